@@ -1,0 +1,100 @@
+//! The device trait: a plain submit/complete core. `submit` answers `Done(at)` when the completion
+//! time is known at once, or `Pending`; pending completions are taken in batches by `advance`.
+//!
+//! Rules, for callers and devices:
+//! - Time never goes back: `now` of each call is at least that of the call before.
+//! - Whoever drives a device calls `advance(t)` at (or before submitting anything after) each
+//!   `t = next_event()`; a device may not act later than its own next event.
+//! - A submitted bio is never retracted; its completion comes exactly once.
+//! - A completion's time is never before the `now` it was handed out at.
+
+use crate::bio::Bio;
+use crate::caps::DeviceCaps;
+use crate::error::BlockError;
+use crate::payload::Payload;
+use crate::zone::ZoneInfo;
+use nandscape_rt::Nanos;
+
+/// The caller's name for a submitted bio; comes back with its completion.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct Token(pub u64);
+
+/// What a completed bio brings back.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub enum Reply {
+    /// Nothing but success.
+    #[default]
+    None,
+    /// The data of a read.
+    Data(Payload),
+    /// Where a zone append went.
+    Appended(crate::Lba),
+    /// A zone report.
+    Zones(Vec<ZoneInfo>),
+    /// A batch of migrations: its id, and (old, new) sector addresses.
+    Upcall(u64, Vec<(crate::Lba, crate::Lba)>),
+}
+
+/// The end of a bio.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Done {
+    /// When it completes.
+    pub at: Nanos,
+    /// How it ended.
+    pub result: Result<Reply, BlockError>,
+    /// The device has migrations to fetch (piggybacked on any completion).
+    pub upcall_pending: bool,
+}
+
+impl Done {
+    /// Ended at `at` with `result`, no upcall waiting.
+    #[inline]
+    #[must_use]
+    pub const fn new(at: Nanos, result: Result<Reply, BlockError>) -> Self {
+        Self { at, result, upcall_pending: false }
+    }
+
+    /// Success without data.
+    #[inline]
+    #[must_use]
+    pub const fn ok(at: Nanos) -> Self {
+        Self::new(at, Ok(Reply::None))
+    }
+}
+
+/// A device's answer to a submission.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Submit {
+    /// The outcome and its time are already certain.
+    Done(Done),
+    /// The completion will come out of `advance`.
+    Pending,
+}
+
+/// A completion taken from `advance`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Completion {
+    /// The token given at submission.
+    pub token: Token,
+    /// How and when it ended.
+    pub done: Done,
+}
+
+/// Anything that serves bios.
+pub trait BlockDevice {
+    /// What the device can do.
+    fn caps(&self) -> &DeviceCaps;
+
+    /// Hands over a bio at time `now`.
+    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit;
+
+    /// The next instant at which the device has something to do, if any.
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Lets the device act on everything due up to `now`; appends the completions that this brought.
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>);
+
+    /// A hint that `lba` will be accessed soon. Never changes any result.
+    #[inline]
+    fn prefetch(&self, _lba: crate::Lba) {}
+}

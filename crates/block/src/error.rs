@@ -1,0 +1,59 @@
+//! Errors of block devices: values with a place.
+
+use crate::address::Lba;
+use thiserror::Error;
+
+/// Why a bio failed.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[non_exhaustive]
+pub enum BlockError {
+    /// The device lacks what the bio asks for.
+    #[error("the device does not support {0}")]
+    Unsupported(&'static str),
+    /// The range reaches beyond the device.
+    #[error("{lba}, {sectors} sectors: beyond the device's {device_sectors} sectors")]
+    OutOfRange {
+        /// First sector asked for.
+        lba: Lba,
+        /// Sectors asked for.
+        sectors: u32,
+        /// Sectors that the device has.
+        device_sectors: u64,
+    },
+    /// The bio contradicts itself, for example a payload of another length.
+    #[error("malformed bio: {0}")]
+    Malformed(&'static str),
+    /// The media cannot give or take the data.
+    #[error("I/O error at {lba}: {what}")]
+    Io {
+        /// Where.
+        lba: Lba,
+        /// What happened.
+        what: &'static str,
+    },
+    /// A write breaks the rules of its zone.
+    #[error("zone {zone}: {what}")]
+    Zone {
+        /// Index of the zone.
+        zone: u32,
+        /// Which rule.
+        what: &'static str,
+    },
+    /// No more data can be taken; what is stored can be read.
+    #[error("the device is read-only: {0}")]
+    ReadOnly(&'static str),
+    /// Stored state contradicts itself.
+    #[error("corrupt {kind} at {lba}")]
+    Corrupt {
+        /// What was read.
+        kind: &'static str,
+        /// Where.
+        lba: Lba,
+    },
+    /// Power was cut before the bio completed.
+    #[error("power was lost")]
+    PowerLost,
+    /// A broken rule below this device: a defect of the stack itself, with the command that broke it.
+    #[error("defect: {0}")]
+    Defect(String),
+}

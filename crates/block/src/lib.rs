@@ -1,0 +1,19 @@
+//! The contract between whoever issues I/O and whoever serves it: what a bio carries, what a device
+//! can and cannot do, and how completions travel.
+//!
+//! `fs` and `workload` know this crate and nothing below it; FTLs implement [`BlockDevice`].
+
+pub mod address;
+pub mod bio;
+pub mod caps;
+pub mod device;
+pub mod error;
+pub mod payload;
+pub mod zone;
+
+pub use address::{Lba, SECTOR_BYTES, SectorBytes};
+pub use bio::{Bio, Flags, FlushScope, Op, Owner, Placement};
+pub use caps::{DeviceCaps, Fua};
+pub use device::{BlockDevice, Completion, Done, Reply, Submit, Token};
+pub use error::BlockError;
+pub use payload::{Payload, SectorData, Tag};

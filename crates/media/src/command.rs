@@ -1,0 +1,188 @@
+//! The command interface of an open-channel SSD: vector write, read and reset on chunks, out-of-band
+//! data, and the chunk report (Open-Channel SSD specification 2.0, sections 2 and 3).
+//!
+//! Completion times are computed at submission, so a command answers at once with an [`Outcome`];
+//! the caller acts on it when that time has come. Content is visible from submission on; what a
+//! power cut at an instant before completion would leave is the device's business.
+
+use crate::geometry::{ChunkId, Geometry, Ppa};
+use nandscape_block::SectorData;
+use nandscape_rt::Nanos;
+use thiserror::Error;
+
+/// Out-of-band key of a sector that holds no logical sector (padding, dropped copies, metadata).
+pub const KEY_EMPTY: u32 = u32::MAX;
+/// Out-of-band key of a sector that holds trim records.
+pub const KEY_TRIM: u32 = u32::MAX - 1;
+/// The largest key that is a logical address.
+pub const KEY_MAX: u32 = u32::MAX - 2;
+
+/// What a write unit holds.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Never written.
+    #[default]
+    None = 0,
+    /// Logical sectors, each with its key.
+    Data = 1,
+    /// Start metadata of a line.
+    Smeta = 2,
+    /// End metadata of a line.
+    Emeta = 3,
+    /// Padding only.
+    Pad = 4,
+    /// Mapping blocks.
+    Map = 5,
+}
+
+/// Out-of-band data of one sector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Oob {
+    /// Logical address, [`KEY_EMPTY`] or [`KEY_TRIM`].
+    pub key: u32,
+    /// Global write sequence of the sector (56 bits).
+    pub seq: u64,
+    /// What its write unit holds.
+    pub kind: Kind,
+}
+
+/// Chunk states of the chunk report.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ChunkState {
+    /// Erased, write pointer 0.
+    #[default]
+    Free,
+    /// Partly written.
+    Open,
+    /// Fully written, or closed early by a failed program.
+    Closed,
+    /// Bad.
+    Offline,
+}
+
+/// One row of the chunk report.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ChunkInfo {
+    /// State.
+    pub state: ChunkState,
+    /// Next sector to write; sectors from here on hold nothing.
+    pub wp: u32,
+    /// Completed resets.
+    pub erases: u32,
+}
+
+/// A vector write of consecutive sectors of one chunk. Sector `i` gets sequence `seq + i`.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteCmd<'a> {
+    /// First sector; must be the chunk's write pointer.
+    pub at: Ppa,
+    /// What the unit holds.
+    pub kind: Kind,
+    /// Sequence of the first sector.
+    pub seq: u64,
+    /// One key a sector; its length is the command's length, a multiple of `ws_min`.
+    pub keys: &'a [u32],
+    /// One content a sector, or empty when no content is kept. Metadata bytes are kept always.
+    pub data: &'a [SectorData],
+}
+
+/// How a command ended on the media.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Well.
+    Ok,
+    /// The program failed: the chunk is closed early, nothing of this command can be read, what was
+    /// written before can. The chunk's next reset takes it offline.
+    ProgramFailed,
+    /// The erase failed: the chunk is offline.
+    EraseFailed,
+    /// A read met sectors that cannot be corrected (ask [`OpenChannel::readable`] which).
+    Uncorrectable,
+}
+
+/// End of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// When it completes.
+    pub at: Nanos,
+    /// How.
+    pub status: Status,
+}
+
+/// A command that breaks the device's rules; nothing of it was done.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[error("{op} at unit {unit} chunk {chunk} sector {sector}, {sectors} sectors: {rule}")]
+pub struct RuleError {
+    /// `write`, `read` or `reset`.
+    pub op: &'static str,
+    /// Unit of the command.
+    pub unit: u32,
+    /// Chunk of the command.
+    pub chunk: u32,
+    /// First sector.
+    pub sector: u32,
+    /// Sectors of the command.
+    pub sectors: u32,
+    /// The rule that it breaks.
+    pub rule: &'static str,
+}
+
+/// A fault to happen to the next command of its kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The next write's program fails.
+    Program,
+    /// The next reset fails.
+    Erase,
+}
+
+/// An open-channel SSD, or middleware around one.
+pub trait OpenChannel {
+    /// Shape and write rules.
+    fn geometry(&self) -> &Geometry;
+
+    /// One row of the chunk report.
+    fn chunk(&self, chunk: ChunkId) -> ChunkInfo;
+
+    /// Writes at the write pointer.
+    ///
+    /// # Errors
+    /// The rule that the command breaks, or that power is off.
+    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError>;
+
+    /// Reads `sectors` consecutive sectors of one chunk: checks the rules and reserves the time.
+    /// The content is taken by [`OpenChannel::oob`] and [`OpenChannel::data`].
+    ///
+    /// # Errors
+    /// The rule that the command breaks, or that power is off.
+    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError>;
+
+    /// Erases a chunk.
+    ///
+    /// # Errors
+    /// The rule that the command breaks, or that power is off.
+    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError>;
+
+    /// Out-of-band data of a written sector. Only meaningful where [`OpenChannel::readable`].
+    fn oob(&self, at: Ppa) -> Oob;
+
+    /// Content of a written sector. Only meaningful where [`OpenChannel::readable`].
+    fn data(&self, at: Ppa) -> SectorData;
+
+    /// Whether a sector below its write pointer can be corrected.
+    fn readable(&self, at: Ppa) -> bool;
+
+    /// Time that the host-side write buffer takes to accept `sectors`, and a host transfer.
+    fn buffer_write(&self, sectors: u32) -> Nanos;
+
+    /// Time that serving `sectors` from the host-side write buffer takes.
+    fn buffer_read(&self, sectors: u32) -> Nanos;
+
+    /// Arms a fault for the next command of its kind.
+    fn arm(&mut self, fault: Fault);
+
+    /// A hint that the sector's out-of-band data will be looked at soon. Never changes any result.
+    #[inline]
+    fn prefetch(&self, _at: Ppa) {}
+}

@@ -1,0 +1,14 @@
+//! The virtual open-channel SSD (Open-Channel SSD specification 2.0): geometry, chunk rules, timing
+//! by reservation, wear, seeded and scripted faults, power cuts, and storage in columns.
+//!
+//! FTLs talk to it through [`OpenChannel`]. A rule that an FTL breaks is a [`RuleError`] with the
+//! command in it, never silently served.
+
+pub mod command;
+pub mod geometry;
+
+pub use command::{
+    ChunkInfo, ChunkState, Fault, KEY_EMPTY, KEY_MAX, KEY_TRIM, Kind, Oob, OpenChannel, Outcome,
+    RuleError, Status, WriteCmd,
+};
+pub use geometry::{ChunkId, Geometry, GeometryError, Ppa, UnitId};
