@@ -128,6 +128,17 @@ pub struct RuleError {
     pub rule: &'static str,
 }
 
+impl RuleError {
+    /// The rule of every command that comes while power is off.
+    pub const POWER_OFF: &'static str = "power is off";
+
+    /// Whether the command was refused only because power is off.
+    #[must_use]
+    pub fn is_power_off(&self) -> bool {
+        self.rule == Self::POWER_OFF
+    }
+}
+
 /// A fault to happen to the next command of its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {

@@ -1,0 +1,113 @@
+//! What an FTL counts. Sectors are placed sectors: written to media and completed or in flight.
+
+use nandscape_rt::Nanos;
+
+/// Sectors written to media, by cause.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct SectorCounts {
+    /// User data.
+    pub user: u64,
+    /// Valid sectors copied by garbage collection.
+    pub gc: u64,
+    /// Padding, garbage-collection copies that turned out stale on the way, failed programs.
+    pub pad: u64,
+    /// Start and end metadata of lines.
+    pub line_meta: u64,
+    /// Mapping blocks.
+    pub map: u64,
+    /// Trim records.
+    pub trim: u64,
+    /// User sectors that carried the JOURNAL flag (also counted in `user`).
+    pub journal: u64,
+}
+
+/// Where the time of completed flushes went; the parts add up to `total_ns`.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlushTime {
+    /// Flushes (also writes with PREFLUSH or FUA) that had something to wait for.
+    pub waited: u64,
+    /// Flushes that found everything durable.
+    pub empty: u64,
+    /// Sum of waiting times.
+    pub total_ns: u64,
+    /// Waiting for earlier user sectors to be submitted.
+    pub queue_ns: u64,
+    /// Waiting for garbage-collection copies ahead in the ring to be submitted.
+    pub gc_ns: u64,
+    /// Share of the last program that wrote padding.
+    pub padding_ns: u64,
+    /// Rest of the last program.
+    pub program_ns: u64,
+}
+
+/// Garbage collection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct GcCounts {
+    /// Lines chosen as victims (lines that were empty by themselves left out).
+    pub victims: u64,
+    /// Sum over victims of their valid sectors when chosen.
+    pub victim_valid: u64,
+    /// Sum over victims of their data sectors.
+    pub victim_data: u64,
+    /// Lines freed without copying anything.
+    pub free_rides: u64,
+    /// Times that the erase rule or a full ring forced a drain.
+    pub forced_drains: u64,
+}
+
+/// A snapshot of everything counted since the last reset.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct FtlStats {
+    /// Placed sectors.
+    pub sectors: SectorCounts,
+    /// User sectors accepted (each write of a sector counts).
+    pub user_written: u64,
+    /// User sectors read.
+    pub user_read: u64,
+    /// User sectors read from the write buffer.
+    pub ring_hits: u64,
+    /// User sectors discarded.
+    pub discarded: u64,
+    /// Chunk resets issued.
+    pub erases: u64,
+    /// Garbage collection.
+    pub gc: GcCounts,
+    /// Flush time.
+    pub flush: FlushTime,
+    /// Padding histogram: `pad_dist[k]` units were written with `k + 1` padding sectors.
+    pub pad_dist: Vec<u64>,
+    /// Programs that failed.
+    pub program_failures: u64,
+    /// Erases that failed.
+    pub erase_failures: u64,
+    /// Reads of user or garbage-collected sectors that media could not correct.
+    pub uncorrectable: u64,
+    /// Reads whose out-of-band key was not the wanted address. Must be 0.
+    pub mismatches: u64,
+    /// Average over accepted user sectors of physical sectors in use: written data sectors of
+    /// open and closed lines, without line metadata.
+    pub in_use_sectors_mean: f64,
+    /// Longest time that a user write waited for admission.
+    pub stall_ns_max: Nanos,
+}
+
+/// Bytes of RAM, by component.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MemoryUse {
+    /// Logical-to-physical table.
+    pub map_bytes: u64,
+    /// Valid bitmaps.
+    pub bitmap_bytes: u64,
+    /// Per-line state and victim lists.
+    pub line_bytes: u64,
+    /// Write buffers and requests under way.
+    pub buffers_bytes: u64,
+}
+
+impl MemoryUse {
+    /// Everything together.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.map_bytes + self.bitmap_bytes + self.line_bytes + self.buffers_bytes
+    }
+}
