@@ -1,10 +1,66 @@
 //! The runtime under everything: one single-threaded executor with two clocks, timers, locks and
 //! channels, seeded randomness, and a model of the host's CPU.
 //!
-//! On the virtual clock nothing here reads the outside world: same inputs and seed, same output.
+//! # Two clocks
+//! On the *virtual* clock time stands still while any task is ready, and then jumps to the next
+//! timer. Nothing reads the outside world: same inputs and seed, same order of events, same output.
+//! On the *real* clock the executor sleeps to the next timer, and takes work from other threads
+//! through its [`Injector`]. Code above the runtime cannot tell the two apart, and need not.
+//!
+//! # The order of wakes
+//! Part of the contract, the same on both clocks:
+//! 1. Ready tasks are polled first in, first out. A task stands in the queue at most once; a wake
+//!    of the task being polled puts it behind all that are ready.
+//! 2. A spawned task is queued like one that was woken.
+//! 3. Timers fire in the order of (instant, registration), all that are due at once, each queueing
+//!    its task; on the virtual clock only when no task is ready.
+//! 4. What is released to waiters goes to them in the order in which they began to wait, and queues
+//!    them in that order. Nobody overtakes.
+//! 5. Wakes through a [`std::task::Waker`], and work from other threads, are queued in the order in
+//!    which they came, after the poll that is going on.
+//!
+//! # Rules for those who write tasks
+//! - Context is passed by [`Handle`], never by thread-local.
+//! - Dropping a future never retracts what it submitted elsewhere; resources return when the work
+//!   completes. An operation of several steps that must not stop halfway is a spawned task, not
+//!   part of its caller's future.
+//! - No `RefCell` borrow outlives a poll. The guards in [`sync`] hold none.
+//! - The runtime's futures wake the task they were last polled in, not the waker of their context.
+//!   They may be combined by anything that polls its children whenever its task is polled, as
+//!   [`combine`] does, but not by collections that poll only the child whose waker was woken.
+//! - Every task and every primitive has a name: when nothing can ever happen again, [`Deadlock`]
+//!   tells which task waits for what.
+//!
+//! ```
+//! use nandscape_rt::{Executor, Nanos};
+//!
+//! let mut executor = Executor::on_virtual_clock();
+//! let handle = executor.handle();
+//! let slept = executor.block_on(async move {
+//!     let begun = handle.now();
+//!     handle.sleep(Nanos::from_secs(3_600)).await;
+//!     handle.now() - begun
+//! });
+//! assert_eq!(slept, Ok(Nanos::from_secs(3_600)));
+//! ```
 
+mod clock;
+pub mod combine;
+pub mod dist;
+mod exec;
+pub mod host;
+mod inbox;
+mod join;
 pub mod rng;
+pub mod sync;
+mod task;
 pub mod time;
+mod timer;
 
+pub use exec::{Deadlock, Executor, Handle, Waiting};
+pub use host::HostCpu;
+pub use inbox::{Injector, Inlet, Outlet, Stopped};
+pub use join::{Aborted, JoinHandle};
 pub use rng::Stream;
 pub use time::Nanos;
+pub use timer::Sleep;

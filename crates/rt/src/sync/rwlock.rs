@@ -1,0 +1,98 @@
+//! Many readers or one writer, fair: readers that come after a waiting writer wait behind it.
+//!
+//! A reader takes one permit and a writer all of them. Readers share the value by count, a writer
+//! has it alone, so no `RefCell` stays borrowed while a guard's task waits.
+
+use super::permits::Permits;
+use crate::exec::Handle;
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+
+/// More readers at once than memory could hold.
+const ALL: u32 = u32::MAX;
+
+struct Inner<T> {
+    permits: Permits,
+    value: RefCell<Option<Rc<T>>>,
+}
+
+/// A value that many tasks may read or one may change.
+pub struct RwLock<T>(Rc<Inner<T>>);
+
+impl<T> Clone for RwLock<T> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<T> RwLock<T> {
+    /// An unlocked lock around `value`.
+    #[must_use]
+    pub fn new(handle: &Handle, name: &'static str, value: T) -> Self {
+        let permits = Permits::new(handle, name, ALL);
+        Self(Rc::new(Inner { permits, value: RefCell::new(Some(Rc::new(value))) }))
+    }
+
+    /// Waits in line for the value, to read it beside other readers.
+    pub async fn read(&self) -> ReadGuard<T> {
+        self.0.permits.take("rwlock (read)", 1).await;
+        ReadGuard { value: self.0.value.borrow().clone(), owner: Rc::clone(&self.0) }
+    }
+
+    /// Waits in line for the value, alone.
+    pub async fn write(&self) -> WriteGuard<T> {
+        self.0.permits.take("rwlock (write)", ALL).await;
+        WriteGuard { value: self.0.value.take(), owner: Rc::clone(&self.0) }
+    }
+}
+
+/// Shared use of a [`RwLock`]'s value; dropping ends it.
+#[must_use = "dropped, it unlocks at once"]
+pub struct ReadGuard<T> {
+    /// Given up by `drop` before the permit, so that a writer finds itself alone.
+    value: Option<Rc<T>>,
+    owner: Rc<Inner<T>>,
+}
+
+impl<T> Deref for ReadGuard<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.value.as_ref().expect("no writer while a reader holds a permit")
+    }
+}
+
+impl<T> Drop for ReadGuard<T> {
+    fn drop(&mut self) {
+        self.value = None;
+        self.owner.permits.give(1);
+    }
+}
+
+/// Sole use of a [`RwLock`]'s value; dropping ends it.
+#[must_use = "dropped, it unlocks at once"]
+pub struct WriteGuard<T> {
+    value: Option<Rc<T>>,
+    owner: Rc<Inner<T>>,
+}
+
+impl<T> Deref for WriteGuard<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.value.as_ref().expect("the holder of all permits holds the value")
+    }
+}
+
+impl<T> DerefMut for WriteGuard<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        let sole = self.value.as_mut().and_then(Rc::get_mut);
+        sole.expect("the holder of all permits holds the value alone")
+    }
+}
+
+impl<T> Drop for WriteGuard<T> {
+    fn drop(&mut self) {
+        self.owner.value.replace(self.value.take());
+        self.owner.permits.give(ALL);
+    }
+}
