@@ -8,7 +8,7 @@
 //! - A submitted bio is never retracted; its completion comes exactly once.
 //! - A completion's time is never before the `now` it was handed out at.
 
-use crate::bio::Bio;
+use crate::bio::{Bio, Op};
 use crate::caps::DeviceCaps;
 use crate::error::BlockError;
 use crate::payload::Payload;
@@ -94,7 +94,12 @@ pub trait BlockDevice {
     /// Lets the device act on everything due up to `now`; appends the completions that this brought.
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>);
 
-    /// A hint that `lba` will be accessed soon. Never changes any result.
+    /// A hint that `lba` will be accessed some I/Os from now. Never changes any result.
     #[inline]
-    fn prefetch(&self, _lba: crate::Lba) {}
+    fn prefetch_far(&self, _lba: crate::Lba) {}
+
+    /// A hint that `op` on `lba` comes a few I/Os from now, [`BlockDevice::prefetch_far`] having
+    /// been called a while ago. Never changes any result.
+    #[inline]
+    fn prefetch_near(&self, _op: Op, _lba: crate::Lba) {}
 }

@@ -39,6 +39,9 @@ pub enum BlockError {
         /// Which rule.
         what: &'static str,
     },
+    /// The virtual media would need more RAM than it may take.
+    #[error("the virtual media reached its memory cap")]
+    MemoryCap,
     /// No more data can be taken; what is stored can be read.
     #[error("the device is read-only: {0}")]
     ReadOnly(&'static str),

@@ -6,8 +6,12 @@
 pub mod address;
 pub mod bio;
 pub mod caps;
+pub mod check;
 pub mod device;
 pub mod error;
+pub mod face;
+pub mod fake;
+pub mod mem;
 pub mod payload;
 pub mod zone;
 
@@ -16,4 +20,7 @@ pub use bio::{Bio, Flags, FlushScope, Op, Owner, Placement};
 pub use caps::{DeviceCaps, Fua};
 pub use device::{BlockDevice, Completion, Done, Reply, Submit, Token};
 pub use error::BlockError;
+pub use face::AsyncDevice;
+pub use fake::FakeDevice;
+pub use mem::MemDevice;
 pub use payload::{Payload, SectorData, Tag};

@@ -1,0 +1,150 @@
+//! What every device checks before it looks at a bio: the range, the length of the payload, and
+//! that the device has what the bio asks for at all. What only the device can know (the state of a
+//! zone, of its media, of its cache) is left to it.
+
+use crate::bio::{Bio, Flags, Op};
+use crate::caps::{DeviceCaps, Fua};
+use crate::error::BlockError;
+use crate::payload::Payload;
+use crate::zone::{ZoneId, ZoneLimits};
+
+impl Bio {
+    /// Whether a device with these capabilities may serve this bio; a few compares for a read or a
+    /// write. Reads, writes and appends are bound by `max_sectors` (0: no bound); discards, which
+    /// move no data, only by the device's end.
+    ///
+    /// # Errors
+    /// [`BlockError::Unsupported`] for what the device lacks, [`BlockError::OutOfRange`] and
+    /// [`BlockError::Zone`] for places that do not exist, [`BlockError::Malformed`] for a bio that
+    /// contradicts itself or the device's limits.
+    #[inline]
+    pub fn check(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        if self.flags.has(Flags::FUA) && caps.fua == Fua::Refused {
+            return Err(BlockError::Unsupported("FUA"));
+        }
+        match self.op {
+            Op::Write => {
+                self.check_range(caps)?;
+                self.check_data(caps)
+            }
+            Op::Read => {
+                self.check_range(caps)?;
+                self.check_size(caps)?;
+                self.check_bare()
+            }
+            _ => self.check_rare(caps),
+        }
+    }
+
+    /// The operations off the hot path.
+    fn check_rare(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        match self.op {
+            Op::ZoneAppend(zone) => return self.check_append(caps, zone),
+            Op::Discard => self.check_discard(caps)?,
+            Op::Zone(zone, _) => {
+                check_zone(caps, zone)?;
+            }
+            Op::ZoneReport => {
+                zone_limits(caps)?;
+                // `sectors` counts zones here: more than there are is no error, none at all is.
+                Self::read(self.lba, self.sectors.min(1)).check_range(caps)?;
+            }
+            Op::FetchUpcall | Op::CompleteUpcall(_) if caps.device_owned.is_empty() => {
+                return Err(BlockError::Unsupported("upcalls"));
+            }
+            Op::Flush | Op::FetchUpcall | Op::CompleteUpcall(_) | Op::Read | Op::Write => {}
+        }
+        self.check_bare()
+    }
+
+    /// At least one sector, all of them on the device.
+    #[inline]
+    fn check_range(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        if self.sectors == 0 {
+            return Err(BlockError::Malformed("no sectors"));
+        }
+        match self.lba.0.checked_add(u64::from(self.sectors)) {
+            Some(end) if end <= caps.sectors => Ok(()),
+            _ => Err(BlockError::OutOfRange {
+                lba: self.lba,
+                sectors: self.sectors,
+                device_sectors: caps.sectors,
+            }),
+        }
+    }
+
+    #[inline]
+    fn check_size(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        if caps.max_sectors != 0 && self.sectors > caps.max_sectors {
+            return Err(BlockError::Malformed("more sectors than the device takes at once"));
+        }
+        Ok(())
+    }
+
+    /// As much data as sectors, some where content is kept, under a handle that exists.
+    #[inline]
+    fn check_data(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        self.check_size(caps)?;
+        if caps.placement_handles != 0 && self.placement.0 > caps.placement_handles {
+            return Err(BlockError::Malformed("no such placement handle"));
+        }
+        let fits = match &self.payload {
+            Payload::Run(_) => true,
+            Payload::None if caps.keeps_content => {
+                return Err(BlockError::Malformed("a write without data"));
+            }
+            payload => payload.sectors().is_none_or(|sectors| sectors == self.sectors as usize),
+        };
+        if fits { Ok(()) } else { Err(BlockError::Malformed("payload of another length")) }
+    }
+
+    /// No data on an operation that takes none.
+    #[inline]
+    fn check_bare(&self) -> Result<(), BlockError> {
+        match self.payload {
+            Payload::None => Ok(()),
+            _ => Err(BlockError::Malformed("data on an operation that takes none")),
+        }
+    }
+
+    fn check_append(&self, caps: &DeviceCaps, zone: ZoneId) -> Result<(), BlockError> {
+        let limits = check_zone(caps, zone)?;
+        if !limits.append {
+            return Err(BlockError::Unsupported("zone append"));
+        }
+        if self.sectors == 0 {
+            return Err(BlockError::Malformed("no sectors"));
+        }
+        self.check_data(caps)
+    }
+
+    /// A discard covers whole granules, but for the device's end.
+    fn check_discard(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        let granule = u64::from(caps.discard_sectors);
+        if granule == 0 {
+            return Err(BlockError::Unsupported("discard"));
+        }
+        self.check_range(caps)?;
+        let end = self.lba.0 + u64::from(self.sectors);
+        let whole = end.is_multiple_of(granule) || end == caps.sectors;
+        if self.lba.0.is_multiple_of(granule) && whole {
+            Ok(())
+        } else {
+            Err(BlockError::Malformed("discard of a part of a granule"))
+        }
+    }
+}
+
+fn zone_limits(caps: &DeviceCaps) -> Result<&ZoneLimits, BlockError> {
+    caps.zones.as_ref().ok_or(BlockError::Unsupported("zones"))
+}
+
+/// The limits of a zoned device that has this zone whole.
+fn check_zone(caps: &DeviceCaps, zone: ZoneId) -> Result<&ZoneLimits, BlockError> {
+    let limits = zone_limits(caps)?;
+    let end = (u64::from(zone.0) + 1).checked_mul(limits.zone_sectors);
+    match end {
+        Some(end) if end <= caps.sectors && limits.zone_sectors > 0 => Ok(limits),
+        _ => Err(BlockError::Zone { zone: zone.0, what: "no such zone" }),
+    }
+}
