@@ -131,6 +131,8 @@ pub struct RuleError {
 impl RuleError {
     /// The rule of every command that comes while power is off.
     pub const POWER_OFF: &'static str = "power is off";
+    /// The rule of a write that would take more RAM than the run allows.
+    pub const MEMORY_CAP: &'static str = "memory cap reached";
 
     /// Whether the command was refused only because power is off.
     #[must_use]
@@ -192,6 +194,9 @@ pub trait OpenChannel {
 
     /// Arms a fault for the next command of its kind.
     fn arm(&mut self, fault: Fault);
+
+    /// Makes a written sector uncorrectable until its chunk is erased.
+    fn mark_unreadable(&mut self, at: Ppa);
 
     /// A hint that the sector's out-of-band data will be looked at soon. Never changes any result.
     #[inline]

@@ -183,6 +183,13 @@ impl Geometry {
         ppa.0 as u32 & ((1 << self.sector_bits()) - 1)
     }
 
+    /// Every chunk, line by line.
+    pub fn all_chunks(&self) -> impl Iterator<Item = ChunkId> + use<> {
+        let units = self.total_units();
+        (0..self.chunks)
+            .flat_map(move |chunk| (0..units).map(move |u| ChunkId { unit: UnitId(u), chunk }))
+    }
+
     /// Position of a chunk in a dense table with one row a chunk.
     #[inline]
     #[must_use]

@@ -5,10 +5,22 @@
 //! command in it, never silently served.
 
 pub mod command;
+pub mod device;
+pub mod faults;
 pub mod geometry;
+mod inflight;
+mod rules;
+pub mod store;
+pub mod timing;
+pub mod tracer;
 
 pub use command::{
     ChunkInfo, ChunkState, Fault, KEY_EMPTY, KEY_MAX, KEY_TRIM, Kind, Oob, OpenChannel, Outcome,
     RuleError, Status, WriteCmd,
 };
+pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
+pub use faults::{FaultInjector, Faults};
 pub use geometry::{ChunkId, Geometry, GeometryError, Ppa, UnitId};
+pub use store::{MemoryStore, PayloadMode, Store};
+pub use timing::{Placing, Timing};
+pub use tracer::{Count, Counters, Tracer};

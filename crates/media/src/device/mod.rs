@@ -1,0 +1,326 @@
+//! The device: rules, timing, storage, wear, armed faults, and what is under way, put together.
+//!
+//! A command is checked against the rules, then fails if a fault was armed for it, then its content
+//! is stored, and its time reserved. State and content change at submission; the queue of commands
+//! under way lets a power cut undo what had not completed.
+//!
+//! An erase keeps the old content until it completes or the chunk is written again, because an
+//! interrupted one may leave it intact.
+
+mod config;
+mod cut;
+mod report;
+
+pub use config::{MediaConfig, MediaError};
+pub use report::{Utilisation, Wear};
+
+use crate::command::{
+    ChunkInfo, ChunkState, Fault, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
+};
+use crate::geometry::{ChunkId, Geometry, Ppa};
+use crate::inflight::{Change, InFlight, Queue};
+use crate::rules::{ChunkTable, Place};
+use crate::store::{MemoryStore, Store};
+use crate::timing::{Schedule, Timing};
+use nandscape_block::SectorData;
+use nandscape_rt::Nanos;
+use std::collections::BTreeSet;
+use std::mem::take;
+
+/// A virtual open-channel SSD.
+#[derive(Clone, Debug)]
+pub struct Media<S: Store = MemoryStore> {
+    chunks: ChunkTable,
+    schedule: Schedule,
+    store: S,
+    /// One a unit.
+    queues: Vec<Queue>,
+    /// Packed addresses of sectors that cannot be corrected.
+    unreadable: BTreeSet<u64>,
+    program_fault: bool,
+    erase_fault: bool,
+    endurance_erases: u32,
+}
+
+impl Media<MemoryStore> {
+    /// An erased device that keeps its sectors in memory. Takes no resident memory to speak of
+    /// until it is written, whatever its size.
+    ///
+    /// # Errors
+    /// A geometry that makes no sense or is too large, a bad chunk or slow unit outside of it, or a
+    /// memory cap below what the empty device needs.
+    pub fn new(config: MediaConfig) -> Result<Self, MediaError> {
+        let geometry = config.geometry;
+        check_size(&geometry)?;
+        let needed_bytes = table_bytes(&geometry);
+        let cap_bytes = config.memory_cap_bytes.unwrap_or(u64::MAX);
+        if needed_bytes > cap_bytes {
+            return Err(MediaError::Memory { needed_bytes, cap_bytes });
+        }
+        let store = MemoryStore::new(&geometry, config.payload, cap_bytes - needed_bytes)
+            .ok_or(MediaError::AddressSpace { sectors: geometry.total_sectors() })?;
+        Self::with_store(config, store)
+    }
+}
+
+fn check_size(geometry: &Geometry) -> Result<(), MediaError> {
+    geometry.check()?;
+    if geometry.ppa_end() > 1 << 32 { Err(MediaError::TooLarge) } else { Ok(()) }
+}
+
+impl<S: Store> Media<S> {
+    /// An erased device over a store that was made for its geometry.
+    ///
+    /// # Errors
+    /// As [`Media::new`], memory left out.
+    pub fn with_store(config: MediaConfig, store: S) -> Result<Self, MediaError> {
+        let geometry = config.geometry;
+        check_size(&geometry)?;
+        let units = geometry.total_units();
+        let mut media = Self {
+            chunks: ChunkTable::new(geometry),
+            schedule: Schedule::new(config.timing, units, geometry.groups),
+            store,
+            queues: vec![Queue::default(); units as usize],
+            unreadable: BTreeSet::new(),
+            program_fault: false,
+            erase_fault: false,
+            endurance_erases: config.endurance_erases.unwrap_or(u32::MAX),
+        };
+        for chunk in config.bad_chunks {
+            let place = media.existing("bad_chunks", chunk)?;
+            media.chunks.set_state(place, ChunkState::Offline);
+        }
+        for (unit, percent) in config.slow_units {
+            media.existing("slow_units", ChunkId { unit, chunk: 0 })?;
+            media.schedule.slow_down(unit.0, percent);
+        }
+        Ok(media)
+    }
+
+    fn existing(&self, key: &'static str, id: ChunkId) -> Result<Place, MediaError> {
+        let geometry = self.chunks.geometry();
+        if id.unit.0 >= geometry.total_units() || id.chunk >= geometry.chunks {
+            return Err(MediaError::NoSuchChunk { key, unit: id.unit.0, chunk: id.chunk });
+        }
+        Ok(self.chunks.chunk_place(id))
+    }
+
+    /// Other timing from now on, on a device at rest: everything under way completes at once.
+    pub fn set_timing(&mut self, timing: Timing) {
+        for unit in 0..self.queues.len() {
+            self.settle(unit as u32, Nanos::MAX);
+        }
+        self.schedule.set_timing(timing);
+    }
+
+    /// The store below.
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Drops what completed on a unit, and with completed erases the content that they erased.
+    #[inline]
+    fn settle(&mut self, unit: u32, now: Nanos) {
+        while let Some(command) = self.queues[unit as usize].pop_completed(now) {
+            let row = self.chunks.row(command.row);
+            if let Change::Erase { erases, .. } = command.change
+                && row.stale
+                && row.erases == erases
+            {
+                self.forget(command.row);
+            }
+        }
+    }
+
+    /// Forgets everything that a chunk held.
+    fn forget(&mut self, row: usize) {
+        self.chunks.row_mut(row).stale = false;
+        self.forget_sectors(row, 0, self.chunks.geometry().sectors);
+    }
+
+    fn forget_sectors(&mut self, row: usize, sector: u32, sectors: u32) {
+        let from = self.chunks.first(row).plus(sector);
+        self.store.erase(from, sectors);
+        while let Some(&at) = self.unreadable.range(from.0..from.plus(sectors).0).next() {
+            self.unreadable.remove(&at);
+        }
+    }
+
+    /// Whether all of these sectors can be corrected.
+    #[inline]
+    fn all_readable(&self, at: Ppa, sectors: u32) -> bool {
+        self.unreadable.is_empty()
+            || self.unreadable.range(at.0..at.plus(sectors).0).next().is_none()
+    }
+
+    /// The program fails: the chunk closes early, and its next reset will fail.
+    #[cold]
+    fn fail_program(&mut self, now: Nanos, place: Place, sectors: u32) -> Outcome {
+        self.chunks.row_mut(place.row).failing = true;
+        self.chunks.set_wp(place, place.sector);
+        let at = self.schedule.program(now, place.unit, sectors).done;
+        Outcome { at, status: Status::ProgramFailed }
+    }
+
+    /// The erase fails, after its time: the chunk is offline.
+    #[cold]
+    fn fail_erase(&mut self, now: Nanos, place: Place) -> Outcome {
+        self.chunks.set_state(place, ChunkState::Offline);
+        self.forget(place.row);
+        let at = self.schedule.erase(now, place.unit).done;
+        Outcome { at, status: Status::EraseFailed }
+    }
+
+    /// Whether a chunk's erase fails: armed, after a failed program, or worn out.
+    fn erase_fails(&mut self, place: Place) -> bool {
+        let armed = take(&mut self.erase_fault);
+        let row = self.chunks.row(place.row);
+        armed || row.failing || row.erases >= self.endurance_erases
+    }
+
+    #[cold]
+    fn refuse(
+        &self,
+        op: &'static str,
+        place: Place,
+        sectors: usize,
+        rule: &'static str,
+    ) -> RuleError {
+        let sectors = u32::try_from(sectors).unwrap_or(u32::MAX);
+        let ChunkId { unit, chunk } = self.chunks.chunk_of(place.row);
+        RuleError { op, unit: unit.0, chunk, sector: place.sector, sectors, rule }
+    }
+}
+
+/// Bytes of the chunk table and the per-unit tables of a device of this shape.
+fn table_bytes(geometry: &Geometry) -> u64 {
+    let chunks = geometry.ppa_end() >> geometry.sector_bits();
+    let units = u64::from(geometry.total_units());
+    chunks * size_of::<crate::rules::Row>() as u64 + units * size_of::<Queue>() as u64
+}
+
+impl<S: Store> OpenChannel for Media<S> {
+    #[inline]
+    fn geometry(&self) -> &Geometry {
+        self.chunks.geometry()
+    }
+
+    #[inline]
+    fn chunk(&self, chunk: ChunkId) -> ChunkInfo {
+        self.chunks.info(chunk)
+    }
+
+    #[inline]
+    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+        let place = self.chunks.place(cmd.at);
+        let sectors = cmd.keys.len();
+        if let Err(rule) = self.chunks.check_write(place, &cmd) {
+            return Err(self.refuse("write", place, sectors, rule));
+        }
+        let Place { row, unit, sector } = place;
+        let sectors = sectors as u32;
+        self.settle(unit, now);
+        if self.chunks.row(row).stale {
+            self.forget(row);
+        }
+        if take(&mut self.program_fault) {
+            return Ok(self.fail_program(now, place, sectors));
+        }
+        if self.store.write(&cmd).is_err() {
+            return Err(self.refuse("write", place, cmd.keys.len(), RuleError::MEMORY_CAP));
+        }
+        self.chunks.set_wp(place, sector + sectors);
+        let reserved = self.schedule.program(now, unit, sectors);
+        if reserved.done > now {
+            let change = Change::Write { sector, sectors };
+            let (start, done) = (reserved.start, reserved.done);
+            self.queues[unit as usize].push(InFlight { start, done, row, change });
+        }
+        Ok(Outcome { at: reserved.done, status: Status::Ok })
+    }
+
+    #[inline]
+    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+        let place = self.chunks.place(at);
+        if let Err(rule) = self.chunks.check_read(place, sectors) {
+            return Err(self.refuse("read", place, sectors as usize, rule));
+        }
+        let readable = self.all_readable(at, sectors);
+        let at = self.schedule.read(now, place.unit, place.sector, sectors);
+        Ok(Outcome { at, status: if readable { Status::Ok } else { Status::Uncorrectable } })
+    }
+
+    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+        let place = self.chunks.chunk_place(chunk);
+        if let Err(rule) = self.chunks.check_reset(place) {
+            let ChunkId { unit, chunk } = chunk;
+            return Err(RuleError {
+                op: "reset",
+                unit: unit.0,
+                chunk,
+                sector: 0,
+                sectors: 0,
+                rule,
+            });
+        }
+        self.settle(place.unit, now);
+        if self.erase_fails(place) {
+            return Ok(self.fail_erase(now, place));
+        }
+        let row = self.chunks.row_mut(place.row);
+        row.erases += 1;
+        row.stale = true;
+        let change = Change::Erase { wp: row.wp, state: row.state, erases: row.erases };
+        self.chunks.set_wp(place, 0);
+        let reserved = self.schedule.erase(now, place.unit);
+        let (start, done, row) = (reserved.start, reserved.done, place.row);
+        if done > now {
+            self.queues[place.unit as usize].push(InFlight { start, done, row, change });
+        } else {
+            self.forget(row);
+        }
+        Ok(Outcome { at: done, status: Status::Ok })
+    }
+
+    #[inline]
+    fn oob(&self, at: Ppa) -> Oob {
+        self.store.oob(at)
+    }
+
+    #[inline]
+    fn data(&self, at: Ppa) -> SectorData {
+        self.store.data(at)
+    }
+
+    #[inline]
+    fn readable(&self, at: Ppa) -> bool {
+        self.unreadable.is_empty() || !self.unreadable.contains(&at.0)
+    }
+
+    #[inline]
+    fn buffer_write(&self, sectors: u32) -> Nanos {
+        self.schedule.buffer(sectors)
+    }
+
+    #[inline]
+    fn buffer_read(&self, sectors: u32) -> Nanos {
+        self.schedule.buffer(sectors)
+    }
+
+    fn arm(&mut self, fault: Fault) {
+        match fault {
+            Fault::Program => self.program_fault = true,
+            Fault::Erase => self.erase_fault = true,
+        }
+    }
+
+    fn mark_unreadable(&mut self, at: Ppa) {
+        self.unreadable.insert(at.0);
+    }
+
+    #[inline]
+    fn prefetch(&self, at: Ppa) {
+        self.store.prefetch(at);
+    }
+}

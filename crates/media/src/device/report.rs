@@ -1,0 +1,87 @@
+//! What a device tells about itself: the chunk report, wear, utilisation, memory.
+
+use super::{Media, table_bytes};
+use crate::command::{ChunkInfo, ChunkState, OpenChannel};
+use crate::geometry::{ChunkId, UnitId};
+use crate::store::Store;
+use nandscape_rt::Nanos;
+
+/// Wear over all chunks that are not offline.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Wear {
+    /// Chunks in service.
+    pub chunks: u32,
+    /// Chunks offline.
+    pub offline: u32,
+    /// Completed erases of chunks in service.
+    pub erases: u64,
+    /// Erases of the chunk that was erased least.
+    pub erases_min: u32,
+    /// Erases of the chunk that was erased most.
+    pub erases_max: u32,
+}
+
+impl Wear {
+    fn add(mut self, info: ChunkInfo) -> Self {
+        if info.state == ChunkState::Offline {
+            return Self { offline: self.offline + 1, ..self };
+        }
+        let first = self.chunks == 0;
+        self.chunks += 1;
+        self.erases += u64::from(info.erases);
+        self.erases_min = if first { info.erases } else { self.erases_min.min(info.erases) };
+        self.erases_max = self.erases_max.max(info.erases);
+        self
+    }
+}
+
+/// Time that each resource was taken since the counts were last reset.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Utilisation {
+    /// By unit; waiting for the channel within a command is included.
+    pub units: Vec<Nanos>,
+    /// By channel.
+    pub channels: Vec<Nanos>,
+    /// The PCIe link, reads only.
+    pub pcie: Nanos,
+}
+
+impl<S: Store> Media<S> {
+    /// The whole chunk report, unit by unit within each chunk index.
+    pub fn report(&self) -> impl Iterator<Item = (ChunkId, ChunkInfo)> {
+        let geometry = self.geometry();
+        let units = geometry.total_units();
+        (0..geometry.chunks)
+            .flat_map(move |chunk| {
+                (0..units).map(move |unit| ChunkId { unit: UnitId(unit), chunk })
+            })
+            .map(|id| (id, self.chunk(id)))
+    }
+
+    /// Wear of the whole device.
+    #[must_use]
+    pub fn wear(&self) -> Wear {
+        self.report().fold(Wear::default(), |wear, (_, info)| wear.add(info))
+    }
+
+    /// Busy time of every unit and channel.
+    #[must_use]
+    pub fn utilisation(&self) -> Utilisation {
+        Utilisation {
+            units: self.schedule.units_busy().collect(),
+            channels: self.schedule.channels_busy().collect(),
+            pcie: self.schedule.pcie_busy(),
+        }
+    }
+
+    /// Starts the busy times anew.
+    pub fn reset_utilisation(&mut self) {
+        self.schedule.reset_busy();
+    }
+
+    /// Bytes of RAM in use: tables, columns of chunks ever written, contents.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        table_bytes(self.geometry()) + self.store.memory_bytes()
+    }
+}

@@ -1,0 +1,227 @@
+//! Middleware that makes things go wrong: program failures, erase failures and unreadable sectors,
+//! seeded or scripted, and the instant at which power goes.
+//!
+//! Each kind of fault draws from its own random stream, one draw a command of that kind, so that the
+//! rate of one never shifts the others. After the cut every command is refused as
+//! [`RuleError::POWER_OFF`] and does nothing; whoever holds the device then calls
+//! [`crate::Media::power_cut`] with the same instant and [`FaultInjector::restore_power`]. A fault
+//! that strikes a command that breaks a rule stays armed for the next of its kind.
+
+use crate::command::{
+    ChunkInfo, Fault, Kind, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
+};
+use crate::geometry::{ChunkId, Geometry, Ppa};
+use nandscape_block::SectorData;
+use nandscape_rt::{Nanos, Stream};
+use std::collections::BTreeSet;
+
+/// What goes wrong.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Faults {
+    /// Probability that a program fails.
+    pub program_rate: f64,
+    /// Probability that an erase fails.
+    pub erase_rate: f64,
+    /// Probability that a data write, although it succeeds, leaves one of its sectors uncorrectable.
+    pub unreadable_rate: f64,
+    /// Programs that fail, the first being 0.
+    pub programs: BTreeSet<u64>,
+    /// Erases that fail, the first being 0.
+    pub erases: BTreeSet<u64>,
+    /// Data writes that leave one of their sectors uncorrectable, the first being 0.
+    pub unreadable: BTreeSet<u64>,
+    /// Commands from this instant on are refused.
+    pub cut_at: Option<Nanos>,
+    /// Commands after this many (writes, reads and resets) are refused.
+    pub cut_after_commands: Option<u64>,
+}
+
+/// Faults of one kind.
+#[derive(Clone, Debug)]
+struct Source {
+    rng: Stream,
+    seen: u64,
+}
+
+impl Source {
+    fn new(seed: u64, name: &str) -> Self {
+        Self { rng: Stream::new(seed, name), seen: 0 }
+    }
+
+    /// Whether the next command fails.
+    fn strikes(&mut self, rate: f64, scripted: &BTreeSet<u64>) -> bool {
+        let index = self.seen;
+        self.seen += 1;
+        self.rng.chance(rate) || (!scripted.is_empty() && scripted.contains(&index))
+    }
+}
+
+/// Injects [`Faults`] into the device below.
+#[derive(Clone, Debug)]
+pub struct FaultInjector<M> {
+    inner: M,
+    faults: Faults,
+    program: Source,
+    erase: Source,
+    unreadable: Source,
+    commands: u64,
+}
+
+impl<M> FaultInjector<M> {
+    /// These faults, drawn from the streams of this seed.
+    #[must_use]
+    pub fn new(inner: M, faults: Faults, seed: u64) -> Self {
+        Self {
+            inner,
+            faults,
+            program: Source::new(seed, "media.faults.program"),
+            erase: Source::new(seed, "media.faults.erase"),
+            unreadable: Source::new(seed, "media.faults.unreadable"),
+            commands: 0,
+        }
+    }
+
+    /// What goes wrong from now on; also to move the instant of the cut.
+    pub const fn faults_mut(&mut self) -> &mut Faults {
+        &mut self.faults
+    }
+
+    /// Commands (writes, reads and resets) that passed.
+    #[must_use]
+    pub const fn commands(&self) -> u64 {
+        self.commands
+    }
+
+    /// No cut is planned any more.
+    pub const fn restore_power(&mut self) {
+        self.faults.cut_at = None;
+        self.faults.cut_after_commands = None;
+    }
+
+    /// The device below.
+    #[must_use]
+    pub const fn inner(&self) -> &M {
+        &self.inner
+    }
+
+    /// The device below.
+    pub const fn inner_mut(&mut self) -> &mut M {
+        &mut self.inner
+    }
+
+    /// The device below, alone.
+    #[must_use]
+    pub fn into_inner(self) -> M {
+        self.inner
+    }
+
+    fn powered(&self, now: Nanos) -> bool {
+        self.faults.cut_at.is_none_or(|cut| now < cut)
+            && self.faults.cut_after_commands.is_none_or(|count| self.commands < count)
+    }
+}
+
+impl<M: OpenChannel> FaultInjector<M> {
+    fn refuse(&self, op: &'static str, chunk: ChunkId, sector: u32, sectors: u32) -> RuleError {
+        let rule = RuleError::POWER_OFF;
+        RuleError { op, unit: chunk.unit.0, chunk: chunk.chunk, sector, sectors, rule }
+    }
+
+    fn refuse_at(&self, op: &'static str, at: Ppa, sectors: u32) -> RuleError {
+        let geometry = self.inner.geometry();
+        self.refuse(op, geometry.chunk_of(at), geometry.sector_of(at), sectors)
+    }
+
+    /// Whether the next write is to leave a sector uncorrectable. Metadata is spared: what its loss
+    /// does to a recovery is for power cuts to show.
+    fn flaws(&mut self, kind: Kind) -> bool {
+        kind == Kind::Data
+            && self.unreadable.strikes(self.faults.unreadable_rate, &self.faults.unreadable)
+    }
+}
+
+impl<M: OpenChannel> OpenChannel for FaultInjector<M> {
+    #[inline]
+    fn geometry(&self) -> &Geometry {
+        self.inner.geometry()
+    }
+
+    #[inline]
+    fn chunk(&self, chunk: ChunkId) -> ChunkInfo {
+        self.inner.chunk(chunk)
+    }
+
+    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+        if !self.powered(now) {
+            return Err(self.refuse_at("write", cmd.at, cmd.keys.len() as u32));
+        }
+        self.commands += 1;
+        if self.program.strikes(self.faults.program_rate, &self.faults.programs) {
+            self.inner.arm(Fault::Program);
+        }
+        let flawed = self.flaws(cmd.kind);
+        let outcome = self.inner.write(now, cmd)?;
+        if flawed && outcome.status == Status::Ok {
+            let sector = self.unreadable.rng.below(cmd.keys.len() as u64) as u32;
+            self.inner.mark_unreadable(cmd.at.plus(sector));
+        }
+        Ok(outcome)
+    }
+
+    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+        if !self.powered(now) {
+            return Err(self.refuse_at("read", at, sectors));
+        }
+        self.commands += 1;
+        self.inner.read(now, at, sectors)
+    }
+
+    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+        if !self.powered(now) {
+            return Err(self.refuse("reset", chunk, 0, 0));
+        }
+        self.commands += 1;
+        if self.erase.strikes(self.faults.erase_rate, &self.faults.erases) {
+            self.inner.arm(Fault::Erase);
+        }
+        self.inner.reset(now, chunk)
+    }
+
+    #[inline]
+    fn oob(&self, at: Ppa) -> Oob {
+        self.inner.oob(at)
+    }
+
+    #[inline]
+    fn data(&self, at: Ppa) -> SectorData {
+        self.inner.data(at)
+    }
+
+    #[inline]
+    fn readable(&self, at: Ppa) -> bool {
+        self.inner.readable(at)
+    }
+
+    #[inline]
+    fn buffer_write(&self, sectors: u32) -> Nanos {
+        self.inner.buffer_write(sectors)
+    }
+
+    #[inline]
+    fn buffer_read(&self, sectors: u32) -> Nanos {
+        self.inner.buffer_read(sectors)
+    }
+
+    fn arm(&mut self, fault: Fault) {
+        self.inner.arm(fault);
+    }
+
+    fn mark_unreadable(&mut self, at: Ppa) {
+        self.inner.mark_unreadable(at);
+    }
+
+    #[inline]
+    fn prefetch(&self, at: Ppa) {
+        self.inner.prefetch(at);
+    }
+}

@@ -1,0 +1,357 @@
+//! Sectors in memory, in columns (DESIGN decision 11).
+//!
+//! Columns are flat and indexed by packed address: 4 bytes of key a sector, 8 bytes of
+//! sequence and kind a write unit, and 8 bytes of content a sector in the modes that keep content.
+//! The operating system backs only what was touched, so an unused device costs nothing and holes in
+//! the address space never cost anything. In mode `None` the bytes of metadata lie in an ordered
+//! map, trailing zeroes trimmed.
+//!
+//! The memory count includes a chunk's share of the columns from its first write on (never-written
+//! chunks are not backed), the bytes of contents, and [`ENTRY_BYTES`] for each entry of the map.
+
+use super::slab::{COST_BYTES, Slab};
+use super::{Full, PayloadMode, Store};
+use crate::command::{KEY_EMPTY, Kind, Oob, WriteCmd};
+use crate::geometry::{Geometry, Ppa};
+use nandscape_block::{SECTOR_BYTES, SectorBytes, SectorData, Tag};
+use nandscape_column::Column;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bits of a sequence; the byte above holds the kind.
+const SEQ_BITS: u32 = 56;
+const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
+/// Content column: this bit marks a handle of the slab, without it the value is a tag.
+const HANDLE: u64 = 1 << 63;
+/// Content column: content was not kept.
+const ABSENT: u64 = u64::MAX;
+/// What an entry of the metadata map counts for: address, pointer and length.
+const ENTRY_BYTES: u64 = 24;
+
+/// The in-memory store.
+#[derive(Debug)]
+pub struct MemoryStore {
+    mode: PayloadMode,
+    /// Key of each sector.
+    keys: Column<u32>,
+    /// Sequence base and kind of each granule.
+    units: Column<u64>,
+    /// A granule is 2^this sectors: the largest power of two that divides the write unit, so that
+    /// no granule belongs to two units and finding one takes no division.
+    granule_bits: u32,
+    /// Content of each sector; empty in mode `None`.
+    contents: Column<u64>,
+    slab: Slab,
+    /// Bytes of metadata in mode `None`, by address.
+    metadata: BTreeMap<u64, Box<[u8]>>,
+    metadata_bytes: u64,
+    /// Whether a chunk was ever written, by packed address without its sector.
+    touched: Box<[bool]>,
+    sector_bits: u32,
+    chunk_bytes: u64,
+    columns_bytes: u64,
+    cap_bytes: u64,
+}
+
+const fn kind_of(packed: u64) -> Kind {
+    match packed >> SEQ_BITS {
+        1 => Kind::Data,
+        2 => Kind::Smeta,
+        3 => Kind::Emeta,
+        4 => Kind::Pad,
+        5 => Kind::Map,
+        _ => Kind::None,
+    }
+}
+
+/// The bytes without their trailing zeroes.
+fn trimmed(bytes: &SectorBytes) -> &[u8] {
+    let kept = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    &bytes[..kept]
+}
+
+impl MemoryStore {
+    /// An empty store for a device of this shape, which may use `cap_bytes` of RAM. `None` when the
+    /// process cannot have the address space.
+    #[must_use]
+    pub fn new(geometry: &Geometry, mode: PayloadMode, cap_bytes: u64) -> Option<Self> {
+        let granule_bits = geometry.ws_min.trailing_zeros();
+        let sectors = u64::from(geometry.sectors);
+        let contents = if mode == PayloadMode::None { 0 } else { geometry.ppa_end() };
+        let content_bytes = if mode == PayloadMode::None { 0 } else { sectors * 8 };
+        Some(Self {
+            mode,
+            keys: Column::zeroed(geometry.ppa_end())?,
+            units: Column::zeroed((geometry.ppa_end() >> granule_bits) + 1)?,
+            granule_bits,
+            contents: Column::zeroed(contents)?,
+            slab: Slab::default(),
+            metadata: BTreeMap::new(),
+            metadata_bytes: 0,
+            touched: vec![false; (geometry.ppa_end() >> geometry.sector_bits()) as usize].into(),
+            sector_bits: geometry.sector_bits(),
+            chunk_bytes: sectors * 4 + (sectors >> granule_bits) * 8 + content_bytes,
+            columns_bytes: 0,
+            cap_bytes,
+        })
+    }
+
+    /// Counts a chunk's share of the columns, and checks the cap against all that a write can cost.
+    fn admit(&mut self, cmd: &WriteCmd<'_>) -> Result<(), Full> {
+        let chunk = (cmd.at.0 >> self.sector_bits) as usize;
+        let share = if self.touched[chunk] { 0 } else { self.chunk_bytes };
+        let contents: u64 = cmd.data.iter().map(|data| self.cost_bytes(data)).sum();
+        if share + contents > 0 && self.memory_bytes() + share + contents > self.cap_bytes {
+            return Err(Full);
+        }
+        self.touched[chunk] = true;
+        self.columns_bytes += share;
+        Ok(())
+    }
+
+    /// The most RAM that keeping a content can take, beyond its place in the column.
+    fn cost_bytes(&self, data: &SectorData) -> u64 {
+        match (self.mode, data) {
+            (PayloadMode::None, SectorData::Bytes(bytes)) => {
+                trimmed(bytes).len() as u64 + ENTRY_BYTES
+            }
+            (PayloadMode::Tags | PayloadMode::Bytes, SectorData::Bytes(_)) => COST_BYTES,
+            (PayloadMode::Bytes, SectorData::Tag(tag)) if *tag != Tag::ZERO => COST_BYTES,
+            _ => 0,
+        }
+    }
+
+    fn keep_metadata(&mut self, cmd: &WriteCmd<'_>) {
+        for (at, data) in (cmd.at.0..).zip(cmd.data) {
+            if let SectorData::Bytes(bytes) = data {
+                let bytes: Box<[u8]> = trimmed(bytes).into();
+                self.metadata_bytes += bytes.len() as u64 + ENTRY_BYTES;
+                self.metadata.insert(at, bytes);
+            }
+        }
+    }
+
+    fn keep_contents(&mut self, cmd: &WriteCmd<'_>) {
+        let first = cmd.at.0 as usize;
+        if cmd.data.is_empty() {
+            self.contents[first..first + cmd.keys.len()].fill(ABSENT);
+        }
+        for (at, data) in (first..).zip(cmd.data) {
+            self.contents[at] = match data {
+                SectorData::Absent => ABSENT,
+                SectorData::Tag(tag) if self.mode == PayloadMode::Tags || *tag == Tag::ZERO => {
+                    tag.bits()
+                }
+                SectorData::Tag(tag) => self.keep_bytes(Arc::from(tag.expand())),
+                SectorData::Bytes(bytes) => self.keep_bytes(Arc::clone(bytes)),
+            };
+        }
+    }
+
+    fn keep_bytes(&mut self, bytes: Arc<SectorBytes>) -> u64 {
+        HANDLE | u64::from(self.slab.insert(bytes))
+    }
+
+    fn erase_metadata(&mut self, from: Ppa, sectors: u32) {
+        let end = from.plus(sectors).0;
+        while let Some((&at, _)) = self.metadata.range(from.0..end).next() {
+            if let Some(bytes) = self.metadata.remove(&at) {
+                self.metadata_bytes -= bytes.len() as u64 + ENTRY_BYTES;
+            }
+        }
+    }
+
+    fn erase_contents(&mut self, from: Ppa, sectors: u32) {
+        let first = from.0 as usize;
+        for content in &mut self.contents[first..first + sectors as usize] {
+            if *content & HANDLE != 0 && *content != ABSENT {
+                self.slab.remove(*content as u32);
+                *content = ABSENT;
+            }
+        }
+    }
+
+    fn metadata_at(&self, at: Ppa) -> SectorData {
+        self.metadata.get(&at.0).map_or(SectorData::Absent, |kept| {
+            let mut bytes = [0; SECTOR_BYTES as usize];
+            bytes[..kept.len()].copy_from_slice(kept);
+            SectorData::Bytes(Arc::new(bytes))
+        })
+    }
+}
+
+impl Store for MemoryStore {
+    #[inline]
+    fn write(&mut self, cmd: &WriteCmd<'_>) -> Result<(), Full> {
+        self.admit(cmd)?;
+        let (first, sectors) = (cmd.at.0 as usize, cmd.keys.len());
+        self.keys[first..first + sectors].copy_from_slice(cmd.keys);
+        let granules = first >> self.granule_bits..(first + sectors) >> self.granule_bits;
+        for (granule, unit) in self.units[granules].iter_mut().enumerate() {
+            let seq = cmd.seq + ((granule as u64) << self.granule_bits);
+            *unit = (cmd.kind as u64) << SEQ_BITS | (seq & SEQ_MASK);
+        }
+        match self.mode {
+            PayloadMode::None => self.keep_metadata(cmd),
+            PayloadMode::Tags | PayloadMode::Bytes => self.keep_contents(cmd),
+        }
+        Ok(())
+    }
+
+    fn erase(&mut self, from: Ppa, sectors: u32) {
+        if !self.metadata.is_empty() {
+            self.erase_metadata(from, sectors);
+        }
+        if self.slab.len() > 0 {
+            self.erase_contents(from, sectors);
+        }
+    }
+
+    #[inline]
+    fn oob(&self, at: Ppa) -> Oob {
+        let key = self.keys.get(at.0 as usize).copied().unwrap_or(KEY_EMPTY);
+        let unit = self.units.get((at.0 >> self.granule_bits) as usize).copied().unwrap_or(0);
+        let offset = at.0 & ((1 << self.granule_bits) - 1);
+        Oob { key, seq: (unit & SEQ_MASK) + offset, kind: kind_of(unit) }
+    }
+
+    fn data(&self, at: Ppa) -> SectorData {
+        match self.contents.get(at.0 as usize).copied() {
+            None => self.metadata_at(at),
+            Some(ABSENT) => SectorData::Absent,
+            Some(content) if content & HANDLE == 0 => SectorData::Tag(Tag::new(content)),
+            Some(content) => self
+                .slab
+                .get(content as u32)
+                .map_or(SectorData::Absent, |bytes| SectorData::Bytes(Arc::clone(bytes))),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, at: Ppa) {
+        self.keys.prefetch(at.0 as usize);
+    }
+
+    #[inline]
+    fn memory_bytes(&self) -> u64 {
+        self.columns_bytes + self.slab.memory_bytes() + self.metadata_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{ChunkId, UnitId};
+
+    const GEOMETRY: Geometry = Geometry {
+        groups: 3,
+        units: 1,
+        chunks: 5,
+        sectors: 48,
+        ws_min: 12,
+        ws_opt: 24,
+        mw_cunits: 0,
+        maxoc: 0,
+        maxocpu: 0,
+    };
+
+    fn store(mode: PayloadMode, cap_bytes: u64) -> MemoryStore {
+        MemoryStore::new(&GEOMETRY, mode, cap_bytes).unwrap()
+    }
+
+    fn chunk(unit: u32, chunk: u32) -> Ppa {
+        GEOMETRY.ppa(ChunkId { unit: UnitId(unit), chunk }, 0)
+    }
+
+    fn write(
+        store: &mut MemoryStore,
+        at: Ppa,
+        seq: u64,
+        keys: &[u32],
+        data: &[SectorData],
+    ) -> Result<(), Full> {
+        store.write(&WriteCmd { at, kind: Kind::Data, seq, keys, data })
+    }
+
+    fn bytes(fill: &[u8]) -> SectorData {
+        let mut bytes = [0; SECTOR_BYTES as usize];
+        bytes[..fill.len()].copy_from_slice(fill);
+        SectorData::Bytes(Arc::new(bytes))
+    }
+
+    /// Key, sequence and kind of every sector come back, also when the write unit is not a power of
+    /// two, and neighbours do not disturb each other.
+    #[test]
+    fn out_of_band_data_come_back() {
+        let mut store = store(PayloadMode::None, u64::MAX);
+        for (i, at) in [chunk(2, 4), chunk(1, 4), chunk(2, 4).plus(12)].into_iter().enumerate() {
+            let keys: Vec<u32> = (100 * i as u32..).take(12).collect();
+            write(&mut store, at, 1_000 * i as u64 + 7, &keys, &[]).unwrap();
+        }
+        for sector in 0..24 {
+            let (write, offset) = if sector < 12 { (0, sector) } else { (2, sector - 12) };
+            let seq = 1_000 * u64::from(write) + 7 + u64::from(offset);
+            let expected = Oob { key: 100 * write + offset, seq, kind: Kind::Data };
+            assert_eq!(store.oob(chunk(2, 4).plus(sector)), expected);
+        }
+    }
+
+    /// Each mode gives back what it promises to keep, in any mixture.
+    #[test]
+    fn modes_keep_what_they_promise() {
+        let tag = SectorData::Tag(Tag::new(99));
+        let data: Vec<SectorData> =
+            [SectorData::Absent, tag.clone(), SectorData::Tag(Tag::ZERO), bytes(b"abc")]
+                .into_iter()
+                .cycle()
+                .take(12)
+                .collect();
+        for mode in [PayloadMode::None, PayloadMode::Tags, PayloadMode::Bytes] {
+            let mut store = store(mode, u64::MAX);
+            write(&mut store, chunk(0, 1), 0, &[0; 12], &data).unwrap();
+            for (i, written) in data.iter().enumerate() {
+                let dropped = mode == PayloadMode::None && i % 4 != 3;
+                let expected = if dropped { &SectorData::Absent } else { written };
+                assert_eq!(&store.data(chunk(0, 1).plus(i as u32)), expected, "{mode:?} {i}");
+            }
+        }
+        let mut bytes_only = store(PayloadMode::Bytes, u64::MAX);
+        write(&mut bytes_only, chunk(0, 1), 0, &[0; 12], &data).unwrap();
+        assert!(matches!(bytes_only.data(chunk(0, 1).plus(1)), SectorData::Bytes(_)));
+    }
+
+    /// Memory is counted to the byte, goes down at erase, and an unused device counts nothing.
+    #[test]
+    fn memory_is_counted() {
+        let data: Vec<SectorData> = (0..12).map(|_| bytes(b"0123456789")).collect();
+        let columns = 48 * 4 + 12 * 8;
+        for (mode, column, content) in [
+            (PayloadMode::None, columns, 10 + 24),
+            (PayloadMode::Tags, columns + 48 * 8, 4096 + 16 + 12),
+            (PayloadMode::Bytes, columns + 48 * 8, 4096 + 16 + 12),
+        ] {
+            let mut store = store(mode, u64::MAX);
+            assert_eq!(store.memory_bytes(), 0);
+            write(&mut store, chunk(1, 1), 0, &[0; 12], &data).unwrap();
+            assert_eq!(store.memory_bytes(), column + 12 * content, "{mode:?}");
+            store.erase(chunk(1, 1), 48);
+            store.erase(chunk(1, 1), 48);
+            let places = if mode == PayloadMode::None { 0 } else { 12 * 12 };
+            assert_eq!(store.memory_bytes(), column + places, "{mode:?}");
+            write(&mut store, chunk(1, 1), 0, &[0; 12], &data).unwrap();
+            assert_eq!(store.memory_bytes(), column + 12 * content, "places are used again");
+        }
+    }
+
+    /// A write that does not fit under the cap leaves nothing behind, and smaller ones still work.
+    #[test]
+    fn cap_refuses_a_write_whole() {
+        let columns = 48 * 4 + 12 * 8;
+        let mut store = store(PayloadMode::None, columns + 100);
+        let data: Vec<SectorData> = (0..12).map(|_| bytes(b"x")).collect();
+        assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &data), Err(Full));
+        assert_eq!(store.memory_bytes(), 0);
+        assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &[]), Ok(()));
+        assert_eq!(write(&mut store, chunk(1, 0), 0, &[1; 12], &[]), Err(Full));
+    }
+}

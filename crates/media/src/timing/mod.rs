@@ -1,0 +1,116 @@
+//! Timing by reservation: every parallel unit, every channel and the PCIe link has times at which it
+//! is taken, and a command's completion is computed at submission, first come first served a unit.
+//!
+//! Parameters are NVMeVirt's ([`Timing::preset`] names the source of each); the model is ours.
+//! Transfers are placed exactly, to the nanosecond, where NVMeVirt counts credits in slots of 4 us.
+//! Integer arithmetic only.
+
+mod link;
+mod presets;
+mod schedule;
+
+pub(crate) use schedule::Schedule;
+
+/// Where a transfer is placed on a channel or on the PCIe link.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Placing {
+    /// In the earliest gap at or after it is ready, so that a command which waits for its unit
+    /// does not block others.
+    #[default]
+    Backfill,
+    /// After everything that was placed before it, as a plain next-free time does.
+    Fifo,
+}
+
+/// Parameters of the timing model. All are plain numbers, so that a stack file may override each.
+///
+/// Durations above [`Timing::NS_MAX`] count as that; sizes below a sector count as a sector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// From the submission of a write or reset until its unit may begin.
+    pub command_ns: u64,
+    /// From the submission of a read of at most `firmware_small_bytes` until its unit may begin.
+    pub firmware_small_ns: u64,
+    /// From the submission of a larger read until its unit may begin.
+    pub firmware_large_ns: u64,
+    /// Largest read that counts as small.
+    pub firmware_small_bytes: u64,
+    /// tR when one sector of a flash page is asked for; even flash pages of a chunk (LSB).
+    pub read_sector_lsb_ns: u64,
+    /// The same for odd flash pages (MSB).
+    pub read_sector_msb_ns: u64,
+    /// tR when more of a flash page is asked for; even flash pages of a chunk (LSB).
+    pub read_page_lsb_ns: u64,
+    /// The same for odd flash pages (MSB).
+    pub read_page_msb_ns: u64,
+    /// tPROG of a one-shot page.
+    pub program_ns: u64,
+    /// tBERS of a chunk.
+    pub erase_ns: u64,
+    /// What one sense brings up.
+    pub flash_page_bytes: u64,
+    /// What one program writes.
+    pub one_shot_bytes: u64,
+    /// Channel bandwidth; 0 means transfers take no time.
+    pub channel_bytes_per_s: u64,
+    /// Latency added to a channel transfer for each sector; it does not occupy the channel.
+    pub channel_sector_ns: u64,
+    /// Largest piece of a read's channel transfer; a piece crosses PCIe while the next one moves.
+    pub max_transfer_bytes: u64,
+    /// PCIe bandwidth; 0 means transfers take no time.
+    pub pcie_bytes_per_s: u64,
+    /// Fixed part of the time that the write buffer takes to accept a write.
+    pub buffer_base_ns: u64,
+    /// The part of it for each sector, besides the PCIe transfer.
+    pub buffer_sector_ns: u64,
+    /// Placing on channels and on PCIe.
+    pub placing: Placing,
+}
+
+impl Timing {
+    /// The longest single duration: 10 s.
+    pub const NS_MAX: u64 = 10_000_000_000;
+
+    /// Everything takes no time: for preconditioning and for theory.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            command_ns: 0,
+            firmware_small_ns: 0,
+            firmware_large_ns: 0,
+            firmware_small_bytes: 0,
+            read_sector_lsb_ns: 0,
+            read_sector_msb_ns: 0,
+            read_page_lsb_ns: 0,
+            read_page_msb_ns: 0,
+            program_ns: 0,
+            erase_ns: 0,
+            flash_page_bytes: 32 << 10,
+            one_shot_bytes: 32 << 10,
+            channel_bytes_per_s: 0,
+            channel_sector_ns: 0,
+            max_transfer_bytes: 16 << 10,
+            pcie_bytes_per_s: 0,
+            buffer_base_ns: 0,
+            buffer_sector_ns: 0,
+            placing: Placing::Backfill,
+        }
+    }
+
+    /// Whether no command takes any time.
+    pub(crate) const fn is_instant(&self) -> bool {
+        self.command_ns
+            | self.firmware_small_ns
+            | self.firmware_large_ns
+            | self.read_sector_lsb_ns
+            | self.read_sector_msb_ns
+            | self.read_page_lsb_ns
+            | self.read_page_msb_ns
+            | self.program_ns
+            | self.erase_ns
+            | self.channel_bytes_per_s
+            | self.channel_sector_ns
+            | self.pcie_bytes_per_s
+            == 0
+    }
+}

@@ -1,0 +1,197 @@
+//! The timing model against arithmetic: every ceiling that follows from NVMeVirt's parameters, and
+//! how resources are shared.
+
+mod common;
+
+use common::{append, chunk, device, ppa};
+use nandscape_media::{Geometry, Media, MediaConfig, OpenChannel, Placing, Timing, UnitId};
+use nandscape_rt::Nanos;
+
+const fn geometry(groups: u32, units: u32) -> Geometry {
+    Geometry {
+        groups,
+        units,
+        chunks: 4,
+        sectors: 4608,
+        ws_min: 8,
+        ws_opt: 8,
+        mw_cunits: 0,
+        maxoc: 0,
+        maxocpu: 0,
+    }
+}
+
+/// Every unit writes `programs` times, each as soon as its last write completed, the unit that is
+/// free first going first. Returns bytes per second.
+fn program_rate(media: &mut Media, sectors: u32, programs: u32) -> f64 {
+    let mut free = vec![Nanos::ZERO; media.geometry().total_units() as usize];
+    let total = programs as usize * free.len();
+    for seq in 0..total as u64 {
+        let (unit, &now) = free.iter().enumerate().min_by_key(|(_, at)| **at).unwrap();
+        free[unit] = append(media, now, chunk(unit as u32, 0), sectors, seq).unwrap().at;
+    }
+    let end = free.into_iter().max().unwrap();
+    total as f64 * f64::from(sectors) * 4096.0 / end.as_secs_f64()
+}
+
+/// One 970 Pro unit programs 32 KiB every 40.96 + 185 us: 145 MB/s.
+#[test]
+fn one_unit_programs_at_145_mb_per_s() {
+    let rate = program_rate(&mut device(geometry(1, 1), "nvmevirt-970pro"), 8, 500);
+    assert!((144.9e6..145.1e6).contains(&rate), "{rate}");
+}
+
+/// 16 units on 8 channels do not disturb each other: 2.3 GB/s.
+#[test]
+fn sixteen_units_program_at_2_3_gb_per_s() {
+    let rate = program_rate(&mut device(geometry(8, 2), "nvmevirt-970pro"), 8, 500);
+    assert!((2.31e9..2.33e9).contains(&rate), "{rate}");
+}
+
+/// Ten units on one channel are limited by the channel: 800 MB/s, whichever way transfers are placed.
+#[test]
+fn a_channel_saturates_at_its_bandwidth() {
+    for placing in [Placing::Backfill, Placing::Fifo] {
+        let timing = Timing { placing, ..Timing::preset("nvmevirt-970pro").unwrap() };
+        let config = MediaConfig { timing, ..MediaConfig::new(geometry(1, 10)) };
+        let rate = program_rate(&mut Media::new(config).unwrap(), 8, 500);
+        assert!((795e6..=800e6).contains(&rate), "{placing:?} {rate}");
+    }
+}
+
+/// A 4 KiB read of an idle 970 Pro takes firmware + tR + channel + PCIe: 57.6 us from an LSB page,
+/// 69.6 us from an MSB page; pages alternate.
+#[test]
+fn single_sector_read() {
+    let mut media = device(geometry(8, 2), "nvmevirt-970pro");
+    let mut now = append(&mut media, Nanos::ZERO, chunk(3, 0), 32, 0).unwrap().at;
+    for (sector, ns) in [(0, 57_600), (7, 57_600), (8, 69_600), (15, 69_600), (16, 57_600)] {
+        let at = ppa(&media, chunk(3, 0), sector);
+        let done = media.read(now, at, 1).unwrap().at;
+        assert_eq!(done - now, Nanos(ns), "sector {sector}");
+        now = done;
+    }
+}
+
+/// The write buffer of the 970 Pro takes 4 KiB in 4 + 0.46 + 1.22 us; the others likewise.
+#[test]
+fn buffered_write() {
+    let latency = |preset, sectors| device(geometry(1, 1), preset).buffer_write(sectors).0;
+    assert_eq!(latency("nvmevirt-970pro", 1), 5_680);
+    assert_eq!(latency("nvmevirt-970pro", 8), 4_000 + 8 * 460 + 9_753);
+    assert_eq!(latency("nvmevirt-zn540", 1), 5_600 + 600 + 1_343);
+    assert_eq!(latency("nvmevirt-zns-prototype", 1), 1_280);
+    assert_eq!(latency("none", 64), 0);
+}
+
+/// One program of each other preset, by hand: transfer, added channel latency, tPROG a one-shot page.
+#[test]
+fn programs_of_the_other_presets() {
+    let program = |preset, sectors| {
+        let mut media = device(geometry(1, 1), preset);
+        append(&mut media, Nanos::ZERO, chunk(0, 0), sectors, 0).unwrap().at.0
+    };
+    assert_eq!(program("nvmevirt-zn540", 24), 218_454 + 561_000);
+    assert_eq!(program("nvmevirt-zns-prototype", 32), 163_840 + 32 * 413 + 1_913_640);
+    assert_eq!(program("qemu-ocssd", 8), 1_900_000);
+    assert_eq!(program("nvmevirt-970pro", 64), 327_680 + 8 * 185_000);
+    assert_eq!(program("none", 64), 0);
+}
+
+/// A read over two flash pages: each is sensed and moved in pieces of 16 KiB, and a piece crosses
+/// PCIe while the next one is on the channel.
+#[test]
+fn read_of_two_pages_overlaps_pcie() {
+    let mut media = device(geometry(1, 1), "nvmevirt-970pro");
+    let now = append(&mut media, Nanos::ZERO, chunk(0, 0), 16, 0).unwrap().at;
+    let first = ppa(&media, chunk(0, 0), 0);
+    let done = media.read(now, first, 16).unwrap().at;
+    let on_unit = 30_490 + (30_013 + 40_960) + (42_013 + 40_960);
+    assert_eq!((done - now).0, on_unit + 4_877, "the last piece of 16 KiB crosses PCIe alone");
+}
+
+/// Units serve first come, first served: a read behind an erase waits for it.
+#[test]
+fn a_read_waits_for_the_erase_before_it() {
+    let mut media = device(geometry(1, 1), "qemu-ocssd");
+    for c in [0, 1] {
+        append(&mut media, Nanos::ZERO, chunk(0, c), 8, 0).unwrap();
+    }
+    let now = Nanos::from_ms(100);
+    assert_eq!(media.reset(now, chunk(0, 0)).unwrap().at, now + Nanos::from_ms(3));
+    let first = ppa(&media, chunk(0, 1), 0);
+    let done = media.read(now, first, 1).unwrap().at;
+    assert_eq!(done, now + Nanos::from_ms(3) + Nanos::from_us(70));
+}
+
+/// A command that waits for its unit does not block the channel for others, unless transfers are
+/// placed first in, first out.
+#[test]
+fn waiting_for_a_unit_does_not_block_the_channel() {
+    let finish = |placing| {
+        let timing = Timing { placing, ..Timing::preset("nvmevirt-970pro").unwrap() };
+        let config = MediaConfig { timing, ..MediaConfig::new(geometry(1, 2)) };
+        let mut media = Media::new(config).unwrap();
+        for seq in [0, 8] {
+            append(&mut media, Nanos::ZERO, chunk(0, 0), 8, seq).unwrap();
+        }
+        append(&mut media, Nanos::ZERO, chunk(1, 0), 8, 16).unwrap().at.0
+    };
+    assert_eq!(finish(Placing::Backfill), 2 * 40_960 + 185_000);
+    assert_eq!(finish(Placing::Fifo), 225_960 + 2 * 40_960 + 185_000);
+}
+
+/// A slow unit's cells take longer; its channel does not.
+#[test]
+fn slow_unit() {
+    let timing = Timing::preset("nvmevirt-970pro").unwrap();
+    let slow_units = vec![(UnitId(1), 250)];
+    let config = MediaConfig { timing, slow_units, ..MediaConfig::new(geometry(2, 1)) };
+    let mut media = Media::new(config).unwrap();
+    let done =
+        |media: &mut Media, unit| append(media, Nanos::ZERO, chunk(unit, 0), 8, 0).unwrap().at.0;
+    assert_eq!(done(&mut media, 0), 40_960 + 185_000);
+    assert_eq!(done(&mut media, 1), 40_960 + 462_500);
+}
+
+/// Busy times are exactly what was reserved, and start anew when asked.
+#[test]
+fn utilisation_counts_reservations() {
+    let mut media = device(geometry(2, 1), "nvmevirt-970pro");
+    let now = append(&mut media, Nanos::ZERO, chunk(1, 0), 8, 0).unwrap().at;
+    let first = ppa(&media, chunk(1, 0), 0);
+    media.read(now, first, 1).unwrap();
+    let busy = media.utilisation();
+    assert_eq!(busy.units, [Nanos(0), Nanos(225_960 + 29_760 + 5_120)]);
+    assert_eq!(busy.channels, [Nanos(0), Nanos(40_960 + 5_120)]);
+    assert_eq!(busy.pcie, Nanos(1_220));
+    media.reset_utilisation();
+    assert_eq!(media.utilisation().units, [Nanos(0), Nanos(0)]);
+}
+
+/// Numbers from outside, however silly, neither panic nor divide by zero.
+#[test]
+fn absurd_timing_is_bounded() {
+    let timing = Timing {
+        program_ns: u64::MAX,
+        erase_ns: u64::MAX,
+        read_page_lsb_ns: u64::MAX,
+        buffer_base_ns: u64::MAX,
+        buffer_sector_ns: u64::MAX,
+        firmware_small_bytes: u64::MAX,
+        flash_page_bytes: 0,
+        one_shot_bytes: 1,
+        max_transfer_bytes: 0,
+        channel_bytes_per_s: 1,
+        pcie_bytes_per_s: u64::MAX,
+        ..Timing::none()
+    };
+    let slow_units = vec![(UnitId(0), u32::MAX)];
+    let config = MediaConfig { timing, slow_units, ..MediaConfig::new(geometry(1, 1)) };
+    let mut media = Media::new(config).unwrap();
+    let now = append(&mut media, Nanos::ZERO, chunk(0, 0), 64, 0).unwrap().at;
+    let first = ppa(&media, chunk(0, 0), 0);
+    media.read(now, first, 64).unwrap();
+    media.reset(now, chunk(0, 0)).unwrap();
+    assert!(media.buffer_write(64) > Nanos::ZERO);
+}

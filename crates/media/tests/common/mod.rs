@@ -1,0 +1,63 @@
+//! What the tests of the device share: small geometries and terse commands.
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use nandscape_block::SectorData;
+use nandscape_media::{
+    ChunkId, Geometry, Kind, Media, MediaConfig, OpenChannel, Outcome, Ppa, RuleError, Timing,
+    UnitId, WriteCmd,
+};
+use nandscape_rt::Nanos;
+
+/// 2 groups x 2 units x 4 chunks x 48 sectors.
+pub(crate) const SMALL: Geometry = Geometry {
+    groups: 2,
+    units: 2,
+    chunks: 4,
+    sectors: 48,
+    ws_min: 4,
+    ws_opt: 8,
+    mw_cunits: 12,
+    maxoc: 0,
+    maxocpu: 0,
+};
+
+/// A sound device with this timing.
+pub(crate) fn device(geometry: Geometry, timing: &str) -> Media {
+    let timing = Timing::preset(timing).expect("shipped preset");
+    Media::new(MediaConfig { timing, ..MediaConfig::new(geometry) }).expect("sound config")
+}
+
+/// A chunk.
+pub(crate) const fn chunk(unit: u32, chunk: u32) -> ChunkId {
+    ChunkId { unit: UnitId(unit), chunk }
+}
+
+/// A sector.
+pub(crate) fn ppa(media: &impl OpenChannel, at: ChunkId, sector: u32) -> Ppa {
+    media.geometry().ppa(at, sector)
+}
+
+/// Writes `sectors` sectors at a chunk's write pointer; keys and sequences count from `seq`.
+pub(crate) fn append(
+    media: &mut impl OpenChannel,
+    now: Nanos,
+    at: ChunkId,
+    sectors: u32,
+    seq: u64,
+) -> Result<Outcome, RuleError> {
+    append_data(media, now, at, sectors, seq, &[])
+}
+
+/// The same with content.
+pub(crate) fn append_data(
+    media: &mut impl OpenChannel,
+    now: Nanos,
+    at: ChunkId,
+    sectors: u32,
+    seq: u64,
+    data: &[SectorData],
+) -> Result<Outcome, RuleError> {
+    let keys: Vec<u32> = (seq as u32..).take(sectors as usize).collect();
+    let at = ppa(media, at, media.chunk(at).wp);
+    media.write(now, WriteCmd { at, kind: Kind::Data, seq, keys: &keys, data })
+}
