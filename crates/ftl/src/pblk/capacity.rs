@@ -1,0 +1,415 @@
+//! How much of the device is for data: line metadata, overprovisioning, the limiter's thresholds and
+//! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
+
+use crate::config::{CapacityRules, Config, Limiter};
+use crate::error::FtlError;
+use nandscape_block::SECTOR_BYTES;
+use nandscape_media::{Geometry, KEY_MAX};
+
+/// Data units of the smallest useful line: padding one unit must not outweigh what collecting a line
+/// gains.
+const LINE_UNITS_MIN: u32 = 8;
+
+/// Largest ring: 4 GiB of data.
+const RING_MAX: u32 = 1 << 20;
+/// Lines that have open chunks at once (`PBLK_DATA_LINES`).
+const OPEN_LINES: u32 = 4;
+/// Lines whose end metadata may be missing while another line opens.
+pub(super) const CLOSING_LINES: usize = 2;
+
+/// Sizes that follow from geometry and choices. Sectors are 4 KiB; chunks are erase units.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Sectors of good chunks.
+    pub physical_sectors: u64,
+    /// Sectors that the host can address.
+    pub logical_sectors: u64,
+    /// Lines of the device, bad ones included.
+    pub lines: u32,
+    /// Sectors of a line without bad chunks.
+    pub line_sectors: u32,
+    /// Data sectors of a line without bad chunks.
+    pub line_data_sectors: u32,
+    /// Start metadata of a line.
+    pub smeta_sectors: u32,
+    /// End metadata of a line.
+    pub emeta_sectors: u32,
+    /// The limiter collects garbage while fewer chunks than this are free.
+    pub high_chunks: u32,
+    /// User writes stop while no more chunks than this are free.
+    pub reserved_chunks: u32,
+    /// Entries of the write buffer, a power of two.
+    pub ring_sectors: u32,
+}
+
+impl Capacity {
+    /// Computes the sizes for `good_chunks` usable chunks.
+    ///
+    /// # Errors
+    /// The key of the choice that does not fit, and why.
+    pub(super) fn new(
+        geometry: &Geometry,
+        config: &Config,
+        good_chunks: u64,
+    ) -> Result<Self, FtlError> {
+        let line_sectors = line_sectors(geometry)?;
+        let smeta_sectors = geometry.ws_opt;
+        let emeta_sectors = emeta_sectors(geometry, line_sectors, smeta_sectors);
+        let Some(line_data_sectors) = line_sectors
+            .checked_sub(smeta_sectors + emeta_sectors)
+            .filter(|&data| data >= LINE_UNITS_MIN * geometry.ws_opt)
+        else {
+            return Err(FtlError::Config {
+                key: "media.sectors",
+                why: format!(
+                    "a line of {line_sectors} sectors holds fewer than {LINE_UNITS_MIN} write units \
+                     beside its metadata ({smeta_sectors} + {emeta_sectors} sectors)"
+                ),
+            });
+        };
+        let op =
+            Overprovisioning::new(geometry, config, good_chunks, smeta_sectors + emeta_sectors)?;
+        Ok(Self {
+            physical_sectors: good_chunks * u64::from(geometry.sectors),
+            logical_sectors: op.logical_chunks * u64::from(geometry.sectors),
+            lines: geometry.chunks,
+            line_sectors,
+            line_data_sectors,
+            smeta_sectors,
+            emeta_sectors,
+            high_chunks: op.high_chunks,
+            reserved_chunks: op.reserved_chunks,
+            ring_sectors: ring_sectors(geometry, config)?,
+        })
+    }
+
+    /// Whether the device can always make progress: logical space, the reserve, the open line, the
+    /// next one, a victim and one line lost to a power cut must fit at once.
+    ///
+    /// # Errors
+    /// The key of the choice that does not fit, and why.
+    pub(super) fn check(&self, geometry: &Geometry, config: &Config) -> Result<(), FtlError> {
+        if self.logical_sectors > u64::from(KEY_MAX) + 1 {
+            let why = format!("{} logical sectors do not fit 32-bit keys", self.logical_sectors);
+            return Err(FtlError::Config { key: "media.chunks", why });
+        }
+        let kept_lines = match config.limiter {
+            Limiter::Kernel => self.reserved_chunks.div_ceil(geometry.total_units()) + 1,
+            Limiter::Reserve(lines) => lines,
+        };
+        let data = u64::from(self.line_data_sectors);
+        let data_lines = self.physical_sectors / u64::from(self.line_sectors);
+        let needed = self.logical_sectors.div_ceil(data) + u64::from(kept_lines) + 4;
+        if needed > data_lines {
+            let why = format!(
+                "{data_lines} lines are too few: {} of logical space, {kept_lines} kept free and 4 \
+                 being written or collected make {needed}; raise the overprovisioning or use more, smaller chunks",
+                self.logical_sectors.div_ceil(data)
+            );
+            return Err(FtlError::Config { key: "ftl.op_percent", why });
+        }
+        check_open_chunks(geometry)?;
+        self.check_limiter(config)
+    }
+
+    fn check_limiter(&self, config: &Config) -> Result<(), FtlError> {
+        match config.limiter {
+            Limiter::Reserve(0) => Err(FtlError::Config {
+                key: "ftl.limiter",
+                why: "reserve-0 leaves garbage collection no line to copy into".into(),
+            }),
+            Limiter::Kernel if self.high_chunks <= self.reserved_chunks => {
+                let why = format!(
+                    "collection would start at {} free chunks, but user writes already stop at {}: \
+                     they would stall for good; use more chunks a unit or the 4.16 rules",
+                    self.high_chunks, self.reserved_chunks
+                );
+                Err(FtlError::Config { key: "ftl.capacity_rules", why })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Sectors of a whole line, few enough for every sum of a few lines to fit 32 bits.
+fn line_sectors(geometry: &Geometry) -> Result<u32, FtlError> {
+    let sectors = u64::from(geometry.total_units()) * u64::from(geometry.sectors);
+    u32::try_from(sectors).ok().filter(|&sectors| sectors < 1 << 30).ok_or_else(|| {
+        let why = format!("a line of {sectors} sectors is too long; use fewer sectors a chunk");
+        FtlError::Config { key: "media.sectors", why }
+    })
+}
+
+/// pblk has a line open, one prepared and up to two closing.
+fn check_open_chunks(geometry: &Geometry) -> Result<(), FtlError> {
+    let limits = [
+        ("media.maxoc", geometry.maxoc, OPEN_LINES * geometry.total_units()),
+        ("media.maxocpu", geometry.maxocpu, OPEN_LINES),
+    ];
+    match limits.into_iter().find(|&(_, limit, needed)| limit != 0 && limit < needed) {
+        None => Ok(()),
+        Some((key, limit, needed)) => {
+            let why = format!("pblk needs {needed} open chunks, the device allows {limit}");
+            Err(FtlError::Config { key, why })
+        }
+    }
+}
+
+/// End metadata: header and bitmap, one 8-byte address a data sector, one 4-byte valid count a line;
+/// each part begins on a sector, the whole is rounded up to `ws_opt`.
+fn emeta_sectors(geometry: &Geometry, line_sectors: u32, smeta_sectors: u32) -> u32 {
+    let sector_bytes = SECTOR_BYTES as u32;
+    let valid_counts = (geometry.chunks * 4).div_ceil(sector_bytes);
+    let addresses =
+        (u64::from(line_sectors - smeta_sectors.min(line_sectors)) * 8).div_ceil(SECTOR_BYTES);
+    (1 + addresses as u32 + valid_counts).next_multiple_of(geometry.ws_opt)
+}
+
+struct Overprovisioning {
+    logical_chunks: u64,
+    high_chunks: u32,
+    reserved_chunks: u32,
+}
+
+impl Overprovisioning {
+    fn new(
+        geometry: &Geometry,
+        config: &Config,
+        good_chunks: u64,
+        line_meta_sectors: u32,
+    ) -> Result<Self, FtlError> {
+        let rules = config.capacity_rules;
+        let default_op = if rules == CapacityRules::V4_13 { 20 } else { 11 };
+        let op = config.op_percent.unwrap_or(default_op);
+        if !(3..=80).contains(&op) {
+            let why = format!("{op} is outside pblk's 3 to 80 percent");
+            return Err(FtlError::Config { key: "ftl.op_percent", why });
+        }
+        let units = u64::from(geometry.total_units());
+        let least_reserve = if rules == CapacityRules::V5_11 {
+            u64::from(100u32.div_ceil(op)) * units
+        } else {
+            units
+        };
+        let mut op_chunks = good_chunks - good_chunks * u64::from(100 - op) / 100;
+        if rules == CapacityRules::V5_11 && config.op_percent.is_none() {
+            op_chunks = op_chunks.max(least_reserve);
+        }
+        let meta_chunks = (u64::from(line_meta_sectors) * u64::from(geometry.chunks))
+            .div_ceil(u64::from(geometry.sectors));
+        let high_chunks = match rules {
+            CapacityRules::V4_13 => good_chunks / 8,
+            _ => op_chunks.saturating_sub(meta_chunks + units),
+        };
+        Ok(Self {
+            logical_chunks: good_chunks.saturating_sub(op_chunks + meta_chunks),
+            high_chunks: high_chunks as u32,
+            reserved_chunks: least_reserve as u32,
+        })
+    }
+}
+
+/// Ring entries. Beyond the kernels' sizes the ring always keeps two write units a parallel unit
+/// beside the `mw_cunits` tail that the device may refuse to serve (in Linux 5.11 a doubled ring
+/// ensures the same; 4.16 reads what the device should refuse).
+fn ring_sectors(geometry: &Geometry, config: &Config) -> Result<u32, FtlError> {
+    let units = geometry.total_units();
+    let unreadable =
+        u64::from(geometry.mw_cunits.next_multiple_of(geometry.ws_opt)) * u64::from(units);
+    let least = unreadable + 2 * u64::from(geometry.ws_opt) * u64::from(units);
+    if least > u64::from(RING_MAX) {
+        let why = format!("{least} sectors would have to be buffered, at most {RING_MAX} can be");
+        return Err(FtlError::Config { key: "media.mw_cunits", why });
+    }
+    let least = least as u32;
+    if let Some(asked) = config.ring_sectors {
+        if !(least..=RING_MAX).contains(&asked) || !asked.is_power_of_two() {
+            let why = format!(
+                "{asked} must be a power of two from {least} to {RING_MAX} sectors: it holds two \
+                 write units a parallel unit and the {unreadable} sectors that media may refuse to \
+                 read"
+            );
+            return Err(FtlError::Config { key: "ftl.ring", why });
+        }
+        return Ok(asked);
+    }
+    let kernel = match config.capacity_rules {
+        CapacityRules::V4_13 => 8 * geometry.ws_opt * units,
+        CapacityRules::V4_16 => geometry.mw_cunits * units,
+        CapacityRules::V5_11 => (geometry.mw_cunits.max(geometry.ws_opt) + geometry.ws_opt) * units,
+    };
+    Ok(kernel.max(least).next_power_of_two().min(RING_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The open-channel SSD of the JS-Pblk paper (table 1): 7.5 GiB on 8 parallel units.
+    const JS_PBLK: Geometry = Geometry {
+        groups: 2,
+        units: 4,
+        chunks: 60,
+        sectors: 4_096,
+        ws_min: 4,
+        ws_opt: 8,
+        mw_cunits: 24,
+        maxoc: 0,
+        maxocpu: 0,
+    };
+
+    fn all_chunks(geometry: &Geometry) -> u64 {
+        u64::from(geometry.total_units() * geometry.chunks)
+    }
+
+    fn sizes(geometry: &Geometry, config: &Config) -> Result<Capacity, FtlError> {
+        let capacity = Capacity::new(geometry, config, all_chunks(geometry))?;
+        capacity.check(geometry, config).map(|()| capacity)
+    }
+
+    fn rules(capacity_rules: CapacityRules) -> Config {
+        Config { capacity_rules, ..Config::default() }
+    }
+
+    /// The key at fault; its sentence must explain itself.
+    fn refused(geometry: &Geometry, config: &Config) -> &'static str {
+        match sizes(geometry, config) {
+            Err(FtlError::Config { key, why }) => {
+                assert!(why.split_whitespace().count() > 5, "{key}: {why} explains nothing");
+                key
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// Linux 4.16 on JS-Pblk's device, worked by hand: 480 chunks, 427 provisioned, 2 of metadata.
+    #[test]
+    fn linux_4_16_gives_js_pblks_device_1_740_800_sectors() {
+        let expected = Capacity {
+            physical_sectors: 480 * 4_096,
+            logical_sectors: 1_740_800,
+            lines: 60,
+            line_sectors: 32_768,
+            line_data_sectors: 32_768 - 8 - 72,
+            smeta_sectors: 8,
+            emeta_sectors: 72,
+            high_chunks: 43,
+            reserved_chunks: 8,
+            ring_sectors: 512,
+        };
+        assert_eq!(sizes(&JS_PBLK, &rules(CapacityRules::V4_16)), Ok(expected));
+    }
+
+    /// Linux 4.13 keeps 20 percent back and collects below an eighth of all chunks.
+    #[test]
+    fn linux_4_13_collects_below_an_eighth() {
+        let sizes = sizes(&JS_PBLK, &rules(CapacityRules::V4_13)).expect("fits");
+        assert_eq!(sizes.logical_sectors, (384 - 2) * 4_096);
+        assert_eq!((sizes.high_chunks, sizes.reserved_chunks), (60, 8));
+        assert_eq!(sizes.ring_sectors, 512);
+    }
+
+    /// Linux 5.11 raises the overprovisioning to its reserve of 10 lines; on so small a device
+    /// nothing is left to write and collect with, and users would stall for good.
+    #[test]
+    fn linux_5_11_does_not_fit_a_device_of_60_lines() {
+        let config = rules(CapacityRules::V5_11);
+        let sizes = Capacity::new(&JS_PBLK, &config, 480).expect("can be computed");
+        assert_eq!(sizes.logical_sectors, 1_630_208);
+        assert_eq!((sizes.high_chunks, sizes.reserved_chunks), (70, 80));
+        assert_eq!(sizes.ring_sectors, 512);
+        assert_eq!(refused(&JS_PBLK, &config), "ftl.op_percent");
+    }
+
+    /// What the refusal advises helps: more overprovisioning, or smaller chunks and more of them.
+    #[test]
+    fn linux_5_11_fits_with_what_the_refusal_advises() {
+        let config = Config { op_percent: Some(50), ..rules(CapacityRules::V5_11) };
+        let generous = sizes(&JS_PBLK, &config).expect("fits");
+        assert_eq!(generous.reserved_chunks, 2 * 8);
+        let finer = Geometry { chunks: 960, sectors: 256, ..JS_PBLK };
+        let sizes = sizes(&finer, &rules(CapacityRules::V5_11)).expect("fits");
+        assert!(sizes.high_chunks > sizes.reserved_chunks);
+    }
+
+    /// Collection that would start only after user writes have stopped is refused.
+    #[test]
+    fn a_threshold_at_the_reserve_is_refused() {
+        let geometry = Geometry { chunks: 8, ..JS_PBLK };
+        let config = Config { op_percent: Some(80), ..rules(CapacityRules::V4_13) };
+        assert_eq!(refused(&geometry, &config), "ftl.capacity_rules");
+    }
+
+    /// Bad chunks take from what the host gets, in proportion.
+    #[test]
+    fn bad_chunks_shrink_the_device() {
+        let sizes = Capacity::new(&JS_PBLK, &Config::default(), 470).expect("can be computed");
+        assert_eq!(sizes.physical_sectors, 470 * 4_096);
+        assert_eq!(sizes.logical_sectors, (470 * 89 / 100 - 2) * 4_096);
+    }
+
+    /// pblk takes 3 to 80 percent, ends included, whether or not the rest fits then.
+    #[test]
+    fn overprovisioning_is_3_to_80_percent() {
+        let with = |op| Config { op_percent: Some(op), ..Config::default() };
+        for op in [0, 2, 81, 100, u32::MAX] {
+            assert_eq!(refused(&JS_PBLK, &with(op)), "ftl.op_percent");
+        }
+        for op in [3, 80] {
+            assert!(Capacity::new(&JS_PBLK, &with(op), 480).is_ok());
+        }
+        assert_eq!(refused(&JS_PBLK, &with(3)), "ftl.op_percent");
+    }
+
+    /// The ring is a power of two that holds what media refuse to read and two units a parallel unit.
+    #[test]
+    fn an_odd_or_small_ring_is_refused() {
+        let with = |ring| Config { ring_sectors: Some(ring), ..Config::default() };
+        for ring in [0, 1, 256, 319, 320, 768, u32::MAX] {
+            assert_eq!(refused(&JS_PBLK, &with(ring)), "ftl.ring");
+        }
+        assert_eq!(sizes(&JS_PBLK, &with(1_024)).map(|sizes| sizes.ring_sectors), Ok(1_024));
+    }
+
+    /// Where the kernel's own size suffices it is the kernel's: 4.16 takes `mw_cunits` a unit,
+    /// rounded up; 5.11 has a write unit more.
+    #[test]
+    fn large_rings_have_the_kernels_size() {
+        let geometry = Geometry { ws_opt: 4, mw_cunits: 24, ..JS_PBLK };
+        let ring = |rule| ring_sectors(&geometry, &rules(rule));
+        assert_eq!(ring(CapacityRules::V4_16), Ok(256));
+        assert_eq!(ring(CapacityRules::V5_11), Ok(256));
+        assert_eq!(ring(CapacityRules::V4_13), Ok(256));
+    }
+
+    #[test]
+    fn a_reserve_of_no_line_is_refused() {
+        let config = Config { limiter: Limiter::Reserve(0), ..Config::default() };
+        assert_eq!(refused(&JS_PBLK, &config), "ftl.limiter");
+    }
+
+    #[test]
+    fn a_line_that_is_mostly_metadata_is_refused() {
+        let geometry = Geometry { groups: 1, units: 1, sectors: 72, ..JS_PBLK };
+        assert_eq!(refused(&geometry, &Config::default()), "media.sectors");
+        let enough = Geometry { sectors: 80, ..geometry };
+        let sizes = Capacity::new(&enough, &Config::default(), 60).expect("can be computed");
+        assert_eq!(sizes.line_data_sectors, 8 * 8);
+    }
+
+    /// A device that could not make progress when full is refused before anything is written.
+    #[test]
+    fn too_few_lines_are_refused() {
+        let geometry = Geometry { chunks: 20, ..JS_PBLK };
+        assert_eq!(refused(&geometry, &Config::default()), "ftl.op_percent");
+        let config = Config { limiter: Limiter::Reserve(10), ..Config::default() };
+        assert_eq!(refused(&JS_PBLK, &config), "ftl.op_percent");
+    }
+
+    /// Out-of-band keys have 32 bits.
+    #[test]
+    fn more_sectors_than_keys_are_refused() {
+        let geometry = Geometry { chunks: 16_384, sectors: 65_536, ..JS_PBLK };
+        assert_eq!(refused(&geometry, &Config::default()), "media.chunks");
+    }
+}

@@ -1,0 +1,137 @@
+//! Keeping table, valid counts and ring in step (pblk-map.c, pblk-rb.c `__pblk_rb_update_l2p`).
+//!
+//! A sector's table entry names its ring slot from insertion until the slot is about to be reused,
+//! and only then media. A unit's entries leave the ring together, once the unit is durable and the
+//! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors.
+
+use super::Pblk;
+use super::l2p::Place;
+use super::line::{LineId, LineState};
+use super::rb::key_lba;
+use super::units::WriteUnit;
+use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Free ring slots after recycling until `wanted` are free, or none can be recycled. One slot
+    /// stays reserved while trim records wait for it, so that a flush never waits for space.
+    #[inline]
+    pub(super) fn ring_room(&mut self, wanted: u32) -> u32 {
+        let reserved = u32::from(self.trims.has_pending());
+        while self.rb.free() < wanted.saturating_add(reserved) && self.recycle() {}
+        self.rb.free().saturating_sub(reserved)
+    }
+
+    /// Lets the oldest unit's entries leave the ring. Whether there was one that could.
+    pub(super) fn recycle(&mut self) -> bool {
+        let Some(unit) = self.units.oldest() else { return false };
+        if !self.is_served(unit.at.plus(unit.entries.saturating_sub(1))) {
+            return false;
+        }
+        self.units.pop();
+        let mut live = 0;
+        for i in 0..unit.entries {
+            let switched = self.switch_to_media(unit.first + u64::from(i), unit.at.plus(i));
+            live |= u64::from(switched) << i;
+        }
+        self.lines.set_valid(unit.line, unit.at, live);
+        self.rb.l2p_update += u64::from(unit.entries);
+        self.settle(&unit);
+        true
+    }
+
+    /// Whether the device serves reads of a written sector.
+    pub(super) fn is_served(&self, at: Ppa) -> bool {
+        let chunk = self.media.chunk(self.geometry.chunk_of(at));
+        chunk.state != ChunkState::Open
+            || self.geometry.sector_of(at) + self.geometry.mw_cunits < chunk.wp
+    }
+
+    /// Points the entry's sector at media if it is still in the ring. Whether `at` is valid then.
+    #[inline]
+    fn switch_to_media(&mut self, position: u64, at: Ppa) -> bool {
+        let key = self.rb.key(position);
+        let cached = Place::Cached(self.rb.slot(position));
+        match key_lba(key) {
+            Some(lba) => self.l2p.switch(lba, cached, Place::Media(at)),
+            None => key == KEY_TRIM,
+        }
+    }
+
+    /// The unit's entries are no longer pending in their line. What did not become valid was
+    /// superseded by something in the ring, which must be durable before the line is erased.
+    fn settle(&mut self, unit: &WriteUnit) {
+        let gate = self.gate();
+        let line = self.lines.get_mut(unit.line);
+        line.gate = line.gate.max(gate);
+        line.pending -= unit.entries;
+        self.line_lowered(unit.line);
+    }
+
+    /// The sequence before which everything must be durable so that all changes made so far are.
+    pub(super) fn gate(&self) -> u64 {
+        self.rb.mem + u64::from(self.trims.has_pending())
+    }
+
+    /// A sector on media was superseded by a change that is durable when everything before `gate`
+    /// is.
+    #[inline]
+    pub(super) fn invalidate(&mut self, at: Ppa, gate: u64) {
+        let id = self.lines.clear_valid(at, gate);
+        self.line_lowered(id);
+    }
+
+    /// A line lost valid or pending sectors.
+    #[inline]
+    pub(super) fn line_lowered(&mut self, id: LineId) {
+        let line = self.lines.get(id);
+        if line.valid == 0 && line.pending == 0 {
+            self.line_emptied(id);
+        } else if line.state == LineState::Closed {
+            self.victims.lower(id, self.lines.weight(id));
+        }
+    }
+
+    /// A line without valid or pending sectors is on its way to the free list, if it is closed. A
+    /// victim gets there when its last copy is handled.
+    #[cold]
+    pub(super) fn line_emptied(&mut self, id: LineId) {
+        match self.lines.get(id).state {
+            LineState::Closed => {
+                self.victims.remove(id);
+                self.stats.gc.free_rides += 1;
+                self.cool(id);
+            }
+            LineState::Corrupt => self.cool(id),
+            _ => {}
+        }
+    }
+
+    /// An empty line starts to cool; forgets the erase rule when that is asked for.
+    pub(super) fn cool(&mut self, id: LineId) {
+        if self.config.broken == crate::config::Broken::EraseRule {
+            self.lines.get_mut(id).gate = 0;
+        }
+        self.lines.cool(id);
+        self.thaw();
+    }
+
+    /// Everything logged before this sequence is durable.
+    pub(super) fn durable(&mut self) -> u64 {
+        self.rb.sync.min(self.trims.durable(self.rb.sync))
+    }
+
+    /// Frees the lines whose gate has been passed.
+    pub(super) fn thaw(&mut self) {
+        if self.lines.cooling_len() > 0 {
+            let durable = self.durable();
+            if self.lines.thaw(durable) {
+                self.limiter_update();
+            }
+        }
+    }
+
+    /// Tells the limiter about the free space.
+    pub(super) fn limiter_update(&mut self) {
+        self.rl.update(self.lines.free_chunks, self.lines.free_len(), self.has_werr());
+    }
+}

@@ -1,0 +1,115 @@
+//! Reads: from the ring where the table says so, else from media, with the out-of-band key of every
+//! sector compared with the address asked for (pblk-read.c).
+
+use super::Pblk;
+use super::l2p::Place;
+use crate::error::FtlError;
+use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_media::{OpenChannel, Ppa, Status};
+use nandscape_rt::Nanos;
+
+/// Consecutive sectors of one chunk that are wanted in a row.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    lba: Lba,
+    at: Ppa,
+    sectors: u32,
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Serves a read; its outcome is known at once.
+    #[inline]
+    pub(super) fn read(&mut self, bio: &Bio) -> Done {
+        let wants_data = self.config.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.stats.user_read += u64::from(bio.sectors);
+        let result = self.read_sectors(bio);
+        match result {
+            Ok((at, None)) => {
+                let reply = if wants_data { Reply::Data(self.contents(bio)) } else { Reply::None };
+                Done::new(at, Ok(reply))
+            }
+            Ok((at, Some(error))) => Done::new(at, Err(error)),
+            Err(error) => Done::new(self.now, Err(error.into())),
+        }
+    }
+
+    /// Reserves the time and checks every sector. When the last arrives, and the first error.
+    #[inline]
+    fn read_sectors(&mut self, bio: &Bio) -> Result<(Nanos, Option<BlockError>), FtlError> {
+        let mut end = self.now;
+        let mut error = None;
+        let mut ring_hits = 0;
+        let mut run: Option<Run> = None;
+        for index in 0..bio.sectors {
+            let lba = bio.lba.plus(u64::from(index));
+            match self.l2p.get(lba) {
+                Place::Nowhere => {}
+                Place::Cached(_) => ring_hits += 1,
+                Place::Media(at) => {
+                    let joined = run.filter(|run| self.continues(run, lba, at));
+                    if joined.is_none()
+                        && let Some(run) = run
+                    {
+                        self.read_run(run, &mut end, &mut error)?;
+                    }
+                    run = Some(joined.map_or(Run { lba, at, sectors: 1 }, |run| Run {
+                        sectors: run.sectors + 1,
+                        ..run
+                    }));
+                }
+            }
+        }
+        if let Some(run) = run {
+            self.read_run(run, &mut end, &mut error)?;
+        }
+        if ring_hits > 0 {
+            self.stats.ring_hits += u64::from(ring_hits);
+            end = end.max(self.now + self.media.buffer_read(ring_hits));
+        }
+        Ok((end, error))
+    }
+
+    /// Whether `at` follows the run, on media and in address, within one write unit.
+    fn continues(&self, run: &Run, lba: Lba, at: Ppa) -> bool {
+        at == run.at.plus(run.sectors)
+            && lba == run.lba.plus(u64::from(run.sectors))
+            && !self.geometry.sector_of(at).is_multiple_of(self.geometry.ws_opt)
+    }
+
+    #[inline]
+    fn read_run(
+        &mut self,
+        run: Run,
+        end: &mut Nanos,
+        error: &mut Option<BlockError>,
+    ) -> Result<(), FtlError> {
+        let outcome = self.media.read(self.now, run.at, run.sectors)?;
+        *end = (*end).max(outcome.at);
+        for i in 0..run.sectors {
+            let (lba, at) = (run.lba.plus(u64::from(i)), run.at.plus(i));
+            if outcome.status != Status::Ok && !self.media.readable(at) {
+                self.stats.uncorrectable += 1;
+                error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
+            } else if !self.holds(at, lba) {
+                self.stats.mismatches += 1;
+                error.get_or_insert(BlockError::Corrupt { kind: "out-of-band address", lba });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the sector on media says that it is `lba`. Only data has such a key.
+    #[inline]
+    fn holds(&self, at: Ppa, lba: Lba) -> bool {
+        u64::from(self.media.oob(at).key) == lba.0
+    }
+
+    fn contents(&self, bio: &Bio) -> Payload {
+        let content = |index| match self.l2p.get(bio.lba.plus(u64::from(index))) {
+            Place::Nowhere => SectorData::Tag(Tag::ZERO),
+            Place::Cached(slot) => self.rb.slot_data(slot).clone(),
+            Place::Media(at) => self.media.data(at),
+        };
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+}

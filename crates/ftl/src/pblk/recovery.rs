@@ -1,0 +1,340 @@
+//! Mounting what a power cut left (pblk-recovery.c), in these steps:
+//! 1. open chunks are padded until the device serves all that was written to them;
+//! 2. start metadata tells the device's size and the order in which lines were opened;
+//! 3. the out-of-band data of every written sector is replayed: for each logical sector the copy
+//!    with the highest sequence wins, then trim records hide what is older than they are;
+//! 4. lines get their counts; the youngest line with data and room goes on as the open line, lines
+//!    without valid sectors are free, the others are closed.
+//!
+//! Nothing is written but padding, so a power cut during recovery leaves the same work to do again,
+//! and at worst a full line where an open one was.
+//! A line whose end metadata is complete keeps the addresses of sectors that media cannot correct:
+//! they read as errors, never as an older copy.
+
+use super::format::{Smeta, TrimRecord, decode_trims};
+use super::l2p::Place;
+use super::line::{LineId, LineState};
+use super::open::{Cursor, OpenLine};
+use super::rb::{Ring, key_lba};
+use super::write::MAX_UNIT;
+use super::{Capacity, Pblk};
+use crate::config::{Broken, Config};
+use crate::error::FtlError;
+use nandscape_block::Lba;
+use nandscape_media::{
+    ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, UnitId,
+    WriteCmd,
+};
+use nandscape_rt::Nanos;
+use std::collections::BTreeSet;
+
+/// Copies and records found on media, weighed against each other.
+struct Replay {
+    /// Order of the newest copy of each logical sector.
+    best: Vec<u64>,
+    /// Sectors of trim records: their order and their records, each with its own.
+    trims: Vec<TrimSector>,
+    seq_max: u64,
+}
+
+/// A sector of trim records.
+struct TrimSector {
+    seq: u64,
+    at: Ppa,
+    /// Each record with the order up to which it hides copies.
+    records: Vec<(u64, TrimRecord)>,
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Mounts the media at `now`; [`Pblk::now`] tells when it was done.
+    ///
+    /// # Errors
+    /// The media comes back with the reason: power went off again, the choices do not fit, or the
+    /// media holds something else.
+    pub fn recover(mut media: M, config: Config, now: Nanos) -> Result<Self, (M, FtlError)> {
+        match scan(&mut media, &config, now) {
+            Err(error) => Err((media, error)),
+            Ok(found) => {
+                let mut pblk = Self::assemble(media, config, found.capacity, found.now)?;
+                match pblk.replay(&found) {
+                    Ok(()) => Ok(pblk),
+                    Err(error) => Err((pblk.media, error)),
+                }
+            }
+        }
+    }
+
+    fn replay(&mut self, found: &Found) -> Result<(), FtlError> {
+        self.instance = found.instance.unwrap_or(self.instance);
+        let mut replay =
+            Replay { best: vec![0; self.l2p.len() as usize], trims: Vec::new(), seq_max: 0 };
+        for (id, smeta) in (0..).zip(&found.smetas) {
+            let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
+            self.replay_line(id, line_seq, &mut replay)?;
+            self.line_seq = self.line_seq.max(line_seq + 1);
+        }
+        self.hide_trimmed(&replay);
+        self.rb = Ring::new(self.capacity.ring_sectors, replay.seq_max + 1);
+        self.count_valid(replay.trims);
+        self.place_lines(found);
+        self.limiter_update();
+        Ok(())
+    }
+
+    /// Replays the written sectors of one line; reads its address list, or every unit without one. A
+    /// line whose start metadata is lost is replayed as well: of a line that was being erased all
+    /// copies are superseded.
+    fn replay_line(
+        &mut self,
+        id: LineId,
+        line_seq: u64,
+        replay: &mut Replay,
+    ) -> Result<(), FtlError> {
+        let ws_opt = self.geometry.ws_opt;
+        let mut emeta_left = self.emeta_units() * ws_opt;
+        let written = self.served_units(id);
+        for &at in &written {
+            let kinds = (0..ws_opt).filter(|&i| self.media.oob(at.plus(i)).kind == Kind::Emeta);
+            emeta_left = emeta_left.saturating_sub(kinds.count() as u32);
+        }
+        let line = self.lines.get_mut(id);
+        line.seq = line_seq;
+        line.emeta = emeta_left == 0;
+        let emeta = line.emeta;
+        let mut end = self.now;
+        for (position, &at) in written.iter().enumerate() {
+            let kind = self.media.oob(at).kind;
+            if emeta == (kind == Kind::Emeta) {
+                end = end.max(self.media.read(self.now, at, ws_opt)?.at);
+            }
+            let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
+            self.replay_unit(id, at, order, replay);
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    /// The units of a line that the device serves, in the order of writing; what lies behind them
+    /// is padding.
+    fn served_units(&self, id: LineId) -> Vec<Ppa> {
+        let mut at = Cursor::START;
+        let mut served = Vec::new();
+        while at < self.line_end() {
+            let info = self.media.chunk(self.chunk_at(id, at.pu));
+            let first = self.ppa_at(id, at);
+            let last = first.plus(self.geometry.ws_opt - 1);
+            let written = matches!(info.state, ChunkState::Open | ChunkState::Closed)
+                && self.geometry.sector_of(last) < info.wp;
+            if written && self.is_served(last) {
+                served.push(first);
+            }
+            at.step(self.geometry.total_units());
+        }
+        served
+    }
+
+    fn replay_unit(&mut self, id: LineId, at: Ppa, order: u64, replay: &mut Replay) {
+        for i in 0..self.geometry.ws_opt {
+            let at = at.plus(i);
+            let oob = self.media.oob(at);
+            if !matches!(oob.kind, Kind::Data | Kind::Pad) {
+                continue;
+            }
+            self.lines.get_mut(id).data += 1;
+            let readable = self.media.readable(at);
+            if oob.kind == Kind::Pad || (!readable && !self.lines.get(id).emeta) {
+                continue;
+            }
+            replay.seq_max = replay.seq_max.max(oob.seq);
+            let by_line = self.config.broken == Broken::Sequence;
+            let order = if by_line { order + u64::from(i) } else { oob.seq };
+            if oob.key == KEY_TRIM && readable {
+                let records = decode_trims(&self.media.data(at)).unwrap_or_default();
+                let hides = |record: TrimRecord| (if by_line { order } else { record.seq }, record);
+                let records = records.into_iter().map(hides).collect();
+                replay.trims.push(TrimSector { seq: oob.seq, at, records });
+            } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.l2p.len()) {
+                let best = &mut replay.best[lba.0 as usize];
+                if order >= *best {
+                    *best = order;
+                    self.l2p.replace(lba, Place::Media(at));
+                }
+            }
+        }
+    }
+
+    /// A record hides the copies with lower sequences.
+    fn hide_trimmed(&mut self, replay: &Replay) {
+        for &(order, record) in replay.trims.iter().flat_map(|sector| &sector.records) {
+            let first = u64::from(record.lba);
+            let end = (first + u64::from(record.sectors)).min(self.l2p.len());
+            for lba in first..end {
+                if replay.best[lba as usize] < order {
+                    self.l2p.replace(Lba(lba), Place::Nowhere);
+                }
+            }
+        }
+    }
+
+    /// Sets the valid bits: of every sector that the table points at, and of trim sectors with a
+    /// record that is needed and not in a younger one already.
+    fn count_valid(&mut self, mut trims: Vec<TrimSector>) {
+        for lba in (0..self.l2p.len()).map(Lba) {
+            if let Place::Media(at) = self.l2p.get(lba) {
+                self.lines.set_valid(self.lines.of(at), at, 1);
+            }
+        }
+        trims.sort_by_key(|sector| std::cmp::Reverse(sector.seq));
+        let mut kept = BTreeSet::new();
+        for TrimSector { at, records, .. } in trims {
+            let needed = records.into_iter().filter(|(_, record)| self.still_hides(record));
+            let news = needed.fold(false, |news, (_, record)| kept.insert(record) || news);
+            if news {
+                self.lines.set_valid(self.lines.of(at), at, 1);
+            }
+        }
+    }
+
+    /// Gives every line its state and list. Of the empty lines those with start metadata come last,
+    /// in order: as they are erased in turn, the device's size stays on media.
+    fn place_lines(&mut self, found: &Found) {
+        let (mut empty, mut kept): (Vec<LineId>, Vec<LineId>) =
+            (0..self.capacity.lines).partition(|&id| self.lines.get(id).valid == 0);
+        let age = |id: &LineId| found.smetas[*id as usize].map(|smeta| smeta.line_seq);
+        empty.sort_by_key(age);
+        kept.sort_by_key(age);
+        for id in empty {
+            self.lines.get_mut(id).data = 0;
+            self.adopt_empty(id);
+        }
+        for &id in &kept {
+            self.count_chunks(id);
+            self.lines.in_use += u64::from(self.lines.get(id).data);
+        }
+        let goes_on = |id: &LineId| age(id).is_some() && self.usable_sectors(*id) > 0;
+        let resumed = kept.iter().rev().copied().find(goes_on);
+        for id in kept {
+            if Some(id) == resumed { self.resume(id) } else { self.line_closed(id) }
+        }
+    }
+
+    fn usable_sectors(&self, id: LineId) -> u32 {
+        (0..self.geometry.total_units()).map(|pu| self.usable_of_chunk(self.chunk_at(id, pu))).sum()
+    }
+
+    fn usable_of_chunk(&self, chunk: ChunkId) -> u32 {
+        let info = self.media.chunk(chunk);
+        match info.state {
+            ChunkState::Free | ChunkState::Open => self.geometry.sectors - info.wp,
+            ChunkState::Closed | ChunkState::Offline => 0,
+        }
+    }
+
+    /// The line goes on taking data, without end metadata: its chunks end at different rows now.
+    fn resume(&mut self, id: LineId) {
+        let left = self.usable_sectors(id);
+        self.lines.writable += u64::from(left);
+        let end = self.line_end();
+        let line = self.lines.get_mut(id);
+        line.state = LineState::Open;
+        line.left = left;
+        line.emeta = false;
+        self.open = Some(OpenLine { id, at: Cursor::START, end });
+    }
+}
+
+/// What the first look at the media tells.
+struct Found {
+    capacity: Capacity,
+    instance: Option<u64>,
+    /// Start metadata of each line that has one.
+    smetas: Vec<Option<Smeta>>,
+    now: Nanos,
+}
+
+/// Pads open chunks and reads start metadata.
+fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Found, FtlError> {
+    let geometry = *media.geometry();
+    let (mut padded, mut good_chunks) = (now, 0);
+    for chunk in geometry.all_chunks() {
+        padded = padded.max(pad_chunk(media, &geometry, chunk, now)?);
+        good_chunks += u64::from(media.chunk(chunk).state != ChunkState::Offline);
+    }
+    let mut found = Found {
+        capacity: Capacity::new(&geometry, config, good_chunks)?,
+        instance: None,
+        smetas: Vec::new(),
+        now: padded,
+    };
+    for line in 0..geometry.chunks {
+        let smeta = read_smeta(media, &geometry, line, &mut found.now)?;
+        if let Some(smeta) = smeta {
+            if *found.instance.get_or_insert(smeta.instance) != smeta.instance {
+                return Err(FtlError::Corrupt { kind: "start metadata (another device's)", line });
+            }
+            found.capacity.logical_sectors = smeta.logical_sectors;
+        }
+        found.smetas.push(smeta);
+    }
+    Ok(found)
+}
+
+/// Pads an open chunk so far that the device serves everything written to it. When that is done.
+fn pad_chunk<M: OpenChannel>(
+    media: &mut M,
+    geometry: &Geometry,
+    chunk: ChunkId,
+    now: Nanos,
+) -> Result<Nanos, FtlError> {
+    let info = media.chunk(chunk);
+    let mut end = now;
+    if info.state != ChunkState::Open {
+        return Ok(end);
+    }
+    // Where open chunks are limited none may stay open behind the lines that go on.
+    let limited = geometry.maxoc > 0 || geometry.maxocpu > 0;
+    let served = (info.wp + geometry.mw_cunits).next_multiple_of(geometry.ws_opt);
+    let target = if limited { geometry.sectors } else { served.min(geometry.sectors) };
+    let mut wp = info.wp;
+    while wp < target {
+        let sectors = (target - wp).min(geometry.ws_opt);
+        let keys = &[KEY_EMPTY; MAX_UNIT][..sectors as usize];
+        let at = geometry.ppa(chunk, wp);
+        let outcome =
+            media.write(end, WriteCmd { at, kind: Kind::Pad, seq: 0, keys, data: &[] })?;
+        end = outcome.at;
+        if outcome.status != Status::Ok {
+            break;
+        }
+        wp += sectors;
+    }
+    Ok(end)
+}
+
+/// Start metadata of a line: in the first unit of its first chunk that was good when it opened, any
+/// readable copy will do.
+fn read_smeta<M: OpenChannel>(
+    media: &mut M,
+    geometry: &Geometry,
+    line: LineId,
+    now: &mut Nanos,
+) -> Result<Option<Smeta>, FtlError> {
+    for unit in (0..geometry.total_units()).map(UnitId) {
+        let chunk = ChunkId { unit, chunk: line };
+        let info = media.chunk(chunk);
+        let written = matches!(info.state, ChunkState::Open | ChunkState::Closed);
+        if !written || info.wp < geometry.ws_opt {
+            continue;
+        }
+        let first = geometry.ppa(chunk, 0);
+        *now = media.read(*now, first, geometry.ws_opt)?.at;
+        let copies = (0..geometry.ws_opt).map(|i| first.plus(i));
+        let mut readable =
+            copies.filter(|&at| media.readable(at) && media.oob(at).kind == Kind::Smeta);
+        let smeta = readable.find_map(|at| Smeta::decode(&media.data(at)));
+        if let Some(smeta) = smeta.filter(|smeta| smeta.line == line) {
+            return Ok(Some(smeta));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,236 @@
+//! What goes wrong on media costs no acknowledged sector: failed programs and erases, sectors that
+//! cannot be corrected, and a device on which nothing can be erased any more.
+
+mod common;
+
+use common::{Driver, GEOMETRY, config, holds};
+use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_ftl::LineState;
+use nandscape_media::{ChunkId, ChunkState, Fault, Kind, OpenChannel, UnitId};
+
+/// Timing in which commands overlap.
+const TIMED: &str = "nvmevirt-970pro";
+
+fn chunks() -> impl Iterator<Item = ChunkId> {
+    (0..GEOMETRY.chunks).flat_map(|chunk| {
+        (0..GEOMETRY.total_units()).map(move |unit| ChunkId { unit: UnitId(unit), chunk })
+    })
+}
+
+fn offline_chunks(driver: &Driver) -> usize {
+    let media = driver.pblk.media();
+    chunks().filter(|&chunk| media.chunk(chunk).state == ChunkState::Offline).count()
+}
+
+/// The only line in this state.
+fn line_in(driver: &Driver, state: LineState) -> u32 {
+    let lines = driver.pblk.lines();
+    let found: Vec<u32> =
+        (0..).zip(lines).filter(|(_, line)| line.state == state).map(|(id, _)| id).collect();
+    let [line] = found[..] else { panic!("{found:?} are {state:?}") };
+    line
+}
+
+fn state(driver: &Driver, line: u32) -> LineState {
+    driver.pblk.lines()[line as usize].state
+}
+
+/// Lets everything under way complete.
+fn settle(driver: &mut Driver) {
+    while driver.pblk.next_event().is_some() {
+        assert!(driver.step().is_empty(), "nobody waits");
+    }
+}
+
+/// Makes the newest copy of a sector uncorrectable. The line that it lies in.
+fn lose(driver: &mut Driver, lba: u64) -> u32 {
+    let media = driver.pblk.media_mut();
+    let sectors = chunks().flat_map(|id| (0..GEOMETRY.sectors).map(move |i| GEOMETRY.ppa(id, i)));
+    let newest = sectors
+        .filter(|&at| GEOMETRY.sector_of(at) < media.chunk(GEOMETRY.chunk_of(at)).wp)
+        .filter(|&at| media.oob(at).kind == Kind::Data && u64::from(media.oob(at).key) == lba)
+        .max_by_key(|&at| media.oob(at).seq)
+        .expect("written");
+    media.inner_mut().inner_mut().mark_unreadable(newest);
+    GEOMETRY.line_of(newest)
+}
+
+fn assert_explained(driver: &Driver) {
+    let counts = driver.pblk.stats().sectors;
+    let sum = counts.user + counts.gc + counts.pad + counts.line_meta + counts.trim;
+    assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
+}
+
+/// The data goes elsewhere before the host is told anything, and every sector is still counted once.
+#[test]
+fn a_failed_program_loses_nothing() {
+    let mut driver = Driver::new(TIMED, config());
+    driver.write(0, 5, Flags::NONE);
+    driver.pblk.media_mut().arm(Fault::Program);
+    driver.flush();
+    let stats = driver.pblk.stats();
+    assert_eq!(stats.program_failures, 1);
+    assert_eq!((stats.sectors.user, stats.sectors.pad), (1, 15));
+    assert_explained(&driver);
+    assert_eq!(driver.read(0), holds(5));
+    let mut driver = driver.power_cut(config());
+    assert_eq!(driver.read(0), holds(5));
+}
+
+/// A line with a write error is a victim while nothing else would be, and its failing chunk goes
+/// offline when it is erased.
+#[test]
+fn a_line_with_a_failed_program_is_collected_first() {
+    let mut driver = Driver::new(TIMED, config());
+    driver.write(0, 1, Flags::FUA);
+    let line = line_in(&driver, LineState::Open);
+    driver.pblk.media_mut().arm(Fault::Program);
+    driver.write(1, 2, Flags::FUA);
+    let written = 3 * u64::from(driver.pblk.capacity().line_sectors);
+    driver.write_run(2, written - 2, 3);
+    assert_eq!(driver.pblk.stats().gc.victims, 1, "only the line with the error");
+    assert_ne!(state(&driver, line), LineState::Closed);
+    let sectors = driver.sectors();
+    driver.write_run(written, sectors - written, written + 1);
+    let mut expected: Vec<u64> = (1..=sectors).collect();
+    driver.check(&expected);
+    driver.overwrite(&mut expected, 0, 2 * sectors, 7);
+    assert_eq!(offline_chunks(&driver), 1);
+    driver.pblk.check_invariants().expect("invariants");
+    driver.check(&expected);
+    assert_explained(&driver);
+}
+
+/// Start and end metadata fail too: whatever program fails, data stay and are counted.
+#[test]
+fn any_program_may_fail() {
+    let mut driver = Driver::new(TIMED, config());
+    driver.pblk.media_mut().inner_mut().faults_mut().programs = (0..2_000).step_by(173).collect();
+    let sectors = driver.sectors();
+    driver.write_run(0, sectors, 1);
+    let mut expected: Vec<u64> = (1..=sectors).collect();
+    driver.overwrite(&mut expected, 0, sectors, 3);
+    driver.flush();
+    assert!(driver.pblk.stats().program_failures >= 10);
+    assert_explained(&driver);
+    driver.pblk.check_invariants().expect("invariants");
+    driver.check(&expected);
+    let mut driver = driver.power_cut(config());
+    driver.check(&expected);
+}
+
+/// A grown bad chunk takes from overprovisioning, never from what the host was given.
+#[test]
+fn a_failed_erase_costs_a_chunk_and_no_capacity() {
+    let mut driver = Driver::new(TIMED, config());
+    let sectors = driver.sectors();
+    driver.write_run(0, sectors, 1);
+    let mut expected: Vec<u64> = (1..=sectors).collect();
+    driver.pblk.media_mut().arm(Fault::Erase);
+    driver.overwrite(&mut expected, 0, 2 * sectors, 3);
+    assert_eq!(driver.pblk.stats().erase_failures, 1);
+    assert_eq!(offline_chunks(&driver), 1);
+    driver.pblk.check_invariants().expect("invariants");
+    driver.check(&expected);
+    driver.flush();
+    let mut driver = driver.power_cut(config());
+    assert_eq!(driver.sectors(), sectors);
+    driver.check(&expected);
+}
+
+fn lost(lba: u64) -> Result<Reply, BlockError> {
+    Err(BlockError::Io { lba: Lba(lba), what: "uncorrectable sector" })
+}
+
+/// A device with two copies of sector 20 on media, the newer one in a closed line.
+fn overwritten(driver: &mut Driver) -> Vec<u64> {
+    let filled = 2 * u64::from(driver.pblk.capacity().line_sectors);
+    driver.write_run(0, filled, 1);
+    driver.write(20, 777, Flags::NONE);
+    driver.write_run(100, filled, 10_000);
+    driver.flush();
+    settle(driver);
+    let mut expected: Vec<u64> = (1..=100).chain(10_000..10_000 + filled).collect();
+    expected[20] = 777;
+    expected
+}
+
+/// An uncorrectable sector is an error at its address, never an older copy, before and after a
+/// remount, and its neighbours read on.
+#[test]
+fn an_uncorrectable_sector_is_an_error_and_never_old_data() {
+    let mut driver = Driver::new(TIMED, config());
+    let expected = overwritten(&mut driver);
+    let line = lose(&mut driver, 20);
+    assert_eq!(state(&driver, line), LineState::Closed);
+    for cut in [false, true] {
+        if cut {
+            driver = driver.power_cut(config());
+        }
+        assert_eq!(driver.read(20), lost(20), "after a cut: {cut}");
+        assert_eq!(driver.run(Bio::read(Lba(16), 8)).result, lost(20));
+        for lba in (0..expected.len() as u64).filter(|&lba| lba != 20) {
+            assert_eq!(driver.read(lba), holds(expected[lba as usize]), "after a cut: {cut}");
+        }
+        assert!(driver.pblk.stats().uncorrectable >= 2);
+    }
+}
+
+/// Writing the sector again heals it, and garbage collection gets by it meanwhile.
+#[test]
+fn an_uncorrectable_sector_heals_when_overwritten() {
+    let mut driver = Driver::new(TIMED, config());
+    let sectors = driver.sectors();
+    driver.write_run(0, sectors, 1);
+    let mut expected: Vec<u64> = (1..=sectors).collect();
+    driver.flush();
+    settle(&mut driver);
+    let line = lose(&mut driver, 0);
+    driver.overwrite(&mut expected, 1, 3 * sectors, 3);
+    assert_eq!(driver.read(0), lost(0));
+    assert_eq!(state(&driver, line), LineState::Corrupt);
+    driver.write(0, 9, Flags::NONE);
+    expected[0] = 9;
+    driver.check(&expected);
+    driver.overwrite(&mut expected, 0, sectors, 4);
+    driver.pblk.check_invariants().expect("invariants");
+    assert_ne!(state(&driver, line), LineState::Corrupt);
+}
+
+/// When no erase succeeds any more writes end with a reason, and everything acknowledged reads on.
+#[test]
+fn a_worn_out_device_is_read_only() {
+    let mut driver = Driver::new(TIMED, config());
+    let sectors = driver.sectors();
+    driver.write_run(0, sectors, 1);
+    driver.pblk.media_mut().inner_mut().faults_mut().erase_rate = 1.0;
+    let end = (sectors + 1..sectors * 4).find_map(|tag| {
+        let lba = Lba(tag % sectors);
+        let bio = Bio::write(lba, 1, Payload::Run(Tag::new(tag)));
+        driver.run(bio).result.err()
+    });
+    assert!(matches!(end, Some(BlockError::ReadOnly(_))), "{end:?}");
+    assert!(matches!(driver.run(Bio::flush()).result, Err(BlockError::ReadOnly(_))));
+    let acknowledged = |driver: &mut Driver, lba| {
+        let Ok(Reply::Data(payload)) = driver.read(lba) else { return false };
+        let SectorData::Tag(tag) = payload.sector(0) else { return false };
+        tag.bits() == lba + 1 || (tag.bits() > sectors && tag.bits() % sectors == lba)
+    };
+    for lba in 0..sectors {
+        assert!(acknowledged(&mut driver, lba), "lba {lba}: {:?}", driver.read(lba));
+    }
+}
+/// pblk gives such a line a window of the ring until it is empty, however much is free.
+#[test]
+fn a_line_with_a_failed_program_is_emptied_while_much_is_free() {
+    let mut driver = Driver::new(TIMED, config());
+    driver.write(0, 1, Flags::FUA);
+    let line = line_in(&driver, LineState::Open);
+    driver.pblk.media_mut().arm(Fault::Program);
+    driver.write(1, 2, Flags::FUA);
+    let written = 3 * u64::from(driver.pblk.capacity().line_sectors);
+    driver.write_run(2, written - 2, 3);
+    driver.flush();
+    settle(&mut driver);
+    assert_eq!(driver.pblk.lines()[line as usize].valid, 0);
+}
