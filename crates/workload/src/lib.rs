@@ -1,1 +1,8 @@
-//! (skeleton)
+//! Workloads: where the I/O comes from.
+//!
+//! [`fio`] reads fio's job files; [`engine`] runs them on a block device in virtual time. [`trace`]
+//! reads block traces, describes them, and replays them likewise.
+
+pub mod engine;
+pub mod fio;
+pub mod trace;

@@ -1,0 +1,398 @@
+//! Submission and completion of single I/Os.
+//!
+//! A slot is a request that may be in flight. Nearly all requests are *plain*: one bio, answered with
+//! a time and nothing else, and then only counted. What is not plain (errors, data to be checked,
+//! bios split by the device's limit, a write behind a trim, a flush behind a write) takes the same
+//! path with a detour.
+
+use super::error::EngineError;
+use super::job::Wish;
+use super::results::{Content, FailureKind};
+use super::shape::{Kind, Shape, Then};
+use super::{Engine, shadow};
+use nandscape_block::{
+    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Placement, Reply,
+    SectorData, Submit, Token,
+};
+use nandscape_rt::Nanos;
+
+/// Bits of a token that name the slot; the rest is the part's offset in sectors.
+const SLOT_BITS: u32 = 32;
+
+/// A request that may be in flight.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    started: Nanos,
+    lba: Lba,
+    /// Latest completion of its parts.
+    latest: Nanos,
+    job: u32,
+    /// Parts that the device has yet to answer for.
+    open_parts: u32,
+    /// Latest version when a read that is to be checked was submitted.
+    since: shadow::Version,
+    kind: Kind,
+    then: Then,
+    plain: bool,
+    /// A read that is to be checked.
+    check: bool,
+    /// A write or trim that the shadow knows of.
+    shadowed: bool,
+}
+
+impl Slot {
+    pub(super) const fn new(job: u32) -> Self {
+        Self {
+            started: Nanos::ZERO,
+            lba: Lba(0),
+            latest: Nanos::ZERO,
+            job,
+            open_parts: 0,
+            since: 0,
+            kind: Kind::Read,
+            then: Then::Nothing,
+            plain: true,
+            check: false,
+            shadowed: false,
+        }
+    }
+
+    pub(super) const fn job(&self) -> usize {
+        self.job as usize
+    }
+
+    pub(super) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(super) const fn lba(&self) -> Lba {
+        self.lba
+    }
+
+    pub(super) const fn started(&self) -> Nanos {
+        self.started
+    }
+}
+
+impl<S> Engine<S> {
+    /// Issues all that the job wants to issue now and has slots for.
+    #[inline(never)]
+    pub(super) fn issue<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        while !self.jobs[index].free.is_empty() {
+            let wish = self.jobs[index].wish(device, self.shadow.as_ref(), self.now);
+            if !self.grant(device, index, wish) {
+                return;
+            }
+        }
+    }
+
+    /// Does what the job wishes, in one of its free slots; whether it may have more wishes.
+    fn grant<D: BlockDevice>(&mut self, device: &mut D, index: usize, wish: Wish) -> bool {
+        let (kind, lba) = match wish {
+            Wish::Io(next) => (next.direction.into(), next.lba),
+            Wish::Reread(lba) => (Kind::Reread, lba),
+            Wish::Flush => (Kind::Sync, Lba(0)),
+            Wish::Wake(at) => {
+                self.set_timer(index, at);
+                return false;
+            }
+            Wish::Nothing => return false,
+        };
+        let job = &mut self.jobs[index];
+        let Some(slot) = job.free.pop() else { return false };
+        job.in_flight += 1;
+        self.begin(device, slot as usize, kind, lba);
+        true
+    }
+
+    /// Puts an I/O into a slot and submits it.
+    #[inline(always)]
+    fn begin<D: BlockDevice>(&mut self, device: &mut D, index: usize, kind: Kind, lba: Lba) {
+        let slot = &mut self.slots[index];
+        slot.started = self.now;
+        slot.lba = lba;
+        slot.kind = kind;
+        self.submit(device, index);
+    }
+
+    /// Submits what the slot describes.
+    #[inline(always)]
+    fn submit<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        let slot = &mut self.slots[index];
+        let shape = &self.jobs[slot.job as usize].shapes[slot.kind as usize];
+        slot.plain = shape.plain;
+        if !shape.plain {
+            return self.submit_rare(device, index);
+        }
+        if shape.tagged {
+            self.version = shadow::next_version(self.version);
+        }
+        let bio = bio(shape, slot.lba, shape.sectors, self.version);
+        self.send(device, index, bio);
+    }
+
+    /// Submits what is not plain.
+    #[cold]
+    fn submit_rare<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        let slot = &mut self.slots[index];
+        let shape = self.jobs[slot.job as usize].shapes[slot.kind as usize];
+        slot.then = shape.then;
+        slot.check = false;
+        if matches!(slot.kind, Kind::Write | Kind::Trim) {
+            self.version = shadow::next_version(self.version);
+        }
+        self.tell_shadow(index, &shape);
+        if shape.sectors > shape.bio_sectors {
+            return self.submit_parts(device, index, &shape);
+        }
+        let bio = bio(&shape, self.slots[index].lba, shape.sectors, self.version);
+        self.send(device, index, bio);
+    }
+
+    /// Tells the shadow of a change; notes whether a read can be checked.
+    fn tell_shadow(&mut self, index: usize, shape: &Shape) {
+        let Some(shadow) = &mut self.shadow else { return };
+        let slot = &mut self.slots[index];
+        if matches!(slot.kind, Kind::Write | Kind::Trim) {
+            shadow.begin(slot.lba, shape.sectors, self.version, slot.kind == Kind::Trim);
+            slot.shadowed = true;
+        } else if shape.checked {
+            slot.since = self.version;
+            slot.check = !shadow.is_busy(slot.lba, shape.sectors);
+            if !slot.check {
+                let result = &mut self.jobs[slot.job as usize].result;
+                result.unverified_sectors += u64::from(shape.sectors);
+            }
+        }
+    }
+
+    /// Submits an I/O that is larger than a bio may be.
+    fn submit_parts<D: BlockDevice>(&mut self, device: &mut D, index: usize, shape: &Shape) {
+        let slot = &mut self.slots[index];
+        let lba = slot.lba;
+        slot.latest = self.now;
+        slot.open_parts = shape.sectors.div_ceil(shape.bio_sectors);
+        self.events.clear(index);
+        for offset in (0..shape.sectors).step_by(shape.bio_sectors as usize) {
+            let sectors = shape.bio_sectors.min(shape.sectors - offset);
+            let bio = bio(shape, lba.plus(u64::from(offset)), sectors, self.version);
+            let token = Token(u64::from(offset) << SLOT_BITS | index as u64);
+            if let Submit::Done(done) = device.submit(self.now, bio, token) {
+                self.part_done(index, offset, done);
+            }
+        }
+    }
+
+    /// Hands over the one bio that is the slot's I/O.
+    #[inline(always)]
+    fn send<D: BlockDevice>(&mut self, device: &mut D, index: usize, bio: Bio) {
+        match device.submit(self.now, bio, Token(index as u64)) {
+            Submit::Done(Done { at, result, .. }) => {
+                self.events.set(index, at.max(self.now));
+                match result {
+                    // The empty reply owns nothing; a call of its drop glue would be felt.
+                    Ok(Reply::None) => std::mem::forget(result),
+                    _ => self.hold(index, 0, result),
+                }
+            }
+            Submit::Pending => self.pend(index),
+        }
+    }
+
+    #[inline]
+    fn pend(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        slot.open_parts = 1;
+        slot.latest = self.now;
+        self.events.clear(index);
+    }
+
+    /// A part of the slot's I/O has its outcome, which holds from `done.at` on.
+    fn part_done(&mut self, index: usize, offset: u32, done: Done) {
+        if !matches!(done.result, Ok(Reply::None)) {
+            self.hold(index, offset, done.result);
+        }
+        let slot = &mut self.slots[index];
+        slot.latest = slot.latest.max(done.at).max(self.now);
+        slot.open_parts -= 1;
+        if slot.open_parts == 0 {
+            self.events.set(index, slot.latest);
+        }
+    }
+
+    #[cold]
+    fn hold(&mut self, index: usize, offset: u32, result: Result<Reply, BlockError>) {
+        self.slots[index].plain = false;
+        self.held[index].push((offset, result));
+    }
+
+    /// The device's own next event.
+    #[inline]
+    pub(super) fn device_event<D: BlockDevice>(
+        &mut self,
+        device: &mut D,
+    ) -> Result<(), EngineError> {
+        let mut completions = std::mem::take(&mut self.completions);
+        device.advance(self.now, &mut completions);
+        for Completion { token, done } in completions.drain(..) {
+            let index = (token.0 & ((1 << SLOT_BITS) - 1)) as usize;
+            if self.slots.get(index).is_none_or(|slot| slot.open_parts == 0) {
+                return Err(EngineError::UnknownCompletion { token });
+            }
+            self.part_done(index, (token.0 >> SLOT_BITS) as u32, done);
+        }
+        self.completions = completions;
+        Ok(())
+    }
+
+    /// The slot's I/O has completed.
+    #[inline]
+    pub(super) fn complete<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        if !self.slots[index].plain {
+            return self.complete_rare(device, index);
+        }
+        self.count(index);
+        self.release(device, index);
+    }
+
+    #[inline]
+    fn count(&mut self, index: usize) {
+        let slot = &self.slots[index];
+        let latency = self.now.saturating_sub(slot.started);
+        self.jobs[slot.job as usize].completed(slot.kind, latency, self.now);
+    }
+
+    /// Gives the slot to the job's next I/O, or back.
+    #[inline]
+    fn release<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        let owner = self.slots[index].job();
+        let job = &mut self.jobs[owner];
+        match job.wish(device, self.shadow.as_ref(), self.now) {
+            Wish::Io(next) => {
+                let idle = !job.free.is_empty();
+                self.begin(device, index, next.direction.into(), next.lba);
+                if idle {
+                    self.issue(device, owner);
+                }
+            }
+            wish => self.retire(device, index, wish),
+        }
+    }
+
+    /// Gives the slot back, and does what its job wishes instead of an I/O.
+    #[cold]
+    fn retire<D: BlockDevice>(&mut self, device: &mut D, index: usize, wish: Wish) {
+        let owner = self.slots[index].job();
+        let job = &mut self.jobs[owner];
+        job.in_flight -= 1;
+        job.free.push(index as u32);
+        self.events.clear(index);
+        if self.grant(device, owner, wish) {
+            self.issue(device, owner);
+        }
+        self.settle(device, owner);
+    }
+
+    /// The completion of an I/O that is not plain: what it brought, and what follows it.
+    #[cold]
+    fn complete_rare<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        let failed = self.look_at_held(index);
+        let slot = &mut self.slots[index];
+        let (owner, kind) = (slot.job(), slot.kind);
+        let sectors = self.jobs[owner].shapes[kind as usize].sectors;
+        if let Some(shadow) = self.shadow.as_mut().filter(|_| slot.shadowed) {
+            shadow.end(slot.lba, sectors, failed);
+            slot.shadowed = false;
+        }
+        let goes_on = !failed && !self.jobs[owner].has_failed();
+        match std::mem::replace(&mut slot.then, Then::Nothing) {
+            Then::Flush if goes_on => {
+                self.events.clear(index);
+                self.send(device, index, Bio::flush());
+            }
+            Then::Write if goes_on => {
+                let lba = slot.lba;
+                self.count(index);
+                self.begin(device, index, Kind::Write, lba);
+            }
+            _ => {
+                if !failed {
+                    self.count(index);
+                }
+                self.jobs[owner].returned(kind);
+                self.release(device, index);
+            }
+        }
+    }
+
+    /// Judges the results that were held for the slot's completion; whether one is an error.
+    fn look_at_held(&mut self, index: usize) -> bool {
+        let mut held = std::mem::take(&mut self.held[index]);
+        let slot = self.slots[index].clone();
+        let mut failed = false;
+        for (offset, result) in held.drain(..) {
+            match result {
+                Ok(Reply::Data(payload)) => self.check(&slot, offset, &payload),
+                Ok(_) => {}
+                Err(error) => {
+                    failed = true;
+                    let what = FailureKind::Io(slot.kind.name(), error);
+                    self.jobs[slot.job()].fail(self.now, slot.lba, slot.kind, what);
+                }
+            }
+        }
+        self.held[index] = held;
+        failed
+    }
+
+    /// Compares what a read brought, from `offset` sectors into the slot's range on.
+    fn check(&mut self, slot: &Slot, offset: u32, payload: &Payload) {
+        let Some(shadow) = self.shadow.as_ref().filter(|_| slot.check) else { return };
+        let job = &mut self.jobs[slot.job()];
+        let shape = &job.shapes[slot.kind as usize];
+        let sectors = shape.bio_sectors.min(shape.sectors - offset);
+        let complete = payload.sectors().is_none_or(|length| length >= sectors as usize);
+        for sector in 0..sectors {
+            let lba = slot.lba.plus(u64::from(offset + sector));
+            let Some(expected) = shadow.expected(lba, slot.since) else {
+                job.result.unverified_sectors += 1;
+                continue;
+            };
+            job.result.verified_sectors += 1;
+            let got = if complete { payload.sector(sector) } else { SectorData::Absent };
+            if got != SectorData::Tag(expected) {
+                let (expected, got) = (shadow::content(expected), describe(&got));
+                let what = FailureKind::Mismatch { expected, got };
+                job.fail(self.now, lba, slot.kind, what);
+            }
+        }
+    }
+}
+
+/// The bio for `sectors` of an I/O of this shape, from `lba` on. Put together in one go: a bio that
+/// is built and then changed is copied on the way to the device.
+#[inline(always)]
+fn bio(shape: &Shape, lba: Lba, sectors: u32, version: shadow::Version) -> Bio {
+    let payload =
+        if shape.tagged { Payload::Run(shadow::tag(lba, version)) } else { Payload::None };
+    Bio {
+        op: shape.op,
+        lba,
+        sectors,
+        flags: shape.flags,
+        placement: Placement(0),
+        scope: FlushScope::All,
+        owner: None,
+        payload,
+    }
+}
+
+/// What a sector that reads wrong seems to be.
+fn describe(data: &SectorData) -> Content {
+    match data {
+        SectorData::Absent => Content::Missing,
+        SectorData::Tag(tag) => shadow::content(*tag),
+        SectorData::Bytes(bytes) if bytes.iter().all(|byte| *byte == 0) => Content::Zeroes,
+        SectorData::Bytes(_) => Content::Foreign,
+    }
+}

@@ -1,0 +1,150 @@
+//! Latencies of one kind of I/O, recorded in a few instructions.
+//!
+//! The buckets are those of a [`Histogram`] with three significant digits from 1 ns on: exact below
+//! 2,048 ns, then 1,024 an octave. They are kept in a flat array that grows with the largest latency
+//! seen and is turned into a `Histogram`, without loss, when the run is over, because
+//! `Histogram::record` costs more (benches/engine.rs prints both). Count, sum, minimum and maximum are
+//! exact.
+
+use hdrhistogram::Histogram;
+use nandscape_rt::Nanos;
+use std::fmt;
+
+/// Bits that a bucket tells apart.
+const DIGIT_BITS: u32 = 11;
+
+/// Latencies with exact totals.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Latencies {
+    counts: Vec<u64>,
+    count: u64,
+    sum_ns: u128,
+    min: Nanos,
+    max: Nanos,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self { counts: Vec::new(), count: 0, sum_ns: 0, min: Nanos::MAX, max: Nanos::ZERO }
+    }
+}
+
+impl fmt::Debug for Latencies {
+    /// Without the buckets, which are thousands.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (min, max, mean) = (self.min(), self.max(), self.mean_ns());
+        write!(f, "{} from {min} to {max}, mean {mean:.0}ns", self.count)
+    }
+}
+
+/// The bucket of a latency.
+#[inline]
+fn bucket(ns: u64) -> usize {
+    let shift = (u64::BITS - DIGIT_BITS).saturating_sub(ns.leading_zeros());
+    ((shift as usize) << (DIGIT_BITS - 1)) + (ns >> shift) as usize
+}
+
+/// The smallest latency of a bucket.
+fn floor_ns(bucket: usize) -> u64 {
+    let half = 1 << (DIGIT_BITS - 1);
+    let shift = (bucket / half).saturating_sub(1);
+    ((bucket - shift * half) as u64) << shift
+}
+
+impl Latencies {
+    /// One more.
+    #[inline]
+    pub fn record(&mut self, latency: Nanos) {
+        let bucket = bucket(latency.0);
+        if bucket >= self.counts.len() {
+            self.grow(bucket);
+        }
+        self.counts[bucket] += 1;
+        self.count += 1;
+        self.sum_ns += u128::from(latency.0);
+        self.min = self.min.min(latency);
+        self.max = self.max.max(latency);
+    }
+
+    #[cold]
+    fn grow(&mut self, bucket: usize) {
+        self.counts.resize((bucket + 1).next_power_of_two(), 0);
+    }
+
+    /// Adds another's latencies, for reports that merge jobs.
+    pub fn merge(&mut self, other: &Self) {
+        let length = self.counts.len().max(other.counts.len());
+        self.counts.resize(length, 0);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The shortest; zero when there is none.
+    #[must_use]
+    pub const fn min(&self) -> Nanos {
+        if self.count == 0 { Nanos::ZERO } else { self.min }
+    }
+
+    /// The longest; zero when there is none.
+    #[must_use]
+    pub const fn max(&self) -> Nanos {
+        self.max
+    }
+
+    /// The exact mean in nanoseconds; zero when there is none.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
+    }
+
+    /// All of them as a histogram with three significant digits, for percentiles, standard
+    /// deviation and export.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram<u64> {
+        let highest = self.max.0.max(2);
+        let mut histogram =
+            Histogram::new_with_bounds(1, highest, 3).expect("bounds 1 < 2, 3 <= 5");
+        for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.saturating_record_n(floor_ns(bucket), *count);
+        }
+        histogram
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscape_rt::Stream;
+
+    /// Nothing is lost on the way to a histogram: it equals one that recorded the same latencies.
+    #[test]
+    fn buckets_are_the_histogram_s_own() {
+        let mut random = Stream::new(7, "latency");
+        let mut latencies = Latencies::default();
+        let mut direct = Histogram::<u64>::new(3).unwrap();
+        for _ in 0..20_000 {
+            let ns = random.bits() >> (24 + random.below(40));
+            latencies.record(Nanos(ns));
+            direct.record(ns).unwrap();
+        }
+        for ns in [0, 1, 2_047, 2_048, 4_095, 4_096, 1 << 39] {
+            assert!(direct.equivalent(floor_ns(bucket(ns)), ns), "{ns}");
+        }
+        let histogram = latencies.histogram();
+        for quantile in [0.0, 0.01, 0.5, 0.99, 0.9999, 1.0] {
+            let (got, exact) =
+                (histogram.value_at_quantile(quantile), direct.value_at_quantile(quantile));
+            assert!(direct.equivalent(got, exact), "{quantile}: {got} {exact}");
+        }
+        assert_eq!(latencies.count(), direct.len());
+    }
+}

@@ -1,0 +1,438 @@
+//! The fio engine: runs the jobs of a job file on a block device, in virtual time.
+//!
+//! One state machine with its own events (DESIGN decision 1): a slot for each request that may be in
+//! flight and a timer for each job are the leaves of one tournament; a completed I/O frees its slot,
+//! the job says what comes next, and the slot's leaf is set anew. No allocation, no hashing and no
+//! dynamic dispatch an I/O. [`Engine::run_until`] drives the engine and its device alone;
+//! [`run`] does so as a task among others.
+//!
+//! fio's semantics, where virtual time leaves a choice:
+//! - Submission takes no time, so `slat` is zero and `lat` equals `clat`.
+//! - `iodepth` holds as it stands, unless `ioengine` names one of fio's synchronous engines.
+//! - `fsync=N` (and `fdatasync`, the same on a block device) flushes behind every Nth write, as a
+//!   call of fsync would: the job issues nothing until it returns, and the flush covers what was
+//!   acknowledged before it. What else is in flight stays so.
+//! - `sync=1` sets FUA; a device without FUA gets a flush behind every write, as kernels do it, and
+//!   the write's latency ends with the flush.
+//! - `thinktime` begins when all that is in flight is back, as in fio.
+//! - `ramp_time` comes on top of `runtime`; what completes in it is not counted, but sizes are.
+//! - `verify` reads the job's range again, in ascending order, behind the writes of each loop; with
+//!   `time_based`, once at the end, however long it takes.
+//! - Jobs draw from streams named after their place in the file, name and clone, derived from the
+//!   run's seed and `randseed`; `randrepeat=0` changes nothing, for every run is repeatable.
+
+mod draw;
+mod error;
+mod io;
+mod job;
+mod latency;
+mod permutation;
+mod plan;
+mod results;
+mod series;
+mod shadow;
+mod shape;
+mod task;
+mod tournament;
+
+pub use error::{EngineError, Waiting};
+pub use latency::Latencies;
+pub use results::{Content, DirectionResult, Failure, FailureKind, JobResult, Results};
+pub use series::{NoProbe, Point, Probe, Series};
+pub use task::run;
+
+pub(crate) use results::FAILURES_MAX;
+pub(crate) use shadow::{SECTORS_MAX as SHADOW_SECTORS_MAX, next_version, tag};
+pub(crate) use tournament::Tournament;
+
+use crate::fio::{Direction, JobFile, JobSpec};
+use draw::Draw;
+use io::Slot;
+use job::{Idle, Job};
+use nandscape_block::{BlockDevice, BlockError, Completion, DeviceCaps, Reply};
+use nandscape_rt::Nanos;
+use plan::Plan;
+use shadow::{Shadow, Version};
+use shape::{Kind, Shape};
+use std::collections::VecDeque;
+
+/// Requests in flight, and jobs, that a run has room for.
+const SLOTS_MAX: u64 = 1 << 20;
+
+/// How a run is carried out, beyond what the jobs say.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The run's seed.
+    pub seed: u64,
+    /// When the run begins.
+    pub began: Nanos,
+    /// Number of the last write of an earlier run on the same device ([`Engine::version`]), so that
+    /// its content is told apart from this run's; 0 when there was none.
+    pub version: u32,
+    /// Distance of the series' points, until there are too many.
+    pub interval: Nanos,
+    /// Points at most; an even number.
+    pub points_max: usize,
+    /// I/Os without time passing that tell a run without end, where only time could end it.
+    pub still_ios_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            began: Nanos::ZERO,
+            version: 0,
+            interval: Nanos::from_secs(1),
+            points_max: 1_024,
+            still_ios_max: 10_000_000,
+        }
+    }
+}
+
+impl Options {
+    /// The series of a run, still empty.
+    pub(crate) fn series<S>(&self) -> Series<S> {
+        let interval = self.interval.max(Nanos(1));
+        Series::new(self.began, interval, self.points_max.max(2) & !1)
+    }
+}
+
+/// Why [`Engine::run_until`] returned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunState {
+    /// Every job has ended.
+    Finished,
+    /// The given instant is reached; requests may be in flight.
+    Paused,
+}
+
+/// Jobs that run together, by index, stage after stage.
+type Stages = VecDeque<Vec<usize>>;
+
+/// The jobs of a file, running on a device. `S` is what the series samples.
+#[derive(Debug)]
+pub struct Engine<S = ()> {
+    jobs: Vec<Job>,
+    /// What has not begun yet; a stage begins when the one before it has ended.
+    stages: Stages,
+    /// Jobs of this stage that have not ended.
+    unfinished: usize,
+    slots: Vec<Slot>,
+    /// Results that a slot's completion has yet to look at: offset of the part in sectors, result.
+    held: Vec<Vec<(u32, Result<Reply, BlockError>)>>,
+    /// Leaves: the slots, then a timer a job.
+    events: Tournament,
+    shadow: Option<Shadow>,
+    version: Version,
+    series: Series<S>,
+    point_due: Nanos,
+    now: Nanos,
+    /// I/Os since time last passed.
+    still_ios: u64,
+    still_ios_max: u64,
+    completions: Vec<Completion>,
+}
+
+impl<S> Engine<S> {
+    /// An engine that is ready to run `file` on a device with these capabilities.
+    ///
+    /// # Errors
+    /// A job that does not fit the device.
+    pub fn new(file: &JobFile, caps: &DeviceCaps, options: &Options) -> Result<Self, EngineError> {
+        let depth = |spec: &JobSpec| u64::from(spec.depth()) * u64::from(spec.numjobs);
+        let clones: u64 = file.jobs.iter().map(|spec| u64::from(spec.numjobs)).sum();
+        let asked = file.jobs.iter().map(depth).sum::<u64>() + clones;
+        if asked > SLOTS_MAX {
+            return Err(EngineError::TooDeep { asked, max: SLOTS_MAX });
+        }
+        let shadowed = file.jobs.iter().any(|spec| spec.verify);
+        let (jobs, stages) = clone_jobs(file, caps, options.seed, shadowed)?;
+        let series = options.series();
+        let mut engine = Self {
+            stages,
+            unfinished: 0,
+            slots: Vec::new(),
+            held: Vec::new(),
+            events: Tournament::new(asked.max(1) as usize),
+            shadow: shadowed.then(|| Shadow::new(caps.sectors, caps.discard_zeroes)),
+            version: options.version,
+            point_due: series.due(),
+            series,
+            now: options.began,
+            still_ios: 0,
+            still_ios_max: options.still_ios_max,
+            completions: Vec::new(),
+            jobs,
+        };
+        engine.allot_slots();
+        Ok(engine)
+    }
+
+    fn allot_slots(&mut self) {
+        for (index, job) in self.jobs.iter_mut().enumerate() {
+            let first = self.slots.len() as u32;
+            let depth = job.spec.depth();
+            self.slots.extend((0..depth).map(|_| Slot::new(index as u32)));
+            job.free = (first..first + depth).rev().collect();
+        }
+        self.held = vec![Vec::new(); self.slots.len()];
+    }
+
+    /// The instant of the next thing to be done, by the engine or the device. `None`: nothing is
+    /// left to be done, be it that all is finished or that requests hang.
+    pub fn next_event(&self, device: &impl BlockDevice) -> Option<Nanos> {
+        if !self.is_running() && !self.stages.is_empty() {
+            return Some(self.now);
+        }
+        let (own, _) = self.events.first();
+        let at = device.next_event().map_or(own, |at| at.min(own));
+        (at < Nanos::MAX).then(|| at.max(self.now))
+    }
+
+    /// Whether every job has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        !self.is_running() && self.stages.is_empty()
+    }
+
+    const fn is_running(&self) -> bool {
+        self.unfinished > 0
+    }
+
+    /// Virtual time of the last event.
+    #[must_use]
+    pub const fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Number of the last write; it is part of the tags that writes carry.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// I/Os and bytes completed so far, of one direction, those under `ramp_time` included.
+    #[must_use]
+    pub fn totals(&self, direction: Direction) -> (u64, u64) {
+        let totals = self.jobs.iter().map(|job| job.totals(direction));
+        totals.fold((0, 0), |sum, job| (sum.0 + job.0, sum.1 + job.1))
+    }
+
+    /// Runs until every job has ended, or until everything up to and including `until` has happened.
+    ///
+    /// # Errors
+    /// [`EngineError`], after which the run cannot go on.
+    pub fn run_until<D: BlockDevice>(
+        &mut self,
+        device: &mut D,
+        probe: &mut impl Probe<D, Sample = S>,
+        until: Option<Nanos>,
+    ) -> Result<RunState, EngineError> {
+        let until = until.unwrap_or(Nanos::MAX);
+        loop {
+            while self.is_running() {
+                if !self.step(device, probe, until)? {
+                    return Ok(RunState::Paused);
+                }
+            }
+            let Some(stage) = self.stages.pop_front() else {
+                if self.series.points.last().is_none_or(|last| last.at < self.now) {
+                    self.look(device, probe, self.now);
+                }
+                return Ok(RunState::Finished);
+            };
+            self.begin_stage(device, &stage);
+        }
+    }
+
+    /// Handles the next event, unless it lies behind `until`.
+    #[inline]
+    fn step<D: BlockDevice>(
+        &mut self,
+        device: &mut D,
+        probe: &mut impl Probe<D, Sample = S>,
+        until: Nanos,
+    ) -> Result<bool, EngineError> {
+        let (own, leaf) = self.events.first();
+        let devices = device.next_event().unwrap_or(Nanos::MAX);
+        let at = own.min(devices);
+        if at > self.now {
+            if at == Nanos::MAX {
+                return Err(self.stuck());
+            }
+            if at > until {
+                self.pass_time(device, probe, until);
+                return Ok(false);
+            }
+            self.pass_time(device, probe, at);
+        } else {
+            self.stand_still()?;
+        }
+        if own <= devices {
+            self.own_event(device, leaf);
+        } else {
+            self.device_event(device)?;
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn pass_time<D>(&mut self, device: &D, probe: &mut impl Probe<D, Sample = S>, at: Nanos) {
+        while at > self.point_due {
+            self.look(device, probe, self.point_due);
+        }
+        self.now = self.now.max(at);
+        self.still_ios = 0;
+    }
+
+    /// Adds a point to the series.
+    #[cold]
+    fn look<D>(&mut self, device: &D, probe: &mut impl Probe<D, Sample = S>, at: Nanos) {
+        let totals = Direction::ALL.map(|direction| self.totals(direction));
+        self.series.push(Point {
+            at,
+            ios: totals.map(|(ios, _)| ios),
+            bytes: totals.map(|(_, bytes)| bytes),
+            sample: probe.sample(device, at),
+        });
+        self.point_due = self.series.due();
+    }
+
+    #[inline]
+    fn stand_still(&mut self) -> Result<(), EngineError> {
+        self.still_ios += 1;
+        if self.still_ios >= self.still_ios_max {
+            self.still_ios = 0;
+            if self.jobs.iter().filter(|job| job.has_begun()).all(Job::ends_by_time_only) {
+                return Err(EngineError::TimeStandsStill { at: self.now, ios: self.still_ios_max });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn own_event<D: BlockDevice>(&mut self, device: &mut D, leaf: usize) {
+        if leaf < self.slots.len() {
+            self.complete(device, leaf);
+        } else {
+            self.wake(device, leaf - self.slots.len());
+        }
+    }
+
+    fn begin_stage<D: BlockDevice>(&mut self, device: &mut D, stage: &[usize]) {
+        self.unfinished = stage.len();
+        for &index in stage {
+            match self.jobs[index].spec.start_delay {
+                Nanos::ZERO => self.wake(device, index),
+                delay => self.set_timer(index, self.now.saturating_add(delay)),
+            }
+        }
+    }
+
+    /// The job begins, or its timer went off.
+    #[cold]
+    fn wake<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        self.set_timer(index, Nanos::MAX);
+        let job = &mut self.jobs[index];
+        if job.has_begun() {
+            job.woken();
+        } else {
+            job.begin(device, self.now);
+        }
+        self.issue(device, index);
+        self.settle(device, index);
+    }
+
+    fn set_timer(&mut self, index: usize, at: Nanos) {
+        self.events.set(self.slots.len() + index, at);
+    }
+
+    /// When nothing of the job is in flight, it thinks, goes on to its next part, or ends.
+    #[cold]
+    fn settle<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        while self.jobs[index].in_flight == 0 {
+            match self.jobs[index].idle(device, self.now) {
+                Idle::Issue => self.issue(device, index),
+                Idle::Wake(at) => return self.set_timer(index, at),
+                Idle::Wait => return,
+                Idle::Ended => {
+                    self.set_timer(index, Nanos::MAX);
+                    self.unfinished -= 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Every request that is under way, although nothing can happen any more.
+    #[cold]
+    fn stuck(&self) -> EngineError {
+        let busy = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(index, slot)| !self.jobs[slot.job()].free.contains(&(*index as u32)));
+        let waiting = busy.map(|(_, slot)| Waiting {
+            job: self.jobs[slot.job()].spec.name.clone(),
+            op: slot.kind().name(),
+            lba: slot.lba(),
+            since: slot.started(),
+        });
+        EngineError::Stuck { at: self.now, waiting: waiting.collect() }
+    }
+
+    /// What was measured. Jobs that have not ended are counted up to the last event.
+    #[must_use]
+    pub fn finish(self) -> Results<S> {
+        let ended = self.now;
+        let mut jobs: Vec<JobResult> = Vec::new();
+        for job in self.jobs {
+            let merges = job.spec.group_reporting;
+            let result = job.into_result(ended);
+            match jobs.last_mut().filter(|last| merges && last.group == result.group) {
+                Some(last) => last.merge(&result),
+                None => jobs.push(result),
+            }
+        }
+        Results { jobs, series: self.series, ended }
+    }
+}
+
+/// Multiplies jobs by `numjobs`, and divides them into stages and reporting groups.
+fn clone_jobs(
+    file: &JobFile,
+    caps: &DeviceCaps,
+    seed: u64,
+    shadowed: bool,
+) -> Result<(Vec<Job>, Stages), EngineError> {
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut stages = Stages::new();
+    let mut group = 0;
+    for (index, spec) in file.jobs.iter().enumerate() {
+        if index > 0 && (spec.stonewall || spec.new_group) {
+            group += 1;
+        }
+        if index == 0 || spec.stonewall {
+            stages.push_back(Vec::new());
+        }
+        let plan = Plan::new(spec, caps)?;
+        let shapes = Kind::ALL.map(|kind| Shape::new(kind, spec, &plan, shadowed));
+        for clone in 0..spec.numjobs {
+            let stream = format!("fio/{index}/{}/{clone}", spec.name);
+            let draw = Draw::new(spec, &plan, job_seed(seed, spec.randseed), &stream)?;
+            let mut job = Job::new(spec, plan.clone(), shapes, draw);
+            job.result.group = group;
+            stages.back_mut().into_iter().for_each(|stage| stage.push(jobs.len()));
+            jobs.push(job);
+        }
+    }
+    Ok((jobs, stages))
+}
+
+/// The seed of a job's streams: the run's, mixed with the job's own `randseed`.
+fn job_seed(seed: u64, randseed: Option<u64>) -> u64 {
+    randseed.map_or(seed, |own| {
+        seed.rotate_left(32).wrapping_add(own).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    })
+}

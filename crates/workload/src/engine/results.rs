@@ -1,0 +1,187 @@
+//! What a run measured. Times are virtual; counts and latencies leave out what `ramp_time` covers.
+
+use super::latency::Latencies;
+use super::series::Series;
+use crate::fio::Direction;
+use nandscape_block::{BlockError, Lba};
+use nandscape_rt::Nanos;
+use std::fmt;
+
+/// All that a run measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Results<S> {
+    /// Reports, in the order of the job file. Jobs of a group with `group_reporting` share one.
+    pub jobs: Vec<JobResult>,
+    /// Totals over time.
+    pub series: Series<S>,
+    /// When the last job ended, or the run was given up.
+    pub ended: Nanos,
+}
+
+impl<S> Results<S> {
+    /// Whether a job failed or read wrong data.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.jobs.iter().any(JobResult::failed)
+    }
+}
+
+/// What one job, or one reporting group, did.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct JobResult {
+    /// Name of the (first) job.
+    pub name: String,
+    /// Its `description`.
+    pub description: String,
+    /// Reporting group, from 0.
+    pub group: u32,
+    /// Jobs in this report, clones of `numjobs` included.
+    pub jobs: u32,
+    /// Reads, writes, trims; indexed by [`Direction`].
+    pub directions: [DirectionResult; 3],
+    /// Latencies of flushes that `fsync`, `fdatasync` or `end_fsync` asked for.
+    pub sync: Latencies,
+    /// Counted time: from the job's start (behind its ramp) to its end.
+    pub runtime: Nanos,
+    /// Sectors that were read and compared.
+    pub verified_sectors: u64,
+    /// Sectors that were read to be compared, but whose content was not certain.
+    pub unverified_sectors: u64,
+    /// Failures in all, those that `continue_on_error` tolerates included.
+    pub errors: u64,
+    /// The first few failures.
+    pub failures: Vec<Failure>,
+    /// A failure ended the job, or a sector read back wrong.
+    pub ended_by_failure: bool,
+}
+
+impl JobResult {
+    /// One direction's part.
+    #[must_use]
+    pub const fn direction(&self, direction: Direction) -> &DirectionResult {
+        &self.directions[direction as usize]
+    }
+
+    /// Whether the job failed or read wrong data.
+    #[must_use]
+    pub const fn failed(&self) -> bool {
+        self.ended_by_failure
+    }
+
+    /// I/Os a second of counted time.
+    #[must_use]
+    pub fn iops(&self, direction: Direction) -> f64 {
+        per_second(self.direction(direction).ios, self.runtime)
+    }
+
+    /// Bytes a second of counted time.
+    #[must_use]
+    pub fn bytes_per_s(&self, direction: Direction) -> f64 {
+        per_second(self.direction(direction).bytes, self.runtime)
+    }
+
+    /// Takes another job of the same group in.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.jobs += other.jobs;
+        for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
+            mine.ios += theirs.ios;
+            mine.bytes += theirs.bytes;
+            mine.latency.merge(&theirs.latency);
+        }
+        self.sync.merge(&other.sync);
+        self.runtime = self.runtime.max(other.runtime);
+        self.verified_sectors += other.verified_sectors;
+        self.unverified_sectors += other.unverified_sectors;
+        self.errors += other.errors;
+        let room = FAILURES_MAX.saturating_sub(self.failures.len());
+        self.failures.extend(other.failures.iter().take(room).cloned());
+        self.ended_by_failure |= other.ended_by_failure;
+    }
+}
+
+fn per_second(count: u64, time: Nanos) -> f64 {
+    if time == Nanos::ZERO { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
+/// One direction of a job.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct DirectionResult {
+    /// Completed I/Os.
+    pub ios: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Time from submission to completion: fio's `clat`. Submission takes no virtual time, so `slat`
+    /// is zero and `lat` is the same.
+    pub latency: Latencies,
+}
+
+/// Failures kept a report.
+pub(crate) const FAILURES_MAX: usize = 16;
+
+/// Something that went wrong within a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The job.
+    pub job: String,
+    /// When.
+    pub at: Nanos,
+    /// First sector.
+    pub lba: Lba,
+    /// What.
+    pub what: FailureKind,
+}
+
+/// What went wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FailureKind {
+    /// The device refused or failed an I/O; the operation, as fio names it.
+    Io(&'static str, BlockError),
+    /// A sector read back wrong.
+    Mismatch {
+        /// What the job had made of it.
+        expected: Content,
+        /// What came.
+        got: Content,
+    },
+}
+
+/// What a sector holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Zeroes: never written, or discarded.
+    Zeroes,
+    /// What this run wrote: the sector it was meant for, and which of the run's writes it was.
+    Written {
+        /// The sector that this content was written to.
+        lba: Lba,
+        /// Number of the write, from 1; 0 for what others wrote.
+        version: u32,
+    },
+    /// Nothing that this run wrote.
+    Foreign,
+    /// The device replied without content.
+    Missing,
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zeroes => f.write_str("zeroes"),
+            Self::Written { lba, version } => write!(f, "version {version} of {lba}"),
+            Self::Foreign => f.write_str("foreign bytes"),
+            Self::Missing => f.write_str("no content"),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { job, at, lba, what } = self;
+        match what {
+            FailureKind::Io(op, error) => write!(f, "{job}: {op} of {lba} at {at}: {error}"),
+            FailureKind::Mismatch { expected, got } => {
+                write!(f, "{job}: {lba} at {at}: expected {expected}, read {got}")
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Totals over time, at even distances. Points are cumulative, so rates are differences, and when
+//! there are too many points every second one is left out and the distance doubles.
+
+use nandscape_rt::Nanos;
+
+/// The totals at one instant.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point<S> {
+    /// When.
+    pub at: Nanos,
+    /// I/Os completed since the beginning, by direction.
+    pub ios: [u64; 3],
+    /// Bytes of them.
+    pub bytes: [u64; 3],
+    /// What the run's [`Probe`] saw.
+    pub sample: S,
+}
+
+/// Points at even distances, the last one perhaps nearer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series<S> {
+    /// The beginning of the run.
+    pub began: Nanos,
+    /// Distance of points.
+    pub interval: Nanos,
+    /// The points, in order of time. The beginning, where all counts are zero, is not among them.
+    pub points: Vec<Point<S>>,
+    points_max: usize,
+}
+
+impl<S> Series<S> {
+    /// `points_max` must be even.
+    pub(super) const fn new(began: Nanos, interval: Nanos, points_max: usize) -> Self {
+        Self { began, interval, points: Vec::new(), points_max }
+    }
+
+    /// When the next point is due.
+    pub(crate) fn due(&self) -> Nanos {
+        let intervals = self.points.len() as u64 + 1;
+        self.began.saturating_add(Nanos(self.interval.0.saturating_mul(intervals)))
+    }
+
+    /// Adds the point that is due.
+    pub(crate) fn push(&mut self, point: Point<S>) {
+        self.points.push(point);
+        if self.points.len() >= self.points_max {
+            let mut index = 0;
+            self.points.retain(|_| {
+                index += 1;
+                index % 2 == 0
+            });
+            self.interval = Nanos(self.interval.0.saturating_mul(2));
+        }
+    }
+}
+
+/// Something to be looked at, at every point of the series: the device's own counters.
+pub trait Probe<D> {
+    /// What it sees. Cumulative, like the rest of a point, for points may be left out.
+    type Sample;
+    /// Looks.
+    fn sample(&mut self, device: &D, at: Nanos) -> Self::Sample;
+}
+
+/// Looks at nothing.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct NoProbe;
+
+impl<D> Probe<D> for NoProbe {
+    type Sample = ();
+    fn sample(&mut self, _: &D, _: Nanos) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of points is bounded, they stay evenly spaced, and none is ever made up.
+    #[test]
+    fn a_long_series_thins_itself_out() {
+        let mut series = Series::new(Nanos(5), Nanos(10), 8);
+        for _ in 0..60 {
+            let at = series.due();
+            series.push(Point { at, ios: [at.0; 3], bytes: [0; 3], sample: () });
+            assert!(series.points.len() < 8);
+        }
+        for (index, point) in series.points.iter().enumerate() {
+            assert_eq!(point.at, Nanos(5 + series.interval.0 * (index as u64 + 1)));
+        }
+        assert!(series.interval > Nanos(10));
+    }
+}

@@ -1,0 +1,181 @@
+//! What every sector ought to read as, for jobs with `verify`.
+//!
+//! A write of version `v` to sector `s` carries the tag `v << 34 | s`, so a tag says whose data it
+//! is and which writing of it. The shadow remembers the version that each sector was last given.
+//! A sector is not judged while that is uncertain: before this run wrote it, while a write to it is
+//! under way, or after two writes to it were under way at once. Versions run on over all jobs and
+//! wrap after 2^29 writes, never to 0.
+
+use super::results::Content;
+use nandscape_block::{Lba, Tag};
+
+/// Bits of a tag that name the sector.
+const LBA_BITS: u32 = 34;
+/// Bits of a tag that name the version.
+const VERSION_BITS: u32 = 63 - LBA_BITS;
+/// Devices up to this size can be told apart sector by sector.
+pub(crate) const SECTORS_MAX: u64 = 1 << LBA_BITS;
+
+/// The version of a write.
+pub(crate) type Version = u32;
+
+/// The version behind `version`.
+#[inline]
+pub(crate) fn next_version(version: Version) -> Version {
+    (version + 1) & ((1 << VERSION_BITS) - 1) | Version::from(version + 1 == 1 << VERSION_BITS)
+}
+
+/// The tag of version `version` of the sector at `lba`; a run's further tags are its neighbours'.
+#[inline]
+pub(crate) fn tag(lba: Lba, version: Version) -> Tag {
+    Tag::new(u64::from(version) << LBA_BITS | lba.0)
+}
+
+/// What a tag says that it is.
+pub(super) fn content(tag: Tag) -> Content {
+    match tag.bits() {
+        0 => Content::Zeroes,
+        bits => Content::Written {
+            lba: Lba(bits & (SECTORS_MAX - 1)),
+            version: (bits >> LBA_BITS) as Version,
+        },
+    }
+}
+
+/// How sure a sector's content is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Certainty {
+    /// Nobody of this run wrote it.
+    #[default]
+    Unknown,
+    /// It holds its version.
+    Written,
+    /// It was discarded and reads as zeroes.
+    Discarded,
+    /// Two changes were under way at once, or a change failed: either content may be there.
+    Torn,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Cell {
+    version: Version,
+    /// Changes under way.
+    open: u16,
+    certainty: Certainty,
+}
+
+/// One cell, of eight bytes, a sector of the device.
+#[derive(Clone, Debug)]
+pub(super) struct Shadow {
+    cells: Box<[Cell]>,
+    discard_zeroes: bool,
+}
+
+impl Shadow {
+    pub(super) fn new(sectors: u64, discard_zeroes: bool) -> Self {
+        Self { cells: vec![Cell::default(); sectors as usize].into(), discard_zeroes }
+    }
+
+    fn range(&mut self, lba: Lba, sectors: u32) -> &mut [Cell] {
+        &mut self.cells[lba.0 as usize..][..sectors as usize]
+    }
+
+    /// A write or a discard was submitted; it makes `version`.
+    pub(super) fn begin(&mut self, lba: Lba, sectors: u32, version: Version, discard: bool) {
+        let certain = match (discard, self.discard_zeroes) {
+            (false, _) => Certainty::Written,
+            (true, true) => Certainty::Discarded,
+            (true, false) => Certainty::Unknown,
+        };
+        for cell in self.range(lba, sectors) {
+            cell.certainty = if cell.open > 0 { Certainty::Torn } else { certain };
+            cell.open = cell.open.saturating_add(1);
+            cell.version = version;
+        }
+    }
+
+    /// That write or discard completed.
+    pub(super) fn end(&mut self, lba: Lba, sectors: u32, failed: bool) {
+        for cell in self.range(lba, sectors) {
+            cell.open -= 1;
+            if failed {
+                cell.certainty = Certainty::Torn;
+            }
+        }
+    }
+
+    /// Whether any of the sectors is being changed.
+    pub(super) fn is_busy(&mut self, lba: Lba, sectors: u32) -> bool {
+        self.range(lba, sectors).iter().any(|cell| cell.open > 0)
+    }
+
+    /// What a read of `lba` must have brought, when it was submitted while nothing was under way
+    /// there and `since` was the latest version; `None` when that cannot be said.
+    pub(super) fn expected(&self, lba: Lba, since: Version) -> Option<Tag> {
+        let cell = self.cells[lba.0 as usize];
+        let newer = since.wrapping_sub(cell.version) & ((1 << VERSION_BITS) - 1);
+        if cell.open > 0 || newer >= 1 << (VERSION_BITS - 1) {
+            return None;
+        }
+        match cell.certainty {
+            Certainty::Written => Some(tag(lba, cell.version)),
+            Certainty::Discarded => Some(Tag::ZERO),
+            Certainty::Unknown | Certainty::Torn => None,
+        }
+    }
+
+    /// The first block at or behind `block` (of `block_sectors`, from sector `base` on) that this
+    /// run wrote; `blocks` when there is none.
+    pub(super) fn next_written(
+        &self,
+        base: u64,
+        block_sectors: u64,
+        block: u64,
+        blocks: u64,
+    ) -> u64 {
+        let known = |block: &u64| {
+            let first = (base + block * block_sectors) as usize;
+            self.cells[first..][..block_sectors as usize]
+                .iter()
+                .any(|cell| cell.certainty == Certainty::Written)
+        };
+        (block..blocks).find(known).unwrap_or(blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tag tells sector and version apart, also within a run, and is never the tag of zeroes.
+    #[test]
+    fn tags_name_sector_and_version() {
+        let run = tag(Lba(100), 7);
+        assert_eq!(content(run.plus(3)), Content::Written { lba: Lba(103), version: 7 });
+        assert_eq!(content(Tag::ZERO), Content::Zeroes);
+        assert_eq!(next_version((1 << VERSION_BITS) - 1), 1);
+        assert_ne!(tag(Lba(0), next_version(0)), Tag::ZERO);
+    }
+
+    /// Only what is certain is expected.
+    #[test]
+    fn uncertain_sectors_are_not_judged() {
+        let mut shadow = Shadow::new(4, true);
+        assert_eq!(shadow.expected(Lba(0), 9), None, "never written");
+        shadow.begin(Lba(0), 2, 1, false);
+        assert_eq!(shadow.expected(Lba(0), 1), None, "under way");
+        shadow.end(Lba(0), 2, false);
+        assert_eq!(shadow.expected(Lba(1), 1), Some(tag(Lba(1), 1)));
+        shadow.begin(Lba(1), 1, 2, false);
+        shadow.end(Lba(1), 1, false);
+        assert_eq!(shadow.expected(Lba(1), 1), None, "written since the read was submitted");
+        shadow.begin(Lba(1), 1, 3, false);
+        shadow.begin(Lba(1), 1, 4, false);
+        shadow.end(Lba(1), 1, false);
+        shadow.end(Lba(1), 1, false);
+        assert_eq!(shadow.expected(Lba(1), 4), None, "two at once");
+        shadow.begin(Lba(0), 1, 5, true);
+        shadow.end(Lba(0), 1, false);
+        assert_eq!(shadow.expected(Lba(0), 5), Some(Tag::ZERO), "discarded");
+    }
+}

@@ -1,0 +1,112 @@
+//! What all I/Os of one kind of one job have in common, worked out once.
+
+use super::plan::{Durability, Plan};
+use crate::fio::{Direction, JobSpec, Mix};
+use nandscape_block::{Flags, Op, SECTOR_BYTES};
+
+/// What an I/O is; an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+    Sync = 3,
+    /// A read of what the job wrote; counts as a read.
+    Reread = 4,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Reread];
+
+    /// fio's name.
+    pub(super) const fn name(self) -> &'static str {
+        ["read", "write", "trim", "sync", "read"][self as usize]
+    }
+
+    /// The direction that it counts as; a flush belongs to the writes.
+    pub(super) const fn direction(self) -> Direction {
+        match self {
+            Self::Read | Self::Reread => Direction::Read,
+            Self::Write | Self::Sync => Direction::Write,
+            Self::Trim => Direction::Trim,
+        }
+    }
+}
+
+impl From<Direction> for Kind {
+    #[inline]
+    fn from(direction: Direction) -> Self {
+        [Self::Read, Self::Write, Self::Trim][direction as usize]
+    }
+}
+
+/// What follows an I/O in its slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Then {
+    Nothing,
+    /// The write of a trimmed block.
+    Write,
+    /// The flush that makes a write durable.
+    Flush,
+}
+
+/// The common part of I/Os.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) op: Op,
+    pub(super) flags: Flags,
+    pub(super) sectors: u32,
+    /// Sectors of the largest bio.
+    pub(super) bio_sectors: u32,
+    /// Writes carry tags.
+    pub(super) tagged: bool,
+    /// Reads are compared with what was written.
+    pub(super) checked: bool,
+    pub(super) then: Then,
+    /// One bio, and nothing to be done at its completion but to count it.
+    pub(super) plain: bool,
+}
+
+impl Shape {
+    /// Bytes of one I/O.
+    pub(super) fn bytes(&self) -> u64 {
+        u64::from(self.sectors) * SECTOR_BYTES
+    }
+
+    /// The shape of one kind of I/O; `shadowed` when any job of the run verifies.
+    pub(super) fn new(kind: Kind, spec: &JobSpec, plan: &Plan, shadowed: bool) -> Self {
+        let checked = spec.verify && kind.direction() == Direction::Read;
+        let flags = match kind {
+            Kind::Read | Kind::Reread if !checked => Flags::NO_DATA,
+            Kind::Write if plan.durability == Durability::Fua => Flags::FUA,
+            _ => Flags::NONE,
+        };
+        let then = match kind {
+            Kind::Trim if spec.pattern.mix == Mix::TrimWrite => Then::Write,
+            Kind::Write if plan.durability == Durability::Flush => Then::Flush,
+            _ => Then::Nothing,
+        };
+        let sectors = match kind {
+            Kind::Sync => 0,
+            Kind::Reread => plan.range.block_sectors[Direction::Write as usize],
+            _ => plan.range.block_sectors[kind.direction() as usize],
+        };
+        let bio_sectors = match (kind, plan.bio_sectors) {
+            (Kind::Trim | Kind::Sync, _) | (_, 0) => u32::MAX,
+            (_, limit) => limit,
+        };
+        let whole = sectors <= bio_sectors && then == Then::Nothing;
+        let silent = !shadowed && kind != Kind::Sync && spec.thinktime.0 == 0;
+        Self {
+            op: [Op::Read, Op::Write, Op::Discard, Op::Flush, Op::Read][kind as usize],
+            flags,
+            sectors,
+            bio_sectors,
+            tagged: plan.tagged && kind == Kind::Write,
+            checked,
+            then,
+            plain: whole && silent,
+        }
+    }
+}

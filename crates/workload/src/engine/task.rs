@@ -1,0 +1,30 @@
+//! The engine as one task of the runtime.
+
+use super::{Engine, EngineError, Probe, RunState};
+use nandscape_block::BlockDevice;
+use nandscape_rt::Handle;
+
+/// Runs all jobs as a task: the clock moves on at once where nobody else has anything to do before
+/// the engine's next event, and the task sleeps where somebody has. The engine's
+/// [`began`](super::Options::began) must not lie behind the clock.
+///
+/// # Errors
+/// [`EngineError`], after which the run cannot go on.
+pub async fn run<D: BlockDevice, P: Probe<D>>(
+    handle: &Handle,
+    engine: &mut Engine<P::Sample>,
+    device: &mut D,
+    probe: &mut P,
+) -> Result<(), EngineError> {
+    loop {
+        let next = engine.next_event(device);
+        if let Some(next) = next
+            && !handle.try_advance_to(next)
+        {
+            handle.sleep_until(next).await;
+        }
+        if engine.run_until(device, probe, next)? == RunState::Finished {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What can be wrong with a job file, and what is worth telling about one that is right. Both carry
+//! a place: file, line and, where it means something, column.
+
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A place in a job file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file, as the user named it.
+    pub file: Arc<str>,
+    /// Line, from 1; 0 when the whole file is meant.
+    pub line: u32,
+    /// Column in characters, from 1; 0 when the whole line is meant.
+    pub column: u32,
+}
+
+impl Place {
+    /// The whole of `file`.
+    #[must_use]
+    pub fn file(file: &str) -> Self {
+        Self { file: file.into(), line: 0, column: 0 }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        [self.line, self.column].iter().take_while(|n| **n > 0).try_for_each(|n| write!(f, ":{n}"))
+    }
+}
+
+/// Why a job file cannot be run.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+pub struct JobFileError {
+    /// Where.
+    pub place: Place,
+    /// The key at fault, if one is.
+    pub key: Option<String>,
+    /// What is wrong.
+    pub problem: String,
+    /// What would have been right, if that can be said.
+    pub expected: Option<String>,
+}
+
+impl JobFileError {
+    /// An error that no key is to blame for.
+    pub(crate) fn new(place: Place, problem: impl Into<String>) -> Self {
+        Self { place, key: None, problem: problem.into(), expected: None }
+    }
+
+    /// The same error, blaming `key`.
+    pub(crate) fn key(self, key: impl Into<String>) -> Self {
+        Self { key: Some(key.into()), ..self }
+    }
+
+    /// The same error, saying what was expected.
+    pub(crate) fn expected(self, expected: impl Into<String>) -> Self {
+        Self { expected: Some(expected.into()), ..self }
+    }
+}
+
+impl fmt::Display for JobFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(key) = &self.key {
+            write!(f, "{key}: ")?;
+        }
+        f.write_str(&self.problem)?;
+        match &self.expected {
+            Some(expected) => write!(f, "; expected {expected}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A key that was accepted without effect, or with another effect than on a real machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// Where.
+    pub place: Place,
+    /// The key.
+    pub key: String,
+    /// Why it does nothing here.
+    pub why: &'static str,
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.place, self.key, self.why)
+    }
+}

@@ -1,0 +1,21 @@
+//! fio job files: text in, [`JobFile`] out.
+//!
+//! Follows fio's manual ("Job file format", "Job file parameters"). Where it differs, it is stricter:
+//! an unknown key, an undefined environment variable and a value with something behind it are
+//! errors with a place. Nothing is ignored without a [`Notice`].
+
+mod error;
+mod keys;
+mod known;
+mod lexer;
+mod reader;
+mod spec;
+mod suggest;
+mod units;
+mod value;
+
+pub use error::{JobFileError, Notice, Place};
+pub use keys::supported_keys;
+pub use reader::{Environment, HostEnvironment, load, parse};
+pub use spec::{Direction, Distribution, JobFile, JobSpec, Mix, Pattern, Tolerated};
+pub use units::Amount;

@@ -1,0 +1,282 @@
+//! Reads a job file section by section: globals, jobs, included files, environment variables.
+//!
+//! `[global]` applies to the jobs below it and may come again. An included file is read in the
+//! place of its `include` line and holds no section headers, as fio's manual has it; its path is
+//! relative to the including file. A file that includes itself, however indirectly, is an error.
+
+use super::error::{JobFileError, Notice, Place};
+use super::keys::{self, Setter};
+use super::lexer::{self, Line};
+use super::spec::{Direction, JobFile, JobSpec, Mix};
+use super::value::Value;
+use super::{known, suggest};
+use nandscape_block::SECTOR_BYTES;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What job files may ask of the world around them.
+pub trait Environment {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read(&self, path: &Path) -> std::io::Result<String>;
+    /// The value of an environment variable.
+    fn variable(&self, name: &str) -> Option<String>;
+}
+
+/// The process's own files and variables.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct HostEnvironment;
+
+impl Environment for HostEnvironment {
+    fn read(&self, path: &Path) -> std::io::Result<String> {
+        std::fs::read_to_string(path)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+/// Reads the job file at `path`.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn load(path: &Path, environment: &dyn Environment) -> Result<JobFile, JobFileError> {
+    let name = path.display().to_string();
+    let text = environment
+        .read(path)
+        .map_err(|error| JobFileError::new(Place::file(&name), error.to_string()))?;
+    parse(&text, &name, environment)
+}
+
+/// Reads a job file from `text`; `name` stands in messages and is where includes are relative to.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn parse(
+    text: &str,
+    name: &str,
+    environment: &dyn Environment,
+) -> Result<JobFile, JobFileError> {
+    let mut reader = Reader { environment, open_files: vec![name.into()], sections: Vec::new() };
+    reader.file(&name.into(), text)?;
+    let file = resolve(&reader.sections)?;
+    if file.jobs.is_empty() {
+        let error = JobFileError::new(Place::file(name), "no job in this file");
+        return Err(error.expected("at least one section other than [global]"));
+    }
+    Ok(file)
+}
+
+/// A key with its value, environment variables replaced.
+struct Entry {
+    place: Place,
+    key: String,
+    value: Option<String>,
+}
+
+/// A section as it stands in the file.
+struct Section {
+    place: Place,
+    name: String,
+    entries: Vec<Entry>,
+}
+
+impl Section {
+    fn is_global(&self) -> bool {
+        self.name.eq_ignore_ascii_case("global")
+    }
+
+    /// The last entry of any of these keys, or else the section's header.
+    fn place_of(&self, keys: &[&str]) -> Place {
+        let entry = self.entries.iter().rev().find(|entry| keys.contains(&entry.key.as_str()));
+        entry.map_or(&self.place, |entry| &entry.place).clone()
+    }
+}
+
+struct Reader<'a> {
+    environment: &'a dyn Environment,
+    /// The file being read, behind those that include it.
+    open_files: Vec<PathBuf>,
+    sections: Vec<Section>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, name: &Arc<str>, text: &str) -> Result<(), JobFileError> {
+        for line in lexer::lines(name, text) {
+            let (place, line) = line?;
+            match line {
+                Line::Section(_) if self.open_files.len() > 1 => {
+                    let problem = "a section in an included file";
+                    return Err(JobFileError::new(place, problem).expected("keys only"));
+                }
+                Line::Section(section) => {
+                    self.sections.push(Section { place, name: section.into(), entries: Vec::new() })
+                }
+                Line::Include(path) => self.include(&place, path)?,
+                Line::Option { key, value } => self.option(place, key, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn option(&mut self, place: Place, key: &str, value: Option<&str>) -> Result<(), JobFileError> {
+        let value = value.map(|value| self.expand(&place, key, value)).transpose()?;
+        let Some(section) = self.sections.last_mut() else {
+            let error = JobFileError::new(place, "a key before the first section");
+            return Err(error.key(key).expected("[global] or [job name]"));
+        };
+        section.entries.push(Entry { place, key: key.into(), value });
+        Ok(())
+    }
+
+    fn include(&mut self, place: &Place, path: &str) -> Result<(), JobFileError> {
+        let fail = |problem| Err(JobFileError::new(place.clone(), problem).key("include"));
+        let path = self.expand(place, "include", path)?;
+        let including = self.open_files.last().and_then(|file| file.parent());
+        let path = including.unwrap_or(Path::new("")).join(path);
+        let name = path.display().to_string();
+        if self.open_files.contains(&path) {
+            return fail(format!("{name} includes itself"));
+        }
+        let text = match self.environment.read(&path) {
+            Ok(text) => text,
+            Err(error) => return fail(format!("{name}: {error}")),
+        };
+        self.open_files.push(path);
+        self.file(&name.into(), &text)?;
+        self.open_files.pop();
+        Ok(())
+    }
+
+    /// `text` with every `${NAME}` replaced.
+    fn expand(&self, place: &Place, key: &str, text: &str) -> Result<String, JobFileError> {
+        let fail = |problem| JobFileError::new(place.clone(), problem).key(key);
+        let mut expanded = String::new();
+        let mut rest = text;
+        while let Some((before, from)) = rest.split_once("${") {
+            let Some((name, after)) = from.split_once('}') else {
+                return Err(fail("`${` without an end".to_owned()).expected("`}`"));
+            };
+            let Some(value) = self.environment.variable(name) else {
+                return Err(fail(format!("the environment variable {name} is not set")));
+            };
+            expanded += before;
+            expanded += &value;
+            rest = after;
+        }
+        Ok(expanded + rest)
+    }
+}
+
+/// Sections to jobs: globals applied, values understood.
+fn resolve(sections: &[Section]) -> Result<JobFile, JobFileError> {
+    let mut file = JobFile { jobs: Vec::new(), notices: Vec::new() };
+    let mut global = (JobSpec::new("", Place::file("")), 1024);
+    for section in sections {
+        let (template, kb_base) = &global;
+        let (mut job, mut kb_base) = (template.clone(), *kb_base);
+        if !section.is_global() {
+            job.name.clone_from(&section.name);
+        }
+        job.place = section.place.clone();
+        apply(section, &mut job, &mut kb_base, &mut file.notices)?;
+        if section.is_global() {
+            global = (job, kb_base);
+        } else {
+            check(section, &job)?;
+            file.jobs.push(job);
+        }
+    }
+    Ok(file)
+}
+
+/// Applies a section's keys in order; `kb_base` first, since it decides how the others are read.
+fn apply(
+    section: &Section,
+    job: &mut JobSpec,
+    kb_base: &mut u64,
+    notices: &mut Vec<Notice>,
+) -> Result<(), JobFileError> {
+    for entry in section.entries.iter().filter(|entry| entry.key == "kb_base") {
+        let value = Value { text: entry.value.as_deref(), kb_base: *kb_base };
+        *kb_base = keys::kb_base(&value).map_err(|expected| refused(entry, expected))?;
+    }
+    for entry in &section.entries {
+        let value = Value { text: entry.value.as_deref(), kb_base: *kb_base };
+        let remark = match lookup(entry)? {
+            Known::Effect(set) => set(job, &value).map_err(|expected| refused(entry, expected))?,
+            Known::Machine(why) => Some(why),
+        };
+        notices.extend(remark.map(|why| Notice {
+            place: entry.place.clone(),
+            key: entry.key.clone(),
+            why,
+        }));
+    }
+    Ok(())
+}
+
+fn refused(entry: &Entry, expected: String) -> JobFileError {
+    let problem = match &entry.value {
+        Some(value) => format!("cannot be `{value}`"),
+        None => "has no value".to_owned(),
+    };
+    JobFileError::new(entry.place.clone(), problem).key(&entry.key).expected(expected)
+}
+
+/// What is known about a key.
+enum Known {
+    /// It changes the job.
+    Effect(Setter),
+    /// It does nothing here, for this reason.
+    Machine(&'static str),
+}
+
+fn lookup(entry: &Entry) -> Result<Known, JobFileError> {
+    let key = entry.key.as_str();
+    if let Some((_, set)) = keys::KEYS.iter().find(|(names, _)| names.contains(&key)) {
+        return Ok(Known::Effect(*set));
+    }
+    if let Some((why, _)) = known::MACHINE.iter().find(|(_, names)| names.contains(&key)) {
+        return Ok(Known::Machine(why));
+    }
+    let problem = if known::UNSUPPORTED.contains(&key) {
+        "a key of fio that is not supported".to_owned()
+    } else {
+        match suggest::closest(key) {
+            Some(close) => format!("unknown key; did you mean `{close}`?"),
+            None => "unknown key".to_owned(),
+        }
+    };
+    Err(JobFileError::new(entry.place.clone(), problem).key(key))
+}
+
+/// What no single key can know.
+fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
+    let fail = |keys: &[&str], problem: &str| {
+        Err(JobFileError::new(section.place_of(keys), problem).key(keys[0]))
+    };
+    let has = |rates: &[Option<u64>; 3]| rates.iter().any(Option::is_some);
+    if job.time_based && job.runtime.is_none() {
+        return fail(&["time_based"], "needs a runtime");
+    }
+    if has(&job.rate) && has(&job.rate_iops) {
+        return fail(&["rate", "rate_iops"], "rate and rate_iops exclude each other");
+    }
+    for direction in Direction::ALL.into_iter().filter(|d| job.pattern.mix.has(*d)) {
+        let block = job.block_bytes[direction as usize];
+        if matches!(job.size, Some(super::Amount::Bytes(size)) if size < block) {
+            return fail(&["size", "bs"], "size is smaller than a block");
+        }
+    }
+    if job.pattern.mix == Mix::TrimWrite && job.block_bytes[1] != job.block_bytes[2] {
+        return fail(&["bs", "blocksize"], "must be the same for writes and trims of trimwrite");
+    }
+    if matches!(job.offset, super::Amount::Bytes(bytes) if !bytes.is_multiple_of(SECTOR_BYTES)) {
+        return fail(&["offset"], "not a multiple of 4096 bytes (the device's sector)");
+    }
+    Ok(())
+}

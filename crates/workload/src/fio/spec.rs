@@ -1,0 +1,227 @@
+//! What a job asks for, after the text is gone. Defaults are fio's.
+
+use super::error::{Notice, Place};
+use super::units::Amount;
+use nandscape_block::Op;
+use nandscape_rt::Nanos;
+
+/// Direction of an I/O; an index into every `[_; 3]` of this crate.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Direction {
+    /// Read.
+    Read = 0,
+    /// Write.
+    Write = 1,
+    /// Trim (discard).
+    Trim = 2,
+}
+
+impl Direction {
+    /// In the order of fio's comma-separated values.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
+
+    /// fio's name for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+        }
+    }
+
+    /// What it asks of a device.
+    #[must_use]
+    pub const fn op(self) -> Op {
+        match self {
+            Self::Read => Op::Read,
+            Self::Write => Op::Write,
+            Self::Trim => Op::Discard,
+        }
+    }
+}
+
+/// Which operations a job issues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mix {
+    /// One direction only.
+    Only(Direction),
+    /// Reads and writes, mixed by `rwmixread`.
+    ReadWrite,
+    /// Every block is trimmed and then written.
+    TrimWrite,
+}
+
+impl Mix {
+    /// Whether I/Os of this direction occur.
+    #[must_use]
+    pub fn has(self, direction: Direction) -> bool {
+        match self {
+            Self::Only(only) => only == direction,
+            Self::ReadWrite => direction != Direction::Trim,
+            Self::TrimWrite => direction != Direction::Read,
+        }
+    }
+}
+
+/// `rw`: which operations, in which order of addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pattern {
+    /// Operations.
+    pub mix: Mix,
+    /// Random addresses rather than ascending ones.
+    pub random: bool,
+}
+
+/// `random_distribution`: how popular the blocks are.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Distribution {
+    /// All alike.
+    Uniform,
+    /// Zipf with this exponent.
+    Zipf(f64),
+    /// Pareto with this power, fio's `h`.
+    Pareto(f64),
+    /// Normal; the deviation in percent of the range.
+    Normal(f64),
+}
+
+/// `continue_on_error`: failures that do not end the job.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tolerated {
+    /// By direction.
+    pub io: [bool; 3],
+    /// Blocks that read back wrong.
+    pub verify: bool,
+}
+
+/// One job section, with the globals that apply to it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JobSpec {
+    /// Section name, or `name`.
+    pub name: String,
+    /// `description`.
+    pub description: String,
+    /// The section header.
+    pub place: Place,
+    /// `rw`.
+    pub pattern: Pattern,
+    /// `bs` by direction, in bytes; multiples of 4096.
+    pub block_bytes: [u64; 3],
+    /// `offset`: start of the range, bytes or percent of the device.
+    pub offset: Amount,
+    /// `size`: bytes or percent of the device; absent: the rest of the device.
+    pub size: Option<Amount>,
+    /// `io_size`: what a loop transfers, bytes or percent of `size`; absent: `size`.
+    pub io_size: Option<Amount>,
+    /// `number_ios`: at most this many I/Os a loop.
+    pub number_ios: Option<u64>,
+    /// `loops`.
+    pub loops: u64,
+    /// `iodepth`.
+    pub iodepth: u32,
+    /// `ioengine` is one of those that have a single request in flight.
+    pub synchronous: bool,
+    /// `numjobs`.
+    pub numjobs: u32,
+    /// `runtime`.
+    pub runtime: Option<Nanos>,
+    /// `time_based`: begin again until `runtime` is over.
+    pub time_based: bool,
+    /// `ramp_time`: not counted, in front of `runtime`.
+    pub ramp_time: Nanos,
+    /// `startdelay`.
+    pub start_delay: Nanos,
+    /// `rwmixread`, percent.
+    pub rwmixread: u64,
+    /// `random_distribution`.
+    pub distribution: Distribution,
+    /// Without `norandommap`: every block once before any comes again.
+    pub random_map: bool,
+    /// `randseed`.
+    pub randseed: Option<u64>,
+    /// `fsync`: a flush after every so many writes; 0: none.
+    pub fsync: u64,
+    /// `fdatasync`, the same; a block device knows no difference.
+    pub fdatasync: u64,
+    /// `end_fsync`: a flush behind the last write.
+    pub end_fsync: bool,
+    /// `sync`: every write is durable when it completes.
+    pub sync: bool,
+    /// `rate`, bytes a second.
+    pub rate: [Option<u64>; 3],
+    /// `rate_iops`.
+    pub rate_iops: [Option<u64>; 3],
+    /// `thinktime`.
+    pub thinktime: Nanos,
+    /// `verify`: reads are checked for being what was written.
+    pub verify: bool,
+    /// `do_verify`: what was written is read again behind the writes.
+    pub do_verify: bool,
+    /// `continue_on_error`.
+    pub tolerated: Tolerated,
+    /// `group_reporting`.
+    pub group_reporting: bool,
+    /// `stonewall`: waits for every job before it.
+    pub stonewall: bool,
+    /// `new_group`: begins a reporting group.
+    pub new_group: bool,
+}
+
+impl JobSpec {
+    /// A section without any key.
+    #[must_use]
+    pub fn new(name: &str, place: Place) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            place,
+            pattern: Pattern { mix: Mix::Only(Direction::Read), random: false },
+            block_bytes: [4096; 3],
+            offset: Amount::Bytes(0),
+            size: None,
+            io_size: None,
+            number_ios: None,
+            loops: 1,
+            iodepth: 1,
+            synchronous: false,
+            numjobs: 1,
+            runtime: None,
+            time_based: false,
+            ramp_time: Nanos::ZERO,
+            start_delay: Nanos::ZERO,
+            rwmixread: 50,
+            distribution: Distribution::Uniform,
+            random_map: true,
+            randseed: None,
+            fsync: 0,
+            fdatasync: 0,
+            end_fsync: false,
+            sync: false,
+            rate: [None; 3],
+            rate_iops: [None; 3],
+            thinktime: Nanos::ZERO,
+            verify: false,
+            do_verify: true,
+            tolerated: Tolerated::default(),
+            group_reporting: false,
+            stonewall: false,
+            new_group: false,
+        }
+    }
+
+    /// Requests that may be in flight at once.
+    #[must_use]
+    pub const fn depth(&self) -> u32 {
+        if self.synchronous { 1 } else { self.iodepth }
+    }
+}
+
+/// A job file that was understood.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JobFile {
+    /// The jobs in file order; clones of `numjobs` are not yet multiplied.
+    pub jobs: Vec<JobSpec>,
+    /// Keys without effect here.
+    pub notices: Vec<Notice>,
+}

@@ -1,0 +1,394 @@
+//! Replay of a trace on a block device, in virtual time.
+//!
+//! At most `iodepth` requests are in the device. Timed, a request is due at its own time; while the
+//! device is full it waits outside, and its latency counts from when it was due, so that a device
+//! which falls behind cannot hide it. As fast as possible, the next request follows at once when
+//! there is room, and latencies count from submission. Requests go out in the order of the trace.
+//!
+//! A request that a device fails ends the replay when what is in flight is back, as in fio.
+
+use super::error::ReplayError;
+use super::fit::{Extent, Extents, FitCounts, Fitter};
+use super::reader::{ReadCounts, TraceReader};
+use super::record::{Action, Record};
+use crate::engine::{
+    EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, Options, Point, Probe, Results,
+    RunState, SHADOW_SECTORS_MAX, Series, Tournament, Waiting, next_version, tag,
+};
+use crate::fio::Direction;
+use nandscape_block::{
+    Bio, BlockDevice, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Submit, Token,
+};
+use nandscape_rt::Nanos;
+use std::io::BufRead;
+
+/// When requests are issued.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// At the trace's times, multiplied by this factor: 0.5 is twice as fast.
+    Timed(f64),
+    /// As soon as there is room in the device.
+    AsFastAsPossible,
+}
+
+/// How a trace is replayed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct How {
+    /// When requests are issued.
+    pub pace: Pace,
+    /// Requests in the device at most; at least 1.
+    pub iodepth: u16,
+    /// Whether addresses beyond the device are folded onto it.
+    pub fold: bool,
+}
+
+/// What a result should say about the trace and how it was treated.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TraceCounts {
+    /// What was read.
+    pub read: ReadCounts,
+    /// What was changed to fit the device.
+    pub fit: FitCounts,
+    /// Devices that the trace's requests were for.
+    pub devices: u64,
+    /// Requests issued behind their time, because the device was full.
+    pub late: u64,
+    /// The longest that one was late.
+    pub late_max: Nanos,
+}
+
+/// A request that may be in flight.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    record: Record,
+    extents: Extents,
+    /// What its latency counts from.
+    since: Nanos,
+    latest: Nanos,
+    open_parts: u32,
+    failed: bool,
+}
+
+/// The request that is issued next.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    record: Record,
+    extents: Extents,
+    due: Nanos,
+}
+
+/// A trace, replayed on a device. `S` is what the series samples.
+#[derive(Debug)]
+pub struct Replay<R, S> {
+    reader: TraceReader<R>,
+    fitter: Fitter,
+    how: How,
+    began: Nanos,
+    next: Option<Next>,
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    /// Leaves: the slots, then the timer of the next request.
+    events: Tournament,
+    series: Series<S>,
+    now: Nanos,
+    /// Number of the last write.
+    version: u32,
+    tagged: bool,
+    bio_sectors: u32,
+    result: JobResult,
+    counts: TraceCounts,
+    completions: Vec<Completion>,
+}
+
+impl<R: BufRead, S> Replay<R, S> {
+    /// A replay that is ready to begin on a device with these capabilities. Of `options` the
+    /// beginning, the version and what concerns the series count.
+    ///
+    /// # Errors
+    /// A first request that is malformed or does not fit.
+    pub fn new(
+        reader: TraceReader<R>,
+        caps: &DeviceCaps,
+        how: How,
+        options: &Options,
+    ) -> Result<Self, ReplayError> {
+        let depth = u32::from(how.iodepth.max(1));
+        let mut replay = Self {
+            result: JobResult { name: reader.name().to_owned(), jobs: 1, ..JobResult::default() },
+            reader,
+            fitter: Fitter::new(caps, how.fold),
+            how,
+            began: options.began,
+            next: None,
+            slots: vec![None; depth as usize],
+            free: (0..depth).rev().collect(),
+            events: Tournament::new(depth as usize + 1),
+            series: options.series(),
+            now: options.began,
+            version: options.version,
+            tagged: caps.keeps_content && caps.sectors <= SHADOW_SECTORS_MAX,
+            bio_sectors: if caps.max_sectors == 0 { u32::MAX } else { caps.max_sectors },
+            counts: TraceCounts::default(),
+            completions: Vec::new(),
+        };
+        replay.fetch()?;
+        Ok(replay)
+    }
+
+    /// Runs for so many events, or until everything has been replayed.
+    ///
+    /// # Errors
+    /// A malformed line, a request that does not fit, or a device that hangs.
+    pub fn run_for<D: BlockDevice>(
+        &mut self,
+        device: &mut D,
+        probe: &mut impl Probe<D, Sample = S>,
+        events: u64,
+    ) -> Result<RunState, ReplayError> {
+        for _ in 0..events {
+            self.issue(device)?;
+            if self.next.is_none() && self.free.len() == self.slots.len() {
+                if self.series.points.last().is_none_or(|last| last.at < self.now) {
+                    self.look(device, probe, self.now);
+                }
+                return Ok(RunState::Finished);
+            }
+            self.step(device, probe)?;
+        }
+        Ok(RunState::Paused)
+    }
+
+    /// What was read so far, to tell how far the replay is.
+    #[must_use]
+    pub const fn read(&self) -> ReadCounts {
+        self.reader.counts()
+    }
+
+    /// What was measured, as of a job, and what happened to the trace.
+    #[must_use]
+    pub fn finish(mut self) -> (Results<S>, TraceCounts) {
+        self.result.runtime = self.now.saturating_sub(self.began);
+        let counts = TraceCounts {
+            read: self.reader.counts(),
+            fit: self.fitter.counts,
+            devices: self.reader.devices(),
+            ..self.counts
+        };
+        (Results { jobs: vec![self.result], series: self.series, ended: self.now }, counts)
+    }
+
+    /// Reads the next request of which anything is left on this device.
+    fn fetch(&mut self) -> Result<(), ReplayError> {
+        self.next = None;
+        while let Some(record) = self.reader.next_record()? {
+            let fitted = self.fitter.fit(&record);
+            let fitted = fitted.map_err(|problem| self.reader.error(record.line, problem))?;
+            if let Some(extents) = fitted {
+                self.next = Some(Next { record, extents, due: self.due(record.at) });
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn due(&self, at: Nanos) -> Nanos {
+        match self.how.pace {
+            Pace::Timed(scale) => {
+                let due = self.began.saturating_add(Nanos((at.0 as f64 * scale) as u64));
+                // The last instant of all means never.
+                due.min(Nanos(Nanos::MAX.0 - 1))
+            }
+            Pace::AsFastAsPossible => self.began,
+        }
+    }
+
+    /// Issues what is due, as long as there is room.
+    fn issue<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), ReplayError> {
+        let timer = self.slots.len();
+        self.events.clear(timer);
+        while let Some(next) = self.next {
+            if next.due > self.now {
+                self.events.set(timer, next.due);
+                return Ok(());
+            }
+            let Some(index) = self.free.pop() else { return Ok(()) };
+            self.begin(device, index, &next);
+            self.fetch()?;
+        }
+        Ok(())
+    }
+
+    /// Puts a request into a slot and submits it.
+    fn begin<D: BlockDevice>(&mut self, device: &mut D, index: u32, next: &Next) {
+        let Next { record, extents, due } = *next;
+        let timed = self.how.pace != Pace::AsFastAsPossible;
+        let since = if timed { due } else { self.now };
+        let late = self.now.saturating_sub(since);
+        self.counts.late += u64::from(late > Nanos::ZERO);
+        self.counts.late_max = self.counts.late_max.max(late);
+        let slot = Slot { record, extents, since, latest: self.now, open_parts: 1, failed: false };
+        self.slots[index as usize] = Some(slot);
+        if record.action == Action::Io(Direction::Write) {
+            self.version = next_version(self.version);
+        }
+        match record.action {
+            Action::Flush => {
+                self.send(device, index, Bio::flush());
+            }
+            Action::Io(direction) => {
+                for extent in extents.into_iter().flatten() {
+                    self.send_extent(device, index, direction, extent);
+                }
+            }
+        }
+        self.close_part(index, self.now);
+    }
+
+    /// Submits an extent in bios of the size that the device takes.
+    fn send_extent<D: BlockDevice>(
+        &mut self,
+        device: &mut D,
+        index: u32,
+        direction: Direction,
+        extent: Extent,
+    ) {
+        let largest = if direction == Direction::Trim { u32::MAX } else { self.bio_sectors };
+        let mut done = 0;
+        while done < extent.sectors {
+            let sectors = largest.min(extent.sectors - done);
+            let bio = self.bio(direction, extent.lba.plus(u64::from(done)), sectors);
+            let flags = self.slots[index as usize].map_or(Flags::NONE, |slot| slot.record.flags);
+            self.send(device, index, bio.with(flags));
+            done += sectors;
+        }
+    }
+
+    fn bio(&self, direction: Direction, lba: Lba, sectors: u32) -> Bio {
+        match direction {
+            Direction::Read => Bio::read(lba, sectors).with(Flags::NO_DATA),
+            Direction::Write if self.tagged => {
+                Bio::write(lba, sectors, Payload::Run(tag(lba, self.version)))
+            }
+            Direction::Write => Bio::new(Op::Write, lba, sectors),
+            Direction::Trim => Bio::discard(lba, sectors),
+        }
+    }
+
+    fn send<D: BlockDevice>(&mut self, device: &mut D, index: u32, bio: Bio) {
+        if let Some(slot) = &mut self.slots[index as usize] {
+            slot.open_parts += 1;
+        }
+        if let Submit::Done(done) = device.submit(self.now, bio, Token(u64::from(index))) {
+            self.part_done(index, done);
+        }
+    }
+
+    fn part_done(&mut self, index: u32, done: Done) {
+        if let Err(error) = done.result
+            && let Some(slot) = &mut self.slots[index as usize]
+        {
+            slot.failed = true;
+            let what = FailureKind::Io(slot.record.action.name(), error);
+            let lba = slot.extents[0].map_or(Lba(0), |extent| extent.lba);
+            let job = self.result.name.clone();
+            self.result.errors += 1;
+            self.result.ended_by_failure = true;
+            if self.result.failures.len() < FAILURES_MAX {
+                self.result.failures.push(Failure { job, at: self.now, lba, what });
+            }
+        }
+        self.close_part(index, done.at);
+    }
+
+    /// One part less is open; the last one sets when the request completes.
+    fn close_part(&mut self, index: u32, at: Nanos) {
+        let Some(slot) = &mut self.slots[index as usize] else { return };
+        slot.latest = slot.latest.max(at).max(self.now);
+        slot.open_parts -= 1;
+        if slot.open_parts == 0 {
+            self.events.set(index as usize, slot.latest);
+        }
+    }
+
+    /// Handles the next event.
+    fn step<D: BlockDevice>(
+        &mut self,
+        device: &mut D,
+        probe: &mut impl Probe<D, Sample = S>,
+    ) -> Result<(), ReplayError> {
+        let (own, leaf) = self.events.first();
+        let devices = device.next_event().unwrap_or(Nanos::MAX);
+        let at = own.min(devices);
+        if at == Nanos::MAX {
+            return Err(self.stuck().into());
+        }
+        while at > self.series.due() {
+            self.look(device, probe, self.series.due());
+        }
+        self.now = self.now.max(at);
+        if own > devices {
+            self.device_event(device)?;
+        } else if leaf < self.slots.len() {
+            self.complete(leaf);
+        }
+        Ok(())
+    }
+
+    fn device_event<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), ReplayError> {
+        let mut completions = std::mem::take(&mut self.completions);
+        device.advance(self.now, &mut completions);
+        for Completion { token, done } in completions.drain(..) {
+            let slot = usize::try_from(token.0).ok().and_then(|index| self.slots.get(index));
+            if slot.is_none_or(|slot| slot.is_none_or(|slot| slot.open_parts == 0)) {
+                return Err(EngineError::UnknownCompletion { token }.into());
+            }
+            self.part_done(token.0 as u32, done);
+        }
+        self.completions = completions;
+        Ok(())
+    }
+
+    /// The slot's request has completed.
+    fn complete(&mut self, index: usize) {
+        self.events.clear(index);
+        self.free.push(index as u32);
+        let Some(slot) = self.slots[index].take() else { return };
+        if slot.failed {
+            self.next = None;
+            return;
+        }
+        let latency = self.now.saturating_sub(slot.since);
+        match slot.record.action {
+            Action::Flush => self.result.sync.record(latency),
+            Action::Io(direction) => {
+                let extents = slot.extents.into_iter().flatten();
+                let result = &mut self.result.directions[direction as usize];
+                result.ios += 1;
+                result.bytes += extents.map(|extent| extent.bytes()).sum::<u64>();
+                result.latency.record(latency);
+            }
+        }
+    }
+
+    /// Adds a point to the series.
+    fn look<D>(&mut self, device: &D, probe: &mut impl Probe<D, Sample = S>, at: Nanos) {
+        let directions = &self.result.directions;
+        self.series.push(Point {
+            at,
+            ios: directions.each_ref().map(|direction| direction.ios),
+            bytes: directions.each_ref().map(|direction| direction.bytes),
+            sample: probe.sample(device, at),
+        });
+    }
+
+    /// Every request that is under way, although nothing can happen any more.
+    fn stuck(&self) -> EngineError {
+        let waiting = self.slots.iter().flatten().map(|slot| Waiting {
+            job: self.result.name.clone(),
+            op: slot.record.action.name(),
+            lba: slot.extents[0].map_or(Lba(0), |extent| extent.lba),
+            since: slot.since,
+        });
+        EngineError::Stuck { at: self.now, waiting: waiting.collect() }
+    }
+}

@@ -1,0 +1,63 @@
+//! Every supported key is used by a job file of `tests/jobs` or `examples`, and all of them run.
+
+mod common;
+
+use nandscape_block::{BlockDevice, mem::MemDevice};
+use nandscape_rt::Nanos;
+use nandscape_workload::engine::{Engine, NoProbe, Options};
+use nandscape_workload::fio::{Environment, HostEnvironment, load, supported_keys};
+use std::path::{Path, PathBuf};
+
+/// 256 MiB.
+const SECTORS: u64 = 65_536;
+
+struct Environs;
+
+impl Environment for Environs {
+    fn read(&self, path: &Path) -> std::io::Result<String> {
+        HostEnvironment.read(path)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "DEPTH").then(|| "4".into())
+    }
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.filter(|path| path.extension() == Some("fio".as_ref())).collect();
+    files.sort();
+    files
+}
+
+/// Each file is understood and runs to its end on a device that keeps its word.
+#[test]
+fn every_file_runs() {
+    for path in [files("tests/jobs"), files("../../examples")].concat() {
+        let file = load(&path, &Environs).unwrap_or_else(|error| panic!("{error}"));
+        let mut device = MemDevice::new(SECTORS).with_latency(Nanos::from_ms(1));
+        let mut engine = Engine::new(&file, device.caps(), &Options::default())
+            .unwrap_or_else(|error| panic!("{error}"));
+        engine.run_until(&mut device, &mut NoProbe, None).unwrap_or_else(|e| panic!("{e}"));
+        let results = engine.finish();
+        for job in &results.jobs {
+            assert!(!job.failed(), "{}: {:?}", path.display(), job.failures);
+            assert!(job.directions.iter().any(|direction| direction.ios > 0));
+        }
+    }
+}
+
+/// No key is supported without a file that uses it.
+#[test]
+fn every_key_is_used() {
+    let texts: Vec<String> =
+        files("tests/jobs").iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let used = |key: &str| {
+        let mut lines = texts.iter().flat_map(|text| text.lines());
+        lines.any(|line| line.split('=').next().is_some_and(|word| word.trim() == key))
+    };
+    let unused: Vec<&str> = supported_keys().filter(|key| !used(key)).collect();
+    assert_eq!(unused, [] as [&str; 0]);
+}
