@@ -1,1 +1,20 @@
-//! (skeleton)
+//! Power-cut and fault campaigns. A seed chooses geometry, load, faults and the instants at which
+//! power is cut; a reference model that shares no code with what it checks says what every sector
+//! may show afterwards ("The crash model" in DESIGN.md).
+
+pub mod campaign;
+mod drive;
+mod history;
+pub mod load;
+pub mod lookout;
+pub mod model;
+pub mod outcome;
+mod pblk;
+pub mod plan;
+pub mod scenario;
+pub mod subject;
+
+pub use campaign::run_subject;
+pub use outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
+pub use pblk::{run_campaign, run_seed};
+pub use scenario::{FaultRates, Options, Scenario, StackChoice};

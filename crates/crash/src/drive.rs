@@ -1,0 +1,368 @@
+//! Drives a device through a source of requests in virtual time, keeps the reference model
+//! informed, and stops the moment that power is cut.
+//!
+//! What counts as seen by the host: completions strictly before the instant of the cut, in order
+//! of time. When power goes off between two media commands, everything that the device answered
+//! in that very call is void.
+
+use crate::load::{Next, Request, Source};
+use crate::model::{Issue, Mismatch, Model};
+use crate::outcome::Counts;
+use crate::plan::{CutPlan, Trigger};
+use crate::subject::{Power, Subject, Watch};
+use nandscape_block::{
+    Bio, BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
+};
+use nandscape_rt::Nanos;
+use std::collections::BTreeMap;
+
+/// Steps without time passing after which the device counts as stuck.
+const STEPS_WITHOUT_PROGRESS_MAX: u32 = 2_000_000;
+
+/// What broke, before anybody knows in which seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub(crate) what: String,
+    pub(crate) mismatch: Option<Mismatch>,
+}
+
+impl Trouble {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), mismatch: None }
+    }
+
+    pub(crate) fn content(what: &str, mismatch: Mismatch) -> Self {
+        Self { what: what.into(), mismatch: Some(mismatch) }
+    }
+}
+
+/// How a phase ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// Power is to be cut at this instant.
+    Cut(Nanos),
+    /// All requests are answered.
+    Finished,
+}
+
+/// A submitted request.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    request: Request,
+    issue: Issue,
+}
+
+/// What the next step is.
+enum Step {
+    Device,
+    Completion,
+    Submit(Request),
+}
+
+/// Progress of the cut that is planned.
+#[derive(Debug)]
+struct Cut<'a> {
+    plan: &'a CutPlan,
+    requests: u64,
+    submitted: u64,
+    acked: u64,
+    at: Nanos,
+}
+
+impl<'a> Cut<'a> {
+    fn new(plan: &'a CutPlan, began: Nanos) -> Self {
+        let at = match plan.trigger {
+            Trigger::Instant(after) => began + after + Nanos(1),
+            _ => Nanos::MAX,
+        };
+        Self { plan, requests: 0, submitted: 0, acked: 0, at }
+    }
+
+    fn watch(&self) -> Watch {
+        match self.plan.trigger {
+            Trigger::Command(kind, n) => Watch::Notice(kind, n),
+            Trigger::OffAfter(n) => Watch::OffAfter(n),
+            _ => Watch::Nothing,
+        }
+    }
+
+    fn note_submitted(&mut self, request: &Request) {
+        self.requests += 1;
+        self.submitted += u64::from(request.is_barrier());
+    }
+
+    /// Sets the instant of the cut when the trigger has come, or the load has ended without it.
+    fn update(&mut self, now: Nanos, power: Power, ended: bool) {
+        let due = match (self.plan.trigger, power) {
+            (Trigger::Request(n), _) => self.requests >= n,
+            (Trigger::BarrierSubmitted(n), _) => self.submitted >= n,
+            (Trigger::BarrierAcked(n), _) => self.acked >= n,
+            (_, Power::Noticed(_)) => true,
+            _ => false,
+        };
+        if due || ended {
+            self.at = self.at.min(now + self.plan.delay + Nanos(1));
+        }
+    }
+}
+
+/// A device being driven.
+pub(crate) struct Driver<'a, S> {
+    device: &'a mut S,
+    model: &'a mut Model,
+    counts: &'a mut Counts,
+    faulty: bool,
+    now: Nanos,
+    tokens: u64,
+    in_flight: BTreeMap<Token, InFlight>,
+    /// Completions whose time is known, by time and order of arrival.
+    due: BTreeMap<(Nanos, u64), Completion>,
+    fresh: Vec<Completion>,
+    /// Contents of reads, kept instead of checked.
+    collected: Option<Vec<(Lba, SectorData)>>,
+}
+
+impl<'a, S: Subject> Driver<'a, S> {
+    /// Continues at `now`. With `faulty`, refused requests are no trouble.
+    pub(crate) fn new(
+        device: &'a mut S,
+        model: &'a mut Model,
+        counts: &'a mut Counts,
+        faulty: bool,
+        now: Nanos,
+    ) -> Self {
+        Self {
+            device,
+            model,
+            counts,
+            faulty,
+            now,
+            tokens: 0,
+            in_flight: BTreeMap::new(),
+            due: BTreeMap::new(),
+            fresh: Vec::new(),
+            collected: None,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Runs until the planned cut, or to the end when none is planned.
+    pub(crate) fn run(
+        &mut self,
+        source: &mut impl Source,
+        plan: Option<&CutPlan>,
+    ) -> Result<End, Trouble> {
+        let mut cut = plan.map(|plan| Cut::new(plan, self.now));
+        self.device.watch(cut.as_ref().map_or(Watch::Nothing, Cut::watch));
+        let mut queue = Queue { next: source.next(), depth: source.depth(), not_before: self.now };
+        let mut idle_steps = 0;
+        loop {
+            if matches!(self.device.power(), Power::Off(_)) {
+                return match plan.map(|plan| plan.trigger) {
+                    Some(Trigger::OffAfter(_)) => Ok(End::Cut(self.now + Nanos(1))),
+                    _ => Err(self.stuck("the device works without end")),
+                };
+            }
+            queue.settle(source, self.now, self.in_flight.is_empty());
+            let ended = queue.next == Next::End;
+            if ended && cut.is_none() && self.in_flight.is_empty() {
+                return Ok(End::Finished);
+            }
+            let cut_at = cut.as_mut().map_or(Nanos::MAX, |cut| {
+                cut.update(self.now, self.device.power(), ended);
+                cut.at
+            });
+            let Some((at, step)) = self.next_step(&queue).filter(|(at, _)| *at < cut_at) else {
+                if cut_at < Nanos::MAX {
+                    return Ok(End::Cut(cut_at));
+                }
+                return Err(self.stuck("nothing will ever happen"));
+            };
+            idle_steps = if at > self.now { 0 } else { idle_steps + 1 };
+            if idle_steps > STEPS_WITHOUT_PROGRESS_MAX {
+                return Err(self.stuck("time stands still"));
+            }
+            self.now = self.now.max(at);
+            match step {
+                Step::Device => self.advance(),
+                Step::Completion => self.complete(cut.as_mut())?,
+                Step::Submit(request) => {
+                    self.submit(request);
+                    cut.iter_mut().for_each(|cut| cut.note_submitted(&request));
+                    queue.next = source.next();
+                }
+            }
+        }
+    }
+
+    /// Runs `source`, all reads, to its end and returns what was read.
+    pub(crate) fn read_all(
+        &mut self,
+        source: &mut impl Source,
+    ) -> Result<Vec<(Lba, SectorData)>, Trouble> {
+        self.collected = Some(Vec::new());
+        self.run(source, None)?;
+        Ok(self.collected.take().unwrap_or_default())
+    }
+
+    /// The earliest of: the device's own work, a completion, a submission; in this order.
+    fn next_step(&self, queue: &Queue) -> Option<(Nanos, Step)> {
+        let device = self.device.next_event().map(|at| (at, Step::Device));
+        let completion = self.due.keys().next().map(|(at, _)| (*at, Step::Completion));
+        let submit = match queue.next {
+            Next::Submit(request) if self.in_flight.len() < queue.depth => {
+                Some((queue.not_before.max(self.now), Step::Submit(request)))
+            }
+            _ => None,
+        };
+        [device, completion, submit].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    fn advance(&mut self) {
+        self.device.advance(self.now, &mut self.fresh);
+        let on = !matches!(self.device.power(), Power::Off(_));
+        for completion in std::mem::take(&mut self.fresh) {
+            if on {
+                self.expect(completion);
+            }
+        }
+    }
+
+    fn expect(&mut self, completion: Completion) {
+        self.tokens += 1;
+        self.due.insert((completion.done.at, self.tokens), completion);
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.tokens += 1;
+        let token = Token(self.tokens);
+        let (bio, issue) = self.issue(request);
+        self.counts.requests += 1;
+        self.in_flight.insert(token, InFlight { request, issue });
+        self.tell(&issue, || format!("{request:?}"));
+        let submit = self.device.submit(self.now, bio, token);
+        if let (Submit::Done(done), Power::On | Power::Noticed(_)) = (submit, self.device.power()) {
+            self.expect(Completion { token, done });
+        }
+    }
+
+    fn issue(&mut self, request: Request) -> (Bio, Issue) {
+        match request {
+            Request::Read(lba, sectors) => {
+                self.counts.sectors_read += u64::from(sectors);
+                (Bio::read(lba, sectors), self.model.read(lba, sectors))
+            }
+            Request::Write(lba, sectors, flags) => {
+                self.counts.sectors_written += u64::from(sectors);
+                let (issue, payload) = self.model.write(lba, sectors, flags);
+                (Bio::write(lba, sectors, payload).with(flags), issue)
+            }
+            Request::Discard(lba, sectors) => {
+                self.counts.sectors_discarded += u64::from(sectors);
+                (Bio::discard(lba, sectors), self.model.discard(lba, sectors))
+            }
+            Request::Flush => {
+                self.counts.flushes += 1;
+                (Bio::flush(), self.model.flush())
+            }
+        }
+    }
+
+    fn complete(&mut self, cut: Option<&mut Cut<'_>>) -> Result<(), Trouble> {
+        let Some(((at, _), Completion { token, done })) = self.due.pop_first() else {
+            return Ok(());
+        };
+        let Some(InFlight { request, issue }) = self.in_flight.remove(&token) else {
+            return Err(Trouble::new(format!("{token:?} completed twice, or was never submitted")));
+        };
+        if at < self.now {
+            return Err(Trouble::new(format!("#{} completed in the past", issue.number())));
+        }
+        if let Some(cut) = cut {
+            cut.acked += u64::from(request.is_barrier() && done.result.is_ok());
+        }
+        self.tell(&issue, || match &done.result {
+            Ok(Reply::Data(payload)) => format!("returned {payload:?}"),
+            other => format!("ended: {other:?}"),
+        });
+        match request {
+            Request::Read(..) => self.end_read(&issue, done),
+            _ => self.end_change(&issue, done.result),
+        }
+    }
+
+    fn end_read(&mut self, issue: &Issue, done: Done) -> Result<(), Trouble> {
+        let payload = match done.result {
+            Ok(Reply::Data(payload)) => payload,
+            other => return Err(Trouble::new(format!("{}: read ended: {other:?}", issue.lba()))),
+        };
+        if !well_formed(&payload, issue.sectors()) {
+            return Err(Trouble::new(format!("{}: read of another length", issue.lba())));
+        }
+        if let Some(collected) = &mut self.collected {
+            collected.extend(self.model.contents(issue, &payload));
+            return Ok(());
+        }
+        let checked = self.model.check_read(issue, &payload);
+        checked.map_err(|m| Trouble::content("a read in operation returned the wrong content", m))
+    }
+
+    fn end_change(
+        &mut self,
+        issue: &Issue,
+        result: Result<Reply, BlockError>,
+    ) -> Result<(), Trouble> {
+        let refusal = result.err();
+        self.model.complete(issue, refusal.is_none());
+        match refusal {
+            None => Ok(()),
+            Some(BlockError::ReadOnly(_) | BlockError::Io { .. }) if self.faulty => {
+                self.counts.refused += 1;
+                Ok(())
+            }
+            Some(error) => {
+                Err(Trouble::new(format!("request #{} failed: {error}", issue.number())))
+            }
+        }
+    }
+
+    fn tell(&mut self, issue: &Issue, line: impl FnOnce() -> String) {
+        if self.model.watches(issue) {
+            let (now, number) = (self.now, issue.number());
+            self.model.tell(|| format!("#{number} at {now}: {}", line()));
+        }
+    }
+
+    fn stuck(&self, why: &str) -> Trouble {
+        let waiting: Vec<_> = self.in_flight.values().map(|f| f.issue.number()).collect();
+        Trouble::new(format!("{why} at {}; requests {waiting:?} are unanswered", self.now))
+    }
+}
+
+/// The next request and when it may go.
+struct Queue {
+    next: Next,
+    depth: usize,
+    not_before: Nanos,
+}
+
+impl Queue {
+    /// Takes the waits that are over.
+    fn settle(&mut self, source: &mut impl Source, now: Nanos, idle: bool) {
+        loop {
+            match self.next {
+                Next::Pause(span) => self.not_before = now.saturating_add(span),
+                Next::Drain if idle => {}
+                _ => return,
+            }
+            self.next = source.next();
+        }
+    }
+}
+
+fn well_formed(payload: &Payload, sectors: u32) -> bool {
+    payload.sectors().is_none_or(|len| len == sectors as usize)
+}

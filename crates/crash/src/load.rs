@@ -1,0 +1,262 @@
+//! The load between two power cuts: what a seed chooses about it, and the requests it draws.
+
+use nandscape_block::{Flags, Lba};
+use nandscape_rt::{Nanos, Stream};
+use std::fmt;
+
+/// One request, before the model gives it its content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// Read so many sectors.
+    Read(Lba, u32),
+    /// Write so many sectors, with these flags.
+    Write(Lba, u32, Flags),
+    /// Discard so many sectors.
+    Discard(Lba, u32),
+    /// Flush everything.
+    Flush,
+}
+
+impl Request {
+    /// Whether its completion promises that something is durable.
+    #[must_use]
+    pub fn is_barrier(&self) -> bool {
+        match self {
+            Self::Flush => true,
+            Self::Write(_, _, flags) => flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH),
+            Self::Read(..) | Self::Discard(..) => false,
+        }
+    }
+}
+
+/// What a source of requests wants next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// Submit this as soon as the queue has room.
+    Submit(Request),
+    /// Wait until nothing is in flight.
+    Drain,
+    /// Leave the device alone for so long.
+    Pause(Nanos),
+    /// No more.
+    End,
+}
+
+/// A source of requests.
+pub(crate) trait Source {
+    /// Requests in flight at once.
+    fn depth(&self) -> usize;
+    fn next(&mut self) -> Next;
+}
+
+/// How often each kind of request comes, relative to the others.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Mix {
+    /// Reads.
+    pub read: u32,
+    /// Writes without flags.
+    pub write: u32,
+    /// Writes with FUA.
+    pub fua: u32,
+    /// Writes with PREFLUSH.
+    pub preflush: u32,
+    /// Writes with PREFLUSH and FUA.
+    pub preflush_fua: u32,
+    /// Flushes.
+    pub flush: u32,
+    /// Discards.
+    pub discard: u32,
+}
+
+/// Everything that a seed chooses about a load. Times are the longest of a uniform draw.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Requests in flight at once.
+    pub depth: u32,
+    /// Requests until the cut comes at the latest.
+    pub ops: u32,
+    /// Kinds of requests.
+    pub mix: Mix,
+    /// Longest write and read, in sectors.
+    pub sectors_max: u32,
+    /// Longest discard, in sectors.
+    pub discard_sectors_max: u32,
+    /// Share of the device in use.
+    pub span_percent: u32,
+    /// Share of that span which is hot; 0: uniform.
+    pub hot_span_percent: u32,
+    /// Share of requests that go to the hot span.
+    pub hot_percent: u32,
+    /// Pause between two requests.
+    pub think_ns: u64,
+    /// Requests between two idle periods; 0: none.
+    pub burst_ops: u32,
+    /// Idle period.
+    pub idle_ns: u64,
+    /// After so many requests everything is waited for and a commit (one sector, PREFLUSH and FUA)
+    /// follows; 0: none.
+    pub commit_ops: u32,
+    /// Share of the device that is written in order before the first round; above 100 it goes on
+    /// from the beginning.
+    pub fill_percent: u32,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mix { read, write, fua, preflush, preflush_fua, flush, discard } = self.mix;
+        write!(
+            f,
+            "depth={} ops={} mix=r{read}:w{write}:fua{fua}:pre{preflush}:prefua{preflush_fua}:\
+             fl{flush}:d{discard} sectors<={} discard<={} span={}% hot={}%:{}% think<={} \
+             burst={}:{} commit={} fill={}%",
+            self.depth,
+            self.ops,
+            self.sectors_max,
+            self.discard_sectors_max,
+            self.span_percent,
+            self.hot_span_percent,
+            self.hot_percent,
+            Nanos(self.think_ns),
+            self.burst_ops,
+            Nanos(self.idle_ns),
+            self.commit_ops,
+            self.fill_percent,
+        )
+    }
+}
+
+/// Draws the requests of a load.
+#[derive(Debug)]
+pub(crate) struct LoadSource<'a> {
+    load: &'a Load,
+    rng: &'a mut Stream,
+    span: u64,
+    issued: u32,
+    /// The last request was followed by the pause that belongs to it.
+    rested: bool,
+    /// A commit is due once everything is waited for.
+    draining: bool,
+}
+
+impl<'a> LoadSource<'a> {
+    /// Requests on a device of `sectors`.
+    pub(crate) fn new(load: &'a Load, sectors: u64, rng: &'a mut Stream) -> Self {
+        let span = (sectors * u64::from(load.span_percent) / 100).clamp(1, sectors);
+        Self { load, rng, span, issued: 0, rested: true, draining: false }
+    }
+
+    fn pause(&mut self) -> Option<Nanos> {
+        let due = |every: u32| every > 0 && self.issued.is_multiple_of(every);
+        let limit = if due(self.load.burst_ops) { self.load.idle_ns } else { self.load.think_ns };
+        (limit > 0).then(|| Nanos(self.rng.below(limit + 1)))
+    }
+
+    fn commit_due(&self) -> bool {
+        let every = self.load.commit_ops;
+        every > 0 && self.issued > 0 && self.issued.is_multiple_of(every)
+    }
+
+    fn range(&mut self, sectors_max: u32) -> (Lba, u32) {
+        // Half of all requests are of one sector: partly overlapping neighbours are the rule.
+        let sectors =
+            if self.rng.chance(0.5) { 1 } else { 1 + self.rng.below(u64::from(sectors_max)) };
+        let sectors = sectors.min(self.span);
+        let hot = self.load.hot_span_percent > 0
+            && self.rng.below(100) < u64::from(self.load.hot_percent);
+        let span =
+            if hot { self.span * u64::from(self.load.hot_span_percent) / 100 } else { self.span };
+        let first = self.rng.below(span.max(1)).min(self.span - sectors);
+        (Lba(first), sectors as u32)
+    }
+
+    fn write(&mut self, flags: Flags) -> Request {
+        let (lba, sectors) = self.range(self.load.sectors_max);
+        Request::Write(lba, sectors, flags)
+    }
+
+    fn draw(&mut self) -> Request {
+        let m = self.load.mix;
+        let weights =
+            [m.read, m.write, m.fua, m.preflush, m.preflush_fua, m.flush, m.discard].map(u64::from);
+        match pick(self.rng, &weights) {
+            0 => {
+                let (lba, sectors) = self.range(self.load.sectors_max);
+                Request::Read(lba, sectors)
+            }
+            1 => self.write(Flags::NONE),
+            2 => self.write(Flags::FUA),
+            3 => self.write(Flags::PREFLUSH),
+            4 => self.write(Flags::PREFLUSH | Flags::FUA),
+            5 => Request::Flush,
+            _ => {
+                let (lba, sectors) = self.range(self.load.discard_sectors_max);
+                Request::Discard(lba, sectors)
+            }
+        }
+    }
+}
+
+impl Source for LoadSource<'_> {
+    fn depth(&self) -> usize {
+        self.load.depth as usize
+    }
+
+    fn next(&mut self) -> Next {
+        if self.issued >= self.load.ops {
+            return Next::End;
+        }
+        if !self.rested {
+            self.rested = true;
+            if let Some(pause) = self.pause() {
+                return Next::Pause(pause);
+            }
+        }
+        let commit = self.commit_due();
+        if commit && !self.draining {
+            self.draining = true;
+            return Next::Drain;
+        }
+        (self.draining, self.rested) = (false, false);
+        self.issued += 1;
+        if commit {
+            let (lba, _) = self.range(1);
+            return Next::Submit(Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA));
+        }
+        Next::Submit(self.draw())
+    }
+}
+
+/// A fixed list of requests, then a drain.
+#[derive(Debug)]
+pub(crate) struct Script<I> {
+    pub(crate) requests: I,
+    pub(crate) depth: usize,
+}
+
+impl<I: Iterator<Item = Request>> Source for Script<I> {
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn next(&mut self) -> Next {
+        self.requests.next().map_or(Next::End, Next::Submit)
+    }
+}
+
+/// Windows of at most `window` sectors that cover `sectors`.
+pub(crate) fn windows(sectors: u64, window: u32) -> impl Iterator<Item = (Lba, u32)> {
+    let window = u64::from(window.max(1));
+    let starts = (0..sectors).step_by(window as usize);
+    starts.map(move |first| (Lba(first), window.min(sectors - first) as u32))
+}
+
+/// Index of a weight, drawn in proportion.
+pub(crate) fn pick(rng: &mut Stream, weights: &[u64]) -> usize {
+    let mut left = rng.below(weights.iter().sum::<u64>().max(1));
+    let found = weights.iter().position(|weight| {
+        let here = left < *weight;
+        left = left.saturating_sub(*weight);
+        here
+    });
+    found.unwrap_or(0)
+}

@@ -1,0 +1,145 @@
+//! Middleware over the media that notices two things: that the command which a scenario waits for
+//! has come, and when the first command was refused because power is off.
+
+use nandscape_block::SectorData;
+use nandscape_media::{
+    ChunkId, ChunkInfo, Fault, Geometry, Oob, OpenChannel, Outcome, Ppa, RuleError, WriteCmd,
+};
+use nandscape_rt::Nanos;
+
+/// What a media command does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommandKind {
+    /// Programs sectors.
+    Write,
+    /// Reads sectors.
+    Read,
+    /// Erases a chunk.
+    Reset,
+}
+
+/// The middleware; see the head of this file.
+#[derive(Debug)]
+pub struct Lookout<M> {
+    inner: M,
+    awaited: Option<(CommandKind, u64)>,
+    noticed_at: Option<Nanos>,
+    off_at: Option<Nanos>,
+}
+
+impl<M> Lookout<M> {
+    /// Nothing awaited.
+    #[must_use]
+    pub const fn new(inner: M) -> Self {
+        Self { inner, awaited: None, noticed_at: None, off_at: None }
+    }
+
+    /// The media below.
+    #[must_use]
+    pub const fn inner(&self) -> &M {
+        &self.inner
+    }
+
+    /// The media below.
+    pub const fn inner_mut(&mut self) -> &mut M {
+        &mut self.inner
+    }
+
+    /// Forgets what it noticed, and waits for the n-th command of a kind from here on (from 1).
+    pub const fn wait_for(&mut self, command: Option<(CommandKind, u64)>) {
+        self.awaited = command;
+        (self.noticed_at, self.off_at) = (None, None);
+    }
+
+    /// When the awaited command was submitted.
+    #[must_use]
+    pub const fn noticed_at(&self) -> Option<Nanos> {
+        self.noticed_at
+    }
+
+    /// When the first command was refused because power is off.
+    #[must_use]
+    pub const fn off_at(&self) -> Option<Nanos> {
+        self.off_at
+    }
+
+    fn note(&mut self, now: Nanos, kind: CommandKind, outcome: &Result<Outcome, RuleError>) {
+        match outcome {
+            Err(rule) if rule.is_power_off() => {
+                self.off_at.get_or_insert(now);
+            }
+            _ => self.count(now, kind),
+        }
+    }
+
+    fn count(&mut self, now: Nanos, kind: CommandKind) {
+        if let Some((awaited, left)) = &mut self.awaited
+            && *awaited == kind
+        {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.noticed_at.get_or_insert(now);
+            }
+        }
+    }
+}
+
+impl<M: OpenChannel> OpenChannel for Lookout<M> {
+    fn geometry(&self) -> &Geometry {
+        self.inner.geometry()
+    }
+
+    fn chunk(&self, chunk: ChunkId) -> ChunkInfo {
+        self.inner.chunk(chunk)
+    }
+
+    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.write(now, cmd);
+        self.note(now, CommandKind::Write, &outcome);
+        outcome
+    }
+
+    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.read(now, at, sectors);
+        self.note(now, CommandKind::Read, &outcome);
+        outcome
+    }
+
+    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.reset(now, chunk);
+        self.note(now, CommandKind::Reset, &outcome);
+        outcome
+    }
+
+    fn oob(&self, at: Ppa) -> Oob {
+        self.inner.oob(at)
+    }
+
+    fn data(&self, at: Ppa) -> SectorData {
+        self.inner.data(at)
+    }
+
+    fn readable(&self, at: Ppa) -> bool {
+        self.inner.readable(at)
+    }
+
+    fn buffer_write(&self, sectors: u32) -> Nanos {
+        self.inner.buffer_write(sectors)
+    }
+
+    fn buffer_read(&self, sectors: u32) -> Nanos {
+        self.inner.buffer_read(sectors)
+    }
+
+    fn arm(&mut self, fault: Fault) {
+        self.inner.arm(fault);
+    }
+
+    fn mark_unreadable(&mut self, at: Ppa) {
+        self.inner.mark_unreadable(at);
+    }
+
+    fn prefetch(&self, at: Ppa) {
+        self.inner.prefetch(at);
+    }
+}

@@ -1,0 +1,310 @@
+//! The reference model of a block device with a volatile cache: what every sector may show, in
+//! operation and after a power cut. It shares no code with what it checks and keeps no state but
+//! what the host saw.
+//!
+//! - A completed flush covers every write and discard acknowledged before the flush was
+//!   *submitted*. A completed write with FUA covers itself.
+//! - A write with PREFLUSH covers what was acknowledged before its submission when its completion
+//!   is seen, and also when its payload is visible after a power cut: what it covers is durable
+//!   before its own payload is submitted.
+//! - Discards are writes of zeroes.
+//! - What a read returned after a recovery is durable, and its rivals never come back.
+//!
+//! Contents are tags that name the request and the sector, so that a wrong content tells where it
+//! came from.
+
+use crate::history::{Event, History, Since, Version};
+use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
+
+const LBA_BITS: u32 = 32;
+
+/// A request as the model knows it: made when it is issued, handed back when it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Issue {
+    event: Event,
+    lba: Lba,
+    sectors: u32,
+    covers_itself: bool,
+    covers_before: bool,
+}
+
+/// A sector that shows what it must not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// The sector.
+    pub lba: Lba,
+    /// What it showed, and what that is.
+    pub got: String,
+    /// What it may show.
+    pub expected: Vec<String>,
+}
+
+/// Acknowledged, not covered yet.
+#[derive(Clone, Copy, Debug)]
+struct Acked {
+    at: Event,
+    issue: Issue,
+}
+
+/// What was acknowledged between two power cuts, in that order; all before `next` is covered.
+#[derive(Clone, Default, Debug)]
+struct Epoch {
+    acked: Vec<Acked>,
+    next: usize,
+}
+
+/// What happened to one sector, told by number of event.
+#[derive(Clone, Debug)]
+struct Story {
+    lba: Lba,
+    lines: Vec<String>,
+}
+
+/// The model; see the head of this file.
+#[derive(Clone, Debug)]
+pub struct Model {
+    sectors: Vec<History>,
+    events: Event,
+    epochs: Vec<Epoch>,
+    story: Option<Story>,
+}
+
+impl Model {
+    /// A device of so many sectors, never written. Tells the story of `watched` on the way.
+    #[must_use]
+    pub fn new(sectors: u64, watched: Option<Lba>) -> Self {
+        Self {
+            sectors: (0..sectors).map(|_| History::unwritten()).collect(),
+            events: 0,
+            // Epoch 0 is before the first request: what a fresh device shows.
+            epochs: vec![Epoch::default(), Epoch::default()],
+            story: watched.map(|lba| Story { lba, lines: Vec::new() }),
+        }
+    }
+
+    /// Sectors of the device.
+    #[must_use]
+    pub fn sectors(&self) -> u64 {
+        self.sectors.len() as u64
+    }
+
+    /// What happened to the watched sector.
+    #[must_use]
+    pub fn story(&self) -> &[String] {
+        self.story.as_ref().map_or(&[], |s| &s.lines)
+    }
+
+    /// A write is issued, with this payload.
+    pub fn write(&mut self, lba: Lba, sectors: u32, flags: Flags) -> (Issue, Payload) {
+        let event = self.tick();
+        let first = Tag::new(event << LBA_BITS | lba.0);
+        let issue = Issue {
+            event,
+            lba,
+            sectors,
+            covers_itself: flags.has(Flags::FUA),
+            covers_before: flags.has(Flags::PREFLUSH),
+        };
+        self.add_versions(issue, |i| first.plus(i));
+        (issue, Payload::Run(first))
+    }
+
+    /// A discard is issued.
+    pub fn discard(&mut self, lba: Lba, sectors: u32) -> Issue {
+        let event = self.tick();
+        let issue = Issue { event, lba, sectors, covers_itself: false, covers_before: false };
+        self.add_versions(issue, |_| Tag::ZERO);
+        issue
+    }
+
+    /// A flush is issued.
+    pub fn flush(&mut self) -> Issue {
+        let event = self.tick();
+        Issue { event, lba: Lba(0), sectors: 0, covers_itself: false, covers_before: true }
+    }
+
+    /// A read is issued.
+    pub fn read(&mut self, lba: Lba, sectors: u32) -> Issue {
+        let event = self.tick();
+        Issue { event, lba, sectors, covers_itself: false, covers_before: false }
+    }
+
+    /// A write, discard or flush completed, well or with an error.
+    pub fn complete(&mut self, issue: &Issue, ok: bool) {
+        let at = self.tick();
+        self.for_versions(issue, |v| {
+            v.ended = at;
+            v.acked = ok;
+            v.covered |= ok && issue.covers_itself;
+        });
+        if ok && issue.sectors > 0 && !issue.covers_itself {
+            let epoch = self.epochs.last_mut().expect("never empty");
+            epoch.acked.push(Acked { at, issue: *issue });
+        }
+        if ok && issue.covers_before {
+            self.cover(self.epoch(), issue.event);
+        }
+    }
+
+    /// A read completed with this payload.
+    ///
+    /// # Errors
+    /// The first sector that shows what it must not.
+    pub fn check_read(&mut self, issue: &Issue, payload: &Payload) -> Result<(), Mismatch> {
+        self.tick();
+        let seen: Vec<_> = self.contents(issue, payload).collect();
+        self.check(issue.event, &seen)
+    }
+
+    /// Sectors and contents of a read, for [`Model::check_recovered`].
+    pub fn contents<'a>(
+        &self,
+        issue: &Issue,
+        payload: &'a Payload,
+    ) -> impl Iterator<Item = (Lba, SectorData)> + use<'a> {
+        let (first, sectors) = (issue.lba, issue.sectors);
+        (0..sectors).map(move |i| (first.plus(u64::from(i)), payload.sector(i)))
+    }
+
+    /// Power was cut: what is in flight will never be acknowledged.
+    pub fn power_cut(&mut self) {
+        let at = self.tick();
+        self.sectors.iter_mut().for_each(|s| s.power_cut(at));
+        self.epochs.push(Epoch::default());
+        self.tell(|| format!("#{at} power cut"));
+    }
+
+    /// After a recovery and before any new write, `seen` was read. Sectors are judged together:
+    /// a PREFLUSH write that survived tells what else must have.
+    ///
+    /// # Errors
+    /// The first sector that shows what it must not.
+    pub fn check_recovered(&mut self, seen: &[(Lba, SectorData)]) -> Result<(), Mismatch> {
+        let now = self.tick();
+        self.check(now, seen)
+    }
+
+    /// Adds a line to the story of the watched sector.
+    pub fn tell(&mut self, line: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.lines.push(line());
+        }
+    }
+
+    /// Whether the story is about a sector of this request, or of all sectors.
+    #[must_use]
+    pub fn watches(&self, issue: &Issue) -> bool {
+        self.story.as_ref().is_some_and(|s| {
+            issue.covers_before
+                || (issue.lba..issue.lba.plus(u64::from(issue.sectors))).contains(&s.lba)
+        })
+    }
+
+    fn tick(&mut self) -> Event {
+        self.events += 1;
+        self.events
+    }
+
+    fn epoch(&self) -> u32 {
+        self.epochs.len() as u32 - 1
+    }
+
+    fn add_versions(&mut self, issue: Issue, content: impl Fn(u64) -> Tag) {
+        let epoch = self.epoch();
+        for i in 0..u64::from(issue.sectors) {
+            let version = Version::new(content(i), issue.event, epoch, issue.covers_before);
+            self.sectors[(issue.lba.0 + i) as usize].push(version);
+        }
+    }
+
+    fn for_versions(&mut self, issue: &Issue, mut change: impl FnMut(&mut Version)) {
+        let first = issue.lba.0 as usize;
+        for history in &mut self.sectors[first..first + issue.sectors as usize] {
+            // Absent: void since a recovery showed another one.
+            if let Some(version) = history.issued_at(issue.event) {
+                change(version);
+            }
+        }
+    }
+
+    /// Everything acknowledged in `epoch` before `before` is durable.
+    fn cover(&mut self, epoch: u32, before: Event) {
+        let epoch = epoch as usize;
+        while let Some(acked) = self.epochs[epoch].acked.get(self.epochs[epoch].next).copied()
+            && acked.at < before
+        {
+            self.for_versions(&acked.issue, |v| v.covered = true);
+            self.epochs[epoch].next += 1;
+        }
+    }
+
+    fn check(&mut self, since: Event, seen: &[(Lba, SectorData)]) -> Result<(), Mismatch> {
+        let since = Since { event: since, epoch: self.epoch() };
+        self.cover_what_survivors_waited_for(since.epoch, seen);
+        for (lba, data) in seen {
+            let history = &mut self.sectors[lba.0 as usize];
+            if !history.permits(since, data) {
+                return Err(mismatch(history, since, *lba, data));
+            }
+            history.settle(since.epoch, data);
+        }
+        Ok(())
+    }
+
+    fn cover_what_survivors_waited_for(&mut self, epoch: u32, seen: &[(Lba, SectorData)]) {
+        for (lba, data) in seen {
+            let survivor = self.sectors[lba.0 as usize].surviving_preflush(epoch, data);
+            if let Some((epoch, issued)) = survivor
+                && self.epochs[epoch as usize]
+                    .acked
+                    .get(self.epochs[epoch as usize].next)
+                    .is_some_and(|a| a.at < issued)
+            {
+                self.tell(|| format!("{lba} shows PREFLUSH write #{issued}: it covers all before"));
+                self.cover(epoch, issued);
+            }
+        }
+    }
+}
+
+fn mismatch(history: &History, since: Since, lba: Lba, data: &SectorData) -> Mismatch {
+    let expected = history.permitted(since).map(Version::describe).collect();
+    Mismatch { lba, got: identify(history, lba, data), expected }
+}
+
+/// Names a wrong content by what its tag says.
+fn identify(history: &History, lba: Lba, data: &SectorData) -> String {
+    let tag = match data {
+        SectorData::Absent => return "no content".into(),
+        SectorData::Bytes(bytes) if bytes.iter().all(|b| *b == 0) => Tag::ZERO,
+        SectorData::Bytes(_) => return "bytes that nobody wrote (a mixture)".into(),
+        SectorData::Tag(tag) => *tag,
+    };
+    let (writer, owner) = (tag.bits() >> LBA_BITS, Lba(tag.bits() & ((1 << LBA_BITS) - 1)));
+    match () {
+        () if tag == Tag::ZERO => "zeroes".into(),
+        () if owner != lba => format!("data of #{writer} for {owner} (somebody else's)"),
+        () if history.knows(data) => format!("data of #{writer} (superseded)"),
+        () => format!("data of #{writer} (void: a recovery had settled on something else)"),
+    }
+}
+
+impl Issue {
+    /// Its number, as violations and stories name it.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.event
+    }
+
+    /// First sector.
+    #[must_use]
+    pub fn lba(&self) -> Lba {
+        self.lba
+    }
+
+    /// Number of sectors.
+    #[must_use]
+    pub fn sectors(&self) -> u32 {
+        self.sectors
+    }
+}

@@ -1,0 +1,183 @@
+//! What a campaign found out: counts, violations with their story, and the summary that people
+//! read. Plain fields; whoever wants JSON takes them from here.
+
+use nandscape_block::Lba;
+use std::fmt;
+use std::ops::AddAssign;
+
+/// What was done to the devices. Sectors of 4 KiB.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Power cuts, those during recovery included.
+    pub cuts: u64,
+    /// Power cuts during recovery.
+    pub cuts_in_recovery: u64,
+    /// Requests submitted.
+    pub requests: u64,
+    /// Sectors of submitted writes.
+    pub sectors_written: u64,
+    /// Sectors of submitted reads, checks after recovery included.
+    pub sectors_read: u64,
+    /// Sectors of submitted discards.
+    pub sectors_discarded: u64,
+    /// Flushes submitted (writes with PREFLUSH or FUA left out).
+    pub flushes: u64,
+    /// Requests that the device refused because of injected faults.
+    pub refused: u64,
+    /// Programs on the media.
+    pub programs: u64,
+    /// Erases on the media.
+    pub erases: u64,
+    /// Injected program failures.
+    pub program_failures: u64,
+    /// Injected erase failures.
+    pub erase_failures: u64,
+    /// Devices that wore out under injected faults before their last round.
+    pub worn_out: u64,
+    /// Drawn configurations that the device found too small, and that were drawn again.
+    pub redrawn: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.cuts += other.cuts;
+        self.cuts_in_recovery += other.cuts_in_recovery;
+        self.requests += other.requests;
+        self.sectors_written += other.sectors_written;
+        self.sectors_read += other.sectors_read;
+        self.sectors_discarded += other.sectors_discarded;
+        self.flushes += other.flushes;
+        self.refused += other.refused;
+        self.programs += other.programs;
+        self.erases += other.erases;
+        self.program_failures += other.program_failures;
+        self.erase_failures += other.erase_failures;
+        self.worn_out += other.worn_out;
+        self.redrawn += other.redrawn;
+    }
+}
+
+/// A promise that was not kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// The seed that shows it again.
+    pub seed: u64,
+    /// Rounds before the one in which it showed.
+    pub round: u32,
+    /// Which promise, or what went wrong.
+    pub what: String,
+    /// The sector at fault, when it is about one.
+    pub lba: Option<Lba>,
+    /// What the sector may show.
+    pub expected: Vec<String>,
+    /// What it showed.
+    pub got: String,
+    /// The last events that touched the sector.
+    pub story: Vec<String>,
+    /// Everything that the seed chose.
+    pub scenario: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}, round {}: {}", self.seed, self.round, self.what)?;
+        if let Some(lba) = self.lba {
+            writeln!(f, "  {lba} shows {}", self.got)?;
+            writeln!(f, "  permitted: {}", self.expected.join(", "))?;
+        }
+        self.story.iter().try_for_each(|line| writeln!(f, "  | {line}"))?;
+        write!(f, "  scenario: {}", self.scenario)
+    }
+}
+
+/// How one seed ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeedOutcome {
+    /// The seed.
+    pub seed: u64,
+    /// Everything that it chose, on one line.
+    pub scenario: String,
+    /// What was done.
+    pub counts: Counts,
+    /// The first promise that was not kept.
+    pub violation: Option<Box<Violation>>,
+}
+
+/// How far a campaign is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Progress {
+    /// Seeds run.
+    pub seeds: u64,
+    /// Power cuts so far.
+    pub cuts: u64,
+    /// Seeds that showed a violation.
+    pub violations: u64,
+}
+
+/// The result of a campaign.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct CampaignReport {
+    /// Seeds run.
+    pub seeds: u64,
+    /// Sums over the seeds.
+    pub counts: Counts,
+    /// In order of seeds added.
+    pub violations: Vec<Violation>,
+}
+
+impl CampaignReport {
+    /// Adds a seed's outcome.
+    pub fn add(&mut self, outcome: SeedOutcome) {
+        self.seeds += 1;
+        self.counts += outcome.counts;
+        self.violations.extend(outcome.violation.map(|v| *v));
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let violations = self.violations.len() as u64;
+        Progress { seeds: self.seeds, cuts: self.counts.cuts, violations }
+    }
+
+    /// Whether every promise was kept.
+    #[must_use]
+    pub fn held(&self) -> bool {
+        self.violations.is_empty()
+    }
+}
+
+impl fmt::Display for CampaignReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let c = &self.counts;
+        writeln!(
+            f,
+            "{} seeds, {} power cuts ({} during recovery), {} requests",
+            self.seeds, c.cuts, c.cuts_in_recovery, c.requests
+        )?;
+        writeln!(
+            f,
+            "  sectors: {} written, {} discarded, {} read; {} flushes",
+            c.sectors_written, c.sectors_discarded, c.sectors_read, c.flushes
+        )?;
+        writeln!(
+            f,
+            "  media: {} programs ({} failed), {} erases ({} failed); {} requests refused, \
+             {} devices worn out, {} configurations drawn again",
+            c.programs,
+            c.program_failures,
+            c.erases,
+            c.erase_failures,
+            c.refused,
+            c.worn_out,
+            c.redrawn
+        )?;
+        match self.violations.len() {
+            0 => write!(f, "  every promise was kept"),
+            n => {
+                write!(f, "  {n} seeds broke a promise")?;
+                self.violations.iter().try_for_each(|v| write!(f, "\n{v}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What a seed chooses that does not depend on the device: the load, the cuts, and how the device
+//! is looked at afterwards.
+//!
+//! Families lean the draw towards what goes wrong rarely: lines that die while their successors
+//! still sit in RAM, commits over unfinished writes, trims right before a cut, failing programs.
+
+use crate::load::{Load, Mix, pick};
+use crate::lookout::CommandKind;
+use nandscape_rt::{Nanos, Stream};
+use std::fmt;
+
+/// What a scenario leans towards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// Everything at random.
+    Mixed,
+    /// Overwrites of a small span, rarely flushed.
+    Overwrite,
+    /// Batches of writes, each followed by a commit.
+    Journal,
+    /// Many barriers among many unfinished writes.
+    Barriers,
+    /// Discards, flushes, and cuts right after them.
+    Trims,
+    /// Frequent program and erase failures under overwrites.
+    Failures,
+}
+
+impl Family {
+    const ALL: [Self; 6] =
+        [Self::Mixed, Self::Overwrite, Self::Journal, Self::Barriers, Self::Trims, Self::Failures];
+}
+
+/// What sets off a power cut; numbers count from the beginning of the round, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trigger {
+    /// An instant.
+    Instant(Nanos),
+    /// The n-th request is submitted.
+    Request(u64),
+    /// The n-th flush, or write with FUA or PREFLUSH, is submitted.
+    BarrierSubmitted(u64),
+    /// The n-th flush, or write with FUA or PREFLUSH, is acknowledged.
+    BarrierAcked(u64),
+    /// The n-th media command of a kind is submitted.
+    Command(CommandKind, u64),
+    /// Right behind the n-th media command.
+    OffAfter(u64),
+}
+
+/// One round's cut.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CutPlan {
+    /// What sets it off.
+    pub trigger: Trigger,
+    /// From the trigger, or from the end of the load, to the cut.
+    pub delay: Nanos,
+    /// The recovery, and its repetitions, are cut after so many media commands each.
+    pub recovery_cuts: Vec<u64>,
+}
+
+impl fmt::Display for CutPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.trigger {
+            Trigger::Instant(at) => write!(f, "at-{at}")?,
+            Trigger::Request(n) => write!(f, "request-{n}")?,
+            Trigger::BarrierSubmitted(n) => write!(f, "barrier-submitted-{n}")?,
+            Trigger::BarrierAcked(n) => write!(f, "barrier-acked-{n}")?,
+            Trigger::Command(kind, n) => write!(f, "media-{kind:?}-{n}")?,
+            Trigger::OffAfter(n) => write!(f, "off-after-{n}")?,
+        }
+        write!(f, "+{}", self.delay)?;
+        self.recovery_cuts.iter().try_for_each(|n| write!(f, "/recovery-{n}"))
+    }
+}
+
+/// Everything chosen that does not depend on the device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// What it leans towards.
+    pub family: Family,
+    /// The load of each round.
+    pub load: Load,
+    /// One cut a round.
+    pub cuts: Vec<CutPlan>,
+    /// Share of the device read after each recovery; what is not read is settled later.
+    pub scan_percent: u32,
+    /// Whether failed requests are no violation, because faults are injected.
+    pub faulty: bool,
+}
+
+impl Plan {
+    /// The plan of a seed: `rounds` cuts (drawn when `None`), at `intensity_percent` of the usual
+    /// number of requests.
+    #[must_use]
+    pub fn draw(seed: u64, rounds: Option<u32>, intensity_percent: u32) -> Self {
+        let rng = &mut Stream::new(seed, "plan");
+        let family = Family::ALL[pick(rng, &[4, 3, 2, 3, 2, 3])];
+        let load = draw_load(family, intensity_percent, rng);
+        let rounds = rounds.unwrap_or_else(|| match family {
+            Family::Overwrite => 4 + rng.below(7) as u32,
+            _ => 2 + rng.below(4) as u32,
+        });
+        let cuts = (0..rounds).map(|_| draw_cut(family, load.ops, rng)).collect();
+        let scan_percent = if rng.chance(0.75) { 100 } else { 1 + rng.below(60) as u32 };
+        Self { family, load, cuts, scan_percent, faulty: false }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "family={:?} {} scan={}% cuts=", self.family, self.load, self.scan_percent)?;
+        for (i, cut) in self.cuts.iter().enumerate() {
+            write!(f, "{}{cut}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+/// Uniform in the logarithm, from 1 to `max`.
+pub(crate) fn log_uniform(rng: &mut Stream, max: u64) -> u64 {
+    let bits = rng.below(u64::from(max.max(1).ilog2()) + 1);
+    ((1 << bits) + rng.below(1 << bits)).min(max.max(1))
+}
+
+fn mix_of(family: Family, rng: &mut Stream) -> Mix {
+    // Without barriers the ring holds its fill of successors.
+    let quiet = rng.chance(0.6);
+    let mut upto = |n: u64| rng.below(n + 1) as u32;
+    match family {
+        Family::Mixed => Mix {
+            read: upto(30),
+            write: 10 + upto(90),
+            fua: upto(8),
+            preflush: upto(8),
+            preflush_fua: upto(8),
+            flush: upto(8),
+            discard: upto(15),
+        },
+        Family::Overwrite if quiet => Mix { write: 100, ..Mix::default() },
+        Family::Overwrite | Family::Failures => Mix {
+            read: upto(10),
+            write: 100,
+            fua: upto(2),
+            flush: upto(2),
+            discard: upto(3),
+            ..Mix::default()
+        },
+        Family::Journal => Mix { read: upto(5), write: 100, discard: upto(5), ..Mix::default() },
+        Family::Barriers => Mix {
+            read: upto(5),
+            write: 100,
+            fua: upto(20),
+            preflush: upto(20),
+            preflush_fua: 5 + upto(30),
+            flush: upto(10),
+            ..Mix::default()
+        },
+        Family::Trims => Mix {
+            read: upto(10),
+            write: 60,
+            fua: upto(3),
+            preflush: upto(3),
+            preflush_fua: upto(3),
+            flush: 5 + upto(15),
+            discard: 20 + upto(40),
+        },
+    }
+}
+
+fn draw_load(family: Family, intensity_percent: u32, rng: &mut Stream) -> Load {
+    let small_span = matches!(family, Family::Overwrite | Family::Failures);
+    let mix = mix_of(family, rng);
+    let ops = 100 + log_uniform(rng, 1_500) as u32;
+    Load {
+        depth: log_uniform(rng, 16) as u32,
+        ops: (u64::from(ops) * u64::from(intensity_percent) / 100).clamp(1, 1 << 20) as u32,
+        mix,
+        sectors_max: log_uniform(rng, 32) as u32,
+        discard_sectors_max: log_uniform(rng, 512) as u32,
+        span_percent: if small_span && rng.chance(0.3) {
+            1 + rng.below(20) as u32
+        } else {
+            20 + rng.below(81) as u32
+        },
+        hot_span_percent: if rng.chance(0.6) { 1 + rng.below(30) as u32 } else { 0 },
+        hot_percent: 50 + rng.below(50) as u32,
+        think_ns: if rng.chance(0.4) { log_uniform(rng, 1 << 20) } else { 0 },
+        burst_ops: if rng.chance(0.3) { 1 + rng.below(200) as u32 } else { 0 },
+        idle_ns: log_uniform(rng, 1 << 26),
+        commit_ops: if family == Family::Journal { log_uniform(rng, 64) as u32 } else { 0 },
+        fill_percent: match (small_span, rng.chance(0.7)) {
+            (true, true) => 100 + rng.below(150) as u32,
+            (_, full) => {
+                if full {
+                    60 + rng.below(41) as u32
+                } else {
+                    0
+                }
+            }
+        },
+    }
+}
+
+fn draw_cut(family: Family, ops: u32, rng: &mut Stream) -> CutPlan {
+    let ops = u64::from(ops);
+    let weights: [u64; 6] = match family {
+        Family::Mixed => [2, 3, 1, 2, 3, 2],
+        Family::Overwrite => [2, 3, 0, 1, 6, 3],
+        Family::Journal | Family::Barriers => [1, 1, 3, 6, 2, 2],
+        Family::Trims => [1, 1, 1, 6, 2, 1],
+        Family::Failures => [2, 3, 1, 3, 4, 3],
+    };
+    let trigger = match pick(rng, &weights) {
+        0 => Trigger::Instant(Nanos(log_uniform(rng, 1 << 30))),
+        1 => Trigger::Request(1 + rng.below(ops)),
+        2 => Trigger::BarrierSubmitted(log_uniform(rng, ops / 4)),
+        3 => Trigger::BarrierAcked(log_uniform(rng, ops / 4)),
+        4 => {
+            let kinds = [CommandKind::Write, CommandKind::Read, CommandKind::Reset];
+            let kind = kinds[pick(rng, &[2, 1, 3])];
+            Trigger::Command(kind, log_uniform(rng, 128))
+        }
+        _ => Trigger::OffAfter(log_uniform(rng, 2 * ops)),
+    };
+    let delay = if rng.chance(0.4) { Nanos::ZERO } else { Nanos(log_uniform(rng, 1 << 22)) };
+    CutPlan { trigger, delay, recovery_cuts: draw_recovery_cuts(rng) }
+}
+
+fn draw_recovery_cuts(rng: &mut Stream) -> Vec<u64> {
+    let mut cuts = Vec::new();
+    while cuts.len() < 4 && rng.chance(0.35) {
+        cuts.push(log_uniform(rng, 2_048));
+    }
+    cuts
+}

@@ -1,0 +1,306 @@
+//! What a seed chooses about the device: geometry, bad and slow parts, timing, the FTL's choices,
+//! and fault rates. Together with its [`Plan`] that is all there is to a run, and it prints on one
+//! line.
+//!
+//! Devices are small, so that garbage is collected and lines are reused many times a round, and a
+//! recovery takes little time.
+
+use crate::load::pick;
+use crate::plan::{Family, Plan, log_uniform};
+use nandscape_ftl::config::{Broken, CapacityRules, Config, Discard, Limiter, Victim};
+use nandscape_media::{ChunkId, Geometry, Timing, UnitId};
+use nandscape_rt::Stream;
+use std::fmt;
+use std::ops::Range;
+
+/// Sectors of the largest device.
+const SECTORS_MAX: u32 = 8_192;
+
+/// How often media commands fail: one in so many; 0 means never.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FaultRates {
+    /// Programs.
+    pub program_one_in: u32,
+    /// Erases.
+    pub erase_one_in: u32,
+}
+
+impl FaultRates {
+    /// Whether anything fails.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.program_one_in > 0 || self.erase_one_in > 0
+    }
+}
+
+/// A stack given from outside. Its device is scaled down so that a campaign is quick.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StackChoice {
+    /// Shape and write rules; groups, units, chunks and sectors are upper limits.
+    pub geometry: Geometry,
+    /// The FTL's choices; overprovisioning and ring grow where the small device needs it.
+    pub config: Config,
+    /// Timing, and its name in reports.
+    pub timing: (String, Timing),
+}
+
+/// What is given from outside; the seed chooses the rest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// The stack; `None` lets the seed choose.
+    pub stack: Option<StackChoice>,
+    /// Fault rates; `None` lets the seed choose.
+    pub faults: Option<FaultRates>,
+    /// A safety rule to leave out, to see that the campaign notices.
+    pub broken: Broken,
+    /// Rounds a seed, one cut each at least; `None` lets the seed choose.
+    pub rounds: Option<u32>,
+    /// Requests a round, in percent of the usual.
+    pub intensity_percent: u32,
+    /// A campaign ends early after so many violations.
+    pub violations_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            stack: None,
+            faults: None,
+            broken: Broken::No,
+            rounds: None,
+            intensity_percent: 100,
+            violations_max: 10,
+        }
+    }
+}
+
+/// Everything that a seed chose.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scenario {
+    /// The seed.
+    pub seed: u64,
+    /// Draws before this one that the FTL refused, each with the key at fault.
+    pub refused: Vec<String>,
+    /// Shape and write rules.
+    pub geometry: Geometry,
+    /// Chunks that are bad from the start.
+    pub bad_chunks: Vec<ChunkId>,
+    /// Slow units, with their time in percent.
+    pub slow_units: Vec<(UnitId, u32)>,
+    /// Timing and its name.
+    pub timing: (String, Timing),
+    /// The FTL's choices.
+    pub config: Config,
+    /// Fault rates.
+    pub faults: FaultRates,
+    /// Load, cuts and checks.
+    pub plan: Plan,
+}
+
+impl Scenario {
+    /// The scenario of a seed, after the FTL refused the draws in `refused`.
+    #[must_use]
+    pub fn draw(seed: u64, refused: Vec<String>, options: &Options) -> Self {
+        let rng = &mut Stream::new(seed, &format!("scenario-{}", refused.len()));
+        let mut plan = Plan::draw(seed, options.rounds, options.intensity_percent);
+        let geometry = match &options.stack {
+            Some(stack) => scaled(&stack.geometry, rng),
+            None => draw_geometry(plan.family, rng),
+        };
+        let timing = match &options.stack {
+            Some(stack) => stack.timing.clone(),
+            None => draw_timing(rng),
+        };
+        let config = match &options.stack {
+            Some(stack) => adapted(&stack.config, &geometry, rng),
+            None => draw_config(plan.family, &geometry, refused.len() as u32, rng),
+        };
+        let faults = options.faults.unwrap_or_else(|| draw_faults(plan.family, rng));
+        plan.faulty = faults.any();
+        Self {
+            seed,
+            refused,
+            bad_chunks: draw_bad_chunks(&geometry, rng),
+            slow_units: draw_slow_units(&geometry, rng),
+            geometry,
+            timing,
+            config: Config { seed, keep_content: true, broken: options.broken, ..config },
+            faults,
+            plan,
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let g = &self.geometry;
+        write!(
+            f,
+            "seed={} device={}x{}x{}x{} ws={}/{} mw={} timing={}",
+            self.seed,
+            g.groups,
+            g.units,
+            g.chunks,
+            g.sectors,
+            g.ws_min,
+            g.ws_opt,
+            g.mw_cunits,
+            self.timing.0
+        )?;
+        for bad in &self.bad_chunks {
+            write!(f, " bad=u{}c{}", bad.unit.0, bad.chunk)?;
+        }
+        for (unit, percent) in &self.slow_units {
+            write!(f, " slow=u{}:{percent}%", unit.0)?;
+        }
+        let Config { capacity_rules, op_percent, ring_sectors, limiter, victim, broken, .. } =
+            &self.config;
+        write!(
+            f,
+            " rules={capacity_rules:?} op={op_percent:?} ring={ring_sectors:?} \
+             limiter={limiter:?} victim={victim:?} broken={broken:?} faults=1/{}:1/{} {}",
+            self.faults.program_one_in, self.faults.erase_one_in, self.plan
+        )?;
+        match self.refused.last() {
+            Some(key) => write!(f, " refused={}x,last:{key}", self.refused.len()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Uniform in a range that includes its end.
+fn between(rng: &mut Stream, least: u32, most: u32) -> u32 {
+    least + rng.below(u64::from(most.max(least) - least) + 1) as u32
+}
+
+fn draw_geometry(family: Family, rng: &mut Stream) -> Geometry {
+    let overwrite = family == Family::Overwrite;
+    let (groups, units) = match overwrite {
+        true => (between(rng, 1, 3), 2),
+        false => (between(rng, 1, 4), between(rng, 1, 4)),
+    };
+    let ws_min = 1 << rng.below(3);
+    let ws_opt = ws_min << rng.below(3);
+    let chunks = between(rng, 8, 40);
+    let small_lines = overwrite || family == Family::Failures || rng.chance(0.3);
+    let shape = Geometry {
+        groups,
+        units,
+        chunks,
+        sectors: 0,
+        ws_min,
+        ws_opt,
+        mw_cunits: ws_opt * rng.below(4) as u32,
+        maxoc: 0,
+        maxocpu: 0,
+    };
+    let room = SECTORS_MAX / (groups * units * chunks) / ws_opt;
+    let most = if small_lines { room.min(8) } else { room.min(128) };
+    with_sectors(shape, most.max(4), rng)
+}
+
+/// The shape with up to `units_max` write units a chunk.
+fn with_sectors(shape: Geometry, units_max: u32, rng: &mut Stream) -> Geometry {
+    let least = shape.mw_cunits / shape.ws_opt + 1;
+    let write_units = between(rng, least.max(2), units_max.max(least).max(2));
+    Geometry { sectors: write_units * shape.ws_opt, ..shape }
+}
+
+/// A small device of the same write rules.
+fn scaled(geometry: &Geometry, rng: &mut Stream) -> Geometry {
+    let shape = Geometry {
+        groups: geometry.groups.min(between(rng, 1, 4)),
+        units: geometry.units.min(between(rng, 1, 4)),
+        chunks: geometry.chunks.min(between(rng, 12, 40)),
+        ..*geometry
+    };
+    let room = SECTORS_MAX / (shape.total_units() * shape.chunks) / shape.ws_opt.max(1);
+    with_sectors(shape, room.min(geometry.sectors / shape.ws_opt.max(1)), rng)
+}
+
+fn draw_timing(rng: &mut Stream) -> (String, Timing) {
+    let name = ["none", "nvmevirt-970pro", "qemu-ocssd", "uneven"][pick(rng, &[2, 3, 3, 3])];
+    match Timing::preset(name) {
+        Some(timing) => (name.into(), timing),
+        None => {
+            let (program_ns, erase_ns) =
+                (20_000 * log_uniform(rng, 256), log_uniform(rng, 1 << 23));
+            let base = Timing::preset("qemu-ocssd").unwrap_or(Timing::none());
+            let timing = Timing { program_ns, erase_ns, buffer_base_ns: 1_000, ..base };
+            (format!("{name}(program={program_ns}ns,erase={erase_ns}ns)"), timing)
+        }
+    }
+}
+
+fn draw_config(family: Family, geometry: &Geometry, refused: u32, rng: &mut Stream) -> Config {
+    let rules = [CapacityRules::V4_13, CapacityRules::V4_16, CapacityRules::V5_11];
+    // Full lines, few of them free, beside a large ring: what the erase rule is for.
+    let tight = family == Family::Overwrite && rng.chance(0.8);
+    let limiter = match tight || rng.chance(0.5) {
+        true => Limiter::Reserve(between(rng, 1, if tight { 2 } else { 4 })),
+        false => Limiter::Kernel,
+    };
+    let victims = [
+        Victim::PblkLists,
+        Victim::Greedy,
+        Victim::CostBenefit,
+        Victim::Fifo,
+        Victim::Random,
+        Victim::DChoices(between(rng, 1, 4)),
+    ];
+    Config {
+        capacity_rules: rules[pick(rng, &[1, 3, 1])],
+        op_percent: Some(if tight { (11 + 2 * refused).min(70) } else { between(rng, 11, 70) }),
+        ring_sectors: draw_ring(geometry, if tight { 2..6 } else { 0..5 }, rng),
+        limiter,
+        discard: Discard::Durable,
+        victim: victims[pick(rng, &[3, 3, 1, 2, 1, 1])],
+        ..Config::default()
+    }
+}
+
+/// The rules' size, or a power of two times the least that the geometry takes.
+fn draw_ring(geometry: &Geometry, shifts: Range<u32>, rng: &mut Stream) -> Option<u32> {
+    let units = geometry.total_units();
+    let least =
+        (geometry.mw_cunits.next_multiple_of(geometry.ws_opt) + 2 * geometry.ws_opt) * units;
+    let shift = between(rng, shifts.start, shifts.end - 1);
+    (shifts.start > 0 || rng.chance(0.6)).then(|| least.next_power_of_two() << shift)
+}
+
+/// The choices of a stack, with as much overprovisioning as a small device takes.
+fn adapted(config: &Config, geometry: &Geometry, rng: &mut Stream) -> Config {
+    Config {
+        op_percent: Some(between(rng, config.op_percent.unwrap_or(11).min(70), 70)),
+        ring_sectors: draw_ring(geometry, 0..5, rng),
+        discard: Discard::Durable,
+        ..config.clone()
+    }
+}
+
+fn draw_faults(family: Family, rng: &mut Stream) -> FaultRates {
+    let rates = [0, 1_000, 200, 50];
+    let weights: [u64; 4] = match family {
+        Family::Failures => [0, 2, 3, 3],
+        _ => [5, 4, 1, 0],
+    };
+    let mut one_in = || rates[pick(rng, &weights)];
+    FaultRates { program_one_in: one_in(), erase_one_in: one_in() }
+}
+
+fn draw_bad_chunks(geometry: &Geometry, rng: &mut Stream) -> Vec<ChunkId> {
+    let bad = if rng.chance(0.25) { between(rng, 1, 3) } else { 0 };
+    let chunk = |rng: &mut Stream| ChunkId {
+        unit: UnitId(rng.below(u64::from(geometry.total_units())) as u32),
+        chunk: rng.below(u64::from(geometry.chunks)) as u32,
+    };
+    (0..bad).map(|_| chunk(rng)).collect()
+}
+
+fn draw_slow_units(geometry: &Geometry, rng: &mut Stream) -> Vec<(UnitId, u32)> {
+    let slow = rng.chance(0.25).then(|| {
+        let unit = UnitId(rng.below(u64::from(geometry.total_units())) as u32);
+        (unit, between(rng, 150, 1_000))
+    });
+    slow.into_iter().collect()
+}

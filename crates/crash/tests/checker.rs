@@ -1,0 +1,108 @@
+//! The checker is checked: a right device passes any campaign, and each way of being wrong is
+//! caught, with a story that names the sector.
+
+mod toy;
+
+use nandscape_crash::plan::Plan;
+use nandscape_crash::{CampaignReport, SeedOutcome, run_subject};
+use toy::{Damage, Toy};
+
+fn run(seed: u64, damage: Damage) -> SeedOutcome {
+    let plan = Plan::draw(seed, None, 100);
+    let again = || Some(Toy::new(seed, damage));
+    run_subject(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
+}
+
+fn campaign(damage: Damage, seeds: u64) -> CampaignReport {
+    let mut report = CampaignReport::default();
+    (0..seeds).for_each(|seed| report.add(run(seed, damage)));
+    report
+}
+
+/// A device that loses any subset of what is not covered, and nothing else, is right.
+#[test]
+fn a_right_device_keeps_every_promise() {
+    let report = campaign(Damage::None, 500);
+    assert!(report.held(), "{report}");
+    assert!(report.counts.cuts > 1_500 && report.counts.cuts_in_recovery > 100, "{report}");
+}
+
+/// The seeds in 50 that notice a damage; none means that the campaign is blind to it.
+fn caught(damage: Damage) -> Vec<SeedOutcome> {
+    let outcomes = (0..50).map(|seed| run(seed, damage));
+    let caught: Vec<_> = outcomes.filter(|o| o.violation.is_some()).collect();
+    assert!(!caught.is_empty(), "{damage:?} is never caught");
+    caught
+}
+
+fn assert_caught(damage: Damage, got: &str) {
+    let caught = caught(damage);
+    let named = caught.iter().filter_map(|o| o.violation.as_ref()).any(|v| v.got.contains(got));
+    assert!(
+        named,
+        "{damage:?} is never seen as {got:?}: {}",
+        caught[0].violation.as_ref().unwrap()
+    );
+}
+
+#[test]
+fn lost_covered_data_is_caught() {
+    assert_caught(Damage::LosesCovered, "superseded");
+}
+
+#[test]
+fn lost_fua_data_is_caught() {
+    assert_caught(Damage::IgnoresFua, "superseded");
+}
+
+#[test]
+fn a_commit_that_overtakes_what_it_covers_is_caught() {
+    assert_caught(Damage::IgnoresPreflush, "superseded");
+}
+
+#[test]
+fn an_old_read_in_operation_is_caught() {
+    assert_caught(Damage::ReadsOlder, "superseded");
+}
+
+#[test]
+fn a_mixture_within_a_sector_is_caught() {
+    assert_caught(Damage::MixesSectors, "mixture");
+}
+
+#[test]
+fn somebody_elses_data_is_caught() {
+    assert_caught(Damage::SwapsSectors, "somebody else's");
+}
+
+#[test]
+fn a_discard_undone_is_caught() {
+    assert_caught(Damage::ResurrectsTrims, "superseded");
+}
+
+#[test]
+fn a_version_that_was_lost_and_comes_back_is_caught() {
+    assert_caught(Damage::RevivesVoid, "void");
+}
+
+#[test]
+fn a_recovery_that_cannot_be_cut_is_caught() {
+    assert_caught(Damage::FragileRecovery, "mixture");
+}
+
+#[test]
+fn an_unanswered_request_is_caught() {
+    let caught = caught(Damage::LosesRequests);
+    let what = &caught[0].violation.as_ref().expect("caught").what;
+    assert!(what.contains("unanswered"), "{what}");
+}
+
+/// A violation is reproduced by its seed alone, and tells the story of its sector.
+#[test]
+fn a_seed_reproduces_its_violation() {
+    let first = caught(Damage::LosesCovered).swap_remove(0);
+    let again = run(first.seed, Damage::LosesCovered);
+    assert_eq!(first, again);
+    let violation = again.violation.expect("caught");
+    assert!(violation.story.iter().any(|line| line.contains("power cut")), "{violation}");
+}

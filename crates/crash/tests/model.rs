@@ -1,0 +1,238 @@
+//! The reference model, rule by rule ("The crash model" in DESIGN.md): each test is a short story
+//! and what the sector may and may not show at its end.
+
+use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
+use nandscape_crash::model::{Issue, Model};
+
+const LBA: Lba = Lba(3);
+const ZEROES: SectorData = SectorData::Tag(Tag::ZERO);
+
+struct Story(Model);
+
+/// A write and its content.
+#[derive(Clone)]
+struct Written(Issue, SectorData);
+
+impl Story {
+    fn new() -> Self {
+        Self(Model::new(8, None))
+    }
+
+    fn submit(&mut self, lba: Lba, flags: Flags) -> Written {
+        let (issue, payload) = self.0.write(lba, 1, flags);
+        Written(issue, payload.sector(0))
+    }
+
+    fn ack(&mut self, written: &Written) {
+        self.0.complete(&written.0, true);
+    }
+
+    fn write(&mut self) -> Written {
+        self.write_with(LBA, Flags::NONE)
+    }
+
+    fn write_with(&mut self, lba: Lba, flags: Flags) -> Written {
+        let written = self.submit(lba, flags);
+        self.ack(&written);
+        written
+    }
+
+    fn discard(&mut self) {
+        let issue = self.0.discard(LBA, 1);
+        self.0.complete(&issue, true);
+    }
+
+    fn flush(&mut self) {
+        let issue = self.0.flush();
+        self.0.complete(&issue, true);
+    }
+
+    fn cut(&mut self) {
+        self.0.power_cut();
+    }
+
+    /// Whether the sector may show `data` after a cut; then it has.
+    fn recovers(&mut self, data: &SectorData) -> bool {
+        self.0.check_recovered(&[(LBA, data.clone())]).is_ok()
+    }
+
+    /// Whether a cut now may leave `data`.
+    fn may_leave(&self, data: &SectorData) -> bool {
+        let mut cut = Self(self.0.clone());
+        cut.cut();
+        cut.recovers(data)
+    }
+
+    fn reads(&mut self, issue: &Issue, data: &SectorData) -> bool {
+        self.0.check_read(issue, &Payload::collect(vec![data.clone()])).is_ok()
+    }
+}
+
+#[test]
+fn without_a_flush_any_version_may_be_left() {
+    let mut story = Story::new();
+    let (a, b) = (story.write(), story.write());
+    for data in [&ZEROES, &a.1, &b.1] {
+        assert!(story.may_leave(data));
+    }
+}
+
+#[test]
+fn a_flush_covers_what_was_acknowledged_before_it_was_submitted() {
+    let mut story = Story::new();
+    let (a, b) = (story.write(), story.write());
+    story.flush();
+    let c = story.write();
+    assert!(!story.may_leave(&ZEROES) && !story.may_leave(&a.1));
+    assert!(story.may_leave(&b.1) && story.may_leave(&c.1));
+}
+
+#[test]
+fn a_flush_does_not_cover_what_is_acknowledged_while_it_runs() {
+    let mut story = Story::new();
+    let a = story.submit(LBA, Flags::NONE);
+    let flush = story.0.flush();
+    story.ack(&a);
+    story.0.complete(&flush, true);
+    assert!(story.may_leave(&ZEROES) && story.may_leave(&a.1));
+}
+
+#[test]
+fn a_flush_that_never_completed_or_failed_covers_nothing() {
+    let mut story = Story::new();
+    story.write();
+    let failed = story.0.flush();
+    story.0.complete(&failed, false);
+    let _unfinished = story.0.flush();
+    assert!(story.may_leave(&ZEROES));
+}
+
+#[test]
+fn fua_covers_itself_and_nothing_else() {
+    let mut story = Story::new();
+    let other = story.write_with(Lba(4), Flags::NONE);
+    let a = story.write_with(LBA, Flags::FUA);
+    assert!(!story.may_leave(&ZEROES) && story.may_leave(&a.1));
+    story.cut();
+    assert!(story.0.check_recovered(&[(Lba(4), ZEROES)]).is_ok());
+    assert!(story.0.check_recovered(&[(Lba(4), other.1)]).is_err(), "settled on zeroes");
+}
+
+#[test]
+fn a_completed_preflush_covers_what_came_before_but_not_its_payload() {
+    let mut story = Story::new();
+    let a = story.write();
+    let commit = story.write_with(Lba(4), Flags::PREFLUSH);
+    assert!(!story.may_leave(&ZEROES) && story.may_leave(&a.1));
+    story.cut();
+    assert!(story.0.check_recovered(&[(Lba(4), ZEROES)]).is_ok());
+    assert!(story.0.check_recovered(&[(Lba(4), commit.1)]).is_err());
+}
+
+/// The payload of a commit is on media, though nobody saw it complete: what it covers is, too.
+#[test]
+fn a_preflush_payload_that_survives_covers_what_came_before() {
+    let mut story = Story::new();
+    let a = story.write();
+    let commit = story.submit(Lba(4), Flags::PREFLUSH);
+    story.cut();
+    let mut without = Story(story.0.clone());
+    assert!(without.0.check_recovered(&[(Lba(4), ZEROES), (LBA, ZEROES)]).is_ok());
+    let mut lost = Story(story.0.clone());
+    let mismatch = lost.0.check_recovered(&[(LBA, ZEROES), (Lba(4), commit.1.clone())]);
+    assert_eq!(mismatch.expect_err("the commit overtook its data").lba, LBA);
+    assert!(story.0.check_recovered(&[(LBA, a.1), (Lba(4), commit.1)]).is_ok());
+}
+
+#[test]
+fn a_flushed_discard_is_not_undone() {
+    let mut story = Story::new();
+    let a = story.write();
+    story.flush();
+    story.discard();
+    assert!(story.may_leave(&a.1), "not flushed yet");
+    story.flush();
+    assert!(!story.may_leave(&a.1) && story.may_leave(&ZEROES));
+    let b = story.write();
+    assert!(story.may_leave(&b.1));
+}
+
+#[test]
+fn a_version_that_a_recovery_did_not_show_never_comes_back() {
+    let mut story = Story::new();
+    let a = story.write();
+    story.flush();
+    let b = story.write();
+    story.cut();
+    assert!(story.recovers(&a.1));
+    assert!(!story.may_leave(&b.1), "void");
+    let c = story.write();
+    assert!(story.may_leave(&a.1) && story.may_leave(&c.1) && !story.may_leave(&b.1));
+}
+
+#[test]
+fn what_a_recovery_showed_is_durable() {
+    let mut story = Story::new();
+    let unacknowledged = story.submit(LBA, Flags::NONE);
+    story.cut();
+    assert!(story.recovers(&unacknowledged.1));
+    assert!(!story.may_leave(&ZEROES));
+}
+
+/// A flush after a recovery cannot save what the cut before has already lost.
+#[test]
+fn a_later_flush_does_not_cover_what_an_earlier_cut_may_have_lost() {
+    let mut story = Story::new();
+    let a = story.write();
+    story.cut();
+    story.flush();
+    assert!(story.may_leave(&ZEROES) && story.may_leave(&a.1));
+}
+
+#[test]
+fn a_read_returns_the_newest_acknowledged_version_or_one_in_flight() {
+    let mut story = Story::new();
+    let (a, b) = (story.write(), story.write());
+    let c = story.submit(LBA, Flags::NONE);
+    let read = story.0.read(LBA, 1);
+    assert!(!story.reads(&read, &a.1) && !story.reads(&read, &ZEROES));
+    assert!(story.reads(&read, &b.1) && story.reads(&read, &c.1));
+    story.ack(&c);
+    assert!(story.reads(&read, &b.1), "the read was issued before the acknowledgement");
+    let later = story.0.read(LBA, 1);
+    assert!(!story.reads(&later, &b.1) && story.reads(&later, &c.1));
+}
+
+/// Requests that overlap in flight have no order, so a flush after both covers either.
+#[test]
+fn overlapping_writes_may_end_in_any_order() {
+    let mut story = Story::new();
+    let (a, b) = (story.submit(LBA, Flags::NONE), story.submit(LBA, Flags::NONE));
+    story.ack(&b);
+    story.ack(&a);
+    story.flush();
+    assert!(story.may_leave(&a.1) && story.may_leave(&b.1) && !story.may_leave(&ZEROES));
+}
+
+#[test]
+fn a_failed_write_may_have_happened_or_not() {
+    let mut story = Story::new();
+    let a = story.write();
+    let b = story.submit(LBA, Flags::NONE);
+    story.0.complete(&b.0, false);
+    story.flush();
+    assert!(story.may_leave(&a.1) && story.may_leave(&b.1));
+    let c = story.write();
+    story.flush();
+    assert!(!story.may_leave(&b.1) && story.may_leave(&c.1));
+}
+
+#[test]
+fn a_mixture_is_nobodys_version() {
+    let mut story = Story::new();
+    let a = story.write();
+    let mixture = a.1.patched(0, &[0; 2048]).expect("fits");
+    assert!(!story.may_leave(&mixture));
+    let same_as_bytes = a.1.patched(0, &[]).expect("fits");
+    assert!(story.may_leave(&same_as_bytes));
+}
