@@ -1,1 +1,10 @@
-//! (skeleton)
+//! The laboratory: stack files, runs, sweeps, and what they result in. Everything here runs on the virtual
+//! clock; wall time comes in through [`run::Observer`], from whoever owns a real clock.
+
+pub mod run;
+pub mod stack;
+pub mod sweep;
+
+pub use nandscape_block::SECTOR_BYTES;
+pub use nandscape_ftl::config::{Broken, Discard};
+pub use nandscape_workload as workload;

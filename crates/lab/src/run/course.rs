@@ -1,0 +1,153 @@
+//! The course of a run over virtual time, and whether it was steady.
+
+use nandscape_ftl::stats::SectorCounts;
+use nandscape_rt::Nanos;
+
+/// Totals at one instant of the measured phase.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Totals {
+    /// When.
+    pub(super) at: Nanos,
+    /// Completed I/Os.
+    pub(super) ios: u64,
+    /// User sectors placed.
+    pub(super) user: u64,
+    /// User sectors and garbage-collection copies placed.
+    pub(super) user_and_gc: u64,
+}
+
+impl Totals {
+    /// From what was counted until `at`.
+    pub(super) fn new(at: Nanos, ios: u64, sectors: &SectorCounts) -> Self {
+        Self { at, ios, user: sectors.user, user_and_gc: sectors.user + sectors.gc }
+    }
+
+    /// I/Os a second since `earlier`.
+    fn iops_since(&self, earlier: &Self) -> f64 {
+        let seconds = self.at.saturating_sub(earlier.at).as_secs_f64();
+        if seconds > 0.0 { self.ios.saturating_sub(earlier.ios) as f64 / seconds } else { 0.0 }
+    }
+
+    /// Write amplification by garbage collection since `earlier`; `None` without user writes.
+    fn waf_since(&self, earlier: &Self) -> Option<f64> {
+        let user = self.user.saturating_sub(earlier.user);
+        let placed = self.user_and_gc.saturating_sub(earlier.user_and_gc);
+        (user > 0).then(|| placed as f64 / user as f64)
+    }
+}
+
+/// One interval of a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// End of the interval, from the beginning of the measured phase.
+    pub t_s: f64,
+    /// I/Os a second in it.
+    pub iops: f64,
+    /// Write amplification by garbage collection in it; `None` without user writes.
+    pub waf: Option<f64>,
+}
+
+/// The intervals between totals, of which the first are those of the beginning.
+pub(super) fn points(totals: &[Totals]) -> Vec<Point> {
+    let began = totals.first().map_or(Nanos::ZERO, |first| first.at);
+    let point = |pair: &[Totals]| Point {
+        t_s: pair[1].at.saturating_sub(began).as_secs_f64(),
+        iops: pair[1].iops_since(&pair[0]),
+        waf: pair[1].waf_since(&pair[0]),
+    };
+    totals.windows(2).map(point).collect()
+}
+
+/// Windows that a run is judged by, as many as SNIA's measurement window has rounds.
+const WINDOWS: usize = 5;
+/// Largest spread of the windows, in parts of their mean.
+const RANGE_MAX: f64 = 0.20;
+/// Largest drift of their best linear fit from end to end, likewise.
+const DRIFT_MAX: f64 = 0.10;
+
+/// SNIA's steady state (Solid State Storage Performance Test Specification 2.0.2, "steady state"),
+/// asked of the whole measured phase, since every figure is an average over all of it: in five
+/// equal windows neither IOPS nor write amplification spreads by more than 20 % of its mean, nor
+/// drifts by more than 10 %.
+///
+/// # Errors
+/// What was not steady.
+pub(super) fn steady(totals: &[Totals]) -> Result<(), String> {
+    let windows = windows(totals).ok_or("the run was too short to tell whether it was steady")?;
+    let iops: Vec<f64> = windows.iter().map(|(from, to)| to.iops_since(from)).collect();
+    check("IOPS", &iops)?;
+    let waf: Option<Vec<f64>> = windows.iter().map(|(from, to)| to.waf_since(from)).collect();
+    waf.map_or(Ok(()), |waf| check("write amplification", &waf))
+}
+
+/// The course in [`WINDOWS`] windows of about the same length.
+fn windows(totals: &[Totals]) -> Option<Vec<(Totals, Totals)>> {
+    let intervals = totals.len().saturating_sub(1);
+    let edge = |window: usize| totals[window * intervals / WINDOWS];
+    (intervals >= WINDOWS)
+        .then(|| (0..WINDOWS).map(|window| (edge(window), edge(window + 1))).collect())
+}
+
+fn check(what: &str, values: &[f64]) -> Result<(), String> {
+    let (range, drift) = spread(values);
+    if range <= RANGE_MAX && drift <= DRIFT_MAX {
+        return Ok(());
+    }
+    Err(format!(
+        "not steady: {what} ranges over {:.0} % of its mean (at most {:.0}) and drifts by {:.0} % \
+         (at most {:.0}), judged by {WINDOWS} windows",
+        range * 100.0,
+        RANGE_MAX * 100.0,
+        drift * 100.0,
+        DRIFT_MAX * 100.0
+    ))
+}
+
+/// Range, and drift of the least-squares line from end to end, both in parts of the mean.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    if mean == 0.0 {
+        return (0.0, 0.0);
+    }
+    let low = values.iter().fold(f64::MAX, |low, value| low.min(*value));
+    let high = values.iter().fold(f64::MIN, |high, value| high.max(*value));
+    let centre = (n - 1.0) / 2.0;
+    let offsets = || (0..values.len()).map(|i| i as f64 - centre);
+    let covariance: f64 = offsets().zip(values).map(|(x, y)| x * (y - mean)).sum();
+    let slope = covariance / offsets().map(|x| x * x).sum::<f64>();
+    ((high - low) / mean, (slope * (n - 1.0)).abs() / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
+        let totals = |at| {
+            let ios = ios_until(at);
+            Totals { at: Nanos::from_ms(7 + at), ios, user: ios, user_and_gc: 2 * ios }
+        };
+        (0..=ms).map(totals).collect()
+    }
+
+    /// Points are rates within intervals, on a clock that begins with the measured phase.
+    #[test]
+    fn points_are_differences() {
+        let points = points(&run(50, |at| 3 * at));
+        assert_eq!(points.len(), 50);
+        assert_eq!(points[49].t_s, 0.05);
+        assert!(points.iter().all(|p| (p.iops - 3_000.0).abs() < 1e-6 && p.waf == Some(2.0)));
+        assert!(super::points(&run(1, |_| 9)).iter().all(|p| p.iops == 0.0 && p.waf.is_none()));
+    }
+
+    /// A constant rate is steady; a ramp, a cliff and a burst are not; five points are too few.
+    #[test]
+    fn drift_and_range_are_noticed() {
+        assert_eq!(steady(&run(1_000, |at| 3 * at)), Ok(()));
+        assert!(steady(&run(1_000, |at| at * at)).unwrap_err().contains("IOPS"));
+        assert!(steady(&run(1_000, |at| 3 * at.min(800))).is_err());
+        assert!(steady(&run(1_000, |at| 3 * at + if at >= 500 { 900 } else { 0 })).is_err());
+        assert!(steady(&run(4, |at| at)).unwrap_err().contains("too short"));
+    }
+}

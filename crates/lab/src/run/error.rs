@@ -1,0 +1,91 @@
+//! Why a run could not begin or did not end.
+
+use crate::stack::{Stack, StackError};
+use nandscape_block::BlockError;
+use nandscape_ftl::FtlError;
+use nandscape_media::MediaError;
+use nandscape_workload::trace::TraceError;
+use thiserror::Error;
+
+/// Why there is no result.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Keys of the stack that do not go together: bad input.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    /// The job does not fit the device: bad input.
+    #[error("{0}")]
+    Job(String),
+    /// The trace is malformed or does not fit the device: bad input.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The virtual media needs more RAM than it may take.
+    #[error(
+        "the virtual media reached its memory cap of {cap_bytes} bytes (media.memory_cap); raise \
+         it, use media.payload = \"none\", or a smaller device"
+    )]
+    MemoryCap {
+        /// The cap.
+        cap_bytes: u64,
+    },
+    /// The device failed a request of the preconditioning.
+    #[error("preconditioning: {0}")]
+    Precondition(BlockError),
+    /// Requests are under way and the device has nothing to do: a defect.
+    #[error("defect: requests are under way, but the device waits for nothing")]
+    Stuck,
+    /// Without timing, something took time: a defect.
+    #[error("defect: virtual time passed on a device without timing")]
+    TimePassed,
+    /// The workload stopped early.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl RunError {
+    /// Whether the input was wrong, rather than the run.
+    #[must_use]
+    pub const fn is_bad_input(&self) -> bool {
+        matches!(self, Self::Stack(_) | Self::Job(_) | Self::Trace(_))
+    }
+
+    /// A device that stopped because the media may take no more RAM.
+    pub(super) const fn memory_cap(stack: &Stack) -> Self {
+        Self::MemoryCap { cap_bytes: stack.media.memory_cap_bytes }
+    }
+
+    /// A request of the preconditioning failed.
+    pub(super) fn precondition(stack: &Stack, error: Self) -> Self {
+        match error {
+            Self::Precondition(BlockError::MemoryCap) => Self::memory_cap(stack),
+            other => other,
+        }
+    }
+
+    /// A device that cannot be made as the stack says.
+    pub(super) fn media(stack: &Stack, error: &MediaError) -> Self {
+        match error {
+            MediaError::Geometry(shape) => {
+                stack.error(&format!("media.{}", shape.key), shape.rule).into()
+            }
+            MediaError::Memory { .. } => stack.error("media.memory_cap", &error.to_string()).into(),
+            other => stack.error("media.chunks", &other.to_string()).into(),
+        }
+    }
+
+    /// An FTL that cannot be made as the stack says.
+    pub(super) fn ftl(stack: &Stack, error: FtlError) -> Self {
+        match error {
+            FtlError::Config { key, why } => stack.error(key, &why).into(),
+            FtlError::MemoryCap => Self::memory_cap(stack),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<BlockError> for RunError {
+    fn from(error: BlockError) -> Self {
+        Self::Precondition(error)
+    }
+}

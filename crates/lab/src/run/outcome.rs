@@ -1,0 +1,142 @@
+//! What a run found out. Everything but wall times and the commit is a function of stack, job and
+//! seed. All figures are of the measured phase.
+
+use super::course::Point;
+use super::precondition::Preconditioned;
+use crate::stack::Stack;
+use nandscape_ftl::stats::{FtlStats, MemoryUse, SectorCounts};
+use nandscape_ftl::{Capacity, LineReport, LineState};
+use nandscape_media::Wear;
+use nandscape_rt::Nanos;
+use nandscape_workload::engine::Results;
+use nandscape_workload::trace::TraceCounts;
+
+/// Write amplification, three ways (DESIGN, decision 10). `None` without user writes.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct WriteAmplification {
+    /// (user + garbage collection) / user.
+    pub gc: Option<f64>,
+    /// (user + garbage collection + padding) / user: what pblk reports.
+    pub gc_pad: Option<f64>,
+    /// All media writes / user.
+    pub media: Option<f64>,
+}
+
+impl WriteAmplification {
+    /// From counted sectors.
+    #[must_use]
+    pub fn of(stats: &FtlStats) -> Self {
+        let sectors = &stats.sectors;
+        let per_user = |sum: u64| (sectors.user > 0).then(|| sum as f64 / sectors.user as f64);
+        let gc = sectors.user + sectors.gc;
+        let gc_pad = gc + sectors.pad;
+        let media = gc_pad + sectors.line_meta + sectors.map + sectors.trim;
+        Self { gc: per_user(gc), gc_pad: per_user(gc_pad), media: per_user(media) }
+    }
+}
+
+/// Sizes of the device, in sectors of 4 KiB.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DeviceSize {
+    /// Sectors of good chunks.
+    pub physical_sectors: u64,
+    /// Sectors that the workload sees.
+    pub logical_sectors: u64,
+    /// Lines.
+    pub lines: u32,
+    /// Sectors of a line.
+    pub line_sectors: u32,
+    /// Data sectors of a line.
+    pub line_data_sectors: u32,
+}
+
+impl DeviceSize {
+    pub(super) const fn of(capacity: &Capacity) -> Self {
+        Self {
+            physical_sectors: capacity.physical_sectors,
+            logical_sectors: capacity.logical_sectors,
+            lines: capacity.lines,
+            line_sectors: capacity.line_sectors,
+            line_data_sectors: capacity.line_data_sectors,
+        }
+    }
+}
+
+/// Classes of [`Outcome::line_valid`].
+pub const VALID_CLASSES: usize = 20;
+
+/// How many full lines have how large a share of valid sectors.
+pub(super) fn line_valid(lines: &[LineReport]) -> [u64; VALID_CLASSES] {
+    let mut classes = [0; VALID_CLASSES];
+    let full = |line: &&LineReport| {
+        matches!(line.state, LineState::Closed | LineState::Gc | LineState::Corrupt)
+            && line.data > 0
+    };
+    for line in lines.iter().filter(full) {
+        let class = u64::from(line.valid) * VALID_CLASSES as u64 / u64::from(line.data);
+        classes[(class as usize).min(VALID_CLASSES - 1)] += 1;
+    }
+    classes
+}
+
+/// Seconds of real time that a run took; the only part of an outcome that differs from run to run.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct WallTime {
+    /// Of preconditioning.
+    pub precondition_s: f64,
+    /// Of the measured phase.
+    pub measured_s: f64,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What ran.
+    pub stack: Stack,
+    /// Where its randomness came from.
+    pub seed: u64,
+    /// Sizes.
+    pub size: DeviceSize,
+    /// What was written before measuring.
+    pub preconditioned: Preconditioned,
+    /// Virtual length of the measured phase.
+    pub virtual_time: Nanos,
+    /// Real time.
+    pub wall: WallTime,
+    /// What each job did.
+    pub workload: Results<SectorCounts>,
+    /// How the trace was treated, if one was replayed.
+    pub trace: Option<TraceCounts>,
+    /// What the FTL did.
+    pub ftl: FtlStats,
+    /// RAM of the FTL.
+    pub memory: MemoryUse,
+    /// RAM of the virtual media.
+    pub media_bytes: u64,
+    /// Wear since the device was new, preconditioning included.
+    pub wear: Wear,
+    /// Full lines at the end, by share of their sectors that are valid: class *k* of
+    /// [`VALID_CLASSES`] begins at *k* / [`VALID_CLASSES`]; entirely valid ones are in the last.
+    pub line_valid: [u64; VALID_CLASSES],
+    /// The course of the run.
+    pub series: Vec<Point>,
+    /// Whether the course was steady.
+    pub steady: bool,
+    /// What a reader should know before believing a figure.
+    pub warnings: Vec<String>,
+}
+
+impl Outcome {
+    /// Write amplification, three ways.
+    #[must_use]
+    pub fn write_amplification(&self) -> WriteAmplification {
+        WriteAmplification::of(&self.ftl)
+    }
+
+    /// Mean share of valid sectors in a victim; zero without victims.
+    #[must_use]
+    pub fn victim_valid_ratio(&self) -> f64 {
+        let gc = &self.ftl.gc;
+        if gc.victim_data == 0 { 0.0 } else { gc.victim_valid as f64 / gc.victim_data as f64 }
+    }
+}

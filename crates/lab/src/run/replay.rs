@@ -1,0 +1,80 @@
+//! A trace as what runs on a stack.
+
+use super::course::Totals;
+use super::device::{Hinted, LabMedia};
+use super::{Load, Measured, Observer, Phase, RunError, options};
+use nandscape_block::BlockDevice;
+use nandscape_ftl::stats::SectorCounts;
+use nandscape_rt::Nanos;
+use nandscape_workload::engine::{Probe, RunState};
+use nandscape_workload::trace::{How, Replay, ReplayError, TraceCounts, TraceReader};
+use std::io::BufRead;
+
+/// Events between two progress reports.
+const REPORT_EVENTS: u64 = 1 << 16;
+
+/// A trace and how it is to be replayed.
+#[derive(Debug)]
+pub struct Trace<R> {
+    /// Where its requests come from.
+    pub reader: TraceReader<R>,
+    /// Its length in bytes, as far as it is known; for the progress only.
+    pub bytes: u64,
+    /// How it is replayed.
+    pub how: How,
+}
+
+impl<R: BufRead> Load for Trace<R> {
+    fn measure<M: LabMedia>(
+        self,
+        device: &mut Hinted<M>,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, RunError> {
+        let bytes = self.bytes.max(1) as f64;
+        let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
+        while replay.run_for(device, &mut Counters, REPORT_EVENTS)? == RunState::Paused {
+            observer.progress(Phase::Measure, replay.read().bytes as f64 / bytes);
+        }
+        let (results, counts) = replay.finish();
+        Ok(Measured::new(results, Totals::default(), Some(counts)))
+    }
+}
+
+/// Samples the FTL's counters for the series.
+struct Counters;
+
+impl<M: LabMedia> Probe<Hinted<M>> for Counters {
+    type Sample = SectorCounts;
+
+    fn sample(&mut self, device: &Hinted<M>, _: Nanos) -> SectorCounts {
+        device.ftl.stats().sectors
+    }
+}
+
+impl From<ReplayError> for RunError {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Trace(error) => Self::Trace(error),
+            other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+/// What a reader should know about how the trace was treated.
+pub(super) fn warnings(counts: &TraceCounts) -> Vec<String> {
+    let spaces = counts.devices.saturating_sub(1);
+    let told = [
+        (counts.read.bad_lines, "malformed lines of the trace were skipped"),
+        (counts.read.disordered, "requests of the trace were out of order; they ran in file order"),
+        (counts.fit.folded, "requests lay beyond the device and were folded onto it"),
+        (
+            counts.late,
+            "requests were issued late, because the device was full; their latency counts \
+          from when they were due",
+        ),
+        (spaces, "further devices in the trace share the address space of the first"),
+    ];
+    let told = told.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{count} {what}")).collect()
+}

@@ -1,0 +1,200 @@
+//! A stack file as a tree whose every key and value knows its place, so that files can be laid over
+//! each other and an error still names the line that it comes from.
+
+use super::place::{Place, StackError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// Keys and what they hold.
+pub(crate) type Table = BTreeMap<String, Node>;
+
+/// A value with its origin.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Node {
+    /// Where the key stands.
+    pub(crate) key_place: Place,
+    /// Where the value stands.
+    pub(crate) place: Place,
+    /// The text of a value from the command line, where quotes are optional.
+    pub(crate) raw: Option<Arc<str>>,
+    /// The value.
+    pub(crate) value: Value,
+}
+
+/// A TOML value.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Value {
+    String(String),
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+    Datetime,
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+impl Value {
+    /// The value as an error message shows it.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::String(text) => format!("\"{text}\""),
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => format!("{number:?}"),
+            Self::Boolean(truth) => truth.to_string(),
+            Self::Datetime => "a date".into(),
+            Self::Array(_) => "an array".into(),
+            Self::Table(_) => "a table".into(),
+        }
+    }
+}
+
+/// What a text is and where its parts lie.
+struct Source<'a> {
+    file: &'a Arc<str>,
+    text: &'a str,
+}
+
+/// Parses the text of a stack file.
+pub(crate) fn parse(file: &Arc<str>, text: &str) -> Result<Table, StackError> {
+    let source = Source { file, text };
+    let table = DeTable::parse(text).map_err(|error| source.error(&error))?;
+    Ok(source.table(table.get_ref()))
+}
+
+/// Parses one `key.path=value` of the command line into a tree with that one leaf.
+pub(super) fn parse_set(assignment: &str) -> Result<Table, StackError> {
+    let Some((path, raw)) = assignment.split_once('=') else {
+        let place = Place::Set(assignment.into());
+        return Err(StackError::new(&place, "", "expected key.path=value"));
+    };
+    let (path, raw) = (path.trim(), raw.trim());
+    let place = Place::Set(path.into());
+    if path.split('.').any(|step| step.trim().is_empty()) {
+        return Err(StackError::new(
+            &place,
+            "",
+            "expected key.path=value with a name in every step",
+        ));
+    }
+    Ok(nest(path, set_value(raw, &place)))
+}
+
+/// The tree whose one leaf, at the dotted `path`, is `leaf`.
+pub(crate) fn nest(path: &str, leaf: Node) -> Table {
+    let (above, key) = path.rsplit_once('.').unwrap_or(("", path));
+    let place = leaf.key_place.clone();
+    let table = Table::from([(key.trim().to_owned(), leaf)]);
+    if above.is_empty() {
+        return table;
+    }
+    let value = Value::Table(table);
+    nest(above, Node { key_place: place.clone(), place, raw: None, value })
+}
+
+/// TOML where it is TOML, else the text itself as a string.
+fn set_value(raw: &str, place: &Place) -> Node {
+    let file: Arc<str> = "".into();
+    let source = Source { file: &file, text: raw };
+    let mut node = match DeValue::parse(raw) {
+        Ok(value) => source.node(place, &value),
+        Err(_) => source.leaf(Value::String(raw.to_owned())),
+    };
+    node.raw = Some(raw.into());
+    node.settle(place);
+    node
+}
+
+/// Lays `over` on `base`: tables merge, anything else replaces. A table laid over `timing`'s name
+/// refines that preset.
+pub(crate) fn merge(base: &mut Table, over: Table) {
+    for (key, node) in over {
+        match base.get_mut(&key) {
+            Some(under) => lay_over(&key, under, node),
+            None => {
+                base.insert(key, node);
+            }
+        }
+    }
+}
+
+fn lay_over(key: &str, under: &mut Node, mut node: Node) {
+    let Value::Table(over) = &mut node.value else {
+        *under = node;
+        return;
+    };
+    if key == "timing" && matches!(under.value, Value::String(_)) {
+        let name = under.clone();
+        under.value = Value::Table(Table::from([("preset".to_owned(), name)]));
+    }
+    match &mut under.value {
+        Value::Table(base) => merge(base, std::mem::take(over)),
+        _ => *under = node,
+    }
+}
+
+impl Node {
+    /// Gives this node and all below it one place.
+    fn settle(&mut self, place: &Place) {
+        self.key_place = place.clone();
+        self.place = place.clone();
+        match &mut self.value {
+            Value::Array(nodes) => nodes.iter_mut().for_each(|node| node.settle(place)),
+            Value::Table(table) => table.values_mut().for_each(|node| node.settle(place)),
+            _ => {}
+        }
+    }
+}
+
+impl Source<'_> {
+    fn place(&self, offset: usize) -> Place {
+        Place::of(self.file, self.text, offset)
+    }
+
+    fn error(&self, error: &toml::de::Error) -> StackError {
+        let offset = error.span().map_or(0, |span| span.start);
+        StackError::new(&self.place(offset), "", error.message().replace('\n', "; "))
+    }
+
+    fn table(&self, table: &DeTable<'_>) -> Table {
+        let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+            let name: &std::borrow::Cow<'_, str> = key.get_ref();
+            (name.to_string(), self.node(&self.place(key.span().start), value))
+        };
+        table.iter().map(entry).collect()
+    }
+
+    fn array(&self, array: &DeArray<'_>) -> Vec<Node> {
+        array.iter().map(|value| self.node(&self.place(value.span().start), value)).collect()
+    }
+
+    fn node(&self, key_place: &Place, value: &Spanned<DeValue<'_>>) -> Node {
+        Node {
+            key_place: key_place.clone(),
+            place: self.place(value.span().start),
+            raw: None,
+            value: self.value(value.get_ref()),
+        }
+    }
+
+    fn leaf(&self, value: Value) -> Node {
+        Node { key_place: self.place(0), place: self.place(0), raw: None, value }
+    }
+
+    fn value(&self, value: &DeValue<'_>) -> Value {
+        match value {
+            DeValue::String(text) => Value::String(text.to_string()),
+            DeValue::Integer(number) => {
+                // Beyond 128 bits only its being too large matters.
+                let parsed = i128::from_str_radix(number.as_str(), number.radix());
+                Value::Integer(parsed.unwrap_or(i128::MAX))
+            }
+            DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
+            DeValue::Boolean(truth) => Value::Boolean(*truth),
+            DeValue::Datetime(_) => Value::Datetime,
+            DeValue::Array(array) => Value::Array(self.array(array)),
+            DeValue::Table(table) => Value::Table(self.table(table)),
+        }
+    }
+}

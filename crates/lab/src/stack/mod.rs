@@ -1,0 +1,183 @@
+//! Stack files: everything below the workload, in one TOML file (DESIGN, "The stack file").
+//!
+//! Strict: an unknown key, a wrong type or a bad value is a [`StackError`] with its place. A file is
+//! laid over the stack that it `extends`, `--set` overrides over that, and the result is one
+//! [`Stack`] with its resolved text, in which every default is written out; that text, read again,
+//! resolves to itself.
+
+pub(crate) mod document;
+mod grammar;
+mod later;
+mod place;
+pub(crate) mod reader;
+pub(crate) mod source;
+mod timing;
+mod units;
+
+pub use place::{Place, StackError};
+pub use source::{SHIPPED, shipped, summary};
+pub use timing::NamedTiming;
+
+use nandscape_ftl::config::Config;
+use nandscape_media::{ChunkId, Faults, Geometry, MediaConfig, PayloadMode, UnitId};
+use nandscape_rt::Stream;
+use reader::Places;
+use std::ops::Range;
+
+/// The stack that runs when none is named.
+pub const DEFAULT: &str = "pblk";
+
+/// A resolved stack.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stack {
+    /// Its name.
+    pub name: String,
+    /// The host's resources.
+    pub host: Host,
+    /// The open-channel SSD.
+    pub media: MediaStack,
+    /// The FTL; the seed is set when a run begins.
+    pub ftl: Config,
+    /// What a file system would have said.
+    pub hints: Hints,
+    /// What is written before measuring.
+    pub precondition: Precondition,
+    /// The resolved stack as TOML.
+    pub toml: String,
+    /// Where each key stands.
+    places: Places,
+    /// Where the stack's file begins.
+    place: Place,
+}
+
+/// `[host]`: written down, and not charged for by anything in this version.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Host {
+    /// CPU cores.
+    pub cores: Option<u32>,
+    /// Page cache limit.
+    pub memory_bytes: Option<u64>,
+}
+
+/// `[media]`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MediaStack {
+    /// Shape and write rules.
+    pub geometry: Geometry,
+    /// Timing.
+    pub timing: NamedTiming,
+    /// What content is kept.
+    pub payload: PayloadMode,
+    /// RAM that the virtual media may take.
+    pub memory_cap_bytes: u64,
+    /// Erases after which every further erase of a chunk fails.
+    pub endurance_erases: Option<u32>,
+    /// What is wrong with the media.
+    pub faults: MediaFaults,
+}
+
+/// `[media.faults]`.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct MediaFaults {
+    /// What strikes commands at random; `None`: nothing does.
+    pub commands: Option<Faults>,
+    /// Share of the chunks that are bad from the start.
+    pub bad_chunk_rate: f64,
+    /// A unit whose cell operations take so many percent of their time.
+    pub slow_unit: Option<(UnitId, u32)>,
+}
+
+impl MediaFaults {
+    /// The chunks that are bad from the start, drawn from a stream of their own.
+    fn bad_chunks(&self, geometry: &Geometry, seed: u64) -> Vec<ChunkId> {
+        if self.bad_chunk_rate == 0.0 {
+            return Vec::new();
+        }
+        let mut rng = Stream::new(seed, "media.faults.bad_chunks");
+        geometry.all_chunks().filter(|_| rng.chance(self.bad_chunk_rate)).collect()
+    }
+}
+
+/// `[hints]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hints {
+    /// Sectors whose bios carry JOURNAL.
+    pub journal_range: Option<Range<u64>>,
+}
+
+/// `[precondition]`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Precondition {
+    /// Fraction of the logical space written once, in order.
+    pub fill: f64,
+    /// Random 4 KiB overwrites, times the logical space.
+    pub random_overwrite: f64,
+}
+
+impl MediaStack {
+    /// The device that this describes, with the bad chunks of this seed; without timing and without
+    /// what strikes commands.
+    #[must_use]
+    pub fn config(&self, seed: u64) -> MediaConfig {
+        MediaConfig {
+            payload: self.payload,
+            memory_cap_bytes: Some(self.memory_cap_bytes),
+            endurance_erases: self.endurance_erases,
+            bad_chunks: self.faults.bad_chunks(&self.geometry, seed),
+            slow_units: self.faults.slow_unit.into_iter().collect(),
+            ..MediaConfig::new(self.geometry)
+        }
+    }
+}
+
+impl Stack {
+    /// The shipped stack or the stack file called `name`, with `key.path=value` overrides.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, and where.
+    pub fn load<S: AsRef<str>>(name: &str, overrides: &[S]) -> Result<Self, StackError> {
+        Self::resolve(source::load(name)?, overrides)
+    }
+
+    /// The stack in `text`, which messages call `file`, with overrides. Files that it extends are
+    /// looked for in the current folder.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, and where.
+    pub fn parse<S: AsRef<str>>(
+        file: &str,
+        text: &str,
+        overrides: &[S],
+    ) -> Result<Self, StackError> {
+        Self::resolve(source::load_text(file, text)?, overrides)
+    }
+
+    fn resolve<S: AsRef<str>>(
+        (mut table, place): (document::Table, Place),
+        overrides: &[S],
+    ) -> Result<Self, StackError> {
+        for assignment in overrides {
+            document::merge(&mut table, document::parse_set(assignment.as_ref())?);
+        }
+        Self::from_table(&table, &place)
+    }
+
+    /// The stack that `table` holds; its file begins at `place`.
+    pub(crate) fn from_table(table: &document::Table, place: &Place) -> Result<Self, StackError> {
+        let mut stack = grammar::read(table, place)?;
+        stack.places = reader::places(table);
+        Ok(stack)
+    }
+
+    /// An error about a key that is well formed and yet does not fit the rest of the stack.
+    #[must_use]
+    pub fn error(&self, key: &str, why: &str) -> StackError {
+        StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
+    }
+
+    /// A hash of the resolved text: same hash, same stack.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(self.toml.as_bytes())
+    }
+}

@@ -1,0 +1,69 @@
+//! Where a key or a value of a stack came from, and the one error of stack files: a place, the key,
+//! and what was expected there (DESIGN, decision 12).
+
+use std::fmt;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Origin of a key or value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A stack file; lines and columns count characters from 1.
+    File {
+        /// Path as given, or `NAME (shipped)`.
+        file: Arc<str>,
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// An override on the command line; its key.
+    Set(Arc<str>),
+    /// Another argument of the command line, such as a stack that could not be found.
+    Argument(&'static str),
+}
+
+impl Place {
+    /// The place of byte `offset` of `text`, which is the content of `file`.
+    pub(crate) fn of(file: &Arc<str>, text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self::File {
+            file: file.clone(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
+            Self::Set(key) => write!(f, "--set {key}"),
+            Self::Argument(argument) => f.write_str(argument),
+        }
+    }
+}
+
+/// Something wrong with a stack: bad input, never a defect.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[error("{place}: {}{message}", prefix(.key))]
+pub struct StackError {
+    /// Where.
+    pub place: Place,
+    /// Full path of the key, empty when the trouble is not with one key.
+    pub key: String,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+fn prefix(key: &str) -> String {
+    if key.is_empty() { String::new() } else { format!("{key}: ") }
+}
+
+impl StackError {
+    pub(crate) fn new(place: &Place, key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { place: place.clone(), key: key.into(), message: message.into() }
+    }
+}

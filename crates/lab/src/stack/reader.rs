@@ -1,0 +1,338 @@
+//! The typed reader of a stack's tables. Reading *is* the grammar: a key that nobody asked for is an
+//! error when its section closes, and what was read, defaults included, is written down as the
+//! resolved stack in the same pass.
+
+use super::document::{Node, Table, Value};
+use super::later;
+use super::place::{Place, StackError};
+use super::units::{did_you_mean, parse_size, show_size};
+use std::collections::BTreeMap;
+
+/// A type that a value can be read as.
+pub(crate) trait Field: Sized {
+    /// What an error says was expected.
+    const EXPECTED: &'static str;
+    /// The value, if it is one.
+    fn read(node: &Node) -> Option<Self>;
+    /// As TOML.
+    fn show(&self) -> String;
+}
+
+impl Field for u64 {
+    const EXPECTED: &'static str = "a whole number";
+    fn read(node: &Node) -> Option<Self> {
+        if let Value::Integer(number) = node.value { number.try_into().ok() } else { None }
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Field for u32 {
+    const EXPECTED: &'static str = "a whole number up to 4,294,967,295";
+    fn read(node: &Node) -> Option<Self> {
+        u64::read(node)?.try_into().ok()
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Field for f64 {
+    const EXPECTED: &'static str = "a number";
+    fn read(node: &Node) -> Option<Self> {
+        match node.value {
+            Value::Float(number) => Some(number).filter(|number| number.is_finite()),
+            Value::Integer(number) => Some(number as Self),
+            _ => None,
+        }
+    }
+    fn show(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl Field for String {
+    const EXPECTED: &'static str = "a string";
+    fn read(node: &Node) -> Option<Self> {
+        match (&node.value, &node.raw) {
+            (Value::String(text), _) => Some(text.clone()),
+            (Value::Integer(_) | Value::Float(_) | Value::Boolean(_), Some(raw)) => {
+                Some(raw.to_string())
+            }
+            _ => None,
+        }
+    }
+    fn show(&self) -> String {
+        toml::Value::String(self.clone()).to_string()
+    }
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Size(pub(super) u64);
+
+impl Field for Size {
+    const EXPECTED: &'static str = "a size such as \"64MiB\"";
+    fn read(node: &Node) -> Option<Self> {
+        match &node.value {
+            Value::String(text) => parse_size(text).map(Self),
+            Value::Integer(bytes) => u64::try_from(*bytes).ok().map(Self),
+            _ => None,
+        }
+    }
+    fn show(&self) -> String {
+        show_size(self.0).show()
+    }
+}
+
+/// A pair of sizes, first and end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SizeRange(pub(super) u64, pub(super) u64);
+
+impl Field for SizeRange {
+    const EXPECTED: &'static str = "two sizes, first and end, such as [\"0\", \"64MiB\"]";
+    fn read(node: &Node) -> Option<Self> {
+        let Value::Array(pair) = &node.value else { return None };
+        let [first, end] = pair.as_slice() else { return None };
+        Some(Self(Size::read(first)?.0, Size::read(end)?.0)).filter(|range| range.0 < range.1)
+    }
+    fn show(&self) -> String {
+        format!("[{}, {}]", Size(self.0).show(), Size(self.1).show())
+    }
+}
+
+/// The words that a key may hold.
+pub(super) struct Words<T: 'static> {
+    /// Those served, with what they mean.
+    pub(super) here: &'static [(&'static str, T)],
+    /// Those that a later version will serve.
+    pub(super) later: &'static [&'static str],
+}
+
+impl<T: Copy> Words<T> {
+    /// The meaning of `word`, or why it has none.
+    pub(super) fn read(&self, word: &str) -> Result<T, String> {
+        if let Some((_, meaning)) = self.here.iter().find(|(name, _)| *name == word) {
+            return Ok(*meaning);
+        }
+        let names = || self.here.iter().map(|(name, _)| *name);
+        let expected = names().collect::<Vec<_>>().join(" | ");
+        Err(if self.later.contains(&word) {
+            format!("\"{word}\" is not in this version; expected {expected}")
+        } else {
+            format!("expected {expected}, found \"{word}\"{}", did_you_mean(word, names()))
+        })
+    }
+}
+
+/// One table of a stack while it is read.
+pub(crate) struct Section<'a> {
+    path: &'static str,
+    table: Option<&'a Table>,
+    place: Place,
+    asked: Vec<&'static str>,
+    /// The resolved stack as far as it was read.
+    lines: String,
+}
+
+/// Where the values of a stack stand, for what is found wrong with them only later.
+pub(super) fn places(table: &Table) -> Places {
+    let mut places = Places::new();
+    note_places(table, "", &mut places);
+    places
+}
+
+/// Full key, and where its value stands.
+pub(super) type Places = BTreeMap<String, Place>;
+
+fn note_places(table: &Table, path: &str, places: &mut Places) {
+    for (key, node) in table {
+        let full = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        if let Value::Table(below) = &node.value {
+            note_places(below, &full, places);
+        }
+        places.insert(full, node.place.clone());
+    }
+}
+
+impl<'a> Section<'a> {
+    /// The root of a stack whose file begins at `place`.
+    pub(crate) fn root(table: &'a Table, place: &Place) -> Self {
+        Self {
+            path: "",
+            table: Some(table),
+            place: place.clone(),
+            asked: Vec::new(),
+            lines: String::new(),
+        }
+    }
+
+    /// The table under `key`, called `path` in messages; absent is the same as empty.
+    pub(super) fn section(
+        &mut self,
+        key: &'static str,
+        path: &'static str,
+    ) -> Result<Self, StackError> {
+        let table = self.table(key)?;
+        let node = self.node(key).filter(|_| table.is_some());
+        let place = node.map_or(&self.place, |node| &node.key_place).clone();
+        Ok(Self { path, table, place, asked: Vec::new(), lines: String::new() })
+    }
+
+    /// The table under `key`, whose keys are free; none when not given.
+    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<&'a Table>, StackError> {
+        match self.node(key).map(|node| (&node.value, node)) {
+            None => Ok(None),
+            Some((Value::Table(table), _)) => Ok(Some(table)),
+            Some((other, node)) => {
+                let message = format!("expected a table, found {}", other.describe());
+                Err(self.error_at(&node.place, key, message))
+            }
+        }
+    }
+
+    /// Whether nothing at all was said in this section.
+    pub(super) fn is_absent(&self) -> bool {
+        self.table.is_none()
+    }
+
+    /// The value of `key`, if given.
+    pub(crate) fn optional<T: Field>(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<T>, StackError> {
+        let value: Option<T> = self.unwritten(key)?;
+        if let Some(value) = &value {
+            self.write(key, &value.show());
+        }
+        Ok(value)
+    }
+
+    /// The value of `key`, if given, for the caller to write down.
+    pub(super) fn unwritten<T: Field>(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<T>, StackError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        T::read(node).map(Some).ok_or_else(|| {
+            let message = format!("expected {}, found {}", T::EXPECTED, node.value.describe());
+            self.error_at(&node.place, key, message)
+        })
+    }
+
+    /// The value of `key`, or `default`.
+    pub(super) fn or<T: Field>(&mut self, key: &'static str, default: T) -> Result<T, StackError> {
+        if let Some(value) = self.optional(key)? {
+            return Ok(value);
+        }
+        self.write(key, &default.show());
+        Ok(default)
+    }
+
+    /// The value of `key`, which must be given.
+    pub(super) fn required<T: Field>(&mut self, key: &'static str) -> Result<T, StackError> {
+        self.optional(key)?.ok_or_else(|| {
+            let message = format!("is missing; expected {}", T::EXPECTED);
+            self.error_at(&self.place, key, message)
+        })
+    }
+
+    /// The meaning of the word under `key`, or of `default`; it is written down as `show` has it.
+    pub(super) fn word<T>(
+        &mut self,
+        key: &'static str,
+        default: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+        show: impl FnOnce(&T, &str) -> String,
+    ) -> Result<T, StackError> {
+        let node = self.node(key);
+        if let Some(Value::Array(_)) = node.map(|node| &node.value) {
+            return Err(self.reject(key, "combining several is not in this version"));
+        }
+        let word = self.unwritten(key)?.unwrap_or_else(|| default.to_owned());
+        let meaning = read(&word).map_err(|message| self.reject(key, message))?;
+        let text = show(&meaning, &word).show();
+        self.write(key, &text);
+        Ok(meaning)
+    }
+
+    /// One of `words`, `default` when not given.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        default: &str,
+        words: &Words<T>,
+    ) -> Result<T, StackError> {
+        self.word(key, default, |word| words.read(word), |_, word| word.to_owned())
+    }
+
+    /// One of `words`, if given.
+    pub(super) fn optional_choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        words: &Words<T>,
+    ) -> Result<Option<T>, StackError> {
+        match self.node(key) {
+            Some(_) => self.choice(key, "", words).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// An error about the value of `key` if `holds` is false.
+    pub(super) fn check(&self, key: &str, holds: bool, rule: &str) -> Result<(), StackError> {
+        if holds { Ok(()) } else { Err(self.reject(key, rule)) }
+    }
+
+    /// An error about the value of `key`, at the value's place or, if not given, at the section's.
+    pub(crate) fn reject(&self, key: &str, message: impl Into<String>) -> StackError {
+        let node = self.table.and_then(|table| table.get(key));
+        self.error_at(node.map_or(&self.place, |node| &node.place), key, message)
+    }
+
+    /// Whether `key` holds a table.
+    pub(super) fn holds_table(&self, key: &str) -> bool {
+        let node = self.table.and_then(|table| table.get(key));
+        matches!(node.map(|node| &node.value), Some(Value::Table(_)))
+    }
+
+    /// Ends the section: every key in it must have been asked for. Returns the resolved lines.
+    pub(crate) fn close(self) -> Result<String, StackError> {
+        let unknown = |(key, _): &(&String, &Node)| !self.asked.contains(&key.as_str());
+        let Some((key, node)) = self.table.into_iter().flatten().find(unknown) else {
+            return Ok(self.lines);
+        };
+        let path = self.full(key);
+        let message = match later::about(&path) {
+            Some(what) => format!("{what} are not in this version"),
+            None => self.unknown_key(key),
+        };
+        Err(StackError::new(&node.key_place, path, message))
+    }
+
+    /// Writes down `key = text` as part of the resolved stack.
+    pub(super) fn write(&mut self, key: &str, text: &str) {
+        self.lines.push_str(&format!("{key} = {text}\n"));
+    }
+
+    fn unknown_key(&self, key: &str) -> String {
+        let hint = did_you_mean(key, self.asked.iter().copied());
+        format!("unknown key{hint} (known here: {})", self.asked.join(", "))
+    }
+
+    /// What stands under `key`, which is known from now on.
+    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        self.table?.get(key)
+    }
+
+    fn error_at(&self, place: &Place, key: &str, message: impl Into<String>) -> StackError {
+        StackError::new(place, self.full(key), message)
+    }
+
+    fn full(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+}

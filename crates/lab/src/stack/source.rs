@@ -1,0 +1,103 @@
+//! Finding stacks: shipped in the binary or a file, each laid over what it `extends`.
+
+use super::document::{Node, Table, Value, merge, parse};
+use super::place::{Place, StackError};
+use super::units::did_you_mean;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The stacks that ship, by name, in the order in which they are listed.
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("pblk", include_str!("../../stacks/pblk.toml")),
+    ("pblk-4.13", include_str!("../../stacks/pblk-4.13.toml")),
+    ("pblk-5.11", include_str!("../../stacks/pblk-5.11.toml")),
+    ("bench-8g", include_str!("../../stacks/bench-8g.toml")),
+];
+
+/// The TOML of a shipped stack.
+#[must_use]
+pub fn shipped(name: &str) -> Option<&'static str> {
+    SHIPPED.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The first `#` line of a shipped stack: what it is.
+#[must_use]
+pub fn summary(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
+}
+
+/// One text that a stack is made of.
+struct Found {
+    /// What error messages call it.
+    file: Arc<str>,
+    text: String,
+    /// Where its own `extends` looks for files.
+    folder: PathBuf,
+}
+
+/// A stack named on the command line, merged over all that it extends, and where its file begins.
+pub(super) fn load(name: &str) -> Result<(Table, Place), StackError> {
+    load_named(name, Path::new(""), &Place::Argument("--stack"), "")
+}
+
+/// A stack named by `key` at `place` of some file in `folder`, in the same way.
+pub(crate) fn load_named(
+    name: &str,
+    folder: &Path,
+    place: &Place,
+    key: &str,
+) -> Result<(Table, Place), StackError> {
+    let found = find(name, folder, place, key)?;
+    let place = Place::of(&found.file, "", 0);
+    Ok((lay_over_bases(found, &mut Vec::new())?, place))
+}
+
+/// A stack given as text, merged over all that it extends.
+pub(super) fn load_text(file: &str, text: &str) -> Result<(Table, Place), StackError> {
+    let found = Found { file: file.into(), text: text.to_owned(), folder: PathBuf::new() };
+    let place = Place::of(&found.file, "", 0);
+    Ok((lay_over_bases(found, &mut Vec::new())?, place))
+}
+
+fn find(name: &str, folder: &Path, place: &Place, key: &str) -> Result<Found, StackError> {
+    if let Some(text) = shipped(name) {
+        let file = format!("{name} (shipped)").into();
+        return Ok(Found { file, text: text.to_owned(), folder: PathBuf::new() });
+    }
+    let path = folder.join(name);
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        let names = || SHIPPED.iter().map(|(name, _)| *name);
+        let shipped = names().collect::<Vec<_>>().join(", ");
+        let hint = did_you_mean(name, names());
+        let message =
+            format!("no stack \"{name}\": not shipped ({shipped}) and not a file ({error}){hint}");
+        StackError::new(place, key, message)
+    })?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    Ok(Found { file: path.to_string_lossy().into(), text, folder })
+}
+
+/// Parses `found` and lays it over the stacks that it extends; `above` are those that extend it.
+fn lay_over_bases(found: Found, above: &mut Vec<Arc<str>>) -> Result<Table, StackError> {
+    let mut table = parse(&found.file, &found.text)?;
+    above.push(found.file.clone());
+    let Some(extends) = table.remove("extends") else { return Ok(table) };
+    let base = find_base(&extends, &found.folder)?;
+    if above.contains(&base.file) {
+        let message = format!("goes round in a circle: {} -> {}", above.join(" -> "), base.file);
+        return Err(StackError::new(&extends.place, "extends", message));
+    }
+    let mut merged = lay_over_bases(base, above)?;
+    merge(&mut merged, table);
+    Ok(merged)
+}
+
+fn find_base(extends: &Node, folder: &Path) -> Result<Found, StackError> {
+    match &extends.value {
+        Value::String(name) => find(name, folder, &extends.place, "extends"),
+        other => {
+            let message = format!("expected a shipped stack or a file, found {}", other.describe());
+            Err(StackError::new(&extends.place, "extends", message))
+        }
+    }
+}

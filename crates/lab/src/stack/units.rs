@@ -1,0 +1,76 @@
+//! Sizes as users write them, and what a misspelt word may have meant.
+
+/// Bytes of a size such as `64MiB`, `4k`, `4096`; factors are powers of 1,024 (fio's `kb_base=1024`).
+/// `None` when it is none or does not fit 64 bits.
+pub(super) fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        "p" | "pb" | "pib" => 50,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A size in the largest unit that divides it.
+pub(super) fn show_size(bytes: u64) -> String {
+    let units = [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
+    unit.map_or_else(|| bytes.to_string(), |(shift, name)| format!("{}{name}", bytes >> shift))
+}
+
+/// `; did you mean "x"?` for the nearest of `words` that is near enough, else nothing.
+pub(super) fn did_you_mean<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    let nearest = words.into_iter().map(|known| (distance(word, known), known)).min();
+    match nearest {
+        Some((edits, known)) if edits <= 1 + known.len() / 3 => {
+            format!("; did you mean \"{known}\"?")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Levenshtein distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_1024_and_survive_a_round_trip() {
+        let cases = [("4k", 4096), ("64MiB", 64 << 20), ("1gb", 1 << 30), ("4096", 4096), ("0", 0)];
+        for (text, bytes) in cases {
+            assert_eq!(parse_size(text), Some(bytes), "{text}");
+            assert_eq!(parse_size(&show_size(bytes)), Some(bytes), "{text}");
+        }
+        for wrong in ["", "k", "-1", "1.5g", "4x", "99999999999999999999", "99999999p"] {
+            assert_eq!(parse_size(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn near_misses_are_suggested_and_strangers_are_not() {
+        assert_eq!(did_you_mean("gredy", ["fifo", "greedy"]), "; did you mean \"greedy\"?");
+        assert_eq!(did_you_mean("op_precent", ["op_percent"]), "; did you mean \"op_percent\"?");
+        assert_eq!(did_you_mean("zebra", ["fifo", "greedy"]), "");
+    }
+}

@@ -1,0 +1,262 @@
+//! The grammar of sweep files (docs/formats/sweep.md). Strict, and with the reader of stack files: a
+//! value of the grid is laid over a stack together with its place, so that whatever is wrong with it
+//! there is told with file, line and column of the sweep.
+
+use super::{Base, Case, Job, Report, Sweep};
+use crate::stack::document::{Node, Table, Value, merge, nest, parse};
+use crate::stack::reader::Section;
+use crate::stack::{DEFAULT, Place, Stack, StackError};
+use nandscape_workload::fio::Environment;
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A key of the grid with its values.
+struct Axis<'a> {
+    /// Dotted.
+    key: String,
+    place: &'a Place,
+    values: &'a [Node],
+}
+
+/// Reads a sweep from `text`; the files that it names are in the folder of `file`.
+pub(super) fn read(
+    file: &str,
+    text: &str,
+    environment: &dyn Environment,
+) -> Result<Sweep, StackError> {
+    let path = Path::new(file);
+    let files = Files { folder: path.parent().unwrap_or(Path::new("")), environment };
+    let file: Arc<str> = file.into();
+    let table = parse(&file, text)?;
+    let place = Place::of(&file, "", 0);
+    let mut root = Section::root(&table, &place);
+    let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = root.optional("name")?.unwrap_or_else(stem);
+    let bases = read_stacks(&mut root, &files)?;
+    let jobs = read_jobs(&mut root, &files)?;
+    let seeds = read_seeds(&mut root)?;
+    let report = read_report(&mut root)?;
+    let set = root.table("set")?;
+    let axes = read_axes(root.table("grid")?)?;
+    let place = root.node("grid").map_or(&place, |node| &node.key_place).clone();
+    root.close()?;
+    let cases = cases(bases, &jobs, set, &axes, &place)?;
+    Sweep { name, cases, seeds, report }.checked(&place, "grid")
+}
+
+/// Where the files that a sweep names are found.
+struct Files<'a> {
+    folder: &'a Path,
+    environment: &'a dyn Environment,
+}
+
+fn read_stacks(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Base>, StackError> {
+    let load = |(name, place): (String, Place)| Base::load(&name, files.folder, &place);
+    match strings(root, "stacks")? {
+        Some(names) => names.into_iter().map(load).collect(),
+        None => Ok(vec![Base::load(DEFAULT, files.folder, &Place::Argument("--stack"))?]),
+    }
+}
+
+/// A list of job files, or a table of names and job texts.
+fn read_jobs(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Arc<Job>>, StackError> {
+    let node = root.node("jobs").ok_or_else(|| {
+        root.reject("jobs", "is missing; expected a list of job files, or a table of job texts")
+    })?;
+    if let Value::Table(table) = &node.value {
+        let texts = in_file_order(table);
+        let job = |(name, node): (&String, &Node)| inline_job(name, node, files);
+        return texts.into_iter().map(job).collect();
+    }
+    let names = strings(root, "jobs")?.unwrap_or_default();
+    names.into_iter().map(|(name, place)| file_job(&name, &place, files)).collect()
+}
+
+fn inline_job(name: &str, node: &Node, files: &Files<'_>) -> Result<Arc<Job>, StackError> {
+    let key = format!("jobs.{name}");
+    let Value::String(text) = &node.value else {
+        let message = format!("expected the text of a job, found {}", node.value.describe());
+        return Err(StackError::new(&node.place, key, message));
+    };
+    // A path of its own kind, so that includes are found and lines are those of the text.
+    let path = files.folder.join(format!("{key} (inline)"));
+    let job = Job::parse(name, &path.to_string_lossy(), text, files.environment);
+    job.map(Arc::new).map_err(|error| StackError::new(&node.place, key, error.to_string()))
+}
+
+fn file_job(name: &str, place: &Place, files: &Files<'_>) -> Result<Arc<Job>, StackError> {
+    let path = files.folder.join(name);
+    let error = |message: String| StackError::new(place, "jobs", message);
+    let text = files.environment.read(&path);
+    let text = text.map_err(|why| error(format!("cannot read {}: {why}", path.display())))?;
+    let job = Job::parse(name, &path.to_string_lossy(), &text, files.environment);
+    job.map(Arc::new).map_err(|why| error(why.to_string()))
+}
+
+/// A number of seeds, counted from 1, or a list of them.
+fn read_seeds(root: &mut Section<'_>) -> Result<Vec<u64>, StackError> {
+    let whole = |node: &Node| match node.value {
+        Value::Integer(number) => u64::try_from(number).ok(),
+        _ => None,
+    };
+    let seeds = match root.node("seeds") {
+        None => Some(vec![1]),
+        Some(node) => match &node.value {
+            Value::Array(list) => list.iter().map(whole).collect(),
+            _ => whole(node).filter(|n| *n <= super::RUNS_MAX as u64).map(|n| (1..=n).collect()),
+        },
+    };
+    let distinct = |seeds: &Vec<u64>| seeds.iter().collect::<BTreeSet<_>>().len() == seeds.len();
+    seeds.filter(|seeds| !seeds.is_empty() && distinct(seeds)).ok_or_else(|| {
+        let most = super::RUNS_MAX;
+        let rule = format!("expected how many (1 to {most}), or a list of seeds, none twice");
+        root.reject("seeds", rule)
+    })
+}
+
+fn read_report(root: &mut Section<'_>) -> Result<Report, StackError> {
+    Ok(strings(root, "report")?.map_or(Report::Usual, Report::Chosen))
+}
+
+/// One string or a list of them, with their places.
+fn strings(
+    root: &mut Section<'_>,
+    key: &'static str,
+) -> Result<Option<Vec<(String, Place)>>, StackError> {
+    let Some(node) = root.node(key) else { return Ok(None) };
+    let nodes = match &node.value {
+        Value::Array(nodes) if !nodes.is_empty() => nodes,
+        _ => std::slice::from_ref(node),
+    };
+    let string = |node: &Node| match &node.value {
+        Value::String(text) => Ok((text.clone(), node.place.clone())),
+        other => {
+            let message = format!("expected strings, found {}", other.describe());
+            Err(StackError::new(&node.place, key, message))
+        }
+    };
+    nodes.iter().map(string).collect::<Result<_, _>>().map(Some)
+}
+
+/// The keys of the grid, in the order in which they stand in the file.
+fn read_axes(grid: Option<&Table>) -> Result<Vec<Axis<'_>>, StackError> {
+    let mut axes = Vec::new();
+    if let Some(grid) = grid {
+        add_axes(grid, "", &mut axes)?;
+    }
+    Ok(axes)
+}
+
+fn add_axes<'a>(table: &'a Table, above: &str, axes: &mut Vec<Axis<'a>>) -> Result<(), StackError> {
+    for (name, node) in in_file_order(table) {
+        let key = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+        match &node.value {
+            Value::Table(below) => add_axes(below, &key, axes)?,
+            Value::Array(values) if !values.is_empty() => {
+                axes.push(Axis { key, place: &node.key_place, values });
+            }
+            other => {
+                let message = format!(
+                    "expected a list of values, found {}; what is the same everywhere belongs in [set]",
+                    other.describe()
+                );
+                return Err(StackError::new(&node.place, format!("grid.{key}"), message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn in_file_order(table: &Table) -> Vec<(&String, &Node)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(_, node)| match node.key_place {
+        Place::File { line, column, .. } => (line, column),
+        Place::Set(_) | Place::Argument(_) => (0, 0),
+    });
+    entries
+}
+
+/// A point of the grid before its stack is resolved.
+type Point = (Base, Vec<(String, Json)>);
+
+/// Every combination: stacks slowest, then jobs, then the keys of the grid.
+fn cases(
+    bases: Vec<Base>,
+    jobs: &[Arc<Job>],
+    set: Option<&Table>,
+    axes: &[Axis<'_>],
+    place: &Place,
+) -> Result<Vec<Case>, StackError> {
+    let lengths = axes.iter().map(|axis| axis.values.len()).chain([bases.len(), jobs.len()]);
+    let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul);
+    if count.is_none_or(|count| count > super::RUNS_MAX) {
+        let message = format!("more than {} points", super::RUNS_MAX);
+        return Err(StackError::new(place, "grid", message));
+    }
+    let mut cases = Vec::new();
+    for mut base in bases {
+        merge(&mut base.table, set.cloned().unwrap_or_default());
+        let points = axes.iter().fold(vec![(base, Vec::new())], cross);
+        let resolved = points.into_iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        let under =
+            |job: &Arc<Job>| resolved.iter().map(|case| case.under(job)).collect::<Vec<_>>();
+        cases.extend(jobs.iter().flat_map(under));
+    }
+    Ok(cases)
+}
+
+/// Every point with every value of `axis`, the values fastest.
+fn cross(points: Vec<Point>, axis: &Axis<'_>) -> Vec<Point> {
+    let mut crossed = Vec::with_capacity(points.len() * axis.values.len());
+    for (base, keys) in &points {
+        for value in axis.values {
+            let (mut base, mut keys) = (base.clone(), keys.clone());
+            let leaf = Node { key_place: axis.place.clone(), ..value.clone() };
+            merge(&mut base.table, nest(&axis.key, leaf));
+            keys.push((axis.key.clone(), json(&value.value)));
+            crossed.push((base, keys));
+        }
+    }
+    crossed
+}
+
+/// A point of the grid without its job.
+struct Resolved {
+    stack_name: String,
+    keys: Vec<(String, Json)>,
+    stack: Stack,
+}
+
+impl Resolved {
+    fn under(&self, job: &Arc<Job>) -> Case {
+        Case {
+            stack_name: self.stack_name.clone(),
+            keys: self.keys.clone(),
+            stack: self.stack.clone(),
+            job: job.clone(),
+        }
+    }
+}
+
+fn resolve((base, keys): Point) -> Result<Resolved, StackError> {
+    let stack = Stack::from_table(&base.table, &base.place)?;
+    Ok(Resolved { stack_name: base.name, keys, stack })
+}
+
+/// A value as rows show it.
+fn json(value: &Value) -> Json {
+    match value {
+        Value::String(text) => text.as_str().into(),
+        // What does not fit 64 bits, no key takes.
+        Value::Integer(number) => i64::try_from(*number).unwrap_or(i64::MAX).into(),
+        Value::Float(number) => (*number).into(),
+        Value::Boolean(truth) => (*truth).into(),
+        Value::Datetime => Json::Null,
+        Value::Array(nodes) => nodes.iter().map(|node| json(&node.value)).collect(),
+        Value::Table(table) => {
+            Json::Object(table.iter().map(|(key, node)| (key.clone(), json(&node.value))).collect())
+        }
+    }
+}

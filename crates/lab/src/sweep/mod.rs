@@ -1,0 +1,239 @@
+//! Sweeps: the same question asked of many stacks, jobs and seeds.
+//!
+//! A [`Sweep`] is a plan, and nothing here runs more than one run at a time: whoever owns threads
+//! calls [`Sweep::run`] with each index, in any order. A run's row is a function of the run alone, so
+//! rows put in the order of their indices are the same however they came about. [`Sweep::ids`] names
+//! each run by what its result follows from (resolved stack, job text, seed, program), so that
+//! finished rows are recognised whatever else has changed in the sweep.
+
+mod figure;
+mod file;
+mod job;
+mod row;
+mod student;
+
+pub use figure::figure;
+pub use job::Job;
+pub use row::{FinishedRow, program};
+pub use student::Mean;
+
+use crate::run::{Observer, RunError, run};
+use crate::stack::document::Table;
+use crate::stack::{Place, Stack, StackError, source};
+use nandscape_workload::fio::{Environment, Notice};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Runs that one sweep may have.
+const RUNS_MAX: usize = 100_000;
+/// What is reported when nobody says: those that are zero everywhere are for the reader to leave out.
+const REPORT: [&str; 8] = [
+    "waf.gc",
+    "waf.media",
+    "write.iops",
+    "write.clat_ns.p50",
+    "write.clat_ns.p99",
+    "read.iops",
+    "read.clat_ns.p99",
+    "sync.lat_ns.p99",
+];
+
+/// A planned sweep: every case runs with every seed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sweep {
+    /// Its name.
+    pub name: String,
+    /// The points of the grid, in order.
+    pub cases: Vec<Case>,
+    /// Repetitions.
+    pub seeds: Vec<u64>,
+    /// What is asked, as paths for [`figure`].
+    pub report: Report,
+}
+
+/// One point of the grid.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    /// The stack, as the sweep names it.
+    pub stack_name: String,
+    /// The keys laid over it, and their values as JSON.
+    pub keys: Vec<(String, serde_json::Value)>,
+    /// The resolved stack.
+    pub stack: Stack,
+    /// The job.
+    pub job: Arc<Job>,
+}
+
+/// The figures that a sweep asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Report {
+    /// Nobody said; a selection.
+    Usual,
+    /// As the sweep says, each with its place.
+    Chosen(Vec<(String, Place)>),
+}
+
+impl Report {
+    /// The paths.
+    #[must_use]
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Self::Usual => REPORT.to_vec(),
+            Self::Chosen(columns) => columns.iter().map(|(path, _)| path.as_str()).collect(),
+        }
+    }
+
+    /// An error about the chosen figure at `index`, if it was chosen.
+    #[must_use]
+    pub fn error(&self, index: usize, why: &str) -> Option<StackError> {
+        let Self::Chosen(columns) = self else { return None };
+        let (path, place) = columns.get(index)?;
+        Some(StackError::new(place, "report", format!("\"{path}\" {why}")))
+    }
+}
+
+impl Sweep {
+    /// Reads the sweep file at `path`; the files that it names are relative to its folder.
+    ///
+    /// # Errors
+    /// The first thing wrong with it or with a file that it names, and where.
+    pub fn load(path: &Path, environment: &dyn Environment) -> Result<Self, StackError> {
+        let name = path.to_string_lossy();
+        let text = environment.read(path).map_err(|error| {
+            StackError::new(&Place::of(&name.as_ref().into(), "", 0), "", error.to_string())
+        })?;
+        Self::parse(&name, &text, environment)
+    }
+
+    /// Reads a sweep from `text`, which messages call `file`.
+    ///
+    /// # Errors
+    /// The first thing wrong with it or with a file that it names, and where.
+    pub fn parse(
+        file: &str,
+        text: &str,
+        environment: &dyn Environment,
+    ) -> Result<Self, StackError> {
+        file::read(file, text, environment)
+    }
+
+    /// The sweep that sets stacks, each with the same `overrides`, beside each other under one job.
+    ///
+    /// # Errors
+    /// The first thing wrong with a stack, and where; or a stack that stands there twice.
+    pub fn compare<S: AsRef<str>>(
+        stacks: &[String],
+        overrides: &[S],
+        job: Job,
+        seeds: u64,
+    ) -> Result<Self, StackError> {
+        let (name, job) = (job.name.clone(), Arc::new(job));
+        let case = |name: &String| {
+            let stack = Stack::load(name, overrides)?;
+            Ok(Case { stack_name: name.clone(), keys: Vec::new(), stack, job: job.clone() })
+        };
+        let cases = stacks.iter().map(case).collect::<Result<_, _>>()?;
+        Self { name, cases, seeds: (1..=seeds).collect(), report: Report::Usual }
+            .checked(&Place::Argument("compare"), "")
+    }
+
+    /// Rejects a grid that is too large or that holds the same run twice.
+    fn checked(self, place: &Place, key: &str) -> Result<Self, StackError> {
+        let error = |message: String| StackError::new(place, key, message);
+        if self.cases.len().checked_mul(self.seeds.len()).is_none_or(|runs| runs > RUNS_MAX) {
+            return Err(error(format!("more than {RUNS_MAX} runs")));
+        }
+        let mut points = std::collections::BTreeMap::new();
+        for case in &self.cases {
+            if let Some(twin) = points.insert(case.id(""), case) {
+                let message = format!("the same run twice: {} and {}", twin.label(), case.label());
+                return Err(error(message));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Keys of its jobs that have no effect here.
+    pub fn notices(&self) -> impl Iterator<Item = &Notice> {
+        let mut jobs: Vec<&Arc<Job>> = Vec::new();
+        for case in &self.cases {
+            if !jobs.iter().any(|job| Arc::ptr_eq(job, &case.job)) {
+                jobs.push(&case.job);
+            }
+        }
+        jobs.into_iter().flat_map(|job| &job.file.notices)
+    }
+
+    /// How many runs there are.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.cases.len() * self.seeds.len()
+    }
+
+    /// The case and the seed of a run; seeds go fastest.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    #[must_use]
+    pub fn at(&self, index: usize) -> (&Case, u64) {
+        (&self.cases[index / self.seeds.len()], self.seeds[index % self.seeds.len()])
+    }
+
+    /// What names each run, in order; `program` stands for the code that runs it.
+    #[must_use]
+    pub fn ids(&self, program: &str) -> Vec<String> {
+        let of_case = |case: &Case| {
+            let id = case.id(program);
+            self.seeds.iter().map(move |seed| row::run_id(id, *seed)).collect::<Vec<_>>()
+        };
+        self.cases.iter().flat_map(of_case).collect()
+    }
+
+    /// Runs one run, and gives its row: one line of JSON without its end.
+    ///
+    /// # Errors
+    /// Why the run has no result.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub fn run(
+        &self,
+        index: usize,
+        commit: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<String, RunError> {
+        let (case, seed) = self.at(index);
+        let outcome = run(&case.stack, &case.job.file, seed, observer)?;
+        Ok(row::row(case, seed, commit, &outcome).to_string())
+    }
+}
+
+impl Case {
+    /// What tells this case from others, in words.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let keys = self.keys.iter().map(|(key, value)| format!(" {key}={value}"));
+        format!("{} {}{}", self.stack_name, self.job.name, keys.collect::<String>())
+    }
+
+    /// A hash of all but the seed that its results follow from.
+    fn id(&self, program: &str) -> u128 {
+        let text = format!("{program}\n{}\n{:032x}", self.stack.toml, self.job.hash);
+        xxhash_rust::xxh3::xxh3_128(text.as_bytes())
+    }
+}
+
+/// A stack before it is resolved: what it is called, its tree, and where its file begins.
+#[derive(Clone)]
+struct Base {
+    name: String,
+    table: Table,
+    place: Place,
+}
+
+impl Base {
+    fn load(name: &str, folder: &Path, place: &Place) -> Result<Self, StackError> {
+        let (table, place) = source::load_named(name, folder, place, "stacks")?;
+        Ok(Self { name: name.to_owned(), table, place })
+    }
+}

@@ -1,0 +1,145 @@
+//! Runs as a whole: faults of the media that a stack asks for, progress, and remarks.
+
+use nandscape_block::BlockError;
+use nandscape_lab::run::{Observer, Outcome, Phase, Unobserved, run};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::workload::engine::FailureKind;
+use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
+
+const MEDIA: &str = "[media]
+groups = 2
+units = 4
+chunks = 48
+sectors = 128
+ws_min = 4
+ws_opt = 8
+mw_cunits = 24
+timing = \"nvmevirt-970pro\"
+[ftl]
+op_percent = 35
+";
+
+fn stack(set: &[&str]) -> Stack {
+    Stack::parse("run.toml", MEDIA, set).unwrap()
+}
+
+fn job(text: &str) -> JobFile {
+    parse(text, "run.fio", &HostEnvironment).unwrap()
+}
+
+fn outcome(set: &[&str], text: &str, seed: u64) -> Outcome {
+    run(&stack(set), &job(text), seed, &mut Unobserved).unwrap()
+}
+
+/// A sector that the media cannot correct is an I/O error at its address when it is read, and never
+/// old data: what else is read compares equal.
+#[test]
+fn unreadable_sectors_are_errors_and_never_old_data() {
+    let text = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\nsize=2m\nloops=3\n\
+                verify=crc32c\ncontinue_on_error=read\nend_fsync=1\n";
+    let faulty = outcome(&["media.faults.unreadable_rate=0.05"], text, 1);
+    let job = &faulty.workload.jobs[0];
+    assert!(faulty.ftl.uncorrectable > 0 && faulty.ftl.mismatches == 0);
+    assert!(job.errors > 0 && !job.failures.is_empty());
+    for failure in &job.failures {
+        let FailureKind::Io("read", BlockError::Io { lba, what }) = failure.what else {
+            panic!("{failure}")
+        };
+        assert_eq!((lba, what), (failure.lba, "uncorrectable sector"));
+    }
+    assert!(job.verified_sectors > 0 && !job.failed(), "all that was read is the newest");
+    assert!(faulty.warnings.iter().any(|warning| warning.contains("could not be read")));
+    assert_eq!(outcome(&[], text, 1).workload.jobs[0].errors, 0);
+}
+
+/// Bad chunks come off the capacity, as the seed draws them.
+#[test]
+fn bad_chunks_reduce_capacity() {
+    let write = "[w]\nrw=write\nbs=64k\nsize=1m\n";
+    let sound = outcome(&[], write, 1);
+    let bad = ["media.faults.bad_chunk_rate=0.05"];
+    let (one, again, other) =
+        (outcome(&bad, write, 1), outcome(&bad, write, 1), outcome(&bad, write, 2));
+    assert_eq!(sound.wear.offline, 0);
+    assert!((5..50).contains(&one.wear.offline), "{:?}", one.wear);
+    assert!(one.size.logical_sectors < sound.size.logical_sectors);
+    assert_eq!(
+        one.size.physical_sectors,
+        sound.size.physical_sectors - u64::from(one.wear.offline) * 128
+    );
+    assert_eq!(one.stack.media.config(1), again.stack.media.config(1));
+    assert_ne!(one.stack.media.config(1).bad_chunks, other.stack.media.config(2).bad_chunks);
+    assert!(!one.workload.failed() && one.ftl.program_failures == 0);
+}
+
+/// Lines span all units, so one slow unit holds everything up, in virtual time.
+#[test]
+fn a_slow_unit_lowers_throughput() {
+    let write = "[w]\nrw=write\nbs=64k\niodepth=8\nsize=8m\nend_fsync=1\n";
+    let iops = |set: &[&str]| outcome(set, write, 1).workload.jobs[0].iops(Direction::Write);
+    let slow = iops(&["media.faults.slow_unit=3", "media.faults.slow_percent=400"]);
+    assert!(slow < 0.7 * iops(&[]), "{slow} of {}", iops(&[]));
+}
+
+/// Hears of the measured phase.
+#[derive(Default)]
+struct Listener(Vec<f64>);
+
+impl Observer for Listener {
+    fn wall_s(&self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, phase: Phase, fraction: f64) {
+        if phase == Phase::Measure {
+            self.0.push(fraction);
+        }
+    }
+}
+
+/// Progress never falls, a ramp or none, and is about the share of the bytes that were transferred,
+/// whatever the block size and direction.
+#[test]
+fn progress_rises_with_the_bytes() {
+    let jobs = [
+        "[w]\nrw=write\nbs=64k\niodepth=4\nsize=8m\n",
+        "[v]\nrw=write\nbs=32k\nsize=8m\nverify=crc32c\n",
+        "[t]\nrw=trimwrite\nbs=16k\nsize=8m\n",
+        "[r]\nrw=randread\nbs=128k,4k\nsize=8m\nloops=4\n",
+        "[w]\nrw=randwrite\nbs=16k\niodepth=4\nsize=8m\nloops=2\nramp_time=10ms\n",
+        "[a]\nrw=write\nbs=4k\nruntime=20ms\ntime_based\n[b]\nstonewall\nrw=read\nbs=4k\nruntime=20ms\ntime_based\nramp_time=10ms\n",
+    ];
+    for text in jobs {
+        let mut heard = Listener::default();
+        run(&stack(&["precondition.fill=1"]), &job(text), 1, &mut heard).unwrap();
+        let Listener(fractions) = heard;
+        assert!(fractions.is_sorted(), "{text}: {fractions:?}");
+        assert!((0.95..=1.0).contains(fractions.last().unwrap()), "{text}: {fractions:?}");
+        let middle = fractions[fractions.len() / 2];
+        assert!((0.25..=0.75).contains(&middle), "{text}: {middle} of {}", fractions.len());
+    }
+}
+
+/// Who sets host resources is told that they cost nothing yet; who does not, is not.
+#[test]
+fn host_resources_are_remarked_upon_when_set() {
+    let write = "[w]\nrw=write\nbs=64k\nsize=1m\n";
+    let remarks = |set: &[&str]| {
+        let warnings = outcome(set, write, 1).warnings;
+        warnings.iter().filter(|warning| warning.contains("[host]")).count()
+    };
+    assert_eq!(remarks(&[]), 0);
+    assert_eq!(remarks(&["host.cores=4"]), 1);
+    assert_eq!(remarks(&["host.memory=1GiB"]), 1);
+}
+
+/// Every full line is in one class, and a device filled in order has them all in the last.
+#[test]
+fn valid_counts_of_lines_are_shown() {
+    let read = "[r]\nrw=read\nbs=4k\nsize=4k\n";
+    let filled = outcome(&["precondition.fill=1"], read, 1);
+    let (last, others) = filled.line_valid.split_last().unwrap();
+    assert!(*last > 10 && others.iter().all(|lines| *lines == 0), "{:?}", filled.line_valid);
+    let random = ["precondition.fill=1", "precondition.random_overwrite=2"];
+    let worn = outcome(&random, read, 1).line_valid;
+    assert!(worn.iter().filter(|lines| **lines > 0).count() > 3, "{worn:?}");
+}

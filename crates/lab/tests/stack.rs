@@ -1,0 +1,332 @@
+//! The stack file: what it means, and that everything wrong with one is answered with its place.
+
+use nandscape_ftl::config::{CapacityRules, Limiter, Victim};
+use nandscape_lab::stack::{DEFAULT, MediaFaults, SHIPPED, Stack};
+use nandscape_media::{PayloadMode, Timing};
+use std::path::PathBuf;
+
+const NONE: [&str; 0] = [];
+
+/// A complete stack without `extends`, to which tests add lines.
+const MEDIA: &str = "[media]
+groups = 2
+units = 4
+chunks = 60
+sectors = 4096
+ws_min = 4
+ws_opt = 8
+mw_cunits = 24
+timing = \"none\"
+";
+
+fn load(set: &[&str]) -> Stack {
+    Stack::load(DEFAULT, set).unwrap()
+}
+
+fn error(text: &str) -> String {
+    Stack::parse("my.toml", text, &NONE).unwrap_err().to_string()
+}
+
+fn set_error(assignment: &str) -> String {
+    Stack::load(DEFAULT, &[assignment]).unwrap_err().to_string()
+}
+
+/// A shipped stack is a promise: it loads, bears its own name, and says in one line what it is.
+#[test]
+fn shipped_stacks_resolve() {
+    for (name, text) in SHIPPED {
+        let stack = Stack::load(name, &NONE).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(stack.name, *name);
+        assert!(text.starts_with("# "), "{name} begins with what it is");
+    }
+}
+
+/// The resolved text is the whole stack: read again, it is the same stack and the same text.
+#[test]
+fn resolved_text_resolves_to_itself() {
+    let overrides = [
+        "ftl.gc.victim=d-choices-7",
+        "ftl.limiter=reserve-3",
+        "ftl.ring=512",
+        "host.cores=8",
+        "host.memory=4GiB",
+        "hints.journal_range=[\"0\", \"64MiB\"]",
+        "media.timing.program_ns=200000",
+        "media.timing.placing=fifo",
+        "media.faults.program_rate=0.001",
+        "media.faults.unreadable_rate=0.0001",
+        "media.faults.bad_chunk_rate=0.01",
+        "media.faults.slow_unit=7",
+        "media.faults.slow_percent=150",
+    ];
+    for name in SHIPPED.iter().map(|(name, _)| name) {
+        let stack = Stack::load(name, &overrides).unwrap();
+        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
+        assert_eq!(again.toml, stack.toml);
+        assert_eq!(again.hash(), stack.hash());
+        assert_eq!((again.media, again.ftl, again.hints), (stack.media, stack.ftl, stack.hints));
+    }
+}
+
+/// The stack file that DESIGN shows, without what later versions bring, means what it says.
+#[test]
+fn values_reach_the_crates_below() {
+    let text = format!(
+        "name = \"mine\"\n{MEDIA}payload = \"bytes\"\n[ftl]\nlimiter = \"reserve-2\"\n[ftl.gc]\nvictim = \"d-choices\"\nd = 4\n[hints]\njournal_range = [\"0\", \"64MiB\"]\n"
+    );
+    let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
+    assert_eq!(stack.name, "mine");
+    assert_eq!(stack.media.geometry.total_sectors(), 2 * 4 * 60 * 4096);
+    assert_eq!(stack.media.payload, PayloadMode::Bytes);
+    assert_eq!(stack.media.timing.timing, Timing::none());
+    assert_eq!(stack.ftl.limiter, Limiter::Reserve(2));
+    assert_eq!(stack.ftl.victim, Victim::DChoices(4));
+    assert_eq!(stack.ftl.capacity_rules, CapacityRules::V4_16);
+    assert_eq!(stack.hints.journal_range, Some(0..(64 << 20) / 4096));
+    assert_eq!(stack.media.faults, MediaFaults::default());
+}
+
+/// A table for `timing` changes single parameters, whether the preset is named in it or below it.
+#[test]
+fn timing_is_a_preset_or_a_preset_with_changes() {
+    let table = MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", erase_ns = 3_000_000 }");
+    let one = Stack::parse("my.toml", &table, &NONE).unwrap().media.timing;
+    let two = load(&["media.timing.erase_ns=3000000"]).media.timing;
+    let preset = Timing::preset("nvmevirt-970pro").unwrap();
+    assert_eq!(one.timing, Timing { erase_ns: 3_000_000, ..preset });
+    assert_eq!(two, one);
+    assert_eq!(one.name, "nvmevirt-970pro, erase_ns = 3000000");
+    assert_eq!(load(&["media.timing=none"]).media.timing.timing, Timing::none());
+}
+
+/// Quotes are optional on the command line, and a word that looks like a number is still a word.
+#[test]
+fn set_reaches_every_key() {
+    let stack = load(&["ftl.gc.victim=greedy", "ftl.capacity_rules=4.13", "media.chunks=64"]);
+    assert_eq!(stack.ftl.victim, Victim::Greedy);
+    assert_eq!(stack.ftl.capacity_rules, CapacityRules::V4_13);
+    assert_eq!(stack.media.geometry.chunks, 64);
+    assert_eq!(load(&["name=\"a b\""]).name, "a b");
+    assert_eq!(load(&["precondition.fill=1", "precondition.fill=0"]).precondition.fill, 0.0);
+}
+
+/// Each kind of mistake, with its line, its column, its key and what was expected.
+#[test]
+fn mistakes_are_answered_with_their_place() {
+    let cases = [
+        ("[ftl]\nvictm = 3\n", "my.toml:12:1: ftl.victm: unknown key"),
+        ("[flt]\n", "my.toml:11:2: flt: unknown key; did you mean \"ftl\"?"),
+        (
+            "[ftl]\nop_percnt = 3\n",
+            "my.toml:12:1: ftl.op_percnt: unknown key; did you mean \"op_percent\"? (known here: ",
+        ),
+        (
+            "[ftl]\nop_percent = \"x\"\n",
+            "my.toml:12:14: ftl.op_percent: expected a whole number up to 4,294,967,295, found \"x\"",
+        ),
+        (
+            "[ftl]\nop_percent = -1\n",
+            "my.toml:12:14: ftl.op_percent: expected a whole number up to 4,294,967,295, found -1",
+        ),
+        ("[ftl]\nop_percent = 81\n", "my.toml:12:14: ftl.op_percent: must be 3 to 80"),
+        (
+            "[ftl]\ngc.victim = \"gredy\"\n",
+            "my.toml:12:13: ftl.gc.victim: expected pblk-lists | greedy | cost-benefit | fifo | random | d-choices, found \"gredy\"; did you mean \"greedy\"?",
+        ),
+        ("[ftl.gc]\nvictim = \"greedy\"\nd = 3\n", "my.toml:12:10: ftl.gc.victim: `d` goes with"),
+        (
+            "[ftl]\nlimiter = \"reserve-0\"\n",
+            "my.toml:12:11: ftl.limiter: expected kernel | reserve-N",
+        ),
+        ("[ftl]\ngc = 3\n", "my.toml:12:6: ftl.gc: expected a table, found 3"),
+        ("[precondition]\nfill = 1.5\n", "my.toml:12:8: precondition.fill: must be 0 to 1"),
+        (
+            "[hints]\njournal_range = [\"0\"]\n",
+            "my.toml:12:17: hints.journal_range: expected two sizes",
+        ),
+        (
+            "[hints]\njournal_range = [\"0\", \"5k\"]\n",
+            "my.toml:12:17: hints.journal_range: must be whole sectors",
+        ),
+        ("[host]\nmemory = \"4 parsecs\"\n", "my.toml:12:10: host.memory: expected a size"),
+        ("timing = \"none\"\n", "my.toml:11:"),
+        ("[ftl\n", "my.toml:11:"),
+        ("payload = 1979-05-27\n", "my.toml:11:11: media.payload: expected a string, found a date"),
+        (
+            "[media.faults]\nprogram_rate = 2\n",
+            "my.toml:12:16: media.faults.program_rate: must be 0 to 1",
+        ),
+        (
+            "[media.faults]\nunreadable_rate = -0.1\n",
+            "my.toml:12:19: media.faults.unreadable_rate: must be 0 to 1",
+        ),
+        (
+            "[media.faults]\nbad_chunk_rate = 1.1\n",
+            "my.toml:12:18: media.faults.bad_chunk_rate: must be 0 to 1",
+        ),
+        (
+            "[media.faults]\nslow_unit = 8\nslow_percent = 200\n",
+            "my.toml:12:13: media.faults.slow_unit: must be less than groups x units",
+        ),
+        (
+            "[media.faults]\nslow_unit = 1\nslow_percent = 0\n",
+            "my.toml:13:16: media.faults.slow_percent: must be 1 to 100,000",
+        ),
+        (
+            "[media.faults]\nslow_percent = 200\n",
+            "my.toml:12:16: media.faults.slow_percent: goes with slow_unit",
+        ),
+    ];
+    for (lines, expected) in cases {
+        let found = error(&format!("{MEDIA}\n{lines}"));
+        assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// What the grammar knows and this version lacks is said so, not called a spelling mistake.
+#[test]
+fn keys_and_words_of_later_versions_are_named_as_such() {
+    let cases = [
+        ("[fs]\nkind = \"ext4\"\n", "my.toml:11:2: fs: file systems are not in this version"),
+        (
+            "[ftl.map]\ncache = \"128MiB\"\n",
+            "my.toml:12:1: ftl.map.cache: cached mapping tables are not in this version",
+        ),
+        (
+            "[ftl.map]\nkind = \"cached\"\n",
+            "my.toml:12:8: ftl.map.kind: \"cached\" is not in this version; expected resident",
+        ),
+        (
+            "[ftl]\nkind = \"zoned\"\n",
+            "my.toml:12:8: ftl.kind: \"zoned\" is not in this version; expected pblk",
+        ),
+        (
+            "[ftl]\nrouting = \"journal\"\n",
+            "my.toml:12:11: ftl.routing: \"journal\" is not in this version; expected single",
+        ),
+        (
+            "[ftl]\nrouting = [\"journal\", \"per-core\"]\n",
+            "my.toml:12:11: ftl.routing: combining several is not in this version",
+        ),
+        (
+            "[ftl]\nflush_scope = \"file-ring\"\n",
+            "my.toml:12:15: ftl.flush_scope: \"file-ring\" is not in this version",
+        ),
+        (
+            "[ftl]\nline_set = \"channel\"\n",
+            "my.toml:12:12: ftl.line_set: \"channel\" is not in this version",
+        ),
+        (
+            "[ftl.gc]\nstream = \"own\"\n",
+            "my.toml:12:10: ftl.gc.stream: \"own\" is not in this version; expected data",
+        ),
+    ];
+    for (lines, expected) in cases {
+        let found = error(&format!("{MEDIA}\n{lines}"));
+        assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// What must be given is missed by name; a shape that no device has is refused where it stands.
+#[test]
+fn geometry_is_required_and_checked() {
+    let missing = MEDIA.replace("units = 4\n", "");
+    assert!(error(&missing).starts_with("my.toml:1:2: media.units: is missing; expected a whole"));
+    let odd = MEDIA.replace("sectors = 4096", "sectors = 4097");
+    let expected = "my.toml:5:11: media.sectors: must be 1 to 16,777,216 and a multiple of ws_opt";
+    assert_eq!(error(&odd), expected);
+    let preset = MEDIA.replace("\"none\"", "\"nvmevirt-970pr\"");
+    assert!(error(&preset).starts_with("my.toml:9:10: media.timing: expected nvmevirt-970pro | "));
+    assert!(error(&preset).ends_with("did you mean \"nvmevirt-970pro\"?"), "{}", error(&preset));
+}
+
+/// An override is its own place.
+#[test]
+fn set_errors_name_the_override() {
+    let cases = [
+        ("ftl.gc.victim=gredy", "--set ftl.gc.victim: ftl.gc.victim: expected pblk-lists | "),
+        (
+            "ftl.gc.vctim=fifo",
+            "--set ftl.gc.vctim: ftl.gc.vctim: unknown key; did you mean \"victim\"?",
+        ),
+        ("media=3", "--set media: media: expected a table, found 3"),
+        ("nonsense", "--set nonsense: expected key.path=value"),
+        ("a..b=1", "--set a..b: expected key.path=value with a name in every step"),
+        ("=1", "--set : expected key.path=value with a name in every step"),
+        ("media.chunks=many", "--set media.chunks: media.chunks: expected a whole number"),
+        ("media.timing.tprog=1", "--set media.timing.tprog: media.timing.tprog: unknown key"),
+    ];
+    for (assignment, expected) in cases {
+        let found = set_error(assignment);
+        assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// A scratch folder of one test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Files extend files beside them, what is nearer wins, and errors name the file that they stand in.
+#[test]
+fn files_extend_files_and_shipped_stacks() {
+    let folder = Folder::new("extends");
+    folder.write("base.toml", "name = \"base\"\nextends = \"pblk\"\nftl.op_percent = 20\n");
+    let top = folder.write("top.toml", "extends = \"base.toml\"\n[ftl.gc]\nvictim = \"fifo\"\n");
+    let stack = Stack::load(&top, &NONE).unwrap();
+    assert_eq!((stack.name.as_str(), stack.ftl.op_percent), ("base", Some(20)));
+    assert_eq!(stack.ftl.victim, Victim::Fifo);
+    let base = folder.write("base.toml", "extends = \"pblk\"\nftl.op = 20\n");
+    let found = Stack::load(&top, &NONE).unwrap_err().to_string();
+    assert!(found.starts_with(&format!("{base}:2:5: ftl.op: unknown key")), "{found}");
+}
+
+/// A circle of `extends` ends in an error, not in a full stack.
+#[test]
+fn circles_and_missing_stacks_are_errors() {
+    let folder = Folder::new("circle");
+    let a = folder.write("a.toml", "extends = \"b.toml\"\n");
+    let b = folder.write("b.toml", "\nextends = \"a.toml\"\n");
+    let found = Stack::load(&a, &NONE).unwrap_err().to_string();
+    assert!(found.starts_with(&format!("{b}:2:11: extends: goes round in a circle: ")), "{found}");
+    let lost = folder.write("lost.toml", "extends = \"pblkk\"\n");
+    let found = Stack::load(&lost, &NONE).unwrap_err().to_string();
+    assert!(found.starts_with(&format!("{lost}:1:11: extends: no stack \"pblkk\"")), "{found}");
+    assert!(found.ends_with("did you mean \"pblk\"?"), "{found}");
+    let found = Stack::load("blk", &NONE).unwrap_err().to_string();
+    assert!(found.starts_with("--stack: no stack \"blk\""), "{found}");
+}
+
+/// No text from outside brings the reader down.
+#[test]
+fn nonsense_never_panics() {
+    let mut rng = nandscape_rt::Stream::new(1, "nonsense");
+    let alphabet = b"[]{}=.,\"'#\n 0a_\\-\xc3\xa9";
+    for _ in 0..2_000 {
+        let bytes: Vec<u8> = (0..rng.below(40))
+            .map(|_| alphabet[rng.below(alphabet.len() as u64) as usize])
+            .collect();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(Stack::parse("noise", &text, &NONE).is_err(), "no stack without [media]");
+        let set = Stack::parse("set", MEDIA, &[&*text]);
+        assert!(set.is_err() || text.trim_start().starts_with("name"), "{text}");
+    }
+}

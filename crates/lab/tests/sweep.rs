@@ -1,0 +1,126 @@
+//! Sweep files: which runs they stand for, and that what is wrong with one is told with its place.
+
+use nandscape_lab::run::Unobserved;
+use nandscape_lab::sweep::{FinishedRow, Sweep};
+use nandscape_lab::workload::fio::Environment;
+use std::io;
+use std::path::Path;
+
+const GRID: &str = "seeds = [7, 3]
+[jobs]
+w = \"\"\"
+[w]
+rw=randwrite
+number_ios=100
+\"\"\"
+r = \"[r]\\nrw=randread\\nnumber_ios=100\\n\"
+[set]
+media.chunks = 48
+media.sectors = 128
+precondition.random_overwrite = 0.0
+[grid]
+ftl.op_percent = [35, 40]
+ftl.gc.victim = [\"greedy\", \"fifo\"]
+";
+
+/// A world with one job file.
+struct OneFile;
+
+impl Environment for OneFile {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        match path.to_str() {
+            Some("folder/job.fio") => Ok("[f]\nrw=write\nsize=1m\n".into()),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+fn parse(text: &str) -> Result<Sweep, String> {
+    Sweep::parse("folder/grid.toml", text, &OneFile).map_err(|error| error.to_string())
+}
+
+/// The order of points is that of the file: jobs, then keys, the last key fastest, then seeds.
+#[test]
+fn points_stand_in_the_order_of_the_file() {
+    let sweep = parse(GRID).unwrap();
+    assert_eq!((sweep.name.as_str(), sweep.runs()), ("grid", 16));
+    let labels: Vec<_> = (0..16).step_by(2).map(|at| sweep.at(at).0.label()).collect();
+    assert_eq!(
+        labels[..5],
+        [
+            "pblk w ftl.op_percent=35 ftl.gc.victim=\"greedy\"",
+            "pblk w ftl.op_percent=35 ftl.gc.victim=\"fifo\"",
+            "pblk w ftl.op_percent=40 ftl.gc.victim=\"greedy\"",
+            "pblk w ftl.op_percent=40 ftl.gc.victim=\"fifo\"",
+            "pblk r ftl.op_percent=35 ftl.gc.victim=\"greedy\"",
+        ]
+    );
+    assert_eq!([sweep.at(0).1, sweep.at(1).1, sweep.at(2).1], [7, 3, 7]);
+    assert!((0..16).all(|at| sweep.at(at).0.stack.media.geometry.chunks == 48));
+}
+
+/// The name of a run changes with its stack, job, seed and program, and with nothing else.
+#[test]
+fn runs_are_named_by_what_they_follow_from() {
+    let ids = |text: &str, program: &str| parse(text).unwrap().ids(program);
+    let all = ids(GRID, "1");
+    assert!(all.iter().enumerate().all(|(at, id)| !all[..at].contains(id)));
+    assert_eq!(all, ids(&format!("name = \"x\"\nreport = \"waf.gc\"\n{GRID}"), "1"));
+    let reversed = ids(&GRID.replace("[35, 40]", "[40, 35]"), "1");
+    assert_eq!((&all[..4], &all[4..8]), (&reversed[4..8], &reversed[..4]));
+    for other in [ids(GRID, "2"), ids(&GRID.replace("random_overwrite = 0.0", "fill = 0.5"), "1")] {
+        assert!(all.iter().all(|id| !other.contains(id)));
+    }
+    let other_job = ids(&GRID.replacen("number_ios=100", "number_ios=101", 1), "1");
+    assert!(all[..8].iter().all(|id| !other_job.contains(id)));
+    assert_eq!(all[8..], other_job[8..]);
+}
+
+/// A row is the same whenever its run is run, names its run, and carries no wall time.
+#[test]
+fn a_row_follows_from_its_run_alone() {
+    let sweep = parse(GRID).unwrap();
+    let row = sweep.run(5, "commit", &mut Unobserved).unwrap();
+    assert_eq!(row, sweep.run(5, "commit", &mut Unobserved).unwrap());
+    assert!(!row.contains('\n') && !row.contains("wall_s"), "{row}");
+    let read = FinishedRow::parse(&row).unwrap();
+    assert_eq!(read.id, sweep.ids(&nandscape_lab::sweep::program("commit"))[5]);
+    assert!(!read.failed());
+    assert_eq!(read.result["jobs"][0]["write"]["total_ios"], 100);
+}
+
+/// Whatever is wrong is told with file, line, column and key.
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let cases = [
+        ("seeds = [7, 3]", "sedes = 2", ":1:1: sedes: unknown key; did you mean \"seeds\"?"),
+        ("seeds = [7, 3]", "seeds = 0", ":1:9: seeds: expected how many"),
+        ("seeds = [7, 3]", "seeds = [7, 7]", ":1:9: seeds: expected how many"),
+        ("seeds = [7, 3]", "report = [\"a\", 1]", ":1:16: report: expected strings, found 1"),
+        ("seeds = [7, 3]", "stacks = [\"pblkk\"]", ":1:11: stacks: no stack \"pblkk\""),
+        ("rw=randwrite", "wr=randwrite", ":3:5: jobs.w: folder/jobs.w (inline):2"),
+        ("[35, 40]", "[35, 4000]", ":14:23: ftl.op_percent: "),
+        ("[35, 40]", "35", ":14:18: grid.ftl.op_percent: expected a list of values, found 35"),
+        ("[35, 40]", "[35, 35]", ":13:2: grid: the same run twice"),
+        ("[35, 40]", "[]", ":14:18: grid.ftl.op_percent: expected a list of values"),
+        ("op_percent", "opercent", ":14:5: ftl.opercent: unknown key"),
+        ("media.sectors = 128", "media.sectors = \"big\"", ":11:17: media.sectors: expected"),
+        ("[grid]", "[gird]", ":13:2: gird: unknown key; did you mean \"grid\"?"),
+        ("[grid]", "[grid", ":13:6: "),
+        ("seeds = [7, 3]", "seeds = 30000", ":13:2: grid: more than 100000 runs"),
+    ];
+    for (from, to, expected) in cases {
+        let error = parse(&GRID.replacen(from, to, 1)).unwrap_err();
+        assert!(error.contains(&format!("folder/grid.toml{expected}")), "{to}: {error}");
+    }
+    let of_files = |jobs: &str| parse(&format!("jobs = {jobs}\n"));
+    assert_eq!(of_files("\"job.fio\"").unwrap().runs(), 1);
+    assert!(
+        of_files("[\"job.fio\", \"none.fio\"]").unwrap_err().contains(":1:20: jobs: cannot read")
+    );
+    assert!(of_files("[]").unwrap_err().contains(":1:8: jobs: "));
+    assert!(parse("").unwrap_err().contains("folder/grid.toml:1:1: jobs: is missing"));
+}
