@@ -1,0 +1,84 @@
+//! `nandscape crash`: power-cut and fault campaigns, on as many threads as wanted. Seeds are
+//! independent, so the report does not depend on the number of threads.
+
+use crate::args::{BrokenRule, CrashArgs};
+use crate::output::{Failure, print};
+use crate::pool::spread;
+use crate::progress::Progress;
+use anyhow::anyhow;
+use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::{Broken, Discard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Runs a campaign and prints what it found.
+pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
+    let options = options(args)?;
+    let end = args.first.checked_add(args.seeds).ok_or_else(|| {
+        Failure::input(anyhow!("--first {} --seeds {}: too many seeds", args.first, args.seeds))
+    })?;
+    let report = campaign(&options, args.first, end, args.jobs);
+    print(&format!("{report}\n"))?;
+    match report.violations.len() {
+        0 => Ok(()),
+        n => Err(Failure::run(anyhow!("{n} of {} seeds broke a promise", report.seeds))),
+    }
+}
+
+fn options(args: &CrashArgs) -> Result<Options, Failure> {
+    let stack = args.stack.as_deref().map(|name| stack_choice(name, &args.set)).transpose()?;
+    let faults =
+        args.faults.map(|one_in| FaultRates { program_one_in: one_in, erase_one_in: one_in });
+    let broken = match args.broken {
+        None => Broken::No,
+        Some(BrokenRule::Sequence) => Broken::Sequence,
+        Some(BrokenRule::EraseRule) => Broken::EraseRule,
+        Some(BrokenRule::PreflushDrain) => Broken::PreflushDrain,
+        Some(BrokenRule::LostTrims) => Broken::LostTrims,
+    };
+    Ok(Options { stack, faults, broken, ..Options::default() })
+}
+
+fn stack_choice(name: &str, set: &[String]) -> Result<StackChoice, Failure> {
+    let stack = Stack::load(name, set).map_err(Failure::input)?;
+    if stack.ftl.discard == Discard::Kernel {
+        let why = "loses discards by design; campaigns need \"durable\"";
+        return Err(Failure::input(stack.error("ftl.discard", why)));
+    }
+    let timing = (stack.media.timing.name.clone(), stack.media.timing.timing);
+    Ok(StackChoice { geometry: stack.media.geometry, config: stack.ftl, timing })
+}
+
+/// Runs the seeds `first..end` until there are violations enough.
+fn campaign(options: &Options, first: u64, end: u64, jobs: u32) -> CampaignReport {
+    let violations = AtomicUsize::new(0);
+    let (mut progress, mut all) = (Progress::new(), Vec::new());
+    let seeds = end - first;
+    spread(
+        jobs,
+        first..end,
+        &|| violations.load(Ordering::Relaxed) >= options.violations_max,
+        &|seed| {
+            let outcome = run_seed(seed, options);
+            violations.fetch_add(usize::from(outcome.violation.is_some()), Ordering::Relaxed);
+            outcome
+        },
+        |outcome| {
+            all.push(outcome);
+            progress.update("power cuts", all.len() as f64 / seeds as f64);
+        },
+    );
+    report(all, options.violations_max)
+}
+
+/// Adds outcomes in the order of their seeds.
+fn report(mut all: Vec<SeedOutcome>, violations_max: usize) -> CampaignReport {
+    all.sort_by_key(|outcome| outcome.seed);
+    let mut report = CampaignReport::default();
+    for outcome in all {
+        if report.violations.len() < violations_max {
+            report.add(outcome);
+        }
+    }
+    report
+}

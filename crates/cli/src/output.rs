@@ -1,0 +1,63 @@
+//! Printing that survives a closed pipe, files instead of it, and the ways to fail.
+
+use anyhow::Context;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why a command did not do its job.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The run failed or a check did not hold: exit code 1.
+    Run(anyhow::Error),
+    /// The input was wrong: exit code 2.
+    Input(anyhow::Error),
+    /// The user said stop: exit code 130, as shells have it.
+    Interrupted(anyhow::Error),
+}
+
+impl Failure {
+    /// Bad input.
+    pub(crate) fn input(error: impl Into<anyhow::Error>) -> Self {
+        Self::Input(error.into())
+    }
+
+    /// A failed run.
+    pub(crate) fn run(error: impl Into<anyhow::Error>) -> Self {
+        Self::Run(error.into())
+    }
+
+    /// Says what happened on standard error, and which exit code stands for it.
+    pub(crate) fn report(&self) -> ExitCode {
+        let (error, code) = match self {
+            Self::Run(error) => (error, 1),
+            Self::Input(error) => (error, 2),
+            Self::Interrupted(error) => (error, 130),
+        };
+        complain(&format!("{error:#}"));
+        ExitCode::from(code)
+    }
+}
+
+/// Says something on standard error.
+pub(crate) fn complain(what: &str) {
+    // Nowhere to complain to if standard error is closed.
+    let _ = writeln!(std::io::stderr(), "nandscape: {what}");
+}
+
+/// Prints to standard output; a reader that went away is not an error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::run(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints to standard output, or writes to `file`.
+pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+    let Some(file) = file else { return print(text) };
+    std::fs::write(file, text)
+        .with_context(|| format!("cannot write {}", file.display()))
+        .map_err(Failure::Run)
+}

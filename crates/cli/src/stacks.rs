@@ -1,0 +1,27 @@
+//! `nandscape stacks`: the stacks that ship, and their TOML.
+
+use crate::args::{StacksArgs, StacksCommand};
+use crate::output::{Failure, print};
+use nandscape_lab::stack::{SHIPPED, Stack, summary};
+
+/// Lists the shipped stacks, or shows one.
+pub(crate) fn stacks(args: &StacksArgs) -> Result<(), Failure> {
+    match &args.command {
+        None => print(&list()),
+        Some(StacksCommand::Show { name, resolved, set }) => show(name, *resolved, set),
+    }
+}
+
+fn list() -> String {
+    let width = SHIPPED.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let row = |(name, text): &(&str, &str)| format!("{name:width$}  {}\n", summary(text));
+    SHIPPED.iter().map(row).collect()
+}
+
+fn show(name: &str, resolved: bool, set: &[String]) -> Result<(), Failure> {
+    let stack = Stack::load(name, set).map_err(Failure::input)?;
+    match nandscape_lab::stack::shipped(name) {
+        Some(text) if !resolved && set.is_empty() => print(text),
+        _ => print(&stack.toml),
+    }
+}

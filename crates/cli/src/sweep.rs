@@ -1,0 +1,194 @@
+//! `nandscape sweep`: the runs of a sweep that are not finished yet, in parallel; then a table.
+
+use crate::args::{JobsArgs, SweepArgs};
+use crate::interrupt::interrupted;
+use crate::output::{Failure, complain, print};
+use crate::pool::{spread, threads};
+use crate::progress::Progress;
+use crate::rows::Rows;
+use crate::run::{COMMIT, classify, quoted};
+use crate::table::Table;
+use anyhow::anyhow;
+use nandscape_lab::run::{Observer, Phase, RunError, VERSION};
+use nandscape_lab::sweep::{Case, Sweep, program};
+use nandscape_lab::workload::fio::HostEnvironment;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Runs what is missing and prints the table.
+pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    let sweep = Sweep::load(&args.file, &HostEnvironment).map_err(Failure::input)?;
+    for notice in sweep.notices() {
+        complain(&notice.to_string());
+    }
+    let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
+    let finished = complete(&sweep, Some(&output), args.jobs)?;
+    let table = Table::new(&sweep, &finished.ids, &finished.rows);
+    let again = format!(
+        "nandscape sweep {} --output {}",
+        quoted(&args.file.display().to_string()),
+        quoted(&output.display().to_string())
+    );
+    print(&format!("{}{}", table.text(false), finished.footer(&table, Some(&output), &again)))?;
+    table.verdict(&sweep)
+}
+
+fn default_output(file: &Path) -> PathBuf {
+    Path::new(file.file_stem().unwrap_or_default()).with_extension("jsonl")
+}
+
+/// A sweep with all its rows.
+pub(crate) struct Finished {
+    /// Names of its runs, in order.
+    pub(crate) ids: Vec<String>,
+    /// Their rows, perhaps among others.
+    pub(crate) rows: Rows,
+    /// How many of them are of this time.
+    new: usize,
+}
+
+impl Finished {
+    /// What a reader needs to believe the table, and to make it again.
+    pub(crate) fn footer(&self, table: &Table, output: Option<&Path>, again: &str) -> String {
+        let runs = self.ids.len();
+        let place = output.map_or(String::new(), |path| format!("; rows in {}", path.display()));
+        let unsteady = match table.unsteady {
+            0 => String::new(),
+            n => format!("  warning: {n} of {runs} runs had not settled (steady, warnings)\n"),
+        };
+        format!(
+            "\n{unsteady}  nandscape {VERSION} ({COMMIT}): {runs} runs, {} of them new{place}\n  \
+             again: {again}\n",
+            self.new
+        )
+    }
+}
+
+/// Runs what `output` does not have yet. Rows are kept there as they come, and in order at the end.
+pub(crate) fn complete(
+    sweep: &Sweep,
+    output: Option<&Path>,
+    jobs: JobsArgs,
+) -> Result<Finished, Failure> {
+    let mut rows = output.map_or_else(|| Ok(Rows::default()), Rows::open)?;
+    let ids = sweep.ids(&program(COMMIT));
+    let missing: Vec<usize> = (0..ids.len()).filter(|at| rows.get(&ids[*at]).is_none()).collect();
+    let stop = interrupted()?;
+    let ran = run_all(sweep, &ids, &missing, threads(jobs.jobs), &stop, &mut rows);
+    rows.sort(&ids)?;
+    let new = ran?;
+    if new < missing.len() {
+        let done = ids.len() - missing.len() + new;
+        let kept = output.map_or("nothing is kept without --output".to_owned(), |path| {
+            format!("their rows are in {}; the same command goes on from there", path.display())
+        });
+        let why = anyhow!("interrupted: {done} of {} runs are finished; {kept}", ids.len());
+        return Err(Failure::Interrupted(why));
+    }
+    Ok(Finished { ids, rows, new })
+}
+
+/// Runs `missing`, or a first part of it if stopped; says how many. The first error stops the rest.
+fn run_all(
+    sweep: &Sweep,
+    ids: &[String],
+    missing: &[usize],
+    threads: u32,
+    stop: &AtomicBool,
+    rows: &mut Rows,
+) -> Result<usize, Failure> {
+    let bar = Bar { progress: Mutex::new((Progress::new(), 0.0)), runs: missing.len() };
+    let broken = AtomicBool::new(false);
+    let (mut done, mut failures) = (0, Vec::new());
+    let keep = |(at, row): (usize, Result<String, RunError>), rows: &mut Rows| {
+        let row = row.map_err(|error| name_case(sweep, at, error))?;
+        rows.add(&ids[at], row)
+    };
+    spread(
+        threads,
+        0..missing.len() as u64,
+        &|| stop.load(Ordering::Relaxed) || broken.load(Ordering::Relaxed),
+        &|turn| {
+            let at = missing[turn as usize];
+            let row = sweep.run(at, COMMIT, &mut Part { bar: &bar, done: 0.0 });
+            broken.fetch_or(row.is_err(), Ordering::Relaxed);
+            (at, row)
+        },
+        |finished| match (finished.0, keep(finished, rows)) {
+            (at, Ok(())) => {
+                done += 1;
+                bar.tell(done, &sweep.at(at));
+            }
+            (at, Err(failure)) => {
+                broken.store(true, Ordering::Relaxed);
+                failures.push((at, failure));
+            }
+        },
+    );
+    let first = failures.into_iter().min_by_key(|(at, _)| *at);
+    first.map_or(Ok(done), |(_, failure)| Err(failure))
+}
+
+/// The same error, and which run it was unless it names a place.
+fn name_case(sweep: &Sweep, at: usize, error: RunError) -> Failure {
+    let (case, seed) = sweep.at(at);
+    match classify(error) {
+        Failure::Run(error) => {
+            Failure::Run(error.context(format!("{}, seed {seed}", case.label())))
+        }
+        other => other,
+    }
+}
+
+/// One progress bar for all runs.
+struct Bar {
+    /// With the sum of the fractions of all runs.
+    progress: Mutex<(Progress, f64)>,
+    runs: usize,
+}
+
+/// What one run adds to the bar.
+struct Part<'a> {
+    bar: &'a Bar,
+    /// Of this run.
+    done: f64,
+}
+
+impl Observer for Part<'_> {
+    fn wall_s(&self) -> f64 {
+        0.0
+    }
+
+    fn progress(&mut self, phase: Phase, fraction: f64) {
+        let done = match phase {
+            Phase::Precondition => fraction / 2.0,
+            Phase::Measure => 0.5 + fraction / 2.0,
+        };
+        self.bar.add(done - std::mem::replace(&mut self.done, done));
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        self.bar.add(1.0 - self.done);
+    }
+}
+
+impl Bar {
+    /// Without a terminal, a line in the log for each run.
+    fn tell(&self, done: usize, (case, seed): &(&Case, u64)) {
+        let on_terminal =
+            self.progress.lock().unwrap_or_else(PoisonError::into_inner).0.on_terminal();
+        if !on_terminal {
+            complain(&format!("{done} of {}: {}, seed {seed}", self.runs, case.label()));
+        }
+    }
+
+    fn add(&self, part: f64) {
+        let mut shared = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.1 += part;
+        let fraction = shared.1 / self.runs as f64;
+        shared.0.update("sweep", fraction);
+    }
+}

@@ -1,0 +1,211 @@
+//! The table of a sweep: one line a point of the grid, one column a figure, each a mean over the
+//! seeds with its 95 % confidence.
+
+use crate::output::Failure;
+use crate::rows::Rows;
+use crate::summary::grouped;
+use anyhow::anyhow;
+use nandscape_lab::sweep::{Case, FinishedRow, Mean, Report, Sweep, figure};
+use std::fmt::Write;
+
+/// A sweep's figures.
+pub(crate) struct Table {
+    title: String,
+    /// What tells the points apart: a header, and an entry for each point.
+    labels: Vec<(String, Vec<String>)>,
+    /// The figures asked for, in order.
+    columns: Vec<Column>,
+    /// Runs whose jobs failed.
+    failed: usize,
+    /// Runs that had not settled.
+    pub(crate) unsteady: usize,
+}
+
+/// A figure of every point.
+struct Column {
+    path: String,
+    means: Vec<Option<Mean>>,
+    /// Whether any result has anything under this path.
+    known: bool,
+}
+
+impl Table {
+    /// From the rows of a finished sweep.
+    pub(crate) fn new(sweep: &Sweep, ids: &[String], rows: &Rows) -> Self {
+        let paths = sweep.report.paths();
+        let column = |path: &&str| Column { path: (*path).into(), means: Vec::new(), known: false };
+        let mut table = Self {
+            title: title(sweep),
+            labels: labels(&sweep.cases),
+            columns: paths.iter().map(column).collect(),
+            failed: 0,
+            unsteady: 0,
+        };
+        for of_case in ids.chunks(sweep.seeds.len()) {
+            let lines = of_case.iter().filter_map(|id| rows.get(id));
+            table.add(&lines.filter_map(FinishedRow::parse).collect::<Vec<_>>());
+        }
+        if sweep.report == Report::Usual {
+            table.columns.retain(Column::says_something);
+        }
+        table
+    }
+
+    /// Adds the point with these rows.
+    fn add(&mut self, rows: &[FinishedRow]) {
+        for column in &mut self.columns {
+            let found: Vec<_> =
+                rows.iter().filter_map(|row| figure(&row.result, &column.path)).collect();
+            column.known |= !found.is_empty();
+            column.means.push(Mean::of(&found.into_iter().flatten().collect::<Vec<_>>()));
+        }
+        self.failed += rows.iter().filter(|row| row.failed()).count();
+        let unsteady = |row: &&FinishedRow| figure(&row.result, "steady") == Some(Some(0.0));
+        self.unsteady += rows.iter().filter(unsteady).count();
+    }
+
+    /// To read; `with_ratios` sets each figure beside that of the first line.
+    pub(crate) fn text(&self, with_ratios: bool) -> String {
+        let labels = self.labels.iter().map(|(header, cells)| (header.clone(), cells.clone()));
+        let figures = self.columns.iter().map(|column| column.cells(with_ratios));
+        let columns: Vec<_> = labels.chain(figures).collect();
+        let mut text = format!("{}\n\n", self.title);
+        for line in lay_out(&columns, self.labels.len()) {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What is wrong with a sweep although it came to its end.
+    pub(crate) fn verdict(&self, sweep: &Sweep) -> Result<(), Failure> {
+        let unknown = self.columns.iter().position(|column| !column.known);
+        let why = "is nowhere in the results (docs/formats/result.md)";
+        if let Some(error) = unknown.and_then(|at| sweep.report.error(at, why)) {
+            return Err(Failure::input(error));
+        }
+        match self.failed {
+            0 => Ok(()),
+            n => Err(Failure::run(anyhow!("jobs failed in {n} of {} runs", sweep.runs()))),
+        }
+    }
+}
+
+/// Lines under their headers; the first `left` columns are set to the left, the others to the right.
+fn lay_out(columns: &[(String, Vec<String>)], left: usize) -> Vec<String> {
+    let mut lines = vec![String::new(); columns.first().map_or(0, |(_, cells)| cells.len() + 1)];
+    for (at, (header, cells)) in columns.iter().enumerate() {
+        let all = || std::iter::once(header).chain(cells);
+        let width = all().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        for (line, cell) in lines.iter_mut().zip(all()) {
+            // Writing to a string cannot fail.
+            let _ = match at < left {
+                true => write!(line, "  {cell:<width$}"),
+                false => write!(line, "  {cell:>width$}"),
+            };
+        }
+    }
+    lines
+}
+
+fn title(sweep: &Sweep) -> String {
+    let points = sweep.cases.len();
+    match sweep.seeds.as_slice() {
+        [seed] => format!("{}: {points} points, seed {seed}", sweep.name),
+        seeds => format!(
+            "{}: {points} points x {} seeds; means with 95 % confidence",
+            sweep.name,
+            seeds.len()
+        ),
+    }
+}
+
+/// What differs between points; the stack if nothing does.
+fn labels(cases: &[Case]) -> Vec<(String, Vec<String>)> {
+    let column = |header: &str, cell: &dyn Fn(&Case) -> String| {
+        (header.to_owned(), cases.iter().map(cell).collect::<Vec<_>>())
+    };
+    let mut all = vec![
+        column("stack", &|case| case.stack_name.clone()),
+        column("job", &|case| case.job.name.clone()),
+    ];
+    let keys = cases.first().map_or(&[][..], |case| &case.keys);
+    for (at, (key, _)) in keys.iter().enumerate() {
+        all.push(column(key, &|case| plain(&case.keys[at].1)));
+    }
+    let differs = |(_, cells): &(String, Vec<String>)| cells.iter().any(|cell| *cell != cells[0]);
+    match all.iter().any(differs) {
+        true => all.into_iter().filter(differs).collect(),
+        false => all.into_iter().take(1).collect(),
+    }
+}
+
+/// Strings without their quotes.
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Column {
+    fn says_something(&self) -> bool {
+        self.means.iter().flatten().any(|mean| mean.mean != 0.0)
+    }
+
+    fn cells(&self, with_ratios: bool) -> (String, Vec<String>) {
+        let first = self.means.first().copied().flatten().map(|mean| mean.mean);
+        let ratio =
+            |mean: &Mean| first.filter(|first| *first != 0.0).map(|first| mean.mean / first);
+        let cell = |mean: &Option<Mean>| {
+            let Some(mean) = mean else { return "-".to_owned() };
+            let text = show(&self.path, mean);
+            match ratio(mean).filter(|_| with_ratios) {
+                Some(ratio) => format!("{text} (x{ratio:.3})"),
+                None => text,
+            }
+        };
+        (self.path.clone(), self.means.iter().map(cell).collect())
+    }
+}
+
+/// A mean to four digits, times in the unit that fits: `8.818 ± 0.012`, `1.812 ± 0.021 ms`.
+fn show(path: &str, mean: &Mean) -> String {
+    let units = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
+    let fitting = || units.into_iter().find(|(_, ns)| mean.mean.abs() >= *ns);
+    let unit = path.contains("_ns").then(fitting).flatten();
+    let scale = unit.map_or(1.0, |(_, ns)| ns);
+    let decimals = decimals(mean.mean / scale);
+    let mut text = digits(mean.mean / scale, decimals);
+    if let Some(half) = mean.half_width {
+        text.push_str(&format!(" ± {}", digits(half / scale, decimals)));
+    }
+    unit.map_or(text.clone(), |(name, _)| format!("{text} {name}"))
+}
+
+const fn decimals(number: f64) -> usize {
+    match number.abs() {
+        n if n >= 1000.0 => 0,
+        n if n >= 100.0 => 1,
+        n if n >= 10.0 => 2,
+        _ => 3,
+    }
+}
+
+fn digits(number: f64, decimals: usize) -> String {
+    let whole = decimals == 0 && (0.0..1e18).contains(&number);
+    if whole { grouped(number.round() as u64) } else { format!("{number:.decimals$}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figures have four digits, and an interval has as many decimals as its mean.
+    #[test]
+    fn figures_are_readable() {
+        let show = |path, mean, half_width| show(path, &Mean { mean, half_width });
+        assert_eq!(show("waf.gc", 8.8179, Some(0.0123)), "8.818 ± 0.012");
+        assert_eq!(show("waf.gc", 8.8179, None), "8.818");
+        assert_eq!(show("write.iops", 17_812.3, Some(99.8)), "17,812 ± 100");
+        assert_eq!(show("write.clat_ns.p99", 1_812_345.0, Some(21_000.0)), "1.812 ± 0.021 ms");
+        assert_eq!(show("write.clat_ns.p99", 0.0, None), "0.000");
+    }
+}

@@ -1,0 +1,248 @@
+//! `nandscape trace`: what a block trace is like, and its replay on a stack.
+
+use crate::args::{
+    OutputFormat, TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
+};
+use crate::output::{Failure, deliver};
+use crate::progress::Progress;
+use crate::run::{COMMIT, classify, pretty, quoted, stack_words, verdict};
+use crate::summary::{bytes, count, grouped, latencies, summary};
+use anyhow::Context;
+use nandscape_lab::SECTOR_BYTES;
+use nandscape_lab::run::{Trace, replay};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::workload::engine::Latencies;
+use nandscape_lab::workload::fio::Direction;
+use nandscape_lab::workload::trace::{
+    DirectionInfo, Format, How, Info, Pace, ReadOptions, SIZE_CLASSES, TraceReader,
+};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+
+/// Requests in the device at most, timed.
+const TIMED_DEPTH: u16 = 1024;
+/// Requests in the device at most, as fast as possible.
+const FAST_DEPTH: u16 = 32;
+/// Percentiles of update intervals.
+const PERCENTILES: [f64; 5] = [10.0, 50.0, 90.0, 99.0, 99.9];
+
+/// Describes or replays.
+pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
+    match &args.command {
+        TraceCommand::Info(args) => info(args),
+        TraceCommand::Run(args) => run(args),
+    }
+}
+
+fn open(args: &TraceFileArgs) -> Result<TraceReader<BufReader<File>>, Failure> {
+    let format = args.format.map(|format| match format {
+        TraceFormat::FioV2 => Format::FioV2,
+        TraceFormat::FioV3 => Format::FioV3,
+        TraceFormat::Blkparse => Format::Blkparse,
+        TraceFormat::Msr => Format::Msr,
+        TraceFormat::Disksim => Format::DiskSim,
+    });
+    let options = ReadOptions { format, skip_bad_lines: args.skip_bad_lines };
+    TraceReader::open(&args.file, options).map_err(Failure::input)
+}
+
+fn run(args: &TraceRunArgs) -> Result<(), Failure> {
+    let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
+    let reader = open(&args.trace)?;
+    let file = std::fs::metadata(&args.trace.file).map_err(Failure::input)?;
+    let (pace, depth) = match args.as_fast_as_possible {
+        true => (Pace::AsFastAsPossible, FAST_DEPTH),
+        false => (Pace::Timed(args.scale), TIMED_DEPTH),
+    };
+    let how = How { pace, iodepth: args.iodepth.unwrap_or(depth), fold: args.fold };
+    let trace = Trace { reader, bytes: file.len(), how };
+    let outcome = replay(&stack, trace, args.seed, &mut Progress::new()).map_err(classify)?;
+    let text = match args.output.output_format {
+        OutputFormat::Normal => {
+            summary(&outcome, &args.trace.file.display().to_string(), COMMIT, &again(args))
+        }
+        OutputFormat::Json => pretty(&outcome)?,
+    };
+    deliver(&text, args.output.output.as_deref())?;
+    verdict(&outcome)
+}
+
+/// The command that makes the same result.
+fn again(args: &TraceRunArgs) -> String {
+    let mut words: Vec<String> = ["nandscape", "trace", "run"].map(str::to_owned).into();
+    words.push(quoted(&args.trace.file.display().to_string()));
+    words.extend(stack_words(&args.stack));
+    let mut put = |is_set: bool, word: String| words.extend(is_set.then_some(word));
+    let format = args.trace.format.and_then(|format| clap::ValueEnum::to_possible_value(&format));
+    put(
+        format.is_some(),
+        format.map_or_else(String::new, |f| format!("--format {}", f.get_name())),
+    );
+    let skipped = args.trace.skip_bad_lines;
+    put(skipped > 0, format!("--skip-bad-lines {skipped}"));
+    put(args.as_fast_as_possible, "--as-fast-as-possible".to_owned());
+    put(!args.as_fast_as_possible && args.scale != 1.0, format!("--scale {}", args.scale));
+    put(args.fold, "--fold".to_owned());
+    put(args.iodepth.is_some(), format!("--iodepth {}", args.iodepth.unwrap_or(0)));
+    put(true, format!("--seed {}", args.seed));
+    words.join(" ")
+}
+
+fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
+    let mut reader = open(&args.trace)?;
+    let mut info = Info::default();
+    while let Some(record) = reader.next_record().map_err(Failure::input)? {
+        info.add(&record);
+    }
+    let text = match args.output.output_format {
+        OutputFormat::Normal => description(&reader, &info),
+        OutputFormat::Json => {
+            serde_json::to_string_pretty(&to_json(&reader, &info))
+                .context("the trace has no JSON form")
+                .map_err(Failure::Run)?
+                + "\n"
+        }
+    };
+    deliver(&text, args.output.output.as_deref())
+}
+
+fn to_json<R: std::io::BufRead>(reader: &TraceReader<R>, info: &Info) -> Value {
+    let counts = reader.counts();
+    let [all, read, write] = info.footprint_bytes();
+    json!({
+        "file": reader.name(),
+        "format": reader.format().name(),
+        "requests": info.requests(),
+        "flushes": info.flushes(),
+        "devices": reader.devices(),
+        "duration_s": info.duration().as_secs_f64(),
+        "end_bytes": info.end_bytes(),
+        "footprint_bytes": { "all": all, "read": read, "write": write },
+        "unaligned": info.unaligned(),
+        "disordered": counts.disordered,
+        "bad_lines": counts.bad_lines,
+        "read": direction_json(info.direction(Direction::Read)),
+        "write": direction_json(info.direction(Direction::Write)),
+        "trim": direction_json(info.direction(Direction::Trim)),
+        "update_interval_ns": intervals_json(info.update_intervals()),
+    })
+}
+
+fn direction_json(direction: &DirectionInfo) -> Value {
+    let sizes = direction.sizes.iter().enumerate();
+    let sizes = sizes.map(|(class, n)| json!({ "max_bytes": class_bytes(class), "requests": n }));
+    json!({
+        "requests": direction.requests,
+        "bytes": direction.bytes,
+        "min_bytes": direction.min_bytes,
+        "mean_bytes": direction.mean_bytes(),
+        "max_bytes": direction.max_bytes,
+        "sequential": direction.sequential,
+        "sizes": sizes.collect::<Vec<_>>(),
+    })
+}
+
+/// The largest size of a class; `None` for the last, which has no end.
+fn class_bytes(class: usize) -> Option<u64> {
+    (class + 1 < SIZE_CLASSES).then(|| SECTOR_BYTES << class)
+}
+
+fn intervals_json(intervals: &Latencies) -> Value {
+    let histogram = intervals.histogram();
+    let at = |percent: f64| histogram.value_at_quantile(percent / 100.0);
+    let ranks = PERCENTILES.map(|percent| (format!("{percent:.6}"), at(percent).into()));
+    json!({
+        "N": intervals.count(),
+        "min": intervals.min().0,
+        "max": intervals.max().0,
+        "mean": intervals.mean_ns(),
+        "percentile": Value::Object(ranks.into_iter().filter(|_| intervals.count() > 0).collect()),
+    })
+}
+
+fn description<R: std::io::BufRead>(reader: &TraceReader<R>, info: &Info) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = describe(&mut text, reader, info);
+    text
+}
+
+fn describe<R: std::io::BufRead>(
+    out: &mut String,
+    reader: &TraceReader<R>,
+    info: &Info,
+) -> std::fmt::Result {
+    let seconds = info.duration().as_secs_f64();
+    let requests = info.requests();
+    writeln!(
+        out,
+        "{}: {}, {} requests and {} flushes in {}, {} a second\n",
+        reader.name(),
+        reader.format(),
+        grouped(requests),
+        grouped(info.flushes()),
+        info.duration(),
+        if seconds > 0.0 { count(requests as f64 / seconds) } else { "-".to_owned() }
+    )?;
+    for direction in Direction::ALL {
+        describe_direction(out, direction, info.direction(direction), requests)?;
+    }
+    let [all, read, write] = info.footprint_bytes().map(|sum| bytes(sum as f64));
+    writeln!(out, "\n  footprint  {all} in distinct 4 KiB sectors: {read} read, {write} written")?;
+    writeln!(out, "  needs      a device of {}, or --fold", bytes(info.end_bytes() as f64))?;
+    let updates = info.update_intervals();
+    if updates.count() > 0 {
+        writeln!(out, "  updates    {} sectors written again, after", grouped(updates.count()))?;
+        writeln!(out, "             {}", latencies(updates))?;
+    }
+    describe_oddities(out, reader, info)
+}
+
+fn describe_direction(
+    out: &mut String,
+    direction: Direction,
+    info: &DirectionInfo,
+    requests: u64,
+) -> std::fmt::Result {
+    if info.requests == 0 {
+        return Ok(());
+    }
+    let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    writeln!(
+        out,
+        "  {:<6} {} ({:.1} %), {}, {:.1} % sequential; mean {}, {} to {}",
+        direction.name(),
+        grouped(info.requests),
+        share(info.requests, requests),
+        bytes(info.bytes as f64),
+        share(info.sequential, info.requests),
+        bytes(info.mean_bytes()),
+        bytes(info.min_bytes as f64),
+        bytes(info.max_bytes as f64)
+    )?;
+    let used = info.sizes.iter().enumerate().filter(|(_, n)| **n > 0);
+    let sizes = used.map(|(class, n)| {
+        let class = class_bytes(class)
+            .map_or_else(|| "more".to_owned(), |max| format!("up to {}", bytes(max as f64)));
+        format!("{class} {:.1} %", share(*n, info.requests))
+    });
+    writeln!(out, "         {}", sizes.collect::<Vec<_>>().join(", "))
+}
+
+fn describe_oddities<R: std::io::BufRead>(
+    out: &mut String,
+    reader: &TraceReader<R>,
+    info: &Info,
+) -> std::fmt::Result {
+    let counts = reader.counts();
+    let told = [
+        (info.unaligned(), "requests not in whole 4 KiB sectors"),
+        (counts.disordered, "requests out of order"),
+        (counts.bad_lines, "malformed lines skipped"),
+        (reader.devices().saturating_sub(1), "further devices in one address space"),
+    ];
+    let mut told = told.into_iter().filter(|(n, _)| *n > 0);
+    told.try_for_each(|(n, what)| writeln!(out, "  note: {} {what}", grouped(n)))
+}

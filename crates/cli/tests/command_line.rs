@@ -1,0 +1,177 @@
+//! The binary as users meet it: exit codes, what goes where, and that errors name their place.
+
+mod common;
+
+use common::{Folder, err, out};
+use std::process::Stdio;
+
+/// A run succeeds, says what it found, and how to do it again.
+#[test]
+fn a_run_is_summed_up() {
+    let folder = Folder::new("summary");
+    let args = ["run", "job.fio", "--stack", "small.toml", "--set", "ftl.gc.victim=greedy"];
+    let output = folder.run(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    for expected in ["job.fio on small, seed 1", "write amplification", "p99", "a flush waited"] {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
+    let again =
+        "again: nandscape run job.fio --stack small.toml --set ftl.gc.victim=greedy --seed 1";
+    assert!(text.contains(again), "{text}");
+    assert!(err(&output).is_empty(), "no progress bar where there is no terminal");
+}
+
+/// JSON goes where it is told, and is the same twice but for wall time.
+#[test]
+fn json_goes_to_a_file() {
+    let folder = Folder::new("json");
+    let result = |name: &str| {
+        let args = ["run", "job.fio", "--stack", "small.toml", "--output-format", "json"];
+        let output = folder.command(&args).args(["--output", name]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert!(output.stdout.is_empty());
+        let text = std::fs::read_to_string(folder.0.join(name)).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(json["nandscape"]["wall_s"].is_number());
+        json["nandscape"]["wall_s"] = 0.into();
+        json["nandscape"]["precondition"]["wall_s"] = 0.into();
+        json
+    };
+    let once = result("a.json");
+    assert_eq!(once, result("b.json"));
+    assert_eq!(once["jobs"][0]["write"]["total_ios"], 2000);
+    assert_eq!(once["nandscape"]["stack"], "small");
+}
+
+/// Four requests in MQSim's form, one of them far beyond the small device, and a line that is none.
+const TRACE: &str = "1000 0 0 8 0\n2000 0 8 16 0\n3000 0 4 8 1\nnonsense\n9000 0 99999992 8 0\n";
+
+/// A trace is described, for people and as JSON, and malformed lines are errors unless let pass.
+#[test]
+fn a_trace_is_described() {
+    let folder = Folder::new("trace-info");
+    folder.write("t.trace", TRACE);
+    let output = folder.run(&["trace", "info", "t.trace"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("t.trace:4: "), "{}", err(&output));
+    let args = ["trace", "info", "t.trace", "--skip-bad-lines", "1"];
+    let text = out(&folder.run(&args));
+    for expected in ["disksim, 4 requests", "footprint  16.00 KiB", "1 malformed lines skipped"] {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
+    let output = folder.command(&args).args(["--output-format", "json"]).output().unwrap();
+    let json: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(json["write"]["requests"], 3);
+    assert_eq!(json["write"]["sequential"], 1);
+    assert_eq!(json["footprint_bytes"]["read"], 8192);
+    assert_eq!(json["unaligned"], 1);
+}
+
+/// A trace is replayed like a job: summary, JSON, the command that does it again, and exit codes.
+#[test]
+fn a_trace_is_replayed() {
+    let folder = Folder::new("trace-run");
+    folder.write("t.trace", TRACE);
+    let args = ["trace", "run", "t.trace", "--stack", "small.toml", "--skip-bad-lines", "1"];
+    let output = folder.run(&args);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("t.trace:5: the request ends in sector"), "{}", err(&output));
+    let run = |more: &[&str]| {
+        let output = folder.command(&args).arg("--fold").args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&output)
+    };
+    let text = run(&["--as-fast-as-possible", "--iodepth", "2"]);
+    let again = "again: nandscape trace run t.trace --stack small.toml --skip-bad-lines 1 \
+                 --as-fast-as-possible --fold --iodepth 2 --seed 1";
+    for expected in ["4 requests in the trace; 1 widened", "folded onto it", again] {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["--scale", "2", "--output-format", "json"])).unwrap();
+    assert_eq!(json["jobs"][0]["write"]["total_ios"], 3);
+    assert_eq!(json["nandscape"]["trace"]["bad_lines"], 1);
+    let both = ["--scale", "2", "--as-fast-as-possible"];
+    assert_eq!(folder.command(&args).args(both).output().unwrap().status.code(), Some(2));
+}
+
+/// Wrong input is exit code 2, with the place of what is wrong.
+#[test]
+fn wrong_input_names_its_place() {
+    let folder = Folder::new("wrong");
+    folder.write("bad.fio", "[w]\nrw=randwrite\nblocksize_of_nothing=4k\n");
+    folder.write("bad.toml", "extends = \"small.toml\"\n[ftl]\nvictim = \"greedy\"\n");
+    folder.write("large.fio", "[w]\nrw=write\nsize=1t\n");
+    folder.write("tight.toml", "extends = \"small.toml\"\n[ftl]\nop_percent = 3\n");
+    let small = ["--stack", "small.toml"];
+    let cases: [(&[&str], &str); 8] = [
+        (&["run", "bad.fio"], "bad.fio:3"),
+        (&["run", "none.fio"], "none.fio"),
+        (&["run", "job.fio", "--stack", "bad.toml"], "bad.toml:3:1: ftl.victim: unknown key"),
+        (&["run", "job.fio", "--stack", "pblkk"], "did you mean \"pblk\"?"),
+        (&["run", "job.fio", "--set", "ftl.gc.victim=gredy"], "--set ftl.gc.victim: "),
+        (&["run", "large.fio", small[0], small[1]], "large.fio:1"),
+        (&["run", "job.fio", "--stack", "tight.toml"], "tight.toml:3:14: ftl.op_percent: "),
+        (&["run", "--no-such-flag"], "--no-such-flag"),
+    ];
+    for (args, expected) in cases {
+        let output = folder.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains(expected), "{args:?}: {}", err(&output));
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+/// A run that cannot go on is exit code 1, and says what would help.
+#[test]
+fn a_memory_cap_ends_a_run() {
+    let folder = Folder::new("cap");
+    let args = ["run", "job.fio", "--stack", "small.toml", "--set", "media.memory_cap=64k"];
+    let output = folder.run(&args);
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    assert!(err(&output).contains("media.memory_cap"), "{}", err(&output));
+}
+
+/// A stack that is shown is a stack file.
+#[test]
+fn shown_stacks_can_be_used() {
+    let folder = Folder::new("stacks");
+    let list = out(&folder.run(&["stacks"]));
+    for name in ["pblk ", "pblk-4.13", "pblk-5.11", "bench-8g"] {
+        assert!(list.contains(name), "{list}");
+    }
+    folder.write("copy.toml", &out(&folder.run(&["stacks", "show", "pblk-4.13"])));
+    let resolved = ["stacks", "show", "copy.toml", "--resolved"];
+    let original = ["stacks", "show", "pblk-4.13", "--resolved"];
+    assert_eq!(out(&folder.run(&resolved)), out(&folder.run(&original)));
+    assert_eq!(folder.run(&["stacks", "show", "nothing"]).status.code(), Some(2));
+}
+
+/// A reader that goes away early is no error, and nothing panics.
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let folder = Folder::new("pipe");
+    let args = ["run", "job.fio", "--stack", "small.toml"];
+    let mut child =
+        folder.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).is_empty(), "{}", err(&output));
+}
+
+/// A campaign over a sound FTL holds, whatever the number of threads; over a broken one it does not.
+#[test]
+fn campaigns_tell_sound_from_broken() {
+    let folder = Folder::new("crash");
+    let sound = folder.run(&["crash", "--stack", "pblk", "--seeds", "6"]);
+    assert_eq!(sound.status.code(), Some(0), "{}{}", out(&sound), err(&sound));
+    let threads = folder.run(&["crash", "--stack", "pblk", "--seeds", "6", "--jobs", "3"]);
+    assert_eq!(out(&sound), out(&threads));
+    let broken = folder.run(&["crash", "--seeds", "200", "--broken", "lost-trims"]);
+    assert_eq!(broken.status.code(), Some(1), "{}{}", out(&broken), err(&broken));
+    assert!(out(&broken).contains("seed "), "{}", out(&broken));
+    let kernel = ["crash", "--stack", "pblk", "--set", "ftl.discard=kernel"];
+    assert_eq!(folder.run(&kernel).status.code(), Some(2));
+}

@@ -1,0 +1,187 @@
+//! Sweeps and comparisons as users meet them: rows, resuming, interruption, errors.
+
+mod common;
+
+use common::{Folder, err, out};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+/// Two values of a key, and as many seeds as wanted, on the small stack.
+fn grid(seeds: u32) -> String {
+    format!(
+        "stacks = \"small.toml\"\njobs = \"job.fio\"\nseeds = {seeds}\n\
+         report = [\"waf.gc\", \"write.iops\", \"write.clat_ns.p99\"]\n\
+         [grid]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n"
+    )
+}
+
+fn rows(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.0.join(name)).unwrap()
+}
+
+fn sweep(folder: &Folder, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = folder.command(&["sweep"]).args(args).output().unwrap();
+    (output.status.code(), out(&output), err(&output))
+}
+
+/// How many runs a finished sweep says it ran anew.
+fn new_runs(text: &str) -> usize {
+    let (before, _) = text.split_once(" of them new").unwrap();
+    before.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// The rows of a sweep do not depend on how many runs go on at once, to the byte.
+#[test]
+fn parallel_rows_equal_serial_ones() {
+    let folder = Folder::new("sweep-parallel");
+    folder.write("grid.toml", &grid(4));
+    for (jobs, output) in [("1", "serial.jsonl"), ("4", "parallel.jsonl")] {
+        let (code, text, errors) =
+            sweep(&folder, &["grid.toml", "--jobs", jobs, "--output", output]);
+        assert_eq!(code, Some(0), "{errors}");
+        assert_eq!(new_runs(&text), 8, "{text}");
+        assert!(text.contains("2 points x 4 seeds; means with 95 % confidence"), "{text}");
+        assert!(text.contains(" ± "), "{text}");
+    }
+    let serial = rows(&folder, "serial.jsonl");
+    assert_eq!(serial, rows(&folder, "parallel.jsonl"));
+    assert_eq!(serial.lines().count(), 8);
+    let seeds: Vec<_> = serial.lines().map(|line| json(line)["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [1, 2, 3, 4, 1, 2, 3, 4]);
+}
+
+fn json(line: &str) -> serde_json::Value {
+    serde_json::from_str(line).unwrap()
+}
+
+/// However a file was cut, a sweep runs what is missing, no more, and ends with the same rows.
+#[test]
+fn a_cut_file_is_completed() {
+    let folder = Folder::new("sweep-resume");
+    folder.write("grid.toml", &grid(3));
+    assert_eq!(sweep(&folder, &["grid.toml"]).0, Some(0));
+    let whole = rows(&folder, "grid.jsonl");
+    let third = whole.match_indices('\n').nth(2).unwrap().0 + 1;
+    for (cut, missing) in [(0, 6), (third, 3), (third + 10, 3), (third - 1, 4), (whole.len(), 0)] {
+        folder.write("grid.jsonl", &whole[..cut]);
+        let (code, text, errors) = sweep(&folder, &["grid.toml", "--jobs", "2"]);
+        assert_eq!(code, Some(0), "{errors}");
+        assert_eq!(new_runs(&text), missing, "cut at {cut}");
+        assert_eq!(rows(&folder, "grid.jsonl"), whole, "cut at {cut}");
+    }
+}
+
+/// What a result follows from is what a row is recognised by: another job runs anew, another report
+/// or a larger grid does not, and rows of other runs stay.
+#[test]
+fn rows_are_recognised_by_what_they_follow_from() {
+    let folder = Folder::new("sweep-recognised");
+    let new = |text: &str| {
+        folder.write("grid.toml", text);
+        let (code, text, errors) = sweep(&folder, &["grid.toml"]);
+        assert_eq!(code, Some(0), "{errors}");
+        new_runs(&text)
+    };
+    assert_eq!(new(&grid(1)), 2);
+    assert_eq!(new(&grid(1).replace("\"waf.gc\", ", "")), 0);
+    assert_eq!(new(&grid(2)), 2);
+    assert_eq!(new(&grid(1).replace("\"fifo\"", "\"fifo\", \"random\"")), 1);
+    assert_eq!(rows(&folder, "grid.jsonl").lines().count(), 5);
+    folder.write("job.fio", "[w]\nrw=randwrite\nbs=4k\nnumber_ios=500\n");
+    assert_eq!(new(&grid(1)), 2);
+    assert_eq!(rows(&folder, "grid.jsonl").lines().count(), 7);
+}
+
+/// Ctrl-C leaves valid rows of the first runs, in order, and the sweep goes on from there.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_goes_on() {
+    let folder = Folder::new("sweep-interrupt");
+    // Far more runs than anybody waits for: the signal surely arrives before the end.
+    folder.write("grid.toml", &grid(50_000));
+    let mut child = folder
+        .command(&["sweep", "grid.toml", "--jobs", "2"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    log.read_line(&mut first).unwrap();
+    assert!(first.contains("1 of 100000"), "{first}");
+    let kill =
+        Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    assert!(kill.success());
+    let mut rest = String::new();
+    log.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("interrupted: "), "{rest}");
+
+    let kept = rows(&folder, "grid.jsonl");
+    let seeds: Vec<_> = kept.lines().map(|line| json(line)["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, (1..=seeds.len() as u64).collect::<Vec<_>>());
+    let more = seeds.len() as u32 + 2;
+    let greedy_only = grid(more).replace(", \"fifo\"", "");
+    folder.write("grid.toml", &greedy_only);
+    let (code, text, errors) = sweep(&folder, &["grid.toml"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(new_runs(&text), 2);
+    assert!(rows(&folder, "grid.jsonl").starts_with(&kept));
+}
+
+/// Wrong input is exit code 2 with its place, and writes no rows.
+#[test]
+fn wrong_sweeps_name_their_place() {
+    let folder = Folder::new("sweep-wrong");
+    folder.write("notes.txt", "my notes\n");
+    folder.write("good.toml", &grid(1));
+    folder.write("key.toml", &grid(1).replace("victim", "vicitm"));
+    folder.write(
+        "tight.toml",
+        &grid(1).replace("gc.victim = [\"greedy\", \"fifo\"]", "op_percent = [35, 3]"),
+    );
+    folder.write("column.toml", &grid(1).replace("waf.gc", "waf.gv"));
+    let cases: [(&[&str], &str); 5] = [
+        (&["none.toml"], "none.toml"),
+        (&["key.toml"], "key.toml:6:8: ftl.gc.vicitm: unknown key; did you mean \"victim\"?"),
+        (&["tight.toml"], "tight.toml:6:23: ftl.op_percent: "),
+        (&["good.toml", "--output", "notes.txt"], "notes.txt: line 1: not a row of a sweep"),
+        (&["column.toml"], "column.toml:4:11: report: \"waf.gv\" is nowhere in the results"),
+    ];
+    for (args, expected) in cases {
+        let (code, _, errors) = sweep(&folder, args);
+        assert_eq!(code, Some(2), "{args:?}: {errors}");
+        assert!(errors.contains(expected), "{args:?}: {errors}");
+    }
+    assert_eq!(rows(&folder, "notes.txt"), "my notes\n");
+}
+
+/// A comparison sets stacks beside each other, each as a ratio to the first.
+#[test]
+fn stacks_are_compared() {
+    let folder = Folder::new("compare");
+    folder.write(
+        "other.toml",
+        "name = \"other\"\nextends = \"small.toml\"\n[ftl]\nop_percent = 50\n",
+    );
+    let args = ["compare", "small.toml", "other.toml", "--job", "job.fio", "--seeds", "2"];
+    let output = folder.run(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    for expected in [
+        "job.fio: 2 points x 2 seeds",
+        "waf.gc",
+        "write.iops",
+        "(x1.000)",
+        " ± ",
+        "sync.lat_ns.p99",
+    ] {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
+    assert!(!text.contains("read.iops"), "nothing was read:\n{text}");
+    let again = "again: nandscape compare small.toml other.toml --job job.fio --seeds 2\n";
+    assert!(text.ends_with(again), "{text}");
+    let twice = folder.run(&["compare", "small.toml", "small.toml", "--job", "job.fio"]);
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(err(&twice).contains("the same run twice"), "{}", err(&twice));
+}
