@@ -1,2 +1,35 @@
-//! (skeleton)
-fn main() {}
+//! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know.
+//!
+//! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
+
+mod tidy;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask tidy";
+
+fn main() -> ExitCode {
+    match std::env::args().skip(1).collect::<Vec<_>>().as_slice() {
+        [task] if task == "tidy" => check_tree(),
+        _ => complain(USAGE),
+    }
+}
+
+/// Prints every finding of the repository that this program was built from.
+fn check_tree() -> ExitCode {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let tree = match tidy::Tree::load(xtask.parent().unwrap_or(xtask)) {
+        Ok(tree) => tree,
+        Err(error) => return complain(&format!("tidy: {error}")),
+    };
+    let findings = tidy::check(&tree);
+    findings.iter().for_each(|finding| println!("{finding}"));
+    println!("tidy: {} files, {} findings", tree.files.len(), findings.len());
+    if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn complain(what: &str) -> ExitCode {
+    eprintln!("{what}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,66 @@
+//! Tidy: the house rules of CONTRIBUTING.md as checks. Each rule reads the [`Tree`] and returns
+//! findings; a finding that [`allow`] names is dropped, and an entry there that drops nothing is a
+//! finding itself. Every rule has a test in which it catches a bad sample.
+
+mod allow;
+mod examples;
+mod header;
+mod layers;
+mod lengths;
+mod links;
+mod map_order;
+mod names;
+mod reach;
+mod source;
+mod text;
+mod tree;
+mod virtual_clock;
+
+pub(crate) use tree::Tree;
+
+use std::fmt;
+use tree::File;
+
+/// One broken rule.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Finding {
+    path: String,
+    line: usize,
+    rule: &'static str,
+    message: String,
+}
+
+impl Finding {
+    /// `message` about byte `offset` of `file`.
+    fn at(file: &File, offset: usize, rule: &'static str, message: String) -> Self {
+        Self { path: file.path.clone(), line: file.line_of(offset), rule, message }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}: {}", self.path, self.line, self.rule, self.message)
+    }
+}
+
+const RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
+    header::check,
+    lengths::check_files,
+    lengths::check_functions,
+    virtual_clock::check,
+    map_order::check,
+    reach::check,
+    layers::check,
+    examples::check,
+    links::check,
+    names::check,
+    text::check,
+];
+
+/// Everything that is not as it should be, in order of place.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let found = RULES.iter().flat_map(|rule| rule(tree)).collect();
+    let mut findings = allow::filter(found, allow::ALLOWED);
+    findings.sort();
+    findings
+}

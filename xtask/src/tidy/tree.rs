@@ -1,0 +1,112 @@
+//! The files that tidy looks at: what git tracks, or would track; without git, everything but the
+//! build directory. Files that are not UTF-8 text are left out. Paths are relative, with `/`.
+
+use super::source;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// A text file of the repository.
+pub(crate) struct File {
+    pub(super) path: String,
+    pub(super) text: String,
+    /// Rust files: the text with comments and literals blanked out, byte for byte as long.
+    pub(super) code: String,
+}
+
+impl File {
+    fn new(path: String, text: String) -> Self {
+        let code = if path.ends_with(".rs") { source::blank(&text) } else { String::new() };
+        Self { path, text, code }
+    }
+
+    /// Line number, from 1, of a byte of the text.
+    pub(super) fn line_of(&self, offset: usize) -> usize {
+        1 + self.text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count()
+    }
+
+    pub(super) fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+}
+
+/// All text files of the repository.
+pub(crate) struct Tree {
+    pub(crate) files: Vec<File>,
+}
+
+impl Tree {
+    /// Reads the repository at `root`.
+    pub(crate) fn load(root: &Path) -> io::Result<Self> {
+        let mut files = Vec::new();
+        for path in list(root)? {
+            // Tracked, but deleted or moved in the work tree.
+            let Ok(bytes) = std::fs::read(root.join(&path)) else { continue };
+            if let Ok(text) = String::from_utf8(bytes) {
+                files.push(File::new(path, text));
+            }
+        }
+        Ok(Self { files })
+    }
+
+    /// The Rust files.
+    pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.is_rust())
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let file = |&(path, text): &(&str, &str)| File::new(path.to_owned(), text.to_owned());
+        Self { files: files.iter().map(file).collect() }
+    }
+}
+
+fn list(root: &Path) -> io::Result<Vec<String>> {
+    let git = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output();
+    match git {
+        Ok(output) if output.status.success() => {
+            let names = String::from_utf8_lossy(&output.stdout).into_owned();
+            Ok(names.split_terminator('\0').map(str::to_owned).collect())
+        }
+        _ => walk(root, ""),
+    }
+}
+
+/// Every file under `root`/`dir`, build directories and git's own left out.
+fn walk(root: &Path, dir: &str) -> io::Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(root.join(dir))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if dir.is_empty() { name.clone() } else { format!("{dir}/{name}") };
+        match entry.file_type()?.is_dir() {
+            true if name == "target" || name == ".git" => {}
+            true => paths.extend(walk(root, &path)?),
+            false => paths.push(path),
+        }
+    }
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without git, the walk finds what git would list.
+    #[test]
+    fn walk_finds_this_file() {
+        let paths = walk(Path::new(env!("CARGO_MANIFEST_DIR")), "").unwrap();
+        assert!(paths.contains(&"src/tidy/tree.rs".to_owned()));
+        assert!(paths.contains(&"Cargo.toml".to_owned()));
+    }
+
+    #[test]
+    fn lines_count_from_one() {
+        let tree = Tree::of(&[("a.rs", "//! a\nfn b() {}\n")]);
+        assert_eq!(tree.files[0].line_of(0), 1);
+        assert_eq!(tree.files[0].line_of(6), 2);
+    }
+}
