@@ -91,6 +91,13 @@ pub struct FtlStats {
     pub stall_ns_max: Nanos,
 }
 
+impl FtlStats {
+    /// Nothing counted yet, by an FTL that writes units of this many sectors.
+    pub(crate) fn of_units(unit_sectors: u32) -> Self {
+        Self { pad_dist: vec![0; unit_sectors as usize], ..Self::default() }
+    }
+}
+
 /// Bytes of RAM, by component.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MemoryUse {

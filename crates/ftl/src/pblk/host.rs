@@ -201,16 +201,19 @@ impl<M: OpenChannel> Pblk<M> {
     fn user_room(&mut self, wanted: u32) -> u32 {
         let room = wanted.min(self.rl.user_room());
         let room = room.min(self.ring_room(room));
-        if self.lines.writable >= self.plenty && self.gc.is_idle() {
-            return room;
-        }
         room.min(u32::try_from(self.user_space()).unwrap_or(u32::MAX))
     }
 
-    /// Sectors that user data may take without ever cornering garbage collection: it needs a line to
-    /// fill, and a second one should a power cut pad out the first.
-    #[cold]
+    /// Sectors that user data and trim records may take without ever cornering garbage collection.
+    #[inline]
     fn user_space(&self) -> u64 {
+        let plenty = self.lines.writable >= self.plenty && self.gc.is_idle();
+        if plenty { u64::MAX } else { self.scarce_space() }
+    }
+
+    /// Garbage collection needs a line to fill, and a second one should a power cut pad out the first.
+    #[cold]
+    fn scarce_space(&self) -> u64 {
         let row = u64::from(self.geometry.ws_opt * self.geometry.total_units());
         let line = u64::from(self.capacity.line_data_sectors);
         let used = self.lines.writable - self.uncommitted().min(self.lines.writable);
@@ -246,9 +249,11 @@ impl<M: OpenChannel> Pblk<M> {
         self.config.discard == Discard::Durable && self.config.broken != Broken::LostTrims
     }
 
-    /// A discard that is logged needs a ring slot in reserve for its record, and space on media.
+    /// A discard that is logged needs a ring slot in reserve for its record, and space on media for a
+    /// padded unit.
     fn discard_has_room(&mut self) -> bool {
-        !self.logs_discards() || (self.trim_has_slot() && self.trim_has_space())
+        let unit = u64::from(self.geometry.ws_opt);
+        !self.logs_discards() || (self.trim_has_slot() && self.user_space() >= unit)
     }
 
     fn discard(&mut self, queued: &Queued) -> Submit {
@@ -277,11 +282,6 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether the ring keeps, or can keep, a slot for trim records.
     fn trim_has_slot(&mut self) -> bool {
         self.trims.has_pending() || self.ring_room(1) > 0
-    }
-
-    /// Whether a padded unit of trim records leaves garbage collection what it needs.
-    fn trim_has_space(&self) -> bool {
-        self.lines.writable >= self.plenty || self.user_space() >= u64::from(self.geometry.ws_opt)
     }
 
     /// Logs a record; a full sector of them goes into the ring, in the slot kept for it.

@@ -163,8 +163,6 @@ impl<M: OpenChannel> Pblk<M> {
         let units = geometry.total_units();
         let row = u64::from(geometry.ws_opt * units);
         let data = capacity.line_data_sectors;
-        let mut stats = FtlStats::default();
-        stats.pad_dist.resize(geometry.ws_opt as usize, 0);
         let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
         let (Some(l2p), Some(lines)) = (l2p, Lines::new(&geometry, &capacity)) else {
             return Err((media, FtlError::AddressSpace));
@@ -193,7 +191,7 @@ impl<M: OpenChannel> Pblk<M> {
             plenty: u64::from(capacity.ring_sectors) + 2 * u64::from(data) + 3 * row,
             stopped: None,
             scratch: Vec::new(),
-            stats,
+            stats: FtlStats::of_units(geometry.ws_opt),
             in_use_sum: 0,
             media,
             geometry,
@@ -258,8 +256,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Begins counting anew.
     pub fn reset_stats(&mut self) {
-        self.stats =
-            FtlStats { pad_dist: vec![0; self.geometry.ws_opt as usize], ..FtlStats::default() };
+        self.stats = FtlStats::of_units(self.geometry.ws_opt);
         self.in_use_sum = 0;
     }
 
