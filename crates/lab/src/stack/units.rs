@@ -1,5 +1,7 @@
 //! Sizes as users write them, and what a misspelt word may have meant.
 
+use nandscape_workload::fio::edit_distance;
+
 /// Bytes of a size such as `64MiB`, `4k`, `4096`; factors are powers of 1,024 (fio's `kb_base=1024`).
 /// `None` when it is none or does not fit 64 bits.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
@@ -27,28 +29,15 @@ pub(super) fn show_size(bytes: u64) -> String {
 
 /// `; did you mean "x"?` for the nearest of `words` that is near enough, else nothing.
 pub(super) fn did_you_mean<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> String {
-    let nearest = words.into_iter().map(|known| (distance(word, known), known)).min();
+    let word: Vec<char> = word.chars().collect();
+    let distance = |known: &str| edit_distance(&word, &known.chars().collect::<Vec<_>>());
+    let nearest = words.into_iter().map(|known| (distance(known), known)).min();
     match nearest {
         Some((edits, known)) if edits <= 1 + known.len() / 3 => {
             format!("; did you mean \"{known}\"?")
         }
         _ => String::new(),
     }
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

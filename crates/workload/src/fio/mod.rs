@@ -18,4 +18,5 @@ pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
 pub use reader::{Environment, HostEnvironment, load, parse};
 pub use spec::{Direction, Distribution, JobFile, JobSpec, Mix, Pattern, Tolerated};
+pub use suggest::edit_distance;
 pub use units::Amount;

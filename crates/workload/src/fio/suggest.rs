@@ -11,14 +11,15 @@ pub(super) fn closest(typed: &str) -> Option<&'static str> {
     keys::supported_keys()
         .chain(machine.chain(known::UNSUPPORTED).copied())
         .filter(|name| name.len().abs_diff(typed.len()) <= DISTANCE_MAX)
-        .map(|name| (distance(typed.as_bytes(), name.as_bytes()), name))
+        .map(|name| (edit_distance(typed.as_bytes(), name.as_bytes()), name))
         .filter(|(distance, name)| *distance <= DISTANCE_MAX && *distance < name.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
-/// Levenshtein's distance.
-fn distance(a: &[u8], b: &[u8]) -> usize {
+/// Levenshtein's distance, in the units of the slices.
+#[must_use]
+pub fn edit_distance<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
