@@ -61,3 +61,15 @@ fn every_key_is_used() {
     let unused: Vec<&str> = supported_keys().filter(|key| !used(key)).collect();
     assert_eq!(unused, [] as [&str; 0]);
 }
+
+/// fio itself understands each file: what is supported here is fio's own.
+#[test]
+fn fio_parses_every_file() {
+    for path in [files("tests/jobs"), files("../../examples")].concat() {
+        let Some(mut fio) = common::fio() else { return };
+        let output = fio.arg("--parse-only").arg(&path).env("DEPTH", "4").output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        let told = String::from_utf8_lossy(&told);
+        assert!(output.status.success() && told.is_empty(), "{}: {told}", path.display());
+    }
+}

@@ -41,7 +41,7 @@ fn values_are_read_as_fio_reads_them() {
     assert_eq!(job.io_size, Some(Amount::Bytes(2 << 30)));
     assert_eq!(job.block_bytes, [4096, 65_536, 4096]);
     assert_eq!((job.runtime, job.time_based), (Some(Nanos::from_secs(120)), true));
-    assert_eq!((job.ramp_time, job.thinktime), (Nanos::from_ms(500), Nanos::from_us(250)));
+    assert_eq!((job.ramp_time, job.thinking.time), (Nanos::from_ms(500), Nanos::from_us(250)));
     assert_eq!(job.rate, [Some(1 << 20), None, None]);
     assert_eq!(job.distribution, Distribution::Zipf(1.1));
     assert_eq!((job.number_ios, job.loops), (None, 2));
@@ -72,7 +72,7 @@ fn errors_have_a_place() {
         ("[j]\niodepht=4\n", 2, "iodepht", "did you mean `iodepth`"),
         ("[j]\nfrobnicate=4\n", 2, "frobnicate", "unknown key"),
         ("[j]\nBS=4k\n", 2, "BS", "unknown key"),
-        ("[j]\n\nbssplit=4k/50\n", 3, "bssplit", "not supported"),
+        ("[j]\n\nsteadystate=iops:1%\n", 3, "steadystate", "not supported"),
         ("[j]\nrw=randomwrite\n", 2, "rw", "expected read, write"),
         ("[j]\nrw=randwrite:8\n", 2, "rw", "not supported yet"),
         ("[j]\nrw\n", 2, "rw", "has no value"),

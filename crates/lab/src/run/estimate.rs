@@ -35,6 +35,9 @@ fn seconds(spec: &JobSpec) -> f64 {
 }
 
 fn bytes(spec: &JobSpec, caps: &DeviceCaps) -> f64 {
+    if spec.replays() {
+        return logged_bytes(spec);
+    }
     if spec.time_based {
         return f64::INFINITY;
     }
@@ -47,6 +50,13 @@ fn bytes(spec: &JobSpec, caps: &DeviceCaps) -> f64 {
     (a_loop * passes(spec) * spec.loops as f64 * f64::from(spec.numjobs)).max(1.0)
 }
 
+/// What the logs that the clones replay ask for.
+fn logged_bytes(spec: &JobSpec) -> f64 {
+    let logs = spec.replay.logs.iter().cycle().take(spec.numjobs as usize);
+    let bytes = logs.flat_map(|log| log.records.iter()).map(|record| record.length_bytes as f64);
+    bytes.sum::<f64>().max(1.0)
+}
+
 /// How often each byte passes: trimmed and then written, or written and then read again.
 fn passes(spec: &JobSpec) -> f64 {
     let trims = spec.pattern.mix == Mix::TrimWrite;
@@ -56,7 +66,7 @@ fn passes(spec: &JobSpec) -> f64 {
 
 /// Mean size of an I/O.
 fn block_bytes(spec: &JobSpec) -> f64 {
-    let of = |direction: Direction| spec.block_bytes[direction as usize] as f64;
+    let of = |direction: Direction| spec.sizes(direction).mean();
     let reads = spec.rwmixread as f64 / 100.0;
     match spec.pattern.mix {
         Mix::Only(only) => of(only),

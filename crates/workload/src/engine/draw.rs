@@ -1,38 +1,25 @@
-//! Which I/O comes next: direction and address, drawn ahead of submission so that the device can
-//! prefetch. The order of draws is the order of submissions, whatever the order of completions.
+//! Which I/O comes next: direction, address and size, drawn ahead of submission so that the device
+//! can prefetch. The order of draws is the order of submissions, whatever the order of completions.
 //!
-//! Random addresses follow fio's rules. With the random map (the default) a pass touches every block
-//! once, in an order given by a fresh [`Permutation`]; with `norandommap` draws are independent.
-//! Zipf, pareto and normal draw a rank independently, and one permutation for the whole run scatters
-//! the ranks over the range, where fio hashes them. Directions of equal block size share a random
-//! map, as in fio; sequential directions advance each on its own.
+//! Directions of equal sizes share a random map, as in fio; sequential directions advance each on
+//! its own. With `percentage_random` an I/O follows on the one before of its direction, and leaves
+//! the map alone; with `zonemode=strided` all happens in one zone until enough is transferred.
 
+use super::addresses::{Addresses, Order, Places};
 use super::error::EngineError;
-use super::permutation::Permutation;
 use super::plan::{self, Plan};
-use crate::fio::{Direction, Distribution, JobSpec, Mix};
+use crate::fio::{Direction, JobSpec, Mix};
 use nandscape_block::{BlockDevice, Lba};
 use nandscape_rt::Stream;
-use nandscape_rt::dist::{BadParameter, Normal, Pareto, Zipf};
 
 /// How far ahead of submission addresses are known.
 const AHEAD: usize = 16;
 
-/// One I/O to be issued.
+/// One I/O to be issued. Two words, so that it travels in registers; its length goes beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Next {
     pub(super) lba: Lba,
     pub(super) direction: Direction,
-}
-
-/// Order of addresses.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Order {
-    Sequential,
-    /// Every block once a pass.
-    RandomMap,
-    /// Independent draws.
-    Independent(Distribution),
 }
 
 /// What a job draws from.
@@ -42,106 +29,82 @@ pub(super) struct Range {
     pub(super) base: u64,
     /// Sectors.
     pub(super) sectors: u64,
-    /// Sectors of a block, by direction.
-    pub(super) block_sectors: [u32; 3],
+    /// Places and sizes, by direction.
+    pub(super) places: [Places; 3],
+    pub(super) strides: Option<Strides>,
 }
 
-/// One source of block numbers.
+/// Zones with gaps between them, in sectors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strides {
+    /// A zone and the gap behind it.
+    pub(super) distance: u64,
+    pub(super) zone: u64,
+    /// What is transferred before the next zone begins.
+    pub(super) transfer: u64,
+}
+
+/// What makes a job's addresses more than draws: where it is.
 #[derive(Clone, Debug)]
-enum Source {
-    Sequential { next: u64 },
-    Permuted { next: u64, order: Permutation },
-    Uniform,
-    Skewed(Ranks, Permutation),
+struct Detours {
+    /// Percent of random I/Os, by direction.
+    random: [u64; 3],
+    choices: Stream,
+    /// Behind the last I/O of each direction.
+    ends: [u64; 3],
+    strides: Option<Strides>,
+    sectors: u64,
+    /// Start of the zone.
+    zone: u64,
+    /// Transferred in it.
+    moved: u64,
 }
 
-/// How popular the ranks are.
-#[derive(Clone, Debug)]
-enum Ranks {
-    Zipf(Zipf),
-    Pareto(Pareto),
-    Normal(Normal),
-}
-
-impl Ranks {
-    fn draw(&self, random: &mut Stream) -> u64 {
-        match self {
-            Self::Zipf(zipf) => zipf.sample(random),
-            Self::Pareto(pareto) => pareto.sample(random),
-            Self::Normal(normal) => normal.sample(random),
-        }
+impl Detours {
+    fn new(spec: &JobSpec, range: &Range, seed: u64, name: &str) -> Option<Self> {
+        let random = if spec.pattern.random { spec.percentage_random } else { [100; 3] };
+        (range.strides.is_some() || random != [100; 3]).then(|| Self {
+            random,
+            choices: Stream::new(seed, &format!("{name}/follow")),
+            ends: [0; 3],
+            strides: range.strides,
+            sectors: range.sectors,
+            zone: 0,
+            moved: 0,
+        })
     }
-}
 
-#[derive(Clone, Debug)]
-struct Addresses {
-    source: Source,
-    blocks: u64,
-    block_sectors: u64,
-}
+    fn restart(&mut self) {
+        (self.ends, self.zone, self.moved) = ([0; 3], 0, 0);
+    }
 
-impl Addresses {
-    fn new(
-        order: Order,
-        range: &Range,
-        block_sectors: u32,
+    /// Goes on to the next zone when enough was transferred in this one; whether it did.
+    fn next_zone(&mut self) -> bool {
+        let Some(strides) = self.strides.filter(|strides| self.moved >= strides.transfer) else {
+            return false;
+        };
+        let next = self.zone + strides.distance;
+        let zone = if next + strides.zone > self.sectors { 0 } else { next };
+        (self.ends, self.zone, self.moved) = ([0; 3], zone, 0);
+        true
+    }
+
+    /// The next I/O of a direction, within the range.
+    fn draw(
+        &mut self,
+        direction: usize,
+        addresses: &mut Addresses,
         random: &mut Stream,
-    ) -> Result<Self, BadParameter> {
-        let block_sectors = u64::from(block_sectors);
-        // Directions that the job does not use may have blocks that do not fit.
-        let blocks = (range.sectors / block_sectors).max(1);
-        let permutation = Permutation::new(blocks, random);
-        let skewed = |ranks| Source::Skewed(ranks, permutation.clone());
-        let source = match order {
-            Order::Sequential => Source::Sequential { next: 0 },
-            Order::RandomMap => Source::Permuted { next: 0, order: permutation },
-            Order::Independent(Distribution::Uniform) => Source::Uniform,
-            Order::Independent(Distribution::Zipf(theta)) => {
-                skewed(Ranks::Zipf(Zipf::new(blocks, theta)?))
-            }
-            Order::Independent(Distribution::Pareto(h)) => {
-                skewed(Ranks::Pareto(Pareto::new(blocks, h)?))
-            }
-            Order::Independent(Distribution::Normal(percent)) => {
-                skewed(Ranks::Normal(Normal::new(blocks, percent)?))
-            }
+    ) -> (u64, u32) {
+        let percent = self.random[direction];
+        let (first, sectors) = if percent < 100 && self.choices.below(100) >= percent {
+            addresses.follow(self.ends[direction], random)
+        } else {
+            addresses.draw(random)
         };
-        Ok(Self { source, blocks, block_sectors })
-    }
-
-    /// The next block's first sector, from the range's start.
-    #[inline]
-    fn draw(&mut self, random: &mut Stream) -> u64 {
-        let block = match &mut self.source {
-            Source::Sequential { next } => {
-                let block = *next;
-                *next = if block + 1 == self.blocks { 0 } else { block + 1 };
-                block
-            }
-            Source::Permuted { next, order } => {
-                if *next == self.blocks {
-                    *next = 0;
-                    *order = Permutation::new(self.blocks, random);
-                }
-                *next += 1;
-                order.at(*next - 1)
-            }
-            Source::Uniform => random.below(self.blocks),
-            Source::Skewed(ranks, scatter) => scatter.at(ranks.draw(random)),
-        };
-        block * self.block_sectors
-    }
-
-    /// Begins a new pass.
-    fn restart(&mut self, random: &mut Stream) {
-        match &mut self.source {
-            Source::Sequential { next } => *next = 0,
-            Source::Permuted { next, order } => {
-                *next = 0;
-                *order = Permutation::new(self.blocks, random);
-            }
-            Source::Uniform | Source::Skewed(..) => {}
-        }
+        self.ends[direction] = first + u64::from(sectors);
+        self.moved += u64::from(sectors);
+        (self.zone + first, sectors)
     }
 }
 
@@ -156,8 +119,11 @@ pub(super) struct Draw {
     of: [usize; 3],
     offsets: Stream,
     directions: Stream,
+    detours: Option<Box<Detours>>,
     /// A ring; `at` is the next to be taken.
     ahead: [Next; AHEAD],
+    /// Lengths of these.
+    sectors: [u32; AHEAD],
     at: usize,
 }
 
@@ -171,18 +137,18 @@ impl Draw {
     ) -> Result<Self, EngineError> {
         let (order, range) = (plan.order, &plan.range);
         let mut offsets = Stream::new(seed, &format!("{name}/offset"));
-        let mut sizes: Vec<u32> = Vec::new();
+        let mut kinds: Vec<&Places> = Vec::new();
         let of = Direction::ALL.map(|direction| {
-            let size = range.block_sectors[direction as usize];
-            let shared = sizes.iter().position(|s| *s == size && order != Order::Sequential);
+            let places = &range.places[direction as usize];
+            let shared = kinds.iter().position(|p| *p == places && order != Order::Sequential);
             shared.unwrap_or_else(|| {
-                sizes.push(size);
-                sizes.len() - 1
+                kinds.push(places);
+                kinds.len() - 1
             })
         });
-        let addresses: Result<_, BadParameter> =
-            sizes.iter().map(|size| Addresses::new(order, range, *size, &mut offsets)).collect();
-        let addresses = addresses.map_err(|error| plan::refuse(spec, error.to_string()))?;
+        let addresses: Result<_, String> =
+            kinds.iter().map(|places| Addresses::new(order, places, &mut offsets)).collect();
+        let addresses = addresses.map_err(|problem| plan::refuse(spec, problem))?;
         let directions = Stream::new(seed, &format!("{name}/direction"));
         let nothing = Next { lba: Lba(0), direction: Direction::Read };
         Ok(Self {
@@ -193,7 +159,9 @@ impl Draw {
             of,
             offsets,
             directions,
+            detours: Detours::new(spec, range, seed, name).map(Box::new),
             ahead: [nothing; AHEAD],
+            sectors: [0; AHEAD],
             at: 0,
         })
     }
@@ -203,6 +171,7 @@ impl Draw {
         for addresses in &mut self.addresses {
             addresses.restart(&mut self.offsets);
         }
+        self.detours.iter_mut().for_each(|detours| detours.restart());
         for _ in 0..AHEAD {
             self.take(device);
         }
@@ -214,27 +183,48 @@ impl Draw {
         self.ahead[self.at]
     }
 
+    /// Its length in sectors.
+    #[inline]
+    pub(super) fn sectors(&self) -> u32 {
+        self.sectors[self.at]
+    }
+
     /// Takes the next I/O, and draws one more in its place.
     #[inline]
-    pub(super) fn take(&mut self, device: &impl BlockDevice) -> Next {
-        let drawn = self.draw();
+    pub(super) fn take(&mut self, device: &impl BlockDevice) {
+        let (drawn, sectors) = self.draw();
         device.prefetch_far(drawn.lba);
         let near = self.ahead[(self.at + AHEAD / 2) % AHEAD];
         device.prefetch_near(near.direction.op(), near.lba);
-        let next = std::mem::replace(&mut self.ahead[self.at], drawn);
+        self.ahead[self.at] = drawn;
+        self.sectors[self.at] = sectors;
         self.at = (self.at + 1) % AHEAD;
-        next
     }
 
-    #[inline]
-    fn draw(&mut self) -> Next {
+    #[inline(always)]
+    fn draw(&mut self) -> (Next, u32) {
         let direction = match self.mix {
             Mix::Only(direction) => direction,
             Mix::TrimWrite => Direction::Trim,
             Mix::ReadWrite if self.directions.below(100) < self.rwmixread => Direction::Read,
             Mix::ReadWrite => Direction::Write,
         };
+        let (first, sectors) = if self.detours.is_some() {
+            self.draw_detour(direction)
+        } else {
+            self.addresses[self.of[direction as usize]].draw(&mut self.offsets)
+        };
+        (Next { lba: Lba(self.base + first), direction }, sectors)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn draw_detour(&mut self, direction: Direction) -> (u64, u32) {
+        let Some(detours) = &mut self.detours else { return (0, 0) };
+        if detours.next_zone() {
+            self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
+        }
         let addresses = &mut self.addresses[self.of[direction as usize]];
-        Next { lba: Lba(self.base + addresses.draw(&mut self.offsets)), direction }
+        detours.draw(direction as usize, addresses, &mut self.offsets)
     }
 }

@@ -11,8 +11,8 @@ use super::results::{Content, FailureKind};
 use super::shape::{Kind, Shape, Then};
 use super::{Engine, shadow};
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Placement, Reply,
-    SectorData, Submit, Token,
+    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Reply, SectorData,
+    Submit, Token,
 };
 use nandscape_rt::Nanos;
 
@@ -24,6 +24,7 @@ const SLOT_BITS: u32 = 32;
 pub(super) struct Slot {
     started: Nanos,
     lba: Lba,
+    sectors: u32,
     /// Latest completion of its parts.
     latest: Nanos,
     job: u32,
@@ -45,6 +46,7 @@ impl Slot {
         Self {
             started: Nanos::ZERO,
             lba: Lba(0),
+            sectors: 0,
             latest: Nanos::ZERO,
             job,
             open_parts: 0,
@@ -79,10 +81,20 @@ impl<S> Engine<S> {
     #[inline(never)]
     pub(super) fn issue<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
         while !self.jobs[index].free.is_empty() {
-            let wish = self.jobs[index].wish(device, self.shadow.as_ref(), self.now);
+            let job = &mut self.jobs[index];
+            let wish = job.wish(device, self.shadow.as_ref(), &mut self.flows, self.now);
             if !self.grant(device, index, wish) {
-                return;
+                break;
             }
+        }
+        self.wake_held();
+    }
+
+    /// Wakes the jobs whose flow went on.
+    #[inline]
+    pub(super) fn wake_held(&mut self) {
+        while let Some(job) = self.flows.woken.pop() {
+            self.set_timer(job as usize, self.now);
         }
     }
 
@@ -100,17 +112,26 @@ impl<S> Engine<S> {
         };
         let job = &mut self.jobs[index];
         let Some(slot) = job.free.pop() else { return false };
+        let sectors = job.sectors;
         job.in_flight += 1;
-        self.begin(device, slot as usize, kind, lba);
+        self.begin(device, slot as usize, kind, lba, sectors);
         true
     }
 
     /// Puts an I/O into a slot and submits it.
     #[inline(always)]
-    fn begin<D: BlockDevice>(&mut self, device: &mut D, index: usize, kind: Kind, lba: Lba) {
+    fn begin<D: BlockDevice>(
+        &mut self,
+        device: &mut D,
+        index: usize,
+        kind: Kind,
+        lba: Lba,
+        sectors: u32,
+    ) {
         let slot = &mut self.slots[index];
         slot.started = self.now;
         slot.lba = lba;
+        slot.sectors = sectors;
         slot.kind = kind;
         self.submit(device, index);
     }
@@ -127,7 +148,7 @@ impl<S> Engine<S> {
         if shape.tagged {
             self.version = shadow::next_version(self.version);
         }
-        let bio = bio(shape, slot.lba, shape.sectors, self.version);
+        let bio = bio(shape, slot.lba, slot.sectors, self.version);
         self.send(device, index, bio);
     }
 
@@ -138,14 +159,18 @@ impl<S> Engine<S> {
         let shape = self.jobs[slot.job as usize].shapes[slot.kind as usize];
         slot.then = shape.then;
         slot.check = false;
+        let (lba, sectors) = (slot.lba, slot.sectors);
+        let job = &mut self.jobs[slot.job as usize];
+        let since_began = job.since_began(self.now);
+        job.log.iter_mut().for_each(|log| log.push(since_began, slot.kind, lba, sectors));
         if matches!(slot.kind, Kind::Write | Kind::Trim) {
             self.version = shadow::next_version(self.version);
         }
         self.tell_shadow(index, &shape);
-        if shape.sectors > shape.bio_sectors {
+        if sectors > shape.bio_sectors {
             return self.submit_parts(device, index, &shape);
         }
-        let bio = bio(&shape, self.slots[index].lba, shape.sectors, self.version);
+        let bio = bio(&shape, lba, sectors, self.version);
         self.send(device, index, bio);
     }
 
@@ -154,14 +179,14 @@ impl<S> Engine<S> {
         let Some(shadow) = &mut self.shadow else { return };
         let slot = &mut self.slots[index];
         if matches!(slot.kind, Kind::Write | Kind::Trim) {
-            shadow.begin(slot.lba, shape.sectors, self.version, slot.kind == Kind::Trim);
+            shadow.begin(slot.lba, slot.sectors, self.version, slot.kind == Kind::Trim);
             slot.shadowed = true;
         } else if shape.checked {
             slot.since = self.version;
-            slot.check = !shadow.is_busy(slot.lba, shape.sectors);
+            slot.check = !shadow.is_busy(slot.lba, slot.sectors);
             if !slot.check {
                 let result = &mut self.jobs[slot.job as usize].result;
-                result.unverified_sectors += u64::from(shape.sectors);
+                result.unverified_sectors += u64::from(slot.sectors);
             }
         }
     }
@@ -169,12 +194,12 @@ impl<S> Engine<S> {
     /// Submits an I/O that is larger than a bio may be.
     fn submit_parts<D: BlockDevice>(&mut self, device: &mut D, index: usize, shape: &Shape) {
         let slot = &mut self.slots[index];
-        let lba = slot.lba;
+        let (lba, all) = (slot.lba, slot.sectors);
         slot.latest = self.now;
-        slot.open_parts = shape.sectors.div_ceil(shape.bio_sectors);
+        slot.open_parts = all.div_ceil(shape.bio_sectors);
         self.events.clear(index);
-        for offset in (0..shape.sectors).step_by(shape.bio_sectors as usize) {
-            let sectors = shape.bio_sectors.min(shape.sectors - offset);
+        for offset in (0..all).step_by(shape.bio_sectors as usize) {
+            let sectors = shape.bio_sectors.min(all - offset);
             let bio = bio(shape, lba.plus(u64::from(offset)), sectors, self.version);
             let token = Token(u64::from(offset) << SLOT_BITS | index as u64);
             if let Submit::Done(done) = device.submit(self.now, bio, token) {
@@ -259,7 +284,16 @@ impl<S> Engine<S> {
     fn count(&mut self, index: usize) {
         let slot = &self.slots[index];
         let latency = self.now.saturating_sub(slot.started);
-        self.jobs[slot.job as usize].completed(slot.kind, latency, self.now);
+        let job = &mut self.jobs[slot.job as usize];
+        job.completed(slot.kind, slot.sectors, latency, self.now);
+    }
+
+    /// Counts an I/O that is not plain.
+    fn count_rare(&mut self, index: usize) {
+        self.count(index);
+        let slot = &self.slots[index];
+        let latency = self.now.saturating_sub(slot.started);
+        self.jobs[slot.job as usize].judge(slot.kind, slot.lba, latency, self.now);
     }
 
     /// Gives the slot to the job's next I/O, or back.
@@ -267,10 +301,10 @@ impl<S> Engine<S> {
     fn release<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
         let owner = self.slots[index].job();
         let job = &mut self.jobs[owner];
-        match job.wish(device, self.shadow.as_ref(), self.now) {
+        match job.wish(device, self.shadow.as_ref(), &mut self.flows, self.now) {
             Wish::Io(next) => {
-                let idle = !job.free.is_empty();
-                self.begin(device, index, next.direction.into(), next.lba);
+                let (idle, sectors) = (!job.free.is_empty(), job.sectors);
+                self.begin(device, index, next.direction.into(), next.lba, sectors);
                 if idle {
                     self.issue(device, owner);
                 }
@@ -282,26 +316,64 @@ impl<S> Engine<S> {
     /// Gives the slot back, and does what its job wishes instead of an I/O.
     #[cold]
     fn retire<D: BlockDevice>(&mut self, device: &mut D, index: usize, wish: Wish) {
-        let owner = self.slots[index].job();
-        let job = &mut self.jobs[owner];
-        job.in_flight -= 1;
-        job.free.push(index as u32);
-        self.events.clear(index);
+        let owner = self.give_back(index);
         if self.grant(device, owner, wish) {
             self.issue(device, owner);
         }
         self.settle(device, owner);
     }
 
-    /// The completion of an I/O that is not plain: what it brought, and what follows it.
+    /// Gives the slot back to its job.
+    fn give_back(&mut self, index: usize) -> usize {
+        let owner = self.slots[index].job();
+        let job = &mut self.jobs[owner];
+        job.in_flight -= 1;
+        job.free.push(index as u32);
+        self.events.clear(index);
+        owner
+    }
+
+    /// The completion of an I/O that is not plain.
     #[cold]
     fn complete_rare<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        if self.jobs[self.slots[index].job()].is_governed() {
+            self.complete_governed(device, index);
+        } else if self.conclude(device, index) {
+            self.release(device, index);
+        }
+    }
+
+    /// The completion of an I/O whose job may take it back later, and asks before it goes on.
+    fn complete_governed<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        let slot = &self.slots[index];
+        let (owner, kind, last) = (slot.job(), slot.kind, slot.then == Then::Nothing);
+        if last && self.jobs[owner].leaves(index as u32, kind) {
+            return self.events.clear(index);
+        }
+        match last.then(|| self.jobs[owner].take_back()).flatten() {
+            None => self.conclude_and_free(device, index),
+            Some(done) => {
+                done.iter().for_each(|slot| self.conclude_and_free(device, *slot as usize));
+                self.jobs[owner].taken(done);
+            }
+        }
+        self.issue(device, owner);
+        self.settle(device, owner);
+    }
+
+    fn conclude_and_free<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
+        if self.conclude(device, index) {
+            self.give_back(index);
+        }
+    }
+
+    /// What an I/O that is not plain brought, and what follows it; whether its slot is free again.
+    fn conclude<D: BlockDevice>(&mut self, device: &mut D, index: usize) -> bool {
         let failed = self.look_at_held(index);
         let slot = &mut self.slots[index];
         let (owner, kind) = (slot.job(), slot.kind);
-        let sectors = self.jobs[owner].shapes[kind as usize].sectors;
         if let Some(shadow) = self.shadow.as_mut().filter(|_| slot.shadowed) {
-            shadow.end(slot.lba, sectors, failed);
+            shadow.end(slot.lba, slot.sectors, failed);
             slot.shadowed = false;
         }
         let goes_on = !failed && !self.jobs[owner].has_failed();
@@ -309,18 +381,20 @@ impl<S> Engine<S> {
             Then::Flush if goes_on => {
                 self.events.clear(index);
                 self.send(device, index, Bio::flush());
+                false
             }
             Then::Write if goes_on => {
-                let lba = slot.lba;
-                self.count(index);
-                self.begin(device, index, Kind::Write, lba);
+                let (lba, sectors) = (slot.lba, slot.sectors);
+                self.count_rare(index);
+                self.begin(device, index, Kind::Write, lba, sectors);
+                false
             }
             _ => {
                 if !failed {
-                    self.count(index);
+                    self.count_rare(index);
                 }
-                self.jobs[owner].returned(kind);
-                self.release(device, index);
+                self.jobs[owner].returned(kind, self.now);
+                true
             }
         }
     }
@@ -350,7 +424,7 @@ impl<S> Engine<S> {
         let Some(shadow) = self.shadow.as_ref().filter(|_| slot.check) else { return };
         let job = &mut self.jobs[slot.job()];
         let shape = &job.shapes[slot.kind as usize];
-        let sectors = shape.bio_sectors.min(shape.sectors - offset);
+        let sectors = shape.bio_sectors.min(slot.sectors - offset);
         let complete = payload.sectors().is_none_or(|length| length >= sectors as usize);
         for sector in 0..sectors {
             let lba = slot.lba.plus(u64::from(offset + sector));
@@ -380,7 +454,7 @@ fn bio(shape: &Shape, lba: Lba, sectors: u32, version: shadow::Version) -> Bio {
         lba,
         sectors,
         flags: shape.flags,
-        placement: Placement(0),
+        placement: shape.placement,
         scope: FlushScope::All,
         owner: None,
         payload,

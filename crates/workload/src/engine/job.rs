@@ -4,14 +4,23 @@
 //! reads again what it wrote, and then loops or ends. `open` sums up whether I/O may be issued
 //! without a second look.
 
-use super::draw::{Draw, Next};
+mod wish;
+
+pub(super) use wish::Wish;
+
+use super::draw::Draw;
+use super::flow::Flows;
+use super::governor::{Governor, Pause, Thinker};
+use super::iolog::{Playback, WrittenLog};
 use super::latency::Latencies;
+use super::pace::Pacer;
 use super::plan::{self, Plan};
+use super::reaper::Reaper;
 use super::results::{FAILURES_MAX, Failure, FailureKind, JobResult};
-use super::shadow::Shadow;
+use super::search::{Search, Verdict};
 use super::shape::{Kind, Shape};
-use crate::fio::{Direction, JobSpec, Mix};
-use nandscape_block::{BlockDevice, Lba};
+use crate::fio::{Counted, Direction, JobSpec, Mix};
+use nandscape_block::{BlockDevice, Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 
 /// Where a job stands.
@@ -25,19 +34,6 @@ enum State {
     /// Reading again what it wrote, from this block on.
     Rereading(u64),
     Ended,
-}
-
-/// What a job wants to do now.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wish {
-    Io(Next),
-    /// Read again this block of what it wrote.
-    Reread(Lba),
-    Flush,
-    /// Nothing before this instant.
-    Wake(Nanos),
-    /// Nothing before something of its own completes.
-    Nothing,
 }
 
 /// What a job does when nothing of it is in flight.
@@ -55,8 +51,18 @@ pub(super) enum Idle {
 struct Tally {
     /// Behind the ramp.
     latencies: Latencies,
-    /// I/Os under the ramp.
+    sectors: u64,
+    /// I/Os and sectors under the ramp.
     ramp_ios: u64,
+    ramp_sectors: u64,
+}
+
+impl Tally {
+    /// What was measured so far does not count.
+    fn forget(&mut self) {
+        self.ramp_ios += std::mem::take(&mut self.latencies).count();
+        self.ramp_sectors += std::mem::take(&mut self.sectors);
+    }
 }
 
 /// A running job.
@@ -70,13 +76,22 @@ pub(super) struct Job {
     /// Its unused slots.
     pub(super) free: Vec<u32>,
     pub(super) in_flight: u32,
+    /// Length of the I/O that it wished for last.
+    pub(super) sectors: u32,
+    /// What `write_iolog` asks for.
+    pub(super) log: Option<WrittenLog>,
     draw: Draw,
+    pacer: Option<Pacer>,
+    governor: Option<Box<Governor>>,
+    thinker: Option<Thinker>,
     state: State,
     open: bool,
     bytes_left: u64,
     ios_left: u64,
     loops_left: u64,
     began: Nanos,
+    /// From when on it is measured.
+    counted: Nanos,
     ramp_end: Nanos,
     deadline: Nanos,
     issued: [u64; 3],
@@ -86,16 +101,24 @@ pub(super) struct Job {
     flush_at: u64,
     flush_due: bool,
     flushing: bool,
-    thinking: bool,
+    pause: Option<Pause>,
     end_flushed: bool,
     reread: bool,
     tallies: [Tally; 5],
 }
 
 impl Job {
-    /// A job that has not begun, with these shapes of I/O.
-    pub(super) fn new(spec: &JobSpec, plan: Plan, shapes: [Shape; 5], draw: Draw) -> Self {
+    /// The job of this index, which has not begun, with these shapes of I/O.
+    pub(super) fn new(
+        index: u32,
+        spec: &JobSpec,
+        mut plan: Plan,
+        shapes: [Shape; 5],
+        draw: Draw,
+        pacer: Option<Pacer>,
+    ) -> Self {
         let trims = spec.pattern.mix == Mix::TrimWrite;
+        let governor = Governor::new(spec, index, plan.playback.take()).map(Box::new);
         let mut job = Self {
             result: JobResult {
                 name: spec.name.clone(),
@@ -106,13 +129,20 @@ impl Job {
             shapes,
             free: Vec::new(),
             in_flight: 0,
+            sectors: 0,
+            log: spec.write_iolog.clone().map(WrittenLog::new),
             draw,
+            pacer,
+            governor,
+            thinker: Thinker::new(spec.thinking),
             state: State::Waiting,
             open: false,
             bytes_left: 0,
             ios_left: 0,
-            loops_left: spec.loops,
+            // A log is replayed once, as fio does.
+            loops_left: if spec.replays() { 1 } else { spec.loops },
             began: Nanos::ZERO,
+            counted: Nanos::ZERO,
             ramp_end: Nanos::MAX,
             deadline: Nanos::MAX,
             issued: [0; 3],
@@ -120,7 +150,7 @@ impl Job {
             flush_at: u64::MAX,
             flush_due: false,
             flushing: false,
-            thinking: false,
+            pause: None,
             end_flushed: false,
             reread: false,
             tallies: Default::default(),
@@ -132,8 +162,14 @@ impl Job {
     }
 
     /// Starts the clock of the job.
-    pub(super) fn begin(&mut self, device: &impl BlockDevice, now: Nanos) {
+    pub(super) fn begin(&mut self, device: &impl BlockDevice, flows: &mut Flows, now: Nanos) {
         self.began = now;
+        self.counted = now;
+        self.thinker.iter_mut().for_each(|thinker| thinker.restart(now));
+        if let Some(governor) = &mut self.governor {
+            governor.search.iter_mut().for_each(|search| search.begin_window(now));
+            governor.member.iter().for_each(|member| flows.join(member));
+        }
         self.ramp_end = if self.spec.ramp_time.0 > 0 {
             now.saturating_add(self.spec.ramp_time)
         } else {
@@ -161,11 +197,29 @@ impl Job {
 
     fn update(&mut self) {
         let issuing = self.state == State::Issuing;
-        self.open = issuing && !self.thinking && !self.flush_due && !self.flushing;
+        let held = self.pause.is_some() || self.flush_due || self.flushing;
+        self.open = issuing && !held && self.governor.is_none();
+    }
+
+    pub(super) const fn is_governed(&self) -> bool {
+        self.governor.is_some()
+    }
+
+    fn playback(&mut self) -> Option<&mut Playback> {
+        self.governor.as_mut()?.playback.as_mut()
+    }
+
+    fn search(&mut self) -> Option<&mut Search> {
+        self.governor.as_mut()?.search.as_mut()
     }
 
     pub(super) fn has_begun(&self) -> bool {
         self.state != State::Waiting
+    }
+
+    /// Time since it began.
+    pub(super) const fn since_began(&self, now: Nanos) -> Nanos {
+        now.saturating_sub(self.began)
     }
 
     /// Whether a failure ended it.
@@ -175,75 +229,7 @@ impl Job {
 
     /// Whether nothing but the passing of time can end it.
     pub(super) fn ends_by_time_only(&self) -> bool {
-        self.state == State::Ended || self.spec.time_based
-    }
-
-    /// What to do with a free slot now. An I/O that is returned has been taken.
-    #[inline(always)]
-    pub(super) fn wish(
-        &mut self,
-        device: &impl BlockDevice,
-        shadow: Option<&Shadow>,
-        now: Nanos,
-    ) -> Wish {
-        if !self.open {
-            return self.wish_closed(shadow);
-        }
-        if now >= self.deadline {
-            self.stop();
-            return Wish::Nothing;
-        }
-        if (self.bytes_left == 0 || self.ios_left == 0) && !self.next_loop(device) {
-            return Wish::Nothing;
-        }
-        let next = self.draw.peek();
-        let direction = next.direction as usize;
-        if let Some(pace) = &self.plan.pace {
-            let due = self.began.saturating_add(pace[direction].due(self.issued[direction]));
-            if due > now {
-                return Wish::Wake(due.min(self.deadline));
-            }
-        }
-        self.draw.take(device);
-        self.bytes_left = self.bytes_left.saturating_sub(self.spec.block_bytes[direction]);
-        self.ios_left -= 1;
-        self.issued[direction] += 1;
-        if next.direction == self.writing && self.issued[direction] == self.flush_at {
-            self.flush_due = true;
-            self.schedule_flush();
-            self.update();
-        }
-        Wish::Io(next)
-    }
-
-    #[cold]
-    fn wish_closed(&mut self, shadow: Option<&Shadow>) -> Wish {
-        if self.thinking || self.flushing {
-            return Wish::Nothing;
-        }
-        if self.flush_due {
-            self.flush_due = false;
-            self.flushing = true;
-            return Wish::Flush;
-        }
-        match (self.state, shadow) {
-            (State::Rereading(block), Some(shadow)) => self.wish_reread(shadow, block),
-            _ => Wish::Nothing,
-        }
-    }
-
-    fn wish_reread(&mut self, shadow: &Shadow, block: u64) -> Wish {
-        let range = &self.plan.range;
-        let sectors = u64::from(range.block_sectors[Direction::Write as usize]);
-        let blocks = range.sectors / sectors;
-        let block = shadow.next_written(range.base, sectors, block, blocks);
-        if block == blocks {
-            self.enter(State::Draining);
-            return Wish::Nothing;
-        }
-        let lba = Lba(range.base + block * sectors);
-        self.enter(State::Rereading(block + 1));
-        Wish::Reread(lba)
+        self.state == State::Ended || (self.spec.time_based && !self.spec.replays())
     }
 
     /// The next flush comes behind a write whose number is a multiple of `fsync` or `fdatasync`.
@@ -266,7 +252,7 @@ impl Job {
         } else {
             self.enter(State::Draining);
         }
-        self.open
+        self.state == State::Issuing
     }
 
     /// No more I/O but what `end_fsync` and `verify` ask for.
@@ -277,31 +263,100 @@ impl Job {
 
     /// An I/O completed.
     #[inline]
-    pub(super) fn completed(&mut self, kind: Kind, latency: Nanos, now: Nanos) {
+    pub(super) fn completed(&mut self, kind: Kind, sectors: u32, latency: Nanos, now: Nanos) {
         if now >= self.ramp_end {
-            self.end_ramp();
+            self.end_ramp(now);
         }
-        self.tallies[kind as usize].latencies.record(latency);
+        let tally = &mut self.tallies[kind as usize];
+        tally.sectors += u64::from(sectors);
+        tally.latencies.record(latency);
+    }
+
+    /// Judges how long a completed I/O took, where the job has limits.
+    pub(super) fn judge(&mut self, kind: Kind, lba: Lba, latency: Nanos, now: Nanos) {
+        if kind == Kind::Sync {
+            return;
+        }
+        let allowed = self.spec.max_latency[kind.direction() as usize];
+        if let Some(max) = allowed.filter(|max| latency > *max) {
+            let what = FailureKind::TooSlow { op: kind.name(), latency, max };
+            self.fail(now, lba, kind, what);
+        }
+        let judged = self.ramp_end == Nanos::MAX || now >= self.ramp_end;
+        if self.state == State::Issuing && self.pause.is_none() && judged {
+            let verdict = self.search().map(|search| search.completed(latency, now));
+            self.heed(verdict.unwrap_or(Verdict::GoOn), kind, lba, latency, now);
+        }
+    }
+
+    /// Does what the search for a depth asks for.
+    fn heed(&mut self, verdict: Verdict, kind: Kind, lba: Lba, latency: Nanos, now: Nanos) {
+        match verdict {
+            Verdict::GoOn => {}
+            Verdict::Drain => self.pause = Some(Pause::new(Nanos::ZERO)),
+            Verdict::MeasureAlone => {
+                self.pause = Some(Pause { forgets: true, ..Pause::new(Nanos::ZERO) });
+            }
+            Verdict::Found => self.stop(),
+            Verdict::Hopeless => {
+                let max = self.spec.goal.target;
+                self.fail(now, lba, kind, FailureKind::TooSlow { op: kind.name(), latency, max });
+            }
+        }
     }
 
     /// An I/O that is not plain left its slot, completed or failed: `fsync` returns, or the job
     /// thinks before it goes on.
-    pub(super) fn returned(&mut self, kind: Kind) {
+    pub(super) fn returned(&mut self, kind: Kind, now: Nanos) {
         if kind == Kind::Sync {
             self.flushing = false;
-        } else if self.state == State::Issuing {
-            self.thinking = self.spec.thinktime.0 > 0;
+        } else {
+            self.think(Counted::Completed, now);
         }
         self.update();
     }
 
-    /// What was measured so far does not count.
-    #[cold]
-    fn end_ramp(&mut self) {
-        self.ramp_end = Nanos::MAX;
-        for tally in &mut self.tallies {
-            tally.ramp_ios = std::mem::take(&mut tally.latencies).count();
+    /// A slot is back: whether it stays where it is, because the job takes it back later, together
+    /// with others.
+    pub(super) fn leaves(&mut self, slot: u32, kind: Kind) -> bool {
+        let flushes = kind == Kind::Sync || self.flush_due || self.flushing;
+        let idle = flushes || self.pause.is_some() || self.state != State::Issuing;
+        let in_flight = self.in_flight;
+        let Some(governor) = &mut self.governor else { return false };
+        let full = governor.is_full(in_flight);
+        let due = governor.reaper.as_mut().map(|reaper| reaper.is_due(slot, in_flight, full));
+        due == Some(false) && !idle
+    }
+
+    fn reaper(&mut self) -> Option<&mut Reaper> {
+        self.governor.as_mut()?.reaper.as_mut()
+    }
+
+    /// The slots that are taken back together, if the job does so; [`Job::taken`] must follow.
+    pub(super) fn take_back(&mut self) -> Option<Vec<u32>> {
+        self.reaper().map(Reaper::take)
+    }
+
+    /// They have been taken back.
+    pub(super) fn taken(&mut self, slots: Vec<u32>) {
+        let in_flight = self.in_flight;
+        if let Some(reaper) = self.reaper() {
+            reaper.taken(slots, in_flight);
         }
+    }
+
+    /// The ramp is over.
+    #[cold]
+    fn end_ramp(&mut self, now: Nanos) {
+        self.ramp_end = Nanos::MAX;
+        self.forget(self.began.saturating_add(self.spec.ramp_time));
+        self.search().into_iter().for_each(|search| search.begin_window(now));
+    }
+
+    /// What was measured before `now` does not count.
+    fn forget(&mut self, now: Nanos) {
+        self.counted = now;
+        self.tallies.iter_mut().for_each(Tally::forget);
     }
 
     /// A failure: noted, and unless it is tolerated the end of the job.
@@ -309,6 +364,7 @@ impl Job {
     pub(super) fn fail(&mut self, at: Nanos, lba: Lba, kind: Kind, what: FailureKind) {
         let tolerated = match (&what, kind) {
             (FailureKind::Mismatch { .. }, _) => self.spec.tolerated.verify,
+            (FailureKind::TooSlow { .. }, _) => false,
             (FailureKind::Io(..), kind) => self.spec.tolerated.io[kind.direction() as usize],
         };
         self.result.errors += 1;
@@ -319,7 +375,7 @@ impl Job {
         if !tolerated {
             self.result.ended_by_failure = true;
             self.flush_due = false;
-            self.thinking = false;
+            self.pause = None;
             self.enter(State::Draining);
         }
     }
@@ -328,13 +384,35 @@ impl Job {
     #[cold]
     pub(super) fn idle(&mut self, device: &impl BlockDevice, now: Nanos) -> Idle {
         match self.state {
-            State::Issuing if self.thinking => {
-                Idle::Wake(now.saturating_add(self.spec.thinktime).min(self.deadline))
-            }
+            State::Issuing if self.pause.is_some() => self.rest(now),
             State::Issuing | State::Waiting | State::Rereading(_) => Idle::Wait,
             State::Draining => self.drained(device, now),
             State::Ended => Idle::Ended,
         }
+    }
+
+    /// Begins the pause that is due, or waits for its end.
+    fn rest(&mut self, now: Nanos) -> Idle {
+        let Some(pause) = &mut self.pause else { return Idle::Issue };
+        let until = *pause.until.get_or_insert(now.saturating_add(pause.length).min(self.deadline));
+        if until > now {
+            return Idle::Wake(until);
+        }
+        self.end_pause(now);
+        Idle::Issue
+    }
+
+    fn end_pause(&mut self, now: Nanos) {
+        let Some(pause) = self.pause.take() else { return };
+        if pause.forgets {
+            self.forget(now);
+        }
+        if let Some(pacer) = self.pacer.as_mut().filter(|_| self.spec.rate_ignores_thinking) {
+            pacer.pause(pause.length);
+        }
+        self.thinker.iter_mut().for_each(|thinker| thinker.restart(now));
+        self.search().into_iter().for_each(|search| search.begin_window(now));
+        self.update();
     }
 
     fn drained(&mut self, device: &impl BlockDevice, now: Nanos) -> Idle {
@@ -359,21 +437,29 @@ impl Job {
         Idle::Ended
     }
 
-    /// Its timer went off. While something is in flight that is not the timer of `thinktime`.
-    pub(super) fn woken(&mut self) {
-        if self.in_flight == 0 {
-            self.thinking = false;
-            self.update();
+    /// A timer went off, or others of its flow went on.
+    pub(super) fn woken(&mut self, now: Nanos) {
+        let until = self.pause.and_then(|pause| pause.until);
+        if until.is_some_and(|until| until <= now) {
+            self.end_pause(now);
         }
+    }
+
+    /// It has ended: others of its flow need not wait for it.
+    pub(super) fn leave(&self, flows: &mut Flows) {
+        let member = self.governor.as_ref().and_then(|governor| governor.member.as_ref());
+        member.into_iter().for_each(|member| flows.leave(member));
     }
 
     fn end(&mut self, now: Nanos) {
         self.enter(State::Ended);
         if self.ramp_end != Nanos::MAX {
-            self.end_ramp();
+            self.end_ramp(now);
         }
-        let counted = self.began.saturating_add(self.spec.ramp_time);
-        self.result.runtime = now.saturating_sub(counted);
+        self.result.runtime = now.saturating_sub(self.counted);
+        self.result.latency_depth = self.search().map(|search| search.depth());
+        let since_began = self.since_began(now);
+        self.log.iter_mut().for_each(|log| log.end(since_began));
     }
 
     /// I/Os and bytes of a direction, the ramp included.
@@ -384,13 +470,13 @@ impl Job {
             let tally = &self.tallies[kind as usize];
             let ios = tally.ramp_ios + tally.latencies.count();
             totals.0 += ios;
-            totals.1 += ios * self.shapes[kind as usize].bytes();
+            totals.1 += (tally.ramp_sectors + tally.sectors) * SECTOR_BYTES;
         }
         totals
     }
 
     /// What it measured; a job that has not ended is counted up to `now`.
-    pub(super) fn into_result(mut self, now: Nanos) -> JobResult {
+    pub(super) fn into_result(mut self, now: Nanos) -> (JobResult, Option<WrittenLog>) {
         if !matches!(self.state, State::Ended | State::Waiting) {
             self.end(now);
         }
@@ -401,9 +487,9 @@ impl Job {
             }
             let direction = &mut self.result.directions[kind.direction() as usize];
             direction.ios += tally.latencies.count();
-            direction.bytes += tally.latencies.count() * self.shapes[kind as usize].bytes();
+            direction.bytes += tally.sectors * SECTOR_BYTES;
             direction.latency.merge(&tally.latencies);
         }
-        self.result
+        (self.result, self.log)
     }
 }

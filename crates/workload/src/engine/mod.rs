@@ -15,27 +15,39 @@
 //! - `sync=1` sets FUA; a device without FUA gets a flush behind every write, as kernels do it, and
 //!   the write's latency ends with the flush.
 //! - `thinktime` begins when all that is in flight is back, as in fio.
+//! - `iodepth_batch` changes nothing; `iodepth_low` and `iodepth_batch_complete_min` decide when
+//!   completed requests are taken back, which is when they count as completed.
 //! - `ramp_time` comes on top of `runtime`; what completes in it is not counted, but sizes are.
 //! - `verify` reads the job's range again, in ascending order, behind the writes of each loop; with
 //!   `time_based`, once at the end, however long it takes.
 //! - Jobs draw from streams named after their place in the file, name and clone, derived from the
 //!   run's seed and `randseed`; `randrepeat=0` changes nothing, for every run is repeatable.
 
+mod addresses;
+mod covered;
 mod draw;
 mod error;
+mod flow;
+mod governor;
 mod io;
+mod iolog;
 mod job;
 mod latency;
+mod pace;
 mod permutation;
 mod plan;
+mod reaper;
 mod results;
+mod search;
 mod series;
 mod shadow;
 mod shape;
+mod sizes;
 mod task;
 mod tournament;
 
 pub use error::{EngineError, Waiting};
+pub use iolog::WrittenLog;
 pub use latency::Latencies;
 pub use results::{Content, DirectionResult, Failure, FailureKind, JobResult, Results};
 pub use series::{NoProbe, Point, Probe, Series};
@@ -47,10 +59,12 @@ pub(crate) use tournament::Tournament;
 
 use crate::fio::{Direction, JobFile, JobSpec};
 use draw::Draw;
+use flow::Flows;
 use io::Slot;
 use job::{Idle, Job};
 use nandscape_block::{BlockDevice, BlockError, Completion, DeviceCaps, Reply};
 use nandscape_rt::Nanos;
+use pace::Pacer;
 use plan::Plan;
 use shadow::{Shadow, Version};
 use shape::{Kind, Shape};
@@ -123,6 +137,7 @@ pub struct Engine<S = ()> {
     held: Vec<Vec<(u32, Result<Reply, BlockError>)>>,
     /// Leaves: the slots, then a timer a job.
     events: Tournament,
+    flows: Flows,
     shadow: Option<Shadow>,
     version: Version,
     series: Series<S>,
@@ -155,6 +170,7 @@ impl<S> Engine<S> {
             slots: Vec::new(),
             held: Vec::new(),
             events: Tournament::new(asked.max(1) as usize),
+            flows: Flows::default(),
             shadow: shadowed.then(|| Shadow::new(caps.sectors, caps.discard_zeroes)),
             version: options.version,
             point_due: series.due(),
@@ -336,9 +352,9 @@ impl<S> Engine<S> {
         self.set_timer(index, Nanos::MAX);
         let job = &mut self.jobs[index];
         if job.has_begun() {
-            job.woken();
+            job.woken(self.now);
         } else {
-            job.begin(device, self.now);
+            job.begin(device, &mut self.flows, self.now);
         }
         self.issue(device, index);
         self.settle(device, index);
@@ -359,7 +375,8 @@ impl<S> Engine<S> {
                 Idle::Ended => {
                     self.set_timer(index, Nanos::MAX);
                     self.unfinished -= 1;
-                    return;
+                    self.jobs[index].leave(&mut self.flows);
+                    return self.wake_held();
                 }
             }
         }
@@ -387,15 +404,17 @@ impl<S> Engine<S> {
     pub fn finish(self) -> Results<S> {
         let ended = self.now;
         let mut jobs: Vec<JobResult> = Vec::new();
+        let mut iologs = Vec::new();
         for job in self.jobs {
             let merges = job.spec.group_reporting;
-            let result = job.into_result(ended);
+            let (result, log) = job.into_result(ended);
+            iologs.extend(log);
             match jobs.last_mut().filter(|last| merges && last.group == result.group) {
                 Some(last) => last.merge(&result),
                 None => jobs.push(result),
             }
         }
-        Results { jobs, series: self.series, ended }
+        Results { jobs, series: self.series, iologs, ended }
     }
 }
 
@@ -416,12 +435,14 @@ fn clone_jobs(
         if index == 0 || spec.stonewall {
             stages.push_back(Vec::new());
         }
-        let plan = Plan::new(spec, caps)?;
-        let shapes = Kind::ALL.map(|kind| Shape::new(kind, spec, &plan, shadowed));
         for clone in 0..spec.numjobs {
+            let plan = Plan::new(spec, caps, clone)?;
+            let shapes = Kind::ALL.map(|kind| Shape::new(kind, spec, &plan, shadowed));
             let stream = format!("fio/{index}/{}/{clone}", spec.name);
-            let draw = Draw::new(spec, &plan, job_seed(seed, spec.randseed), &stream)?;
-            let mut job = Job::new(spec, plan.clone(), shapes, draw);
+            let seed = job_seed(seed, spec.randseed);
+            let draw = Draw::new(spec, &plan, seed, &stream)?;
+            let pacer = Pacer::new(spec, seed, &stream);
+            let mut job = Job::new(jobs.len() as u32, spec, plan, shapes, draw, pacer);
             job.result.group = group;
             stages.back_mut().into_iter().for_each(|stage| stage.push(jobs.len()));
             jobs.push(job);

@@ -1,11 +1,13 @@
 //! A job's figures on a certain device: percentages resolved, limits checked.
 
-use super::draw::{Order, Range};
+use super::addresses::{Order, Places};
+use super::draw::{Range, Strides};
 use super::error::EngineError;
+use super::iolog::Playback;
 use super::shadow;
+use super::sizes::Sizes;
 use crate::fio::{Amount, Direction, Distribution, JobSpec, Mix};
 use nandscape_block::{DeviceCaps, Fua, SECTOR_BYTES};
-use nandscape_rt::Nanos;
 
 /// What a job does on this device.
 #[derive(Clone, Debug)]
@@ -16,8 +18,10 @@ pub(super) struct Plan {
     pub(super) loop_bytes: u64,
     /// I/Os of a loop at most.
     pub(super) loop_ios: u64,
-    /// Time from one I/O to the next at the allowed rate, by direction.
-    pub(super) pace: Option<[Pace; 3]>,
+    /// The log that is issued instead of what `range` yields.
+    pub(super) playback: Option<Playback>,
+    /// Largest I/O by direction, in sectors.
+    pub(super) largest: [u32; 3],
     /// How `sync` is carried out.
     pub(super) durability: Durability,
     /// Largest bio; 0 is any.
@@ -37,40 +41,25 @@ pub(super) enum Durability {
     Flush,
 }
 
-/// A rate in units a second.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    units_per_s: Option<u64>,
-    units_per_io: u64,
-}
-
-impl Pace {
-    /// When the I/O behind `issued` others may start, from the job's start; a job that fell behind
-    /// catches up, as in fio.
-    pub(super) fn due(&self, issued: u64) -> Nanos {
-        let Some(rate) = self.units_per_s else { return Nanos::ZERO };
-        let units = u128::from(issued) * u128::from(self.units_per_io);
-        let ns = units * u128::from(Nanos::from_secs(1).0) / u128::from(rate);
-        Nanos(ns.try_into().unwrap_or(u64::MAX))
-    }
-}
-
 impl Plan {
-    /// The plan of `spec` on a device with these capabilities.
-    pub(super) fn new(spec: &JobSpec, caps: &DeviceCaps) -> Result<Self, EngineError> {
+    /// The plan of a clone of `spec` on a device with these capabilities.
+    pub(super) fn new(spec: &JobSpec, caps: &DeviceCaps, clone: u32) -> Result<Self, EngineError> {
         let fail = |problem| refuse(spec, problem);
-        supported(spec, caps).map_err(|problem| fail(problem.into()))?;
-        let (base, bytes) = extent(spec, caps).map_err(fail)?;
-        let used = Direction::ALL.into_iter().filter(|d| spec.pattern.mix.has(*d));
-        let blocks = used.map(|direction| spec.block_bytes[direction as usize]);
-        let smallest = blocks.min().unwrap_or(SECTOR_BYTES);
+        supported(spec, caps).map_err(fail)?;
+        let (base, bytes) = extent(spec, caps, clone).map_err(fail)?;
+        let smallest = used(spec).map(|d| spec.sizes(d).min()).min().unwrap_or(SECTOR_BYTES);
         let whole = bytes - bytes % smallest;
+        let strides = strides(spec, bytes).map_err(fail)?;
+        let sectors = bytes / SECTOR_BYTES;
+        let places = Direction::ALL
+            .map(|direction| places(spec, direction, strides.map_or(sectors, |s| s.zone)));
+        let playback = playback(spec, caps, clone).map_err(fail)?;
+        let largest = Direction::ALL.map(|direction| match &playback {
+            Some(playback) => playback.largest(direction),
+            None => places[direction as usize].sizes.largest(),
+        });
         Ok(Self {
-            range: Range {
-                base: base / SECTOR_BYTES,
-                sectors: bytes / SECTOR_BYTES,
-                block_sectors: spec.block_bytes.map(|bytes| (bytes / SECTOR_BYTES) as u32),
-            },
+            range: Range { base: base / SECTOR_BYTES, sectors, places, strides },
             order: order(spec),
             loop_bytes: spec
                 .io_size
@@ -78,7 +67,8 @@ impl Plan {
                 .filter(|bytes| *bytes > 0)
                 .unwrap_or(whole),
             loop_ios: spec.number_ios.unwrap_or(u64::MAX),
-            pace: pace(spec),
+            playback,
+            largest,
             durability: match (spec.sync, caps.fua) {
                 (false, _) => Durability::None,
                 (true, Fua::Honoured) => Durability::Fua,
@@ -90,34 +80,80 @@ impl Plan {
     }
 }
 
+/// The directions of the job's I/Os.
+fn used(spec: &JobSpec) -> impl Iterator<Item = Direction> {
+    Direction::ALL.into_iter().filter(|direction| spec.pattern.mix.has(*direction))
+}
+
+fn places(spec: &JobSpec, direction: Direction, sectors: u64) -> Places {
+    Places {
+        sectors,
+        sizes: Sizes::new(&spec.sizes(direction)),
+        align: spec.align(direction) / SECTOR_BYTES,
+        zones: spec.zones[direction as usize].clone(),
+    }
+}
+
+/// The zones of `zonemode=strided` within so many bytes.
+fn strides(spec: &JobSpec, bytes: u64) -> Result<Option<Strides>, String> {
+    let zoning = &spec.zoning;
+    if !zoning.is_strided() {
+        return Ok(None);
+    }
+    let zone = zoning.range();
+    let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
+    if zone > bytes || largest > zone {
+        return Err(format!(
+            "a zone of {zone} bytes does not fit into its {bytes}, or holds no block of {largest}"
+        ));
+    }
+    Ok(Some(Strides {
+        distance: zone.saturating_add(zoning.skip) / SECTOR_BYTES,
+        zone: zone / SECTOR_BYTES,
+        transfer: zoning.size / SECTOR_BYTES,
+    }))
+}
+
+/// The log that a clone replays, in its turn.
+fn playback(spec: &JobSpec, caps: &DeviceCaps, clone: u32) -> Result<Option<Playback>, String> {
+    let logs = &spec.replay.logs;
+    let log = (clone as usize).checked_rem(logs.len()).map(|index| &logs[index]);
+    log.map(|log| Playback::new(log, &spec.replay, caps)).transpose()
+}
+
 /// The error that this job does not fit the device.
 pub(super) fn refuse(spec: &JobSpec, problem: String) -> EngineError {
     EngineError::Job { job: spec.name.clone(), place: spec.place.clone(), problem }
 }
 
 /// Refuses what the device lacks.
-fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), &'static str> {
+fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
     if spec.pattern.mix.has(Direction::Trim) && caps.discard_sectors == 0 {
-        return Err("the device does not support trims");
+        return Err("the device does not support trims".into());
     }
     if spec.verify && !caps.keeps_content {
-        return Err("verify needs a device that keeps content (payload = \"tags\" or \"bytes\")");
+        return Err(
+            "verify needs a device that keeps content (payload = \"tags\" or \"bytes\")".into()
+        );
     }
     if spec.verify && caps.sectors > shadow::SECTORS_MAX {
-        return Err("verify works on devices up to 64 TiB");
+        return Err("verify works on devices up to 64 TiB".into());
+    }
+    let handles = caps.placement_handles;
+    if handles > 0 && spec.write_hint > handles {
+        return Err(format!(
+            "write_hint names the placement {}, but the device has {handles}",
+            spec.write_hint
+        ));
     }
     Ok(())
 }
 
-/// Start and length of a job's range in bytes.
-fn extent(spec: &JobSpec, caps: &DeviceCaps) -> Result<(u64, u64), String> {
+/// Start and length of a clone's range in bytes.
+fn extent(spec: &JobSpec, caps: &DeviceCaps, clone: u32) -> Result<(u64, u64), String> {
     let device = caps.sectors.saturating_mul(SECTOR_BYTES);
-    let used = Direction::ALL.into_iter().filter(|d| spec.pattern.mix.has(*d));
-    let largest = used.map(|d| spec.block_bytes[d as usize]).max().unwrap_or(SECTOR_BYTES);
-    let mut offset = spec.offset.of(device);
-    if matches!(spec.offset, Amount::Percent(_)) {
-        offset -= offset % largest;
-    }
+    let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
+    let offset = start(spec, device, clone).ok_or("its offset overflows 64 bits")?;
     let rest = device.saturating_sub(offset);
     let bytes = match spec.size {
         None => rest,
@@ -135,25 +171,26 @@ fn extent(spec: &JobSpec, caps: &DeviceCaps) -> Result<(u64, u64), String> {
     Ok((offset, bytes))
 }
 
-fn order(spec: &JobSpec) -> Order {
-    match (spec.pattern.random, spec.distribution) {
-        (false, _) => Order::Sequential,
-        (true, Distribution::Uniform) if spec.random_map => Order::RandomMap,
-        (true, distribution) => Order::Independent(distribution),
+/// Where a clone's range begins. Percentages are rounded up to `offset_align` or else the least
+/// block, as in fio (filesetup.c, get_start_offset).
+fn start(spec: &JobSpec, device: u64, clone: u32) -> Option<u64> {
+    let increment = spec.offset_increment.of(device).checked_mul(clone.into())?;
+    let offset = spec.offset.of(device).checked_add(increment)?;
+    let percent = |amount| matches!(amount, Amount::Percent(percent) if percent > 0);
+    if !percent(spec.offset) && !percent(spec.offset_increment) {
+        return Some(offset);
     }
+    let least = used(spec).map(|d| spec.sizes(d).min()).min().unwrap_or(SECTOR_BYTES);
+    offset.checked_next_multiple_of(spec.offset_align.unwrap_or(least))
 }
 
-fn pace(spec: &JobSpec) -> Option<[Pace; 3]> {
-    let limited = spec.rate.iter().chain(&spec.rate_iops).any(Option::is_some);
-    limited.then(|| {
-        Direction::ALL.map(|direction| {
-            let index = direction as usize;
-            match (spec.rate_iops[index], spec.rate[index]) {
-                (Some(iops), _) => Pace { units_per_s: Some(iops), units_per_io: 1 },
-                (None, rate) => Pace { units_per_s: rate, units_per_io: spec.block_bytes[index] },
-            }
-        })
-    })
+fn order(spec: &JobSpec) -> Order {
+    let aligned = used(spec).all(|d| spec.align(d) == spec.sizes(d).min());
+    match (spec.pattern.random, spec.distribution) {
+        (false, _) => Order::Sequential,
+        (true, Distribution::Uniform) if spec.random_map && aligned => Order::RandomMap,
+        (true, distribution) => Order::Independent(distribution),
+    }
 }
 
 /// Whether a job's writes are read again behind them.

@@ -1,5 +1,6 @@
 //! What a run measured. Times are virtual; counts and latencies leave out what `ramp_time` covers.
 
+use super::iolog::WrittenLog;
 use super::latency::Latencies;
 use super::series::Series;
 use crate::fio::Direction;
@@ -14,6 +15,8 @@ pub struct Results<S> {
     pub jobs: Vec<JobResult>,
     /// Totals over time.
     pub series: Series<S>,
+    /// What `write_iolog` asked for.
+    pub iologs: Vec<WrittenLog>,
     /// When the last job ended, or the run was given up.
     pub ended: Nanos,
 }
@@ -41,6 +44,8 @@ pub struct JobResult {
     pub directions: [DirectionResult; 3],
     /// Latencies of flushes that `fsync`, `fdatasync` or `end_fsync` asked for.
     pub sync: Latencies,
+    /// The queue depth that `latency_target` led to.
+    pub latency_depth: Option<u32>,
     /// Counted time: from the job's start (behind its ramp) to its end.
     pub runtime: Nanos,
     /// Sectors that were read and compared.
@@ -136,6 +141,15 @@ pub struct Failure {
 pub enum FailureKind {
     /// The device refused or failed an I/O; the operation, as fio names it.
     Io(&'static str, BlockError),
+    /// An I/O, as fio names it, took longer than `max_latency` or `latency_target` allow.
+    TooSlow {
+        /// The operation.
+        op: &'static str,
+        /// What it took.
+        latency: Nanos,
+        /// What it was allowed.
+        max: Nanos,
+    },
     /// A sector read back wrong.
     Mismatch {
         /// What the job had made of it.
@@ -179,6 +193,9 @@ impl fmt::Display for Failure {
         let Self { job, at, lba, what } = self;
         match what {
             FailureKind::Io(op, error) => write!(f, "{job}: {op} of {lba} at {at}: {error}"),
+            FailureKind::TooSlow { op, latency, max } => {
+                write!(f, "{job}: {op} of {lba} at {at}: took {latency}, longer than {max}")
+            }
             FailureKind::Mismatch { expected, got } => {
                 write!(f, "{job}: {lba} at {at}: expected {expected}, read {got}")
             }

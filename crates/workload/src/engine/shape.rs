@@ -1,8 +1,10 @@
 //! What all I/Os of one kind of one job have in common, worked out once.
 
+use super::governor;
 use super::plan::{Durability, Plan};
 use crate::fio::{Direction, JobSpec, Mix};
-use nandscape_block::{Flags, Op, SECTOR_BYTES};
+use nandscape_block::{Flags, Op, Placement};
+use nandscape_rt::Nanos;
 
 /// What an I/O is; an index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +58,7 @@ pub(super) enum Then {
 pub(super) struct Shape {
     pub(super) op: Op,
     pub(super) flags: Flags,
-    pub(super) sectors: u32,
+    pub(super) placement: Placement,
     /// Sectors of the largest bio.
     pub(super) bio_sectors: u32,
     /// Writes carry tags.
@@ -69,11 +71,6 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Bytes of one I/O.
-    pub(super) fn bytes(&self) -> u64 {
-        u64::from(self.sectors) * SECTOR_BYTES
-    }
-
     /// The shape of one kind of I/O; `shadowed` when any job of the run verifies.
     pub(super) fn new(kind: Kind, spec: &JobSpec, plan: &Plan, shadowed: bool) -> Self {
         let checked = spec.verify && kind.direction() == Direction::Read;
@@ -87,21 +84,21 @@ impl Shape {
             Kind::Write if plan.durability == Durability::Flush => Then::Flush,
             _ => Then::Nothing,
         };
-        let sectors = match kind {
+        let largest = match kind {
             Kind::Sync => 0,
-            Kind::Reread => plan.range.block_sectors[Direction::Write as usize],
-            _ => plan.range.block_sectors[kind.direction() as usize],
+            Kind::Reread => plan.largest[Direction::Write as usize],
+            _ => plan.largest[kind.direction() as usize],
         };
         let bio_sectors = match (kind, plan.bio_sectors) {
             (Kind::Trim | Kind::Sync, _) | (_, 0) => u32::MAX,
             (_, limit) => limit,
         };
-        let whole = sectors <= bio_sectors && then == Then::Nothing;
-        let silent = !shadowed && kind != Kind::Sync && spec.thinktime.0 == 0;
+        let whole = largest <= bio_sectors && then == Then::Nothing;
+        let silent = !shadowed && kind != Kind::Sync && !is_watched(spec);
         Self {
             op: [Op::Read, Op::Write, Op::Discard, Op::Flush, Op::Read][kind as usize],
             flags,
-            sectors,
+            placement: Placement(if kind == Kind::Write { spec.write_hint } else { 0 }),
             bio_sectors,
             tagged: plan.tagged && kind == Kind::Write,
             checked,
@@ -109,4 +106,12 @@ impl Shape {
             plain: whole && silent,
         }
     }
+}
+
+/// Whether the job looks at each I/O that completes.
+fn is_watched(spec: &JobSpec) -> bool {
+    spec.thinking.time > Nanos::ZERO
+        || spec.max_latency.iter().any(Option::is_some)
+        || spec.write_iolog.is_some()
+        || governor::governs(spec)
 }

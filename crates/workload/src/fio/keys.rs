@@ -1,8 +1,10 @@
 //! The keys that mean something in virtual time, and how each changes a job. Names and meanings are
 //! those of fio's manual; docs of [`JobSpec`] say what each does here.
 
+use super::rules::{Counted, ZoneMode};
 use super::spec::{Direction, Distribution, JobSpec, Mix, Pattern, Tolerated};
 use super::value::{Set, Value};
+use super::{splits, units};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 
@@ -12,13 +14,14 @@ pub(super) type Setter = fn(&mut JobSpec, &Value<'_>) -> Set;
 /// More requests in flight than any device has use for.
 const DEPTH_MAX: u64 = 65_536;
 const SECOND: Nanos = Nanos::from_secs(1);
+const MICROSECOND: Nanos = Nanos::from_us(1);
 
 /// Stores a parsed value, without remark.
 macro_rules! store {
-    ($field:ident, $parse:expr) => {
+    ($($field:ident).+, $parse:expr) => {
         |job, value| {
             let parse: fn(&Value<'_>) -> Result<_, String> = $parse;
-            job.$field = parse(value)?;
+            job.$($field).+ = parse(value)?;
             Ok(None)
         }
     };
@@ -30,20 +33,43 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["description"], store!(description, |v| Ok(v.text.unwrap_or_default().into()))),
     (&["rw", "readwrite"], store!(pattern, pattern)),
     (&["bs", "blocksize"], block_size),
+    (&["bsrange", "blocksize_range"], store!(block_range, splits::ranges)),
+    (&["bssplit"], store!(block_split, splits::sizes)),
+    (&["blockalign", "ba"], store!(block_align, block_align)),
     (&["size"], store!(size, |v| v.amount().map(Some))),
     (&["io_size", "io_limit"], store!(io_size, |v| v.amount().map(Some))),
     (&["offset"], store!(offset, |v| v.amount())),
+    (&["offset_align"], store!(offset_align, |v| sectors(v).map(|n| (n > 0).then_some(n)))),
+    (&["offset_increment"], store!(offset_increment, |v| v.amount())),
     (&["number_ios"], store!(number_ios, |v| v.count(0, u64::MAX).map(|n| (n > 0).then_some(n)))),
     (&["loops"], store!(loops, |v| v.count(1, u64::MAX))),
     (&["iodepth"], store!(iodepth, |v| v.count(1, DEPTH_MAX).map(|n| n as u32))),
+    (&["iodepth_low"], store!(reaping.low, |v| v.count(0, DEPTH_MAX).map(|n| n as u32))),
+    (&["iodepth_batch", "iodepth_batch_submit"], |_, value| {
+        value.count(0, DEPTH_MAX).map(|_| Some(SUBMITTED_AT_ONCE))
+    }),
+    (
+        &["iodepth_batch_complete_min", "iodepth_batch_complete"],
+        store!(reaping.min, |v| v.count(0, DEPTH_MAX).map(|n| n as u32)),
+    ),
+    (
+        &["iodepth_batch_complete_max"],
+        store!(reaping.max, |v| v.count(0, DEPTH_MAX).map(|n| n as u32)),
+    ),
     (&["ioengine"], io_engine),
     (&["numjobs"], store!(numjobs, |v| v.count(1, DEPTH_MAX).map(|n| n as u32))),
     (&["runtime", "timeout"], store!(runtime, |v| Ok(Some(v.time(SECOND)?).filter(|t| t.0 > 0)))),
     (&["time_based"], store!(time_based, |v| v.flag())),
     (&["ramp_time"], store!(ramp_time, |v| v.time(SECOND))),
-    (&["startdelay", "start_delay"], store!(start_delay, |v| v.time(SECOND))),
+    (&["startdelay"], store!(start_delay, |v| v.time(SECOND))),
     (&["rwmixread"], store!(rwmixread, |v| v.count(0, 100))),
-    (&["random_distribution"], store!(distribution, distribution)),
+    (&["rwmixwrite"], store!(rwmixread, |v| v.count(0, 100).map(|writes| 100 - writes))),
+    (&["random_distribution"], distribution),
+    (&["percentage_random"], percentage_random),
+    (&["zonemode"], store!(zoning.mode, zone_mode)),
+    (&["zonesize"], store!(zoning.size, sectors)),
+    (&["zonerange"], store!(zoning.range, sectors)),
+    (&["zoneskip"], store!(zoning.skip, sectors)),
     (&["norandommap"], store!(random_map, |v| v.flag().map(|on| !on))),
     (&["randrepeat", "allrandrepeat"], random_repeat),
     (&["randseed"], store!(randseed, |v| v.count(0, u64::MAX).map(Some))),
@@ -55,7 +81,29 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["buffered"], |_, value| Ok(value.flag()?.then_some(NO_PAGE_CACHE))),
     (&["rate"], store!(rate, |v| rates(v, "bytes a second, such as 10m or 10m,5m"))),
     (&["rate_iops"], store!(rate_iops, |v| rates(v, "I/Os a second, such as 1000 or 1000,500"))),
-    (&["thinktime"], store!(thinktime, |v| v.time(Nanos::from_us(1)))),
+    (&["rate_process"], store!(poisson, rate_process)),
+    (&["rate_ignore_thinktime"], store!(rate_ignores_thinking, |v| v.flag())),
+    (&["thinktime"], store!(thinking.time, |v| v.time(MICROSECOND))),
+    (&["thinktime_spin"], |_, value| value.time(MICROSECOND).map(|_| Some(SPINNING))),
+    (&["thinktime_blocks"], store!(thinking.blocks, |v| v.count(1, u64::MAX).map(Some))),
+    (&["thinktime_blocks_type"], store!(thinking.counted, counted)),
+    (&["thinktime_iotime"], store!(thinking.io_time, |v| v.time(SECOND))),
+    (&["latency_target"], store!(goal.target, |v| v.time(MICROSECOND))),
+    (&["latency_window"], store!(goal.window, |v| v.time(MICROSECOND))),
+    (&["latency_percentile"], store!(goal.percentile, percentile)),
+    (&["latency_run"], store!(goal.goes_on, |v| v.flag())),
+    (&["max_latency"], store!(max_latency, latencies)),
+    (&["flow"], store!(flow.weight, |v| v.count(0, u32::MAX.into()))),
+    (&["flow_id"], store!(flow.id, |v| v.count(0, u64::MAX))),
+    (&["flow_sleep"], store!(flow.sleep, |v| v.time(MICROSECOND))),
+    (&["write_hint"], store!(write_hint, write_hint)),
+    (&["read_iolog"], store!(replay.files, files)),
+    (&["write_iolog"], store!(write_iolog, |v| Ok(Some(v.text("the name of a file")?.into())))),
+    (&["replay_no_stall"], store!(replay.no_stall, |v| v.flag())),
+    (&["replay_time_scale"], store!(replay.time_scale, |v| v.count(1, u32::MAX.into()))),
+    (&["replay_scale"], store!(replay.scale, |v| v.count(0, u64::MAX))),
+    (&["replay_align"], store!(replay.align, power_of_two)),
+    (&["replay_skip"], replay_skip),
     (&["verify"], verify),
     (&["do_verify"], store!(do_verify, |v| v.flag())),
     (&["continue_on_error"], store!(tolerated, tolerated)),
@@ -71,6 +119,9 @@ pub fn supported_keys() -> impl Iterator<Item = &'static str> {
 }
 
 const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";
+const SUBMITTED_AT_ONCE: &str =
+    "submission takes no virtual time: a batch is submitted in the instant in which it is made";
+const SPINNING: &str = "spinning is a part of thinktime that takes no processor in virtual time";
 
 /// `kb_base`, which the reader of the file applies before all other keys of a section.
 pub(super) fn kb_base(value: &Value<'_>) -> Result<u64, String> {
@@ -107,12 +158,24 @@ fn pattern(value: &Value<'_>) -> Result<Pattern, String> {
 fn block_size(job: &mut JobSpec, value: &Value<'_>) -> Set {
     let expected = "multiples of 4096 bytes (the device's sector), such as 4k or 4k,16k; note that \
                     fio's `kib` is 1000 unless kb_base=1000";
-    let fits = |bytes: &u64| *bytes > 0 && bytes.is_multiple_of(SECTOR_BYTES) && *bytes <= 1 << 30;
     for (block, given) in job.block_bytes.iter_mut().zip(value.per_direction(expected)?) {
         let given = given.unwrap_or(SECTOR_BYTES);
-        *block = Some(given).filter(fits).ok_or(expected)?;
+        *block = Some(given).filter(|bytes| splits::is_block(*bytes)).ok_or(expected)?;
     }
     Ok(None)
+}
+
+fn block_align(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
+    let expected = "multiples of 4096 bytes (the device's sector), such as 16k or 4k,16k";
+    let bytes = |part: &str| units::bytes(part, value.kb_base).filter(|n| splits::is_block(*n));
+    value.each_direction(expected, bytes)
+}
+
+/// Bytes in whole sectors; 0 is none.
+fn sectors(value: &Value<'_>) -> Result<u64, String> {
+    let expected = "a multiple of 4096 bytes (the device's sector), such as 1m";
+    let bytes = units::bytes(value.text(expected)?, value.kb_base);
+    bytes.filter(|bytes| bytes.is_multiple_of(SECTOR_BYTES)).ok_or_else(|| expected.into())
 }
 
 /// fio's synchronous engines have one request in flight, whatever `iodepth` says.
@@ -126,23 +189,122 @@ fn io_engine(job: &mut JobSpec, value: &Value<'_>) -> Set {
     }))
 }
 
-fn distribution(value: &Value<'_>) -> Result<Distribution, String> {
-    let expected = "random, zipf:THETA (above 0, not 1), pareto:POWER (between 0 and 1) or \
-                    normal:DEVIATION (percent, up to 100)";
+fn distribution(job: &mut JobSpec, value: &Value<'_>) -> Set {
+    let expected = "random, zipf:THETA (above 0, not 1), pareto:POWER (between 0 and 1), \
+                    normal:DEVIATION (percent, up to 100), zoned:ACCESSES/SIZE:... or \
+                    zoned_abs:ACCESSES/SIZE:...";
     let (name, parameter) = value.named(expected)?;
     let number = |default: f64, fits: fn(f64) -> bool| {
         let number = parameter.map_or(Some(default), |text| text.parse().ok());
         number.filter(|n| n.is_finite() && fits(*n)).ok_or_else(|| expected.to_owned())
     };
-    match name {
-        "random" if parameter.is_none() => Ok(Distribution::Uniform),
-        "zipf" => number(1.1, |n| n > 0.0 && n != 1.0 && n <= 10.0).map(Distribution::Zipf),
-        "pareto" => number(0.2, |n| n > 0.0 && n < 1.0).map(Distribution::Pareto),
+    job.distribution = match name {
+        "random" if parameter.is_none() => Distribution::Uniform,
+        "zipf" => Distribution::Zipf(number(1.1, |n| n > 0.0 && n != 1.0 && n <= 10.0)?),
+        "pareto" => Distribution::Pareto(number(0.2, |n| n > 0.0 && n < 1.0)?),
         "normal" if parameter.is_some() => {
-            number(0.0, |n| n > 0.0 && n <= 100.0).map(Distribution::Normal)
+            Distribution::Normal(number(0.0, |n| n > 0.0 && n <= 100.0)?)
         }
-        _ => Err(expected.into()),
+        "zoned" | "zoned_abs" => {
+            let zones = Value { text: parameter, ..*value };
+            job.zones = splits::zones(&zones, name == "zoned_abs")?;
+            Distribution::Zoned
+        }
+        _ => return Err(expected.into()),
+    };
+    Ok(None)
+}
+
+fn percentage_random(job: &mut JobSpec, value: &Value<'_>) -> Set {
+    let expected = "percentages, such as 50 or 100,20";
+    let percent = |part: &str| part.parse().ok().filter(|percent| *percent <= 100);
+    let given = value.each_direction(expected, percent)?;
+    job.percentage_random = given.map(|percent| percent.unwrap_or(100));
+    Ok(None)
+}
+
+fn zone_mode(value: &Value<'_>) -> Result<ZoneMode, String> {
+    match value.text {
+        Some("none") => Ok(ZoneMode::None),
+        Some("strided") => Ok(ZoneMode::Strided),
+        Some("zbd") => Err("none or strided: zoned block devices are not supported yet".into()),
+        _ => Err("none or strided".into()),
     }
+}
+
+fn rate_process(value: &Value<'_>) -> Result<bool, String> {
+    match value.text {
+        Some("linear") => Ok(false),
+        Some("poisson") => Ok(true),
+        _ => Err("linear or poisson".into()),
+    }
+}
+
+fn counted(value: &Value<'_>) -> Result<Counted, String> {
+    match value.text {
+        Some("complete") => Ok(Counted::Completed),
+        Some("issue") => Ok(Counted::Issued),
+        _ => Err("complete or issue".into()),
+    }
+}
+
+fn percentile(value: &Value<'_>) -> Result<f64, String> {
+    let expected = "a percentage, such as 99.9";
+    let number: Option<f64> = value.text(expected)?.parse().ok();
+    number.filter(|n| (0.0..=100.0).contains(n)).ok_or_else(|| expected.into())
+}
+
+fn latencies(value: &Value<'_>) -> Result<[Option<Nanos>; 3], String> {
+    let expected = "times, such as 10ms or 1ms,10ms (a plain number: microseconds)";
+    let times = value.each_direction(expected, |part| units::time(part, MICROSECOND))?;
+    Ok(times.map(|time| time.filter(|time| time.0 > 0)))
+}
+
+fn write_hint(value: &Value<'_>) -> Result<u16, String> {
+    const HINTS: [&str; 5] = ["none", "short", "medium", "long", "extreme"];
+    match value.text {
+        Some("not-set") => Ok(0),
+        given => {
+            let hint = HINTS.iter().position(|hint| Some(*hint) == given);
+            hint.map(|hint| hint as u16).ok_or_else(|| HINTS.join(", ") + " or not-set")
+        }
+    }
+}
+
+/// Names of files, separated by colons that no backslash stands before.
+fn files(value: &Value<'_>) -> Result<Vec<String>, String> {
+    let expected = "names of files, separated by colons";
+    let mut names = vec![String::new()];
+    let mut escaped = false;
+    for c in value.text(expected)?.chars() {
+        match c {
+            '\\' if !escaped => escaped = true,
+            ':' if !escaped => names.push(String::new()),
+            c => {
+                names.last_mut().into_iter().for_each(|name| name.push(c));
+                escaped = false;
+            }
+        }
+    }
+    if names.iter().any(String::is_empty) { Err(expected.into()) } else { Ok(names) }
+}
+
+fn power_of_two(value: &Value<'_>) -> Result<u64, String> {
+    let number = value.count(0, u64::MAX)?;
+    let fits = number == 0 || number.is_power_of_two();
+    if fits { Ok(number) } else { Err("a power of two, such as 4k".into()) }
+}
+
+fn replay_skip(job: &mut JobSpec, value: &Value<'_>) -> Set {
+    let expected = "some of read, write, trim and sync, separated by commas";
+    for name in value.text(expected)?.split(',').map(str::trim) {
+        match Direction::ALL.into_iter().find(|direction| direction.name() == name) {
+            Some(direction) => job.replay.skip[direction as usize] = true,
+            None if name == "sync" => job.replay.skip_sync = true,
+            None => return Err(expected.into()),
+        }
+    }
+    Ok(None)
 }
 
 fn random_repeat(_: &mut JobSpec, value: &Value<'_>) -> Set {

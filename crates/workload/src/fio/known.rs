@@ -5,7 +5,15 @@
 pub(super) const MACHINE: &[(&str, &[&str])] = &[
     (
         "every job runs on the one block device of the stack",
-        &["filename", "directory", "filename_format", "unique_filename", "opendir", "filesize"],
+        &[
+            "filename",
+            "directory",
+            "filename_format",
+            "unique_filename",
+            "opendir",
+            "filesize",
+            "replay_redirect",
+        ],
     ),
     (
         "there are no files to lay out on a block device",
@@ -76,6 +84,8 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
     ),
     ("virtual time has one exact clock", &["clocksource", "clock_cpu", "gtod_cpu", "gtod_reduce"]),
     ("there is no cache to drop", &["invalidate"]),
+    ("a log is read before the run begins", &["read_iolog_chunked"]),
+    ("fio itself does nothing with it any more", &["rwmixcycle", "flow_watermark"]),
     (
         "content is a pattern that no layer compresses or deduplicates",
         &[
@@ -125,64 +135,32 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
 
 /// Keys of fio that would change the workload, and that are refused because they are not carried out.
 pub(super) const UNSUPPORTED: &[&str] = &[
-    "ba",
-    "blockalign",
     "bs_is_seq_rand",
     "bs_unaligned",
-    "bsrange",
-    "blocksize_range",
-    "bssplit",
     "buffer_compress_percentage",
     "dedupe_percentage",
     "exitall",
     "exitall_on_error",
     "experimental_verify",
     "fdp",
-    "flow",
-    "flow_id",
-    "flow_sleep",
-    "flow_watermark",
     "ignore_error",
-    "iodepth_batch",
-    "iodepth_batch_complete",
-    "iodepth_batch_complete_max",
-    "iodepth_batch_complete_min",
-    "iodepth_batch_submit",
-    "iodepth_low",
     "job_max_open_zones",
-    "latency_percentile",
-    "latency_run",
-    "latency_target",
-    "latency_window",
     "log_avg_msec",
     "log_hist_msec",
     "log_max_value",
     "log_offset",
-    "max_latency",
     "max_open_zones",
     "merge_blktrace_file",
+    "merge_blktrace_iters",
+    "merge_blktrace_scalars",
     "num_range",
-    "offset_align",
-    "offset_increment",
     "per_job_logs",
-    "percentage_random",
     "plid_select",
     "profile",
     "rate_cycle",
-    "rate_ignore_thinktime",
     "rate_iops_min",
     "rate_min",
-    "rate_process",
     "read_beyond_wp",
-    "read_iolog",
-    "replay_align",
-    "replay_no_stall",
-    "replay_redirect",
-    "replay_scale",
-    "replay_skip",
-    "replay_time_scale",
-    "rwmixcycle",
-    "rwmixwrite",
     "rw_sequencer",
     "serialize_overlap",
     "softrandommap",
@@ -190,10 +168,6 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "steadystate_duration",
     "steadystate_ramp_time",
     "sync_file_range",
-    "thinktime_blocks",
-    "thinktime_blocks_type",
-    "thinktime_iotime",
-    "thinktime_spin",
     "trim_backlog",
     "trim_backlog_batch",
     "trim_percentage",
@@ -206,16 +180,50 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "wait_for",
     "write_barrier",
     "write_bw_log",
-    "write_hint",
     "write_hist_log",
-    "write_iolog",
     "write_iops_log",
     "write_lat_log",
     "zone_reset_frequency",
     "zone_reset_threshold",
     "zonecapacity",
-    "zonemode",
-    "zonerange",
-    "zonesize",
-    "zoneskip",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{HostEnvironment, keys, parse};
+
+    /// Every key of fio that is not carried out is refused by name, with file and line, and never as
+    /// a typing error.
+    #[test]
+    fn unsupported_keys_are_named() {
+        for key in UNSUPPORTED {
+            let error = parse(&format!("[j]\n{key}=1\n"), "a.fio", &HostEnvironment).unwrap_err();
+            let expected = format!("a.fio:2:1: {key}: a key of fio that is not supported");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    /// Every key that steers a machine is accepted with a notice, whatever its value.
+    #[test]
+    fn machine_keys_give_notices() {
+        for (why, names) in MACHINE {
+            for key in *names {
+                let file = parse(&format!("[j]\n{key}=x\n"), "a.fio", &HostEnvironment).unwrap();
+                assert_eq!(file.notices[0].to_string(), format!("a.fio:2:1: {key}: {why}"));
+            }
+        }
+    }
+
+    /// No key stands in two tables.
+    #[test]
+    fn a_key_has_one_meaning() {
+        let machine = MACHINE.iter().flat_map(|(_, names)| names.iter().copied());
+        let all = keys::supported_keys().chain(machine).chain(UNSUPPORTED.iter().copied());
+        let mut names: Vec<&str> = all.collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

@@ -9,7 +9,9 @@ mod keys;
 mod known;
 mod lexer;
 mod reader;
+mod rules;
 mod spec;
+mod splits;
 mod suggest;
 mod units;
 mod value;
@@ -17,6 +19,10 @@ mod value;
 pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
 pub use reader::{Environment, HostEnvironment, load, parse};
+pub use rules::{
+    AccessZone, BlockSizes, Counted, FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Thinking,
+    ZoneMode, Zoning,
+};
 pub use spec::{Direction, Distribution, JobFile, JobSpec, Mix, Pattern, Tolerated};
 pub use suggest::edit_distance;
 pub use units::Amount;

@@ -7,9 +7,11 @@
 use super::error::{JobFileError, Notice, Place};
 use super::keys::{self, Setter};
 use super::lexer::{self, Line};
-use super::spec::{Direction, JobFile, JobSpec, Mix};
+use super::rules::{IoLog, ZoneMode};
+use super::spec::{Direction, JobFile, JobSpec, Mix, Pattern};
 use super::value::Value;
 use super::{known, suggest};
+use crate::trace::{Format, ReadOptions, Record, TraceReader};
 use nandscape_block::SECTOR_BYTES;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,7 +64,7 @@ pub fn parse(
 ) -> Result<JobFile, JobFileError> {
     let mut reader = Reader { environment, open_files: vec![name.into()], sections: Vec::new() };
     reader.file(&name.into(), text)?;
-    let file = resolve(&reader.sections)?;
+    let file = resolve(&reader.sections, environment)?;
     if file.jobs.is_empty() {
         let error = JobFileError::new(Place::file(name), "no job in this file");
         return Err(error.expected("at least one section other than [global]"));
@@ -172,7 +174,7 @@ impl Reader<'_> {
 }
 
 /// Sections to jobs: globals applied, values understood.
-fn resolve(sections: &[Section]) -> Result<JobFile, JobFileError> {
+fn resolve(sections: &[Section], environment: &dyn Environment) -> Result<JobFile, JobFileError> {
     let mut file = JobFile { jobs: Vec::new(), notices: Vec::new() };
     let mut global = (JobSpec::new("", Place::file("")), 1024);
     for section in sections {
@@ -186,7 +188,9 @@ fn resolve(sections: &[Section]) -> Result<JobFile, JobFileError> {
         if section.is_global() {
             global = (job, kb_base);
         } else {
+            load_logs(section, &mut job, environment)?;
             check(section, &job)?;
+            check_log_file(section, &job, &file.jobs)?;
             file.jobs.push(job);
         }
     }
@@ -254,6 +258,56 @@ fn lookup(entry: &Entry) -> Result<Known, JobFileError> {
     Err(JobFileError::new(entry.place.clone(), problem).key(key))
 }
 
+/// Reads the logs that the job replays; they say what it does, instead of `rw`.
+fn load_logs(
+    section: &Section,
+    job: &mut JobSpec,
+    environment: &dyn Environment,
+) -> Result<(), JobFileError> {
+    for file in &job.replay.files {
+        let records = load_log(file, environment).map_err(|problem| {
+            JobFileError::new(section.place_of(&["read_iolog"]), problem).key("read_iolog")
+        })?;
+        job.replay.logs.push(IoLog { name: file.as_str().into(), records: records.into() });
+    }
+    if job.replays() {
+        job.pattern = Pattern { mix: Mix::ReadWrite, random: false };
+    }
+    Ok(())
+}
+
+fn load_log(file: &str, environment: &dyn Environment) -> Result<Vec<Record>, String> {
+    let text = environment.read(Path::new(file)).map_err(|error| format!("{file}: {error}"))?;
+    let options = ReadOptions::default();
+    let mut reader = TraceReader::new(file, text.as_bytes(), options).map_err(|e| e.to_string())?;
+    if !matches!(reader.format(), Format::FioV2 | Format::FioV3) {
+        let format = reader.format();
+        return Err(format!("{file}: a trace in the format {format}; a job replays logs of fio"));
+    }
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_record().map_err(|error| error.to_string())? {
+        records.push(record);
+    }
+    Ok(records)
+}
+
+/// Each log that is written needs a job, and a clone, of its own.
+fn check_log_file(
+    section: &Section,
+    job: &JobSpec,
+    others: &[JobSpec],
+) -> Result<(), JobFileError> {
+    let Some(file) = &job.write_iolog else { return Ok(()) };
+    let taken = others.iter().find(|other| other.write_iolog.as_ref() == Some(file));
+    let problem = match taken {
+        Some(other) => format!("{file} is written by {} already", other.name),
+        None if job.numjobs > 1 => format!("{file} would be written by each of numjobs clones"),
+        None => return Ok(()),
+    };
+    let error = JobFileError::new(section.place_of(&["write_iolog"]), problem).key("write_iolog");
+    Err(error.expected("a file for each job"))
+}
+
 /// What no single key can know.
 fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
     let fail = |keys: &[&str], problem: &str| {
@@ -267,16 +321,23 @@ fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
         return fail(&["rate", "rate_iops"], "rate and rate_iops exclude each other");
     }
     for direction in Direction::ALL.into_iter().filter(|d| job.pattern.mix.has(*d)) {
-        let block = job.block_bytes[direction as usize];
+        let block = job.sizes(direction).min();
         if matches!(job.size, Some(super::Amount::Bytes(size)) if size < block) {
             return fail(&["size", "bs"], "size is smaller than a block");
         }
     }
-    if job.pattern.mix == Mix::TrimWrite && job.block_bytes[1] != job.block_bytes[2] {
-        return fail(&["bs", "blocksize"], "must be the same for writes and trims of trimwrite");
+    let sizes = |direction| (job.sizes(direction), job.align(direction));
+    if job.pattern.mix == Mix::TrimWrite && sizes(Direction::Write) != sizes(Direction::Trim) {
+        let keys = ["bs", "blocksize", "bsrange", "blocksize_range", "bssplit", "blockalign", "ba"];
+        return fail(&keys, "must be the same for writes and trims of trimwrite");
     }
-    if matches!(job.offset, super::Amount::Bytes(bytes) if !bytes.is_multiple_of(SECTOR_BYTES)) {
-        return fail(&["offset"], "not a multiple of 4096 bytes (the device's sector)");
+    for (key, amount) in [("offset", job.offset), ("offset_increment", job.offset_increment)] {
+        if matches!(amount, super::Amount::Bytes(bytes) if !bytes.is_multiple_of(SECTOR_BYTES)) {
+            return fail(&[key], "not a multiple of 4096 bytes (the device's sector)");
+        }
+    }
+    if job.zoning.mode == ZoneMode::Strided && job.zoning.size == 0 {
+        return fail(&["zonemode"], "strided needs a zonesize");
     }
     Ok(())
 }

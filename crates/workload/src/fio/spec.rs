@@ -1,6 +1,9 @@
 //! What a job asks for, after the text is gone. Defaults are fio's.
 
 use super::error::{Notice, Place};
+use super::rules::{
+    AccessZone, BlockSizes, FlowShare, LatencyGoal, Reaping, Replaying, Thinking, Zoning,
+};
 use super::units::Amount;
 use nandscape_block::Op;
 use nandscape_rt::Nanos;
@@ -84,6 +87,8 @@ pub enum Distribution {
     Pareto(f64),
     /// Normal; the deviation in percent of the range.
     Normal(f64),
+    /// By zones, each with its share ([`JobSpec::zones`]).
+    Zoned,
 }
 
 /// `continue_on_error`: failures that do not end the job.
@@ -106,10 +111,20 @@ pub struct JobSpec {
     pub place: Place,
     /// `rw`.
     pub pattern: Pattern,
-    /// `bs` by direction, in bytes; multiples of 4096.
+    /// `bs` by direction, in bytes; multiples of 4096. [`JobSpec::sizes`] knows what counts.
     pub block_bytes: [u64; 3],
+    /// `bsrange` by direction: least and largest, in bytes.
+    pub block_range: [Option<(u64, u64)>; 3],
+    /// `bssplit` by direction: bytes and percent, which add up to 100; empty: none.
+    pub block_split: [Vec<(u64, u64)>; 3],
+    /// `blockalign` by direction, in bytes.
+    pub block_align: [Option<u64>; 3],
     /// `offset`: start of the range, bytes or percent of the device.
     pub offset: Amount,
+    /// `offset_align`: what a percentage is rounded up to, in bytes; absent: the least block.
+    pub offset_align: Option<u64>,
+    /// `offset_increment`: how much further on each clone begins.
+    pub offset_increment: Amount,
     /// `size`: bytes or percent of the device; absent: the rest of the device.
     pub size: Option<Amount>,
     /// `io_size`: what a loop transfers, bytes or percent of `size`; absent: `size`.
@@ -122,6 +137,8 @@ pub struct JobSpec {
     pub iodepth: u32,
     /// `ioengine` is one of those that have a single request in flight.
     pub synchronous: bool,
+    /// `iodepth_low` and `iodepth_batch_complete_*`.
+    pub reaping: Reaping,
     /// `numjobs`.
     pub numjobs: u32,
     /// `runtime`.
@@ -136,6 +153,12 @@ pub struct JobSpec {
     pub rwmixread: u64,
     /// `random_distribution`.
     pub distribution: Distribution,
+    /// Zones of `random_distribution=zoned` and `zoned_abs`, by direction.
+    pub zones: [Vec<AccessZone>; 3],
+    /// `percentage_random`, percent by direction; the rest follows on the I/O before.
+    pub percentage_random: [u64; 3],
+    /// `zonemode`.
+    pub zoning: Zoning,
     /// Without `norandommap`: every block once before any comes again.
     pub random_map: bool,
     /// `randseed`.
@@ -152,8 +175,24 @@ pub struct JobSpec {
     pub rate: [Option<u64>; 3],
     /// `rate_iops`.
     pub rate_iops: [Option<u64>; 3],
-    /// `thinktime`.
-    pub thinktime: Nanos,
+    /// `rate_process=poisson`: I/Os come at random times of that rate.
+    pub poisson: bool,
+    /// `rate_ignore_thinktime`: what a pause cost is not caught up with.
+    pub rate_ignores_thinking: bool,
+    /// `thinktime` and its relatives.
+    pub thinking: Thinking,
+    /// `latency_target` and its relatives.
+    pub goal: LatencyGoal,
+    /// `max_latency` by direction: what takes longer ends the job.
+    pub max_latency: [Option<Nanos>; 3],
+    /// `flow`.
+    pub flow: FlowShare,
+    /// `write_hint`: placement of writes, 0 (none) to 4 (extreme).
+    pub write_hint: u16,
+    /// `read_iolog` and the `replay_` keys.
+    pub replay: Replaying,
+    /// `write_iolog`: a file for what the job issued.
+    pub write_iolog: Option<String>,
     /// `verify`: reads are checked for being what was written.
     pub verify: bool,
     /// `do_verify`: what was written is read again behind the writes.
@@ -178,13 +217,19 @@ impl JobSpec {
             place,
             pattern: Pattern { mix: Mix::Only(Direction::Read), random: false },
             block_bytes: [4096; 3],
+            block_range: [None; 3],
+            block_split: [const { Vec::new() }; 3],
+            block_align: [None; 3],
             offset: Amount::Bytes(0),
+            offset_align: None,
+            offset_increment: Amount::Bytes(0),
             size: None,
             io_size: None,
             number_ios: None,
             loops: 1,
             iodepth: 1,
             synchronous: false,
+            reaping: Reaping::DEFAULT,
             numjobs: 1,
             runtime: None,
             time_based: false,
@@ -192,6 +237,9 @@ impl JobSpec {
             start_delay: Nanos::ZERO,
             rwmixread: 50,
             distribution: Distribution::Uniform,
+            zones: [const { Vec::new() }; 3],
+            percentage_random: [100; 3],
+            zoning: Zoning::NONE,
             random_map: true,
             randseed: None,
             fsync: 0,
@@ -200,7 +248,15 @@ impl JobSpec {
             sync: false,
             rate: [None; 3],
             rate_iops: [None; 3],
-            thinktime: Nanos::ZERO,
+            poisson: false,
+            rate_ignores_thinking: false,
+            thinking: Thinking::NONE,
+            goal: LatencyGoal::NONE,
+            max_latency: [None; 3],
+            flow: FlowShare::default(),
+            write_hint: 0,
+            replay: Replaying::NONE,
+            write_iolog: None,
             verify: false,
             do_verify: true,
             tolerated: Tolerated::default(),
@@ -213,7 +269,32 @@ impl JobSpec {
     /// Requests that may be in flight at once.
     #[must_use]
     pub const fn depth(&self) -> u32 {
-        if self.synchronous { 1 } else { self.iodepth }
+        if self.synchronous || self.reaping.polls() { 1 } else { self.iodepth }
+    }
+
+    /// The sizes of a direction's I/Os: of `bssplit`, `bsrange` and `bs` the first that was given.
+    #[must_use]
+    pub fn sizes(&self, direction: Direction) -> BlockSizes {
+        let direction = direction as usize;
+        match (&self.block_split[direction], self.block_range[direction]) {
+            (split, _) if !split.is_empty() => BlockSizes::Split(split.clone()),
+            (_, Some((min, max))) if min < max => BlockSizes::Range(min, max),
+            (_, Some((bytes, _))) => BlockSizes::Fixed(bytes),
+            (_, None) => BlockSizes::Fixed(self.block_bytes[direction]),
+        }
+    }
+
+    /// What random addresses of a direction are multiples of, in bytes from the range's start.
+    #[must_use]
+    pub fn align(&self, direction: Direction) -> u64 {
+        let given = self.block_align[direction as usize].filter(|_| self.pattern.random);
+        given.unwrap_or_else(|| self.sizes(direction).min())
+    }
+
+    /// Whether the job replays a log rather than drawing its I/Os.
+    #[must_use]
+    pub fn replays(&self) -> bool {
+        !self.replay.files.is_empty()
     }
 }
 

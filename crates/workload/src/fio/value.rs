@@ -61,16 +61,25 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Up to three sizes, for reads, writes and trims, as fio spreads them: a value stands for the
-    /// directions after it too, unless a comma ends it; what is empty stays as it was.
+    /// Up to three sizes, for reads, writes and trims.
     pub(super) fn per_direction(&self, expected: &str) -> Result<[Option<u64>; 3], String> {
+        self.each_direction(expected, |part| units::bytes(part, self.kb_base))
+    }
+
+    /// Up to three values, for reads, writes and trims, as fio spreads them: a value stands for the
+    /// directions after it too, unless a comma ends it; what is empty stays as it was.
+    pub(super) fn each_direction<T: Clone>(
+        &self,
+        expected: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<[Option<T>; 3], String> {
         let parts: Vec<&str> = self.text(expected)?.split(',').map(str::trim).collect();
         if parts.len() > 3 {
             return Err(expected.into());
         }
-        let mut values = [None; 3];
+        let mut values = [const { None }; 3];
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_empty()) {
-            let value = units::bytes(part, self.kb_base).ok_or_else(|| expected.to_owned())?;
+            let value = parse(part).ok_or_else(|| expected.to_owned())?;
             let end = if index + 1 == parts.len() { 3 } else { index + 1 };
             values[index..end].fill(Some(value));
         }

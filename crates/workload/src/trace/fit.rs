@@ -25,9 +25,9 @@ pub struct FitCounts {
 
 /// Consecutive sectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Extent {
-    pub(super) lba: Lba,
-    pub(super) sectors: u32,
+pub(crate) struct Extent {
+    pub(crate) lba: Lba,
+    pub(crate) sectors: u32,
 }
 
 impl Extent {
@@ -37,23 +37,23 @@ impl Extent {
 }
 
 /// The extents of one request: none for a flush, two where it was folded over the device's end.
-pub(super) type Extents = [Option<Extent>; 2];
+pub(crate) type Extents = [Option<Extent>; 2];
 
 /// Fits requests to a device.
 #[derive(Clone, Debug)]
-pub(super) struct Fitter {
+pub(crate) struct Fitter {
     caps: DeviceCaps,
     fold: bool,
     pub(super) counts: FitCounts,
 }
 
 impl Fitter {
-    pub(super) fn new(caps: &DeviceCaps, fold: bool) -> Self {
+    pub(crate) fn new(caps: &DeviceCaps, fold: bool) -> Self {
         Self { caps: caps.clone(), fold, counts: FitCounts::default() }
     }
 
     /// Where a request goes on the device; `None` when nothing of it is left.
-    pub(super) fn fit(&mut self, record: &Record) -> Result<Option<Extents>, String> {
+    pub(crate) fn fit(&mut self, record: &Record) -> Result<Option<Extents>, String> {
         let Action::Io(direction) = record.action else { return Ok(Some([None, None])) };
         self.supported(direction, record.flags)?;
         let Some((first, end)) = self.whole_sectors(direction, record) else { return Ok(None) };

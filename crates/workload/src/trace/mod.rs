@@ -20,6 +20,7 @@ mod replay;
 
 pub use error::{ReplayError, TraceError};
 pub use fit::FitCounts;
+pub(crate) use fit::Fitter;
 pub use format::Format;
 pub use info::{DirectionInfo, Info, SIZE_CLASSES};
 pub use reader::{ReadCounts, ReadOptions, TraceReader};

@@ -174,7 +174,13 @@ impl<R: BufRead, S> Replay<R, S> {
             devices: self.reader.devices(),
             ..self.counts
         };
-        (Results { jobs: vec![self.result], series: self.series, ended: self.now }, counts)
+        let results = Results {
+            jobs: vec![self.result],
+            series: self.series,
+            iologs: Vec::new(),
+            ended: self.now,
+        };
+        (results, counts)
     }
 
     /// Reads the next request of which anything is left on this device.

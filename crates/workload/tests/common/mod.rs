@@ -10,6 +10,7 @@ use nandscape_workload::engine::{Engine, EngineError, NoProbe, Options, Results}
 use nandscape_workload::fio::{Environment, JobFile, parse};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 /// What a broken device does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -175,4 +176,13 @@ pub(crate) fn try_run(text: &str, device: &mut TestDevice) -> Result<Results<()>
 #[allow(dead_code, reason = "not every test file runs jobs")]
 pub(crate) fn run(text: &str, device: &mut TestDevice) -> Results<()> {
     try_run(text, device).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// fio itself, where it is installed; `NANDSCAPE_REQUIRE_FIO` says that it must be.
+#[allow(dead_code, reason = "not every test file asks fio")]
+pub(crate) fn fio() -> Option<Command> {
+    let installed = Command::new("fio").arg("--version").output().is_ok();
+    let required = std::env::var_os("NANDSCAPE_REQUIRE_FIO").is_some();
+    assert!(installed || !required, "NANDSCAPE_REQUIRE_FIO is set, but fio is not installed");
+    installed.then(|| Command::new("fio"))
 }

@@ -1,0 +1,268 @@
+//! Where the I/Os of a direction go.
+//!
+//! Random addresses follow fio's rules. With the random map (the default) a pass touches every block
+//! once, in an order given by a fresh [`Permutation`]; where sizes differ, an I/O ends at the first
+//! block that was touched before. With `norandommap` draws are independent. Zipf, pareto and normal
+//! draw a rank independently, and one permutation for the whole run scatters the ranks over the
+//! range, where fio hashes them. Zones draw a zone by its share, and evenly within it.
+
+use super::covered::Covered;
+use super::permutation::Permutation;
+use super::sizes::Sizes;
+use crate::fio::{AccessZone, Amount, Distribution};
+use nandscape_block::SECTOR_BYTES;
+use nandscape_rt::Stream;
+use nandscape_rt::dist::{BadParameter, Normal, Pareto, Zipf};
+
+/// Order of addresses.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Order {
+    Sequential,
+    /// Every block once a pass.
+    RandomMap,
+    /// Independent draws.
+    Independent(Distribution),
+}
+
+/// What the addresses of a direction depend on.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Places {
+    /// Sectors that they come from.
+    pub(super) sectors: u64,
+    pub(super) sizes: Sizes,
+    /// What random addresses are multiples of, in sectors.
+    pub(super) align: u64,
+    pub(super) zones: Vec<AccessZone>,
+}
+
+impl Places {
+    /// Places for an I/O of the least size, as fio counts them (io_u.c, last_block). Directions
+    /// that a job does not use may have none that fits.
+    fn count(&self) -> u64 {
+        let beyond = u64::from(self.sizes.least()).saturating_sub(self.align);
+        (self.sectors.saturating_sub(beyond) / self.align).max(1)
+    }
+}
+
+/// One source of places.
+#[derive(Clone, Debug)]
+enum Source {
+    /// From this sector on.
+    Sequential {
+        next: u64,
+    },
+    Permuted {
+        next: u64,
+        order: Permutation,
+    },
+    /// The same for I/Os that differ in size.
+    Covering {
+        next: u64,
+        order: Permutation,
+        covered: Covered,
+    },
+    Uniform,
+    Skewed(Ranks, Permutation),
+    Zoned(Vec<Zone>),
+}
+
+/// How popular the ranks are.
+#[derive(Clone, Debug)]
+enum Ranks {
+    Zipf(Zipf),
+    Pareto(Pareto),
+    Normal(Normal),
+}
+
+impl Ranks {
+    fn draw(&self, random: &mut Stream) -> u64 {
+        match self {
+            Self::Zipf(zipf) => zipf.sample(random),
+            Self::Pareto(pareto) => pareto.sample(random),
+            Self::Normal(normal) => normal.sample(random),
+        }
+    }
+}
+
+/// A part of the places.
+#[derive(Clone, Copy, Debug)]
+struct Zone {
+    /// Sum of the shares up to its own, percent.
+    below: u64,
+    first: u64,
+    places: u64,
+}
+
+/// The zones of `places` places.
+fn zones(asked: &[AccessZone], align: u64, places: u64) -> Result<Vec<Zone>, String> {
+    let (mut below, mut begin, mut zones) = (0, Amount::Percent(0), Vec::new());
+    for zone in asked {
+        below += zone.accesses;
+        let end = match (begin, zone.size) {
+            (Amount::Percent(begin), Amount::Percent(size)) => Amount::Percent(begin + size),
+            (Amount::Bytes(begin), Amount::Bytes(size)) => Amount::Bytes(begin + size),
+            (_, size) => size,
+        };
+        let place = |amount: Amount| match amount {
+            Amount::Percent(_) => amount.of(places),
+            Amount::Bytes(bytes) => bytes / (align * SECTOR_BYTES),
+        };
+        if place(end) > places {
+            return Err("the zones of random_distribution are larger than its range".into());
+        }
+        let first = place(begin).min(places - 1);
+        zones.push(Zone { below, first, places: place(end).saturating_sub(first).max(1) });
+        begin = end;
+    }
+    Ok(zones)
+}
+
+/// The places and sizes of I/Os that share a random map, or a sequence.
+#[derive(Clone, Debug)]
+pub(super) struct Addresses {
+    source: Source,
+    /// Places for the least I/O.
+    places: u64,
+    align: u64,
+    sectors: u64,
+    least: u64,
+    sizes: Sizes,
+}
+
+impl Addresses {
+    pub(super) fn new(order: Order, at: &Places, random: &mut Stream) -> Result<Self, String> {
+        let places = at.count();
+        let permutation = Permutation::new(places, random);
+        Ok(Self {
+            source: source(order, at, places, permutation)?,
+            places,
+            align: at.align,
+            sectors: at.sectors,
+            least: at.sizes.least().into(),
+            sizes: at.sizes.clone(),
+        })
+    }
+
+    /// The next I/O: first sector, from the range's start, and sectors.
+    #[inline(always)]
+    pub(super) fn draw(&mut self, random: &mut Stream) -> (u64, u32) {
+        let place = match &mut self.source {
+            Source::Sequential { next } => {
+                let first = *next;
+                let sectors = self.sizes.draw(self.sectors - first, random);
+                *next = first + u64::from(sectors);
+                if *next + self.least > self.sectors {
+                    *next = 0;
+                }
+                return (first, sectors);
+            }
+            Source::Permuted { next, order } => {
+                if *next == self.places {
+                    *next = 0;
+                    *order = Permutation::new(self.places, random);
+                }
+                *next += 1;
+                order.at(*next - 1)
+            }
+            Source::Uniform => random.below(self.places),
+            _ => return self.draw_rare(random),
+        };
+        self.at(place, random)
+    }
+
+    /// An I/O at this place.
+    #[inline(always)]
+    fn at(&self, place: u64, random: &mut Stream) -> (u64, u32) {
+        let first = place * self.align;
+        (first, self.sizes.draw(self.sectors - first, random))
+    }
+
+    /// The next I/O, where that takes more than an index.
+    #[inline(never)]
+    fn draw_rare(&mut self, random: &mut Stream) -> (u64, u32) {
+        match &self.source {
+            Source::Skewed(ranks, scatter) => self.at(scatter.at(ranks.draw(random)), random),
+            Source::Zoned(zones) => self.at(in_zone(zones, random), random),
+            _ => self.draw_uncovered(random),
+        }
+    }
+
+    /// The next I/O behind `first`, or from the beginning where no more fits.
+    pub(super) fn follow(&self, first: u64, random: &mut Stream) -> (u64, u32) {
+        let first = if first + self.least > self.sectors { 0 } else { first };
+        (first, self.sizes.draw(self.sectors - first, random))
+    }
+
+    /// An I/O on blocks that the pass has not touched.
+    fn draw_uncovered(&mut self, random: &mut Stream) -> (u64, u32) {
+        let Source::Covering { next, order, covered } = &mut self.source else {
+            return (0, self.least as u32);
+        };
+        let place = loop {
+            if *next == self.places {
+                *next = 0;
+                *order = Permutation::new(self.places, random);
+                covered.clear();
+            }
+            *next += 1;
+            let place = order.at(*next - 1);
+            if !covered.has(place) {
+                break place;
+            }
+        };
+        let first = place * self.align;
+        let sectors = self.sizes.draw(self.sectors - first, random);
+        let blocks = covered.cover(place, u64::from(sectors).div_ceil(self.align));
+        (first, sectors.min((blocks * self.align) as u32))
+    }
+
+    /// Begins a new pass.
+    pub(super) fn restart(&mut self, random: &mut Stream) {
+        match &mut self.source {
+            Source::Sequential { next } => *next = 0,
+            Source::Permuted { next, order } => {
+                *next = 0;
+                *order = Permutation::new(self.places, random);
+            }
+            Source::Covering { next, order, covered } => {
+                *next = 0;
+                *order = Permutation::new(self.places, random);
+                covered.clear();
+            }
+            Source::Uniform | Source::Skewed(..) | Source::Zoned(_) => {}
+        }
+    }
+}
+
+fn source(
+    order: Order,
+    at: &Places,
+    places: u64,
+    permutation: Permutation,
+) -> Result<Source, String> {
+    let distribution = match order {
+        Order::Sequential => return Ok(Source::Sequential { next: 0 }),
+        Order::RandomMap if at.sizes.least() < at.sizes.largest() => {
+            let covered = Covered::new(places);
+            return Ok(Source::Covering { next: 0, order: permutation, covered });
+        }
+        Order::RandomMap => return Ok(Source::Permuted { next: 0, order: permutation }),
+        Order::Independent(distribution) => distribution,
+    };
+    let bad = |error: BadParameter| error.to_string();
+    let ranks = match distribution {
+        Distribution::Uniform => return Ok(Source::Uniform),
+        Distribution::Zoned if at.zones.is_empty() => return Ok(Source::Uniform),
+        Distribution::Zoned => return Ok(Source::Zoned(zones(&at.zones, at.align, places)?)),
+        Distribution::Zipf(theta) => Ranks::Zipf(Zipf::new(places, theta).map_err(bad)?),
+        Distribution::Pareto(h) => Ranks::Pareto(Pareto::new(places, h).map_err(bad)?),
+        Distribution::Normal(percent) => Ranks::Normal(Normal::new(places, percent).map_err(bad)?),
+    };
+    Ok(Source::Skewed(ranks, permutation))
+}
+
+fn in_zone(zones: &[Zone], random: &mut Stream) -> u64 {
+    let percent = random.below(100);
+    let zone = zones.iter().find(|zone| percent < zone.below);
+    zone.map_or(0, |zone| zone.first + random.below(zone.places))
+}

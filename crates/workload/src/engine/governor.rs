@@ -1,0 +1,106 @@
+//! What may keep a job from issuing although it has more to do and slots to do it in: pauses, the
+//! depth that a latency allows, requests that are taken back in batches, its share in a flow, the
+//! times of a log.
+//!
+//! A job that is governed asks before each I/O; all others never come here.
+
+use super::flow::Member;
+use super::iolog::Playback;
+use super::reaper::Reaper;
+use super::search::Search;
+use crate::fio::{Counted, JobSpec, Thinking};
+use nandscape_rt::Nanos;
+
+/// Whether a job asks before each I/O.
+pub(super) fn governs(spec: &JobSpec) -> bool {
+    let thinks = spec.thinking.time > Nanos::ZERO && spec.thinking.counted == Counted::Issued;
+    thinks
+        || spec.replays()
+        || spec.flow.weight > 0
+        || spec.goal.target > Nanos::ZERO
+        || Reaper::new(spec.reaping, spec.depth()).is_some()
+}
+
+/// What keeps a job.
+#[derive(Clone, Debug)]
+pub(super) struct Governor {
+    pub(super) reaper: Option<Reaper>,
+    pub(super) search: Option<Search>,
+    pub(super) member: Option<Member>,
+    pub(super) playback: Option<Playback>,
+    depth: u32,
+}
+
+impl Governor {
+    /// The governor of a job, if it is governed.
+    pub(super) fn new(spec: &JobSpec, job: u32, playback: Option<Playback>) -> Option<Self> {
+        let depth = spec.depth();
+        governs(spec).then(|| Self {
+            reaper: Reaper::new(spec.reaping, depth),
+            search: Search::new(spec.goal, depth),
+            member: (spec.flow.weight > 0).then(|| Member::new(job, spec.flow)),
+            playback,
+            depth,
+        })
+    }
+
+    /// Whether no more may be in flight.
+    pub(super) fn is_full(&self, in_flight: u32) -> bool {
+        in_flight >= self.search.as_ref().map_or(self.depth, Search::depth)
+    }
+
+    /// Whether nothing may be issued, with so many in flight.
+    pub(super) fn holds(&self, in_flight: u32) -> bool {
+        self.is_full(in_flight) || self.reaper.as_ref().is_some_and(Reaper::is_waiting)
+    }
+}
+
+/// Nothing is issued until all that is in flight is back, and then for so long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pause {
+    pub(super) length: Nanos,
+    /// Its end, once it has begun.
+    pub(super) until: Option<Nanos>,
+    /// What was measured before does not count.
+    pub(super) forgets: bool,
+}
+
+impl Pause {
+    pub(super) const fn new(length: Nanos) -> Self {
+        Self { length, until: None, forgets: false }
+    }
+}
+
+/// Counts towards the next pause of `thinktime`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thinker {
+    rules: Thinking,
+    /// I/Os behind the last pause.
+    ios: u64,
+    /// Its end.
+    since: Nanos,
+}
+
+impl Thinker {
+    /// The thinker that `rules` ask for, if any.
+    pub(super) fn new(rules: Thinking) -> Option<Self> {
+        (rules.time > Nanos::ZERO).then_some(Self { rules, ios: 0, since: Nanos::ZERO })
+    }
+
+    /// Starts to count.
+    pub(super) const fn restart(&mut self, now: Nanos) {
+        (self.ios, self.since) = (0, now);
+    }
+
+    /// An I/O was issued, or completed: the pause that follows it, if one does.
+    pub(super) fn counts(&mut self, what: Counted, now: Nanos) -> Option<Pause> {
+        if self.rules.counted != what {
+            return None;
+        }
+        self.ios += 1;
+        let timed = self.rules.io_time > Nanos::ZERO;
+        let blocks = self.rules.blocks.unwrap_or(if timed { u64::MAX } else { 1 });
+        let late = timed && now.saturating_sub(self.since) >= self.rules.io_time;
+        (late || self.ios >= blocks).then(|| Pause::new(self.rules.time))
+    }
+}

@@ -1,0 +1,192 @@
+//! What a job wants to do next: the I/O that was drawn, a step of its log, a flush, or nothing yet.
+
+use super::{Job, State};
+use crate::engine::draw::Next;
+use crate::engine::flow::Flows;
+use crate::engine::governor::Pause;
+use crate::engine::iolog::{Playback, Step};
+use crate::engine::shadow::Shadow;
+use crate::fio::{Counted, Direction};
+use nandscape_block::{BlockDevice, Lba, SECTOR_BYTES};
+use nandscape_rt::Nanos;
+
+/// What a job wants to do now; [`Job::sectors`] says how long an I/O is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::engine) enum Wish {
+    Io(Next),
+    /// Read again this block of what it wrote.
+    Reread(Lba),
+    Flush,
+    /// Nothing before this instant.
+    Wake(Nanos),
+    /// Nothing before something of its own completes.
+    Nothing,
+}
+
+impl Job {
+    /// What to do with a free slot now. An I/O that is returned has been taken.
+    #[inline(always)]
+    pub(in crate::engine) fn wish(
+        &mut self,
+        device: &impl BlockDevice,
+        shadow: Option<&Shadow>,
+        flows: &mut Flows,
+        now: Nanos,
+    ) -> Wish {
+        if !self.open {
+            return self.wish_closed(device, shadow, flows, now);
+        }
+        if !self.has_more(device, now) {
+            return Wish::Nothing;
+        }
+        self.wish_drawn(device, now)
+    }
+
+    /// Whether this loop or the next has more to issue.
+    #[inline(always)]
+    fn has_more(&mut self, device: &impl BlockDevice, now: Nanos) -> bool {
+        if now >= self.deadline {
+            self.stop();
+            return false;
+        }
+        (self.bytes_left > 0 && self.ios_left > 0) || self.next_loop(device)
+    }
+
+    /// The next I/O that was drawn, unless the rate delays it.
+    #[inline(always)]
+    fn wish_drawn(&mut self, device: &impl BlockDevice, now: Nanos) -> Wish {
+        let (next, sectors) = (self.draw.peek(), self.draw.sectors());
+        if let Some(pacer) = &mut self.pacer {
+            let due = self.began.saturating_add(pacer.due(next.direction));
+            if due > now {
+                return Wish::Wake(due.min(self.deadline));
+            }
+            pacer.issued(next.direction, sectors);
+        }
+        self.draw.take(device);
+        self.take(next, sectors)
+    }
+
+    /// Counts an I/O as issued.
+    #[inline(always)]
+    fn take(&mut self, next: Next, sectors: u32) -> Wish {
+        let direction = next.direction as usize;
+        self.sectors = sectors;
+        self.bytes_left = self.bytes_left.saturating_sub(u64::from(sectors) * SECTOR_BYTES);
+        self.ios_left -= 1;
+        self.issued[direction] += 1;
+        if next.direction == self.writing && self.issued[direction] == self.flush_at {
+            self.flush_due = true;
+            self.schedule_flush();
+            self.update();
+        }
+        Wish::Io(next)
+    }
+
+    #[cold]
+    fn wish_closed(
+        &mut self,
+        device: &impl BlockDevice,
+        shadow: Option<&Shadow>,
+        flows: &mut Flows,
+        now: Nanos,
+    ) -> Wish {
+        if self.pause.is_some() || self.flushing {
+            return Wish::Nothing;
+        }
+        if self.flush_due {
+            return self.wish_flush();
+        }
+        match (self.state, shadow) {
+            (State::Issuing, _) => self.wish_governed(device, flows, now),
+            (State::Rereading(block), Some(shadow)) => self.wish_reread(shadow, block),
+            _ => Wish::Nothing,
+        }
+    }
+
+    fn wish_flush(&mut self) -> Wish {
+        self.flush_due = false;
+        self.flushing = true;
+        self.sectors = 0;
+        Wish::Flush
+    }
+
+    /// The next I/O, unless something holds it back.
+    fn wish_governed(&mut self, device: &impl BlockDevice, flows: &mut Flows, now: Nanos) -> Wish {
+        let in_flight = self.in_flight;
+        if self.governor.as_ref().is_some_and(|governor| governor.holds(in_flight)) {
+            return Wish::Nothing;
+        }
+        if self.spec.replays() {
+            return self.wish_logged(now);
+        }
+        if !self.has_more(device, now) {
+            return Wish::Nothing;
+        }
+        if let Some(wish) = self.wait_for_flow(flows) {
+            return wish;
+        }
+        let wish = self.wish_drawn(device, now);
+        if let (Wish::Io(_), Some(governor)) = (wish, &mut self.governor) {
+            governor.member.iter_mut().for_each(|member| flows.issued(member));
+            self.think(Counted::Issued, now);
+        }
+        wish
+    }
+
+    /// What to do instead of an I/O when the job is ahead of its flow.
+    fn wait_for_flow(&mut self, flows: &mut Flows) -> Option<Wish> {
+        let member = self.governor.as_ref()?.member.as_ref()?;
+        if !flows.is_ahead(member) {
+            return None;
+        }
+        if member.sleep > Nanos::ZERO {
+            self.pause = Some(Pause::new(member.sleep));
+            return Some(Wish::Nothing);
+        }
+        flows.hold(member);
+        Some(Wish::Wake(self.deadline))
+    }
+
+    /// The next step of the log, when it is due.
+    fn wish_logged(&mut self, now: Nanos) -> Wish {
+        let next = self.playback().and_then(|playback| playback.peek());
+        let Some((at, step)) = next.filter(|_| now < self.deadline && self.ios_left > 0) else {
+            self.stop();
+            return Wish::Nothing;
+        };
+        let due = self.began.saturating_add(at);
+        if due > now {
+            return Wish::Wake(due.min(self.deadline));
+        }
+        self.playback().into_iter().for_each(Playback::take);
+        match step {
+            Step::Flush => self.wish_flush(),
+            Step::Io(next, sectors) => self.take(next, sectors),
+        }
+    }
+
+    /// Counts towards the next pause.
+    pub(super) fn think(&mut self, what: Counted, now: Nanos) {
+        let pause = self.thinker.as_mut().and_then(|thinker| thinker.counts(what, now));
+        if self.pause.is_none() && self.state == State::Issuing {
+            self.pause = pause;
+        }
+    }
+
+    fn wish_reread(&mut self, shadow: &Shadow, block: u64) -> Wish {
+        let range = &self.plan.range;
+        let least = range.places[Direction::Write as usize].sizes.least();
+        let sectors = u64::from(least);
+        let blocks = range.sectors / sectors;
+        let block = shadow.next_written(range.base, sectors, block, blocks);
+        if block == blocks {
+            self.enter(State::Draining);
+            return Wish::Nothing;
+        }
+        let lba = Lba(range.base + block * sectors);
+        self.enter(State::Rereading(block + 1));
+        self.sectors = least;
+        Wish::Reread(lba)
+    }
+}

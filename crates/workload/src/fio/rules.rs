@@ -1,0 +1,231 @@
+//! Groups of keys that belong together, as a job keeps them. Defaults are fio's.
+
+use super::spec::Direction;
+use super::units::Amount;
+use crate::trace::Record;
+use nandscape_rt::Nanos;
+use std::sync::Arc;
+
+/// The sizes that a direction's I/Os can have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BlockSizes {
+    /// `bs`: one size.
+    Fixed(u64),
+    /// `bsrange`: multiples of the least, up to the largest.
+    Range(u64, u64),
+    /// `bssplit`: sizes with percentages, which add up to 100.
+    Split(Vec<(u64, u64)>),
+}
+
+impl BlockSizes {
+    /// The least size in bytes.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) | Self::Range(bytes, _) => *bytes,
+            Self::Split(shares) => shares.iter().map(|(bytes, _)| *bytes).min().unwrap_or(0),
+        }
+    }
+
+    /// The largest size in bytes.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) | Self::Range(_, bytes) => *bytes,
+            Self::Split(shares) => shares.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0),
+        }
+    }
+
+    /// The mean size in bytes.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(bytes) => *bytes as f64,
+            Self::Range(min, max) => (min + max) as f64 / 2.0,
+            Self::Split(shares) => {
+                shares.iter().map(|(bytes, percent)| bytes * percent).sum::<u64>() as f64 / 100.0
+            }
+        }
+    }
+}
+
+/// A part of the range with its share of the accesses: `random_distribution=zoned` or `zoned_abs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccessZone {
+    /// Percent of the accesses.
+    pub accesses: u64,
+    /// Size: percent of the range, or bytes.
+    pub size: Amount,
+}
+
+/// `zonemode=strided`: I/O stays in a zone until so many bytes are transferred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ZoneMode {
+    /// Not said: strided when there is a `zonesize`, as in fio.
+    Unsaid,
+    /// `none`.
+    None,
+    /// `strided`.
+    Strided,
+}
+
+/// `zonemode`, `zonesize`, `zonerange`, `zoneskip`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Zoning {
+    /// `zonemode`.
+    pub mode: ZoneMode,
+    /// `zonesize`: bytes transferred in a zone.
+    pub size: u64,
+    /// `zonerange`: bytes of a zone; 0: as `zonesize`.
+    pub range: u64,
+    /// `zoneskip`: bytes between two zones.
+    pub skip: u64,
+}
+
+impl Zoning {
+    /// No zones.
+    pub(super) const NONE: Self = Self { mode: ZoneMode::Unsaid, size: 0, range: 0, skip: 0 };
+
+    /// Whether I/O is strided.
+    #[must_use]
+    pub fn is_strided(&self) -> bool {
+        match self.mode {
+            ZoneMode::Strided => true,
+            ZoneMode::Unsaid => self.size > 0,
+            ZoneMode::None => false,
+        }
+    }
+
+    /// Bytes of a zone.
+    #[must_use]
+    pub const fn range(&self) -> u64 {
+        if self.range > 0 { self.range } else { self.size }
+    }
+}
+
+/// `iodepth_low`, `iodepth_batch_complete_min` and `_max`: how completed requests are taken back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reaping {
+    /// `iodepth_low`: a full queue drains to this depth before it is filled again; 0: `iodepth`.
+    pub low: u32,
+    /// `iodepth_batch_complete_min`: requests taken back at once, at least.
+    pub min: u32,
+    /// `iodepth_batch_complete_max`.
+    pub max: u32,
+}
+
+impl Reaping {
+    pub(super) const DEFAULT: Self = Self { low: 0, min: 1, max: 1 };
+
+    /// Whether fio would look for completions behind every submission, and wait for one: nothing
+    /// is ever in flight beside another request.
+    #[must_use]
+    pub const fn polls(&self) -> bool {
+        self.min == 0 && self.max == 0
+    }
+}
+
+/// What `thinktime_blocks` counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// Completed I/Os.
+    Completed,
+    /// Issued I/Os.
+    Issued,
+}
+
+/// `thinktime` and what belongs to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Thinking {
+    /// `thinktime`; zero: never.
+    pub time: Nanos,
+    /// `thinktime_blocks`: I/Os between two pauses; absent: 1, or any number with `io_time`.
+    pub blocks: Option<u64>,
+    /// `thinktime_blocks_type`.
+    pub counted: Counted,
+    /// `thinktime_iotime`: time between two pauses; zero: `blocks` alone decides.
+    pub io_time: Nanos,
+}
+
+impl Thinking {
+    pub(super) const NONE: Self =
+        Self { time: Nanos::ZERO, blocks: None, counted: Counted::Completed, io_time: Nanos::ZERO };
+}
+
+/// `latency_target` and what belongs to it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LatencyGoal {
+    /// `latency_target`; zero: none.
+    pub target: Nanos,
+    /// `latency_window`.
+    pub window: Nanos,
+    /// `latency_percentile`.
+    pub percentile: f64,
+    /// `latency_run`: goes on at the depth that was found.
+    pub goes_on: bool,
+}
+
+impl LatencyGoal {
+    pub(super) const NONE: Self =
+        Self { target: Nanos::ZERO, window: Nanos::ZERO, percentile: 100.0, goes_on: false };
+}
+
+/// `flow`, `flow_id`, `flow_sleep`: a share in what several jobs issue.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlowShare {
+    /// `flow`; 0: takes no part.
+    pub weight: u64,
+    /// `flow_id`.
+    pub id: u64,
+    /// `flow_sleep`: how long to wait when ahead of the others; zero: until they have caught up.
+    pub sleep: Nanos,
+}
+
+/// A log of I/Os that a job replays.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IoLog {
+    /// The file, as the job names it.
+    pub name: Arc<str>,
+    /// Its requests.
+    pub records: Arc<[Record]>,
+}
+
+/// `read_iolog` and the `replay_` keys.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Replaying {
+    /// Files of `read_iolog`; clones take them in turn.
+    pub files: Vec<String>,
+    /// What they hold.
+    pub logs: Vec<IoLog>,
+    /// `replay_no_stall`: at once rather than at the log's times.
+    pub no_stall: bool,
+    /// `replay_time_scale`, percent: 200 is twice as fast.
+    pub time_scale: u64,
+    /// `replay_scale`: offsets are divided by it; 0: as they are.
+    pub scale: u64,
+    /// `replay_align`: offsets are rounded down to it, a power of two; 0: as they are.
+    pub align: u64,
+    /// `replay_skip`: directions that are left out.
+    pub skip: [bool; 3],
+    /// `replay_skip=sync`.
+    pub skip_sync: bool,
+}
+
+impl Replaying {
+    pub(super) const NONE: Self = Self {
+        files: Vec::new(),
+        logs: Vec::new(),
+        no_stall: false,
+        time_scale: 100,
+        scale: 0,
+        align: 0,
+        skip: [false; 3],
+        skip_sync: false,
+    };
+
+    /// Whether requests of this direction are left out.
+    #[must_use]
+    pub const fn skips(&self, direction: Direction) -> bool {
+        self.skip[direction as usize]
+    }
+}
