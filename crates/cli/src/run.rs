@@ -8,6 +8,8 @@ use anyhow::{Context, anyhow};
 use nandscape_lab::run::{Observer, Outcome, Phase, RunError, run as run_in_lab};
 use nandscape_lab::stack::{DEFAULT, Stack};
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// The job that runs when none is named.
@@ -40,7 +42,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         OutputFormat::Json => pretty(&outcome)?,
     };
     deliver(&text, args.output.output.as_deref())?;
+    write_iologs(&outcome)?;
     verdict(&outcome)
+}
+
+/// Writes the logs that jobs ask for with `write_iolog`.
+fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
+    for log in &outcome.workload.iologs {
+        let write = || {
+            let mut file = BufWriter::new(File::create(&log.path)?);
+            log.write_to(&mut file)?;
+            file.flush()
+        };
+        write().with_context(|| format!("cannot write {}", log.path)).map_err(Failure::Run)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn classify(error: RunError) -> Failure {
