@@ -7,6 +7,7 @@
 
 use super::error::EngineError;
 use super::job::Wish;
+use super::record::Completed;
 use super::results::{Content, FailureKind};
 use super::shape::{Kind, Shape, Then};
 use super::{Engine, shadow};
@@ -260,6 +261,27 @@ impl<S> Engine<S> {
         let slot = &self.slots[index];
         let latency = self.now.saturating_sub(slot.started);
         self.jobs[slot.job as usize].completed(slot.kind, latency, self.now);
+        if self.recorder.is_some() {
+            self.tell_recorder(index, latency);
+        }
+    }
+
+    #[cold]
+    fn tell_recorder(&mut self, index: usize, latency: Nanos) {
+        let slot = &self.slots[index];
+        let job = &self.jobs[slot.job()];
+        let io = Completed {
+            job: slot.job,
+            direction: (slot.kind != Kind::Sync).then(|| slot.kind.direction()),
+            began: job.counted_from(),
+            at: self.now,
+            latency,
+            lba: slot.lba,
+            bytes: job.shapes[slot.kind as usize].bytes(),
+        };
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| !job.is_ramping()) {
+            recorder.completed(&io);
+        }
     }
 
     /// Gives the slot to the job's next I/O, or back.

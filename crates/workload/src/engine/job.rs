@@ -7,6 +7,7 @@
 use super::draw::{Draw, Next};
 use super::latency::Latencies;
 use super::plan::{self, Plan};
+use super::rates::{DEPTH_CLASSES, Rates, Totals, depth_class};
 use super::results::{FAILURES_MAX, Failure, FailureKind, JobResult};
 use super::shadow::Shadow;
 use super::shape::{Kind, Shape};
@@ -90,6 +91,9 @@ pub(super) struct Job {
     end_flushed: bool,
     reread: bool,
     tallies: [Tally; 5],
+    rates: Rates,
+    /// I/Os by the depth at which they were in flight.
+    depths: [u64; DEPTH_CLASSES],
 }
 
 impl Job {
@@ -101,6 +105,8 @@ impl Job {
                 name: spec.name.clone(),
                 description: spec.description.clone(),
                 jobs: 1,
+                depth: spec.depth(),
+                options: spec.options.clone(),
                 ..JobResult::default()
             },
             shapes,
@@ -124,6 +130,8 @@ impl Job {
             end_flushed: false,
             reread: false,
             tallies: Default::default(),
+            rates: Rates::default(),
+            depths: [0; DEPTH_CLASSES],
             spec: spec.clone(),
             plan,
         };
@@ -137,6 +145,7 @@ impl Job {
         self.ramp_end = if self.spec.ramp_time.0 > 0 {
             now.saturating_add(self.spec.ramp_time)
         } else {
+            self.rates = Rates::begin(now, Totals::default());
             Nanos::MAX
         };
         if let Some(runtime) = self.spec.runtime {
@@ -281,7 +290,31 @@ impl Job {
         if now >= self.ramp_end {
             self.end_ramp();
         }
+        if now >= self.rates.due() {
+            self.close_window(now);
+        }
+        self.depths[depth_class(self.in_flight)] += 1;
         self.tallies[kind as usize].latencies.record(latency);
+    }
+
+    #[cold]
+    fn close_window(&mut self, now: Nanos) {
+        let totals = self.all_totals();
+        self.rates.close(now, totals);
+    }
+
+    fn all_totals(&self) -> Totals {
+        Direction::ALL.map(|direction| self.totals(direction))
+    }
+
+    /// When it began to count.
+    pub(super) fn counted_from(&self) -> Nanos {
+        self.began.saturating_add(self.spec.ramp_time)
+    }
+
+    /// Whether what completes does not count yet.
+    pub(super) fn is_ramping(&self) -> bool {
+        self.ramp_end != Nanos::MAX
     }
 
     /// An I/O that is not plain left its slot, completed or failed: `fsync` returns, or the job
@@ -302,6 +335,8 @@ impl Job {
         for tally in &mut self.tallies {
             tally.ramp_ios = std::mem::take(&mut tally.latencies).count();
         }
+        self.depths = [0; DEPTH_CLASSES];
+        self.rates = Rates::begin(self.counted_from(), self.all_totals());
     }
 
     /// A failure: noted, and unless it is tolerated the end of the job.
@@ -372,8 +407,7 @@ impl Job {
         if self.ramp_end != Nanos::MAX {
             self.end_ramp();
         }
-        let counted = self.began.saturating_add(self.spec.ramp_time);
-        self.result.runtime = now.saturating_sub(counted);
+        self.result.runtime = now.saturating_sub(self.counted_from());
     }
 
     /// I/Os and bytes of a direction, the ramp included.
@@ -394,6 +428,9 @@ impl Job {
         if !matches!(self.state, State::Ended | State::Waiting) {
             self.end(now);
         }
+        self.result.depths = self.depths;
+        let totals = self.all_totals();
+        self.result.set_rates(self.rates, totals);
         for (kind, tally) in Kind::ALL.into_iter().zip(self.tallies) {
             if kind == Kind::Sync {
                 self.result.sync = tally.latencies;

@@ -8,6 +8,7 @@ mod error;
 mod keys;
 mod known;
 mod lexer;
+mod log_keys;
 mod reader;
 mod spec;
 mod suggest;
@@ -17,6 +18,8 @@ mod value;
 pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
 pub use reader::{Environment, HostEnvironment, load, parse};
-pub use spec::{Direction, Distribution, JobFile, JobSpec, Mix, Pattern, Tolerated};
+pub use spec::{
+    Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, Tolerated,
+};
 pub use suggest::edit_distance;
 pub use units::Amount;

@@ -11,6 +11,7 @@ use super::spec::{Direction, JobFile, JobSpec, Mix};
 use super::value::Value;
 use super::{known, suggest};
 use nandscape_block::SECTOR_BYTES;
+use nandscape_rt::Nanos;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -173,7 +174,7 @@ impl Reader<'_> {
 
 /// Sections to jobs: globals applied, values understood.
 fn resolve(sections: &[Section]) -> Result<JobFile, JobFileError> {
-    let mut file = JobFile { jobs: Vec::new(), notices: Vec::new() };
+    let mut file = JobFile { jobs: Vec::new(), notices: Vec::new(), options: Vec::new() };
     let mut global = (JobSpec::new("", Place::file("")), 1024);
     for section in sections {
         let (template, kb_base) = &global;
@@ -183,10 +184,13 @@ fn resolve(sections: &[Section]) -> Result<JobFile, JobFileError> {
         }
         job.place = section.place.clone();
         apply(section, &mut job, &mut kb_base, &mut file.notices)?;
+        let options = section.entries.iter().map(|entry| (entry.key.clone(), entry.value.clone()));
         if section.is_global() {
+            file.options.extend(options);
             global = (job, kb_base);
         } else {
             check(section, &job)?;
+            job.options = options.collect();
             file.jobs.push(job);
         }
     }
@@ -237,7 +241,7 @@ enum Known {
 
 fn lookup(entry: &Entry) -> Result<Known, JobFileError> {
     let key = entry.key.as_str();
-    if let Some((_, set)) = keys::KEYS.iter().find(|(names, _)| names.contains(&key)) {
+    if let Some((_, set)) = keys::all().find(|(names, _)| names.contains(&key)) {
         return Ok(Known::Effect(*set));
     }
     if let Some((why, _)) = known::MACHINE.iter().find(|(_, names)| names.contains(&key)) {
@@ -274,6 +278,10 @@ fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
     }
     if job.pattern.mix == Mix::TrimWrite && job.block_bytes[1] != job.block_bytes[2] {
         return fail(&["bs", "blocksize"], "must be the same for writes and trims of trimwrite");
+    }
+    let logs = &job.logs;
+    if logs.histogram.is_some() && logs.histogram_interval == Nanos::ZERO {
+        return fail(&["write_hist_log"], "needs log_hist_msec");
     }
     if matches!(job.offset, super::Amount::Bytes(bytes) if !bytes.is_multiple_of(SECTOR_BYTES)) {
         return fail(&["offset"], "not a multiple of 4096 bytes (the device's sector)");

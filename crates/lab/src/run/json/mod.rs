@@ -8,6 +8,7 @@ mod fio;
 mod ours;
 
 use super::outcome::Outcome;
+use fio::Detail;
 use serde_json::Value;
 
 /// The version of this program.
@@ -17,7 +18,17 @@ impl Outcome {
     /// The whole result; `commit` is what the program was built from.
     #[must_use]
     pub fn to_json(&self, commit: &str) -> Value {
-        let mut json = self.fio();
+        self.with_detail(commit, Detail::Percentiles)
+    }
+
+    /// The same, and latencies by bin: what fio calls json+.
+    #[must_use]
+    pub fn to_json_plus(&self, commit: &str) -> Value {
+        self.with_detail(commit, Detail::Bins)
+    }
+
+    fn with_detail(&self, commit: &str, detail: Detail) -> Value {
+        let mut json = self.fio(detail);
         json["nandscape"] = self.ours(commit);
         json
     }
