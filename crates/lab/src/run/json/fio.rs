@@ -6,7 +6,7 @@
 
 use super::VERSION;
 use crate::run::outcome::Outcome;
-use nandscape_workload::engine::{DEPTH_CLASSES, JobResult, Latencies, Spread};
+use nandscape_workload::engine::{DEPTH_CLASSES, JobResult, Latencies};
 use nandscape_workload::fio::{Direction, JobOption};
 use nandscape_workload::log::bins;
 use serde_json::{Map, Value, json};
@@ -73,10 +73,11 @@ fn job(job: &JobResult, all: &[JobResult], detail: Detail) -> Value {
     }
     put("sync", json!({ "total_ios": job.sync.count(), "lat_ns": ranked(&job.sync, detail) }));
     put("job_runtime", milliseconds(job).into());
-    for (key, nothing) in [("usr_cpu", json!(0.0)), ("sys_cpu", json!(0.0))] {
-        put(key, nothing);
-    }
-    ["ctx", "majf", "minf"].into_iter().for_each(|key| drop(put(key, 0.into())));
+    put("usr_cpu", 0.0.into());
+    put("sys_cpu", 0.0.into());
+    put("ctx", 0.into());
+    put("majf", 0.into());
+    put("minf", 0.into());
     put("iodepth_level", depths(&job.depths));
     put("iodepth_submit", one_by_one());
     put("iodepth_complete", one_by_one());
@@ -104,8 +105,9 @@ fn milliseconds(job: &JobResult) -> u64 {
 
 fn direction(job: &JobResult, all: &[JobResult], direction: Direction, detail: Detail) -> Value {
     let result = job.direction(direction);
+    let (bw, iops) = (&result.bandwidth_kib, &result.iops);
     let bytes_per_s = job.bytes_per_s(direction);
-    let mut out = json!({
+    json!({
         "io_bytes": result.bytes,
         "io_kbytes": result.bytes >> 10,
         "bw_bytes": bytes_per_s as u64,
@@ -118,22 +120,18 @@ fn direction(job: &JobResult, all: &[JobResult], direction: Direction, detail: D
         "slat_ns": { "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": result.ios },
         "clat_ns": ranked(&result.latency, detail),
         "lat_ns": ranked(&result.latency, Detail::Percentiles),
-    });
-    put_spread(&mut out, "bw", "dev", &result.bandwidth_kib);
-    put_spread(&mut out, "iops", "stddev", &result.iops);
-    out["bw_agg"] = share_of_group(job, all, direction).into();
-    out
-}
-
-fn put_spread(out: &mut Value, name: &str, deviation: &str, spread: &Spread) {
-    out[format!("{name}_min")] = spread.min.into();
-    out[format!("{name}_max")] = spread.max.into();
-    if name == "bw" {
-        out["bw_agg"] = 0.0.into();
-    }
-    out[format!("{name}_mean")] = spread.mean.into();
-    out[format!("{name}_{deviation}")] = spread.deviation().into();
-    out[format!("{name}_samples")] = spread.samples.into();
+        "bw_min": bw.min,
+        "bw_max": bw.max,
+        "bw_agg": share_of_group(job, all, direction),
+        "bw_mean": bw.mean,
+        "bw_dev": bw.deviation(),
+        "bw_samples": bw.samples,
+        "iops_min": iops.min,
+        "iops_max": iops.max,
+        "iops_mean": iops.mean,
+        "iops_stddev": iops.deviation(),
+        "iops_samples": iops.samples,
+    })
 }
 
 /// The mean bandwidth in percent of that of the job's group, at most 100.
