@@ -114,7 +114,7 @@ impl Page {
         self.line("  ", "write amplification, in media sectors a user sector");
         for (waf, text) in rows {
             let waf = self.paint.paint(Tone::Figure, &format!("{waf:>6.3}"));
-            self.line("    ", &format!("{waf}  {text}"));
+            self.line(&format!("    {waf}  "), &text);
         }
         self.bar(&[
             (Tone::User, "user", sectors.user),
