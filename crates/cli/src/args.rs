@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::paint::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -9,6 +10,9 @@ use std::path::PathBuf;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Colours: auto is on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: ColorChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -24,6 +28,7 @@ Examples:
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
+  nandscape completions bash                        for your shell; `nandscape man` for man
 
 Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 a sweep
 was interrupted.";
@@ -45,15 +50,31 @@ pub(crate) enum Command {
     Crash(CrashArgs),
     /// Measure this program: ratios of speeds taken in one run
     Bench(BenchArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command
+    Man(ManArgs),
 }
 
-/// How results are written.
+/// How tables are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum OutputFormat {
-    /// A summary to read.
+    /// To read
     Normal,
-    /// fio's JSON, and one key of ours.
+    /// JSON
     Json,
+}
+
+/// How the result of a run is written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum ResultFormat {
+    /// A summary to read
+    Normal,
+    /// fio's JSON, and one key of ours
+    Json,
+    /// The same, and latencies by bin
+    #[value(name = "json+")]
+    JsonPlus,
 }
 
 /// Which stack, and what is changed in it.
@@ -78,11 +99,39 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Where the result of a run and its histograms go.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ResultArgs {
+    /// How to write the result
+    #[arg(long, value_enum, default_value_t = ResultFormat::Normal)]
+    pub(crate) output_format: ResultFormat,
+    /// Write the result to a file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write interval histograms of latencies, as HdrHistogram's tools read them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hdr_log: Option<PathBuf>,
+    /// Length of those intervals, in milliseconds of virtual time
+    #[arg(long, value_name = "MSEC", default_value_t = 1000, requires = "hdr_log",
+        value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    pub(crate) hdr_interval: u64,
+}
+
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
+Examples:
+  nandscape run                                     the built-in job on the default stack
+  nandscape run my.fio --stack pblk-4.13 --seed 7
+  nandscape run my.fio --output-format json+ --output result.json
+  nandscape run my.fio --log-dir logs               fio's logs, if the job asks for them
+  nandscape run my.fio --hdr-log latency.hlog --hdr-interval 100
+
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
-follows. Same job, stack and seed: same result, to the last digit.")]
+follows. Same job, stack and seed: same result, to the last digit.
+
+write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
+fio's names: docs/formats/logs.md.")]
 pub(crate) struct RunArgs {
     /// A fio job file; without one, the built-in example: 4 KiB random writes, queue depth 32
     #[arg(value_name = "JOB")]
@@ -93,7 +142,10 @@ pub(crate) struct RunArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: ResultArgs,
+    /// Where the logs go that the job asks for; without it, the current folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) log_dir: Option<PathBuf>,
 }
 
 /// `nandscape trace`.
@@ -192,7 +244,7 @@ pub(crate) struct TraceRunArgs {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: ResultArgs,
 }
 
 /// A factor that times can be multiplied by.
@@ -222,6 +274,7 @@ Examples:
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape compare pblk mine.toml --job my.fio --seeds 5 --output mine.jsonl
   nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --report waf.gc --report write.iops
+  nandscape compare pblk-4.13 pblk --seeds 3 --output-format json
 
 Figures are means over the seeds with their 95 % confidence interval (Student's t), and beside \
 them the ratio to the first stack. With --output, finished runs are kept as in a sweep.")]
@@ -244,6 +297,9 @@ pub(crate) struct CompareArgs {
     /// Keep a row for each run in this file, and take from it what is finished
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// How to print the table
+    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
+    pub(crate) output_format: OutputFormat,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }
@@ -254,6 +310,7 @@ pub(crate) struct CompareArgs {
 Examples:
   nandscape sweep examples/op-vs-victim.toml        rows in op-vs-victim.jsonl, then a table
   nandscape sweep my.toml --jobs 1 --output my.jsonl
+  nandscape sweep my.toml --output-format json      the table as JSON: mean, ci95, n
 
 Each finished run is a row of JSON in the output file. Ctrl-C lets the runs under way finish and \
 stops; once more ends at once. The same command goes on where it stopped: rows are recognised by \
@@ -265,15 +322,28 @@ pub(crate) struct SweepArgs {
     /// Where rows are kept; without it, the sweep file's name with .jsonl, in the current folder
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// How to print the table
+    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
+    pub(crate) output_format: OutputFormat,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }
 
 /// `nandscape stacks`.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape stacks
+  nandscape stacks --output-format json
+  nandscape stacks show pblk > mine.toml            a stack to change
+  nandscape stacks show pblk --resolved             every key, every default
+  nandscape stacks show pblk --set ftl.op_percent=20")]
 pub(crate) struct StacksArgs {
     #[command(subcommand)]
     pub(crate) command: Option<StacksCommand>,
+    /// How to print the list
+    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
+    pub(crate) output_format: OutputFormat,
 }
 
 /// What about them.
@@ -295,6 +365,12 @@ pub(crate) enum StacksCommand {
 /// `nandscape crash`.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
+Examples:
+  nandscape crash --seeds 1000 --jobs 2
+  nandscape crash --stack mine.toml --seeds 200 --output-format json
+  nandscape crash --broken erase-rule               would the campaign notice?
+  nandscape crash --first 4711 --seeds 1            the violation of seed 4711 again
+
 Each seed chooses a small device, a load, faults, and the instants at which power fails, also while \
 the device recovers. A violation is shown with everything that led to it; --first SEED --seeds 1 \
 shows it again. The exit code is 1 if any promise was broken.")]
@@ -320,6 +396,8 @@ pub(crate) struct CrashArgs {
     /// Threads; the result does not depend on it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) jobs: u32,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// A safety rule that can be left out.
@@ -335,8 +413,37 @@ pub(crate) enum BrokenRule {
     LostTrims,
 }
 
+/// `nandscape completions`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape completions bash > ~/.local/share/bash-completion/completions/nandscape
+  nandscape completions zsh > ~/.zfunc/_nandscape
+  nandscape completions fish > ~/.config/fish/completions/nandscape.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `nandscape man`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape man | man -l -
+  nandscape man --output ~/.local/share/man/man1    then: man nandscape-run")]
+pub(crate) struct ManArgs {
+    /// Write a page for each command to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
 /// `nandscape bench`.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape bench
+  nandscape bench steady empty")]
 pub(crate) struct BenchArgs {
     /// What to measure; without it, everything
     #[arg(value_enum, value_name = "WHAT")]

@@ -2,8 +2,9 @@
 //! they mean the same on every machine. Wall clock, one core.
 
 use crate::args::{Bench, BenchArgs};
+use crate::logs::Watch;
 use crate::output::{Failure, print};
-use crate::progress::{Progress, Stopwatch};
+use crate::progress::Stopwatch;
 use crate::run::classify;
 use crate::summary::{bytes, count};
 use nandscape_column::{Column, Pod};
@@ -43,7 +44,7 @@ fn measure(rw: &str, ios: u64, set: &[String]) -> Result<Outcome, Failure> {
         ios.saturating_mul(4096)
     );
     let job = parse(&text, "bench.fio", &HostEnvironment).map_err(Failure::input)?;
-    run_in_lab(&stack, &job, 1, &mut Progress::new()).map_err(classify)
+    run_in_lab(&stack, &job, 1, &mut Watch::new()).map_err(classify)
 }
 
 fn placed_per_s(outcome: &Outcome) -> f64 {

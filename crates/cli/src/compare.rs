@@ -1,8 +1,9 @@
 //! `nandscape compare`: one job on several stacks, as a sweep whose only axis is the stack.
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, OutputFormat};
 use crate::output::{Failure, complain, print};
-use crate::run::{job_text, quoted, set_words};
+use crate::paint::{ColorChoice, Paint};
+use crate::run::{job_text, pretty, quoted, set_words};
 use crate::sweep::complete;
 use crate::table::Table;
 use nandscape_lab::stack::Place;
@@ -10,7 +11,7 @@ use nandscape_lab::sweep::{Job, Report, Sweep};
 use nandscape_lab::workload::fio::HostEnvironment;
 
 /// Runs what is missing and prints the table.
-pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Failure> {
     let (name, text) = job_text(args.job.as_deref())?;
     let job = Job::parse(&name, &name, &text, &HostEnvironment).map_err(Failure::input)?;
     let mut sweep =
@@ -24,8 +25,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
     let finished = complete(&sweep, args.output.as_deref(), args.jobs)?;
     let table = Table::new(&sweep, &finished.ids, &finished.rows);
-    let footer = finished.footer(&table, args.output.as_deref(), &again(args));
-    print(&format!("{}{footer}", table.text(true)))?;
+    print(&match args.output_format {
+        OutputFormat::Normal => {
+            let footer = finished.footer(&table, args.output.as_deref(), &again(args));
+            table.text(true, Paint::new(color, false)) + &footer
+        }
+        OutputFormat::Json => pretty(&table.json(&sweep))?,
+    })?;
     table.verdict(&sweep)
 }
 

@@ -1,14 +1,19 @@
 //! `nandscape crash`: power-cut and fault campaigns, on as many threads as wanted. Seeds are
 //! independent, so the report does not depend on the number of threads.
 
-use crate::args::{BrokenRule, CrashArgs};
-use crate::output::{Failure, print};
+use crate::args::{BrokenRule, CrashArgs, OutputFormat};
+use crate::output::{Failure, deliver};
 use crate::pool::spread;
 use crate::progress::Progress;
+use crate::run::{COMMIT, pretty};
 use anyhow::anyhow;
-use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};
+use nandscape_crash::{
+    CampaignReport, Counts, FaultRates, Options, SeedOutcome, StackChoice, Violation, run_seed,
+};
+use nandscape_lab::run::VERSION;
 use nandscape_lab::stack::Stack;
 use nandscape_lab::{Broken, Discard};
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs a campaign and prints what it found.
@@ -18,11 +23,58 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
         Failure::input(anyhow!("--first {} --seeds {}: too many seeds", args.first, args.seeds))
     })?;
     let report = campaign(&options, args.first, end, args.jobs);
-    print(&format!("{report}\n"))?;
+    let text = match args.output.output_format {
+        OutputFormat::Normal => format!("{report}\n"),
+        OutputFormat::Json => pretty(&to_json(&report, args.first))?,
+    };
+    deliver(&text, args.output.output.as_deref())?;
     match report.violations.len() {
         0 => Ok(()),
         n => Err(Failure::run(anyhow!("{n} of {} seeds broke a promise", report.seeds))),
     }
+}
+
+fn to_json(report: &CampaignReport, first: u64) -> Value {
+    let violation = |violation: &Violation| {
+        json!({
+            "seed": violation.seed,
+            "round": violation.round,
+            "what": violation.what,
+            "lba": violation.lba.map(|lba| lba.0),
+            "permitted": violation.expected,
+            "got": violation.got,
+            "story": violation.story,
+            "scenario": violation.scenario,
+        })
+    };
+    json!({
+        "version": VERSION,
+        "commit": COMMIT,
+        "first_seed": first,
+        "seeds": report.seeds,
+        "held": report.held(),
+        "counts": counts_json(&report.counts),
+        "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
+    })
+}
+
+fn counts_json(counts: &Counts) -> Value {
+    json!({
+        "cuts": counts.cuts,
+        "cuts_in_recovery": counts.cuts_in_recovery,
+        "requests": counts.requests,
+        "sectors_written": counts.sectors_written,
+        "sectors_read": counts.sectors_read,
+        "sectors_discarded": counts.sectors_discarded,
+        "flushes": counts.flushes,
+        "refused": counts.refused,
+        "programs": counts.programs,
+        "erases": counts.erases,
+        "program_failures": counts.program_failures,
+        "erase_failures": counts.erase_failures,
+        "worn_out": counts.worn_out,
+        "redrawn": counts.redrawn,
+    })
 }
 
 fn options(args: &CrashArgs) -> Result<Options, Failure> {

@@ -5,8 +5,12 @@ mod args;
 mod bench;
 mod compare;
 mod crash;
+mod hdr;
 mod interrupt;
+mod logs;
+mod manual;
 mod output;
+mod paint;
 mod pool;
 mod progress;
 mod rows;
@@ -22,14 +26,17 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Run(args) => run::run(&args),
-        Command::Trace(args) => trace::trace(&args),
-        Command::Compare(args) => compare::compare(&args),
-        Command::Sweep(args) => sweep::sweep(&args),
+    let Cli { command, color } = Cli::parse();
+    let result = match command {
+        Command::Run(args) => run::run(&args, color),
+        Command::Trace(args) => trace::trace(&args, color),
+        Command::Compare(args) => compare::compare(&args, color),
+        Command::Sweep(args) => sweep::sweep(&args, color),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::Crash(args) => crash::crash(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

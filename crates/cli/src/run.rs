@@ -1,13 +1,18 @@
 //! `nandscape run`: a fio job file on a stack.
 
-use crate::args::{OutputFormat, RunArgs, StackArgs};
+use crate::args::{ResultArgs, ResultFormat, RunArgs, StackArgs};
+use crate::hdr::job_names;
+use crate::logs::Watch;
 use crate::output::{Failure, complain, deliver};
-use crate::progress::Progress;
+use crate::paint::{ColorChoice, Paint};
 use crate::summary::summary;
 use anyhow::{Context, anyhow};
-use nandscape_lab::run::{Observer, Outcome, Phase, RunError, run as run_in_lab};
+use nandscape_lab::run::{Outcome, RunError, run as run_in_lab};
 use nandscape_lab::stack::{DEFAULT, Stack};
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
+use nandscape_lab::workload::log::FioLogs;
+use nandscape_rt::Nanos;
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -19,29 +24,19 @@ const EXAMPLE_NAME: &str = "examples/randwrite.fio";
 /// The commit that this program was built from.
 pub(crate) const COMMIT: &str = env!("NANDSCAPE_COMMIT");
 
-impl Observer for Progress {
-    fn wall_s(&self) -> f64 {
-        Progress::wall_s(self)
-    }
-
-    fn progress(&mut self, phase: Phase, fraction: f64) {
-        self.update(phase.name(), fraction);
-    }
-}
-
 /// Runs, and writes the result where it is wanted.
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let (job_name, job) = read_job(args.job.as_deref())?;
     for notice in &job.notices {
         complain(&format!("{notice}"));
     }
-    let outcome = run_in_lab(&stack, &job, args.seed, &mut Progress::new()).map_err(classify)?;
-    let text = match args.output.output_format {
-        OutputFormat::Normal => summary(&outcome, &job_name, COMMIT, &again(args)),
-        OutputFormat::Json => pretty(&outcome)?,
-    };
-    deliver(&text, args.output.output.as_deref())?;
+    let mut watch = Watch::new();
+    watch.fio_logs(FioLogs::new(&job), args.log_dir.as_deref())?;
+    watch_histograms(&mut watch, &args.output, job_names(&job))?;
+    let outcome = run_in_lab(&stack, &job, args.seed, &mut watch).map_err(classify)?;
+    watch.finish()?;
+    tell(&outcome, &args.output, color, &job_name, &again(args))?;
     write_iologs(&outcome)?;
     verdict(&outcome)
 }
@@ -57,6 +52,35 @@ fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
         write().with_context(|| format!("cannot write {}", log.path)).map_err(Failure::Run)?;
     }
     Ok(())
+}
+
+/// Has interval histograms written, if they are wanted.
+pub(crate) fn watch_histograms(
+    watch: &mut Watch,
+    args: &ResultArgs,
+    jobs: Vec<String>,
+) -> Result<(), Failure> {
+    let Some(path) = &args.hdr_log else { return Ok(()) };
+    watch.hdr_log(path, Nanos::from_ms(args.hdr_interval), jobs)
+}
+
+/// Writes the result of `name` where it is wanted; `again` is the command that makes it again.
+pub(crate) fn tell(
+    outcome: &Outcome,
+    args: &ResultArgs,
+    color: ColorChoice,
+    name: &str,
+    again: &str,
+) -> Result<(), Failure> {
+    let text = match args.output_format {
+        ResultFormat::Normal => {
+            let paint = Paint::new(color, args.output.is_some());
+            summary(outcome, name, COMMIT, again, paint)
+        }
+        ResultFormat::Json => pretty(&outcome.to_json(COMMIT))?,
+        ResultFormat::JsonPlus => pretty(&outcome.to_json_plus(COMMIT))?,
+    };
+    deliver(&text, args.output.as_deref())
 }
 
 pub(crate) fn classify(error: RunError) -> Failure {
@@ -79,9 +103,9 @@ fn read_job(path: Option<&Path>) -> Result<(String, JobFile), Failure> {
     Ok((name, job))
 }
 
-/// A result as JSON text.
-pub(crate) fn pretty(outcome: &Outcome) -> Result<String, Failure> {
-    let mut text = serde_json::to_string_pretty(&outcome.to_json(COMMIT))
+/// JSON as text.
+pub(crate) fn pretty(json: &Value) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(json)
         .context("the result has no JSON form")
         .map_err(Failure::Run)?;
     text.push('\n');

@@ -1,13 +1,18 @@
 //! `nandscape stacks`: the stacks that ship, and their TOML.
 
-use crate::args::{StacksArgs, StacksCommand};
+use crate::args::{OutputFormat, StacksArgs, StacksCommand};
 use crate::output::{Failure, print};
+use crate::run::pretty;
 use nandscape_lab::stack::{SHIPPED, Stack, summary};
+use serde_json::{Value, json};
 
 /// Lists the shipped stacks, or shows one.
 pub(crate) fn stacks(args: &StacksArgs) -> Result<(), Failure> {
     match &args.command {
-        None => print(&list()),
+        None => print(&match args.output_format {
+            OutputFormat::Normal => list(),
+            OutputFormat::Json => pretty(&to_json())?,
+        }),
         Some(StacksCommand::Show { name, resolved, set }) => show(name, *resolved, set),
     }
 }
@@ -16,6 +21,11 @@ fn list() -> String {
     let width = SHIPPED.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let row = |(name, text): &(&str, &str)| format!("{name:width$}  {}\n", summary(text));
     SHIPPED.iter().map(row).collect()
+}
+
+fn to_json() -> Value {
+    let stack = |(name, text): &(&str, &str)| json!({ "name": name, "summary": summary(text) });
+    SHIPPED.iter().map(stack).collect()
 }
 
 fn show(name: &str, resolved: bool, set: &[String]) -> Result<(), Failure> {

@@ -1,212 +1,273 @@
 //! A run's result for people: what they came for first, then what they need to believe it, then the
 //! command that makes it again.
 
+use crate::paint::{Paint, Tone};
 use nandscape_lab::run::{Outcome, VERSION};
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_rt::Nanos;
-use std::fmt::Write;
 
 /// The summary of `outcome`; `again` is the command that makes it again.
-pub(crate) fn summary(outcome: &Outcome, job_name: &str, commit: &str, again: &str) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_summary(&mut text, outcome, job_name, commit, again);
-    text
-}
-
-fn write_summary(
-    out: &mut String,
+pub(crate) fn summary(
     outcome: &Outcome,
     job_name: &str,
     commit: &str,
     again: &str,
-) -> std::fmt::Result {
-    let stack = &outcome.stack;
-    writeln!(out, "{job_name} on {}, seed {}", stack.name, outcome.seed)?;
+    paint: Paint,
+) -> String {
+    let mut page = Page { text: String::new(), paint };
+    let title = format!("{job_name} on {}, seed {}", outcome.stack.name, outcome.seed);
+    page.line("", &paint.paint(Tone::Heading, &title));
     for job in &outcome.workload.jobs {
-        write_job(out, job)?;
+        page.job(job);
     }
-    write_trace(out, outcome)?;
-    write_amplification(out, outcome)?;
-    write_garbage(out, outcome)?;
-    write_flushes(out, outcome)?;
-    write_failures(out, outcome)?;
-    write_device(out, outcome)?;
-    writeln!(out)?;
-    for warning in &outcome.warnings {
-        writeln!(out, "  warning: {warning}")?;
-    }
-    writeln!(
-        out,
-        "  nandscape {VERSION} ({commit}): {:.2} s of virtual time in {:.2} s, {:.2} s of \
-         preconditioning before",
-        outcome.virtual_time.as_secs_f64(),
-        outcome.wall.measured_s,
-        outcome.wall.precondition_s
-    )?;
-    writeln!(out, "  again: {again}")
+    page.trace(outcome);
+    page.amplification(outcome);
+    page.garbage(outcome);
+    page.flushes(outcome);
+    page.failures(outcome);
+    page.device(outcome);
+    page.foot(outcome, commit, again);
+    page.text
 }
 
-fn write_job(out: &mut String, job: &JobResult) -> std::fmt::Result {
-    let clones = if job.jobs > 1 { format!(" ({} jobs)", job.jobs) } else { String::new() };
-    writeln!(out, "\n  {}{clones}, {}", job.name, job.runtime)?;
-    for direction in Direction::ALL {
-        let result = job.direction(direction);
-        if result.ios == 0 {
-            continue;
+/// A summary being written.
+struct Page {
+    text: String,
+    paint: Paint,
+}
+
+impl Page {
+    /// A line, or as many as the terminal needs for it.
+    fn line(&mut self, first: &str, text: &str) {
+        self.text.push_str(&self.paint.wrapped(first, text));
+        self.text.push('\n');
+    }
+
+    fn gap(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn job(&mut self, job: &JobResult) {
+        let clones = if job.jobs > 1 { format!(" ({} jobs)", job.jobs) } else { String::new() };
+        self.gap();
+        self.line("  ", &format!("{}{clones}, {}", job.name, time(job.runtime)));
+        for direction in Direction::ALL {
+            let result = job.direction(direction);
+            if result.ios > 0 {
+                let iops = format!("{} IOPS", count(job.iops(direction)));
+                let rate = format!("{}/s", bytes(job.bytes_per_s(direction)));
+                let [iops, rate] = [iops, rate].map(|text| self.paint.paint(Tone::Figure, &text));
+                let all = bytes(result.bytes as f64);
+                let first = format!("    {:<7}", direction.name());
+                self.line(&first, &format!("{iops}, {rate}, {all} in all"));
+                self.line("           ", &latencies(&result.latency));
+            }
         }
-        writeln!(
-            out,
-            "    {:<6} {} IOPS, {}/s, {} in all",
-            direction.name(),
-            count(job.iops(direction)),
-            bytes(job.bytes_per_s(direction)),
-            bytes(result.bytes as f64)
-        )?;
-        writeln!(out, "           {}", latencies(&result.latency))?;
+        if job.sync.count() > 0 {
+            self.line("    fsync  ", &format!("{} of them", grouped(job.sync.count())));
+            self.line("           ", &latencies(&job.sync));
+        }
+        if job.verified_sectors > 0 {
+            let sectors = grouped(job.verified_sectors);
+            self.line("    verify ", &format!("{sectors} sectors read back and compared"));
+        }
+        for failure in &job.failures {
+            let failed = self.paint.paint(Tone::Failure, "FAILED");
+            self.line("    ", &format!("{failed} {failure}"));
+        }
     }
-    if job.sync.count() > 0 {
-        writeln!(out, "    fsync  {} of them", job.sync.count())?;
-        writeln!(out, "           {}", latencies(&job.sync))?;
-    }
-    if job.verified_sectors > 0 {
-        writeln!(out, "    verify {} sectors read back and compared", job.verified_sectors)?;
-    }
-    job.failures.iter().try_for_each(|failure| writeln!(out, "    FAILED {failure}"))
-}
 
-fn write_trace(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    let Some(counts) = &outcome.trace else { return Ok(()) };
-    let fit = &counts.fit;
-    write!(out, "    {} requests in the trace", grouped(counts.read.requests))?;
-    if fit.widened > 0 {
-        let added = bytes(fit.widened_bytes as f64);
-        write!(out, "; {} widened to whole sectors, {added} in all", grouped(fit.widened))?;
+    fn trace(&mut self, outcome: &Outcome) {
+        let Some(counts) = &outcome.trace else { return };
+        let fit = &counts.fit;
+        let mut text = format!("{} requests in the trace", grouped(counts.read.requests));
+        if fit.widened > 0 {
+            let added = bytes(fit.widened_bytes as f64);
+            text += &format!("; {} widened to whole sectors, {added} in all", grouped(fit.widened));
+        }
+        if fit.narrowed + fit.dropped > 0 {
+            let (narrowed, dropped) = (grouped(fit.narrowed), grouped(fit.dropped));
+            text += &format!(
+                "; {narrowed} trims narrowed to whole sectors, {dropped} without one left out"
+            );
+        }
+        if counts.late > 0 {
+            text += &format!("; at most {} late", time(counts.late_max));
+        }
+        self.line("    ", &text);
     }
-    if fit.narrowed + fit.dropped > 0 {
-        let (narrowed, dropped) = (grouped(fit.narrowed), grouped(fit.dropped));
-        write!(
-            out,
-            "; {narrowed} trims narrowed to whole sectors, {dropped} without one left out"
-        )?;
+
+    fn amplification(&mut self, outcome: &Outcome) {
+        let waf = outcome.write_amplification();
+        let (Some(gc), Some(gc_pad), Some(media)) = (waf.gc, waf.gc_pad, waf.media) else {
+            return;
+        };
+        let sectors = &outcome.ftl.sectors;
+        let meta = sectors.line_meta + sectors.trim;
+        let rows = [
+            (gc, format!("garbage collection: {} copies", grouped(sectors.gc))),
+            (gc_pad, format!("and padding: {} sectors", grouped(sectors.pad))),
+            (media, format!("and metadata: {} sectors", grouped(meta + sectors.map))),
+        ];
+        self.gap();
+        self.line("  ", "write amplification, in media sectors a user sector");
+        for (waf, text) in rows {
+            let waf = self.paint.paint(Tone::Figure, &format!("{waf:>6.3}"));
+            self.line(&format!("    {waf}  "), &text);
+        }
+        self.bar(&[
+            (Tone::User, "user", sectors.user),
+            (Tone::Gc, "gc", sectors.gc),
+            (Tone::Pad, "pad", sectors.pad),
+            (Tone::Meta, "meta", meta),
+            (Tone::Map, "translation", sectors.map),
+        ]);
     }
-    if counts.late > 0 {
-        write!(out, "; at most {} late", counts.late_max)?;
+
+    /// What media was written for: a bar, and a legend with shares.
+    fn bar(&mut self, parts: &[(Tone, &str, u64)]) {
+        let all = parts.iter().map(|(_, _, sectors)| *sectors).sum::<u64>().max(1);
+        let shown = || parts.iter().filter(|(_, _, sectors)| *sectors > 0);
+        let bar = self.paint.bar(self.paint.width().saturating_sub(8).max(10), parts);
+        self.text.push_str(&format!("    [{bar}]\n"));
+        let legend = shown().map(|(tone, name, sectors)| {
+            let share = 100.0 * *sectors as f64 / all as f64;
+            format!("{} {share:.1} %", self.paint.paint(*tone, name))
+        });
+        let legend = legend.collect::<Vec<_>>().join(", ");
+        self.line("     ", &legend);
     }
-    writeln!(out)
+
+    fn garbage(&mut self, outcome: &Outcome) {
+        let (ftl, gc) = (&outcome.ftl, &outcome.ftl.gc);
+        if ftl.erases == 0 {
+            return;
+        }
+        let text = format!(
+            "{} lines collected, {:.1} % valid on average; {} chunks erased; each chunk erased {} to \
+             {} times in its life",
+            grouped(gc.victims),
+            outcome.victim_valid_ratio() * 100.0,
+            grouped(ftl.erases),
+            outcome.wear.erases_min,
+            outcome.wear.erases_max
+        );
+        self.gap();
+        self.line("  ", &text);
+    }
+
+    fn flushes(&mut self, outcome: &Outcome) {
+        let flush = &outcome.ftl.flush;
+        if flush.waited == 0 {
+            return;
+        }
+        let share = |part_ns: u64| 100.0 * part_ns as f64 / flush.total_ns.max(1) as f64;
+        let text = format!(
+            "a flush waited {}: {:.0} % behind user data, {:.0} % behind copies, {:.0} % for padding, \
+             {:.0} % for its program",
+            time(Nanos(flush.total_ns / flush.waited)),
+            share(flush.queue_ns),
+            share(flush.gc_ns),
+            share(flush.padding_ns),
+            share(flush.program_ns)
+        );
+        self.line("  ", &text);
+    }
+
+    fn failures(&mut self, outcome: &Outcome) {
+        let (ftl, offline) = (&outcome.ftl, outcome.wear.offline);
+        if ftl.program_failures + ftl.erase_failures + ftl.uncorrectable + u64::from(offline) == 0 {
+            return;
+        }
+        let text = format!(
+            "media failures: {} programs, {} erases, {} sectors that could not be read; {offline} \
+             chunks offline",
+            grouped(ftl.program_failures),
+            grouped(ftl.erase_failures),
+            grouped(ftl.uncorrectable)
+        );
+        self.line("  ", &text);
+    }
+
+    fn device(&mut self, outcome: &Outcome) {
+        let (stack, size) = (&outcome.stack, &outcome.size);
+        let (geometry, written) = (&stack.media.geometry, &outcome.preconditioned);
+        let shape = format!(
+            "{} groups x {} units x {} chunks x {} sectors, {} lines; {}",
+            geometry.groups,
+            geometry.units,
+            geometry.chunks,
+            geometry.sectors,
+            size.lines,
+            stack.media.timing.name
+        );
+        let sizes = format!(
+            "{} on media, {} for the host",
+            sector_bytes(size.physical_sectors),
+            sector_bytes(size.logical_sectors)
+        );
+        let before = format!(
+            "{} written in order, {} overwritten at random, untimed",
+            sector_bytes(written.fill_sectors),
+            sector_bytes(written.overwrite_sectors)
+        );
+        let memory = format!(
+            "{} for the FTL ({} of it the map), {} for the virtual media",
+            bytes(outcome.memory.total() as f64),
+            bytes(outcome.memory.map_bytes as f64),
+            bytes(outcome.media_bytes as f64)
+        );
+        self.gap();
+        for (first, text) in
+            [("device", shape), ("", sizes), ("before", before), ("memory", memory)]
+        {
+            self.line(&format!("  {first:<8}"), &text);
+        }
+    }
+
+    fn foot(&mut self, outcome: &Outcome, commit: &str, again: &str) {
+        self.gap();
+        for warning in &outcome.warnings {
+            let word = self.paint.paint(Tone::Warning, "warning:");
+            self.line("  ", &format!("{word} {warning}"));
+        }
+        let program = format!(
+            "nandscape {VERSION} ({commit}): {:.2} s of virtual time in {:.2} s, {:.2} s of \
+             preconditioning before",
+            outcome.virtual_time.as_secs_f64(),
+            outcome.wall.measured_s,
+            outcome.wall.precondition_s
+        );
+        self.line("  ", &self.paint.paint(Tone::Faint, &program));
+        // In one line at any width, to be copied.
+        self.text.push_str(&format!("  again: {again}\n"));
+    }
 }
 
 /// Latencies, or other times, in a line.
 pub(crate) fn latencies(latencies: &Latencies) -> String {
     let histogram = latencies.histogram();
-    let at = |quantile| Nanos(histogram.value_at_quantile(quantile));
+    let at = |quantile| time(Nanos(histogram.value_at_quantile(quantile)));
     format!(
         "mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
-        Nanos(latencies.mean_ns() as u64),
+        time(Nanos(latencies.mean_ns() as u64)),
         at(0.5),
         at(0.99),
         at(0.999),
-        latencies.max()
+        time(latencies.max())
     )
 }
 
-fn write_amplification(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    let waf = outcome.write_amplification();
-    let (Some(gc), Some(gc_pad), Some(media)) = (waf.gc, waf.gc_pad, waf.media) else {
-        return Ok(());
+/// To three digits, in the unit that fits: `1.90 ms`.
+pub(crate) fn time(time: Nanos) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let Some((unit, ns)) = units.into_iter().find(|(_, ns)| time.0 >= *ns) else {
+        return format!("{} ns", time.0);
     };
-    let sectors = &outcome.ftl.sectors;
-    writeln!(out, "\n  write amplification, in media sectors a user sector")?;
-    writeln!(out, "    {gc:>6.3}  garbage collection: {} copies", grouped(sectors.gc))?;
-    writeln!(out, "    {gc_pad:>6.3}  and padding: {} sectors", grouped(sectors.pad))?;
-    let rest = sectors.line_meta + sectors.map + sectors.trim;
-    writeln!(out, "    {media:>6.3}  and line metadata: {} sectors", grouped(rest))
-}
-
-fn write_garbage(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    let (ftl, gc) = (&outcome.ftl, &outcome.ftl.gc);
-    if ftl.erases == 0 {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "\n  {} lines collected, {:.1} % valid on average; {} chunks erased; each chunk erased {} \
-         to {} times in its life",
-        grouped(gc.victims),
-        outcome.victim_valid_ratio() * 100.0,
-        grouped(ftl.erases),
-        outcome.wear.erases_min,
-        outcome.wear.erases_max
-    )
-}
-
-fn write_flushes(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    let flush = &outcome.ftl.flush;
-    if flush.waited == 0 {
-        return Ok(());
-    }
-    let share = |part_ns: u64| 100.0 * part_ns as f64 / flush.total_ns.max(1) as f64;
-    writeln!(
-        out,
-        "  a flush waited {}: {:.0} % behind user data, {:.0} % behind copies, {:.0} % for padding, \
-         {:.0} % for its program",
-        Nanos(flush.total_ns / flush.waited),
-        share(flush.queue_ns),
-        share(flush.gc_ns),
-        share(flush.padding_ns),
-        share(flush.program_ns)
-    )
-}
-
-fn write_failures(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    let (ftl, offline) = (&outcome.ftl, outcome.wear.offline);
-    if ftl.program_failures + ftl.erase_failures + ftl.uncorrectable + u64::from(offline) == 0 {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "  media failures: {} programs, {} erases, {} sectors that could not be read; {offline} chunks \
-         offline",
-        grouped(ftl.program_failures),
-        grouped(ftl.erase_failures),
-        grouped(ftl.uncorrectable)
-    )
-}
-
-fn write_device(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    let (stack, size) = (&outcome.stack, &outcome.size);
-    let geometry = &stack.media.geometry;
-    writeln!(
-        out,
-        "\n  device  {} groups x {} units x {} chunks x {} sectors, {} lines; {}",
-        geometry.groups,
-        geometry.units,
-        geometry.chunks,
-        geometry.sectors,
-        size.lines,
-        stack.media.timing.name
-    )?;
-    writeln!(
-        out,
-        "          {} on media, {} for the host",
-        sector_bytes(size.physical_sectors),
-        sector_bytes(size.logical_sectors)
-    )?;
-    let written = &outcome.preconditioned;
-    writeln!(
-        out,
-        "  before  {} written in order, {} overwritten at random, untimed",
-        sector_bytes(written.fill_sectors),
-        sector_bytes(written.overwrite_sectors)
-    )?;
-    writeln!(
-        out,
-        "  memory  {} for the FTL ({} of it the map), {} for the virtual media",
-        bytes(outcome.memory.total() as f64),
-        bytes(outcome.memory.map_bytes as f64),
-        bytes(outcome.media_bytes as f64)
-    )
+    let number = time.0 as f64 / ns as f64;
+    let decimals = if number >= 100.0 { 0 } else { 1 + usize::from(number < 10.0) };
+    format!("{number:.decimals$} {unit}")
 }
 
 fn sector_bytes(sectors: u64) -> String {
@@ -256,6 +317,10 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(count(12_345.0), "12.3k");
         assert_eq!(count(2_345_678.0), "2.35M");
+        assert_eq!(time(Nanos(999)), "999 ns");
+        assert_eq!(time(Nanos(1_900_000)), "1.90 ms");
+        assert_eq!(time(Nanos::from_secs(60)), "60.0 s");
+        assert_eq!(time(Nanos(123_456)), "123 us");
         assert_eq!(bytes(512.0), "512 B");
         assert_eq!(bytes((3u64 << 29) as f64), "1.50 GiB");
     }

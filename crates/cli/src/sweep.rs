@@ -1,12 +1,13 @@
 //! `nandscape sweep`: the runs of a sweep that are not finished yet, in parallel; then a table.
 
-use crate::args::{JobsArgs, SweepArgs};
+use crate::args::{JobsArgs, OutputFormat, SweepArgs};
 use crate::interrupt::interrupted;
 use crate::output::{Failure, complain, print};
+use crate::paint::{ColorChoice, Paint};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use crate::rows::Rows;
-use crate::run::{COMMIT, classify, quoted};
+use crate::run::{COMMIT, classify, pretty, quoted};
 use crate::table::Table;
 use anyhow::anyhow;
 use nandscape_lab::run::{Observer, Phase, RunError, VERSION};
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Runs what is missing and prints the table.
-pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure> {
     let sweep = Sweep::load(&args.file, &HostEnvironment).map_err(Failure::input)?;
     for notice in sweep.notices() {
         complain(&notice.to_string());
@@ -30,7 +31,13 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         quoted(&args.file.display().to_string()),
         quoted(&output.display().to_string())
     );
-    print(&format!("{}{}", table.text(false), finished.footer(&table, Some(&output), &again)))?;
+    print(&match args.output_format {
+        OutputFormat::Normal => {
+            let footer = finished.footer(&table, Some(&output), &again);
+            table.text(false, Paint::new(color, false)) + &footer
+        }
+        OutputFormat::Json => pretty(&table.json(&sweep))?,
+    })?;
     table.verdict(&sweep)
 }
 

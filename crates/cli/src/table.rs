@@ -2,10 +2,14 @@
 //! seeds with its 95 % confidence.
 
 use crate::output::Failure;
+use crate::paint::{Paint, Tone};
 use crate::rows::Rows;
+use crate::run::COMMIT;
 use crate::summary::grouped;
 use anyhow::anyhow;
+use nandscape_lab::run::VERSION;
 use nandscape_lab::sweep::{Case, FinishedRow, Mean, Report, Sweep, figure};
+use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// A sweep's figures.
@@ -25,6 +29,8 @@ pub(crate) struct Table {
 struct Column {
     path: String,
     means: Vec<Option<Mean>>,
+    /// Results behind each mean.
+    counts: Vec<usize>,
     /// Whether any result has anything under this path.
     known: bool,
 }
@@ -33,7 +39,12 @@ impl Table {
     /// From the rows of a finished sweep.
     pub(crate) fn new(sweep: &Sweep, ids: &[String], rows: &Rows) -> Self {
         let paths = sweep.report.paths();
-        let column = |path: &&str| Column { path: (*path).into(), means: Vec::new(), known: false };
+        let column = |path: &&str| Column {
+            path: (*path).into(),
+            means: Vec::new(),
+            counts: Vec::new(),
+            known: false,
+        };
         let mut table = Self {
             title: title(sweep),
             labels: labels(&sweep.cases),
@@ -57,7 +68,9 @@ impl Table {
             let found: Vec<_> =
                 rows.iter().filter_map(|row| figure(&row.result, &column.path)).collect();
             column.known |= !found.is_empty();
-            column.means.push(Mean::of(&found.into_iter().flatten().collect::<Vec<_>>()));
+            let numbers: Vec<f64> = found.into_iter().flatten().collect();
+            column.counts.push(numbers.len());
+            column.means.push(Mean::of(&numbers));
         }
         self.failed += rows.iter().filter(|row| row.failed()).count();
         let unsteady = |row: &&FinishedRow| figure(&row.result, "steady") == Some(Some(0.0));
@@ -65,16 +78,41 @@ impl Table {
     }
 
     /// To read; `with_ratios` sets each figure beside that of the first line.
-    pub(crate) fn text(&self, with_ratios: bool) -> String {
+    pub(crate) fn text(&self, with_ratios: bool, paint: Paint) -> String {
         let labels = self.labels.iter().map(|(header, cells)| (header.clone(), cells.clone()));
         let figures = self.columns.iter().map(|column| column.cells(with_ratios));
         let columns: Vec<_> = labels.chain(figures).collect();
-        let mut text = format!("{}\n\n", self.title);
-        for line in lay_out(&columns, self.labels.len()) {
-            text.push_str(line.trim_end());
+        let mut text = format!("{}\n\n", paint.paint(Tone::Heading, &self.title));
+        for (at, line) in lay_out(&columns, self.labels.len()).iter().enumerate() {
+            let line = line.trim_end();
+            let headers = || paint.paint(Tone::Faint, line);
+            text.push_str(&if at == 0 { headers() } else { line.to_owned() });
             text.push('\n');
         }
         text
+    }
+
+    /// The same as JSON: what tells the points apart, and for each figure its mean, half the width of
+    /// its 95 % confidence interval and the number of results behind it.
+    pub(crate) fn json(&self, sweep: &Sweep) -> Value {
+        let points = sweep.cases.iter().enumerate().map(|(at, case)| {
+            let figures = self.columns.iter().map(|column| (column.path.clone(), column.entry(at)));
+            json!({
+                "stack": case.stack_name,
+                "job": case.job.name,
+                "keys": case.keys.iter().cloned().collect::<Map<_, _>>(),
+                "figures": figures.collect::<Map<_, _>>(),
+            })
+        });
+        json!({
+            "name": sweep.name,
+            "version": VERSION,
+            "commit": COMMIT,
+            "seeds": sweep.seeds,
+            "failed_runs": self.failed,
+            "unsteady_runs": self.unsteady,
+            "points": points.collect::<Vec<_>>(),
+        })
     }
 
     /// What is wrong with a sweep although it came to its end.
@@ -146,6 +184,15 @@ fn plain(value: &serde_json::Value) -> String {
 }
 
 impl Column {
+    fn entry(&self, at: usize) -> Value {
+        let mean = self.means.get(at).copied().flatten();
+        json!({
+            "mean": mean.map(|mean| mean.mean),
+            "ci95": mean.and_then(|mean| mean.half_width),
+            "n": self.counts.get(at),
+        })
+    }
+
     fn says_something(&self) -> bool {
         self.means.iter().flatten().any(|mean| mean.mean != 0.0)
     }

@@ -3,11 +3,11 @@
 use crate::args::{
     OutputFormat, TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
 };
+use crate::logs::Watch;
 use crate::output::{Failure, deliver};
-use crate::progress::Progress;
-use crate::run::{COMMIT, classify, pretty, quoted, stack_words, verdict};
-use crate::summary::{bytes, count, grouped, latencies, summary};
-use anyhow::Context;
+use crate::paint::ColorChoice;
+use crate::run::{classify, pretty, quoted, stack_words, tell, verdict, watch_histograms};
+use crate::summary::{bytes, count, grouped, latencies, time};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Trace, replay};
 use nandscape_lab::stack::Stack;
@@ -29,10 +29,10 @@ const FAST_DEPTH: u16 = 32;
 const PERCENTILES: [f64; 5] = [10.0, 50.0, 90.0, 99.0, 99.9];
 
 /// Describes or replays.
-pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
+pub(crate) fn trace(args: &TraceArgs, color: ColorChoice) -> Result<(), Failure> {
     match &args.command {
         TraceCommand::Info(args) => info(args),
-        TraceCommand::Run(args) => run(args),
+        TraceCommand::Run(args) => run(args, color),
     }
 }
 
@@ -48,7 +48,7 @@ fn open(args: &TraceFileArgs) -> Result<TraceReader<BufReader<File>>, Failure> {
     TraceReader::open(&args.file, options).map_err(Failure::input)
 }
 
-fn run(args: &TraceRunArgs) -> Result<(), Failure> {
+fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
     let file = std::fs::metadata(&args.trace.file).map_err(Failure::input)?;
@@ -58,14 +58,12 @@ fn run(args: &TraceRunArgs) -> Result<(), Failure> {
     };
     let how = How { pace, iodepth: args.iodepth.unwrap_or(depth), fold: args.fold };
     let trace = Trace { reader, bytes: file.len(), how };
-    let outcome = replay(&stack, trace, args.seed, &mut Progress::new()).map_err(classify)?;
-    let text = match args.output.output_format {
-        OutputFormat::Normal => {
-            summary(&outcome, &args.trace.file.display().to_string(), COMMIT, &again(args))
-        }
-        OutputFormat::Json => pretty(&outcome)?,
-    };
-    deliver(&text, args.output.output.as_deref())?;
+    let mut watch = Watch::new();
+    watch_histograms(&mut watch, &args.output, vec!["trace".to_owned()])?;
+    let outcome = replay(&stack, trace, args.seed, &mut watch).map_err(classify)?;
+    watch.finish()?;
+    let name = args.trace.file.display().to_string();
+    tell(&outcome, &args.output, color, &name, &again(args))?;
     verdict(&outcome)
 }
 
@@ -98,12 +96,7 @@ fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
     }
     let text = match args.output.output_format {
         OutputFormat::Normal => description(&reader, &info),
-        OutputFormat::Json => {
-            serde_json::to_string_pretty(&to_json(&reader, &info))
-                .context("the trace has no JSON form")
-                .map_err(Failure::Run)?
-                + "\n"
-        }
+        OutputFormat::Json => pretty(&to_json(&reader, &info))?,
     };
     deliver(&text, args.output.output.as_deref())
 }
@@ -183,7 +176,7 @@ fn describe<R: std::io::BufRead>(
         reader.format(),
         grouped(requests),
         grouped(info.flushes()),
-        info.duration(),
+        time(info.duration()),
         if seconds > 0.0 { count(requests as f64 / seconds) } else { "-".to_owned() }
     )?;
     for direction in Direction::ALL {

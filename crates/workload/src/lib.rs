@@ -5,4 +5,5 @@
 
 pub mod engine;
 pub mod fio;
+pub mod log;
 pub mod trace;

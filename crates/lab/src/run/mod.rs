@@ -30,7 +30,7 @@ use nandscape_ftl::stats::{FtlStats, SectorCounts};
 use nandscape_media::{FaultInjector, Media};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{
-    Engine, EngineError, FailureKind, Options, Probe, Results, RunState,
+    Engine, EngineError, FailureKind, Options, Probe, Recorder, Results, RunState,
 };
 use nandscape_workload::fio::{Direction, JobFile};
 use nandscape_workload::trace::TraceCounts;
@@ -67,6 +67,10 @@ pub trait Observer {
     fn wall_s(&self) -> f64;
     /// A phase is done to this fraction.
     fn progress(&mut self, phase: Phase, fraction: f64);
+    /// Who wants to hear of every I/O that completes in the measured phase, if anybody does.
+    fn recorder(&mut self) -> Option<Box<dyn Recorder>> {
+        None
+    }
 }
 
 /// Nobody watches: wall times are zero.
@@ -202,6 +206,7 @@ impl Load for &JobFile {
     ) -> Result<Measured, RunError> {
         let mut engine = Engine::new(self, device.caps(), &options(seed))
             .map_err(|error| RunError::Job(error.to_string()))?;
+        engine.record(observer.recorder());
         let estimate = Estimate::new(self, device.caps());
         let mut report = |engine: &Engine<_>| {
             observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));

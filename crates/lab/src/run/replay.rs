@@ -33,6 +33,7 @@ impl<R: BufRead> Load for Trace<R> {
     ) -> Result<Measured, RunError> {
         let bytes = self.bytes.max(1) as f64;
         let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
+        replay.record(observer.recorder());
         while replay.run_for(device, &mut Counters, REPORT_EVENTS)? == RunState::Paused {
             observer.progress(Phase::Measure, replay.read().bytes as f64 / bytes);
         }

@@ -7,12 +7,13 @@
 
 use super::error::EngineError;
 use super::job::Wish;
+use super::record::Completed;
 use super::results::{Content, FailureKind};
 use super::shape::{Kind, Shape, Then};
 use super::{Engine, shadow};
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Reply, SectorData,
-    Submit, Token,
+    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Reply, SECTOR_BYTES,
+    SectorData, Submit, Token,
 };
 use nandscape_rt::Nanos;
 
@@ -286,6 +287,9 @@ impl<S> Engine<S> {
         let latency = self.now.saturating_sub(slot.started);
         let job = &mut self.jobs[slot.job as usize];
         job.completed(slot.kind, slot.sectors, latency, self.now);
+        if self.recorder.is_some() {
+            self.tell_recorder(index, latency);
+        }
     }
 
     /// Counts an I/O that is not plain.
@@ -294,6 +298,24 @@ impl<S> Engine<S> {
         let slot = &self.slots[index];
         let latency = self.now.saturating_sub(slot.started);
         self.jobs[slot.job as usize].judge(slot.kind, slot.lba, latency, self.now);
+    }
+
+    #[cold]
+    fn tell_recorder(&mut self, index: usize, latency: Nanos) {
+        let slot = &self.slots[index];
+        let job = &self.jobs[slot.job()];
+        let io = Completed {
+            job: slot.job,
+            direction: (slot.kind != Kind::Sync).then(|| slot.kind.direction()),
+            began: job.counted_from(),
+            at: self.now,
+            latency,
+            lba: slot.lba,
+            bytes: u64::from(slot.sectors) * SECTOR_BYTES,
+        };
+        if let Some(recorder) = self.recorder.as_mut().filter(|_| !job.is_ramping()) {
+            recorder.completed(&io);
+        }
     }
 
     /// Gives the slot to the job's next I/O, or back.

@@ -15,6 +15,7 @@ use super::iolog::{Playback, WrittenLog};
 use super::latency::Latencies;
 use super::pace::Pacer;
 use super::plan::{self, Plan};
+use super::rates::{DEPTH_CLASSES, Rates, Totals, depth_class};
 use super::reaper::Reaper;
 use super::results::{FAILURES_MAX, Failure, FailureKind, JobResult};
 use super::search::{Search, Verdict};
@@ -105,6 +106,9 @@ pub(super) struct Job {
     end_flushed: bool,
     reread: bool,
     tallies: [Tally; 5],
+    rates: Rates,
+    /// I/Os by the depth at which they were in flight.
+    depths: [u64; DEPTH_CLASSES],
 }
 
 impl Job {
@@ -124,6 +128,8 @@ impl Job {
                 name: spec.name.clone(),
                 description: spec.description.clone(),
                 jobs: 1,
+                depth: spec.depth(),
+                options: spec.options.clone(),
                 ..JobResult::default()
             },
             shapes,
@@ -154,6 +160,8 @@ impl Job {
             end_flushed: false,
             reread: false,
             tallies: Default::default(),
+            rates: Rates::default(),
+            depths: [0; DEPTH_CLASSES],
             spec: spec.clone(),
             plan,
         };
@@ -173,6 +181,7 @@ impl Job {
         self.ramp_end = if self.spec.ramp_time.0 > 0 {
             now.saturating_add(self.spec.ramp_time)
         } else {
+            self.rates = Rates::begin(now, Totals::default());
             Nanos::MAX
         };
         if let Some(runtime) = self.spec.runtime {
@@ -267,6 +276,10 @@ impl Job {
         if now >= self.ramp_end {
             self.end_ramp(now);
         }
+        if now >= self.rates.due() {
+            self.close_window(now);
+        }
+        self.depths[depth_class(self.in_flight)] += 1;
         let tally = &mut self.tallies[kind as usize];
         tally.sectors += u64::from(sectors);
         tally.latencies.record(latency);
@@ -303,6 +316,26 @@ impl Job {
                 self.fail(now, lba, kind, FailureKind::TooSlow { op: kind.name(), latency, max });
             }
         }
+    }
+
+    #[cold]
+    fn close_window(&mut self, now: Nanos) {
+        let totals = self.all_totals();
+        self.rates.close(now, totals);
+    }
+
+    fn all_totals(&self) -> Totals {
+        Direction::ALL.map(|direction| self.totals(direction))
+    }
+
+    /// When it began to count.
+    pub(super) fn counted_from(&self) -> Nanos {
+        self.counted
+    }
+
+    /// Whether what completes does not count yet.
+    pub(super) fn is_ramping(&self) -> bool {
+        self.ramp_end != Nanos::MAX
     }
 
     /// An I/O that is not plain left its slot, completed or failed: `fsync` returns, or the job
@@ -357,6 +390,8 @@ impl Job {
     fn forget(&mut self, now: Nanos) {
         self.counted = now;
         self.tallies.iter_mut().for_each(Tally::forget);
+        self.depths = [0; DEPTH_CLASSES];
+        self.rates = Rates::begin(now, self.all_totals());
     }
 
     /// A failure: noted, and unless it is tolerated the end of the job.
@@ -480,6 +515,9 @@ impl Job {
         if !matches!(self.state, State::Ended | State::Waiting) {
             self.end(now);
         }
+        self.result.depths = self.depths;
+        let totals = self.all_totals();
+        self.result.set_rates(self.rates, totals);
         for (kind, tally) in Kind::ALL.into_iter().zip(self.tallies) {
             if kind == Kind::Sync {
                 self.result.sync = tally.latencies;

@@ -106,6 +106,12 @@ impl Latencies {
         if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
     }
 
+    /// How many there are from which latency on, up to the next entry; without those of none.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(bucket, count)| (floor_ns(bucket), *count))
+    }
+
     /// All of them as a histogram with three significant digits, for percentiles, standard
     /// deviation and export.
     #[must_use]
@@ -113,8 +119,8 @@ impl Latencies {
         let highest = self.max.0.max(2);
         let mut histogram =
             Histogram::new_with_bounds(1, highest, 3).expect("bounds 1 < 2, 3 <= 5");
-        for (bucket, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            histogram.saturating_record_n(floor_ns(bucket), *count);
+        for (floor_ns, count) in self.buckets() {
+            histogram.saturating_record_n(floor_ns, count);
         }
         histogram
     }

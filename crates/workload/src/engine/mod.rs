@@ -36,7 +36,9 @@ mod latency;
 mod pace;
 mod permutation;
 mod plan;
+mod rates;
 mod reaper;
+mod record;
 mod results;
 mod search;
 mod series;
@@ -49,15 +51,18 @@ mod tournament;
 pub use error::{EngineError, Waiting};
 pub use iolog::WrittenLog;
 pub use latency::Latencies;
+pub use rates::{DEPTH_CLASSES, Spread};
+pub use record::{Completed, Recorder};
 pub use results::{Content, DirectionResult, Failure, FailureKind, JobResult, Results};
 pub use series::{NoProbe, Point, Probe, Series};
 pub use task::run;
 
+pub(crate) use rates::{Rates, Totals, depth_class};
 pub(crate) use results::FAILURES_MAX;
 pub(crate) use shadow::{SECTORS_MAX as SHADOW_SECTORS_MAX, next_version, tag};
 pub(crate) use tournament::Tournament;
 
-use crate::fio::{Direction, JobFile, JobSpec};
+use crate::fio::{Direction, JobFile, JobOption, JobSpec};
 use draw::Draw;
 use flow::Flows;
 use io::Slot;
@@ -147,6 +152,8 @@ pub struct Engine<S = ()> {
     still_ios: u64,
     still_ios_max: u64,
     completions: Vec<Completion>,
+    recorder: Option<Box<dyn Recorder>>,
+    global_options: Vec<JobOption>,
 }
 
 impl<S> Engine<S> {
@@ -179,10 +186,17 @@ impl<S> Engine<S> {
             still_ios: 0,
             still_ios_max: options.still_ios_max,
             completions: Vec::new(),
+            recorder: None,
+            global_options: file.options.clone(),
             jobs,
         };
         engine.allot_slots();
         Ok(engine)
+    }
+
+    /// Lets `recorder` hear of everything that completes from now on.
+    pub fn record(&mut self, recorder: Option<Box<dyn Recorder>>) {
+        self.recorder = recorder;
     }
 
     fn allot_slots(&mut self) {
@@ -401,8 +415,11 @@ impl<S> Engine<S> {
 
     /// What was measured. Jobs that have not ended are counted up to the last event.
     #[must_use]
-    pub fn finish(self) -> Results<S> {
+    pub fn finish(mut self) -> Results<S> {
         let ended = self.now;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.finish(ended);
+        }
         let mut jobs: Vec<JobResult> = Vec::new();
         let mut iologs = Vec::new();
         for job in self.jobs {
@@ -414,7 +431,7 @@ impl<S> Engine<S> {
                 None => jobs.push(result),
             }
         }
-        Results { jobs, series: self.series, iologs, ended }
+        Results { jobs, series: self.series, iologs, ended, global_options: self.global_options }
     }
 }
 

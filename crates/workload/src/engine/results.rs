@@ -2,8 +2,9 @@
 
 use super::iolog::WrittenLog;
 use super::latency::Latencies;
+use super::rates::{DEPTH_CLASSES, Rates, Spread, Totals};
 use super::series::Series;
-use crate::fio::Direction;
+use crate::fio::{Direction, JobOption};
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::Nanos;
 use std::fmt;
@@ -19,6 +20,8 @@ pub struct Results<S> {
     pub iologs: Vec<WrittenLog>,
     /// When the last job ended, or the run was given up.
     pub ended: Nanos,
+    /// Keys of `[global]`, as they stand in the job file.
+    pub global_options: Vec<JobOption>,
 }
 
 impl<S> Results<S> {
@@ -40,6 +43,12 @@ pub struct JobResult {
     pub group: u32,
     /// Jobs in this report, clones of `numjobs` included.
     pub jobs: u32,
+    /// Its `iodepth`.
+    pub depth: u32,
+    /// Keys of its section, as they stand in the job file.
+    pub options: Vec<JobOption>,
+    /// I/Os by the depth at which they were in flight: class *k* is 2^*k* and more, up to the next.
+    pub depths: [u64; DEPTH_CLASSES],
     /// Reads, writes, trims; indexed by [`Direction`].
     pub directions: [DirectionResult; 3],
     /// Latencies of flushes that `fsync`, `fdatasync` or `end_fsync` asked for.
@@ -85,6 +94,15 @@ impl JobResult {
         per_second(self.direction(direction).bytes, self.runtime)
     }
 
+    /// Takes in what its windows brought.
+    pub(crate) fn set_rates(&mut self, rates: Rates, totals: Totals) {
+        let (bandwidth, iops) = rates.end(self.runtime, totals);
+        for (index, direction) in self.directions.iter_mut().enumerate() {
+            direction.bandwidth_kib = bandwidth[index];
+            direction.iops = iops[index];
+        }
+    }
+
     /// Takes another job of the same group in.
     pub(super) fn merge(&mut self, other: &Self) {
         self.jobs += other.jobs;
@@ -92,8 +110,11 @@ impl JobResult {
             mine.ios += theirs.ios;
             mine.bytes += theirs.bytes;
             mine.latency.merge(&theirs.latency);
+            mine.bandwidth_kib.merge(&theirs.bandwidth_kib);
+            mine.iops.merge(&theirs.iops);
         }
         self.sync.merge(&other.sync);
+        self.depths.iter_mut().zip(other.depths).for_each(|(mine, theirs)| *mine += theirs);
         self.runtime = self.runtime.max(other.runtime);
         self.verified_sectors += other.verified_sectors;
         self.unverified_sectors += other.unverified_sectors;
@@ -118,6 +139,10 @@ pub struct DirectionResult {
     /// Time from submission to completion: fio's `clat`. Submission takes no virtual time, so `slat`
     /// is zero and `lat` is the same.
     pub latency: Latencies,
+    /// KiB a second, in windows of half a second.
+    pub bandwidth_kib: Spread,
+    /// I/Os a second, likewise.
+    pub iops: Spread,
 }
 
 /// Failures kept a report.

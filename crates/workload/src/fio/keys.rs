@@ -1,6 +1,7 @@
 //! The keys that mean something in virtual time, and how each changes a job. Names and meanings are
 //! those of fio's manual; docs of [`JobSpec`] say what each does here.
 
+use super::log_keys;
 use super::rules::{Counted, ZoneMode};
 use super::spec::{Direction, Distribution, JobSpec, Mix, Pattern, Tolerated};
 use super::value::{Set, Value};
@@ -113,9 +114,14 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["kb_base"], |_, value| kb_base(value).map(|_| None)),
 ];
 
+/// Every key that has an effect, those of logs included.
+pub(super) fn all() -> impl Iterator<Item = &'static (&'static [&'static str], Setter)> {
+    KEYS.iter().chain(log_keys::KEYS)
+}
+
 /// Every key that has an effect, aliases included.
 pub fn supported_keys() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().flat_map(|(names, _)| names.iter().copied())
+    all().flat_map(|(names, _)| names.iter().copied())
 }
 
 const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";

@@ -8,6 +8,7 @@ mod error;
 mod keys;
 mod known;
 mod lexer;
+mod log_keys;
 mod reader;
 mod rules;
 mod spec;
@@ -23,6 +24,8 @@ pub use rules::{
     AccessZone, BlockSizes, Counted, FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Thinking,
     ZoneMode, Zoning,
 };
-pub use spec::{Direction, Distribution, JobFile, JobSpec, Mix, Pattern, Tolerated};
+pub use spec::{
+    Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, Tolerated,
+};
 pub use suggest::edit_distance;
 pub use units::Amount;

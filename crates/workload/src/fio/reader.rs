@@ -13,6 +13,7 @@ use super::value::Value;
 use super::{known, suggest};
 use crate::trace::{Format, ReadOptions, Record, TraceReader};
 use nandscape_block::SECTOR_BYTES;
+use nandscape_rt::Nanos;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -175,7 +176,7 @@ impl Reader<'_> {
 
 /// Sections to jobs: globals applied, values understood.
 fn resolve(sections: &[Section], environment: &dyn Environment) -> Result<JobFile, JobFileError> {
-    let mut file = JobFile { jobs: Vec::new(), notices: Vec::new() };
+    let mut file = JobFile { jobs: Vec::new(), notices: Vec::new(), options: Vec::new() };
     let mut global = (JobSpec::new("", Place::file("")), 1024);
     for section in sections {
         let (template, kb_base) = &global;
@@ -185,12 +186,15 @@ fn resolve(sections: &[Section], environment: &dyn Environment) -> Result<JobFil
         }
         job.place = section.place.clone();
         apply(section, &mut job, &mut kb_base, &mut file.notices)?;
+        let options = section.entries.iter().map(|entry| (entry.key.clone(), entry.value.clone()));
         if section.is_global() {
+            file.options.extend(options);
             global = (job, kb_base);
         } else {
             load_logs(section, &mut job, environment)?;
             check(section, &job)?;
             check_log_file(section, &job, &file.jobs)?;
+            job.options = options.collect();
             file.jobs.push(job);
         }
     }
@@ -241,7 +245,7 @@ enum Known {
 
 fn lookup(entry: &Entry) -> Result<Known, JobFileError> {
     let key = entry.key.as_str();
-    if let Some((_, set)) = keys::KEYS.iter().find(|(names, _)| names.contains(&key)) {
+    if let Some((_, set)) = keys::all().find(|(names, _)| names.contains(&key)) {
         return Ok(Known::Effect(*set));
     }
     if let Some((why, _)) = known::MACHINE.iter().find(|(_, names)| names.contains(&key)) {
@@ -330,6 +334,10 @@ fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
     if job.pattern.mix == Mix::TrimWrite && sizes(Direction::Write) != sizes(Direction::Trim) {
         let keys = ["bs", "blocksize", "bsrange", "blocksize_range", "bssplit", "blockalign", "ba"];
         return fail(&keys, "must be the same for writes and trims of trimwrite");
+    }
+    let logs = &job.logs;
+    if logs.histogram.is_some() && logs.histogram_interval == Nanos::ZERO {
+        return fail(&["write_hist_log"], "needs log_hist_msec");
     }
     for (key, amount) in [("offset", job.offset), ("offset_increment", job.offset_increment)] {
         if matches!(amount, super::Amount::Bytes(bytes) if !bytes.is_multiple_of(SECTOR_BYTES)) {

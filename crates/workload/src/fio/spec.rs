@@ -100,6 +100,51 @@ pub struct Tolerated {
     pub verify: bool,
 }
 
+/// A key as it stands in the job file, environment variables replaced.
+pub type JobOption = (String, Option<String>);
+
+/// The logs that a job writes (docs/formats/logs.md).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Logs {
+    /// `write_bw_log`: how its files' names begin; empty: with the job's name.
+    pub bandwidth: Option<String>,
+    /// `write_lat_log`, likewise.
+    pub latency: Option<String>,
+    /// `write_iops_log`, likewise.
+    pub iops: Option<String>,
+    /// `write_hist_log`, likewise.
+    pub histogram: Option<String>,
+    /// `log_avg_msec`: an entry for so long; zero: for each I/O.
+    pub average: Nanos,
+    /// `log_hist_msec`: a histogram for so long.
+    pub histogram_interval: Nanos,
+    /// `log_hist_coarseness`: each one halves the number of bins.
+    pub histogram_coarseness: u32,
+    /// `log_max_value`: the largest value instead of the mean.
+    pub max_value: bool,
+    /// `log_offset`: entries tell the offset.
+    pub offset: bool,
+    /// `per_job_logs`: each job has files of its own.
+    pub per_job: bool,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self {
+            bandwidth: None,
+            latency: None,
+            iops: None,
+            histogram: None,
+            average: Nanos::ZERO,
+            histogram_interval: Nanos::ZERO,
+            histogram_coarseness: 0,
+            max_value: false,
+            offset: false,
+            per_job: true,
+        }
+    }
+}
+
 /// One job section, with the globals that apply to it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JobSpec {
@@ -109,6 +154,8 @@ pub struct JobSpec {
     pub description: String,
     /// The section header.
     pub place: Place,
+    /// The keys of the section itself, in the order of the file.
+    pub options: Vec<JobOption>,
     /// `rw`.
     pub pattern: Pattern,
     /// `bs` by direction, in bytes; multiples of 4096. [`JobSpec::sizes`] knows what counts.
@@ -205,6 +252,8 @@ pub struct JobSpec {
     pub stonewall: bool,
     /// `new_group`: begins a reporting group.
     pub new_group: bool,
+    /// `write_bw_log` and the like.
+    pub logs: Logs,
 }
 
 impl JobSpec {
@@ -215,6 +264,7 @@ impl JobSpec {
             name: name.into(),
             description: String::new(),
             place,
+            options: Vec::new(),
             pattern: Pattern { mix: Mix::Only(Direction::Read), random: false },
             block_bytes: [4096; 3],
             block_range: [None; 3],
@@ -263,6 +313,7 @@ impl JobSpec {
             group_reporting: false,
             stonewall: false,
             new_group: false,
+            logs: Logs::default(),
         }
     }
 
@@ -305,4 +356,6 @@ pub struct JobFile {
     pub jobs: Vec<JobSpec>,
     /// Keys without effect here.
     pub notices: Vec<Notice>,
+    /// The keys of `[global]`, in the order of the file.
+    pub options: Vec<JobOption>,
 }

@@ -12,8 +12,9 @@ use super::fit::{Extent, Extents, FitCounts, Fitter};
 use super::reader::{ReadCounts, TraceReader};
 use super::record::{Action, Record};
 use crate::engine::{
-    EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, Options, Point, Probe, Results,
-    RunState, SHADOW_SECTORS_MAX, Series, Tournament, Waiting, next_version, tag,
+    Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, Options, Point, Probe,
+    Rates, Recorder, Results, RunState, SHADOW_SECTORS_MAX, Series, Totals, Tournament, Waiting,
+    depth_class, next_version, tag,
 };
 use crate::fio::Direction;
 use nandscape_block::{
@@ -98,6 +99,8 @@ pub struct Replay<R, S> {
     result: JobResult,
     counts: TraceCounts,
     completions: Vec<Completion>,
+    rates: Rates,
+    recorder: Option<Box<dyn Recorder>>,
 }
 
 impl<R: BufRead, S> Replay<R, S> {
@@ -114,7 +117,12 @@ impl<R: BufRead, S> Replay<R, S> {
     ) -> Result<Self, ReplayError> {
         let depth = u32::from(how.iodepth.max(1));
         let mut replay = Self {
-            result: JobResult { name: reader.name().to_owned(), jobs: 1, ..JobResult::default() },
+            result: JobResult {
+                name: reader.name().to_owned(),
+                jobs: 1,
+                depth,
+                ..JobResult::default()
+            },
             reader,
             fitter: Fitter::new(caps, how.fold),
             how,
@@ -130,9 +138,16 @@ impl<R: BufRead, S> Replay<R, S> {
             bio_sectors: if caps.max_sectors == 0 { u32::MAX } else { caps.max_sectors },
             counts: TraceCounts::default(),
             completions: Vec::new(),
+            rates: Rates::begin(options.began, Default::default()),
+            recorder: None,
         };
         replay.fetch()?;
         Ok(replay)
+    }
+
+    /// Lets `recorder` hear of everything that completes from now on.
+    pub fn record(&mut self, recorder: Option<Box<dyn Recorder>>) {
+        self.recorder = recorder;
     }
 
     /// Runs for so many events, or until everything has been replayed.
@@ -168,6 +183,11 @@ impl<R: BufRead, S> Replay<R, S> {
     #[must_use]
     pub fn finish(mut self) -> (Results<S>, TraceCounts) {
         self.result.runtime = self.now.saturating_sub(self.began);
+        let totals = self.totals();
+        self.result.set_rates(self.rates, totals);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.finish(self.now);
+        }
         let counts = TraceCounts {
             read: self.reader.counts(),
             fit: self.fitter.counts,
@@ -179,6 +199,7 @@ impl<R: BufRead, S> Replay<R, S> {
             series: self.series,
             iologs: Vec::new(),
             ended: self.now,
+            global_options: Vec::new(),
         };
         (results, counts)
     }
@@ -357,23 +378,48 @@ impl<R: BufRead, S> Replay<R, S> {
     /// The slot's request has completed.
     fn complete(&mut self, index: usize) {
         self.events.clear(index);
+        let depth = (self.slots.len() - self.free.len()) as u32;
         self.free.push(index as u32);
         let Some(slot) = self.slots[index].take() else { return };
         if slot.failed {
             self.next = None;
             return;
         }
+        if self.now >= self.rates.due() {
+            let totals = self.totals();
+            self.rates.close(self.now, totals);
+        }
+        self.result.depths[depth_class(depth)] += 1;
+        self.count(&slot);
+    }
+
+    /// The request counts, and whoever records hears of it.
+    fn count(&mut self, slot: &Slot) {
         let latency = self.now.saturating_sub(slot.since);
-        match slot.record.action {
-            Action::Flush => self.result.sync.record(latency),
-            Action::Io(direction) => {
-                let extents = slot.extents.into_iter().flatten();
+        let extents = slot.extents.into_iter().flatten();
+        let bytes = extents.map(|extent| extent.bytes()).sum::<u64>();
+        let direction = match slot.record.action {
+            Action::Flush => None,
+            Action::Io(direction) => Some(direction),
+        };
+        match direction {
+            None => self.result.sync.record(latency),
+            Some(direction) => {
                 let result = &mut self.result.directions[direction as usize];
                 result.ios += 1;
-                result.bytes += extents.map(|extent| extent.bytes()).sum::<u64>();
+                result.bytes += bytes;
                 result.latency.record(latency);
             }
         }
+        if let Some(recorder) = &mut self.recorder {
+            let lba = slot.extents[0].map_or(Lba(0), |extent| extent.lba);
+            let (began, at) = (self.began, self.now);
+            recorder.completed(&Completed { job: 0, direction, began, at, latency, lba, bytes });
+        }
+    }
+
+    fn totals(&self) -> Totals {
+        self.result.directions.each_ref().map(|direction| (direction.ios, direction.bytes))
     }
 
     /// Adds a point to the series.

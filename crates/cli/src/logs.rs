@@ -1,0 +1,150 @@
+//! The logs that a run writes beside its result: fio's, as the job file asks for them, and interval
+//! histograms in HdrHistogram's format. Lines go to their files as the run goes on; the first error
+//! of a disk is kept and told at the end.
+
+use crate::hdr::HdrLog;
+use crate::output::Failure;
+use crate::progress::Progress;
+use anyhow::{Context, Error};
+use nandscape_lab::run::{Observer, Phase};
+use nandscape_lab::workload::engine::{Completed, Recorder};
+use nandscape_lab::workload::log::{FioLogs, LogSink};
+use nandscape_rt::Nanos;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// The first thing that went wrong with a file, shared by all that write.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct FirstError(Rc<RefCell<Option<Error>>>);
+
+impl FirstError {
+    /// Keeps the error of `result`, unless there is one already.
+    pub(crate) fn note(&self, result: std::io::Result<()>, path: &Path) {
+        let Err(error) = result else { return };
+        let context = || format!("cannot write {}", path.display());
+        self.0.borrow_mut().get_or_insert_with(|| Error::from(error).context(context()));
+    }
+}
+
+/// A file being written, under its name.
+#[derive(Debug)]
+pub(crate) struct NamedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: BufWriter<File>,
+}
+
+impl NamedFile {
+    /// A new one, or an old one emptied.
+    pub(crate) fn create(path: PathBuf) -> Result<Self, Failure> {
+        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()));
+        Ok(Self { file: BufWriter::new(file.map_err(Failure::Input)?), path })
+    }
+}
+
+/// fio's logs as files.
+#[derive(Debug)]
+struct LogFiles {
+    files: Vec<NamedFile>,
+    first_error: FirstError,
+}
+
+impl LogSink for LogFiles {
+    fn line(&mut self, file: usize, line: &str) {
+        if let Some(named) = self.files.get_mut(file) {
+            self.first_error.note(named.file.write_all(line.as_bytes()), &named.path);
+        }
+    }
+}
+
+impl Drop for LogFiles {
+    fn drop(&mut self) {
+        for named in &mut self.files {
+            self.first_error.note(named.file.flush(), &named.path);
+        }
+    }
+}
+
+/// Several recorders as one.
+#[derive(Debug)]
+struct All(Vec<Box<dyn Recorder>>);
+
+impl Recorder for All {
+    fn completed(&mut self, io: &Completed) {
+        self.0.iter_mut().for_each(|recorder| recorder.completed(io));
+    }
+
+    fn finish(&mut self, at: Nanos) {
+        self.0.iter_mut().for_each(|recorder| recorder.finish(at));
+    }
+}
+
+/// Watches a run: a progress bar, and whatever is logged.
+pub(crate) struct Watch {
+    progress: Progress,
+    recorders: Vec<Box<dyn Recorder>>,
+    first_error: FirstError,
+}
+
+impl Watch {
+    /// Nothing is logged yet.
+    pub(crate) fn new() -> Self {
+        let first_error = FirstError::default();
+        Self { progress: Progress::new(), recorders: Vec::new(), first_error }
+    }
+
+    /// Writes fio's logs, in `folder` if there is one.
+    pub(crate) fn fio_logs(&mut self, logs: FioLogs, folder: Option<&Path>) -> Result<(), Failure> {
+        if logs.files().is_empty() {
+            return Ok(());
+        }
+        let folder = folder.unwrap_or(Path::new(""));
+        if !folder.as_os_str().is_empty() {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make {}", folder.display()))
+                .map_err(Failure::Input)?;
+        }
+        let create = |name: &String| NamedFile::create(folder.join(name));
+        let files = logs.files().iter().map(create).collect::<Result<_, _>>()?;
+        let sink = LogFiles { files, first_error: self.first_error.clone() };
+        self.recorders.push(logs.recorder(sink));
+        Ok(())
+    }
+
+    /// Writes interval histograms of these jobs to `path`.
+    pub(crate) fn hdr_log(
+        &mut self,
+        path: &Path,
+        interval: Nanos,
+        jobs: Vec<String>,
+    ) -> Result<(), Failure> {
+        let file = NamedFile::create(path.to_owned())?;
+        let log = HdrLog::new(file, interval, jobs, self.first_error.clone());
+        self.recorders.push(Box::new(log));
+        Ok(())
+    }
+
+    /// Whether every line went where it belongs.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        drop(self.recorders);
+        let first = self.first_error.0.borrow_mut().take();
+        first.map_or(Ok(()), |error| Err(Failure::Run(error)))
+    }
+}
+
+impl Observer for Watch {
+    fn wall_s(&self) -> f64 {
+        self.progress.wall_s()
+    }
+
+    fn progress(&mut self, phase: Phase, fraction: f64) {
+        self.progress.update(phase.name(), fraction);
+    }
+
+    fn recorder(&mut self) -> Option<Box<dyn Recorder>> {
+        let recorders = std::mem::take(&mut self.recorders);
+        (!recorders.is_empty()).then(|| Box::new(All(recorders)) as Box<dyn Recorder>)
+    }
+}
