@@ -9,6 +9,7 @@ pub mod device;
 pub mod faults;
 pub mod geometry;
 mod inflight;
+pub mod layer;
 mod rules;
 pub mod store;
 pub mod timing;
@@ -21,6 +22,7 @@ pub use command::{
 pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
 pub use faults::{FaultInjector, Faults};
 pub use geometry::{ChunkId, Geometry, GeometryError, Ppa, UnitId};
+pub use layer::Layer;
 pub use store::{MemoryStore, PayloadMode, Store};
 pub use timing::{Placing, Timing};
 pub use tracer::{Count, Counters, Tracer};

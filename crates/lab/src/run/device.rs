@@ -6,7 +6,7 @@ use crate::stack::Stack;
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Flags, Lba, Op, Submit, Token};
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
-use nandscape_media::{FaultInjector, Media, OpenChannel};
+use nandscape_media::{FaultInjector, Layer, Media, OpenChannel};
 use nandscape_rt::Nanos;
 use std::ops::Range;
 
