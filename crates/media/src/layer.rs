@@ -1,7 +1,7 @@
 //! Layers around an open-channel SSD: a layer says what it holds and which commands it treats, and is
 //! thereby an [`OpenChannel`] itself. Whatever it does not treat passes to the device within.
 
-use crate::command::{ChunkInfo, Fault, Oob, OpenChannel, Outcome, RuleError, WriteCmd};
+use crate::command::{Cause, ChunkInfo, Fault, Oob, OpenChannel, Outcome, RuleError, WriteCmd};
 use crate::geometry::{ChunkId, Geometry, Ppa};
 use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
@@ -102,6 +102,11 @@ impl<L: Layer> OpenChannel for L {
 
     fn mark_unreadable(&mut self, at: Ppa) {
         self.inner_mut().mark_unreadable(at);
+    }
+
+    #[inline]
+    fn because(&mut self, cause: Cause) {
+        self.inner_mut().because(cause);
     }
 
     #[inline]

@@ -3,12 +3,17 @@
 //!
 //! Parameters are NVMeVirt's ([`Timing::preset`] names the source of each); the model is ours.
 //! Transfers are placed exactly, to the nanosecond, where NVMeVirt counts credits in slots of 4 us.
+//! Read priority and suspension are ours too (`calendar.rs`), and off in every preset; what a suspension
+//! costs there is the default of MQSim (`Flash_Parameter_Set`), which charges nothing for resuming.
 //! Integer arithmetic only.
 
+mod calendar;
 mod link;
+mod log;
 mod presets;
 mod schedule;
 
+pub use log::{Action, Command, Log, On, Span};
 pub(crate) use schedule::Schedule;
 
 /// Where a transfer is placed on a channel or on the PCIe link.
@@ -20,6 +25,20 @@ pub enum Placing {
     Backfill,
     /// After everything that was placed before it, as a plain next-free time does.
     Fifo,
+}
+
+/// Which operations take all planes of a unit at once.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MultiPlane {
+    /// Programs and senses.
+    #[default]
+    Both,
+    /// Programs; a sense takes one plane after the other.
+    Program,
+    /// Senses; a program takes one plane after the other.
+    Read,
+    /// Neither.
+    None,
 }
 
 /// Parameters of the timing model. All are plain numbers, so that a stack file may override each.
@@ -65,6 +84,23 @@ pub struct Timing {
     pub buffer_sector_ns: u64,
     /// Placing on channels and on PCIe.
     pub placing: Placing,
+    /// Planes that share a unit's flash page and one-shot page, in equal and consecutive parts. With one,
+    /// `multi_plane` says nothing.
+    pub planes: u64,
+    /// What takes one tPROG or tR for all planes, rather than one for each plane that it touches.
+    pub multi_plane: MultiPlane,
+    /// How late reads may make the programs and erases that they go ahead of; 0: they wait their turn.
+    pub read_priority_ns: u64,
+    /// How often reads may suspend a program; needs read priority.
+    pub program_suspensions: u64,
+    /// How often reads may suspend an erase; needs read priority.
+    pub erase_suspensions: u64,
+    /// From the suspension of a program until a read may begin.
+    pub program_suspend_ns: u64,
+    /// From the suspension of an erase until a read may begin.
+    pub erase_suspend_ns: u64,
+    /// What resuming an operation adds to it.
+    pub resume_ns: u64,
 }
 
 impl Timing {
@@ -94,7 +130,23 @@ impl Timing {
             buffer_base_ns: 0,
             buffer_sector_ns: 0,
             placing: Placing::Backfill,
+            planes: 1,
+            multi_plane: MultiPlane::Both,
+            read_priority_ns: 0,
+            program_suspensions: 0,
+            erase_suspensions: 0,
+            program_suspend_ns: 100_000,
+            erase_suspend_ns: 700_000,
+            resume_ns: 0,
         }
+    }
+
+    pub(crate) const fn programs_all_planes(&self) -> bool {
+        matches!(self.multi_plane, MultiPlane::Both | MultiPlane::Program)
+    }
+
+    pub(crate) const fn senses_all_planes(&self) -> bool {
+        matches!(self.multi_plane, MultiPlane::Both | MultiPlane::Read)
     }
 
     /// Whether no command takes any time.
