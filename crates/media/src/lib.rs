@@ -24,5 +24,5 @@ pub use faults::{FaultInjector, Faults};
 pub use geometry::{ChunkId, Geometry, GeometryError, Ppa, UnitId};
 pub use layer::Layer;
 pub use store::{MemoryStore, PayloadMode, Store};
-pub use timing::{Action, Command, Log, MultiPlane, On, Placing, Span, Timing};
+pub use timing::{Action, Command, Log, MultiPlane, On, Placing, ReadPriority, Span, Timing};
 pub use tracer::{Count, Counters, Tracer};

@@ -5,7 +5,7 @@ mod common;
 
 use common::{append, chunk, device, ppa};
 use nandscape_media::{
-    Geometry, Media, MediaConfig, MultiPlane, OpenChannel, Placing, Timing, UnitId,
+    Geometry, Media, MediaConfig, MultiPlane, OpenChannel, Placing, ReadPriority, Timing, UnitId,
 };
 use nandscape_rt::Nanos;
 
@@ -223,8 +223,9 @@ fn absurd_timing_is_bounded() {
         pcie_bytes_per_s: u64::MAX,
         planes: u64::MAX,
         multi_plane: MultiPlane::None,
-        read_priority_ns: u64::MAX,
-        program_suspensions: u64::MAX,
+        read_priority: ReadPriority::Suspend,
+        late_ns: u64::MAX,
+        suspensions: u64::MAX,
         erase_suspend_ns: u64::MAX,
         resume_ns: u64::MAX,
         ..Timing::none()

@@ -41,6 +41,22 @@ pub enum MultiPlane {
     None,
 }
 
+/// What reads may go ahead of on their unit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ReadPriority {
+    /// Nothing: units serve first come, first served.
+    #[default]
+    None,
+    /// Programs and erases that have not begun.
+    Ahead,
+    /// These, and an erase in progress, which is suspended.
+    SuspendErase,
+    /// These, and a program in progress, which is suspended.
+    SuspendProgram,
+    /// These, and whatever is in progress.
+    Suspend,
+}
+
 /// Parameters of the timing model. All are plain numbers, so that a stack file may override each.
 ///
 /// Durations above [`Timing::NS_MAX`] count as that; sizes below a sector count as a sector.
@@ -89,12 +105,12 @@ pub struct Timing {
     pub planes: u64,
     /// What takes one tPROG or tR for all planes, rather than one for each plane that it touches.
     pub multi_plane: MultiPlane,
-    /// How late reads may make the programs and erases that they go ahead of; 0: they wait their turn.
-    pub read_priority_ns: u64,
-    /// How often reads may suspend a program; needs read priority.
-    pub program_suspensions: u64,
-    /// How often reads may suspend an erase; needs read priority.
-    pub erase_suspensions: u64,
+    /// What reads may go ahead of.
+    pub read_priority: ReadPriority,
+    /// How late reads may make what they go ahead of.
+    pub late_ns: u64,
+    /// How often an operation may be suspended.
+    pub suspensions: u64,
     /// From the suspension of a program until a read may begin.
     pub program_suspend_ns: u64,
     /// From the suspension of an erase until a read may begin.
@@ -132,9 +148,9 @@ impl Timing {
             placing: Placing::Backfill,
             planes: 1,
             multi_plane: MultiPlane::Both,
-            read_priority_ns: 0,
-            program_suspensions: 0,
-            erase_suspensions: 0,
+            read_priority: ReadPriority::None,
+            late_ns: 10_000_000,
+            suspensions: 4,
             program_suspend_ns: 100_000,
             erase_suspend_ns: 700_000,
             resume_ns: 0,
@@ -147,6 +163,22 @@ impl Timing {
 
     pub(crate) const fn senses_all_planes(&self) -> bool {
         matches!(self.multi_plane, MultiPlane::Both | MultiPlane::Read)
+    }
+
+    /// How often a read may suspend a program.
+    pub(crate) const fn program_suspensions(&self) -> u64 {
+        match self.read_priority {
+            ReadPriority::SuspendProgram | ReadPriority::Suspend => self.suspensions,
+            _ => 0,
+        }
+    }
+
+    /// How often a read may suspend an erase.
+    pub(crate) const fn erase_suspensions(&self) -> u64 {
+        match self.read_priority {
+            ReadPriority::SuspendErase | ReadPriority::Suspend => self.suspensions,
+            _ => 0,
+        }
     }
 
     /// Whether no command takes any time.

@@ -6,10 +6,10 @@
 //! its data over the channel and then takes tPROG for each one-shot page. What crosses PCIe on the
 //! way in is charged by the write buffer, not here. Model: NVMeVirt (FAST '23), `ssd_advance_nand`.
 
-use super::Timing;
 use super::calendar::{Calendar, Operation};
 use super::link::{Link, TransferCost};
 use super::log::{Log, On};
+use super::{ReadPriority, Timing};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 
@@ -99,7 +99,7 @@ fn bounded(mut timing: Timing) -> Timing {
         &mut timing.channel_sector_ns,
         &mut timing.buffer_base_ns,
         &mut timing.buffer_sector_ns,
-        &mut timing.read_priority_ns,
+        &mut timing.late_ns,
         &mut timing.program_suspend_ns,
         &mut timing.erase_suspend_ns,
         &mut timing.resume_ns,
@@ -167,7 +167,7 @@ impl Costs {
 
 /// Calendars for units, if reads have priority.
 fn calendars(timing: &Timing, units: u32) -> Vec<Calendar> {
-    let units = if timing.read_priority_ns > 0 { units } else { 0 };
+    let units = if timing.read_priority != ReadPriority::None { units } else { 0 };
     (0..units).map(Calendar::new).collect()
 }
 
@@ -243,7 +243,7 @@ impl Schedule {
             Log::note(&mut self.log, command, on, (crossed - transfer_ns, crossed));
         }
         let (suspensions, suspend_ns) =
-            (costs.timing.program_suspensions, costs.timing.program_suspend_ns);
+            (costs.timing.program_suspensions(), costs.timing.program_suspend_ns);
         self.operation(now, number, (start, done), (suspensions, suspend_ns))
     }
 
@@ -304,7 +304,7 @@ impl Schedule {
         let start = unit.begin(now.0 + timing.command_ns);
         let done = start + unit.scaled(timing.erase_ns);
         unit.end(start, done);
-        let suspending = (timing.erase_suspensions, timing.erase_suspend_ns);
+        let suspending = (timing.erase_suspensions(), timing.erase_suspend_ns);
         self.operation(now, number, (start, done), suspending)
     }
 
