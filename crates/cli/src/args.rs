@@ -1,6 +1,8 @@
 //! The command line.
 
+use crate::timeline::window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nandscape_lab::timeline::Window;
 use std::path::PathBuf;
 
 /// NAND landscape: a flash storage stack in one program, on a virtual clock.
@@ -17,6 +19,7 @@ Examples:
   nandscape run my.fio --stack pblk-4.13            a fio job file on another stack
   nandscape run --set ftl.gc.victim=greedy --set ftl.op_percent=20
   nandscape run --output-format json --output result.json
+  nandscape run my.fio --trace run.json             a timeline for https://ui.perfetto.dev
   nandscape trace info my.trace                     what a block trace is like
   nandscape trace run my.trace --stack pblk --fold  and what a stack makes of it
   nandscape stacks show pblk > mine.toml            a stack to change
@@ -78,11 +81,28 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Whether a run is written as a timeline.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TimelineArgs {
+    /// Write a timeline of units, links and jobs, for Perfetto or Chrome's trace viewer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// The part of the measured phase that the timeline shows [default: 0,100ms]; at most 200,000
+    /// events are written
+    #[arg(long, value_name = "START,DURATION", value_parser = window, requires = "trace")]
+    pub(crate) trace_window: Option<Window>,
+}
+
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
-follows. Same job, stack and seed: same result, to the last digit.")]
+follows. Same job, stack and seed: same result, to the last digit.
+
+Examples:
+  nandscape run my.fio --stack pblk-4.13 --set ftl.op_percent=20
+  nandscape run examples/fsync.fio --trace fsync.json --trace-window 1s,20ms
+                                                    open fsync.json in https://ui.perfetto.dev")]
 pub(crate) struct RunArgs {
     /// A fio job file; without one, the built-in example: 4 KiB random writes, queue depth 32
     #[arg(value_name = "JOB")]
@@ -92,6 +112,8 @@ pub(crate) struct RunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -191,6 +213,8 @@ pub(crate) struct TraceRunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -4,6 +4,7 @@ use crate::args::{OutputFormat, RunArgs, StackArgs};
 use crate::output::{Failure, complain, deliver};
 use crate::progress::Progress;
 use crate::summary::summary;
+use crate::timeline::Watcher;
 use anyhow::{Context, anyhow};
 use nandscape_lab::run::{Observer, Outcome, Phase, RunError, run as run_in_lab};
 use nandscape_lab::stack::{DEFAULT, Stack};
@@ -34,12 +35,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     for notice in &job.notices {
         complain(&format!("{notice}"));
     }
-    let outcome = run_in_lab(&stack, &job, args.seed, &mut Progress::new()).map_err(classify)?;
+    let mut watcher = Watcher::new(&args.timeline)?;
+    let outcome = run_in_lab(&stack, &job, args.seed, &mut watcher);
+    let timeline = watcher.finish();
+    let outcome = outcome.map_err(classify)?;
     let text = match args.output.output_format {
         OutputFormat::Normal => summary(&outcome, &job_name, COMMIT, &again(args)),
         OutputFormat::Json => pretty(&outcome)?,
     };
     deliver(&text, args.output.output.as_deref())?;
+    timeline?;
     verdict(&outcome)
 }
 

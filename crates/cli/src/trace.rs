@@ -4,9 +4,9 @@ use crate::args::{
     OutputFormat, TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
 };
 use crate::output::{Failure, deliver};
-use crate::progress::Progress;
 use crate::run::{COMMIT, classify, pretty, quoted, stack_words, verdict};
 use crate::summary::{bytes, count, grouped, latencies, summary};
+use crate::timeline::Watcher;
 use anyhow::Context;
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Trace, replay};
@@ -58,7 +58,10 @@ fn run(args: &TraceRunArgs) -> Result<(), Failure> {
     };
     let how = How { pace, iodepth: args.iodepth.unwrap_or(depth), fold: args.fold };
     let trace = Trace { reader, bytes: file.len(), how };
-    let outcome = replay(&stack, trace, args.seed, &mut Progress::new()).map_err(classify)?;
+    let mut watcher = Watcher::new(&args.timeline)?;
+    let outcome = replay(&stack, trace, args.seed, &mut watcher);
+    let timeline = watcher.finish();
+    let outcome = outcome.map_err(classify)?;
     let text = match args.output.output_format {
         OutputFormat::Normal => {
             summary(&outcome, &args.trace.file.display().to_string(), COMMIT, &again(args))
@@ -66,6 +69,7 @@ fn run(args: &TraceRunArgs) -> Result<(), Failure> {
         OutputFormat::Json => pretty(&outcome)?,
     };
     deliver(&text, args.output.output.as_deref())?;
+    timeline?;
     verdict(&outcome)
 }
 

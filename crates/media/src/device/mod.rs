@@ -123,9 +123,9 @@ impl<S: Store> Media<S> {
         self.schedule.start_log(room);
     }
 
-    /// What was logged since it was last taken; the log goes on. `None`: none is kept.
-    pub fn take_log(&mut self) -> Option<Log> {
-        self.schedule.log_mut().map(|log| log.take())
+    /// What was logged since it was last taken; the log goes on, with this room. `None`: none is kept.
+    pub fn take_log(&mut self, room: usize) -> Option<Log> {
+        self.schedule.log_mut().map(|log| log.take(room))
     }
 
     /// What was logged since it was last taken, and what units have yet to do for that; the log ends.

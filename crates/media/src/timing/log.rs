@@ -85,9 +85,9 @@ impl Log {
         self.room == 0
     }
 
-    /// What was logged; goes on with what room is left.
-    pub(crate) fn take(&mut self) -> Self {
-        let rest = Self { room: self.room, next: self.next, ..Self::default() };
+    /// What was logged; goes on with so much room.
+    pub(crate) fn take(&mut self, room: usize) -> Self {
+        let rest = Self { room, next: self.next, ..Self::default() };
         std::mem::replace(self, rest)
     }
 

@@ -19,4 +19,4 @@ pub use keys::supported_keys;
 pub use reader::{Environment, HostEnvironment, load, parse};
 pub use spec::{Direction, Distribution, JobFile, JobSpec, Mix, Pattern, Tolerated};
 pub use suggest::edit_distance;
-pub use units::Amount;
+pub use units::{Amount, time};
