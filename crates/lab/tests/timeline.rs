@@ -37,11 +37,11 @@ norandommap
 [readers]
 rw=randread
 iodepth=2
-number_ios=2000
+number_ios=1000
 [writers]
 rw=randwrite
 iodepth=4
-number_ios=4000
+number_ios=2000
 fsync=100
 ";
 
@@ -208,8 +208,8 @@ fn requests_are_slices_of_their_job() {
         }
     }
     assert!(open.is_empty());
-    assert_eq!(counted[&(10, "read")], 2_000);
-    assert_eq!(counted[&(11, "write")], 4_000);
+    assert_eq!(counted[&(10, "read")], 1_000);
+    assert_eq!(counted[&(11, "write")], 2_000);
     assert_eq!(counted[&(11, "flush")], outcome.workload.jobs[1].sync.count());
     let names: Vec<&str> = events(&document, "M")
         .into_iter()
