@@ -1,7 +1,9 @@
 //! The command line.
 
 use crate::paint::ColorChoice;
+use crate::timeline::window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nandscape_lab::timeline::Window;
 use std::path::PathBuf;
 
 /// NAND landscape: a flash storage stack in one program, on a virtual clock.
@@ -21,6 +23,7 @@ Examples:
   nandscape run my.fio --stack pblk-4.13            a fio job file on another stack
   nandscape run --set ftl.gc.victim=greedy --set ftl.op_percent=20
   nandscape run --output-format json --output result.json
+  nandscape run my.fio --trace run.json             a timeline for https://ui.perfetto.dev
   nandscape trace info my.trace                     what a block trace is like
   nandscape trace run my.trace --stack pblk --fold  and what a stack makes of it
   nandscape stacks show pblk > mine.toml            a stack to change
@@ -117,6 +120,18 @@ pub(crate) struct ResultArgs {
     pub(crate) hdr_interval: u64,
 }
 
+/// Whether a run is written as a timeline.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TimelineArgs {
+    /// Write a timeline of units, links and jobs, for Perfetto or Chrome's trace viewer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// The part of the measured phase that the timeline shows [default: 0,100ms]; at most 200,000
+    /// events are written
+    #[arg(long, value_name = "START,DURATION", value_parser = window, requires = "trace")]
+    pub(crate) trace_window: Option<Window>,
+}
+
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -130,6 +145,11 @@ Examples:
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
 follows. Same job, stack and seed: same result, to the last digit.
 
+Examples:
+  nandscape run my.fio --stack pblk-4.13 --set ftl.op_percent=20
+  nandscape run examples/fsync.fio --trace fsync.json --trace-window 1s,20ms
+                                                    open fsync.json in https://ui.perfetto.dev
+
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
 fio's names: docs/formats/logs.md.")]
 pub(crate) struct RunArgs {
@@ -141,6 +161,8 @@ pub(crate) struct RunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
     /// Where the logs go that the job asks for; without it, the current folder
@@ -243,6 +265,8 @@ pub(crate) struct TraceRunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
 }

@@ -1,12 +1,15 @@
-//! The logs that a run writes beside its result: fio's, as the job file asks for them, and interval
-//! histograms in HdrHistogram's format. Lines go to their files as the run goes on; the first error
+//! What a run writes beside its result: fio's logs, as the job file asks for them, interval histograms
+//! in HdrHistogram's format, and a timeline. Lines go to their files as the run goes on; the first error
 //! of a disk is kept and told at the end.
 
+use crate::args::TimelineArgs;
 use crate::hdr::HdrLog;
 use crate::output::Failure;
 use crate::progress::Progress;
+use crate::timeline::TimelineFile;
 use anyhow::{Context, Error};
 use nandscape_lab::run::{Observer, Phase};
+use nandscape_lab::timeline::Timeline;
 use nandscape_lab::workload::engine::{Completed, Recorder};
 use nandscape_lab::workload::log::{FioLogs, LogSink};
 use nandscape_rt::Nanos;
@@ -85,6 +88,7 @@ impl Recorder for All {
 pub(crate) struct Watch {
     progress: Progress,
     recorders: Vec<Box<dyn Recorder>>,
+    timeline: Option<TimelineFile>,
     first_error: FirstError,
 }
 
@@ -92,7 +96,7 @@ impl Watch {
     /// Nothing is logged yet.
     pub(crate) fn new() -> Self {
         let first_error = FirstError::default();
-        Self { progress: Progress::new(), recorders: Vec::new(), first_error }
+        Self { progress: Progress::new(), recorders: Vec::new(), timeline: None, first_error }
     }
 
     /// Writes fio's logs, in `folder` if there is one.
@@ -126,11 +130,18 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether every line went where it belongs.
+    /// Writes a timeline, if one is wanted.
+    pub(crate) fn timeline(&mut self, args: &TimelineArgs) -> Result<(), Failure> {
+        self.timeline = TimelineFile::create(args)?;
+        Ok(())
+    }
+
+    /// The run has ended, well or not. Whether everything went where it belongs.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         drop(self.recorders);
+        let timeline = self.timeline.map_or(Ok(()), TimelineFile::finish);
         let first = self.first_error.0.borrow_mut().take();
-        first.map_or(Ok(()), |error| Err(Failure::Run(error)))
+        first.map_or(timeline, |error| Err(Failure::Run(error)))
     }
 }
 
@@ -146,5 +157,9 @@ impl Observer for Watch {
     fn recorder(&mut self) -> Option<Box<dyn Recorder>> {
         let recorders = std::mem::take(&mut self.recorders);
         (!recorders.is_empty()).then(|| Box::new(All(recorders)) as Box<dyn Recorder>)
+    }
+
+    fn timeline(&mut self) -> Option<&mut Timeline> {
+        self.timeline.as_mut().map(|file| &mut file.timeline)
     }
 }

@@ -19,6 +19,7 @@ mod stacks;
 mod summary;
 mod sweep;
 mod table;
+mod timeline;
 mod trace;
 
 use args::{Cli, Command};

@@ -34,9 +34,12 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     let mut watch = Watch::new();
     watch.fio_logs(FioLogs::new(&job), args.log_dir.as_deref())?;
     watch_histograms(&mut watch, &args.output, job_names(&job))?;
-    let outcome = run_in_lab(&stack, &job, args.seed, &mut watch).map_err(classify)?;
-    watch.finish()?;
+    watch.timeline(&args.timeline)?;
+    let outcome = run_in_lab(&stack, &job, args.seed, &mut watch);
+    let watched = watch.finish();
+    let outcome = outcome.map_err(classify)?;
     tell(&outcome, &args.output, color, &job_name, &again(args))?;
+    watched?;
     write_iologs(&outcome)?;
     verdict(&outcome)
 }

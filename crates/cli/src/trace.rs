@@ -60,10 +60,13 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let trace = Trace { reader, bytes: file.len(), how };
     let mut watch = Watch::new();
     watch_histograms(&mut watch, &args.output, vec!["trace".to_owned()])?;
-    let outcome = replay(&stack, trace, args.seed, &mut watch).map_err(classify)?;
-    watch.finish()?;
+    watch.timeline(&args.timeline)?;
+    let outcome = replay(&stack, trace, args.seed, &mut watch);
+    let watched = watch.finish();
+    let outcome = outcome.map_err(classify)?;
     let name = args.trace.file.display().to_string();
     tell(&outcome, &args.output, color, &name, &again(args))?;
+    watched?;
     verdict(&outcome)
 }
 

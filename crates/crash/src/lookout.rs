@@ -1,10 +1,7 @@
 //! Middleware over the media that notices two things: that the command which a scenario waits for
 //! has come, and when the first command was refused because power is off.
 
-use nandscape_block::SectorData;
-use nandscape_media::{
-    ChunkId, ChunkInfo, Fault, Geometry, Oob, OpenChannel, Outcome, Ppa, RuleError, WriteCmd,
-};
+use nandscape_media::{ChunkId, Layer, OpenChannel, Outcome, Ppa, RuleError, WriteCmd};
 use nandscape_rt::Nanos;
 
 /// What a media command does.
@@ -32,17 +29,6 @@ impl<M> Lookout<M> {
     #[must_use]
     pub const fn new(inner: M) -> Self {
         Self { inner, awaited: None, noticed_at: None, off_at: None }
-    }
-
-    /// The media below.
-    #[must_use]
-    pub const fn inner(&self) -> &M {
-        &self.inner
-    }
-
-    /// The media below.
-    pub const fn inner_mut(&mut self) -> &mut M {
-        &mut self.inner
     }
 
     /// Forgets what it noticed, and waits for the n-th command of a kind from here on (from 1).
@@ -84,62 +70,34 @@ impl<M> Lookout<M> {
     }
 }
 
-impl<M: OpenChannel> OpenChannel for Lookout<M> {
-    fn geometry(&self) -> &Geometry {
-        self.inner.geometry()
+impl<M: OpenChannel> Layer for Lookout<M> {
+    type Inner = M;
+
+    #[inline]
+    fn inner(&self) -> &M {
+        &self.inner
     }
 
-    fn chunk(&self, chunk: ChunkId) -> ChunkInfo {
-        self.inner.chunk(chunk)
+    #[inline]
+    fn inner_mut(&mut self) -> &mut M {
+        &mut self.inner
     }
 
-    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+    fn pass_write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
         let outcome = self.inner.write(now, cmd);
         self.note(now, CommandKind::Write, &outcome);
         outcome
     }
 
-    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+    fn pass_read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
         let outcome = self.inner.read(now, at, sectors);
         self.note(now, CommandKind::Read, &outcome);
         outcome
     }
 
-    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+    fn pass_reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
         let outcome = self.inner.reset(now, chunk);
         self.note(now, CommandKind::Reset, &outcome);
         outcome
-    }
-
-    fn oob(&self, at: Ppa) -> Oob {
-        self.inner.oob(at)
-    }
-
-    fn data(&self, at: Ppa) -> SectorData {
-        self.inner.data(at)
-    }
-
-    fn readable(&self, at: Ppa) -> bool {
-        self.inner.readable(at)
-    }
-
-    fn buffer_write(&self, sectors: u32) -> Nanos {
-        self.inner.buffer_write(sectors)
-    }
-
-    fn buffer_read(&self, sectors: u32) -> Nanos {
-        self.inner.buffer_read(sectors)
-    }
-
-    fn arm(&mut self, fault: Fault) {
-        self.inner.arm(fault);
-    }
-
-    fn mark_unreadable(&mut self, at: Ppa) {
-        self.inner.mark_unreadable(at);
-    }
-
-    fn prefetch(&self, at: Ppa) {
-        self.inner.prefetch(at);
     }
 }

@@ -8,7 +8,9 @@ use crate::subject::{CommandCounts, Power, Recovery, Subject, Watch};
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token};
 use nandscape_ftl::config::Config;
 use nandscape_ftl::{FtlError, Pblk};
-use nandscape_media::{FaultInjector, Faults, Kind, Media, MediaConfig, MemoryStore, Tracer};
+use nandscape_media::{
+    FaultInjector, Faults, Kind, Layer, Media, MediaConfig, MemoryStore, Tracer,
+};
 use nandscape_rt::{Nanos, Stream};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};

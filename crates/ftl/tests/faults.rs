@@ -6,7 +6,7 @@ mod common;
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_ftl::LineState;
-use nandscape_media::{ChunkId, ChunkState, Fault, Kind, OpenChannel, UnitId};
+use nandscape_media::{ChunkId, ChunkState, Fault, Kind, Layer, OpenChannel, UnitId};
 
 /// Timing in which commands overlap.
 const TIMED: &str = "nvmevirt-970pro";

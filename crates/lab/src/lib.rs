@@ -4,6 +4,7 @@
 pub mod run;
 pub mod stack;
 pub mod sweep;
+pub mod timeline;
 
 pub use nandscape_block::SECTOR_BYTES;
 pub use nandscape_ftl::config::{Broken, Discard};

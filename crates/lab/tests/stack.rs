@@ -254,6 +254,7 @@ fn set_errors_name_the_override() {
         ("a..b=1", "--set a..b: expected key.path=value with a name in every step"),
         ("=1", "--set : expected key.path=value with a name in every step"),
         ("media.chunks=many", "--set media.chunks: media.chunks: expected a whole number"),
+        ("media.timing.planes=17", "--set media.timing.planes: media.timing.planes: must be "),
         ("media.timing.tprog=1", "--set media.timing.tprog: media.timing.tprog: unknown key"),
     ];
     for (assignment, expected) in cases {

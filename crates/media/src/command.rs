@@ -141,6 +141,17 @@ impl RuleError {
     }
 }
 
+/// What a command is for, in sectors: a program may write user data and copies together.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cause {
+    /// For the host: its data and its trims.
+    pub user: u8,
+    /// For garbage collection.
+    pub gc: u8,
+    /// For nothing but to fill a unit, stale copies included.
+    pub pad: u8,
+}
+
 /// A fault to happen to the next command of its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -197,6 +208,10 @@ pub trait OpenChannel {
 
     /// Makes a written sector uncorrectable until its chunk is erased.
     fn mark_unreadable(&mut self, at: Ppa);
+
+    /// Says what the next command is for, to whoever keeps a log. Never changes any result.
+    #[inline]
+    fn because(&mut self, _cause: Cause) {}
 
     /// A hint that the sector's out-of-band data will be looked at soon. Never changes any result.
     #[inline]

@@ -7,11 +7,9 @@
 //! [`crate::Media::power_cut`] with the same instant and [`FaultInjector::restore_power`]. A fault
 //! that strikes a command that breaks a rule stays armed for the next of its kind.
 
-use crate::command::{
-    ChunkInfo, Fault, Kind, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
-};
-use crate::geometry::{ChunkId, Geometry, Ppa};
-use nandscape_block::SectorData;
+use crate::command::{Fault, Kind, OpenChannel, Outcome, RuleError, Status, WriteCmd};
+use crate::geometry::{ChunkId, Ppa};
+use crate::layer::Layer;
 use nandscape_rt::{Nanos, Stream};
 use std::collections::BTreeSet;
 
@@ -98,23 +96,6 @@ impl<M> FaultInjector<M> {
         self.faults.cut_after_commands = None;
     }
 
-    /// The device below.
-    #[must_use]
-    pub const fn inner(&self) -> &M {
-        &self.inner
-    }
-
-    /// The device below.
-    pub const fn inner_mut(&mut self) -> &mut M {
-        &mut self.inner
-    }
-
-    /// The device below, alone.
-    #[must_use]
-    pub fn into_inner(self) -> M {
-        self.inner
-    }
-
     fn powered(&self, now: Nanos) -> bool {
         self.faults.cut_at.is_none_or(|cut| now < cut)
             && self.faults.cut_after_commands.is_none_or(|count| self.commands < count)
@@ -140,18 +121,20 @@ impl<M: OpenChannel> FaultInjector<M> {
     }
 }
 
-impl<M: OpenChannel> OpenChannel for FaultInjector<M> {
+impl<M: OpenChannel> Layer for FaultInjector<M> {
+    type Inner = M;
+
     #[inline]
-    fn geometry(&self) -> &Geometry {
-        self.inner.geometry()
+    fn inner(&self) -> &M {
+        &self.inner
     }
 
     #[inline]
-    fn chunk(&self, chunk: ChunkId) -> ChunkInfo {
-        self.inner.chunk(chunk)
+    fn inner_mut(&mut self) -> &mut M {
+        &mut self.inner
     }
 
-    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+    fn pass_write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
         if !self.powered(now) {
             return Err(self.refuse_at("write", cmd.at, cmd.keys.len() as u32));
         }
@@ -168,7 +151,7 @@ impl<M: OpenChannel> OpenChannel for FaultInjector<M> {
         Ok(outcome)
     }
 
-    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+    fn pass_read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
         if !self.powered(now) {
             return Err(self.refuse_at("read", at, sectors));
         }
@@ -176,7 +159,7 @@ impl<M: OpenChannel> OpenChannel for FaultInjector<M> {
         self.inner.read(now, at, sectors)
     }
 
-    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+    fn pass_reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
         if !self.powered(now) {
             return Err(self.refuse("reset", chunk, 0, 0));
         }
@@ -185,43 +168,5 @@ impl<M: OpenChannel> OpenChannel for FaultInjector<M> {
             self.inner.arm(Fault::Erase);
         }
         self.inner.reset(now, chunk)
-    }
-
-    #[inline]
-    fn oob(&self, at: Ppa) -> Oob {
-        self.inner.oob(at)
-    }
-
-    #[inline]
-    fn data(&self, at: Ppa) -> SectorData {
-        self.inner.data(at)
-    }
-
-    #[inline]
-    fn readable(&self, at: Ppa) -> bool {
-        self.inner.readable(at)
-    }
-
-    #[inline]
-    fn buffer_write(&self, sectors: u32) -> Nanos {
-        self.inner.buffer_write(sectors)
-    }
-
-    #[inline]
-    fn buffer_read(&self, sectors: u32) -> Nanos {
-        self.inner.buffer_read(sectors)
-    }
-
-    fn arm(&mut self, fault: Fault) {
-        self.inner.arm(fault);
-    }
-
-    fn mark_unreadable(&mut self, at: Ppa) {
-        self.inner.mark_unreadable(at);
-    }
-
-    #[inline]
-    fn prefetch(&self, at: Ppa) {
-        self.inner.prefetch(at);
     }
 }

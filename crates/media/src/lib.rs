@@ -9,18 +9,20 @@ pub mod device;
 pub mod faults;
 pub mod geometry;
 mod inflight;
+pub mod layer;
 mod rules;
 pub mod store;
 pub mod timing;
 pub mod tracer;
 
 pub use command::{
-    ChunkInfo, ChunkState, Fault, KEY_EMPTY, KEY_MAX, KEY_TRIM, Kind, Oob, OpenChannel, Outcome,
-    RuleError, Status, WriteCmd,
+    Cause, ChunkInfo, ChunkState, Fault, KEY_EMPTY, KEY_MAX, KEY_TRIM, Kind, Oob, OpenChannel,
+    Outcome, RuleError, Status, WriteCmd,
 };
 pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
 pub use faults::{FaultInjector, Faults};
 pub use geometry::{ChunkId, Geometry, GeometryError, Ppa, UnitId};
+pub use layer::Layer;
 pub use store::{MemoryStore, PayloadMode, Store};
-pub use timing::{Placing, Timing};
+pub use timing::{Action, Command, Log, MultiPlane, On, Placing, ReadPriority, Span, Timing};
 pub use tracer::{Count, Counters, Tracer};

@@ -1,10 +1,8 @@
 //! Middleware that counts what passes: commands, sectors, failures, and time, by kind.
 
-use crate::command::{
-    ChunkInfo, Fault, Kind, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
-};
-use crate::geometry::{ChunkId, Geometry, Ppa};
-use nandscape_block::SectorData;
+use crate::command::{Kind, OpenChannel, Outcome, RuleError, Status, WriteCmd};
+use crate::geometry::{ChunkId, Ppa};
+use crate::layer::Layer;
 use nandscape_rt::Nanos;
 
 /// Commands of one kind.
@@ -83,92 +81,39 @@ impl<M> Tracer<M> {
     pub fn take_counters(&mut self) -> Counters {
         std::mem::take(&mut self.counters)
     }
+}
 
-    /// The device below.
-    #[must_use]
-    pub const fn inner(&self) -> &M {
+impl<M: OpenChannel> Layer for Tracer<M> {
+    type Inner = M;
+
+    #[inline]
+    fn inner(&self) -> &M {
         &self.inner
     }
 
-    /// The device below.
-    pub const fn inner_mut(&mut self) -> &mut M {
+    #[inline]
+    fn inner_mut(&mut self) -> &mut M {
         &mut self.inner
     }
 
-    /// The device below, alone.
-    #[must_use]
-    pub fn into_inner(self) -> M {
-        self.inner
-    }
-}
-
-impl<M: OpenChannel> OpenChannel for Tracer<M> {
     #[inline]
-    fn geometry(&self) -> &Geometry {
-        self.inner.geometry()
-    }
-
-    #[inline]
-    fn chunk(&self, chunk: ChunkId) -> ChunkInfo {
-        self.inner.chunk(chunk)
-    }
-
-    #[inline]
-    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+    fn pass_write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
         let outcome = self.inner.write(now, cmd);
         self.counters.writes[cmd.kind as usize].add(now, cmd.keys.len() as u64, &outcome);
         outcome
     }
 
     #[inline]
-    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+    fn pass_read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
         let outcome = self.inner.read(now, at, sectors);
         self.counters.reads.add(now, u64::from(sectors), &outcome);
         outcome
     }
 
-    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+    fn pass_reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
         let written = self.inner.chunk(chunk).wp;
         let outcome = self.inner.reset(now, chunk);
         self.counters.resets.add(now, u64::from(written), &outcome);
         outcome
-    }
-
-    #[inline]
-    fn oob(&self, at: Ppa) -> Oob {
-        self.inner.oob(at)
-    }
-
-    #[inline]
-    fn data(&self, at: Ppa) -> SectorData {
-        self.inner.data(at)
-    }
-
-    #[inline]
-    fn readable(&self, at: Ppa) -> bool {
-        self.inner.readable(at)
-    }
-
-    #[inline]
-    fn buffer_write(&self, sectors: u32) -> Nanos {
-        self.inner.buffer_write(sectors)
-    }
-
-    #[inline]
-    fn buffer_read(&self, sectors: u32) -> Nanos {
-        self.inner.buffer_read(sectors)
-    }
-
-    fn arm(&mut self, fault: Fault) {
-        self.inner.arm(fault);
-    }
-
-    fn mark_unreadable(&mut self, at: Ppa) {
-        self.inner.mark_unreadable(at);
-    }
-
-    #[inline]
-    fn prefetch(&self, at: Ppa) {
-        self.inner.prefetch(at);
     }
 }

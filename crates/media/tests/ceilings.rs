@@ -4,7 +4,9 @@
 mod common;
 
 use common::{append, chunk, device, ppa};
-use nandscape_media::{Geometry, Media, MediaConfig, OpenChannel, Placing, Timing, UnitId};
+use nandscape_media::{
+    Geometry, Media, MediaConfig, MultiPlane, OpenChannel, Placing, ReadPriority, Timing, UnitId,
+};
 use nandscape_rt::Nanos;
 
 const fn geometry(groups: u32, units: u32) -> Geometry {
@@ -169,6 +171,41 @@ fn utilisation_counts_reservations() {
     assert_eq!(media.utilisation().units, [Nanos(0), Nanos(0)]);
 }
 
+/// What a 970 Pro unit of four planes takes for a write and then a read of these sectors.
+fn four_planes(multi_plane: MultiPlane, first: u32, sectors: u32) -> (u64, u64) {
+    let timing = Timing { planes: 4, multi_plane, ..Timing::preset("nvmevirt-970pro").unwrap() };
+    let config = MediaConfig { timing, ..MediaConfig::new(geometry(1, 1)) };
+    let mut media = Media::new(config).unwrap();
+    let write = append(&mut media, Nanos::ZERO, chunk(0, 0), 8, 0).unwrap().at;
+    let at = ppa(&media, chunk(0, 0), first);
+    (write.0, (media.read(write, at, sectors).unwrap().at - write).0)
+}
+
+/// All planes at once, a write unit takes one tPROG and a flash page one tR, as in the presets; one plane
+/// after the other, it is one for each plane that is touched. The channel carries the same.
+#[test]
+fn planes_work_at_once_or_one_after_the_other() {
+    use MultiPlane::{Both, None, Program, Read};
+    let together = 40_960 + 185_000;
+    let apart = 40_960 + 4 * 185_000;
+    let page = 30_490 + 30_013 + 40_960 + 4_877;
+    let parts = 30_490 + 4 * (30_013 + 10_240) + 2_439;
+    assert_eq!(four_planes(Both, 0, 8), (together, page));
+    assert_eq!(four_planes(Program, 0, 8), (together, parts));
+    assert_eq!(four_planes(Read, 0, 8), (apart, page));
+    assert_eq!(four_planes(None, 0, 8), (apart, parts));
+}
+
+/// A read costs a sense for each plane that it touches, and no more.
+#[test]
+fn a_read_senses_only_the_planes_that_it_touches() {
+    let read = |first, sectors| four_planes(MultiPlane::Program, first, sectors).1;
+    let firmware = 21_500;
+    assert_eq!(read(2, 2), firmware + 30_013 + 10_240 + 2_439, "the second plane's two sectors");
+    let halves = 2 * (29_760 + 5_120) + 1_220;
+    assert_eq!(read(3, 2), firmware + halves, "one sector on each of two planes");
+}
+
 /// Numbers from outside, however silly, neither panic nor divide by zero.
 #[test]
 fn absurd_timing_is_bounded() {
@@ -184,6 +221,13 @@ fn absurd_timing_is_bounded() {
         max_transfer_bytes: 0,
         channel_bytes_per_s: 1,
         pcie_bytes_per_s: u64::MAX,
+        planes: u64::MAX,
+        multi_plane: MultiPlane::None,
+        read_priority: ReadPriority::Suspend,
+        late_ns: u64::MAX,
+        suspensions: u64::MAX,
+        erase_suspend_ns: u64::MAX,
+        resume_ns: u64::MAX,
         ..Timing::none()
     };
     let slow_units = vec![(UnitId(0), u32::MAX)];

@@ -13,7 +13,7 @@ use super::rb::{Origin, key_is_live, key_lba};
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa, Status};
+use nandscape_media::{Cause, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
 
@@ -93,6 +93,11 @@ impl Gc {
     }
 }
 
+/// The cause of a read of so many sectors by the collector.
+const fn copying(sectors: u32) -> Cause {
+    Cause { user: 0, gc: sectors as u8, pad: 0 }
+}
+
 impl<M: OpenChannel> Pblk<M> {
     /// Chooses victims and reads them, as far as the limiter wants. Whether anything was started.
     pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
@@ -167,6 +172,7 @@ impl<M: OpenChannel> Pblk<M> {
             at.step_back(self.geometry.total_units());
             let ppa = self.ppa_at(line, at);
             if self.is_written(ppa) {
+                self.media.because(copying(self.geometry.ws_opt));
                 ready = ready.max(self.media.read(self.now, ppa, self.geometry.ws_opt)?.at);
                 missing -= 1;
             }
@@ -230,6 +236,7 @@ impl<M: OpenChannel> Pblk<M> {
     ) -> Result<Nanos, FtlError> {
         let first = mask.trailing_zeros();
         let span = u64::BITS - mask.leading_zeros() - first;
+        self.media.because(copying(span));
         let outcome = self.media.read(self.now.max(from), ppa.plus(first), span)?;
         let mut left = mask;
         while left != 0 {

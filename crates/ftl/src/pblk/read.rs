@@ -5,7 +5,7 @@ use super::Pblk;
 use super::l2p::Place;
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_media::{OpenChannel, Ppa, Status};
+use nandscape_media::{Cause, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 
 /// Consecutive sectors of one chunk that are wanted in a row.
@@ -83,6 +83,7 @@ impl<M: OpenChannel> Pblk<M> {
         end: &mut Nanos,
         error: &mut Option<BlockError>,
     ) -> Result<(), FtlError> {
+        self.media.because(Cause { user: run.sectors as u8, ..Cause::default() });
         let outcome = self.media.read(self.now, run.at, run.sectors)?;
         *end = (*end).max(outcome.at);
         for i in 0..run.sectors {

@@ -8,7 +8,7 @@ use super::units::{UnitState, WriteUnit};
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::SectorData;
-use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
 
 /// Most sectors of a write unit (`NVM_MAX_VLBA`).
@@ -29,6 +29,15 @@ struct Tally {
     gc: u32,
     stale: u32,
     trim: u32,
+}
+
+impl Tally {
+    /// What a program of so many sectors is for.
+    #[inline]
+    const fn cause(&self, sectors: u32) -> Cause {
+        let user = self.user + self.trim;
+        Cause { user: user as u8, gc: self.gc as u8, pad: (sectors - user - self.gc) as u8 }
+    }
 }
 
 impl<M: OpenChannel> Pblk<M> {
@@ -125,6 +134,7 @@ impl<M: OpenChannel> Pblk<M> {
         let kind = if unit.entries == 0 { Kind::Pad } else { Kind::Data };
         let keys = &keys[..ws_opt as usize];
         let cmd = WriteCmd { at: unit.at, kind, seq: unit.first, keys, data: &self.scratch };
+        self.media.because(tally.cause(ws_opt));
         let outcome = self.media.write(self.now, cmd)?;
         self.busy[unit.pu as usize] = true;
         self.events.push(outcome.at, What::Unit(number, outcome.status));

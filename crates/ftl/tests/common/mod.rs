@@ -7,7 +7,7 @@ use nandscape_block::{
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_media::{
-    FaultInjector, Faults, Geometry, Media, MediaConfig, PayloadMode, Timing, Tracer,
+    FaultInjector, Faults, Geometry, Layer, Media, MediaConfig, PayloadMode, Timing, Tracer,
 };
 use nandscape_rt::{Nanos, Stream};
 

@@ -1,12 +1,14 @@
 //! The device under a run: an FTL over media, with or without injected faults, and the hint
 //! that stands between it and the workload.
 
+use super::Observer;
 use super::error::RunError;
 use crate::stack::Stack;
+use crate::timeline::{Request, Requests};
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Flags, Lba, Op, Submit, Token};
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
-use nandscape_media::{FaultInjector, Media, OpenChannel};
+use nandscape_media::{FaultInjector, Layer, Media, OpenChannel};
 use nandscape_rt::Nanos;
 use std::ops::Range;
 
@@ -47,12 +49,64 @@ pub(super) struct Hinted<M: OpenChannel> {
     pub(super) ftl: Pblk<M>,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
+    /// Kept for a timeline.
+    requests: Option<Box<Requests>>,
 }
 
 impl<M: OpenChannel> Hinted<M> {
     /// `journal` in sectors, if hinted.
     pub(super) fn new(ftl: Pblk<M>, journal: Option<Range<u64>>) -> Self {
-        Self { ftl, journal: journal.unwrap_or(0..0) }
+        Self { ftl, journal: journal.unwrap_or(0..0), requests: None }
+    }
+}
+
+/// What a timeline sees of the run.
+impl<M: LabMedia> Hinted<M> {
+    /// Whether a timeline is being written.
+    pub(super) const fn is_logged(&self) -> bool {
+        self.requests.is_some()
+    }
+
+    /// The run begins: its engine has slots of these jobs.
+    pub(super) fn begin_timeline<'a>(
+        &mut self,
+        observer: &mut dyn Observer,
+        slots: impl Iterator<Item = (usize, &'a str)>,
+    ) {
+        if let Some(timeline) = observer.timeline() {
+            timeline.begin(self.ftl.media().geometry(), slots);
+            timeline.start(self.ftl.media_mut().device_mut(), &mut self.requests);
+        }
+    }
+
+    /// The run pauses.
+    pub(super) fn attend_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
+        if let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) {
+            timeline.attend(now, self.ftl.media_mut().device_mut(), &mut self.requests);
+        }
+    }
+
+    /// The run has ended, well or not.
+    pub(super) fn end_timeline(&mut self, observer: &mut dyn Observer) {
+        if let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) {
+            timeline.end(self.ftl.media_mut().device_mut(), &mut self.requests);
+        }
+    }
+}
+
+impl<M: OpenChannel> Hinted<M> {
+    /// Submits a bio, and notes it.
+    #[cold]
+    fn submit_noted(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        let request = Request::new(now, &bio, token);
+        let submit = self.ftl.submit(now, bio, token);
+        if let Some(requests) = &mut self.requests {
+            match &submit {
+                Submit::Done(done) => requests.ended(request, done),
+                Submit::Pending => requests.opened(request),
+            }
+        }
+        submit
     }
 }
 
@@ -67,6 +121,9 @@ impl<M: OpenChannel> BlockDevice for Hinted<M> {
         if self.journal.contains(&bio.lba.0) && bio.op == Op::Write {
             bio.flags |= Flags::JOURNAL;
         }
+        if self.requests.is_some() {
+            return self.submit_noted(now, bio, token);
+        }
         self.ftl.submit(now, bio, token)
     }
 
@@ -77,7 +134,11 @@ impl<M: OpenChannel> BlockDevice for Hinted<M> {
 
     #[inline]
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        let known = done.len();
         self.ftl.advance(now, done);
+        if let Some(requests) = &mut self.requests {
+            requests.completed(&done[known..]);
+        }
     }
 
     #[inline]

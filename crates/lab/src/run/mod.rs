@@ -21,6 +21,7 @@ pub use precondition::Preconditioned;
 pub use replay::Trace;
 
 use crate::stack::{Host, Stack};
+use crate::timeline::Timeline;
 use course::Totals;
 use device::{Hinted, LabMedia};
 use estimate::Estimate;
@@ -69,6 +70,10 @@ pub trait Observer {
     fn progress(&mut self, phase: Phase, fraction: f64);
     /// Who wants to hear of every I/O that completes in the measured phase, if anybody does.
     fn recorder(&mut self) -> Option<Box<dyn Recorder>> {
+        None
+    }
+    /// Where the measured phase is written as a timeline, if it is.
+    fn timeline(&mut self) -> Option<&mut Timeline> {
         None
     }
 }
@@ -156,7 +161,9 @@ fn run_on<M: LabMedia>(
     ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
     let ready_s = observer.wall_s();
     let mut device = Hinted::new(ftl, stack.hints.journal_range.clone());
-    let measured = load.measure(&mut device, seed, observer)?;
+    let measured = load.measure(&mut device, seed, observer);
+    device.end_timeline(observer);
+    let measured = measured?;
     if hit_memory_cap(&measured.results) {
         return Err(RunError::memory_cap(stack));
     }
@@ -208,7 +215,9 @@ impl Load for &JobFile {
             .map_err(|error| RunError::Job(error.to_string()))?;
         engine.record(observer.recorder());
         let estimate = Estimate::new(self, device.caps());
-        let mut report = |engine: &Engine<_>| {
+        device.begin_timeline(observer, engine.slots());
+        let mut pause = |engine: &Engine<_>, device: &mut Hinted<M>| {
+            device.attend_timeline(observer, engine.now());
             observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
         };
         let failed = |error: EngineError| match error {
@@ -218,11 +227,11 @@ impl Load for &JobFile {
         let ramp = first_ramp(self);
         let mut first = Totals::default();
         if ramp > Nanos::ZERO {
-            drive(&mut engine, device, ramp, &mut report).map_err(failed)?;
+            drive(&mut engine, device, ramp, &mut pause).map_err(failed)?;
             first = Totals { at: engine.now(), ios: ios(&engine), ..first };
             device.ftl.reset_stats();
         }
-        drive(&mut engine, device, Nanos::MAX, &mut report).map_err(failed)?;
+        drive(&mut engine, device, Nanos::MAX, &mut pause).map_err(failed)?;
         Ok(Measured::new(engine.finish(), first, None))
     }
 }
@@ -243,19 +252,20 @@ fn bytes<S>(engine: &Engine<S>) -> u64 {
     Direction::ALL.into_iter().map(|direction| engine.totals(direction).1).sum()
 }
 
-/// Runs `until` then or to the end, with a report now and then. Pausing changes no result: whatever
+/// Runs `until` then or to the end, with a pause now and then. Pausing changes no result: whatever
 /// happens at an instant happens then.
 fn drive<M: LabMedia>(
     engine: &mut Engine<SectorCounts>,
     device: &mut Hinted<M>,
     until: Nanos,
-    report: &mut impl FnMut(&Engine<SectorCounts>),
+    pause: &mut impl FnMut(&Engine<SectorCounts>, &mut Hinted<M>),
 ) -> Result<(), EngineError> {
     loop {
-        let interval = INTERVAL.max(Nanos(engine.now().0 / POINTS_MAX as u64));
+        let share = if device.is_logged() { 0 } else { engine.now().0 / POINTS_MAX as u64 };
+        let interval = INTERVAL.max(Nanos(share));
         let stop = engine.now().saturating_add(interval).min(until);
         let state = engine.run_until(device, &mut Sampler, Some(stop))?;
-        report(engine);
+        pause(engine, device);
         if state == RunState::Finished || stop == until {
             return Ok(());
         }

@@ -34,7 +34,9 @@ impl<R: BufRead> Load for Trace<R> {
         let bytes = self.bytes.max(1) as f64;
         let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
         replay.record(observer.recorder());
+        device.begin_timeline(observer, std::iter::once((0, "trace")));
         while replay.run_for(device, &mut Counters, REPORT_EVENTS)? == RunState::Paused {
+            device.attend_timeline(observer, device.ftl.now());
             observer.progress(Phase::Measure, replay.read().bytes as f64 / bytes);
         }
         let (results, counts) = replay.finish();

@@ -3,7 +3,8 @@
 use super::place::StackError;
 use super::reader::{Field, Section, Words};
 use super::units::did_you_mean;
-use nandscape_media::{Placing, Timing};
+use nandscape_media::{MultiPlane, Placing, ReadPriority, Timing};
+use std::ops::RangeInclusive;
 
 /// Timing parameters and what they are called.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +36,37 @@ const PARAMETERS: &[Parameter] = &[
     ("pcie_bytes_per_s", |timing| &mut timing.pcie_bytes_per_s),
     ("buffer_base_ns", |timing| &mut timing.buffer_base_ns),
     ("buffer_sector_ns", |timing| &mut timing.buffer_sector_ns),
+    ("planes", |timing| &mut timing.planes),
+    ("late_ns", |timing| &mut timing.late_ns),
+    ("suspensions", |timing| &mut timing.suspensions),
+    ("program_suspend_ns", |timing| &mut timing.program_suspend_ns),
+    ("erase_suspend_ns", |timing| &mut timing.erase_suspend_ns),
+    ("resume_ns", |timing| &mut timing.resume_ns),
 ];
+
+/// Planes that a unit may have.
+const PLANES: RangeInclusive<u64> = 1..=16;
+
+const MULTI_PLANE: Words<MultiPlane> = Words {
+    here: &[
+        ("both", MultiPlane::Both),
+        ("program", MultiPlane::Program),
+        ("read", MultiPlane::Read),
+        ("none", MultiPlane::None),
+    ],
+    later: &[],
+};
+
+const READ_PRIORITY: Words<ReadPriority> = Words {
+    here: &[
+        ("none", ReadPriority::None),
+        ("ahead", ReadPriority::Ahead),
+        ("suspend-erase", ReadPriority::SuspendErase),
+        ("suspend-program", ReadPriority::SuspendProgram),
+        ("suspend", ReadPriority::Suspend),
+    ],
+    later: &[],
+};
 
 const PLACING: Words<Placing> =
     Words { here: &[("backfill", Placing::Backfill), ("fifo", Placing::Fifo)], later: &[] };
@@ -64,6 +95,13 @@ fn read_table(mut table: Section<'_>) -> Result<(NamedTiming, String), StackErro
     if let Some(placing) = table.optional_choice("placing", &PLACING)? {
         timing.placing = placing;
     }
+    if let Some(multi_plane) = table.optional_choice("multi_plane", &MULTI_PLANE)? {
+        timing.multi_plane = multi_plane;
+    }
+    if let Some(read_priority) = table.optional_choice("read_priority", &READ_PRIORITY)? {
+        timing.read_priority = read_priority;
+    }
+    table.check("planes", PLANES.contains(&timing.planes), "must be between 1 and 16")?;
     let lines = table.close()?;
     let inline = lines.lines().collect::<Vec<_>>().join(", ");
     let overrides: Vec<&str> = lines.lines().skip(1).collect();

@@ -15,13 +15,13 @@ pub use config::{MediaConfig, MediaError};
 pub use report::{Utilisation, Wear};
 
 use crate::command::{
-    ChunkInfo, ChunkState, Fault, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
+    Cause, ChunkInfo, ChunkState, Fault, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
 };
 use crate::geometry::{ChunkId, Geometry, Ppa};
 use crate::inflight::{Change, InFlight, Queue};
 use crate::rules::{ChunkTable, Place};
 use crate::store::{MemoryStore, Store};
-use crate::timing::{Schedule, Timing};
+use crate::timing::{Action, Command, Log, Schedule, Timing};
 use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
@@ -40,6 +40,8 @@ pub struct Media<S: Store = MemoryStore> {
     program_fault: bool,
     erase_fault: bool,
     endurance_erases: u32,
+    /// What the next command is for.
+    cause: Cause,
 }
 
 impl Media<MemoryStore> {
@@ -86,6 +88,7 @@ impl<S: Store> Media<S> {
             program_fault: false,
             erase_fault: false,
             endurance_erases: config.endurance_erases.unwrap_or(u32::MAX),
+            cause: Cause::default(),
         };
         for chunk in config.bad_chunks {
             let place = media.existing("bad_chunks", chunk)?;
@@ -112,6 +115,48 @@ impl<S: Store> Media<S> {
             self.settle(unit as u32, Nanos::MAX);
         }
         self.schedule.set_timing(timing);
+    }
+
+    /// Keeps a log from now on, with room for so many commands and spans.
+    pub fn start_log(&mut self, room: usize) {
+        self.cause = Cause::default();
+        self.schedule.start_log(room);
+    }
+
+    /// What was logged since it was last taken; the log goes on, with this room. `None`: none is kept.
+    pub fn take_log(&mut self, room: usize) -> Option<Log> {
+        self.schedule.log_mut().map(|log| log.take(room))
+    }
+
+    /// What was logged since it was last taken, and what units have yet to do for that; the log ends.
+    pub fn end_log(&mut self) -> Option<Log> {
+        self.schedule.end_log()
+    }
+
+    /// Logs the command whose time was reserved last.
+    #[inline]
+    fn log(&mut self, action: Action, place: Place, sectors: u32, submitted: Nanos, end: Outcome) {
+        if self.schedule.log_mut().is_some() {
+            self.log_command(action, place, sectors, submitted, end);
+        }
+    }
+
+    #[cold]
+    fn log_command(
+        &mut self,
+        action: Action,
+        place: Place,
+        sectors: u32,
+        submitted: Nanos,
+        Outcome { at: done, status }: Outcome,
+    ) {
+        let (chunk, sector) = (self.chunks.chunk_of(place.row), place.sector);
+        let cause = take(&mut self.cause);
+        if let Some(log) = self.schedule.log_mut() {
+            let command =
+                Command { action, chunk, sector, sectors, cause, submitted, done, status };
+            log.command(command);
+        }
     }
 
     /// The store below.
@@ -224,8 +269,11 @@ impl<S: Store> OpenChannel for Media<S> {
         if self.chunks.row(row).stale {
             self.forget(row);
         }
+        let action = Action::Program(cmd.kind);
         if take(&mut self.program_fault) {
-            return Ok(self.fail_program(now, place, sectors));
+            let outcome = self.fail_program(now, place, sectors);
+            self.log(action, place, sectors, now, outcome);
+            return Ok(outcome);
         }
         if self.store.write(&cmd).is_err() {
             return Err(self.refuse("write", place, cmd.keys.len(), RuleError::MEMORY_CAP));
@@ -237,7 +285,9 @@ impl<S: Store> OpenChannel for Media<S> {
             let (start, done) = (reserved.start, reserved.done);
             self.queues[unit as usize].push(InFlight { start, done, row, change });
         }
-        Ok(Outcome { at: reserved.done, status: Status::Ok })
+        let outcome = Outcome { at: reserved.done, status: Status::Ok };
+        self.log(action, place, sectors, now, outcome);
+        Ok(outcome)
     }
 
     #[inline]
@@ -248,7 +298,10 @@ impl<S: Store> OpenChannel for Media<S> {
         }
         let readable = self.all_readable(at, sectors);
         let at = self.schedule.read(now, place.unit, place.sector, sectors);
-        Ok(Outcome { at, status: if readable { Status::Ok } else { Status::Uncorrectable } })
+        let status = if readable { Status::Ok } else { Status::Uncorrectable };
+        let outcome = Outcome { at, status };
+        self.log(Action::Read, place, sectors, now, outcome);
+        Ok(outcome)
     }
 
     fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
@@ -265,8 +318,11 @@ impl<S: Store> OpenChannel for Media<S> {
             });
         }
         self.settle(place.unit, now);
+        let written = self.chunks.row(place.row).wp;
         if self.erase_fails(place) {
-            return Ok(self.fail_erase(now, place));
+            let outcome = self.fail_erase(now, place);
+            self.log(Action::Erase, place, written, now, outcome);
+            return Ok(outcome);
         }
         let row = self.chunks.row_mut(place.row);
         row.erases += 1;
@@ -280,7 +336,9 @@ impl<S: Store> OpenChannel for Media<S> {
         } else {
             self.forget(row);
         }
-        Ok(Outcome { at: done, status: Status::Ok })
+        let outcome = Outcome { at: done, status: Status::Ok };
+        self.log(Action::Erase, place, written, now, outcome);
+        Ok(outcome)
     }
 
     #[inline]
@@ -317,6 +375,11 @@ impl<S: Store> OpenChannel for Media<S> {
 
     fn mark_unreadable(&mut self, at: Ppa) {
         self.unreadable.insert(at.0);
+    }
+
+    #[inline]
+    fn because(&mut self, cause: Cause) {
+        self.cause = cause;
     }
 
     #[inline]

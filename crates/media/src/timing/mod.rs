@@ -3,12 +3,17 @@
 //!
 //! Parameters are NVMeVirt's ([`Timing::preset`] names the source of each); the model is ours.
 //! Transfers are placed exactly, to the nanosecond, where NVMeVirt counts credits in slots of 4 us.
+//! Read priority and suspension are ours too (`calendar.rs`), and off in every preset; what a suspension
+//! costs there is the default of MQSim (`Flash_Parameter_Set`), which charges nothing for resuming.
 //! Integer arithmetic only.
 
+mod calendar;
 mod link;
+mod log;
 mod presets;
 mod schedule;
 
+pub use log::{Action, Command, Log, On, Span};
 pub(crate) use schedule::Schedule;
 
 /// Where a transfer is placed on a channel or on the PCIe link.
@@ -20,6 +25,36 @@ pub enum Placing {
     Backfill,
     /// After everything that was placed before it, as a plain next-free time does.
     Fifo,
+}
+
+/// Which operations take all planes of a unit at once.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MultiPlane {
+    /// Programs and senses.
+    #[default]
+    Both,
+    /// Programs; a sense takes one plane after the other.
+    Program,
+    /// Senses; a program takes one plane after the other.
+    Read,
+    /// Neither.
+    None,
+}
+
+/// What reads may go ahead of on their unit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ReadPriority {
+    /// Nothing: units serve first come, first served.
+    #[default]
+    None,
+    /// Programs and erases that have not begun.
+    Ahead,
+    /// These, and an erase in progress, which is suspended.
+    SuspendErase,
+    /// These, and a program in progress, which is suspended.
+    SuspendProgram,
+    /// These, and whatever is in progress.
+    Suspend,
 }
 
 /// Parameters of the timing model. All are plain numbers, so that a stack file may override each.
@@ -65,6 +100,23 @@ pub struct Timing {
     pub buffer_sector_ns: u64,
     /// Placing on channels and on PCIe.
     pub placing: Placing,
+    /// Planes that share a unit's flash page and one-shot page, in equal and consecutive parts. With one,
+    /// `multi_plane` says nothing.
+    pub planes: u64,
+    /// What takes one tPROG or tR for all planes, rather than one for each plane that it touches.
+    pub multi_plane: MultiPlane,
+    /// What reads may go ahead of.
+    pub read_priority: ReadPriority,
+    /// How late reads may make what they go ahead of.
+    pub late_ns: u64,
+    /// How often an operation may be suspended.
+    pub suspensions: u64,
+    /// From the suspension of a program until a read may begin.
+    pub program_suspend_ns: u64,
+    /// From the suspension of an erase until a read may begin.
+    pub erase_suspend_ns: u64,
+    /// What resuming an operation adds to it.
+    pub resume_ns: u64,
 }
 
 impl Timing {
@@ -94,6 +146,38 @@ impl Timing {
             buffer_base_ns: 0,
             buffer_sector_ns: 0,
             placing: Placing::Backfill,
+            planes: 1,
+            multi_plane: MultiPlane::Both,
+            read_priority: ReadPriority::None,
+            late_ns: 10_000_000,
+            suspensions: 4,
+            program_suspend_ns: 100_000,
+            erase_suspend_ns: 700_000,
+            resume_ns: 0,
+        }
+    }
+
+    pub(crate) const fn programs_all_planes(&self) -> bool {
+        matches!(self.multi_plane, MultiPlane::Both | MultiPlane::Program)
+    }
+
+    pub(crate) const fn senses_all_planes(&self) -> bool {
+        matches!(self.multi_plane, MultiPlane::Both | MultiPlane::Read)
+    }
+
+    /// How often a read may suspend a program.
+    pub(crate) const fn program_suspensions(&self) -> u64 {
+        match self.read_priority {
+            ReadPriority::SuspendProgram | ReadPriority::Suspend => self.suspensions,
+            _ => 0,
+        }
+    }
+
+    /// How often a read may suspend an erase.
+    pub(crate) const fn erase_suspensions(&self) -> u64 {
+        match self.read_priority {
+            ReadPriority::SuspendErase | ReadPriority::Suspend => self.suspensions,
+            _ => 0,
         }
     }
 

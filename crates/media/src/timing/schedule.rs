@@ -6,8 +6,10 @@
 //! its data over the channel and then takes tPROG for each one-shot page. What crosses PCIe on the
 //! way in is charged by the write buffer, not here. Model: NVMeVirt (FAST '23), `ssd_advance_nand`.
 
-use super::Timing;
+use super::calendar::{Calendar, Operation};
 use super::link::{Link, TransferCost};
+use super::log::{Log, On};
+use super::{ReadPriority, Timing};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 
@@ -66,6 +68,9 @@ struct Costs {
     timing: Timing,
     instant: bool,
     page_sectors: u32,
+    /// Sectors that one sense brings up.
+    sense_sectors: u32,
+    /// Sectors that one tPROG programs.
     one_shot_sectors: u32,
     piece_sectors: u32,
     small_sectors: u32,
@@ -94,6 +99,10 @@ fn bounded(mut timing: Timing) -> Timing {
         &mut timing.channel_sector_ns,
         &mut timing.buffer_base_ns,
         &mut timing.buffer_sector_ns,
+        &mut timing.late_ns,
+        &mut timing.program_suspend_ns,
+        &mut timing.erase_suspend_ns,
+        &mut timing.resume_ns,
     ] {
         *ns = (*ns).min(Timing::NS_MAX);
     }
@@ -103,10 +112,15 @@ fn bounded(mut timing: Timing) -> Timing {
 impl Costs {
     fn new(timing: Timing) -> Self {
         let timing = bounded(timing);
+        let planes = u32::try_from(timing.planes).unwrap_or(u32::MAX).max(1);
+        let page_sectors = sectors_of(timing.flash_page_bytes);
+        let one_shot_sectors = sectors_of(timing.one_shot_bytes);
+        let at_once = |all, sectors: u32| if all { sectors } else { sectors.div_ceil(planes) };
         Self {
             instant: timing.is_instant(),
-            page_sectors: sectors_of(timing.flash_page_bytes),
-            one_shot_sectors: sectors_of(timing.one_shot_bytes),
+            page_sectors,
+            sense_sectors: at_once(timing.senses_all_planes(), page_sectors),
+            one_shot_sectors: at_once(timing.programs_all_planes(), one_shot_sectors),
             piece_sectors: sectors_of(timing.max_transfer_bytes),
             small_sectors: (timing.firmware_small_bytes / SECTOR_BYTES) as u32,
             channel: TransferCost::new(timing.channel_bytes_per_s),
@@ -126,8 +140,21 @@ impl Costs {
     }
 
     #[inline]
-    fn sense_ns(&self, page: u32, sectors: u32) -> u64 {
+    fn sense_ns(&self, at: u32, sectors: u32) -> u64 {
+        let page = at / self.page_sectors;
         self.sense_ns[(page & 1) as usize][usize::from(sectors == 1)]
+    }
+
+    /// The end of what the sense of sector `at` brings up: a part of its flash page.
+    #[inline]
+    fn sensed_end(&self, at: u32) -> u32 {
+        let page = at / self.page_sectors * self.page_sectors;
+        let page_end = page + self.page_sectors;
+        if self.sense_sectors == self.page_sectors {
+            return page_end;
+        }
+        let parts = (at - page) / self.sense_sectors + 1;
+        page_end.min(page + parts * self.sense_sectors)
     }
 
     #[inline]
@@ -138,6 +165,12 @@ impl Costs {
     }
 }
 
+/// Calendars for units, if reads have priority.
+fn calendars(timing: &Timing, units: u32) -> Vec<Calendar> {
+    let units = if timing.read_priority != ReadPriority::None { units } else { 0 };
+    (0..units).map(Calendar::new).collect()
+}
+
 /// All reservations of a device.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
@@ -145,6 +178,9 @@ pub(crate) struct Schedule {
     units: Vec<Unit>,
     channels: Vec<Link>,
     pcie: Link,
+    /// One a unit where reads have priority, else none.
+    calendars: Vec<Calendar>,
+    log: Option<Box<Log>>,
 }
 
 impl Schedule {
@@ -156,6 +192,8 @@ impl Schedule {
             units: (0..units).map(unit).collect(),
             channels: vec![Link::new(timing.placing); channels as usize],
             pcie: Link::new(timing.placing),
+            calendars: calendars(&timing, units),
+            log: None,
         }
     }
 
@@ -167,6 +205,7 @@ impl Schedule {
     /// Other parameters from now on, on a device at rest.
     pub(crate) fn set_timing(&mut self, timing: Timing) {
         self.costs = Costs::new(timing);
+        self.calendars = calendars(&timing, self.units.len() as u32);
         self.rest();
     }
 
@@ -179,6 +218,7 @@ impl Schedule {
         for link in self.channels.iter_mut().chain([&mut self.pcie]) {
             link.rest(placing);
         }
+        self.calendars.iter_mut().for_each(Calendar::rest);
     }
 
     /// Reserves a program of `sectors` sectors.
@@ -188,14 +228,23 @@ impl Schedule {
         if costs.instant {
             return Reserved::at_once(now);
         }
+        let number = unit;
         let unit = &mut self.units[unit as usize];
         let channel = &mut self.channels[unit.channel as usize];
         let start = unit.begin(now.0 + costs.timing.command_ns);
-        let moved = channel.place(now.0, start, costs.channel.ns(sectors))
-            + costs.timing.channel_sector_ns * u64::from(sectors);
+        let transfer_ns = costs.channel.ns(sectors);
+        let crossed = channel.place(now.0, start, transfer_ns);
+        let moved = crossed + costs.timing.channel_sector_ns * u64::from(sectors);
         let done = moved + unit.scaled(costs.program_ns(sectors));
         unit.end(start, done);
-        Reserved { start: Nanos(start), done: Nanos(done) }
+        if self.log.is_some() {
+            let on = On::Channel(unit.channel);
+            let command = Log::number(&self.log);
+            Log::note(&mut self.log, command, on, (crossed - transfer_ns, crossed));
+        }
+        let (suspensions, suspend_ns) =
+            (costs.timing.program_suspensions(), costs.timing.program_suspend_ns);
+        self.operation(now, number, (start, done), (suspensions, suspend_ns))
     }
 
     /// Reserves a read of `sectors` sectors from sector `first` of a chunk on.
@@ -205,37 +254,99 @@ impl Schedule {
         if costs.instant {
             return now;
         }
-        let unit = &mut self.units[unit as usize];
+        let number = unit as usize;
+        let unit = &mut self.units[number];
         let channel = &mut self.channels[unit.channel as usize];
-        let start = unit.begin(now.0 + costs.firmware_ns(sectors));
+        let ready = now.0 + costs.firmware_ns(sectors);
+        let start = match self.calendars.get_mut(number) {
+            None => unit.begin(ready),
+            Some(calendar) => calendar.begin_read(ready, &costs.timing, &mut self.log),
+        };
+        let command = Log::number(&self.log);
         let (mut on_unit, mut done) = (start, start);
         let (mut at, end) = (first, first + sectors);
         while at < end {
-            let page = at / costs.page_sectors;
-            let page_end = end.min((page + 1) * costs.page_sectors);
-            on_unit += unit.scaled(costs.sense_ns(page, page_end - at));
-            while at < page_end {
-                let piece = costs.piece_sectors.min(page_end - at);
-                on_unit = channel.place(now.0, on_unit, costs.channel.ns(piece))
-                    + costs.timing.channel_sector_ns * u64::from(piece);
-                done = self.pcie.place(now.0, on_unit, costs.pcie.ns(piece)).max(done);
+            let sensed_end = end.min(costs.sensed_end(at));
+            on_unit += unit.scaled(costs.sense_ns(at, sensed_end - at));
+            while at < sensed_end {
+                let piece = costs.piece_sectors.min(sensed_end - at);
+                let (on_channel_ns, on_pcie_ns) = (costs.channel.ns(piece), costs.pcie.ns(piece));
+                let crossed = channel.place(now.0, on_unit, on_channel_ns);
+                on_unit = crossed + costs.timing.channel_sector_ns * u64::from(piece);
+                let arrived = self.pcie.place(now.0, on_unit, on_pcie_ns);
+                if self.log.is_some() {
+                    let on = On::Channel(unit.channel);
+                    Log::note(&mut self.log, command, on, (crossed - on_channel_ns, crossed));
+                    let span = (arrived - on_pcie_ns, arrived);
+                    Log::note(&mut self.log, command, On::Pcie, span);
+                }
+                done = arrived.max(done);
                 at += piece;
             }
         }
         unit.end(start, on_unit);
+        Log::note(&mut self.log, command, On::Unit(number as u32), (start, on_unit));
+        if let Some(calendar) = self.calendars.get_mut(number) {
+            unit.free = calendar.end_read(on_unit);
+            unit.busy_ns += calendar.take_suspended_ns();
+        }
         Nanos(done)
     }
 
     /// Reserves an erase.
     pub(crate) fn erase(&mut self, now: Nanos, unit: u32) -> Reserved {
+        let timing = &self.costs.timing;
         if self.costs.instant {
             return Reserved::at_once(now);
         }
+        let number = unit;
         let unit = &mut self.units[unit as usize];
-        let start = unit.begin(now.0 + self.costs.timing.command_ns);
-        let done = start + unit.scaled(self.costs.timing.erase_ns);
+        let start = unit.begin(now.0 + timing.command_ns);
+        let done = start + unit.scaled(timing.erase_ns);
         unit.end(start, done);
+        let suspending = (timing.erase_suspensions(), timing.erase_suspend_ns);
+        self.operation(now, number, (start, done), suspending)
+    }
+
+    /// Enters a program or an erase, that may be suspended so often and at this cost, where reads may
+    /// go ahead of it, or else in the log.
+    #[inline]
+    fn operation(
+        &mut self,
+        now: Nanos,
+        unit: u32,
+        (start, done): (u64, u64),
+        (suspensions, suspend_ns): (u64, u64),
+    ) -> Reserved {
+        if let Some(calendar) = self.calendars.get_mut(unit as usize) {
+            let command = Log::number(&self.log);
+            let (end, told) = (done, done);
+            let operation = Operation { command, start, end, told, suspensions, suspend_ns };
+            calendar.push(now.0, operation, &mut self.log);
+        } else if self.log.is_some() {
+            let command = Log::number(&self.log);
+            Log::note(&mut self.log, command, On::Unit(unit), (start, done));
+        }
         Reserved { start: Nanos(start), done: Nanos(done) }
+    }
+
+    /// Begins a log with room for so many commands and spans.
+    pub(crate) fn start_log(&mut self, room: usize) {
+        self.calendars.iter_mut().for_each(Calendar::unlog);
+        self.log = Some(Box::new(Log::new(room)));
+    }
+
+    /// The log, if one is kept.
+    pub(crate) const fn log_mut(&mut self) -> Option<&mut Box<Log>> {
+        self.log.as_mut()
+    }
+
+    /// Ends the log, with what units have yet to do for its commands.
+    pub(crate) fn end_log(&mut self) -> Option<Log> {
+        for calendar in &self.calendars {
+            calendar.note_rest(&mut self.log);
+        }
+        self.log.take().map(|log| *log)
     }
 
     /// Time that the write buffer takes to accept or to serve `sectors`: no source tells the two

@@ -230,6 +230,11 @@ impl<S> Engine<S> {
         self.unfinished > 0
     }
 
+    /// The job of each slot: its index and name. Bios carry their slot in the low half of their tokens.
+    pub fn slots(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.slots.iter().map(|slot| (slot.job(), self.jobs[slot.job()].spec.name.as_str()))
+    }
+
     /// Virtual time of the last event.
     #[must_use]
     pub const fn now(&self) -> Nanos {

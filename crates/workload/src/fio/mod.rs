@@ -28,4 +28,4 @@ pub use spec::{
     Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, Tolerated,
 };
 pub use suggest::edit_distance;
-pub use units::Amount;
+pub use units::{Amount, time};

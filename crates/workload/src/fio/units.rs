@@ -82,7 +82,7 @@ pub(super) fn amount(text: &str, kb_base: u64) -> Option<Amount> {
 
 /// A time; a number without suffix counts in `plain`.
 #[must_use]
-pub(super) fn time(text: &str, plain: Nanos) -> Option<Nanos> {
+pub fn time(text: &str, plain: Nanos) -> Option<Nanos> {
     let (mantissa, places, suffix) = split(text)?;
     let unit = match suffix.to_ascii_lowercase().as_str() {
         "" => plain,
