@@ -10,6 +10,7 @@ pub mod faults;
 pub mod geometry;
 mod inflight;
 mod rules;
+pub mod snapshot;
 pub mod store;
 pub mod timing;
 pub mod tracer;
@@ -21,6 +22,7 @@ pub use command::{
 pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
 pub use faults::{FaultInjector, Faults};
 pub use geometry::{ChunkId, Geometry, GeometryError, Ppa, UnitId};
+pub use snapshot::SnapshotError;
 pub use store::{MemoryStore, PayloadMode, Store};
 pub use timing::{Placing, Timing};
 pub use tracer::{Count, Counters, Tracer};
