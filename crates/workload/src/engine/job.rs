@@ -89,6 +89,8 @@ pub(super) struct Job {
     thinking: bool,
     end_flushed: bool,
     reread: bool,
+    /// What is measured from here on is not in a report yet.
+    cut_at: Nanos,
     tallies: [Tally; 5],
 }
 
@@ -123,6 +125,7 @@ impl Job {
             thinking: false,
             end_flushed: false,
             reread: false,
+            cut_at: Nanos::ZERO,
             tallies: Default::default(),
             spec: spec.clone(),
             plan,
@@ -389,21 +392,48 @@ impl Job {
         totals
     }
 
+    /// What it measured since the last cut, or since it began, failures left out: they stay for the
+    /// end. A ramp is over.
+    pub(super) fn cut(&mut self, now: Nanos) -> JobResult {
+        let since = self.began.max(std::mem::replace(&mut self.cut_at, now));
+        self.ramp_end = Nanos::MAX;
+        let tallies = self.tallies.each_mut().map(|tally| {
+            let latencies = std::mem::take(&mut tally.latencies);
+            tally.ramp_ios += latencies.count();
+            latencies
+        });
+        let mut result = JobResult {
+            name: self.result.name.clone(),
+            group: self.result.group,
+            jobs: 1,
+            runtime: now.saturating_sub(since),
+            ..JobResult::default()
+        };
+        self.report(tallies, &mut result);
+        result
+    }
+
     /// What it measured; a job that has not ended is counted up to `now`.
     pub(super) fn into_result(mut self, now: Nanos) -> JobResult {
         if !matches!(self.state, State::Ended | State::Waiting) {
             self.end(now);
         }
-        for (kind, tally) in Kind::ALL.into_iter().zip(self.tallies) {
+        let tallies = self.tallies.each_mut().map(|tally| std::mem::take(&mut tally.latencies));
+        let mut result = std::mem::take(&mut self.result);
+        self.report(tallies, &mut result);
+        result
+    }
+
+    fn report(&self, tallies: [Latencies; 5], result: &mut JobResult) {
+        for (kind, latencies) in Kind::ALL.into_iter().zip(tallies) {
             if kind == Kind::Sync {
-                self.result.sync = tally.latencies;
+                result.sync = latencies;
                 continue;
             }
-            let direction = &mut self.result.directions[kind.direction() as usize];
-            direction.ios += tally.latencies.count();
-            direction.bytes += tally.latencies.count() * self.shapes[kind as usize].bytes();
-            direction.latency.merge(&tally.latencies);
+            let direction = &mut result.directions[kind.direction() as usize];
+            direction.ios += latencies.count();
+            direction.bytes += latencies.count() * self.shapes[kind as usize].bytes();
+            direction.latency.merge(&latencies);
         }
-        self.result
     }
 }

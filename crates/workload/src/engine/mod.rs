@@ -382,21 +382,34 @@ impl<S> Engine<S> {
         EngineError::Stuck { at: self.now, waiting: waiting.collect() }
     }
 
+    /// What was measured since the last cut, or since the beginning, as reports like those of
+    /// [`Engine::finish`], which then lacks it; failures and the series stay there whole. Every ramp is
+    /// over from now on.
+    pub fn cut(&mut self) -> Vec<JobResult> {
+        let now = self.now;
+        let result = |job: &mut Job| (job.spec.group_reporting, job.cut(now));
+        grouped(self.jobs.iter_mut().map(result))
+    }
+
     /// What was measured. Jobs that have not ended are counted up to the last event.
     #[must_use]
     pub fn finish(self) -> Results<S> {
         let ended = self.now;
-        let mut jobs: Vec<JobResult> = Vec::new();
-        for job in self.jobs {
-            let merges = job.spec.group_reporting;
-            let result = job.into_result(ended);
-            match jobs.last_mut().filter(|last| merges && last.group == result.group) {
-                Some(last) => last.merge(&result),
-                None => jobs.push(result),
-            }
-        }
-        Results { jobs, series: self.series, ended }
+        let result = |job: Job| (job.spec.group_reporting, job.into_result(ended));
+        Results { jobs: grouped(self.jobs.into_iter().map(result)), series: self.series, ended }
     }
+}
+
+/// Reports, of which those that are to be merged join the one before if it is of the same group.
+fn grouped(results: impl Iterator<Item = (bool, JobResult)>) -> Vec<JobResult> {
+    let mut jobs: Vec<JobResult> = Vec::new();
+    for (merges, result) in results {
+        match jobs.last_mut().filter(|last| merges && last.group == result.group) {
+            Some(last) => last.merge(&result),
+            None => jobs.push(result),
+        }
+    }
+    jobs
 }
 
 /// Multiplies jobs by `numjobs`, and divides them into stages and reporting groups.

@@ -80,6 +80,13 @@ impl JobResult {
         per_second(self.direction(direction).bytes, self.runtime)
     }
 
+    /// Takes in what the same jobs did right behind this.
+    pub fn extend(&mut self, later: &Self) {
+        let (jobs, runtime) = (self.jobs, self.runtime.saturating_add(later.runtime));
+        self.merge(later);
+        (self.jobs, self.runtime) = (jobs, runtime);
+    }
+
     /// Takes another job of the same group in.
     pub(super) fn merge(&mut self, other: &Self) {
         self.jobs += other.jobs;
