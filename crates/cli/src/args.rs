@@ -1,6 +1,8 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nandscape_lab::run::UntilSteady;
+use nandscape_lab::stack::Size;
 use std::path::PathBuf;
 
 /// NAND landscape: a flash storage stack in one program, on a virtual clock.
@@ -23,6 +25,8 @@ Examples:
   nandscape run --stack mine.toml                   and to run
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
+  nandscape run --until-steady                      until SNIA's steady state, of which it reports
+  nandscape state save --output filled.state        a preconditioned device, to run on again
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
 
 Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 a sweep
@@ -41,6 +45,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// List the stacks that ship, or show one
     Stacks(StacksArgs),
+    /// Save preconditioned devices to files, or show what is in one
+    State(StatesArgs),
     /// Cut the power at random instants and check what is left, over many seeds
     Crash(CrashArgs),
     /// Measure this program: ratios of speeds taken in one run
@@ -82,7 +88,14 @@ pub(crate) struct OutputArgs {
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
-follows. Same job, stack and seed: same result, to the last digit.")]
+follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
+in the user's cache folder, and runs that need the same one take it from there; no result tells which.
+
+Examples:
+  nandscape run my.fio --set precondition.recipe=steady
+  nandscape run my.fio --until-steady
+  nandscape run my.fio --until-steady=round=500ms,rounds=40
+  nandscape run my.fio --state filled.state")]
 pub(crate) struct RunArgs {
     /// A fio job file; without one, the built-in example: 4 KiB random writes, queue depth 32
     #[arg(value_name = "JOB")]
@@ -92,6 +105,15 @@ pub(crate) struct RunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Go on in rounds until steady state, and report the last five: [round=LENGTH][,rounds=N], with
+    /// LENGTH such as 25% (of the device), 1GiB or 500ms
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) until_steady: Option<UntilSteady>,
+    /// Run on this device state instead of preconditioning
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -131,6 +153,10 @@ pub(crate) struct TraceFileArgs {
     /// Its format; without it, recognised by content
     #[arg(long, value_enum)]
     pub(crate) format: Option<TraceFormat>,
+    /// Take the requests of one device only: disk number (MSR), device number (DiskSim), MAJOR,MINOR
+    /// (blkparse) or file name (fio)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
     /// Leave out up to so many malformed lines
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip_bad_lines: u64,
@@ -191,6 +217,11 @@ pub(crate) struct TraceRunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Run on this device state instead of preconditioning
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -238,6 +269,12 @@ pub(crate) struct CompareArgs {
     /// Change a key of every stack (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Go on in rounds until steady state, and report the last five: [round=LENGTH][,rounds=N], with
+    /// LENGTH such as 25% (of the device), 1GiB or 500ms
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) until_steady: Option<UntilSteady>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     /// A figure to show, as a path in the JSON of a run, such as waf.gc (may be repeated)
     #[arg(long, value_name = "PATH")]
     pub(crate) report: Vec<String>,
@@ -262,11 +299,67 @@ pub(crate) struct SweepArgs {
     /// A sweep file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     /// Where rows are kept; without it, the sweep file's name with .jsonl, in the current folder
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
+}
+
+/// Where preconditioned devices are kept from run to run; no result depends on it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CacheArgs {
+    /// Keep preconditioned devices in this folder [default: nandscape/states in the user's cache]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Keep at most so much there; what was used longest ago goes first
+    #[arg(long, value_name = "SIZE", default_value = "8GiB")]
+    pub(crate) state_limit: Size,
+    /// Precondition every device anew, and keep none
+    #[arg(long, conflicts_with_all = ["state_dir", "state_limit"])]
+    pub(crate) no_state_cache: bool,
+}
+
+/// `nandscape state`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape state save --stack pblk --set precondition.recipe=steady --output steady.state
+  nandscape state show steady.state
+  nandscape run my.fio --state steady.state
+
+A state fits every stack with the same geometry, payload and overprovisioning.")]
+pub(crate) struct StatesArgs {
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+/// What about them.
+#[derive(Subcommand, Debug)]
+pub(crate) enum StateCommand {
+    /// Precondition the device of a stack, and save it
+    Save(StateSaveArgs),
+    /// Check a state, and tell what it is of
+    Show {
+        /// The state
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// `nandscape state save`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StateSaveArgs {
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+    /// Where all randomness comes from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Where to
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 /// `nandscape stacks`.

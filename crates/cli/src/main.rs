@@ -3,6 +3,7 @@
 
 mod args;
 mod bench;
+mod cache;
 mod compare;
 mod crash;
 mod interrupt;
@@ -12,6 +13,7 @@ mod progress;
 mod rows;
 mod run;
 mod stacks;
+mod state;
 mod summary;
 mod sweep;
 mod table;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Stacks(args) => stacks::stacks(&args),
+        Command::State(args) => state::state(&args),
         Command::Crash(args) => crash::crash(&args),
         Command::Bench(args) => bench::run(&args),
     };

@@ -1,12 +1,15 @@
 //! `nandscape run`: a fio job file on a stack.
 
 use crate::args::{OutputFormat, RunArgs, StackArgs};
+use crate::cache::Cache;
 use crate::output::{Failure, complain, deliver};
 use crate::progress::Progress;
 use crate::summary::summary;
 use anyhow::{Context, anyhow};
-use nandscape_lab::run::{Observer, Outcome, Phase, RunError, run as run_in_lab};
+use nandscape_lab::run::{Manner, Observer, Outcome, Phase, RunError, UntilSteady, run_as};
 use nandscape_lab::stack::{DEFAULT, Stack};
+use nandscape_lab::state::States;
+use nandscape_lab::sweep::program;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
 use std::path::Path;
 
@@ -34,13 +37,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     for notice in &job.notices {
         complain(&format!("{notice}"));
     }
-    let outcome = run_in_lab(&stack, &job, args.seed, &mut Progress::new()).map_err(classify)?;
+    let cache = Cache::open(&args.cache)?;
+    let states = states(args.state.as_deref(), cache.as_ref());
+    let manner = Manner { states, program: &program(COMMIT), until_steady: args.until_steady };
+    let outcome =
+        run_as(&stack, &job, args.seed, manner, &mut Progress::new()).map_err(classify)?;
     let text = match args.output.output_format {
         OutputFormat::Normal => summary(&outcome, &job_name, COMMIT, &again(args)),
         OutputFormat::Json => pretty(&outcome)?,
     };
     deliver(&text, args.output.output.as_deref())?;
     verdict(&outcome)
+}
+
+/// Where the preconditioned device comes from: a file that was named, or the cache.
+pub(crate) fn states<'a>(file: Option<&'a Path>, cache: Option<&'a Cache>) -> States<'a> {
+    file.map_or_else(|| Cache::states(cache), States::File)
 }
 
 pub(crate) fn classify(error: RunError) -> Failure {
@@ -86,8 +98,24 @@ fn again(args: &RunArgs) -> String {
     let mut words = vec!["nandscape".to_owned(), "run".to_owned()];
     words.extend(args.job.as_ref().map(|job| quoted(&job.display().to_string())));
     words.extend(stack_words(&args.stack));
+    words.extend(state_words(args.state.as_deref()));
+    words.extend(steady_words(args.until_steady));
     words.extend(["--seed".to_owned(), args.seed.to_string()]);
     words.join(" ")
+}
+
+/// The argument that names a state.
+pub(crate) fn state_words(state: Option<&Path>) -> Vec<String> {
+    let words = |path: &Path| ["--state".to_owned(), quoted(&path.display().to_string())];
+    state.into_iter().flat_map(words).collect()
+}
+
+/// The argument that asks for steady state.
+pub(crate) fn steady_words(until_steady: Option<UntilSteady>) -> Option<String> {
+    until_steady.map(|until| match until == UntilSteady::default() {
+        true => "--until-steady".to_owned(),
+        false => format!("--until-steady={until}"),
+    })
 }
 
 /// The arguments that choose a stack.

@@ -1,7 +1,7 @@
 //! A run's result for people: what they came for first, then what they need to believe it, then the
 //! command that makes it again.
 
-use nandscape_lab::run::{Outcome, VERSION};
+use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_rt::Nanos;
@@ -28,6 +28,7 @@ fn write_summary(
         write_job(out, job)?;
     }
     write_trace(out, outcome)?;
+    write_rounds(out, outcome)?;
     write_amplification(out, outcome)?;
     write_garbage(out, outcome)?;
     write_flushes(out, outcome)?;
@@ -95,6 +96,14 @@ fn write_trace(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
         write!(out, "; at most {} late", counts.late_max)?;
     }
     writeln!(out)
+}
+
+fn write_rounds(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let Some(run) = outcome.rounds else { return Ok(()) };
+    let end = if outcome.steady { "steady" } else { "not steady" };
+    let window = WINDOW_ROUNDS.min(run.rounds);
+    let (round, rounds) = (run.asked.round, run.rounds);
+    writeln!(out, "    {end}: the last {window} of {rounds} rounds of {round}")
 }
 
 /// Latencies, or other times, in a line.

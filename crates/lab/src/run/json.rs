@@ -7,6 +7,7 @@
 
 use super::course::Point;
 use super::outcome::Outcome;
+use super::rounds::RoundsRun;
 use nandscape_workload::engine::{DirectionResult, JobResult, Latencies};
 use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::TraceCounts;
@@ -60,6 +61,9 @@ impl Outcome {
         put("lines", json!({ "valid_histogram": self.line_valid }));
         put("pad_units", self.ftl.pad_dist.clone().into());
         put("steady", self.steady.into());
+        if let Some(run) = &self.rounds {
+            put("until_steady", rounds(run));
+        }
         put("warnings", self.warnings.clone().into());
         put(
             "map",
@@ -89,6 +93,8 @@ impl Outcome {
             "wall_s": self.wall.precondition_s,
             "fill_sectors": self.preconditioned.fill_sectors,
             "overwrite_sectors": self.preconditioned.overwrite_sectors,
+            "steady": self.preconditioned.steady,
+            "state": self.state.map(|state| state.to_string()),
         })
     }
 
@@ -185,6 +191,14 @@ fn trace(counts: &TraceCounts) -> Value {
         "folded": counts.fit.folded,
         "late": counts.late,
         "late_max_ns": counts.late_max.0,
+    })
+}
+
+fn rounds(run: &RoundsRun) -> Value {
+    json!({
+        "round": run.asked.round.to_string(),
+        "rounds_max": run.asked.rounds_max,
+        "rounds": run.rounds,
     })
 }
 
