@@ -3,6 +3,8 @@
 use crate::paint::ColorChoice;
 use crate::timeline::window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nandscape_lab::run::UntilSteady;
+use nandscape_lab::stack::Size;
 use nandscape_lab::timeline::Window;
 use std::path::PathBuf;
 
@@ -30,6 +32,8 @@ Examples:
   nandscape run --stack mine.toml                   and to run
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
+  nandscape run --until-steady                      until SNIA's steady state, of which it reports
+  nandscape state save --output filled.state        a preconditioned device, to run on again
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
   nandscape completions bash                        for your shell; `nandscape man` for man
 
@@ -49,6 +53,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// List the stacks that ship, or show one
     Stacks(StacksArgs),
+    /// Save preconditioned devices to files, or show what is in one
+    State(StatesArgs),
     /// Cut the power at random instants and check what is left, over many seeds
     Crash(CrashArgs),
     /// Measure this program: ratios of speeds taken in one run
@@ -141,14 +147,15 @@ Examples:
   nandscape run my.fio --output-format json+ --output result.json
   nandscape run my.fio --log-dir logs               fio's logs, if the job asks for them
   nandscape run my.fio --hdr-log latency.hlog --hdr-interval 100
-
-Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
-follows. Same job, stack and seed: same result, to the last digit.
-
-Examples:
-  nandscape run my.fio --stack pblk-4.13 --set ftl.op_percent=20
   nandscape run examples/fsync.fio --trace fsync.json --trace-window 1s,20ms
                                                     open fsync.json in https://ui.perfetto.dev
+  nandscape run my.fio --set precondition.recipe=steady
+  nandscape run my.fio --until-steady=round=500ms,rounds=40
+  nandscape run my.fio --state filled.state
+
+Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
+follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
+in the user's cache folder, and runs that need the same one take it from there; no result tells which.
 
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
 fio's names: docs/formats/logs.md.")]
@@ -161,6 +168,15 @@ pub(crate) struct RunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Go on in rounds until steady state, and report the last five: [round=LENGTH][,rounds=N], with
+    /// LENGTH such as 25% (of the device), 1GiB or 500ms
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) until_steady: Option<UntilSteady>,
+    /// Run on this device state instead of preconditioning
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     #[command(flatten)]
     pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
@@ -205,6 +221,10 @@ pub(crate) struct TraceFileArgs {
     /// Its format; without it, recognised by content
     #[arg(long, value_enum)]
     pub(crate) format: Option<TraceFormat>,
+    /// Take the requests of one device only: disk number (MSR), device number (DiskSim), MAJOR,MINOR
+    /// (blkparse) or file name (fio)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
     /// Leave out up to so many malformed lines
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip_bad_lines: u64,
@@ -265,6 +285,11 @@ pub(crate) struct TraceRunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Run on this device state instead of preconditioning
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     #[command(flatten)]
     pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
@@ -315,6 +340,12 @@ pub(crate) struct CompareArgs {
     /// Change a key of every stack (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Go on in rounds until steady state, and report the last five: [round=LENGTH][,rounds=N], with
+    /// LENGTH such as 25% (of the device), 1GiB or 500ms
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) until_steady: Option<UntilSteady>,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     /// A figure to show, as a path in the JSON of a run, such as waf.gc (may be repeated)
     #[arg(long, value_name = "PATH")]
     pub(crate) report: Vec<String>,
@@ -343,6 +374,8 @@ pub(crate) struct SweepArgs {
     /// A sweep file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
     /// Where rows are kept; without it, the sweep file's name with .jsonl, in the current folder
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -351,6 +384,60 @@ pub(crate) struct SweepArgs {
     pub(crate) output_format: OutputFormat,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
+}
+
+/// Where preconditioned devices are kept from run to run; no result depends on it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CacheArgs {
+    /// Keep preconditioned devices in this folder [default: nandscape/states in the user's cache]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Keep at most so much there; what was used longest ago goes first
+    #[arg(long, value_name = "SIZE", default_value = "8GiB")]
+    pub(crate) state_limit: Size,
+    /// Precondition every device anew, and keep none
+    #[arg(long, conflicts_with_all = ["state_dir", "state_limit"])]
+    pub(crate) no_state_cache: bool,
+}
+
+/// `nandscape state`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape state save --stack pblk --set precondition.recipe=steady --output steady.state
+  nandscape state show steady.state
+  nandscape run my.fio --state steady.state
+
+A state fits every stack with the same geometry, payload and overprovisioning.")]
+pub(crate) struct StatesArgs {
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+/// What about them.
+#[derive(Subcommand, Debug)]
+pub(crate) enum StateCommand {
+    /// Precondition the device of a stack, and save it
+    Save(StateSaveArgs),
+    /// Check a state, and tell what it is of
+    Show {
+        /// The state
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// `nandscape state save`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StateSaveArgs {
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+    /// Where all randomness comes from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Where to
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 /// `nandscape stacks`.

@@ -1,9 +1,10 @@
 //! `nandscape compare`: one job on several stacks, as a sweep whose only axis is the stack.
 
 use crate::args::{CompareArgs, OutputFormat};
+use crate::cache::Cache;
 use crate::output::{Failure, complain, print};
 use crate::paint::{ColorChoice, Paint};
-use crate::run::{job_text, pretty, quoted, set_words};
+use crate::run::{job_text, pretty, quoted, set_words, steady_words};
 use crate::sweep::complete;
 use crate::table::Table;
 use nandscape_lab::stack::Place;
@@ -14,8 +15,8 @@ use nandscape_lab::workload::fio::HostEnvironment;
 pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Failure> {
     let (name, text) = job_text(args.job.as_deref())?;
     let job = Job::parse(&name, &name, &text, &HostEnvironment).map_err(Failure::input)?;
-    let mut sweep =
-        Sweep::compare(&args.stacks, &args.set, job, args.seeds).map_err(Failure::input)?;
+    let mut sweep = Sweep::compare(&args.stacks, &args.set, job, args.seeds, args.until_steady)
+        .map_err(Failure::input)?;
     for notice in sweep.notices() {
         complain(&notice.to_string());
     }
@@ -23,7 +24,8 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
         let chosen = |path: &String| (path.clone(), Place::Argument("--report"));
         sweep.report = Report::Chosen(args.report.iter().map(chosen).collect());
     }
-    let finished = complete(&sweep, args.output.as_deref(), args.jobs)?;
+    let cache = Cache::open(&args.cache)?;
+    let finished = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
     let table = Table::new(&sweep, &finished.ids, &finished.rows);
     print(&match args.output_format {
         OutputFormat::Normal => {
@@ -44,6 +46,7 @@ fn again(args: &CompareArgs) -> String {
     }
     words.extend(["--seeds".to_owned(), args.seeds.to_string()]);
     words.extend(set_words(&args.set));
+    words.extend(steady_words(args.until_steady));
     for path in &args.report {
         words.extend(["--report".to_owned(), quoted(path)]);
     }

@@ -3,6 +3,7 @@
 
 mod args;
 mod bench;
+mod cache;
 mod compare;
 mod crash;
 mod hdr;
@@ -16,6 +17,7 @@ mod progress;
 mod rows;
 mod run;
 mod stacks;
+mod state;
 mod summary;
 mod sweep;
 mod table;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args, color),
         Command::Sweep(args) => sweep::sweep(&args, color),
         Command::Stacks(args) => stacks::stacks(&args),
+        Command::State(args) => state::state(&args),
         Command::Crash(args) => crash::crash(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => manual::completions(&args),

@@ -1,14 +1,17 @@
 //! `nandscape run`: a fio job file on a stack.
 
 use crate::args::{ResultArgs, ResultFormat, RunArgs, StackArgs};
+use crate::cache::Cache;
 use crate::hdr::job_names;
 use crate::logs::Watch;
 use crate::output::{Failure, complain, deliver};
 use crate::paint::{ColorChoice, Paint};
 use crate::summary::summary;
 use anyhow::{Context, anyhow};
-use nandscape_lab::run::{Outcome, RunError, run as run_in_lab};
+use nandscape_lab::run::{Manner, Outcome, RunError, UntilSteady, run_as};
 use nandscape_lab::stack::{DEFAULT, Stack};
+use nandscape_lab::state::States;
+use nandscape_lab::sweep::program;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::log::FioLogs;
 use nandscape_rt::Nanos;
@@ -31,17 +34,25 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     for notice in &job.notices {
         complain(&format!("{notice}"));
     }
+    let cache = Cache::open(&args.cache)?;
     let mut watch = Watch::new();
     watch.fio_logs(FioLogs::new(&job), args.log_dir.as_deref())?;
     watch_histograms(&mut watch, &args.output, job_names(&job))?;
     watch.timeline(&args.timeline)?;
-    let outcome = run_in_lab(&stack, &job, args.seed, &mut watch);
+    let states = states(args.state.as_deref(), cache.as_ref());
+    let manner = Manner { states, program: &program(COMMIT), until_steady: args.until_steady };
+    let outcome = run_as(&stack, &job, args.seed, manner, &mut watch);
     let watched = watch.finish();
     let outcome = outcome.map_err(classify)?;
     tell(&outcome, &args.output, color, &job_name, &again(args))?;
     watched?;
     write_iologs(&outcome)?;
     verdict(&outcome)
+}
+
+/// Where the preconditioned device comes from: a file that was named, or the cache.
+pub(crate) fn states<'a>(file: Option<&'a Path>, cache: Option<&'a Cache>) -> States<'a> {
+    file.map_or_else(|| Cache::states(cache), States::File)
 }
 
 /// Writes the logs that jobs ask for with `write_iolog`.
@@ -129,8 +140,24 @@ fn again(args: &RunArgs) -> String {
     let mut words = vec!["nandscape".to_owned(), "run".to_owned()];
     words.extend(args.job.as_ref().map(|job| quoted(&job.display().to_string())));
     words.extend(stack_words(&args.stack));
+    words.extend(state_words(args.state.as_deref()));
+    words.extend(steady_words(args.until_steady));
     words.extend(["--seed".to_owned(), args.seed.to_string()]);
     words.join(" ")
+}
+
+/// The argument that names a state.
+pub(crate) fn state_words(state: Option<&Path>) -> Vec<String> {
+    let words = |path: &Path| ["--state".to_owned(), quoted(&path.display().to_string())];
+    state.into_iter().flat_map(words).collect()
+}
+
+/// The argument that asks for steady state.
+pub(crate) fn steady_words(until_steady: Option<UntilSteady>) -> Option<String> {
+    until_steady.map(|until| match until == UntilSteady::default() {
+        true => "--until-steady".to_owned(),
+        false => format!("--until-steady={until}"),
+    })
 }
 
 /// The arguments that choose a stack.

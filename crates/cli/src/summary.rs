@@ -2,7 +2,7 @@
 //! command that makes it again.
 
 use crate::paint::{Paint, Tone};
-use nandscape_lab::run::{Outcome, VERSION};
+use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_rt::Nanos;
@@ -22,6 +22,7 @@ pub(crate) fn summary(
         page.job(job);
     }
     page.trace(outcome);
+    page.rounds(outcome);
     page.amplification(outcome);
     page.garbage(outcome);
     page.flushes(outcome);
@@ -96,6 +97,14 @@ impl Page {
             text += &format!("; at most {} late", time(counts.late_max));
         }
         self.line("    ", &text);
+    }
+
+    fn rounds(&mut self, outcome: &Outcome) {
+        let Some(run) = outcome.rounds else { return };
+        let end = if outcome.steady { "steady" } else { "not steady" };
+        let window = WINDOW_ROUNDS.min(run.rounds);
+        let (round, rounds) = (run.asked.round, run.rounds);
+        self.line("    ", &format!("{end}: the last {window} of {rounds} rounds of {round}"));
     }
 
     fn amplification(&mut self, outcome: &Outcome) {

@@ -1,6 +1,7 @@
 //! `nandscape sweep`: the runs of a sweep that are not finished yet, in parallel; then a table.
 
 use crate::args::{JobsArgs, OutputFormat, SweepArgs};
+use crate::cache::Cache;
 use crate::interrupt::interrupted;
 use crate::output::{Failure, complain, print};
 use crate::paint::{ColorChoice, Paint};
@@ -10,7 +11,7 @@ use crate::rows::Rows;
 use crate::run::{COMMIT, classify, pretty, quoted};
 use crate::table::Table;
 use anyhow::anyhow;
-use nandscape_lab::run::{Observer, Phase, RunError, VERSION};
+use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
 use nandscape_lab::sweep::{Case, Sweep, program};
 use nandscape_lab::workload::fio::HostEnvironment;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
         complain(&notice.to_string());
     }
     let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
-    let finished = complete(&sweep, Some(&output), args.jobs)?;
+    let cache = Cache::open(&args.cache)?;
+    let finished = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;
     let table = Table::new(&sweep, &finished.ids, &finished.rows);
     let again = format!(
         "nandscape sweep {} --output {}",
@@ -77,12 +79,16 @@ pub(crate) fn complete(
     sweep: &Sweep,
     output: Option<&Path>,
     jobs: JobsArgs,
+    cache: Option<&Cache>,
 ) -> Result<Finished, Failure> {
     let mut rows = output.map_or_else(|| Ok(Rows::default()), Rows::open)?;
-    let ids = sweep.ids(&program(COMMIT));
+    let program = program(COMMIT);
+    let ids = sweep.ids(&program);
     let missing: Vec<usize> = (0..ids.len()).filter(|at| rows.get(&ids[*at]).is_none()).collect();
     let stop = interrupted()?;
-    let ran = run_all(sweep, &ids, &missing, threads(jobs.jobs), &stop, &mut rows);
+    let manner = Manner { states: Cache::states(cache), program: &program, ..Manner::default() };
+    let plan = Plan { sweep, ids: &ids, missing: &missing, manner };
+    let ran = run_all(&plan, threads(jobs.jobs), &stop, &mut rows);
     rows.sort(&ids)?;
     let new = ran?;
     if new < missing.len() {
@@ -96,15 +102,23 @@ pub(crate) fn complete(
     Ok(Finished { ids, rows, new })
 }
 
-/// Runs `missing`, or a first part of it if stopped; says how many. The first error stops the rest.
+/// What is to be run, and how.
+struct Plan<'a> {
+    sweep: &'a Sweep,
+    ids: &'a [String],
+    missing: &'a [usize],
+    manner: Manner<'a>,
+}
+
+/// Runs what is missing, or a first part of it if stopped; says how many. The first error stops the
+/// rest.
 fn run_all(
-    sweep: &Sweep,
-    ids: &[String],
-    missing: &[usize],
+    plan: &Plan<'_>,
     threads: u32,
     stop: &AtomicBool,
     rows: &mut Rows,
 ) -> Result<usize, Failure> {
+    let &Plan { sweep, ids, missing, manner } = plan;
     let bar = Bar { progress: Mutex::new((Progress::new(), 0.0)), runs: missing.len() };
     let broken = AtomicBool::new(false);
     let (mut done, mut failures) = (0, Vec::new());
@@ -118,7 +132,7 @@ fn run_all(
         &|| stop.load(Ordering::Relaxed) || broken.load(Ordering::Relaxed),
         &|turn| {
             let at = missing[turn as usize];
-            let row = sweep.run(at, COMMIT, &mut Part { bar: &bar, done: 0.0 });
+            let row = sweep.run_as(at, COMMIT, manner, &mut Part { bar: &bar, done: 0.0 });
             broken.fetch_or(row.is_err(), Ordering::Relaxed);
             (at, row)
         },

@@ -3,14 +3,19 @@
 use crate::args::{
     OutputFormat, TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
 };
+use crate::cache::Cache;
 use crate::logs::Watch;
 use crate::output::{Failure, deliver};
 use crate::paint::ColorChoice;
-use crate::run::{classify, pretty, quoted, stack_words, tell, verdict, watch_histograms};
+use crate::run::{
+    COMMIT, classify, pretty, quoted, stack_words, state_words, states, tell, verdict,
+    watch_histograms,
+};
 use crate::summary::{bytes, count, grouped, latencies, time};
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::run::{Trace, replay};
+use nandscape_lab::run::{Manner, Trace, check_trace, replay_as};
 use nandscape_lab::stack::Stack;
+use nandscape_lab::sweep::program;
 use nandscape_lab::workload::engine::Latencies;
 use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::trace::{
@@ -45,23 +50,34 @@ fn open(args: &TraceFileArgs) -> Result<TraceReader<BufReader<File>>, Failure> {
         TraceFormat::Disksim => Format::DiskSim,
     });
     let options = ReadOptions { format, skip_bad_lines: args.skip_bad_lines };
-    TraceReader::open(&args.file, options).map_err(Failure::input)
+    let reader = TraceReader::open(&args.file, options).map_err(Failure::input)?;
+    Ok(match &args.device {
+        Some(device) => reader.only(device),
+        None => reader,
+    })
 }
 
 fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
     let file = std::fs::metadata(&args.trace.file).map_err(Failure::input)?;
+    // What can be read twice is read once before the device is written.
+    if file.is_file() && !args.fold {
+        check_trace(&stack, args.seed, &mut open(&args.trace)?).map_err(classify)?;
+    }
     let (pace, depth) = match args.as_fast_as_possible {
         true => (Pace::AsFastAsPossible, FAST_DEPTH),
         false => (Pace::Timed(args.scale), TIMED_DEPTH),
     };
     let how = How { pace, iodepth: args.iodepth.unwrap_or(depth), fold: args.fold };
     let trace = Trace { reader, bytes: file.len(), how };
+    let cache = Cache::open(&args.cache)?;
     let mut watch = Watch::new();
     watch_histograms(&mut watch, &args.output, vec!["trace".to_owned()])?;
     watch.timeline(&args.timeline)?;
-    let outcome = replay(&stack, trace, args.seed, &mut watch);
+    let states = states(args.state.as_deref(), cache.as_ref());
+    let manner = Manner { states, program: &program(COMMIT), until_steady: None };
+    let outcome = replay_as(&stack, trace, args.seed, manner, &mut watch);
     let watched = watch.finish();
     let outcome = outcome.map_err(classify)?;
     let name = args.trace.file.display().to_string();
@@ -75,12 +91,15 @@ fn again(args: &TraceRunArgs) -> String {
     let mut words: Vec<String> = ["nandscape", "trace", "run"].map(str::to_owned).into();
     words.push(quoted(&args.trace.file.display().to_string()));
     words.extend(stack_words(&args.stack));
+    words.extend(state_words(args.state.as_deref()));
     let mut put = |is_set: bool, word: String| words.extend(is_set.then_some(word));
     let format = args.trace.format.and_then(|format| clap::ValueEnum::to_possible_value(&format));
     put(
         format.is_some(),
         format.map_or_else(String::new, |f| format!("--format {}", f.get_name())),
     );
+    let device = args.trace.device.as_deref().map(|device| format!("--device {}", quoted(device)));
+    put(device.is_some(), device.unwrap_or_default());
     let skipped = args.trace.skip_bad_lines;
     put(skipped > 0, format!("--skip-bad-lines {skipped}"));
     put(args.as_fast_as_possible, "--as-fast-as-possible".to_owned());

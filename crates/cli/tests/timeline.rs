@@ -15,7 +15,7 @@ fn events(folder: &Folder, name: &str) -> Vec<Value> {
 #[test]
 fn a_run_and_a_replay_leave_a_timeline() {
     let folder = Folder::new("timeline");
-    folder.write("t.trace", "1000 0 0 8 0\n2000000 0 8 16 0\n3000000 0 4 8 1\n");
+    folder.write("t.trace", "1000 0 0 8 0\n2000000 0 8 16 0\n3000000 0 8000 8 1\n");
     let run = ["run", "job.fio", "--stack", "small.toml", "--trace", "a.json"];
     let replay = ["trace", "run", "t.trace", "--stack", "small.toml", "--trace", "a.json"];
     for args in [&run[..], &replay[..]] {

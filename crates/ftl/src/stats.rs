@@ -21,6 +21,22 @@ pub struct SectorCounts {
     pub journal: u64,
 }
 
+impl SectorCounts {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            user: self.user + other.user,
+            gc: self.gc + other.gc,
+            pad: self.pad + other.pad,
+            line_meta: self.line_meta + other.line_meta,
+            map: self.map + other.map,
+            trim: self.trim + other.trim,
+            journal: self.journal + other.journal,
+        }
+    }
+}
+
 /// Where the time of completed flushes went; the parts add up to `total_ns`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlushTime {
@@ -40,6 +56,20 @@ pub struct FlushTime {
     pub program_ns: u64,
 }
 
+impl FlushTime {
+    const fn plus(&self, other: &Self) -> Self {
+        Self {
+            waited: self.waited + other.waited,
+            empty: self.empty + other.empty,
+            total_ns: self.total_ns + other.total_ns,
+            queue_ns: self.queue_ns + other.queue_ns,
+            gc_ns: self.gc_ns + other.gc_ns,
+            padding_ns: self.padding_ns + other.padding_ns,
+            program_ns: self.program_ns + other.program_ns,
+        }
+    }
+}
+
 /// Garbage collection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct GcCounts {
@@ -53,6 +83,18 @@ pub struct GcCounts {
     pub free_rides: u64,
     /// Times that the erase rule or a full ring forced a drain.
     pub forced_drains: u64,
+}
+
+impl GcCounts {
+    const fn plus(&self, other: &Self) -> Self {
+        Self {
+            victims: self.victims + other.victims,
+            victim_valid: self.victim_valid + other.victim_valid,
+            victim_data: self.victim_data + other.victim_data,
+            free_rides: self.free_rides + other.free_rides,
+            forced_drains: self.forced_drains + other.forced_drains,
+        }
+    }
 }
 
 /// A snapshot of everything counted since the last reset.
@@ -95,6 +137,28 @@ impl FtlStats {
     /// Nothing counted yet, by an FTL that writes units of this many sectors.
     pub(crate) fn of_units(unit_sectors: u32) -> Self {
         Self { pad_dist: vec![0; unit_sectors as usize], ..Self::default() }
+    }
+
+    /// Takes in what the same FTL counted right behind this.
+    pub fn extend(&mut self, later: &Self) {
+        let weighted = |stats: &Self| stats.in_use_sectors_mean * stats.user_written as f64;
+        let in_use = weighted(self) + weighted(later);
+        self.sectors = self.sectors.plus(&later.sectors);
+        self.user_written += later.user_written;
+        self.user_read += later.user_read;
+        self.ring_hits += later.ring_hits;
+        self.discarded += later.discarded;
+        self.erases += later.erases;
+        self.gc = self.gc.plus(&later.gc);
+        self.flush = self.flush.plus(&later.flush);
+        self.pad_dist.resize(self.pad_dist.len().max(later.pad_dist.len()), 0);
+        self.pad_dist.iter_mut().zip(&later.pad_dist).for_each(|(sum, more)| *sum += more);
+        self.program_failures += later.program_failures;
+        self.erase_failures += later.erase_failures;
+        self.uncorrectable += later.uncorrectable;
+        self.mismatches += later.mismatches;
+        self.in_use_sectors_mean = in_use / self.user_written.max(1) as f64;
+        self.stall_ns_max = self.stall_ns_max.max(later.stall_ns_max);
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod run;
 pub mod stack;
+pub mod state;
 pub mod sweep;
 pub mod timeline;
 

@@ -132,13 +132,14 @@ fn host_resources_are_remarked_upon_when_set() {
     assert_eq!(remarks(&["host.memory=1GiB"]), 1);
 }
 
-/// Every full line is in one class, and a device filled in order has them all in the last.
+/// Every full line is in one class, and a device filled in order has them in the last, but for the one
+/// that the mount padded.
 #[test]
 fn valid_counts_of_lines_are_shown() {
     let read = "[r]\nrw=read\nbs=4k\nsize=4k\n";
     let filled = outcome(&["precondition.fill=1"], read, 1);
     let (last, others) = filled.line_valid.split_last().unwrap();
-    assert!(*last > 10 && others.iter().all(|lines| *lines == 0), "{:?}", filled.line_valid);
+    assert!(*last > 10 && others.iter().sum::<u64>() <= 1, "{:?}", filled.line_valid);
     let random = ["precondition.fill=1", "precondition.random_overwrite=2"];
     let worn = outcome(&random, read, 1).line_valid;
     assert!(worn.iter().filter(|lines| **lines > 0).count() > 3, "{worn:?}");

@@ -139,7 +139,7 @@ fn mistakes_are_answered_with_their_place() {
             "my.toml:12:11: ftl.limiter: expected kernel | reserve-N",
         ),
         ("[ftl]\ngc = 3\n", "my.toml:12:6: ftl.gc: expected a table, found 3"),
-        ("[precondition]\nfill = 1.5\n", "my.toml:12:8: precondition.fill: must be 0 to 1"),
+        ("[precondition]\nfill = 150\n", "my.toml:12:8: precondition.fill: must be 0 to 100"),
         (
             "[hints]\njournal_range = [\"0\"]\n",
             "my.toml:12:17: hints.journal_range: expected two sizes",

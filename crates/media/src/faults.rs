@@ -96,6 +96,12 @@ impl<M> FaultInjector<M> {
         self.faults.cut_after_commands = None;
     }
 
+    /// The device within, alone.
+    #[must_use]
+    pub fn into_inner(self) -> M {
+        self.inner
+    }
+
     fn powered(&self, now: Nanos) -> bool {
         self.faults.cut_at.is_none_or(|cut| now < cut)
             && self.faults.cut_after_commands.is_none_or(|count| self.commands < count)

@@ -199,13 +199,13 @@ fn info(path: &Path) -> Info {
     info
 }
 
-/// Our own DiskSim samples, and the published ones where they lie next to the checkout.
+/// Our own DiskSim samples, and those that MQSim publishes (tests/traces/mqsim/LICENSE).
 fn disksim_files() -> Vec<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = ["mqsim.trace", "disksim.trace"].map(|name| manifest.join("tests/traces").join(name));
-    let shared = manifest.join("../../../shared/traces");
-    let published = ["tpcc-small.trace", "wsrch-small.trace"].map(|name| shared.join(name));
-    own.into_iter().chain(published.into_iter().filter(|path| path.exists())).collect()
+    let published = manifest.join("tests/traces/mqsim");
+    let published = ["tpcc-small.trace", "wsrch-small.trace"].map(|name| published.join(name));
+    own.into_iter().chain(published).collect()
 }
 
 /// Reads, writes, bytes read, bytes written, and distinct sectors of 4 KiB.
@@ -250,6 +250,28 @@ fn replays_cover_the_footprint() {
             bios.flat_map(|bio| bio.lba.0..bio.lba.0 + u64::from(bio.sectors)).collect();
         assert_eq!(touched.len() as u64 * 4096, info.footprint_bytes()[0], "{}", path.display());
     }
+}
+
+/// One device of several is taken by its name, and a name that is not there is told with those that are.
+#[test]
+fn one_device_of_several() {
+    let disksim = "0 0 0 8 0\n10 1 8 8 0\n20 0 0 16 1\n";
+    let msr = "1,usr,0,Write,0,4096,1\n2,usr,1,Read,0,4096,1\n3,src,1,Read,0,8192,1\n";
+    let count = |text: &str, device: &str| {
+        let mut reader = reader(text, ReadOptions::default()).unwrap().only(device);
+        let mut requests = 0;
+        while reader.next_record()?.is_some() {
+            requests += 1;
+        }
+        assert_eq!(reader.counts().requests, requests);
+        Ok::<_, nandscape_workload::trace::TraceError>((requests, reader.devices()))
+    };
+    assert_eq!(count(disksim, "0"), Ok((2, 1)));
+    assert_eq!(count(disksim, "1"), Ok((1, 1)));
+    assert_eq!((count(msr, "0"), count(msr, "1")), (Ok((1, 1)), Ok((2, 2))));
+    assert_eq!(count(msr, "src,1"), Ok((1, 1)));
+    let error = count(msr, "7").unwrap_err().to_string();
+    assert!(error.contains("no request of device 7; it has: src,1; usr,0; usr,1"), "{error}");
 }
 
 /// What `info` says of a trace small enough to be counted by hand.

@@ -29,7 +29,7 @@ impl Folder {
     /// The binary, called there.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nandscape"));
-        command.args(args).current_dir(&self.0);
+        command.args(args).current_dir(&self.0).env("XDG_CACHE_HOME", self.0.join("cache"));
         command
     }
 

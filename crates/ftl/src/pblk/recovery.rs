@@ -272,6 +272,9 @@ fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Fo
             if *found.instance.get_or_insert(smeta.instance) != smeta.instance {
                 return Err(FtlError::Corrupt { kind: "start metadata (another device's)", line });
             }
+            if smeta.logical_sectors > geometry.total_sectors() {
+                return Err(FtlError::Corrupt { kind: "start metadata (too many sectors)", line });
+            }
             found.capacity.logical_sectors = smeta.logical_sectors;
         }
         found.smetas.push(smeta);

@@ -23,13 +23,13 @@ impl Totals {
     }
 
     /// I/Os a second since `earlier`.
-    fn iops_since(&self, earlier: &Self) -> f64 {
+    pub(super) fn iops_since(&self, earlier: &Self) -> f64 {
         let seconds = self.at.saturating_sub(earlier.at).as_secs_f64();
         if seconds > 0.0 { self.ios.saturating_sub(earlier.ios) as f64 / seconds } else { 0.0 }
     }
 
     /// Write amplification by garbage collection since `earlier`; `None` without user writes.
-    fn waf_since(&self, earlier: &Self) -> Option<f64> {
+    pub(super) fn waf_since(&self, earlier: &Self) -> Option<f64> {
         let user = self.user.saturating_sub(earlier.user);
         let placed = self.user_and_gc.saturating_sub(earlier.user_and_gc);
         (user > 0).then(|| placed as f64 / user as f64)
@@ -59,7 +59,7 @@ pub(super) fn points(totals: &[Totals]) -> Vec<Point> {
 }
 
 /// Windows that a run is judged by, as many as SNIA's measurement window has rounds.
-const WINDOWS: usize = 5;
+pub(super) const WINDOWS: usize = 5;
 /// Largest spread of the windows, in parts of their mean.
 const RANGE_MAX: f64 = 0.20;
 /// Largest drift of their best linear fit from end to end, likewise.
@@ -86,6 +86,17 @@ fn windows(totals: &[Totals]) -> Option<Vec<(Totals, Totals)>> {
     let edge = |window: usize| totals[window * intervals / WINDOWS];
     (intervals >= WINDOWS)
         .then(|| (0..WINDOWS).map(|window| (edge(window), edge(window + 1))).collect())
+}
+
+/// Whether the last [`WINDOWS`] of `values`, one a round, are steady.
+///
+/// # Errors
+/// What was not, or that there are too few.
+pub(super) fn settled(what: &str, values: &[f64]) -> Result<(), String> {
+    match values.len().checked_sub(WINDOWS) {
+        Some(first) => check(what, &values[first..]),
+        None => Err(format!("fewer than {WINDOWS} rounds")),
+    }
 }
 
 fn check(what: &str, values: &[f64]) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! Why a run could not begin or did not end.
 
 use crate::stack::{Stack, StackError};
+use crate::state::StateError;
 use nandscape_block::BlockError;
 use nandscape_ftl::FtlError;
 use nandscape_media::MediaError;
@@ -20,6 +21,9 @@ pub enum RunError {
     /// The trace is malformed or does not fit the device: bad input.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A state that cannot be used: bad input.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The virtual media needs more RAM than it may take.
     #[error(
         "the virtual media reached its memory cap of {cap_bytes} bytes (media.memory_cap); raise \
@@ -47,7 +51,7 @@ impl RunError {
     /// Whether the input was wrong, rather than the run.
     #[must_use]
     pub const fn is_bad_input(&self) -> bool {
-        matches!(self, Self::Stack(_) | Self::Job(_) | Self::Trace(_))
+        matches!(self, Self::Stack(_) | Self::Job(_) | Self::Trace(_) | Self::State(_))
     }
 
     /// A device that stopped because the media may take no more RAM.

@@ -11,16 +11,23 @@ mod estimate;
 mod json;
 mod outcome;
 mod precondition;
+mod prepare;
+mod remarks;
 mod replay;
+mod rounds;
+mod steady;
 
 pub use course::Point;
 pub use error::RunError;
 pub use json::VERSION;
 pub use outcome::{DeviceSize, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
 pub use precondition::Preconditioned;
-pub use replay::Trace;
+pub use prepare::{Before, make_state};
+pub use replay::{Trace, check_trace};
+pub use rounds::{Round, RoundsRun, UntilSteady, WINDOW_ROUNDS};
 
-use crate::stack::{Host, Stack};
+use crate::stack::Stack;
+use crate::state::States;
 use crate::timeline::Timeline;
 use course::Totals;
 use device::{Hinted, LabMedia};
@@ -28,13 +35,14 @@ use estimate::Estimate;
 use nandscape_block::{BlockDevice, BlockError};
 use nandscape_ftl::Pblk;
 use nandscape_ftl::stats::{FtlStats, SectorCounts};
-use nandscape_media::{FaultInjector, Media};
+use nandscape_media::FaultInjector;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{
     Engine, EngineError, FailureKind, Options, Probe, Recorder, Results, RunState,
 };
 use nandscape_workload::fio::{Direction, JobFile};
 use nandscape_workload::trace::TraceCounts;
+use prepare::{Prepared, prepare};
 use std::io::BufRead;
 
 /// Distance of the first points of a series.
@@ -89,6 +97,18 @@ impl Observer for Unobserved {
     fn progress(&mut self, _: Phase, _: f64) {}
 }
 
+/// How a run is carried out, beyond stack, load and seed.
+#[derive(Clone, Copy, Default)]
+pub struct Manner<'a> {
+    /// Where a preconditioned device comes from; no figure depends on it, but for a state that is not
+    /// the stack's own.
+    pub states: States<'a>,
+    /// Version and commit of the program, which states remember.
+    pub program: &'a str,
+    /// A job goes on until it is steady; traces end where they end.
+    pub until_steady: Option<UntilSteady>,
+}
+
 /// Runs `job` on `stack`.
 ///
 /// # Errors
@@ -100,7 +120,22 @@ pub fn run(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    run_load(stack, job, seed, observer)
+    run_as(stack, job, seed, Manner::default(), observer)
+}
+
+/// Runs `job` on `stack` in this manner.
+///
+/// # Errors
+/// As [`run`], and a state that cannot be used.
+pub fn run_as(
+    stack: &Stack,
+    job: &JobFile,
+    seed: u64,
+    manner: Manner<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunError> {
+    let jobs = Jobs { file: job, until_steady: manner.until_steady };
+    run_load(stack, jobs, seed, manner, observer)
 }
 
 /// Replays `trace` on `stack`.
@@ -114,7 +149,21 @@ pub fn replay<R: BufRead>(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    run_load(stack, trace, seed, observer)
+    replay_as(stack, trace, seed, Manner::default(), observer)
+}
+
+/// Replays `trace` on `stack` in this manner.
+///
+/// # Errors
+/// As [`replay`], and a state that cannot be used.
+pub fn replay_as<R: BufRead>(
+    stack: &Stack,
+    trace: Trace<R>,
+    seed: u64,
+    manner: Manner<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunError> {
+    run_load(stack, trace, seed, manner, observer)
 }
 
 /// What runs on a device in the measured phase.
@@ -128,48 +177,71 @@ trait Load {
     ) -> Result<Measured, RunError>;
 }
 
+/// A job file, and whether it is to go on until it is steady.
+struct Jobs<'a> {
+    file: &'a JobFile,
+    until_steady: Option<UntilSteady>,
+}
+
 fn run_load(
     stack: &Stack,
     load: impl Load,
     seed: u64,
+    manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    let media =
-        Media::new(stack.media.config(seed)).map_err(|error| RunError::media(stack, &error))?;
+    let began_s = observer.wall_s();
+    let Prepared { media, by: before, file, warnings } =
+        prepare(stack, seed, manner.states, manner.program, observer)?;
+    let course = Course { stack, load, seed, before, file, warnings, began_s };
     match &stack.media.faults.commands {
-        None => run_on(media, stack, load, seed, observer),
+        None => course.run_on(media, observer),
         Some(faults) => {
-            run_on(FaultInjector::new(media, faults.clone(), seed), stack, load, seed, observer)
+            let seed = if before.is_some() { prepare::fault_seed(seed) } else { seed };
+            course.run_on(FaultInjector::new(media, faults.clone(), seed), observer)
         }
     }
 }
 
-fn run_on<M: LabMedia>(
-    media: M,
-    stack: &Stack,
-    load: impl Load,
+/// A run whose media are ready.
+struct Course<'a, L> {
+    stack: &'a Stack,
+    load: L,
     seed: u64,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, RunError> {
-    let mut ftl = device::format(stack, media, seed)?;
-    let began_s = observer.wall_s();
-    let preconditioned = precondition::precondition(&mut ftl, stack.precondition, seed, |done| {
-        observer.progress(Phase::Precondition, done);
-    })
-    .map_err(|error| RunError::precondition(stack, error))?;
-    ftl.reset_stats();
-    ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
-    let ready_s = observer.wall_s();
-    let mut device = Hinted::new(ftl, stack.hints.journal_range.clone());
-    let measured = load.measure(&mut device, seed, observer);
-    device.end_timeline(observer);
-    let measured = measured?;
-    if hit_memory_cap(&measured.results) {
-        return Err(RunError::memory_cap(stack));
+    /// How the media were preconditioned; `None`: they are fresh.
+    before: Option<Before>,
+    /// The file that they come from.
+    file: Option<String>,
+    warnings: Vec<String>,
+    began_s: f64,
+}
+
+impl<L: Load> Course<'_, L> {
+    fn run_on<M: LabMedia>(
+        self,
+        media: M,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, RunError> {
+        let Self { stack, load, seed, before, file, warnings, began_s } = self;
+        let mut ftl = match before {
+            None => device::format(stack, media, seed)?,
+            Some(_) => prepare::mount(stack, media, seed, file.as_deref())?,
+        };
+        ftl.reset_stats();
+        ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
+        let ready_s = observer.wall_s();
+        let mut device = Hinted::new(ftl, stack.hints.journal_range.clone());
+        let measured = load.measure(&mut device, seed, observer);
+        device.end_timeline(observer);
+        let mut measured = measured?;
+        if hit_memory_cap(&measured.results) {
+            return Err(RunError::memory_cap(stack));
+        }
+        measured.warnings.extend(warnings);
+        let wall =
+            WallTime { precondition_s: ready_s - began_s, measured_s: observer.wall_s() - ready_s };
+        Ok(conclude(stack, seed, &device.ftl, before, measured, wall))
     }
-    let wall =
-        WallTime { precondition_s: ready_s - began_s, measured_s: observer.wall_s() - ready_s };
-    Ok(conclude(stack, seed, &device.ftl, preconditioned, measured, wall))
 }
 
 /// Whether a job ended because the media may take no more RAM.
@@ -184,18 +256,38 @@ struct Measured {
     /// Totals over time, behind every job's ramp.
     totals: Vec<Totals>,
     length: Nanos,
+    /// What the FTL counted.
+    ftl: FtlStats,
+    /// Whether the course was steady, or what was not.
+    steady: Result<(), String>,
+    /// How many rounds that took, if it was asked for.
+    rounds: Option<RoundsRun>,
     /// How a trace was treated, if one was replayed.
     trace: Option<TraceCounts>,
+    /// Whether the load writes at random.
+    random_writes: bool,
+    /// What a reader should know about it.
+    warnings: Vec<String>,
 }
 
 impl Measured {
     /// From what was measured behind `first`, where counters began.
-    fn new(results: Results<SectorCounts>, first: Totals, trace: Option<TraceCounts>) -> Self {
+    fn new(results: Results<SectorCounts>, first: Totals, ftl: FtlStats) -> Self {
         let points = results.series.points.iter().filter(|point| point.at > first.at);
         let totals =
             points.map(|point| Totals::new(point.at, point.ios.iter().sum(), &point.sample));
-        let totals = std::iter::once(first).chain(totals).collect();
-        Self { totals, length: results.ended.saturating_sub(first.at), results, trace }
+        let totals: Vec<Totals> = std::iter::once(first).chain(totals).collect();
+        Self {
+            steady: course::steady(&totals),
+            totals,
+            length: results.ended.saturating_sub(first.at),
+            results,
+            ftl,
+            rounds: None,
+            trace: None,
+            random_writes: false,
+            warnings: Vec::new(),
+        }
     }
 }
 
@@ -204,36 +296,65 @@ fn options(seed: u64) -> Options {
     Options { seed, interval: INTERVAL, points_max: POINTS_MAX, ..Options::default() }
 }
 
-impl Load for &JobFile {
+impl Load for Jobs<'_> {
     fn measure<M: LabMedia>(
         self,
         device: &mut Hinted<M>,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
-        let mut engine = Engine::new(self, device.caps(), &options(seed))
-            .map_err(|error| RunError::Job(error.to_string()))?;
-        engine.record(observer.recorder());
-        let estimate = Estimate::new(self, device.caps());
-        device.begin_timeline(observer, engine.slots());
-        let mut pause = |engine: &Engine<_>, device: &mut Hinted<M>| {
-            device.attend_timeline(observer, engine.now());
-            observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
-        };
-        let failed = |error: EngineError| match error {
-            EngineError::TimeStandsStill { .. } => RunError::Job(error.to_string()),
-            other => RunError::Failed(other.to_string()),
-        };
-        let ramp = first_ramp(self);
-        let mut first = Totals::default();
-        if ramp > Nanos::ZERO {
-            drive(&mut engine, device, ramp, &mut pause).map_err(failed)?;
-            first = Totals { at: engine.now(), ios: ios(&engine), ..first };
-            device.ftl.reset_stats();
+        match self.until_steady {
+            None => measure_whole(self.file, device, seed, observer),
+            Some(until) => steady::measure(self.file, until, device, seed, observer),
         }
-        drive(&mut engine, device, Nanos::MAX, &mut pause).map_err(failed)?;
-        Ok(Measured::new(engine.finish(), first, None))
     }
+}
+
+fn measure_whole<M: LabMedia>(
+    file: &JobFile,
+    device: &mut Hinted<M>,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Measured, RunError> {
+    let mut engine = begin(file, device, seed, observer)?;
+    let estimate = Estimate::new(file, device.caps());
+    let mut pause = |engine: &Engine<_>, device: &mut Hinted<M>| {
+        device.attend_timeline(observer, engine.now());
+        observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
+    };
+    let ramp = first_ramp(file);
+    let mut first = Totals::default();
+    let mut sampler = Sampler::default();
+    if ramp > Nanos::ZERO {
+        drive(&mut engine, device, &mut sampler, ramp, &mut pause)?;
+        first = Totals { at: engine.now(), ios: ios(&engine), ..first };
+        device.ftl.reset_stats();
+    }
+    drive(&mut engine, device, &mut sampler, Nanos::MAX, &mut pause)?;
+    let ftl = device.ftl.stats();
+    Ok(Measured {
+        random_writes: writes_at_random(file),
+        ..Measured::new(engine.finish(), first, ftl)
+    })
+}
+
+/// An engine for these jobs, ready to begin, and watched.
+fn begin<M: LabMedia>(
+    file: &JobFile,
+    device: &mut Hinted<M>,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Engine<SectorCounts>, RunError> {
+    let mut engine = Engine::new(file, device.caps(), &options(seed))
+        .map_err(|error| RunError::Job(error.to_string()))?;
+    engine.record(observer.recorder());
+    device.begin_timeline(observer, engine.slots());
+    Ok(engine)
+}
+
+/// Whether a job writes at random.
+fn writes_at_random(file: &JobFile) -> bool {
+    file.jobs.iter().any(|spec| spec.pattern.random && spec.pattern.mix.has(Direction::Write))
 }
 
 /// When every job of the first stage is behind its ramp, if any has one: counters begin there.
@@ -257,14 +378,15 @@ fn bytes<S>(engine: &Engine<S>) -> u64 {
 fn drive<M: LabMedia>(
     engine: &mut Engine<SectorCounts>,
     device: &mut Hinted<M>,
+    sampler: &mut Sampler,
     until: Nanos,
     pause: &mut impl FnMut(&Engine<SectorCounts>, &mut Hinted<M>),
-) -> Result<(), EngineError> {
+) -> Result<(), RunError> {
     loop {
         let share = if device.is_logged() { 0 } else { engine.now().0 / POINTS_MAX as u64 };
         let interval = INTERVAL.max(Nanos(share));
         let stop = engine.now().saturating_add(interval).min(until);
-        let state = engine.run_until(device, &mut Sampler, Some(stop))?;
+        let state = run_to(engine, device, sampler, stop)?;
         pause(engine, device);
         if state == RunState::Finished || stop == until {
             return Ok(());
@@ -272,14 +394,31 @@ fn drive<M: LabMedia>(
     }
 }
 
+/// Runs until `stop` or to the end.
+fn run_to<M: LabMedia>(
+    engine: &mut Engine<SectorCounts>,
+    device: &mut Hinted<M>,
+    sampler: &mut Sampler,
+    stop: Nanos,
+) -> Result<RunState, RunError> {
+    engine.run_until(device, sampler, Some(stop)).map_err(|error| match error {
+        EngineError::TimeStandsStill { .. } => RunError::Job(error.to_string()),
+        other => RunError::Failed(other.to_string()),
+    })
+}
+
 /// Samples the FTL's counters for the series.
-struct Sampler;
+#[derive(Default)]
+struct Sampler {
+    /// What was counted before the counters were last reset.
+    before: SectorCounts,
+}
 
 impl<M: LabMedia> Probe<Hinted<M>> for Sampler {
     type Sample = SectorCounts;
 
     fn sample(&mut self, device: &Hinted<M>, _: Nanos) -> SectorCounts {
-        device.ftl.stats().sectors
+        self.before.plus(&device.ftl.stats().sectors)
     }
 }
 
@@ -288,45 +427,30 @@ fn conclude<M: LabMedia>(
     stack: &Stack,
     seed: u64,
     ftl: &Pblk<M>,
-    preconditioned: Preconditioned,
+    before: Option<Before>,
     measured: Measured,
     wall: WallTime,
 ) -> Outcome {
-    let stats = ftl.stats();
-    let steady = course::steady(&measured.totals);
-    let mut warnings = warnings(&stack.host, &stats, &steady);
-    warnings.extend(measured.trace.iter().flat_map(replay::warnings));
+    let size = DeviceSize::of(ftl.capacity());
+    let warnings = remarks::remarks(stack, &size, before, &measured);
     Outcome {
         stack: stack.clone(),
         seed,
-        size: DeviceSize::of(ftl.capacity()),
-        preconditioned,
+        size,
+        preconditioned: before.map(|before| before.done).unwrap_or_default(),
+        state: before.map(|before| before.state),
         virtual_time: measured.length,
         wall,
         workload: measured.results,
         trace: measured.trace,
-        ftl: stats,
+        ftl: measured.ftl,
         memory: ftl.memory(),
         media_bytes: ftl.media().device().memory_bytes(),
         wear: ftl.media().device().wear(),
         line_valid: outcome::line_valid(&ftl.lines()),
         series: course::points(&measured.totals),
-        steady: steady.is_ok(),
+        steady: measured.steady.is_ok(),
+        rounds: measured.rounds,
         warnings,
     }
-}
-
-/// What a reader should know before believing a figure.
-fn warnings(host: &Host, stats: &FtlStats, steady: &Result<(), String>) -> Vec<String> {
-    let counted = [
-        (stats.mismatches, "reads found another sector's data: a defect of the FTL"),
-        (stats.uncorrectable, "sectors could not be read from the media"),
-    ];
-    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
-    let unsteady = steady.as_ref().err().cloned();
-    let uncharged = (*host != Host::default()).then(|| {
-        "the stack sets [host], but host CPU and memory are not charged for yet".to_owned()
-    });
-    let counted = counted.map(|(count, what)| format!("{count} {what}"));
-    unsteady.into_iter().chain(counted).chain(uncharged).collect()
 }

@@ -3,7 +3,9 @@
 
 use super::course::Point;
 use super::precondition::Preconditioned;
+use super::rounds::RoundsRun;
 use crate::stack::Stack;
+use crate::state::StateKey;
 use nandscape_ftl::stats::{FtlStats, MemoryUse, SectorCounts};
 use nandscape_ftl::{Capacity, LineReport, LineState};
 use nandscape_media::Wear;
@@ -99,6 +101,8 @@ pub struct Outcome {
     pub size: DeviceSize,
     /// What was written before measuring.
     pub preconditioned: Preconditioned,
+    /// Names the device state that this left; `None`: the device was fresh.
+    pub state: Option<StateKey>,
     /// Virtual length of the measured phase.
     pub virtual_time: Nanos,
     /// Real time.
@@ -122,6 +126,8 @@ pub struct Outcome {
     pub series: Vec<Point>,
     /// Whether the course was steady.
     pub steady: bool,
+    /// How a run until steady state went, if it was one.
+    pub rounds: Option<RoundsRun>,
     /// What a reader should know before believing a figure.
     pub warnings: Vec<String>,
 }

@@ -1,10 +1,12 @@
 //! Writing a device into the state in which it is to be measured: a sequential fill in large bios,
-//! then random 4 KiB overwrites, both through the same write path as the measured phase and without
-//! timing: no virtual time passes.
+//! then random 4 KiB overwrites, so many or until write amplification is steady, all through the same
+//! write path as the measured phase and without timing: no virtual time passes.
 
-use super::RunError;
+use super::{RunError, course};
 use crate::stack::Precondition;
-use nandscape_block::{Bio, BlockDevice, Completion, Lba, Payload, Submit, Tag, Token};
+use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Payload, Submit, Tag, Token};
+use nandscape_ftl::Pblk;
+use nandscape_media::OpenChannel;
 use nandscape_rt::{Nanos, Stream};
 
 /// Sectors of a bio of the fill, where the device takes as many.
@@ -14,6 +16,9 @@ const DEPTH: u32 = 32;
 /// Sectors between two progress reports.
 const REPORT_SECTORS: u64 = 1 << 16;
 
+/// Rounds of the overwrites that go on until write amplification is steady, in a logical space.
+const ROUNDS: u64 = 4;
+
 /// What preconditioning did.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Preconditioned {
@@ -21,54 +26,53 @@ pub struct Preconditioned {
     pub fill_sectors: u64,
     /// Sectors of the random overwrites.
     pub overwrite_sectors: u64,
+    /// Whether write amplification became steady, if that was asked for.
+    pub steady: Option<bool>,
 }
 
 /// Writes what `plan` asks for and drains it. `progress` hears of the fraction done.
-pub(super) fn precondition<D: BlockDevice>(
-    device: &mut D,
+pub(super) fn precondition<M: OpenChannel>(
+    ftl: &mut Pblk<M>,
     plan: Precondition,
     seed: u64,
-    mut progress: impl FnMut(f64),
+    progress: impl FnMut(f64),
 ) -> Result<Preconditioned, RunError> {
-    let logical = device.caps().sectors;
-    let fill_sectors = (plan.fill * logical as f64) as u64;
-    let overwrite_sectors = (plan.random_overwrite * logical as f64) as u64;
-    let total = (fill_sectors + overwrite_sectors).max(1) as f64;
-    let mut writer = Writer::new(device);
-    let step = FILL_SECTORS.min(writer.max_sectors());
-    let mut at = 0;
-    while at < fill_sectors {
-        let sectors = u64::from(step).min(fill_sectors - at) as u32;
-        writer.write(Lba(at), sectors)?;
-        at += u64::from(sectors);
-        if at.is_multiple_of(REPORT_SECTORS) {
-            progress(at as f64 / total);
-        }
-    }
+    let logical = ftl.caps().sectors;
+    let of = |times: f64| (times * logical as f64) as u64;
+    let (fill_sectors, overwrite_sectors) = (of(plan.fill), of(plan.random_overwrite));
+    let steady_max = of(plan.steady_overwrite);
+    let total = fill_sectors + overwrite_sectors + steady_max;
+    let mut writer = Writer::new(ftl, total, progress);
+    writer.fill(fill_sectors)?;
     let mut addresses = Stream::new(seed, "precondition");
-    for written in 0..overwrite_sectors {
-        writer.write(Lba(addresses.below(logical)), 1)?;
-        if written.is_multiple_of(REPORT_SECTORS) {
-            progress((fill_sectors + written) as f64 / total);
-        }
-    }
+    writer.overwrite(overwrite_sectors, &mut addresses)?;
+    let steady = match steady_max {
+        0 => None,
+        most => Some(writer.overwrite_until_steady(most, &mut addresses)?),
+    };
+    let overwrite_sectors = writer.written - fill_sectors;
     writer.finish()?;
-    Ok(Preconditioned { fill_sectors, overwrite_sectors })
+    Ok(Preconditioned { fill_sectors, overwrite_sectors, steady })
 }
 
 /// Keeps a device busy with writes, [`DEPTH`] at a time.
-struct Writer<'a, D> {
-    device: &'a mut D,
+struct Writer<'a, M: OpenChannel, P> {
+    device: &'a mut Pblk<M>,
+    logical: u64,
+    /// Sectors in all, for the progress.
+    total: u64,
+    progress: P,
     under_way: u32,
     written: u64,
     keeps_content: bool,
     completions: Vec<Completion>,
 }
 
-impl<'a, D: BlockDevice> Writer<'a, D> {
-    fn new(device: &'a mut D) -> Self {
-        let keeps_content = device.caps().keeps_content;
-        Self { device, under_way: 0, written: 0, keeps_content, completions: Vec::new() }
+impl<'a, M: OpenChannel, P: FnMut(f64)> Writer<'a, M, P> {
+    fn new(device: &'a mut Pblk<M>, total: u64, progress: P) -> Self {
+        let DeviceCaps { keeps_content, sectors: logical, .. } = *device.caps();
+        let (under_way, written, completions) = (0, 0, Vec::new());
+        Self { device, logical, total, progress, under_way, written, keeps_content, completions }
     }
 
     fn max_sectors(&self) -> u32 {
@@ -78,6 +82,48 @@ impl<'a, D: BlockDevice> Writer<'a, D> {
         }
     }
 
+    /// In order, from the beginning again where it goes beyond the end.
+    fn fill(&mut self, sectors: u64) -> Result<(), RunError> {
+        let step = u64::from(FILL_SECTORS.min(self.max_sectors()));
+        let mut at = 0;
+        while at < sectors {
+            let lba = at % self.logical;
+            let part = step.min(sectors - at).min(self.logical - lba);
+            self.write(Lba(lba), part as u32)?;
+            at += part;
+        }
+        Ok(())
+    }
+
+    fn overwrite(&mut self, sectors: u64, addresses: &mut Stream) -> Result<(), RunError> {
+        for _ in 0..sectors {
+            self.write(Lba(addresses.below(self.logical)), 1)?;
+        }
+        Ok(())
+    }
+
+    /// In rounds, until write amplification is steady over the last of them; whether it is.
+    fn overwrite_until_steady(
+        &mut self,
+        most: u64,
+        addresses: &mut Stream,
+    ) -> Result<bool, RunError> {
+        let round = (self.logical / ROUNDS).max(1);
+        let mut amplification = Vec::new();
+        let mut before = self.device.stats().sectors;
+        for _ in 0..most / round {
+            self.overwrite(round, addresses)?;
+            let now = self.device.stats().sectors;
+            let copies = (now.gc - before.gc) as f64;
+            amplification.push(1.0 + copies / (now.user - before.user).max(1) as f64);
+            before = now;
+            if course::settled("write amplification", &amplification).is_ok() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Every sector written gets a tag of its own.
     fn write(&mut self, lba: Lba, sectors: u32) -> Result<(), RunError> {
         let payload = match self.keeps_content {
@@ -85,6 +131,9 @@ impl<'a, D: BlockDevice> Writer<'a, D> {
             false => Payload::None,
         };
         self.written += u64::from(sectors);
+        if self.written.is_multiple_of(REPORT_SECTORS) {
+            (self.progress)(self.written as f64 / self.total as f64);
+        }
         self.submit(Bio::write(lba, sectors, payload))?;
         while self.under_way >= DEPTH {
             self.step()?;
@@ -115,8 +164,14 @@ impl<'a, D: BlockDevice> Writer<'a, D> {
         Ok(())
     }
 
+    /// A flush covers what was acknowledged before it, so every write has to be.
     fn finish(mut self) -> Result<(), RunError> {
+        self.drain()?;
         self.submit(Bio::flush())?;
+        self.drain()
+    }
+
+    fn drain(&mut self) -> Result<(), RunError> {
         while self.under_way > 0 {
             self.step()?;
         }

@@ -1,13 +1,14 @@
 //! A trace as what runs on a stack.
 
 use super::course::Totals;
-use super::device::{Hinted, LabMedia};
-use super::{Load, Measured, Observer, Phase, RunError, options};
+use super::device::{self, Hinted, LabMedia};
+use super::prepare;
+use super::{Load, Measured, Observer, Phase, RunError, Sampler, options};
+use crate::stack::Stack;
 use nandscape_block::BlockDevice;
-use nandscape_ftl::stats::SectorCounts;
-use nandscape_rt::Nanos;
-use nandscape_workload::engine::{Probe, RunState};
-use nandscape_workload::trace::{How, Replay, ReplayError, TraceCounts, TraceReader};
+use nandscape_workload::engine::RunState;
+use nandscape_workload::fio::Direction;
+use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceCounts, TraceReader};
 use std::io::BufRead;
 
 /// Events between two progress reports.
@@ -24,6 +25,20 @@ pub struct Trace<R> {
     pub how: How,
 }
 
+/// Whether a trace that is not to be folded fits the device of `stack`, before anything is written to
+/// one.
+///
+/// # Errors
+/// A stack that cannot be built, or the first request that does not fit.
+pub fn check_trace<R: BufRead>(
+    stack: &Stack,
+    seed: u64,
+    reader: &mut TraceReader<R>,
+) -> Result<(), RunError> {
+    let ftl = device::format(stack, prepare::fresh(stack, seed)?, seed)?;
+    Ok(trace::check(reader, ftl.caps())?)
+}
+
 impl<R: BufRead> Load for Trace<R> {
     fn measure<M: LabMedia>(
         self,
@@ -32,26 +47,18 @@ impl<R: BufRead> Load for Trace<R> {
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
         let bytes = self.bytes.max(1) as f64;
+        let mut sampler = Sampler::default();
         let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
         replay.record(observer.recorder());
         device.begin_timeline(observer, std::iter::once((0, "trace")));
-        while replay.run_for(device, &mut Counters, REPORT_EVENTS)? == RunState::Paused {
+        while replay.run_for(device, &mut sampler, REPORT_EVENTS)? == RunState::Paused {
             device.attend_timeline(observer, device.ftl.now());
             observer.progress(Phase::Measure, replay.read().bytes as f64 / bytes);
         }
         let (results, counts) = replay.finish();
-        Ok(Measured::new(results, Totals::default(), Some(counts)))
-    }
-}
-
-/// Samples the FTL's counters for the series.
-struct Counters;
-
-impl<M: LabMedia> Probe<Hinted<M>> for Counters {
-    type Sample = SectorCounts;
-
-    fn sample(&mut self, device: &Hinted<M>, _: Nanos) -> SectorCounts {
-        device.ftl.stats().sectors
+        let random_writes = results.jobs.iter().any(|job| job.direction(Direction::Write).ios > 0);
+        let measured = Measured::new(results, Totals::default(), device.ftl.stats());
+        Ok(Measured { trace: Some(counts), random_writes, ..measured })
     }
 }
 

@@ -107,7 +107,7 @@ fn set_value(raw: &str, place: &Place) -> Node {
 }
 
 /// Lays `over` on `base`: tables merge, anything else replaces. A table laid over `timing`'s name
-/// refines that preset.
+/// refines that preset; a recipe laid over a `precondition` starts it anew.
 pub(crate) fn merge(base: &mut Table, over: Table) {
     for (key, node) in over {
         match base.get_mut(&key) {
@@ -129,7 +129,12 @@ fn lay_over(key: &str, under: &mut Node, mut node: Node) {
         under.value = Value::Table(Table::from([("preset".to_owned(), name)]));
     }
     match &mut under.value {
-        Value::Table(base) => merge(base, std::mem::take(over)),
+        Value::Table(base) => {
+            if key == "precondition" && over.contains_key("recipe") {
+                base.clear();
+            }
+            merge(base, std::mem::take(over));
+        }
         _ => *under = node,
     }
 }

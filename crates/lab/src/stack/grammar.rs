@@ -4,6 +4,7 @@
 use super::document::Table;
 use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
+use super::recipe;
 use super::timing;
 use super::{Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
 use nandscape_block::SECTOR_BYTES;
@@ -237,12 +238,19 @@ fn read_hints(mut hints: Section<'_>) -> Result<(Hints, String), StackError> {
 }
 
 fn read_precondition(mut section: Section<'_>) -> Result<(Precondition, String), StackError> {
-    let fill = section.or("fill", 0.0)?;
-    section.check("fill", (0.0..=1.0).contains(&fill), "must be 0 to 1, a fraction")?;
-    let random_overwrite = section.or("random_overwrite", 0.0)?;
-    let sane = (0.0..=1000.0).contains(&random_overwrite);
-    section.check("random_overwrite", sane, "must be 0 to 1000 times the logical space")?;
-    Ok((Precondition { fill, random_overwrite }, titled("precondition", section)?))
+    let recipe = recipe::read(&mut section)?;
+    let mut times = |key, default: f64, most: f64, rule| -> Result<f64, StackError> {
+        let times = section.or(key, default)?;
+        section.check(key, (0.0..=most).contains(&times), rule)?;
+        Ok(times)
+    };
+    let thousand = "must be 0 to 1000 times the logical space";
+    let plan = Precondition {
+        fill: times("fill", recipe.fill, 100.0, "must be 0 to 100 times the logical space")?,
+        random_overwrite: times("random_overwrite", recipe.random_overwrite, 1000.0, thousand)?,
+        steady_overwrite: times("steady_overwrite", recipe.steady_overwrite, 1000.0, thousand)?,
+    };
+    Ok((plan, titled("precondition", section)?))
 }
 
 fn join<const N: usize>(texts: [String; N]) -> String {

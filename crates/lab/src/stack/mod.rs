@@ -10,13 +10,17 @@ mod grammar;
 mod later;
 mod place;
 pub(crate) mod reader;
+mod recipe;
 pub(crate) mod source;
 mod timing;
 mod units;
 
 pub use place::{Place, StackError};
+pub use reader::Size;
+pub use recipe::RECIPES;
 pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
+pub(crate) use units::parse_size;
 
 use nandscape_ftl::config::Config;
 use nandscape_media::{ChunkId, Faults, Geometry, MediaConfig, PayloadMode, UnitId};
@@ -108,10 +112,21 @@ pub struct Hints {
 /// `[precondition]`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Precondition {
-    /// Fraction of the logical space written once, in order.
+    /// Written in order, times the logical space.
     pub fill: f64,
     /// Random 4 KiB overwrites, times the logical space.
     pub random_overwrite: f64,
+    /// Then random overwrites until write amplification is steady, at most so many times the logical
+    /// space.
+    pub steady_overwrite: f64,
+}
+
+impl Precondition {
+    /// Whether nothing is written.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self { fill: 0.0, random_overwrite: 0.0, steady_overwrite: 0.0 }
+    }
 }
 
 impl MediaStack {

@@ -70,7 +70,15 @@ impl Field for String {
 
 /// A size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Size(pub(super) u64);
+pub struct Size(pub u64);
+
+impl std::str::FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_size(text).map(Self).ok_or_else(|| format!("expected {}", Self::EXPECTED))
+    }
+}
 
 impl Field for Size {
     const EXPECTED: &'static str = "a size such as \"64MiB\"";

@@ -4,7 +4,7 @@ use nandscape_workload::fio::edit_distance;
 
 /// Bytes of a size such as `64MiB`, `4k`, `4096`; factors are powers of 1,024 (fio's `kb_base=1024`).
 /// `None` when it is none or does not fit 64 bits.
-pub(super) fn parse_size(text: &str) -> Option<u64> {
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -3,6 +3,7 @@
 //! there is told with file, line and column of the sweep.
 
 use super::{Base, Case, Job, Report, Sweep};
+use crate::run::UntilSteady;
 use crate::stack::document::{Node, Table, Value, merge, nest, parse};
 use crate::stack::reader::Section;
 use crate::stack::{DEFAULT, Place, Stack, StackError};
@@ -38,11 +39,13 @@ pub(super) fn read(
     let jobs = read_jobs(&mut root, &files)?;
     let seeds = read_seeds(&mut root)?;
     let report = read_report(&mut root)?;
+    let until_steady = read_until_steady(&mut root)?;
     let set = root.table("set")?;
     let axes = read_axes(root.table("grid")?)?;
     let place = root.node("grid").map_or(&place, |node| &node.key_place).clone();
     root.close()?;
-    let cases = cases(bases, &jobs, set, &axes, &place)?;
+    let mut cases = cases(bases, &jobs, set, &axes, &place)?;
+    cases.iter_mut().for_each(|case| case.until_steady = until_steady);
     Sweep { name, cases, seeds, report }.checked(&place, "grid")
 }
 
@@ -118,6 +121,22 @@ fn read_seeds(root: &mut Section<'_>) -> Result<Vec<u64>, StackError> {
 
 fn read_report(root: &mut Section<'_>) -> Result<Report, StackError> {
     Ok(strings(root, "report")?.map_or(Report::Usual, Report::Chosen))
+}
+
+/// `true`, or what a round is and how many there may be.
+fn read_until_steady(root: &mut Section<'_>) -> Result<Option<UntilSteady>, StackError> {
+    match root.node("until_steady").map(|node| &node.value) {
+        None | Some(Value::Boolean(false)) => Ok(None),
+        Some(Value::Boolean(true)) => Ok(Some(UntilSteady::default())),
+        Some(Value::String(text)) => {
+            text.parse().map(Some).map_err(|why: String| root.reject("until_steady", why))
+        }
+        Some(other) => {
+            let found = other.describe();
+            let why = format!("expected true, false or text such as \"round=25%\", found {found}");
+            Err(root.reject("until_steady", why))
+        }
+    }
 }
 
 /// One string or a list of them, with their places.
@@ -236,6 +255,7 @@ impl Resolved {
             keys: self.keys.clone(),
             stack: self.stack.clone(),
             job: job.clone(),
+            until_steady: None,
         }
     }
 }

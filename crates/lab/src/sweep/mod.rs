@@ -17,7 +17,7 @@ pub use job::Job;
 pub use row::{FinishedRow, program};
 pub use student::Mean;
 
-use crate::run::{Observer, RunError, run};
+use crate::run::{Manner, Observer, RunError, UntilSteady, run_as};
 use crate::stack::document::Table;
 use crate::stack::{Place, Stack, StackError, source};
 use nandscape_workload::fio::{Environment, Notice};
@@ -62,6 +62,8 @@ pub struct Case {
     pub stack: Stack,
     /// The job.
     pub job: Arc<Job>,
+    /// Until when the job goes on, if not to its end.
+    pub until_steady: Option<UntilSteady>,
 }
 
 /// The figures that a sweep asks for.
@@ -126,11 +128,13 @@ impl Sweep {
         overrides: &[S],
         job: Job,
         seeds: u64,
+        until_steady: Option<UntilSteady>,
     ) -> Result<Self, StackError> {
         let (name, job) = (job.name.clone(), Arc::new(job));
         let case = |name: &String| {
             let stack = Stack::load(name, overrides)?;
-            Ok(Case { stack_name: name.clone(), keys: Vec::new(), stack, job: job.clone() })
+            let (stack_name, keys, job) = (name.clone(), Vec::new(), job.clone());
+            Ok(Case { stack_name, keys, stack, job, until_steady })
         };
         let cases = stacks.iter().map(case).collect::<Result<_, _>>()?;
         Self { name, cases, seeds: (1..=seeds).collect(), report: Report::Usual }
@@ -202,8 +206,26 @@ impl Sweep {
         commit: &str,
         observer: &mut dyn Observer,
     ) -> Result<String, RunError> {
+        self.run_as(index, commit, Manner::default(), observer)
+    }
+
+    /// Runs one run in this manner, of which until when a job goes on is the sweep's own to say.
+    ///
+    /// # Errors
+    /// Why the run has no result.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub fn run_as(
+        &self,
+        index: usize,
+        commit: &str,
+        manner: Manner<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<String, RunError> {
         let (case, seed) = self.at(index);
-        let outcome = run(&case.stack, &case.job.file, seed, observer)?;
+        let manner = Manner { until_steady: case.until_steady, ..manner };
+        let outcome = run_as(&case.stack, &case.job.file, seed, manner, observer)?;
         Ok(row::row(case, seed, commit, &outcome).to_string())
     }
 }
@@ -218,7 +240,8 @@ impl Case {
 
     /// A hash of all but the seed that its results follow from.
     fn id(&self, program: &str) -> u128 {
-        let text = format!("{program}\n{}\n{:032x}", self.stack.toml, self.job.hash);
+        let until = self.until_steady.map_or_else(String::new, |until| format!("\n{until}"));
+        let text = format!("{program}\n{}\n{:032x}{until}", self.stack.toml, self.job.hash);
         xxhash_rust::xxh3::xxh3_128(text.as_bytes())
     }
 }

@@ -10,6 +10,7 @@
 mod config;
 mod cut;
 mod report;
+mod transfer;
 
 pub use config::{MediaConfig, MediaError};
 pub use report::{Utilisation, Wear};

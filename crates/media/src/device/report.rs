@@ -22,7 +22,9 @@ pub struct Wear {
 }
 
 impl Wear {
-    fn add(mut self, info: ChunkInfo) -> Self {
+    /// With one chunk more.
+    #[must_use]
+    pub fn with(mut self, info: ChunkInfo) -> Self {
         if info.state == ChunkState::Offline {
             return Self { offline: self.offline + 1, ..self };
         }
@@ -61,7 +63,7 @@ impl<S: Store> Media<S> {
     /// Wear of the whole device.
     #[must_use]
     pub fn wear(&self) -> Wear {
-        self.report().fold(Wear::default(), |wear, (_, info)| wear.add(info))
+        self.report().fold(Wear::default(), |wear, (_, info)| wear.with(info))
     }
 
     /// Busy time of every unit and channel.

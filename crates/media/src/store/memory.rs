@@ -9,6 +9,10 @@
 //! The memory count includes a chunk's share of the columns from its first write on (never-written
 //! chunks are not backed), the bytes of contents, and [`ENTRY_BYTES`] for each entry of the map.
 
+mod transfer;
+
+pub(crate) use transfer::{Block, HeldBytes};
+
 use super::slab::{COST_BYTES, Slab};
 use super::{Full, PayloadMode, Store};
 use crate::command::{KEY_EMPTY, Kind, Oob, WriteCmd};

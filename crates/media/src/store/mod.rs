@@ -8,6 +8,7 @@ mod memory;
 mod slab;
 
 pub use memory::MemoryStore;
+pub(crate) use memory::{Block, HeldBytes};
 
 use crate::command::{Oob, WriteCmd};
 use crate::geometry::Ppa;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Bytes that a buffer takes: content and the two counts of its `Arc`.
 const BUFFER_BYTES: u64 = size_of::<SectorBytes>() as u64 + 16;
 /// Bytes that a place takes: its pointer, and its entry in the free list.
-const PLACE_BYTES: u64 = 8 + 4;
+pub(super) const PLACE_BYTES: u64 = 8 + 4;
 
 /// The most that one more buffer can cost.
 pub(super) const COST_BYTES: u64 = BUFFER_BYTES + PLACE_BYTES;
@@ -38,6 +38,18 @@ impl Slab {
     pub(super) fn remove(&mut self, handle: u32) {
         self.places[handle as usize] = None;
         self.free.push(handle);
+    }
+
+    /// Places, used or not.
+    pub(super) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Makes unused places until there are so many in all.
+    pub(super) fn reserve_places(&mut self, places: usize) {
+        let first = self.places.len();
+        self.places.resize(first.max(places), None);
+        self.free.extend((first as u32..places as u32).rev());
     }
 
     /// Buffers in use.

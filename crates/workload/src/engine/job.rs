@@ -105,6 +105,8 @@ pub(super) struct Job {
     pause: Option<Pause>,
     end_flushed: bool,
     reread: bool,
+    /// What is measured from here on is not in a report yet.
+    cut_at: Nanos,
     tallies: [Tally; 5],
     rates: Rates,
     /// I/Os by the depth at which they were in flight.
@@ -159,6 +161,7 @@ impl Job {
             pause: None,
             end_flushed: false,
             reread: false,
+            cut_at: Nanos::ZERO,
             tallies: Default::default(),
             rates: Rates::default(),
             depths: [0; DEPTH_CLASSES],
@@ -382,13 +385,18 @@ impl Job {
     #[cold]
     fn end_ramp(&mut self, now: Nanos) {
         self.ramp_end = Nanos::MAX;
-        self.forget(self.began.saturating_add(self.spec.ramp_time));
+        self.count_from(self.began.saturating_add(self.spec.ramp_time));
         self.search().into_iter().for_each(|search| search.begin_window(now));
     }
 
     /// What was measured before `now` does not count.
-    fn forget(&mut self, now: Nanos) {
+    fn count_from(&mut self, now: Nanos) {
         self.counted = now;
+        self.forget(now);
+    }
+
+    /// What was measured so far is in a report, or in none.
+    fn forget(&mut self, now: Nanos) {
         self.tallies.iter_mut().for_each(Tally::forget);
         self.depths = [0; DEPTH_CLASSES];
         self.rates = Rates::begin(now, self.all_totals());
@@ -440,7 +448,7 @@ impl Job {
     fn end_pause(&mut self, now: Nanos) {
         let Some(pause) = self.pause.take() else { return };
         if pause.forgets {
-            self.forget(now);
+            self.count_from(now);
         }
         if let Some(pacer) = self.pacer.as_mut().filter(|_| self.spec.rate_ignores_thinking) {
             pacer.pause(pause.length);
@@ -510,24 +518,46 @@ impl Job {
         totals
     }
 
+    /// What it measured since the last cut, or since it began, failures left out: they stay for the
+    /// end. A ramp is over.
+    pub(super) fn cut(&mut self, now: Nanos) -> JobResult {
+        let since = self.counted.max(std::mem::replace(&mut self.cut_at, now));
+        let mut result = JobResult {
+            name: self.result.name.clone(),
+            group: self.result.group,
+            jobs: 1,
+            runtime: now.saturating_sub(since),
+            ..JobResult::default()
+        };
+        self.report(&mut result);
+        self.ramp_end = Nanos::MAX;
+        self.forget(now);
+        result
+    }
+
     /// What it measured; a job that has not ended is counted up to `now`.
     pub(super) fn into_result(mut self, now: Nanos) -> (JobResult, Option<WrittenLog>) {
         if !matches!(self.state, State::Ended | State::Waiting) {
             self.end(now);
         }
-        self.result.depths = self.depths;
-        let totals = self.all_totals();
-        self.result.set_rates(self.rates, totals);
-        for (kind, tally) in Kind::ALL.into_iter().zip(self.tallies) {
+        let mut result = std::mem::take(&mut self.result);
+        self.report(&mut result);
+        (result, self.log)
+    }
+
+    /// Adds up what was measured and not forgotten.
+    fn report(&self, result: &mut JobResult) {
+        result.depths = self.depths;
+        result.set_rates(self.rates.clone(), self.all_totals());
+        for (kind, tally) in Kind::ALL.into_iter().zip(&self.tallies) {
             if kind == Kind::Sync {
-                self.result.sync = tally.latencies;
+                result.sync.merge(&tally.latencies);
                 continue;
             }
-            let direction = &mut self.result.directions[kind.direction() as usize];
+            let direction = &mut result.directions[kind.direction() as usize];
             direction.ios += tally.latencies.count();
             direction.bytes += tally.sectors * SECTOR_BYTES;
             direction.latency.merge(&tally.latencies);
         }
-        (self.result, self.log)
     }
 }

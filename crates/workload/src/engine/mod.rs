@@ -418,6 +418,15 @@ impl<S> Engine<S> {
         EngineError::Stuck { at: self.now, waiting: waiting.collect() }
     }
 
+    /// What was measured since the last cut, or since the beginning, as reports like those of
+    /// [`Engine::finish`], which then lacks it; failures and the series stay there whole. Every ramp is
+    /// over from now on.
+    pub fn cut(&mut self) -> Vec<JobResult> {
+        let now = self.now;
+        let result = |job: &mut Job| (job.spec.group_reporting, job.cut(now));
+        grouped(self.jobs.iter_mut().map(result))
+    }
+
     /// What was measured. Jobs that have not ended are counted up to the last event.
     #[must_use]
     pub fn finish(mut self) -> Results<S> {
@@ -425,19 +434,27 @@ impl<S> Engine<S> {
         if let Some(recorder) = &mut self.recorder {
             recorder.finish(ended);
         }
-        let mut jobs: Vec<JobResult> = Vec::new();
         let mut iologs = Vec::new();
-        for job in self.jobs {
+        let jobs = grouped(self.jobs.into_iter().map(|job| {
             let merges = job.spec.group_reporting;
             let (result, log) = job.into_result(ended);
             iologs.extend(log);
-            match jobs.last_mut().filter(|last| merges && last.group == result.group) {
-                Some(last) => last.merge(&result),
-                None => jobs.push(result),
-            }
-        }
+            (merges, result)
+        }));
         Results { jobs, series: self.series, iologs, ended, global_options: self.global_options }
     }
+}
+
+/// Reports, of which those that are to be merged join the one before if it is of the same group.
+fn grouped(results: impl Iterator<Item = (bool, JobResult)>) -> Vec<JobResult> {
+    let mut jobs: Vec<JobResult> = Vec::new();
+    for (merges, result) in results {
+        match jobs.last_mut().filter(|last| merges && last.group == result.group) {
+            Some(last) => last.merge(&result),
+            None => jobs.push(result),
+        }
+    }
+    jobs
 }
 
 /// Multiplies jobs by `numjobs`, and divides them into stages and reporting groups.

@@ -51,6 +51,21 @@ impl Spread {
         self.mean += other.mean;
         self.squares += other.squares;
     }
+
+    /// Takes in later samples of the same job, by Chan's method.
+    pub(super) fn extend(&mut self, later: &Self) {
+        if self.samples == 0 || later.samples == 0 {
+            *self = if self.samples == 0 { *later } else { *self };
+            return;
+        }
+        let (before, more) = (self.samples as f64, later.samples as f64);
+        let (delta, all) = (later.mean - self.mean, before + more);
+        self.samples += later.samples;
+        self.min = self.min.min(later.min);
+        self.max = self.max.max(later.max);
+        self.mean += delta * more / all;
+        self.squares += later.squares + delta * delta * before * more / all;
+    }
 }
 
 /// I/Os and bytes so far, by direction.
@@ -144,6 +159,24 @@ mod tests {
         assert_eq!((iops[1].min, iops[1].max, iops[1].mean), (200, 600, 400.0));
         assert_eq!((bandwidth[1].min, bandwidth[1].samples, iops[0].samples), (800, 2, 0));
         assert!((iops[1].deviation() - 80_000f64.sqrt()).abs() < 1e-9);
+    }
+
+    /// Samples in two parts, one behind the other, are the same as in one.
+    #[test]
+    fn later_samples_extend_earlier_ones() {
+        let of = |samples: &[u64]| {
+            let mut spread = Spread::default();
+            samples.iter().for_each(|sample| spread.add(*sample));
+            spread
+        };
+        let all = [3, 9, 4, 1, 12];
+        for cut in 0..=all.len() {
+            let mut spread = of(&all[..cut]);
+            spread.extend(&of(&all[cut..]));
+            assert_eq!((spread.samples, spread.min, spread.max), (5, 1, 12));
+            assert!((spread.mean - 5.8).abs() < 1e-12, "{cut}");
+            assert!((spread.deviation() - of(&all).deviation()).abs() < 1e-12, "{cut}");
+        }
     }
 
     /// A job shorter than a window has its mean for a sample.

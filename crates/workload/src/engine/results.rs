@@ -103,19 +103,36 @@ impl JobResult {
         }
     }
 
+    /// Takes in what the same jobs did right behind this.
+    pub fn extend(&mut self, later: &Self) {
+        self.add(later);
+        self.runtime = self.runtime.saturating_add(later.runtime);
+        for (mine, theirs) in self.directions.iter_mut().zip(&later.directions) {
+            mine.bandwidth_kib.extend(&theirs.bandwidth_kib);
+            mine.iops.extend(&theirs.iops);
+        }
+    }
+
     /// Takes another job of the same group in.
     pub(super) fn merge(&mut self, other: &Self) {
+        self.add(other);
         self.jobs += other.jobs;
+        self.runtime = self.runtime.max(other.runtime);
+        for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
+            mine.bandwidth_kib.merge(&theirs.bandwidth_kib);
+            mine.iops.merge(&theirs.iops);
+        }
+    }
+
+    /// Adds up what does not depend on whether both ran beside each other.
+    fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
             mine.ios += theirs.ios;
             mine.bytes += theirs.bytes;
             mine.latency.merge(&theirs.latency);
-            mine.bandwidth_kib.merge(&theirs.bandwidth_kib);
-            mine.iops.merge(&theirs.iops);
         }
         self.sync.merge(&other.sync);
         self.depths.iter_mut().zip(other.depths).for_each(|(mine, theirs)| *mine += theirs);
-        self.runtime = self.runtime.max(other.runtime);
         self.verified_sectors += other.verified_sectors;
         self.unverified_sectors += other.unverified_sectors;
         self.errors += other.errors;

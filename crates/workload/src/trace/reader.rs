@@ -55,6 +55,10 @@ pub struct TraceReader<R> {
     skip_bad_lines: u64,
     counts: ReadCounts,
     devices: BTreeSet<Box<str>>,
+    /// The device whose requests are wanted; those of all where none is named.
+    wanted: Option<Box<str>>,
+    /// Devices whose requests were left out.
+    others: BTreeSet<Box<str>>,
     /// Time of the first request, as the trace counts.
     began: Option<Nanos>,
     /// Time of the latest request, from the first.
@@ -95,11 +99,25 @@ impl<R: BufRead> TraceReader<R> {
             skip_bad_lines: options.skip_bad_lines,
             counts: ReadCounts::default(),
             devices: BTreeSet::new(),
+            wanted: None,
+            others: BTreeSet::new(),
             began: None,
             latest: Nanos::ZERO,
             line: Vec::new(),
             ended: false,
         })
+    }
+
+    /// The same stream with the requests of one device only, named as the trace has it; for MSR
+    /// Cambridge's, the number of the disk will do.
+    #[must_use]
+    pub fn only(self, device: &str) -> Self {
+        Self { wanted: Some(device.into()), ..self }
+    }
+
+    fn is_wanted(&self, device: &str) -> bool {
+        let disk = || (self.format == Format::Msr).then(|| device.rsplit(',').next()).flatten();
+        self.wanted.as_deref().is_none_or(|wanted| device == wanted || disk() == Some(wanted))
     }
 
     /// The format.
@@ -135,7 +153,8 @@ impl<R: BufRead> TraceReader<R> {
     /// The next request; `None` at the end.
     ///
     /// # Errors
-    /// A malformed line beyond those that may be skipped, or a failure to read.
+    /// A malformed line beyond those that may be skipped, a failure to read, or a trace that ends
+    /// without a request of the wanted device.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         while !self.ended && self.read_line()? {
             let line = std::mem::take(&mut self.line);
@@ -147,7 +166,14 @@ impl<R: BufRead> TraceReader<R> {
                 Err(problem) => self.bad_line(problem)?,
             }
         }
-        Ok(None)
+        match &self.wanted {
+            Some(device) if self.counts.requests == 0 => {
+                let others = self.others.iter().map(AsRef::as_ref).collect::<Vec<&str>>();
+                let others = others.join("; ");
+                Err(whole(&self.name, format!("no request of device {device}; it has: {others}")))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The request of a line.
@@ -167,6 +193,12 @@ impl<R: BufRead> TraceReader<R> {
                 return Ok(None);
             }
         };
+        if !self.is_wanted(request.device) {
+            if self.others.len() < DEVICES_MAX && !self.others.contains(request.device) {
+                self.others.insert(request.device.into());
+            }
+            return Ok(None);
+        }
         if !self.devices.contains(request.device) {
             if self.devices.len() == DEVICES_MAX {
                 return Err(format!("more than {DEVICES_MAX} devices"));

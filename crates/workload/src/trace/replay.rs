@@ -7,7 +7,7 @@
 //!
 //! A request that a device fails ends the replay when what is in flight is back, as in fio.
 
-use super::error::ReplayError;
+use super::error::{ReplayError, TraceError};
 use super::fit::{Extent, Extents, FitCounts, Fitter};
 use super::reader::{ReadCounts, TraceReader};
 use super::record::{Action, Record};
@@ -56,6 +56,18 @@ pub struct TraceCounts {
     pub late: u64,
     /// The longest that one was late.
     pub late_max: Nanos,
+}
+
+/// Whether every request of a trace fits a device with these capabilities, without any device.
+///
+/// # Errors
+/// The first request that is malformed or does not fit, as a replay would have it.
+pub fn check<R: BufRead>(reader: &mut TraceReader<R>, caps: &DeviceCaps) -> Result<(), TraceError> {
+    let mut fitter = Fitter::new(caps, false);
+    while let Some(record) = reader.next_record()? {
+        fitter.fit(&record).map_err(|problem| reader.error(record.line, problem))?;
+    }
+    Ok(())
 }
 
 /// A request that may be in flight.

@@ -3,6 +3,7 @@
 use super::VERSION;
 use crate::run::course::Point;
 use crate::run::outcome::Outcome;
+use crate::run::rounds::RoundsRun;
 use nandscape_workload::trace::TraceCounts;
 use serde_json::{Map, Value, json};
 
@@ -32,6 +33,9 @@ impl Outcome {
         put("lines", json!({ "valid_histogram": self.line_valid }));
         put("pad_units", self.ftl.pad_dist.clone().into());
         put("steady", self.steady.into());
+        if let Some(run) = &self.rounds {
+            put("until_steady", rounds(run));
+        }
         put("warnings", self.warnings.clone().into());
         put(
             "map",
@@ -61,6 +65,8 @@ impl Outcome {
             "wall_s": self.wall.precondition_s,
             "fill_sectors": self.preconditioned.fill_sectors,
             "overwrite_sectors": self.preconditioned.overwrite_sectors,
+            "steady": self.preconditioned.steady,
+            "state": self.state.map(|state| state.to_string()),
         })
     }
 
@@ -157,6 +163,14 @@ fn trace(counts: &TraceCounts) -> Value {
         "folded": counts.fit.folded,
         "late": counts.late,
         "late_max_ns": counts.late_max.0,
+    })
+}
+
+fn rounds(run: &RoundsRun) -> Value {
+    json!({
+        "round": run.asked.round.to_string(),
+        "rounds_max": run.asked.rounds_max,
+        "rounds": run.rounds,
     })
 }
 

@@ -1,0 +1,211 @@
+//! The folder in which runs keep preconditioned devices for each other (docs/formats/state.md).
+//!
+//! Entries are written beside their place and renamed, so that nobody ever sees half of one. Whoever
+//! makes an entry holds a lock, so that others who need it wait instead of making it too. When the
+//! folder grows beyond its limit, the entries that were used longest ago go first. Nothing here can
+//! fail a run: without a folder each run preconditions for itself.
+
+use crate::args::CacheArgs;
+use crate::output::{Failure, complain};
+use crate::run::COMMIT;
+use anyhow::Context;
+use nandscape_lab::state::{SnapshotError, StateCache, StateKey, States};
+use nandscape_lab::sweep::program;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Kind of an entry.
+const ENTRY: &str = "state";
+/// Kind of an entry that is being written.
+const PART: &str = "part";
+/// Parts older than this were left behind by a program that was killed.
+const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
+
+/// A folder of states.
+pub(crate) struct Cache {
+    folder: PathBuf,
+    limit_bytes: u64,
+    program: String,
+}
+
+impl Cache {
+    /// The folder that the user wants, made if need be; `None` without one.
+    pub(crate) fn open(args: &CacheArgs) -> Result<Option<Self>, Failure> {
+        if args.no_state_cache {
+            return Ok(None);
+        }
+        let cache =
+            |folder| Self { folder, limit_bytes: args.state_limit.0, program: program(COMMIT) };
+        if let Some(folder) = &args.state_dir {
+            let made = fs::create_dir_all(folder).with_context(|| folder.display().to_string());
+            return made.map(|()| Some(cache(folder.clone()))).map_err(Failure::Input);
+        }
+        Ok(usual_folder().filter(|folder| fs::create_dir_all(folder).is_ok()).map(cache))
+    }
+
+    /// Where a run finds preconditioned devices.
+    pub(crate) fn states(cache: Option<&Self>) -> States<'_> {
+        cache.map_or(States::Make, |cache| States::Cached(cache))
+    }
+
+    /// The file of an entry. Another program makes another state, perhaps, so it looks elsewhere.
+    fn path(&self, key: StateKey, kind: &str) -> PathBuf {
+        let name = StateKey::of(&format!("{key} {}", self.program));
+        self.folder.join(format!("{name}.{kind}"))
+    }
+
+    fn try_keep(
+        &self,
+        key: StateKey,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
+    ) -> Result<(), anyhow::Error> {
+        let part = self.path(key, &format!("{}.{PART}", std::process::id()));
+        let written = write_to(&part, write)
+            .and_then(|()| fs::rename(&part, self.path(key, ENTRY)).map_err(anyhow::Error::from));
+        if written.is_err() {
+            // What cannot be removed either is found by `shrink` later.
+            let _ = fs::remove_file(&part);
+        }
+        written
+    }
+
+    /// Removes what was used longest ago, until the rest is within the limit.
+    fn shrink(&self) -> io::Result<()> {
+        let mut entries = Vec::new();
+        for file in fs::read_dir(&self.folder)? {
+            let file = file?;
+            let (path, data) = (file.path(), file.metadata()?);
+            let used = data.modified()?;
+            let kind = path.extension().and_then(|kind| kind.to_str());
+            if kind == Some(ENTRY) {
+                entries.push((used, data.len(), path));
+            } else if kind == Some(PART) && used.elapsed().is_ok_and(|age| age > FORGOTTEN) {
+                fs::remove_file(path)?;
+            }
+        }
+        entries.sort();
+        let mut bytes: u64 = entries.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, size, path) in entries {
+            if bytes <= self.limit_bytes {
+                break;
+            }
+            fs::remove_file(path)?;
+            bytes -= size;
+        }
+        Ok(())
+    }
+}
+
+/// The user's cache folder, by the XDG base directory specification.
+fn usual_folder() -> Option<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(caches.join("nandscape").join("states"))
+}
+
+/// Writes a state to a new file.
+pub(crate) fn write_to(
+    path: &Path,
+    write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
+) -> Result<(), anyhow::Error> {
+    let mut out = BufWriter::new(File::create(path)?);
+    write(&mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "what was used longest ago is told by the real time")]
+fn touch(file: &File) {
+    // A folder that cannot be written to is read nevertheless.
+    let _ = file.set_modified(SystemTime::now());
+}
+
+impl StateCache for Cache {
+    fn open(&self, key: StateKey) -> Option<Box<dyn Read>> {
+        let file = File::open(self.path(key, ENTRY)).ok()?;
+        touch(&file);
+        Some(Box::new(BufReader::new(file)))
+    }
+
+    fn alone(&self, key: StateKey, work: &mut dyn FnMut()) {
+        let path = self.path(key, "lock");
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        let lock = lock.and_then(|file| file.lock().map(|()| file));
+        work();
+        if lock.is_ok() {
+            // Who waits for it, or makes it anew, finds the entry.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    fn keep(
+        &self,
+        key: StateKey,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
+    ) {
+        let kept = self.try_keep(key, write);
+        let kept = kept.and_then(|()| self.shrink().map_err(anyhow::Error::from));
+        if let Err(error) = kept {
+            complain(&format!("notice: no state is kept in {}: {error:#}", self.folder.display()));
+        }
+    }
+
+    fn damaged(&self, key: StateKey, why: &str) {
+        let path = self.path(key, ENTRY);
+        complain(&format!("notice: {}: {why}; it is made again", path.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(name: &str, limit_bytes: u64) -> Cache {
+        let folder = std::env::temp_dir().join(format!("nandscape-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Cache { folder, limit_bytes, program: "test".into() }
+    }
+
+    fn keep(cache: &Cache, key: u128, bytes: usize) {
+        cache.keep(StateKey(key), &mut |out| Ok(out.write_all(&vec![7; bytes])?));
+    }
+
+    fn kept(cache: &Cache) -> Vec<u128> {
+        (0..10).filter(|key| cache.path(StateKey(*key), ENTRY).exists()).collect()
+    }
+
+    /// What was used longest ago goes first, and the folder never stays above its limit.
+    #[test]
+    fn the_folder_is_bounded() {
+        let cache = cache("bounded", 100);
+        for key in 0..3 {
+            keep(&cache, key, 30);
+            let age = Duration::from_secs(1000 - key as u64);
+            let file = File::options().write(true).open(cache.path(StateKey(key), ENTRY)).unwrap();
+            file.set_modified(file.metadata().unwrap().modified().unwrap() - age).unwrap();
+        }
+        assert_eq!(kept(&cache), [0, 1, 2]);
+        drop(cache.open(StateKey(0)).unwrap());
+        keep(&cache, 3, 30);
+        assert_eq!(kept(&cache), [0, 2, 3], "0 was used since");
+        keep(&cache, 4, 101);
+        assert_eq!(kept(&cache), [] as [u128; 0], "larger than all of the room");
+        fs::remove_dir_all(&cache.folder).unwrap();
+    }
+
+    /// An entry that could not be written whole is not there.
+    #[test]
+    fn no_half_entries() {
+        let cache = cache("half", 100);
+        cache.keep(StateKey(1), &mut |out| {
+            out.write_all(&[1; 20])?;
+            Err(SnapshotError::Io("no more room".into()))
+        });
+        assert_eq!(fs::read_dir(&cache.folder).unwrap().count(), 0);
+        fs::remove_dir_all(&cache.folder).unwrap();
+    }
+}

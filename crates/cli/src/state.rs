@@ -1,0 +1,124 @@
+//! `nandscape state`: preconditioned devices as files.
+
+use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
+use crate::cache::write_to;
+use crate::logs::Watch;
+use crate::output::{Failure, print};
+use crate::run::{COMMIT, classify};
+use crate::summary::{bytes, grouped};
+use anyhow::{Context, anyhow};
+use nandscape_lab::SECTOR_BYTES;
+use nandscape_lab::run::{Observer, make_state};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::state::{Header, StateSummary, inspect};
+use nandscape_lab::sweep::program;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Saves or shows.
+pub(crate) fn state(args: &StatesArgs) -> Result<(), Failure> {
+    match &args.command {
+        StateCommand::Save(args) => save(args),
+        StateCommand::Show { file } => {
+            let (header, summary) = inspect(file).map_err(Failure::input)?;
+            print(&description(file, &header, &summary))
+        }
+    }
+}
+
+fn save(args: &StateSaveArgs) -> Result<(), Failure> {
+    let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
+    if stack.precondition.is_none() {
+        let why = "asks for nothing: the device stays fresh, and there is no state to save";
+        return Err(Failure::input(stack.error("precondition", why)));
+    }
+    let mut watch = Watch::new();
+    let state = make_state(&stack, args.seed, &program(COMMIT), &mut watch).map_err(classify)?;
+    let made_s = watch.wall_s();
+    drop_in(&args.output, &mut |out| state.write(out))?;
+    let size = std::fs::metadata(&args.output).map_err(Failure::run)?.len();
+    print(&format!(
+        "{}: {} in {:.2} s, {made_s:.2} s of preconditioning before; state {}\n",
+        args.output.display(),
+        bytes(size as f64),
+        watch.wall_s() - made_s,
+        state.header.key
+    ))
+}
+
+/// Writes a file beside its place and renames it.
+fn drop_in(
+    path: &Path,
+    write: &mut dyn FnMut(
+        &mut dyn std::io::Write,
+    ) -> Result<(), nandscape_lab::state::SnapshotError>,
+) -> Result<(), Failure> {
+    let name = path.file_name().ok_or_else(|| {
+        Failure::input(anyhow!("--output {}: not the name of a file", path.display()))
+    })?;
+    let part = path.with_file_name(format!("{}.part", name.to_string_lossy()));
+    let written = write_to(&part, write).and_then(|()| Ok(std::fs::rename(&part, path)?));
+    if written.is_err() {
+        // Nothing more can be done about it.
+        let _ = std::fs::remove_file(&part);
+    }
+    written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::Run)
+}
+
+fn description(file: &Path, header: &Header, summary: &StateSummary) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = describe(&mut text, file, header, summary);
+    text
+}
+
+fn describe(
+    out: &mut String,
+    file: &Path,
+    header: &Header,
+    summary: &StateSummary,
+) -> std::fmt::Result {
+    let Header { geometry, preconditioned, .. } = header;
+    let size = |sectors: u64| bytes(sectors as f64 * SECTOR_BYTES as f64);
+    writeln!(out, "{}: state {}, seed {}", file.display(), header.key, header.seed)?;
+    writeln!(
+        out,
+        "  device   {} groups x {} units x {} chunks x {} sectors: {}; payload {:?}",
+        geometry.groups,
+        geometry.units,
+        geometry.chunks,
+        geometry.sectors,
+        size(geometry.total_sectors()),
+        header.payload
+    )?;
+    let steady = match preconditioned.steady {
+        None => "",
+        Some(true) => ", until write amplification was steady",
+        Some(false) => ", without write amplification becoming steady",
+    };
+    writeln!(
+        out,
+        "  before   {} written in order, {} at random{steady}",
+        size(preconditioned.fill_sectors),
+        size(preconditioned.overwrite_sectors)
+    )?;
+    let wear = &summary.wear;
+    writeln!(
+        out,
+        "  wear     {} erases, {} to {} a chunk; {} of {} chunks offline",
+        grouped(wear.erases),
+        wear.erases_min,
+        wear.erases_max,
+        wear.offline,
+        wear.chunks + wear.offline
+    )?;
+    let lines = &summary.lines;
+    writeln!(
+        out,
+        "  lines    {} written, {} open, {} erased",
+        lines.written, lines.open, lines.erased
+    )?;
+    writeln!(out, "  program  {}", header.program)?;
+    writeln!(out, "  from")?;
+    header.text.lines().try_for_each(|line| writeln!(out, "    {line}"))
+}

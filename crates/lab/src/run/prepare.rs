@@ -1,0 +1,259 @@
+//! The device as it is before the measured phase: fresh, or preconditioned here or by another run.
+//!
+//! Preconditioning ends as a power-down in order: everything is flushed, and nothing of the FTL stays
+//! but what is on media. Whoever measures on it mounts it, which is the same whether the media were
+//! written here or come from a state file, and counts as preconditioning too.
+
+use super::device::{self, LabMedia};
+use super::precondition::{Preconditioned, precondition};
+use super::{Observer, Phase, RunError};
+use crate::stack::Stack;
+use crate::state::{self, Header, State, StateCache, StateError, StateKey, States};
+use nandscape_ftl::Pblk;
+use nandscape_ftl::config::Config;
+use nandscape_media::{FaultInjector, Media, MediaConfig, SnapshotError};
+use nandscape_rt::{Nanos, Stream};
+use std::io::Read;
+use std::path::Path;
+
+/// Media at rest and without timing.
+pub(super) struct Prepared {
+    pub(super) media: Media,
+    /// How they were preconditioned; `None`: they are fresh.
+    pub(super) by: Option<Before>,
+    /// The file that they come from.
+    pub(super) file: Option<String>,
+    /// What a reader should know about it.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Prepared {
+    fn new(media: Media, by: Option<Before>) -> Self {
+        Self { media, by, file: None, warnings: Vec::new() }
+    }
+}
+
+/// What happened to a device before it was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Before {
+    /// What was written.
+    pub done: Preconditioned,
+    /// Names the state that this left.
+    pub state: StateKey,
+}
+
+/// Makes or fetches the device of `stack`.
+pub(super) fn prepare(
+    stack: &Stack,
+    seed: u64,
+    states: States<'_>,
+    program: &str,
+    observer: &mut dyn Observer,
+) -> Result<Prepared, RunError> {
+    let text = state::text(stack, seed);
+    let key = StateKey::of(&text);
+    let prepared = |(media, done)| Ok(Prepared::new(media, Some(Before { done, state: key })));
+    match states {
+        States::File(path) => from_file(stack, &text, path, program),
+        _ if stack.precondition.is_none() => Ok(Prepared::new(fresh(stack, seed)?, None)),
+        States::Make => make(stack, seed, observer).and_then(prepared),
+        States::Cached(cache) => {
+            let wanted = Wanted { stack, seed, text, key, program };
+            wanted.fetch(cache, observer).and_then(prepared)
+        }
+    }
+}
+
+/// Makes the preconditioned device of `stack`, as a state.
+///
+/// # Errors
+/// A stack that cannot be built or preconditioned.
+pub fn make_state(
+    stack: &Stack,
+    seed: u64,
+    program: &str,
+    observer: &mut dyn Observer,
+) -> Result<State, RunError> {
+    let text = state::text(stack, seed);
+    Wanted { stack, seed, key: StateKey::of(&text), text, program }.make(observer)
+}
+
+/// Media that were never written.
+pub(super) fn fresh(stack: &Stack, seed: u64) -> Result<Media, RunError> {
+    Media::new(stack.media.config(seed)).map_err(|error| RunError::media(stack, &error))
+}
+
+/// Preconditions a fresh device and powers it down.
+fn make(
+    stack: &Stack,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<(Media, Preconditioned), RunError> {
+    let media = fresh(stack, seed)?;
+    let (mut media, done) = match &stack.media.faults.commands {
+        None => write_on(media, stack, seed, observer)?,
+        Some(faults) => {
+            let media = FaultInjector::new(media, faults.clone(), seed);
+            let (media, done) = write_on(media, stack, seed, observer)?;
+            (media.into_inner(), done)
+        }
+    };
+    media.power_cycle();
+    Ok((media, done))
+}
+
+fn write_on<M: LabMedia>(
+    media: M,
+    stack: &Stack,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<(M, Preconditioned), RunError> {
+    let mut ftl = device::format(stack, media, seed)?;
+    let report = |fraction| observer.progress(Phase::Precondition, fraction);
+    let done = precondition(&mut ftl, stack.precondition, seed, report)
+        .map_err(|error| RunError::precondition(stack, error))?;
+    Ok((ftl.into_media(), done))
+}
+
+/// The FTL over preconditioned media; what stops it is bad input if they come from `file`.
+pub(super) fn mount<M: LabMedia>(
+    stack: &Stack,
+    media: M,
+    seed: u64,
+    file: Option<&str>,
+) -> Result<Pblk<M>, RunError> {
+    let config = Config { seed, ..stack.ftl.clone() };
+    Pblk::recover(media, config, Nanos::ZERO).map_err(|(_, error)| {
+        match (file, RunError::ftl(stack, error)) {
+            (Some(file), RunError::Failed(problem)) => StateError::new(file, problem).into(),
+            (_, error) => error,
+        }
+    })
+}
+
+/// The seed of the faults behind a mount: they go on differently from those while preconditioning.
+pub(super) fn fault_seed(seed: u64) -> u64 {
+    Stream::new(seed, "media.faults.mounted").bits()
+}
+
+/// A state that somebody needs.
+struct Wanted<'a> {
+    stack: &'a Stack,
+    seed: u64,
+    text: String,
+    key: StateKey,
+    program: &'a str,
+}
+
+impl Wanted<'_> {
+    fn make(&self, observer: &mut dyn Observer) -> Result<State, RunError> {
+        let (media, done) = make(self.stack, self.seed, observer)?;
+        let header = Header {
+            key: self.key,
+            geometry: self.stack.media.geometry,
+            payload: self.stack.media.payload,
+            seed: self.seed,
+            preconditioned: done,
+            program: self.program.to_owned(),
+            text: self.text.clone(),
+        };
+        Ok(State { header, media })
+    }
+
+    /// From the cache, or made here and kept there; whoever needs the same meanwhile waits.
+    fn fetch(
+        &self,
+        cache: &dyn StateCache,
+        observer: &mut dyn Observer,
+    ) -> Result<(Media, Preconditioned), RunError> {
+        if let Some(found) = self.look_up(cache) {
+            return Ok(found);
+        }
+        let mut result = Err(RunError::Failed("the cache of states let nobody in".to_owned()));
+        cache.alone(self.key, &mut || {
+            result = match self.look_up(cache) {
+                Some(found) => Ok(found),
+                None => self.make_and_keep(cache, observer),
+            };
+        });
+        result
+    }
+
+    fn make_and_keep(
+        &self,
+        cache: &dyn StateCache,
+        observer: &mut dyn Observer,
+    ) -> Result<(Media, Preconditioned), RunError> {
+        let state = self.make(observer)?;
+        cache.keep(self.key, &mut |out| state.write(out));
+        Ok((state.media, state.header.preconditioned))
+    }
+
+    /// What is kept, unless it is damaged or of another state.
+    fn look_up(&self, cache: &dyn StateCache) -> Option<(Media, Preconditioned)> {
+        let mut input = cache.open(self.key)?;
+        let found = Header::read(&mut input).and_then(|header| {
+            if header.text != self.text {
+                let what = "it is of another state".to_owned();
+                return Err(SnapshotError::Damaged { at: 0, what });
+            }
+            Ok((restore(self.stack, &header, input)?, header.preconditioned))
+        });
+        found.map_err(|error| cache.damaged(self.key, &error.to_string())).ok()
+    }
+}
+
+/// A device that holds what the state does, bad chunks included.
+fn restore(stack: &Stack, header: &Header, input: impl Read) -> Result<Media, SnapshotError> {
+    let config = MediaConfig { bad_chunks: Vec::new(), ..stack.media.config(header.seed) };
+    let mut media = Media::new(config).map_err(|error| SnapshotError::Io(error.to_string()))?;
+    media.restore(input, header.bytes())?;
+    Ok(media)
+}
+
+/// The state at `path`, which `stack` must fit.
+fn from_file(stack: &Stack, text: &str, path: &Path, program: &str) -> Result<Prepared, RunError> {
+    let name = path.display().to_string();
+    let error = |problem: String| StateError::new(&name, problem);
+    let (header, input) = state::open(path)?;
+    let differences = state::differences(&header.text, text);
+    if let Some(binding) = differences.iter().find(|difference| difference.is_binding()) {
+        return Err(error(format!("does not fit the stack {}: {binding}", stack.name)).into());
+    }
+    let media = restore(stack, &header, input).map_err(|problem| match problem {
+        SnapshotError::MemoryCap => RunError::memory_cap(stack),
+        other => error(other.to_string()).into(),
+    })?;
+    let mut warnings: Vec<String> = differences
+        .iter()
+        .map(|difference| format!("the state is not of this stack and seed: {difference}"))
+        .collect();
+    if header.program != program {
+        let (theirs, ours) = (&header.program, program);
+        warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
+    }
+    let by = Some(Before { done: header.preconditioned, state: header.key });
+    Ok(Prepared { media, by, file: Some(name), warnings })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Unobserved;
+    use crate::stack::RECIPES;
+
+    /// A recipe that fills leaves a device on which every logical sector is on media, mounted.
+    #[test]
+    fn recipes_end_with_a_full_device() {
+        for (recipe, _) in RECIPES.iter().filter(|(name, _)| !["none", "fresh"].contains(name)) {
+            let recipe_key = format!("precondition.recipe={recipe}");
+            let set = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", &recipe_key];
+            let stack = Stack::load("pblk", &set).unwrap();
+            let (media, done) = make(&stack, 1, &mut Unobserved).unwrap();
+            let ftl = mount(&stack, media, 1, None).unwrap();
+            let valid: u64 = ftl.lines().iter().map(|line| u64::from(line.valid)).sum();
+            assert_eq!(valid, ftl.capacity().logical_sectors, "{recipe}");
+            assert_eq!(done.steady, (*recipe == "steady").then_some(true), "{recipe}");
+        }
+    }
+}

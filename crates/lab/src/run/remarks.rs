@@ -1,0 +1,64 @@
+//! What a reader should know before believing a figure.
+
+use super::outcome::DeviceSize;
+use super::prepare::Before;
+use super::{Measured, replay};
+use crate::stack::{Host, Stack};
+
+/// All remarks on a run, those on the beginning first.
+pub(super) fn remarks(
+    stack: &Stack,
+    size: &DeviceSize,
+    before: Option<Before>,
+    measured: &Measured,
+) -> Vec<String> {
+    let mut all: Vec<String> = beginning(size, before, measured).collect();
+    all.extend(measured.warnings.iter().cloned());
+    all.extend(measured.steady.as_ref().err().cloned());
+    all.extend(defects(measured));
+    if stack.host != Host::default() {
+        let what = "the stack sets [host], but host CPU and memory are not charged for yet";
+        all.push(what.to_owned());
+    }
+    all.extend(measured.trace.iter().flat_map(replay::warnings));
+    all
+}
+
+/// On the state in which the device was.
+fn beginning(
+    size: &DeviceSize,
+    before: Option<Before>,
+    measured: &Measured,
+) -> impl Iterator<Item = String> {
+    let wrote = measured.ftl.user_written > 0;
+    let fresh = before.is_none() && wrote && measured.random_writes;
+    let fresh = fresh.then(|| {
+        "the device was fresh, and random writes on a fresh device are faster than they will be: \
+         precondition it (precondition.recipe)"
+            .to_owned()
+    });
+    let done = before.map(|before| before.done);
+    let partly = done.filter(|done| done.fill_sectors < size.logical_sectors && wrote).map(|done| {
+        format!(
+            "preconditioning filled {} of {} logical sectors: the rest is fresh, and acts as more \
+             overprovisioning",
+            done.fill_sectors, size.logical_sectors
+        )
+    });
+    let restless = done.filter(|done| done.steady == Some(false)).map(|_| {
+        "preconditioning ended before write amplification was steady \
+         (precondition.steady_overwrite)"
+            .to_owned()
+    });
+    fresh.into_iter().chain(partly).chain(restless)
+}
+
+/// On what should not happen.
+fn defects(measured: &Measured) -> impl Iterator<Item = String> {
+    let counted = [
+        (measured.ftl.mismatches, "reads found another sector's data: a defect of the FTL"),
+        (measured.ftl.uncorrectable, "sectors could not be read from the media"),
+    ];
+    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+    counted.map(|(count, what)| format!("{count} {what}"))
+}

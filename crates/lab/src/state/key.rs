@@ -1,0 +1,170 @@
+//! What a preconditioned device follows from, as text and as its hash.
+//!
+//! The text is the resolved stack without what preconditioning never sees: name, host, hints, timing
+//! (it is off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
+//! or not. The program is no part of it; a cache adds its own.
+
+use crate::stack::Stack;
+use std::fmt;
+
+/// Sections that count.
+const SECTIONS: [&str; 3] = ["media", "ftl", "precondition"];
+/// Keys of these that do not.
+const LEFT_OUT: [&str; 4] =
+    ["media.timing", "media.memory_cap", "media.faults.slow_unit", "media.faults.slow_percent"];
+/// Keys in which a stack must agree with a state that it is to run on.
+const BINDING: [&str; 11] = [
+    "media.groups",
+    "media.units",
+    "media.chunks",
+    "media.sectors",
+    "media.ws_min",
+    "media.ws_opt",
+    "media.mw_cunits",
+    "media.payload",
+    "ftl.kind",
+    "ftl.capacity_rules",
+    "ftl.op_percent",
+];
+
+/// Names a state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StateKey(pub u128);
+
+impl fmt::Display for StateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl StateKey {
+    /// The hash of such a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self(xxhash_rust::xxh3::xxh3_128(text.as_bytes()))
+    }
+}
+
+/// All that the preconditioned device of a stack and a seed follows from: lines of `key = value`.
+#[must_use]
+pub fn text(stack: &Stack, seed: u64) -> String {
+    let mut lines = format!("format = {}\nseed = {seed}\n", super::FORMAT_VERSION);
+    let mut section = "";
+    for line in stack.toml.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            section = name;
+        } else if let Some((key, value)) = line.split_once(" = ") {
+            let key = format!("{section}.{key}");
+            if counts(&key) {
+                lines.push_str(&format!("{key} = {value}\n"));
+            }
+        }
+    }
+    lines
+}
+
+fn counts(key: &str) -> bool {
+    let section = key.split('.').next().unwrap_or_default();
+    SECTIONS.contains(&section) && !LEFT_OUT.contains(&key)
+}
+
+/// A key in which a state is not what a stack and a seed would make.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// The key.
+    pub key: String,
+    /// What the state has; empty: nothing.
+    pub state: String,
+    /// What the stack has, likewise.
+    pub stack: String,
+}
+
+impl Difference {
+    /// Whether the stack cannot run on the state.
+    #[must_use]
+    pub fn is_binding(&self) -> bool {
+        BINDING.contains(&self.key.as_str())
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown =
+            |value: &str| if value.is_empty() { "not given".into() } else { value.to_owned() };
+        let Self { key, state, stack } = self;
+        write!(f, "{key} is {} in the state, {} in the stack", shown(state), shown(stack))
+    }
+}
+
+/// Where the texts of a state and of a stack differ.
+pub(crate) fn differences(state: &str, stack: &str) -> Vec<Difference> {
+    let get = |text: &str, key: &str| {
+        let line = text.lines().filter_map(|line| line.split_once(" = ")).find(|(k, _)| *k == key);
+        line.map_or_else(String::new, |(_, value)| value.to_owned())
+    };
+    let keys = |text: &str| {
+        let keys = text.lines().filter_map(|line| Some(line.split_once(" = ")?.0.to_owned()));
+        keys.collect::<Vec<_>>()
+    };
+    let mut all = keys(stack);
+    all.extend(keys(state).into_iter().filter(|key| get(stack, key).is_empty()));
+    let pair = |key: String| Difference { state: get(state, &key), stack: get(stack, &key), key };
+    all.into_iter().map(pair).filter(|pair| pair.state != pair.stack).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(set: &[&str], seed: u64) -> StateKey {
+        StateKey::of(&text(&Stack::load("pblk", set).unwrap(), seed))
+    }
+
+    /// What preconditioning never sees changes no key; everything else does.
+    #[test]
+    fn the_key_is_of_what_a_state_follows_from() {
+        let plain = of(&[], 1);
+        let blind = [
+            "name=other",
+            "host.cores=4",
+            "hints.journal_range=[\"0\", \"1MiB\"]",
+            "media.timing=none",
+            "media.timing={ preset = \"qemu-ocssd\", planes = 4, read_priority = \"suspend\" }",
+            "media.memory_cap=1GiB",
+        ];
+        for set in blind {
+            assert_eq!(of(&[set], 1), plain, "{set}");
+        }
+        let seen = [
+            "media.chunks=61",
+            "media.payload=none",
+            "media.endurance_erases=9",
+            "media.faults.program_rate=0.1",
+            "ftl.op_percent=12",
+            "ftl.gc.victim=fifo",
+            "ftl.limiter=reserve-2",
+            "precondition.fill=0.5",
+            "precondition.recipe=snia-wipc",
+        ];
+        for set in seen {
+            assert_ne!(of(&[set], 1), plain, "{set}");
+        }
+        assert_ne!(of(&[], 2), plain);
+    }
+
+    #[test]
+    fn differences_name_keys_and_both_values() {
+        let found =
+            differences("a = 1\nb = 2\nmedia.groups = 2\n", "a = 1\nmedia.groups = 4\nc = 3\n");
+        let found: Vec<_> = found.iter().map(|d| (d.to_string(), d.is_binding())).collect();
+        let text = |text: &str, binding| (text.to_owned(), binding);
+        assert_eq!(
+            found,
+            [
+                text("media.groups is 2 in the state, 4 in the stack", true),
+                text("c is not given in the state, 3 in the stack", false),
+                text("b is 2 in the state, not given in the stack", false),
+            ]
+        );
+    }
+}

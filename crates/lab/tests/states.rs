@@ -1,0 +1,316 @@
+//! Device states: a run tells not whether its device was preconditioned here, came from a cache or from
+//! a file; a sweep preconditions once what it needs once; and no file from outside brings anything down.
+
+use nandscape_lab::run::{
+    Manner, Observer, Outcome, Phase, RunError, Unobserved, make_state, run_as,
+};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::state::{FORMAT_VERSION, Header, StateCache, StateKey, States};
+use nandscape_lab::sweep::Sweep;
+use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
+use nandscape_media::SnapshotError;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+const STACK: &str = "name = \"small\"
+extends = \"pblk\"
+[media]
+chunks = 48
+sectors = 128
+[ftl]
+op_percent = 35
+[precondition]
+recipe = \"random\"
+";
+
+const JOB: &str = "[w]\nrw=randrw\nbs=4k\niodepth=8\nnumber_ios=3000\nfsync=32\n";
+
+fn stack(set: &[&str]) -> Stack {
+    Stack::parse("small.toml", STACK, set).unwrap()
+}
+
+fn job() -> JobFile {
+    parse(JOB, "w.fio", &HostEnvironment).unwrap()
+}
+
+fn outcome(stack: &Stack, states: States<'_>) -> Result<Outcome, RunError> {
+    let manner = Manner { states, program: "test", ..Manner::default() };
+    run_as(stack, &job(), 1, manner, &mut Unobserved)
+}
+
+fn json(stack: &Stack, states: States<'_>) -> String {
+    let json = outcome(stack, states).unwrap().to_json("test");
+    serde_json::to_string_pretty(&json).unwrap()
+}
+
+/// A cache in memory that counts.
+#[derive(Default)]
+struct Shelf {
+    kept: Mutex<BTreeMap<StateKey, Vec<u8>>>,
+    made: AtomicU32,
+    taken: AtomicU32,
+    damaged: Mutex<Vec<String>>,
+}
+
+impl StateCache for Shelf {
+    fn open(&self, key: StateKey) -> Option<Box<dyn Read>> {
+        let bytes = self.kept.lock().unwrap().get(&key)?.clone();
+        self.taken.fetch_add(1, Relaxed);
+        Some(Box::new(Cursor::new(bytes)))
+    }
+    fn alone(&self, _: StateKey, work: &mut dyn FnMut()) {
+        work();
+    }
+    fn keep(
+        &self,
+        key: StateKey,
+        write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
+    ) {
+        let mut bytes = Vec::new();
+        write(&mut bytes).unwrap();
+        self.made.fetch_add(1, Relaxed);
+        self.kept.lock().unwrap().insert(key, bytes);
+    }
+    fn damaged(&self, _: StateKey, why: &str) {
+        self.damaged.lock().unwrap().push(why.to_owned());
+    }
+}
+
+/// A file of one test.
+struct TestFile(PathBuf);
+
+impl TestFile {
+    fn new(name: &str, bytes: &[u8]) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn saved(stack: &Stack) -> Vec<u8> {
+    saved_by(stack, 1)
+}
+
+fn saved_by(stack: &Stack, seed: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    make_state(stack, seed, "test", &mut Unobserved).unwrap().write(&mut bytes).unwrap();
+    bytes
+}
+
+/// Whether a device was made, found in the cache or read from a file: the same result to the last
+/// byte, RAM of the virtual media included, with any payload, with faults and without.
+#[test]
+fn a_result_never_tells_where_its_device_came_from() {
+    let faults: &[&str] = &[
+        "media.faults.program_rate=0.0005",
+        "media.faults.erase_rate=0.0003",
+        "media.faults.unreadable_rate=0.0001",
+        "media.faults.bad_chunk_rate=0.01",
+    ];
+    for (index, set) in
+        [&[][..], faults, &["media.payload=none"], &["media.payload=bytes"]].into_iter().enumerate()
+    {
+        let set: Vec<&str> = set.iter().copied().chain(["media.ws_min=2"]).collect();
+        let stack = stack(&set);
+        let made = json(&stack, States::Make);
+        let shelf = Shelf::default();
+        assert_eq!(json(&stack, States::Cached(&shelf)), made, "{set:?}: made for the cache");
+        assert_eq!(json(&stack, States::Cached(&shelf)), made, "{set:?}: from the cache");
+        assert_eq!((shelf.made.load(Relaxed), shelf.taken.load(Relaxed)), (1, 1));
+        let file = TestFile::new(&format!("equal-{index}.state"), &saved(&stack));
+        assert_eq!(json(&stack, States::File(&file.0)), made, "{set:?}: from a file");
+    }
+}
+
+/// States are the same bytes whenever and wherever they are made.
+#[test]
+fn a_state_follows_from_stack_and_seed() {
+    let stack = stack(&[]);
+    assert_eq!(saved(&stack), saved(&stack));
+    assert_ne!(saved(&stack), saved_by(&stack, 2));
+}
+
+/// Hears whether anything was preconditioned.
+#[derive(Default)]
+struct Ear(bool);
+
+impl Observer for Ear {
+    fn wall_s(&self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, phase: Phase, _: f64) {
+        self.0 |= phase == Phase::Precondition;
+    }
+}
+
+/// A sweep preconditions each state that it needs once: axes that change only the load or the timing
+/// share one, axes of the FTL and seeds do not. Its rows are those of a sweep without a cache.
+#[test]
+fn a_sweep_preconditions_once() {
+    let text = "seeds = 2\n[jobs]\na = \"[a]\\nrw=randwrite\\nnumber_ios=200\\n\"\n\
+                b = \"[b]\\nrw=randread\\nnumber_ios=200\\n\"\n\
+                [set]\nmedia.chunks = 48\nmedia.sectors = 512\nftl.op_percent = 35\n\
+                [grid]\nmedia.timing.program_ns = [500000, 900000]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
+    let sweep = Sweep::parse("grid.toml", text, &HostEnvironment).unwrap();
+    let rows = |states: States<'_>| {
+        let row = |index| {
+            let mut ear = Ear::default();
+            let manner = Manner { states, program: "test", ..Manner::default() };
+            (sweep.run_as(index, "commit", manner, &mut ear).unwrap(), ear.0)
+        };
+        (0..sweep.runs()).map(row).collect::<Vec<_>>()
+    };
+    let shelf = Shelf::default();
+    let shared = rows(States::Cached(&shelf));
+    assert_eq!(sweep.runs(), 16);
+    assert_eq!(shelf.made.load(Relaxed), 4, "two victims and two seeds");
+    assert_eq!(shared.iter().filter(|(_, preconditioned)| *preconditioned).count(), 4);
+    let alone = rows(States::Make);
+    assert!(alone.iter().all(|(_, preconditioned)| *preconditioned));
+    assert!(shared.iter().zip(&alone).all(|(shared, alone)| shared.0 == alone.0));
+}
+
+/// What is damaged in a cache is made again, with a notice, and then it is whole.
+#[test]
+fn a_damaged_entry_is_made_again() {
+    let (stack, shelf) = (stack(&[]), Shelf::default());
+    let made = json(&stack, States::Cached(&shelf));
+    for bytes in shelf.kept.lock().unwrap().values_mut() {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+    }
+    assert_eq!(json(&stack, States::Cached(&shelf)), made);
+    assert_eq!(shelf.made.load(Relaxed), 2);
+    assert!(shelf.damaged.lock().unwrap()[0].contains("checksum"), "{:?}", shelf.damaged);
+    assert_eq!(json(&stack, States::Cached(&shelf)), made);
+    assert_eq!(shelf.made.load(Relaxed), 2);
+}
+
+/// A state of another device is bad input that names both; one of another history is a warning.
+#[test]
+fn states_of_other_stacks_are_told_apart() {
+    let file = TestFile::new("other.state", &saved(&stack(&[])));
+    let error = |set: &[&str]| outcome(&stack(set), States::File(&file.0)).unwrap_err();
+    for (set, expected) in [
+        (
+            "media.chunks=64",
+            "does not fit the stack small: media.chunks is 48 in the state, 64 in the stack",
+        ),
+        ("media.payload=bytes", "media.payload is \"tags\" in the state, \"bytes\" in the stack"),
+        ("ftl.op_percent=30", "ftl.op_percent is 35 in the state, 30 in the stack"),
+    ] {
+        let error = error(&[set]);
+        assert!(error.is_bad_input() && error.to_string().contains(expected), "{error}");
+        assert!(error.to_string().contains("other.state: "), "{error}");
+    }
+    let other = outcome(&stack(&["ftl.gc.victim=fifo"]), States::File(&file.0)).unwrap();
+    let warning = "ftl.gc.victim is \"pblk-lists\" in the state, \"fifo\" in the stack";
+    assert!(other.warnings.iter().any(|text| text.ends_with(warning)), "{:?}", other.warnings);
+    let manner = Manner { states: States::File(&file.0), program: "later", ..Manner::default() };
+    let later = run_as(&stack(&[]), &job(), 1, manner, &mut Unobserved).unwrap();
+    let warning = "another program: test, not later";
+    assert!(later.warnings.iter().any(|text| text.contains(warning)), "{:?}", later.warnings);
+}
+
+fn tiny() -> Stack {
+    stack(&["media.chunks=40", "media.sectors=64", "ftl.op_percent=60", "precondition.recipe=fill"])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Wherever a state was cut off or changed, it is refused as bad input, by a run and when it is shown.
+    #[test]
+    fn damage_is_bad_input(at in any::<prop::sample::Index>(), mask in 1_u8.., cut: bool) {
+        let stack = tiny();
+        let mut bytes = saved(&stack);
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] ^= mask }
+        let file = TestFile::new("damaged.state", &bytes);
+        let error = outcome(&stack, States::File(&file.0)).unwrap_err();
+        prop_assert!(error.is_bad_input(), "byte {}: {}", at, error);
+        prop_assert!(error.to_string().contains("damaged.state: byte "), "{}", error);
+        prop_assert!(nandscape_lab::state::inspect(&file.0).is_err());
+    }
+
+    /// No bytes bring the reader down.
+    #[test]
+    fn noise_is_no_state(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        prop_assert!(Header::read(&mut &bytes[..]).is_err());
+    }
+}
+
+/// What follows a state is noticed.
+#[test]
+fn something_behind_a_state_is_noticed() {
+    let stack = tiny();
+    let file = TestFile::new("longer.state", &[saved(&stack), vec![0]].concat());
+    let error = outcome(&stack, States::File(&file.0)).unwrap_err().to_string();
+    assert!(error.contains("something follows the state"), "{error}");
+}
+
+const DOCUMENT: &str = include_str!("../../../docs/formats/state.md");
+
+/// The header of a state is as its document says: fields follow each other without a gap, and hold
+/// what is written.
+#[test]
+fn the_header_is_as_documented() {
+    let stack = stack(&[]);
+    let bytes = saved(&stack);
+    let header = Header::read(&mut &bytes[..]).unwrap();
+    let (_, section) = DOCUMENT.split_once("## Header").unwrap();
+    let rows = section.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let mut end = 0;
+    for row in rows.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let (from, to) = cells[0].split_once("..").unwrap();
+        let (from, to): (usize, usize) = (from.parse().unwrap(), to.parse().unwrap());
+        assert_eq!(from, end, "{row}");
+        end = to;
+        let value = bytes[from..to].iter().rev().fold(0_u128, |v, byte| v << 8 | u128::from(*byte));
+        let geometry = header.geometry;
+        let expected: u128 = match cells[1] {
+            "magic" => u128::from(u64::from_le_bytes(*b"nandstat")),
+            "version" => FORMAT_VERSION.into(),
+            "crc" => {
+                crc32c::crc32c_append(
+                    crc32c::crc32c(&bytes[..12]),
+                    &bytes[16..header.bytes() as usize],
+                )
+            }
+            .into(),
+            "key" => header.key.0,
+            "groups" => geometry.groups.into(),
+            "units" => geometry.units.into(),
+            "chunks" => geometry.chunks.into(),
+            "sectors" => geometry.sectors.into(),
+            "ws_min" => geometry.ws_min.into(),
+            "ws_opt" => geometry.ws_opt.into(),
+            "mw_cunits" => geometry.mw_cunits.into(),
+            "maxoc" => geometry.maxoc.into(),
+            "maxocpu" => geometry.maxocpu.into(),
+            "payload" => 1,
+            "seed" => 1,
+            "fill" => header.preconditioned.fill_sectors.into(),
+            "overwrites" => header.preconditioned.overwrite_sectors.into(),
+            "steady" => 0,
+            "program length" => "test".len() as u128,
+            "text length" => header.text.len() as u128,
+            "" => 0,
+            name => panic!("the document has a field {name} that is not written"),
+        };
+        assert_eq!(value, expected, "{row}");
+    }
+    assert_eq!(end, 128);
+    assert_eq!(header.key, StateKey::of(&header.text));
+}

@@ -1,0 +1,132 @@
+//! Sectors out of a store and into another one, in blocks: what a snapshot of a device is made of.
+//!
+//! A store that took in every block of another one, its touched chunks and its number of places
+//! answers and counts its memory as that one does.
+
+use super::super::Full;
+use super::super::slab::PLACE_BYTES;
+use super::{HANDLE, MemoryStore, PayloadMode, trimmed};
+use crate::geometry::Ppa;
+use nandscape_block::SECTOR_BYTES;
+use std::sync::Arc;
+
+/// A sector of a block that holds bytes, and these without their trailing zeroes.
+pub(crate) type HeldBytes = (u32, Box<[u8]>);
+
+/// What consecutive sectors of one chunk hold, in columns.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Block {
+    /// Key of each sector.
+    pub(crate) keys: Vec<u32>,
+    /// Sequence base and kind of each granule.
+    pub(crate) units: Vec<u64>,
+    /// Content of each sector; [`Block::BYTES`] stands for bytes. Empty in mode `None`.
+    pub(crate) contents: Vec<u64>,
+    /// Sectors that hold bytes, in order.
+    pub(crate) bytes: Vec<HeldBytes>,
+}
+
+impl Block {
+    /// Stands for bytes among the contents.
+    pub(crate) const BYTES: u64 = HANDLE;
+}
+
+impl MemoryStore {
+    /// Whether each of `sectors` has a content in a block.
+    pub(crate) fn keeps_contents(&self) -> bool {
+        self.mode != PayloadMode::None
+    }
+
+    /// Granules of so many sectors.
+    pub(crate) const fn granules(&self, sectors: u32) -> u32 {
+        sectors >> self.granule_bits
+    }
+
+    /// Fills `block` with what `sectors` sectors from `at` hold, whole granules of one chunk.
+    pub(crate) fn export(&self, at: Ppa, sectors: u32, block: &mut Block) {
+        let (first, end) = (at.0 as usize, at.plus(sectors).0 as usize);
+        block.keys.clear();
+        block.keys.extend_from_slice(&self.keys[first..end]);
+        block.units.clear();
+        let granules = first >> self.granule_bits..end >> self.granule_bits;
+        block.units.extend_from_slice(&self.units[granules]);
+        block.contents.clear();
+        block.bytes.clear();
+        if self.keeps_contents() {
+            self.export_contents(first, end, block);
+        } else {
+            let kept = self.metadata.range(at.0..at.plus(sectors).0);
+            let kept = kept.map(|(from, bytes)| ((from - at.0) as u32, bytes.clone()));
+            block.bytes.extend(kept);
+        }
+    }
+
+    fn export_contents(&self, first: usize, end: usize, block: &mut Block) {
+        for (sector, content) in (0..).zip(&self.contents[first..end]) {
+            let is_handle = content & HANDLE != 0 && *content != super::ABSENT;
+            block.contents.push(if is_handle { Block::BYTES } else { *content });
+            if let Some(bytes) = self.slab.get(*content as u32).filter(|_| is_handle) {
+                block.bytes.push((sector, trimmed(bytes).into()));
+            }
+        }
+    }
+
+    /// Takes in what `block` holds, from `at` on.
+    ///
+    /// # Errors
+    /// [`Full`] when that would exceed the store's limit; part of it may be there.
+    pub(crate) fn import(&mut self, at: Ppa, block: Block) -> Result<(), Full> {
+        let (first, end) = (at.0 as usize, at.0 as usize + block.keys.len());
+        self.keys[first..end].copy_from_slice(&block.keys);
+        let granules = first >> self.granule_bits..end >> self.granule_bits;
+        self.units[granules].copy_from_slice(&block.units);
+        let keeps_contents = self.keeps_contents();
+        if keeps_contents {
+            self.contents[first..end].copy_from_slice(&block.contents);
+        }
+        for (sector, bytes) in block.bytes {
+            if keeps_contents {
+                let mut whole = [0; SECTOR_BYTES as usize];
+                whole[..bytes.len()].copy_from_slice(&bytes);
+                self.contents[first + sector as usize] = self.keep_bytes(Arc::new(whole));
+            } else {
+                self.metadata_bytes += bytes.len() as u64 + super::ENTRY_BYTES;
+                self.metadata.insert(at.plus(sector).0, bytes);
+            }
+            self.check_cap(0)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a chunk, by packed address without its sector, was ever written.
+    pub(crate) fn is_touched(&self, row: usize) -> bool {
+        self.touched[row]
+    }
+
+    /// Counts a chunk as written.
+    pub(crate) fn touch(&mut self, row: usize) -> Result<(), Full> {
+        if !std::mem::replace(&mut self.touched[row], true) {
+            self.columns_bytes += self.chunk_bytes;
+        }
+        self.check_cap(0)
+    }
+
+    /// Places for bytes, used or not.
+    pub(crate) fn places(&self) -> u64 {
+        self.slab.places() as u64
+    }
+
+    /// Makes as many places for bytes as another store had.
+    pub(crate) fn reserve_places(&mut self, places: u64) -> Result<(), Full> {
+        let more = places.saturating_sub(self.places());
+        self.check_cap(more.saturating_mul(PLACE_BYTES))?;
+        self.slab.reserve_places(places as usize);
+        Ok(())
+    }
+
+    fn check_cap(&self, more_bytes: u64) -> Result<(), Full> {
+        use super::Store;
+        let bytes = self.memory_bytes().saturating_add(more_bytes);
+        if bytes > self.cap_bytes { Err(Full) } else { Ok(()) }
+    }
+}
