@@ -5,7 +5,8 @@
 //! stack, job and seed. What a virtual run does not have (CPU time, disk utilisation, the date) is
 //! left out or zero.
 
-use super::course::Point;
+use super::course::criterion;
+use super::curves;
 use super::outcome::Outcome;
 use nandscape_workload::engine::{DirectionResult, JobResult, Latencies};
 use nandscape_workload::fio::Direction;
@@ -48,6 +49,7 @@ impl Outcome {
             put("trace", trace(counts));
         }
         put("capacity", self.capacity_json());
+        put("geometry", curves::geometry(&self.stack.media.geometry));
         put("precondition", self.precondition_json());
         put("waf", self.waf_json());
         put("sectors", self.sectors_json());
@@ -60,6 +62,7 @@ impl Outcome {
         put("lines", json!({ "valid_histogram": self.line_valid }));
         put("pad_units", self.ftl.pad_dist.clone().into());
         put("steady", self.steady.into());
+        put("steady_criterion", criterion().into());
         put("warnings", self.warnings.clone().into());
         put(
             "map",
@@ -69,7 +72,9 @@ impl Outcome {
         );
         put("memory", self.memory_json());
         put("wear", self.wear_json());
-        put("series", self.series.iter().map(point).collect());
+        put("utilisation", curves::utilisation(&self.utilisation, self.virtual_time));
+        put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
+        put("series", self.series.iter().map(curves::point).collect());
         put("resolved_stack", self.stack.toml.clone().into());
         put("resolved_stack_hash", format!("{:016x}", self.stack.hash()).into());
         Value::Object(ours)
@@ -166,6 +171,11 @@ impl Outcome {
             "erases_total": self.wear.erases,
             "erases_min": self.wear.erases_min,
             "erases_max": self.wear.erases_max,
+            "erases_histogram": {
+                "first": self.erase_counts.first,
+                "step": self.erase_counts.step,
+                "chunks": self.erase_counts.chunks,
+            },
             "program_failures": self.ftl.program_failures,
             "erase_failures": self.ftl.erase_failures,
         })
@@ -186,10 +196,6 @@ fn trace(counts: &TraceCounts) -> Value {
         "late": counts.late,
         "late_max_ns": counts.late_max.0,
     })
-}
-
-fn point(point: &Point) -> Value {
-    json!({ "t_s": point.t_s, "iops": point.iops, "waf": point.waf })
 }
 
 fn job(job: &JobResult) -> Value {

@@ -5,6 +5,7 @@
 //! no virtual time passes; then counters start anew and timing is switched on.
 
 mod course;
+mod curves;
 mod device;
 mod error;
 mod estimate;
@@ -16,7 +17,7 @@ mod replay;
 pub use course::Point;
 pub use error::RunError;
 pub use json::VERSION;
-pub use outcome::{DeviceSize, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
+pub use outcome::{DeviceSize, EraseCounts, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
 pub use precondition::Preconditioned;
 pub use replay::Trace;
 
@@ -27,7 +28,7 @@ use estimate::Estimate;
 use nandscape_block::{BlockDevice, BlockError};
 use nandscape_ftl::Pblk;
 use nandscape_ftl::stats::{FtlStats, SectorCounts};
-use nandscape_media::{FaultInjector, Media};
+use nandscape_media::{ChunkState, FaultInjector, Media};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{
     Engine, EngineError, FailureKind, Options, Probe, Results, RunState,
@@ -180,11 +181,10 @@ struct Measured {
 impl Measured {
     /// From what was measured behind `first`, where counters began.
     fn new(results: Results<SectorCounts>, first: Totals, trace: Option<TraceCounts>) -> Self {
+        let length = results.ended.saturating_sub(first.at);
         let points = results.series.points.iter().filter(|point| point.at > first.at);
-        let totals =
-            points.map(|point| Totals::new(point.at, point.ios.iter().sum(), &point.sample));
-        let totals = std::iter::once(first).chain(totals).collect();
-        Self { totals, length: results.ended.saturating_sub(first.at), results, trace }
+        let totals = points.map(Totals::from).collect::<Vec<_>>();
+        Self { totals: [vec![first], totals].concat(), length, results, trace }
     }
 }
 
@@ -214,8 +214,9 @@ impl Load for &JobFile {
         let mut first = Totals::default();
         if ramp > Nanos::ZERO {
             drive(&mut engine, device, ramp, &mut report).map_err(failed)?;
-            first = Totals { at: engine.now(), ios: ios(&engine), ..first };
+            first = totals(&engine);
             device.ftl.reset_stats();
+            device.ftl.media_mut().device_mut().reset_utilisation();
         }
         drive(&mut engine, device, Nanos::MAX, &mut report).map_err(failed)?;
         Ok(Measured::new(engine.finish(), first, None))
@@ -230,8 +231,16 @@ fn first_ramp(job: &JobFile) -> Nanos {
     ramps.map(|spec| spec.start_delay.saturating_add(spec.ramp_time)).max().unwrap_or(Nanos::ZERO)
 }
 
-fn ios<S>(engine: &Engine<S>) -> u64 {
-    Direction::ALL.into_iter().map(|direction| engine.totals(direction).0).sum()
+/// What an engine has counted until now, the FTL's counters beginning anew.
+fn totals<S>(engine: &Engine<S>) -> Totals {
+    let totals = Direction::ALL.map(|direction| engine.totals(direction));
+    Totals {
+        at: engine.now(),
+        ios: totals.iter().map(|(ios, _)| ios).sum(),
+        bytes: totals.map(|(_, bytes)| bytes),
+        latency: engine.latency_totals(),
+        sectors: SectorCounts::default(),
+    }
 }
 
 fn bytes<S>(engine: &Engine<S>) -> u64 {
@@ -281,6 +290,8 @@ fn conclude<M: LabMedia>(
     let steady = course::steady(&measured.totals);
     let mut warnings = warnings(&stack.host, &stats, &steady);
     warnings.extend(measured.trace.iter().flat_map(replay::warnings));
+    let media = ftl.media().device();
+    let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
     Outcome {
         stack: stack.clone(),
         seed,
@@ -292,8 +303,10 @@ fn conclude<M: LabMedia>(
         trace: measured.trace,
         ftl: stats,
         memory: ftl.memory(),
-        media_bytes: ftl.media().device().memory_bytes(),
-        wear: ftl.media().device().wear(),
+        media_bytes: media.memory_bytes(),
+        wear: media.wear(),
+        erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
+        utilisation: media.utilisation(),
         line_valid: outcome::line_valid(&ftl.lines()),
         series: course::points(&measured.totals),
         steady: steady.is_ok(),

@@ -6,6 +6,7 @@
 
 use super::draw::{Draw, Next};
 use super::latency::Latencies;
+use super::latency_totals::LatencyTotals;
 use super::plan::{self, Plan};
 use super::results::{FAILURES_MAX, Failure, FailureKind, JobResult};
 use super::shadow::Shadow;
@@ -57,6 +58,8 @@ struct Tally {
     latencies: Latencies,
     /// I/Os under the ramp.
     ramp_ios: u64,
+    /// Their latencies.
+    ramp: LatencyTotals,
 }
 
 /// A running job.
@@ -300,7 +303,9 @@ impl Job {
     fn end_ramp(&mut self) {
         self.ramp_end = Nanos::MAX;
         for tally in &mut self.tallies {
-            tally.ramp_ios = std::mem::take(&mut tally.latencies).count();
+            let ramp = std::mem::take(&mut tally.latencies);
+            tally.ramp_ios = ramp.count();
+            tally.ramp.add(&ramp);
         }
     }
 
@@ -387,6 +392,19 @@ impl Job {
             totals.1 += ios * self.shapes[kind as usize].bytes();
         }
         totals
+    }
+
+    /// Adds its latencies by direction, then those of its flushes, the ramp included.
+    pub(super) fn add_latencies(&self, totals: &mut [LatencyTotals; 4]) {
+        let [directions @ .., sync] = totals;
+        for (kind, tally) in Kind::ALL.into_iter().zip(&self.tallies) {
+            let of_kind = match kind {
+                Kind::Sync => &mut *sync,
+                _ => &mut directions[kind.direction() as usize],
+            };
+            of_kind.merge(&tally.ramp);
+            of_kind.add(&tally.latencies);
+        }
     }
 
     /// What it measured; a job that has not ended is counted up to `now`.

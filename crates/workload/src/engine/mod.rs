@@ -26,6 +26,7 @@ mod error;
 mod io;
 mod job;
 mod latency;
+mod latency_totals;
 mod permutation;
 mod plan;
 mod results;
@@ -37,6 +38,7 @@ mod tournament;
 
 pub use error::{EngineError, Waiting};
 pub use latency::Latencies;
+pub use latency_totals::{IntervalLatency, LatencyTotals};
 pub use results::{Content, DirectionResult, Failure, FailureKind, JobResult, Results};
 pub use series::{NoProbe, Point, Probe, Series};
 pub use task::run;
@@ -219,6 +221,14 @@ impl<S> Engine<S> {
         totals.fold((0, 0), |sum, job| (sum.0 + job.0, sum.1 + job.1))
     }
 
+    /// Latencies so far of reads, writes, trims and flushes, those under `ramp_time` included.
+    #[must_use]
+    pub fn latency_totals(&self) -> [LatencyTotals; 4] {
+        let mut totals = <[LatencyTotals; 4]>::default();
+        self.jobs.iter().for_each(|job| job.add_latencies(&mut totals));
+        totals
+    }
+
     /// Runs until every job has ended, or until everything up to and including `until` has happened.
     ///
     /// # Errors
@@ -294,6 +304,7 @@ impl<S> Engine<S> {
             at,
             ios: totals.map(|(ios, _)| ios),
             bytes: totals.map(|(_, bytes)| bytes),
+            latency: self.latency_totals(),
             sample: probe.sample(device, at),
         });
         self.point_due = self.series.due();
