@@ -23,6 +23,8 @@ Examples:
   nandscape run --stack mine.toml                   and to run
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
+  nandscape run --report run.html                   plots of a run, one file that works offline
+  nandscape report old.json new.json                or of results that were kept, side by side
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
 
 Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 a sweep
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a grid of stacks, jobs, keys and seeds, in parallel; what is finished is kept
     Sweep(SweepArgs),
+    /// Turn results into one HTML file that works offline
+    Report(ReportArgs),
     /// List the stacks that ship, or show one
     Stacks(StacksArgs),
     /// Cut the power at random instants and check what is left, over many seeds
@@ -78,6 +82,45 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Where a report goes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HtmlArgs {
+    /// Write a report with plots: one HTML file that works offline
+    #[arg(long = "report", value_name = "FILE.html")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// `nandscape report`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape run --output-format json --output run.json
+  nandscape report run.json                         report.html
+  nandscape report old.json new.json --output both.html
+  nandscape report op-vs-victim.jsonl --figure waf.gc --output sweep.html
+  nandscape report run.json --specs plots           plots/*.vl.json, for vl2svg or the Vega editor
+
+One result is drawn over time and in detail; a few are drawn in one colour each; many, or results \
+along an axis of numbers, as figures with 95 % confidence bands. Every plot in the page can be saved \
+as SVG or PNG. Nothing is run again: the JSON is all that a report is made from.")]
+pub(crate) struct ReportArgs {
+    /// Results of `run --output-format json`, or rows of a sweep
+    #[arg(value_name = "RESULT.json|ROWS.jsonl", required = true)]
+    pub(crate) results: Vec<PathBuf>,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE.html", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+    /// Write each plot as a stand-alone Vega-Lite specification into this folder, too
+    #[arg(long, value_name = "DIR")]
+    pub(crate) specs: Option<PathBuf>,
+    /// A figure to compare, as a path in the JSON of a run, such as waf.gc (may be repeated)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) figure: Vec<String>,
+    /// What stands above it; without it, the files' names
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+}
+
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -94,6 +137,8 @@ pub(crate) struct RunArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) report: HtmlArgs,
 }
 
 /// `nandscape trace`.
@@ -193,6 +238,8 @@ pub(crate) struct TraceRunArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) report: HtmlArgs,
 }
 
 /// A factor that times can be multiplied by.
@@ -221,7 +268,8 @@ pub(crate) struct JobsArgs {
 Examples:
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape compare pblk mine.toml --job my.fio --seeds 5 --output mine.jsonl
-  nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --report waf.gc --report write.iops
+  nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --figure waf.gc --figure write.iops
+  nandscape compare pblk-4.13 pblk --report both.html
 
 Figures are means over the seeds with their 95 % confidence interval (Student's t), and beside \
 them the ratio to the first stack. With --output, finished runs are kept as in a sweep.")]
@@ -240,10 +288,12 @@ pub(crate) struct CompareArgs {
     pub(crate) set: Vec<String>,
     /// A figure to show, as a path in the JSON of a run, such as waf.gc (may be repeated)
     #[arg(long, value_name = "PATH")]
-    pub(crate) report: Vec<String>,
+    pub(crate) figure: Vec<String>,
     /// Keep a row for each run in this file, and take from it what is finished
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: HtmlArgs,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }
@@ -253,6 +303,7 @@ pub(crate) struct CompareArgs {
 #[command(after_long_help = "\
 Examples:
   nandscape sweep examples/op-vs-victim.toml        rows in op-vs-victim.jsonl, then a table
+  nandscape sweep examples/op-vs-victim.toml --report op-vs-victim.html
   nandscape sweep my.toml --jobs 1 --output my.jsonl
 
 Each finished run is a row of JSON in the output file. Ctrl-C lets the runs under way finish and \
@@ -265,6 +316,8 @@ pub(crate) struct SweepArgs {
     /// Where rows are kept; without it, the sweep file's name with .jsonl, in the current folder
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: HtmlArgs,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }

@@ -2,6 +2,7 @@
 
 use crate::args::CompareArgs;
 use crate::output::{Failure, complain, print};
+use crate::report::report_sweep;
 use crate::run::{job_text, quoted, set_words};
 use crate::sweep::complete;
 use crate::table::Table;
@@ -18,14 +19,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     for notice in sweep.notices() {
         complain(&notice.to_string());
     }
-    if !args.report.is_empty() {
-        let chosen = |path: &String| (path.clone(), Place::Argument("--report"));
-        sweep.report = Report::Chosen(args.report.iter().map(chosen).collect());
+    if !args.figure.is_empty() {
+        let chosen = |path: &String| (path.clone(), Place::Argument("--figure"));
+        sweep.report = Report::Chosen(args.figure.iter().map(chosen).collect());
     }
     let finished = complete(&sweep, args.output.as_deref(), args.jobs)?;
     let table = Table::new(&sweep, &finished.ids, &finished.rows);
-    let footer = finished.footer(&table, args.output.as_deref(), &again(args));
+    let again = again(args);
+    let footer = finished.footer(&table, args.output.as_deref(), &again);
     print(&format!("{}{footer}", table.text(true)))?;
+    if let Some(html) = &args.report.html {
+        report_sweep(html, &sweep, &finished, &again)?;
+    }
     table.verdict(&sweep)
 }
 
@@ -38,8 +43,8 @@ fn again(args: &CompareArgs) -> String {
     }
     words.extend(["--seeds".to_owned(), args.seeds.to_string()]);
     words.extend(set_words(&args.set));
-    for path in &args.report {
-        words.extend(["--report".to_owned(), quoted(path)]);
+    for path in &args.figure {
+        words.extend(["--figure".to_owned(), quoted(path)]);
     }
     words.join(" ")
 }

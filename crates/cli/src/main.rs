@@ -9,6 +9,7 @@ mod interrupt;
 mod output;
 mod pool;
 mod progress;
+mod report;
 mod rows;
 mod run;
 mod stacks;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::trace(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Sweep(args) => sweep::sweep(&args),
+        Command::Report(args) => report::report(&args),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::Crash(args) => crash::crash(&args),
         Command::Bench(args) => bench::run(&args),

@@ -3,11 +3,13 @@
 use crate::args::{OutputFormat, RunArgs, StackArgs};
 use crate::output::{Failure, complain, deliver};
 use crate::progress::Progress;
+use crate::report::report_run;
 use crate::summary::summary;
 use anyhow::{Context, anyhow};
 use nandscape_lab::run::{Observer, Outcome, Phase, RunError, run as run_in_lab};
 use nandscape_lab::stack::{DEFAULT, Stack};
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
+use serde_json::Value;
 use std::path::Path;
 
 /// The job that runs when none is named.
@@ -35,11 +37,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         complain(&format!("{notice}"));
     }
     let outcome = run_in_lab(&stack, &job, args.seed, &mut Progress::new()).map_err(classify)?;
+    let again = again(args);
     let text = match args.output.output_format {
-        OutputFormat::Normal => summary(&outcome, &job_name, COMMIT, &again(args)),
-        OutputFormat::Json => pretty(&outcome)?,
+        OutputFormat::Normal => summary(&outcome, &job_name, COMMIT, &again),
+        OutputFormat::Json => pretty(&result(&outcome, &again))?,
     };
     deliver(&text, args.output.output.as_deref())?;
+    if let Some(html) = &args.report.html {
+        report_run(html, &job_name, result(&outcome, &again))?;
+    }
     verdict(&outcome)
 }
 
@@ -63,9 +69,16 @@ fn read_job(path: Option<&Path>) -> Result<(String, JobFile), Failure> {
     Ok((name, job))
 }
 
+/// A result as JSON, with the command that makes the same.
+pub(crate) fn result(outcome: &Outcome, again: &str) -> Value {
+    let mut result = outcome.to_json(COMMIT);
+    result["nandscape"]["command"] = again.into();
+    result
+}
+
 /// A result as JSON text.
-pub(crate) fn pretty(outcome: &Outcome) -> Result<String, Failure> {
-    let mut text = serde_json::to_string_pretty(&outcome.to_json(COMMIT))
+pub(crate) fn pretty(result: &Value) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(result)
         .context("the result has no JSON form")
         .map_err(Failure::Run)?;
     text.push('\n');

@@ -5,6 +5,7 @@ use crate::interrupt::interrupted;
 use crate::output::{Failure, complain, print};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
+use crate::report::report_sweep;
 use crate::rows::Rows;
 use crate::run::{COMMIT, classify, quoted};
 use crate::table::Table;
@@ -31,6 +32,9 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         quoted(&output.display().to_string())
     );
     print(&format!("{}{}", table.text(false), finished.footer(&table, Some(&output), &again)))?;
+    if let Some(html) = &args.report.html {
+        report_sweep(html, &sweep, &finished, &again)?;
+    }
     table.verdict(&sweep)
 }
 

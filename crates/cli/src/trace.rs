@@ -5,7 +5,8 @@ use crate::args::{
 };
 use crate::output::{Failure, deliver};
 use crate::progress::Progress;
-use crate::run::{COMMIT, classify, pretty, quoted, stack_words, verdict};
+use crate::report::report_run;
+use crate::run::{COMMIT, classify, pretty, quoted, result, stack_words, verdict};
 use crate::summary::{bytes, count, grouped, latencies, summary};
 use anyhow::Context;
 use nandscape_lab::SECTOR_BYTES;
@@ -59,13 +60,15 @@ fn run(args: &TraceRunArgs) -> Result<(), Failure> {
     let how = How { pace, iodepth: args.iodepth.unwrap_or(depth), fold: args.fold };
     let trace = Trace { reader, bytes: file.len(), how };
     let outcome = replay(&stack, trace, args.seed, &mut Progress::new()).map_err(classify)?;
+    let (name, again) = (args.trace.file.display().to_string(), again(args));
     let text = match args.output.output_format {
-        OutputFormat::Normal => {
-            summary(&outcome, &args.trace.file.display().to_string(), COMMIT, &again(args))
-        }
-        OutputFormat::Json => pretty(&outcome)?,
+        OutputFormat::Normal => summary(&outcome, &name, COMMIT, &again),
+        OutputFormat::Json => pretty(&result(&outcome, &again))?,
     };
     deliver(&text, args.output.output.as_deref())?;
+    if let Some(html) = &args.report.html {
+        report_run(html, &name, result(&outcome, &again))?;
+    }
     verdict(&outcome)
 }
 
