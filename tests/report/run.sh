@@ -9,8 +9,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
+# What it says is of interest only if it fails.
 nandscape() {
-    cargo run --release --quiet -- "$@" </dev/null
+    cargo run --release --quiet -- "$@" </dev/null >"$work/said" 2>&1 || { cat "$work/said"; return 1; }
 }
 
 browser() {
@@ -43,10 +44,10 @@ picture() {
 }
 
 small=(--set media.chunks=60 --set media.sectors=256 --set precondition.random_overwrite=1.0)
-nandscape run "$here/mixed.fio" "${small[@]}" --report "$work/run.html" >/dev/null
+nandscape run "$here/mixed.fio" "${small[@]}" --report "$work/run.html"
 nandscape compare pblk-4.13 pblk pblk-5.11 --job "$here/mixed.fio" "${small[@]}" --set ftl.op_percent=40 \
-    --seeds 2 --report "$work/compare.html" >/dev/null
-nandscape sweep "$here/sweep.toml" --output "$work/sweep.jsonl" --report "$work/sweep.html" >/dev/null
+    --seeds 2 --report "$work/compare.html"
+nandscape sweep "$here/sweep.toml" --output "$work/sweep.jsonl" --report "$work/sweep.html"
 
 for name in run compare sweep; do
     for width in 1280 800 420; do

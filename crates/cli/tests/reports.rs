@@ -38,6 +38,8 @@ fn commands_end_in_a_page() {
             "media.chunks=48",
             "--set",
             "media.sectors=128",
+            "--set",
+            "ftl.op_percent=35",
         ],
         &["sweep", "grid.toml"],
     ];

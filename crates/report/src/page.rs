@@ -26,9 +26,9 @@ const LICENCES: [(&str, &str); 3] = [
 /// Vega compiles expressions, and exports pictures as blobs.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; \
     style-src 'unsafe-inline'; img-src data: blob:";
-/// Resolved stacks shown in full, and warnings.
+/// Resolved stacks that can be unfolded, and warnings that need no unfolding.
 const STACKS_MAX: usize = 8;
-const WARNINGS_MAX: usize = 20;
+const WARNINGS_MAX: usize = 5;
 
 /// The whole page.
 pub(crate) fn page(report: &Report) -> String {
@@ -92,17 +92,17 @@ fn warning_box(report: &Report) -> String {
     if warnings.is_empty() {
         return String::new();
     }
-    let more = warnings.len().saturating_sub(WARNINGS_MAX);
-    let mut out =
-        String::from("<aside class=\"warnings\"><h2>Before you believe a figure</h2><ul>");
-    for warning in warnings.iter().take(WARNINGS_MAX) {
-        let _ = write!(out, "<li>{}</li>", escape(warning));
-    }
-    if more > 0 {
-        let _ = write!(out, "<li>and {more} more in the results</li>");
-    }
-    out.push_str("</ul></aside>");
-    out
+    let list = |of: &[String]| {
+        let items = of.iter().map(|text| format!("<li>{}</li>", escape(text)));
+        format!("<ul>{}</ul>", items.collect::<String>())
+    };
+    let (first, more) = warnings.split_at(warnings.len().min(WARNINGS_MAX));
+    let more = match more.len() {
+        0 => String::new(),
+        n => format!("<details><summary>and {n} more</summary>{}</details>", list(more)),
+    };
+    let first = list(first);
+    format!("<aside class=\"warnings\"><h2>Before you believe a figure</h2>{first}{more}</aside>")
 }
 
 fn fact_list(report: &Report) -> String {

@@ -125,7 +125,8 @@ fn log_ticks(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     if high == 0.0 {
         return vec![1.0, 10.0];
     }
-    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let first = DECADES.rev().find(|decade| power(*decade) <= low).unwrap_or(*DECADES.start());
+    let last = DECADES.into_iter().find(|decade| power(*decade) >= high).unwrap_or(*DECADES.end());
     let steps: &[f64] = if last - first <= FINE_DECADES { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let all = (first..=last).flat_map(|decade| steps.iter().map(move |step| step * power(decade)));
     let all: Vec<f64> = all.collect();
@@ -134,9 +135,12 @@ fn log_ticks(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     all[from..=to.max(from + 1).min(all.len() - 1)].to_vec()
 }
 
-/// Exact, as far as doubles can be.
+/// Powers of ten that an axis may have.
+const DECADES: std::ops::RangeInclusive<i32> = -12..=18;
+
+/// The double next to this power of ten, on every machine.
 fn power(decade: i32) -> f64 {
-    if decade < 0 { 1.0 / 10_f64.powi(-decade) } else { 10_f64.powi(decade) }
+    format!("1e{decade}").parse().unwrap_or(1.0)
 }
 
 /// The encoding of what a line or bar stands for, by colour, in this order.

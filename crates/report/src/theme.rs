@@ -80,7 +80,7 @@ impl Theme {
             "header": { "labelColor": soft, "titleColor": soft },
             "view": { "stroke": null },
             "range": { "category": series },
-            "line": { "strokeWidth": 1.7, "strokeJoin": "round" },
+            "line": { "strokeWidth": 1.7, "strokeJoin": "round", "strokeCap": "round" },
             "point": { "filled": true, "size": 45 },
             "bar": { "cornerRadiusEnd": 1.5 },
             "rule": { "strokeWidth": 1.5 },
@@ -96,7 +96,7 @@ mod tests {
     fn luminance(colour: &str) -> f64 {
         let channel = |at: usize| {
             let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
-            if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+            if value <= 0.03928 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) }
         };
         0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
     }

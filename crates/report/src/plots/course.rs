@@ -32,11 +32,17 @@ fn intervals(run: &Run) -> Vec<(f64, &Value)> {
     all
 }
 
-/// What `of` sees in each interval, as points of a line.
+/// What `of` sees in each interval, as points of a line that breaks where there is nothing to see;
+/// nothing if it sees nothing at all.
 fn line(run: &Run, name: &str, of: impl Fn(&Value) -> Option<f64>) -> Vec<Value> {
-    let at =
-        |(_, interval): &(f64, &Value)| Some(point(interval["t_s"].as_f64()?, of(interval)?, name));
-    intervals(run).iter().filter_map(at).collect()
+    let at = |(_, interval): &(f64, &Value)| {
+        let mut point = point(interval["t_s"].as_f64()?, 0.0, name);
+        point["y"] = of(interval).into();
+        Some(point)
+    };
+    let points: Vec<Value> = intervals(run).iter().filter_map(at).collect();
+    let seen = points.iter().any(|point| point["y"].is_number());
+    if seen { points } else { Vec::new() }
 }
 
 /// Requests a second of one kind, if there are any.
