@@ -1,10 +1,15 @@
 //! The command line.
 
+mod report;
+mod state;
+
+pub(crate) use report::{HtmlArgs, ReportArgs};
+pub(crate) use state::{CacheArgs, StateCommand, StateSaveArgs, StatesArgs};
+
 use crate::paint::ColorChoice;
 use crate::timeline::window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nandscape_lab::run::UntilSteady;
-use nandscape_lab::stack::Size;
 use nandscape_lab::timeline::Window;
 use std::path::PathBuf;
 
@@ -34,6 +39,8 @@ Examples:
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
   nandscape run --until-steady                      until SNIA's steady state, of which it reports
   nandscape state save --output filled.state        a preconditioned device, to run on again
+  nandscape run --report run.html                   plots of a run, one file that works offline
+  nandscape report old.json new.json                or of results that were kept, side by side
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
   nandscape completions bash                        for your shell; `nandscape man` for man
 
@@ -51,6 +58,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a grid of stacks, jobs, keys and seeds, in parallel; what is finished is kept
     Sweep(SweepArgs),
+    /// Turn results into one HTML file that works offline
+    Report(ReportArgs),
     /// List the stacks that ship, or show one
     Stacks(StacksArgs),
     /// Save preconditioned devices to files, or show what is in one
@@ -124,6 +133,8 @@ pub(crate) struct ResultArgs {
     #[arg(long, value_name = "MSEC", default_value_t = 1000, requires = "hdr_log",
         value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
     pub(crate) hdr_interval: u64,
+    #[command(flatten)]
+    pub(crate) report: HtmlArgs,
 }
 
 /// Whether a run is written as a timeline.
@@ -152,6 +163,7 @@ Examples:
   nandscape run my.fio --set precondition.recipe=steady
   nandscape run my.fio --until-steady=round=500ms,rounds=40
   nandscape run my.fio --state filled.state
+  nandscape run my.fio --report run.html            plots, in one file that works offline
 
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
 follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
@@ -322,8 +334,9 @@ pub(crate) struct JobsArgs {
 Examples:
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape compare pblk mine.toml --job my.fio --seeds 5 --output mine.jsonl
-  nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --report waf.gc --report write.iops
+  nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --figure waf.gc --figure write.iops
   nandscape compare pblk-4.13 pblk --seeds 3 --output-format json
+  nandscape compare pblk-4.13 pblk --report both.html
 
 Figures are means over the seeds with their 95 % confidence interval (Student's t), and beside \
 them the ratio to the first stack. With --output, finished runs are kept as in a sweep.")]
@@ -348,13 +361,15 @@ pub(crate) struct CompareArgs {
     pub(crate) cache: CacheArgs,
     /// A figure to show, as a path in the JSON of a run, such as waf.gc (may be repeated)
     #[arg(long, value_name = "PATH")]
-    pub(crate) report: Vec<String>,
+    pub(crate) figure: Vec<String>,
     /// Keep a row for each run in this file, and take from it what is finished
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How to print the table
     #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
     pub(crate) output_format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) report: HtmlArgs,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }
@@ -364,6 +379,7 @@ pub(crate) struct CompareArgs {
 #[command(after_long_help = "\
 Examples:
   nandscape sweep examples/op-vs-victim.toml        rows in op-vs-victim.jsonl, then a table
+  nandscape sweep examples/op-vs-victim.toml --report op-vs-victim.html
   nandscape sweep my.toml --jobs 1 --output my.jsonl
   nandscape sweep my.toml --output-format json      the table as JSON: mean, ci95, n
 
@@ -383,61 +399,9 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
     pub(crate) output_format: OutputFormat,
     #[command(flatten)]
-    pub(crate) jobs: JobsArgs,
-}
-
-/// Where preconditioned devices are kept from run to run; no result depends on it.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct CacheArgs {
-    /// Keep preconditioned devices in this folder [default: nandscape/states in the user's cache]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state_dir: Option<PathBuf>,
-    /// Keep at most so much there; what was used longest ago goes first
-    #[arg(long, value_name = "SIZE", default_value = "8GiB")]
-    pub(crate) state_limit: Size,
-    /// Precondition every device anew, and keep none
-    #[arg(long, conflicts_with_all = ["state_dir", "state_limit"])]
-    pub(crate) no_state_cache: bool,
-}
-
-/// `nandscape state`.
-#[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  nandscape state save --stack pblk --set precondition.recipe=steady --output steady.state
-  nandscape state show steady.state
-  nandscape run my.fio --state steady.state
-
-A state fits every stack with the same geometry, payload and overprovisioning.")]
-pub(crate) struct StatesArgs {
-    #[command(subcommand)]
-    pub(crate) command: StateCommand,
-}
-
-/// What about them.
-#[derive(Subcommand, Debug)]
-pub(crate) enum StateCommand {
-    /// Precondition the device of a stack, and save it
-    Save(StateSaveArgs),
-    /// Check a state, and tell what it is of
-    Show {
-        /// The state
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-}
-
-/// `nandscape state save`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct StateSaveArgs {
+    pub(crate) report: HtmlArgs,
     #[command(flatten)]
-    pub(crate) stack: StackArgs,
-    /// Where all randomness comes from
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Where to
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    pub(crate) jobs: JobsArgs,
 }
 
 /// `nandscape stacks`.

@@ -4,6 +4,7 @@ use crate::args::{CompareArgs, OutputFormat};
 use crate::cache::Cache;
 use crate::output::{Failure, complain, print};
 use crate::paint::{ColorChoice, Paint};
+use crate::report::report_sweep;
 use crate::run::{job_text, pretty, quoted, set_words, steady_words};
 use crate::sweep::complete;
 use crate::table::Table;
@@ -20,20 +21,24 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
     for notice in sweep.notices() {
         complain(&notice.to_string());
     }
-    if !args.report.is_empty() {
-        let chosen = |path: &String| (path.clone(), Place::Argument("--report"));
-        sweep.report = Report::Chosen(args.report.iter().map(chosen).collect());
+    if !args.figure.is_empty() {
+        let chosen = |path: &String| (path.clone(), Place::Argument("--figure"));
+        sweep.report = Report::Chosen(args.figure.iter().map(chosen).collect());
     }
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
     let table = Table::new(&sweep, &finished.ids, &finished.rows);
+    let again = again(args);
     print(&match args.output_format {
         OutputFormat::Normal => {
-            let footer = finished.footer(&table, args.output.as_deref(), &again(args));
+            let footer = finished.footer(&table, args.output.as_deref(), &again);
             table.text(true, Paint::new(color, false)) + &footer
         }
         OutputFormat::Json => pretty(&table.json(&sweep))?,
     })?;
+    if let Some(html) = &args.report.html {
+        report_sweep(html, &sweep, &finished, &again)?;
+    }
     table.verdict(&sweep)
 }
 
@@ -47,8 +52,8 @@ fn again(args: &CompareArgs) -> String {
     words.extend(["--seeds".to_owned(), args.seeds.to_string()]);
     words.extend(set_words(&args.set));
     words.extend(steady_words(args.until_steady));
-    for path in &args.report {
-        words.extend(["--report".to_owned(), quoted(path)]);
+    for path in &args.figure {
+        words.extend(["--figure".to_owned(), quoted(path)]);
     }
     words.join(" ")
 }

@@ -14,6 +14,7 @@ mod output;
 mod paint;
 mod pool;
 mod progress;
+mod report;
 mod rows;
 mod run;
 mod stacks;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::trace(&args, color),
         Command::Compare(args) => compare::compare(&args, color),
         Command::Sweep(args) => sweep::sweep(&args, color),
+        Command::Report(args) => report::report(&args),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::State(args) => state::state(&args),
         Command::Crash(args) => crash::crash(&args),

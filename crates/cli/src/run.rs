@@ -6,6 +6,7 @@ use crate::hdr::job_names;
 use crate::logs::Watch;
 use crate::output::{Failure, complain, deliver};
 use crate::paint::{ColorChoice, Paint};
+use crate::report::report_run;
 use crate::summary::summary;
 use anyhow::{Context, anyhow};
 use nandscape_lab::run::{Manner, Outcome, RunError, UntilSteady, run_as};
@@ -91,10 +92,14 @@ pub(crate) fn tell(
             let paint = Paint::new(color, args.output.is_some());
             summary(outcome, name, COMMIT, again, paint)
         }
-        ResultFormat::Json => pretty(&outcome.to_json(COMMIT))?,
-        ResultFormat::JsonPlus => pretty(&outcome.to_json_plus(COMMIT))?,
+        ResultFormat::Json => pretty(&with_command(outcome.to_json(COMMIT), again))?,
+        ResultFormat::JsonPlus => pretty(&with_command(outcome.to_json_plus(COMMIT), again))?,
     };
-    deliver(&text, args.output.as_deref())
+    deliver(&text, args.output.as_deref())?;
+    args.report
+        .html
+        .as_ref()
+        .map_or(Ok(()), |html| report_run(html, name, with_command(outcome.to_json(COMMIT), again)))
 }
 
 pub(crate) fn classify(error: RunError) -> Failure {
@@ -115,6 +120,12 @@ fn read_job(path: Option<&Path>) -> Result<(String, JobFile), Failure> {
     let (name, text) = job_text(path)?;
     let job = parse(&text, &name, &HostEnvironment).map_err(Failure::input)?;
     Ok((name, job))
+}
+
+/// A result with the command that makes the same.
+fn with_command(mut result: Value, again: &str) -> Value {
+    result["nandscape"]["command"] = again.into();
+    result
 }
 
 /// JSON as text.

@@ -7,6 +7,7 @@ use crate::output::{Failure, complain, print};
 use crate::paint::{ColorChoice, Paint};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
+use crate::report::report_sweep;
 use crate::rows::Rows;
 use crate::run::{COMMIT, classify, pretty, quoted};
 use crate::table::Table;
@@ -40,6 +41,9 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
         }
         OutputFormat::Json => pretty(&table.json(&sweep))?,
     })?;
+    if let Some(html) = &args.report.html {
+        report_sweep(html, &sweep, &finished, &again)?;
+    }
     table.verdict(&sweep)
 }
 

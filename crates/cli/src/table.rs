@@ -5,10 +5,10 @@ use crate::output::Failure;
 use crate::paint::{Paint, Tone};
 use crate::rows::Rows;
 use crate::run::COMMIT;
-use crate::summary::grouped;
 use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
-use nandscape_lab::sweep::{Case, FinishedRow, Mean, Report, Sweep, figure};
+use nandscape_lab::sweep::{Case, FinishedRow, Report, Sweep};
+use nandscape_report::{Mean, USUAL, figure, show};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ struct Column {
 impl Table {
     /// From the rows of a finished sweep.
     pub(crate) fn new(sweep: &Sweep, ids: &[String], rows: &Rows) -> Self {
-        let paths = sweep.report.paths();
+        let paths = sweep.report.chosen().unwrap_or_else(|| USUAL.to_vec());
         let column = |path: &&str| Column {
             path: (*path).into(),
             means: Vec::new(),
@@ -210,49 +210,5 @@ impl Column {
             }
         };
         (self.path.clone(), self.means.iter().map(cell).collect())
-    }
-}
-
-/// A mean to four digits, times in the unit that fits: `8.818 ± 0.012`, `1.812 ± 0.021 ms`.
-fn show(path: &str, mean: &Mean) -> String {
-    let units = [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0)];
-    let fitting = || units.into_iter().find(|(_, ns)| mean.mean.abs() >= *ns);
-    let unit = path.contains("_ns").then(fitting).flatten();
-    let scale = unit.map_or(1.0, |(_, ns)| ns);
-    let decimals = decimals(mean.mean / scale);
-    let mut text = digits(mean.mean / scale, decimals);
-    if let Some(half) = mean.half_width {
-        text.push_str(&format!(" ± {}", digits(half / scale, decimals)));
-    }
-    unit.map_or(text.clone(), |(name, _)| format!("{text} {name}"))
-}
-
-const fn decimals(number: f64) -> usize {
-    match number.abs() {
-        n if n >= 1000.0 => 0,
-        n if n >= 100.0 => 1,
-        n if n >= 10.0 => 2,
-        _ => 3,
-    }
-}
-
-fn digits(number: f64, decimals: usize) -> String {
-    let whole = decimals == 0 && (0.0..1e18).contains(&number);
-    if whole { grouped(number.round() as u64) } else { format!("{number:.decimals$}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Figures have four digits, and an interval has as many decimals as its mean.
-    #[test]
-    fn figures_are_readable() {
-        let show = |path, mean, half_width| show(path, &Mean { mean, half_width });
-        assert_eq!(show("waf.gc", 8.8179, Some(0.0123)), "8.818 ± 0.012");
-        assert_eq!(show("waf.gc", 8.8179, None), "8.818");
-        assert_eq!(show("write.iops", 17_812.3, Some(99.8)), "17,812 ± 100");
-        assert_eq!(show("write.clat_ns.p99", 1_812_345.0, Some(21_000.0)), "1.812 ± 0.021 ms");
-        assert_eq!(show("write.clat_ns.p99", 0.0, None), "0.000");
     }
 }

@@ -43,6 +43,11 @@ fn a_fresh_device_is_run_until_it_is_steady() {
     let per_round = write.bytes as f64 / device_bytes as f64 / 5.0;
     assert!((0.25..0.26).contains(&per_round), "five rounds of a quarter: {per_round}");
     assert_eq!(write.latency.count(), write.ios);
+    let [rates, depths] = [write.iops.samples, outcome.workload.jobs[0].depths.iter().sum()];
+    assert_eq!([rates, depths], [5, write.ios], "rates and depths are the window's");
+    let busy = outcome.utilisation.units.iter().max().unwrap();
+    let share = busy.as_secs_f64() / outcome.virtual_time.as_secs_f64();
+    assert!((0.3..1.05).contains(&share), "so is the time that units were taken: {share}");
     assert_eq!(outcome.virtual_time, outcome.workload.jobs[0].runtime);
     assert!(outcome.ftl.user_written.abs_diff(write.ios) <= 8, "the FTL's counts are the window's");
     let waf = outcome.write_amplification().gc.unwrap();
@@ -50,7 +55,7 @@ fn a_fresh_device_is_run_until_it_is_steady() {
     let expected = settled.write_amplification().gc.unwrap();
     assert_eq!(settled.rounds.unwrap().rounds, 5, "a steady device needs no more than the window");
     assert!((waf / expected - 1.0).abs() < 0.15, "{waf} of {expected}");
-    assert!(outcome.series.len() > 5 && outcome.series[0].waf.unwrap() > 0.8 * waf);
+    assert!(outcome.series.len() > 5 && outcome.series[0].waf.gc.unwrap() > 0.8 * waf);
     let end_s = outcome.series.last().unwrap().t_s;
     assert!((end_s - outcome.virtual_time.as_secs_f64()).abs() < 1e-9);
     let json = outcome.to_json("test");

@@ -5,8 +5,9 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate with the crates that it may depend on.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("column", &[]),
+    ("report", &[]),
     ("rt", &[]),
     ("block", &["rt"]),
     ("media", &["rt", "block", "column"]),
@@ -14,7 +15,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ("workload", &["rt", "block"]),
     ("lab", &["rt", "block", "media", "ftl", "workload"]),
     ("crash", &["rt", "block", "media", "ftl"]),
-    ("cli", &["rt", "block", "column", "media", "ftl", "workload", "lab", "crash"]),
+    ("cli", &["rt", "block", "column", "media", "ftl", "workload", "lab", "crash", "report"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

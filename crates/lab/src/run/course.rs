@@ -1,38 +1,61 @@
 //! The course of a run over virtual time, and whether it was steady.
 
+use super::outcome::WriteAmplification;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_rt::Nanos;
+use nandscape_workload::engine::{IntervalLatency, LatencyTotals, Point as Counted};
 
 /// Totals at one instant of the measured phase.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Totals {
     /// When.
     pub(super) at: Nanos,
     /// Completed I/Os.
     pub(super) ios: u64,
-    /// User sectors placed.
-    pub(super) user: u64,
-    /// User sectors and garbage-collection copies placed.
-    pub(super) user_and_gc: u64,
+    /// Bytes of them, by direction.
+    pub(super) bytes: [u64; 3],
+    /// Their latencies, by direction, and those of flushes.
+    pub(super) latency: [LatencyTotals; 4],
+    /// Sectors placed.
+    pub(super) sectors: SectorCounts,
+}
+
+impl From<&Counted<SectorCounts>> for Totals {
+    fn from(point: &Counted<SectorCounts>) -> Self {
+        Self {
+            at: point.at,
+            ios: point.ios.iter().sum(),
+            bytes: point.bytes,
+            latency: point.latency.clone(),
+            sectors: point.sample,
+        }
+    }
 }
 
 impl Totals {
-    /// From what was counted until `at`.
-    pub(super) fn new(at: Nanos, ios: u64, sectors: &SectorCounts) -> Self {
-        Self { at, ios, user: sectors.user, user_and_gc: sectors.user + sectors.gc }
-    }
-
     /// I/Os a second since `earlier`.
     pub(super) fn iops_since(&self, earlier: &Self) -> f64 {
-        let seconds = self.at.saturating_sub(earlier.at).as_secs_f64();
-        if seconds > 0.0 { self.ios.saturating_sub(earlier.ios) as f64 / seconds } else { 0.0 }
+        self.per_second(earlier, self.ios.saturating_sub(earlier.ios))
     }
 
-    /// Write amplification by garbage collection since `earlier`; `None` without user writes.
-    pub(super) fn waf_since(&self, earlier: &Self) -> Option<f64> {
-        let user = self.user.saturating_sub(earlier.user);
-        let placed = self.user_and_gc.saturating_sub(earlier.user_and_gc);
-        (user > 0).then(|| placed as f64 / user as f64)
+    fn per_second(&self, earlier: &Self, count: u64) -> f64 {
+        let seconds = self.at.saturating_sub(earlier.at).as_secs_f64();
+        if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+    }
+
+    /// Write amplification since `earlier`.
+    pub(super) fn waf_since(&self, earlier: &Self) -> WriteAmplification {
+        let (now, before) = (&self.sectors, &earlier.sectors);
+        let since = |of: fn(&SectorCounts) -> u64| of(now).saturating_sub(of(before));
+        WriteAmplification::of(&SectorCounts {
+            user: since(|sectors| sectors.user),
+            gc: since(|sectors| sectors.gc),
+            pad: since(|sectors| sectors.pad),
+            line_meta: since(|sectors| sectors.line_meta),
+            map: since(|sectors| sectors.map),
+            trim: since(|sectors| sectors.trim),
+            journal: since(|sectors| sectors.journal),
+        })
     }
 }
 
@@ -43,17 +66,27 @@ pub struct Point {
     pub t_s: f64,
     /// I/Os a second in it.
     pub iops: f64,
-    /// Write amplification by garbage collection in it; `None` without user writes.
-    pub waf: Option<f64>,
+    /// Bytes a second in it, by direction.
+    pub bytes_per_s: [f64; 3],
+    /// Write amplification in it.
+    pub waf: WriteAmplification,
+    /// Latencies of the I/Os that completed in it, by direction, and of flushes.
+    pub latency: [Option<IntervalLatency>; 4],
 }
 
 /// The intervals between totals, of which the first are those of the beginning.
 pub(super) fn points(totals: &[Totals]) -> Vec<Point> {
     let began = totals.first().map_or(Nanos::ZERO, |first| first.at);
-    let point = |pair: &[Totals]| Point {
-        t_s: pair[1].at.saturating_sub(began).as_secs_f64(),
-        iops: pair[1].iops_since(&pair[0]),
-        waf: pair[1].waf_since(&pair[0]),
+    let point = |pair: &[Totals]| {
+        let (from, to) = (&pair[0], &pair[1]);
+        let bytes = |at: usize| to.bytes[at].saturating_sub(from.bytes[at]);
+        Point {
+            t_s: to.at.saturating_sub(began).as_secs_f64(),
+            iops: to.iops_since(from),
+            bytes_per_s: std::array::from_fn(|at| to.per_second(from, bytes(at))),
+            waf: to.waf_since(from),
+            latency: std::array::from_fn(|at| to.latency[at].since(&from.latency[at])),
+        }
     };
     totals.windows(2).map(point).collect()
 }
@@ -65,10 +98,23 @@ const RANGE_MAX: f64 = 0.20;
 /// Largest drift of their best linear fit from end to end, likewise.
 const DRIFT_MAX: f64 = 0.10;
 
+/// What [`steady`] asks, or [`settled`] of rounds, in words.
+pub(super) fn criterion(in_rounds: bool) -> String {
+    let over = match in_rounds {
+        true => format!("over the last {WINDOWS} rounds:"),
+        false => format!("over the whole measured phase: in {WINDOWS} equal windows"),
+    };
+    format!(
+        "SNIA PTS 2.0.2, {over} neither IOPS nor write amplification ranges over more than {:.0} % \
+         of its mean or drifts by more than {:.0} %",
+        RANGE_MAX * 100.0,
+        DRIFT_MAX * 100.0
+    )
+}
+
 /// SNIA's steady state (Solid State Storage Performance Test Specification 2.0.2, "steady state"),
-/// asked of the whole measured phase, since every figure is an average over all of it: in five
-/// equal windows neither IOPS nor write amplification spreads by more than 20 % of its mean, nor
-/// drifts by more than 10 %.
+/// asked of the whole measured phase, since every figure is an average over all of it. [`criterion`]
+/// says what is asked.
 ///
 /// # Errors
 /// What was not steady.
@@ -76,14 +122,14 @@ pub(super) fn steady(totals: &[Totals]) -> Result<(), String> {
     let windows = windows(totals).ok_or("the run was too short to tell whether it was steady")?;
     let iops: Vec<f64> = windows.iter().map(|(from, to)| to.iops_since(from)).collect();
     check("IOPS", &iops)?;
-    let waf: Option<Vec<f64>> = windows.iter().map(|(from, to)| to.waf_since(from)).collect();
+    let waf: Option<Vec<f64>> = windows.iter().map(|(from, to)| to.waf_since(from).gc).collect();
     waf.map_or(Ok(()), |waf| check("write amplification", &waf))
 }
 
 /// The course in [`WINDOWS`] windows of about the same length.
-fn windows(totals: &[Totals]) -> Option<Vec<(Totals, Totals)>> {
+fn windows(totals: &[Totals]) -> Option<Vec<(&Totals, &Totals)>> {
     let intervals = totals.len().saturating_sub(1);
-    let edge = |window: usize| totals[window * intervals / WINDOWS];
+    let edge = |window: usize| &totals[window * intervals / WINDOWS];
     (intervals >= WINDOWS)
         .then(|| (0..WINDOWS).map(|window| (edge(window), edge(window + 1))).collect())
 }
@@ -137,7 +183,8 @@ mod tests {
     fn run(ms: u64, ios_until: impl Fn(u64) -> u64) -> Vec<Totals> {
         let totals = |at| {
             let ios = ios_until(at);
-            Totals { at: Nanos::from_ms(7 + at), ios, user: ios, user_and_gc: 2 * ios }
+            let sectors = SectorCounts { user: ios, gc: ios, ..SectorCounts::default() };
+            Totals { at: Nanos::from_ms(7 + at), ios, sectors, ..Totals::default() }
         };
         (0..=ms).map(totals).collect()
     }
@@ -148,8 +195,8 @@ mod tests {
         let points = points(&run(50, |at| 3 * at));
         assert_eq!(points.len(), 50);
         assert_eq!(points[49].t_s, 0.05);
-        assert!(points.iter().all(|p| (p.iops - 3_000.0).abs() < 1e-6 && p.waf == Some(2.0)));
-        assert!(super::points(&run(1, |_| 9)).iter().all(|p| p.iops == 0.0 && p.waf.is_none()));
+        assert!(points.iter().all(|p| (p.iops - 3_000.0).abs() < 1e-6 && p.waf.gc == Some(2.0)));
+        assert!(super::points(&run(1, |_| 9)).iter().all(|p| p.iops == 0.0 && p.waf.gc.is_none()));
     }
 
     /// A constant rate is steady; a ramp, a cliff and a burst are not; five points are too few.

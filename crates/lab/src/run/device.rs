@@ -8,7 +8,8 @@ use crate::timeline::{Request, Requests};
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Flags, Lba, Op, Submit, Token};
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
-use nandscape_media::{FaultInjector, Layer, Media, OpenChannel};
+use nandscape_ftl::stats::FtlStats;
+use nandscape_media::{FaultInjector, Layer, Media, OpenChannel, Utilisation};
 use nandscape_rt::Nanos;
 use std::ops::Range;
 
@@ -57,6 +58,34 @@ impl<M: OpenChannel> Hinted<M> {
     /// `journal` in sectors, if hinted.
     pub(super) fn new(ftl: Pblk<M>, journal: Option<Range<u64>>) -> Self {
         Self { ftl, journal: journal.unwrap_or(0..0), requests: None }
+    }
+}
+
+/// What FTL and media counted.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) ftl: FtlStats,
+    pub(super) utilisation: Utilisation,
+}
+
+impl Counts {
+    /// Adds what the same device counted later.
+    pub(super) fn extend(&mut self, later: &Self) {
+        self.ftl.extend(&later.ftl);
+        self.utilisation.extend(&later.utilisation);
+    }
+}
+
+impl<M: LabMedia> Hinted<M> {
+    /// What was counted since the last reset.
+    pub(super) fn counts(&self) -> Counts {
+        Counts { ftl: self.ftl.stats(), utilisation: self.ftl.media().device().utilisation() }
+    }
+
+    /// Counts begin anew.
+    pub(super) fn reset_counts(&mut self) {
+        self.ftl.reset_stats();
+        self.ftl.media_mut().device_mut().reset_utilisation();
     }
 }
 

@@ -20,7 +20,7 @@ mod steady;
 pub use course::Point;
 pub use error::RunError;
 pub use json::VERSION;
-pub use outcome::{DeviceSize, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
+pub use outcome::{DeviceSize, EraseCounts, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
 pub use precondition::Preconditioned;
 pub use prepare::{Before, make_state};
 pub use replay::{Trace, check_trace};
@@ -30,12 +30,12 @@ use crate::stack::Stack;
 use crate::state::States;
 use crate::timeline::Timeline;
 use course::Totals;
-use device::{Hinted, LabMedia};
+use device::{Counts, Hinted, LabMedia};
 use estimate::Estimate;
 use nandscape_block::{BlockDevice, BlockError};
 use nandscape_ftl::Pblk;
-use nandscape_ftl::stats::{FtlStats, SectorCounts};
-use nandscape_media::FaultInjector;
+use nandscape_ftl::stats::SectorCounts;
+use nandscape_media::{ChunkState, FaultInjector};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{
     Engine, EngineError, FailureKind, Options, Probe, Recorder, Results, RunState,
@@ -227,10 +227,10 @@ impl<L: Load> Course<'_, L> {
             None => device::format(stack, media, seed)?,
             Some(_) => prepare::mount(stack, media, seed, file.as_deref())?,
         };
-        ftl.reset_stats();
         ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
-        let ready_s = observer.wall_s();
         let mut device = Hinted::new(ftl, stack.hints.journal_range.clone());
+        device.reset_counts();
+        let ready_s = observer.wall_s();
         let measured = load.measure(&mut device, seed, observer);
         device.end_timeline(observer);
         let mut measured = measured?;
@@ -256,8 +256,7 @@ struct Measured {
     /// Totals over time, behind every job's ramp.
     totals: Vec<Totals>,
     length: Nanos,
-    /// What the FTL counted.
-    ftl: FtlStats,
+    counts: Counts,
     /// Whether the course was steady, or what was not.
     steady: Result<(), String>,
     /// How many rounds that took, if it was asked for.
@@ -272,17 +271,17 @@ struct Measured {
 
 impl Measured {
     /// From what was measured behind `first`, where counters began.
-    fn new(results: Results<SectorCounts>, first: Totals, ftl: FtlStats) -> Self {
+    fn new(results: Results<SectorCounts>, first: Totals, counts: Counts) -> Self {
+        let length = results.ended.saturating_sub(first.at);
         let points = results.series.points.iter().filter(|point| point.at > first.at);
-        let totals =
-            points.map(|point| Totals::new(point.at, point.ios.iter().sum(), &point.sample));
-        let totals: Vec<Totals> = std::iter::once(first).chain(totals).collect();
+        let points: Vec<Totals> = points.map(Totals::from).collect();
+        let totals = [vec![first], points].concat();
         Self {
             steady: course::steady(&totals),
             totals,
-            length: results.ended.saturating_sub(first.at),
+            length,
             results,
-            ftl,
+            counts,
             rounds: None,
             trace: None,
             random_writes: false,
@@ -327,15 +326,12 @@ fn measure_whole<M: LabMedia>(
     let mut sampler = Sampler::default();
     if ramp > Nanos::ZERO {
         drive(&mut engine, device, &mut sampler, ramp, &mut pause)?;
-        first = Totals { at: engine.now(), ios: ios(&engine), ..first };
-        device.ftl.reset_stats();
+        first = totals(&engine, SectorCounts::default());
+        device.reset_counts();
     }
     drive(&mut engine, device, &mut sampler, Nanos::MAX, &mut pause)?;
-    let ftl = device.ftl.stats();
-    Ok(Measured {
-        random_writes: writes_at_random(file),
-        ..Measured::new(engine.finish(), first, ftl)
-    })
+    let measured = Measured::new(engine.finish(), first, device.counts());
+    Ok(Measured { random_writes: writes_at_random(file), ..measured })
 }
 
 /// An engine for these jobs, ready to begin, and watched.
@@ -365,8 +361,16 @@ fn first_ramp(job: &JobFile) -> Nanos {
     ramps.map(|spec| spec.start_delay.saturating_add(spec.ramp_time)).max().unwrap_or(Nanos::ZERO)
 }
 
-fn ios<S>(engine: &Engine<S>) -> u64 {
-    Direction::ALL.into_iter().map(|direction| engine.totals(direction).0).sum()
+/// What an engine has counted until now, and the FTL in these sectors.
+fn totals<S>(engine: &Engine<S>, sectors: SectorCounts) -> Totals {
+    let totals = Direction::ALL.map(|direction| engine.totals(direction));
+    Totals {
+        at: engine.now(),
+        ios: totals.iter().map(|(ios, _)| ios).sum(),
+        bytes: totals.map(|(_, bytes)| bytes),
+        latency: engine.latency_totals(),
+        sectors,
+    }
 }
 
 fn bytes<S>(engine: &Engine<S>) -> u64 {
@@ -433,6 +437,8 @@ fn conclude<M: LabMedia>(
 ) -> Outcome {
     let size = DeviceSize::of(ftl.capacity());
     let warnings = remarks::remarks(stack, &size, before, &measured);
+    let media = ftl.media().device();
+    let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
     Outcome {
         stack: stack.clone(),
         seed,
@@ -443,10 +449,12 @@ fn conclude<M: LabMedia>(
         wall,
         workload: measured.results,
         trace: measured.trace,
-        ftl: measured.ftl,
+        ftl: measured.counts.ftl,
         memory: ftl.memory(),
-        media_bytes: ftl.media().device().memory_bytes(),
-        wear: ftl.media().device().wear(),
+        media_bytes: media.memory_bytes(),
+        wear: media.wear(),
+        erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
+        utilisation: measured.counts.utilisation,
         line_valid: outcome::line_valid(&ftl.lines()),
         series: course::points(&measured.totals),
         steady: measured.steady.is_ok(),

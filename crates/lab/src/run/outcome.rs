@@ -8,7 +8,7 @@ use crate::stack::Stack;
 use crate::state::StateKey;
 use nandscape_ftl::stats::{FtlStats, MemoryUse, SectorCounts};
 use nandscape_ftl::{Capacity, LineReport, LineState};
-use nandscape_media::Wear;
+use nandscape_media::{Utilisation, Wear};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::Results;
 use nandscape_workload::trace::TraceCounts;
@@ -27,8 +27,7 @@ pub struct WriteAmplification {
 impl WriteAmplification {
     /// From counted sectors.
     #[must_use]
-    pub fn of(stats: &FtlStats) -> Self {
-        let sectors = &stats.sectors;
+    pub fn of(sectors: &SectorCounts) -> Self {
         let per_user = |sum: u64| (sectors.user > 0).then(|| sum as f64 / sectors.user as f64);
         let gc = sectors.user + sectors.gc;
         let gc_pad = gc + sectors.pad;
@@ -81,6 +80,31 @@ pub(super) fn line_valid(lines: &[LineReport]) -> [u64; VALID_CLASSES] {
     classes
 }
 
+/// Classes of [`EraseCounts`] at most.
+const ERASE_CLASSES: u32 = 32;
+
+/// How many chunks in service were erased how often.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct EraseCounts {
+    /// Erases of the first class.
+    pub first: u32,
+    /// Width of a class in erases.
+    pub step: u32,
+    /// Chunks by class.
+    pub chunks: Vec<u64>,
+}
+
+impl EraseCounts {
+    /// Of chunks whose erases lie within those of `wear`.
+    pub(super) fn of(wear: &Wear, erases: impl Iterator<Item = u32>) -> Self {
+        let range = wear.erases_max - wear.erases_min;
+        let step = range / ERASE_CLASSES + 1;
+        let mut chunks = vec![0; (range / step) as usize + 1];
+        erases.for_each(|erases| chunks[((erases - wear.erases_min) / step) as usize] += 1);
+        Self { first: wear.erases_min, step, chunks }
+    }
+}
+
 /// Seconds of real time that a run took; the only part of an outcome that differs from run to run.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct WallTime {
@@ -119,6 +143,10 @@ pub struct Outcome {
     pub media_bytes: u64,
     /// Wear since the device was new, preconditioning included.
     pub wear: Wear,
+    /// How often chunks were erased, likewise.
+    pub erase_counts: EraseCounts,
+    /// Time that units and channels were taken.
+    pub utilisation: Utilisation,
     /// Full lines at the end, by share of their sectors that are valid: class *k* of
     /// [`VALID_CLASSES`] begins at *k* / [`VALID_CLASSES`]; entirely valid ones are in the last.
     pub line_valid: [u64; VALID_CLASSES],
@@ -136,7 +164,7 @@ impl Outcome {
     /// Write amplification, three ways.
     #[must_use]
     pub fn write_amplification(&self) -> WriteAmplification {
-        WriteAmplification::of(&self.ftl)
+        WriteAmplification::of(&self.ftl.sectors)
     }
 
     /// Mean share of valid sectors in a victim; zero without victims.
@@ -144,5 +172,21 @@ impl Outcome {
     pub fn victim_valid_ratio(&self) -> f64 {
         let gc = &self.ftl.gc;
         if gc.victim_data == 0 { 0.0 } else { gc.victim_valid as f64 / gc.victim_data as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every chunk is in one class, and classes stay few however far apart counts are.
+    #[test]
+    fn erase_counts_cover_all_chunks() {
+        for (min, max) in [(0, 0), (3, 3), (0, 31), (0, 32), (7, 5_000)] {
+            let wear = Wear { erases_min: min, erases_max: max, ..Wear::default() };
+            let counts = EraseCounts::of(&wear, min..=max);
+            assert_eq!(counts.chunks.iter().sum::<u64>(), u64::from(max - min) + 1);
+            assert!(counts.chunks.len() <= ERASE_CLASSES as usize, "{counts:?}");
+        }
     }
 }

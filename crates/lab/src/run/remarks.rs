@@ -30,7 +30,7 @@ fn beginning(
     before: Option<Before>,
     measured: &Measured,
 ) -> impl Iterator<Item = String> {
-    let wrote = measured.ftl.user_written > 0;
+    let wrote = measured.counts.ftl.user_written > 0;
     let fresh = before.is_none() && wrote && measured.random_writes;
     let fresh = fresh.then(|| {
         "the device was fresh, and random writes on a fresh device are faster than they will be: \
@@ -56,8 +56,8 @@ fn beginning(
 /// On what should not happen.
 fn defects(measured: &Measured) -> impl Iterator<Item = String> {
     let counted = [
-        (measured.ftl.mismatches, "reads found another sector's data: a defect of the FTL"),
-        (measured.ftl.uncorrectable, "sectors could not be read from the media"),
+        (measured.counts.ftl.mismatches, "reads found another sector's data: a defect of the FTL"),
+        (measured.counts.ftl.uncorrectable, "sectors could not be read from the media"),
     ];
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     counted.map(|(count, what)| format!("{count} {what}"))

@@ -57,7 +57,7 @@ impl<R: BufRead> Load for Trace<R> {
         }
         let (results, counts) = replay.finish();
         let random_writes = results.jobs.iter().any(|job| job.direction(Direction::Write).ios > 0);
-        let measured = Measured::new(results, Totals::default(), device.ftl.stats());
+        let measured = Measured::new(results, Totals::default(), device.counts());
         Ok(Measured { trace: Some(counts), random_writes, ..measured })
     }
 }

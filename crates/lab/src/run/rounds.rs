@@ -6,8 +6,8 @@
 //! round ends at the first millisecond at which its amount is reached.
 
 use super::course::{self, Totals, WINDOWS};
+use super::device::Counts;
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::stats::FtlStats;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::JobResult;
 use std::collections::VecDeque;
@@ -147,7 +147,7 @@ pub(super) struct RoundDone {
     pub(super) from: Totals,
     pub(super) to: Totals,
     pub(super) reports: Vec<JobResult>,
-    pub(super) ftl: FtlStats,
+    pub(super) counts: Counts,
 }
 
 /// The rounds so far: figures of all, everything else of the last five.
@@ -161,7 +161,7 @@ pub(super) struct Rounds {
 impl Rounds {
     pub(super) fn push(&mut self, round: RoundDone) {
         self.iops.push(round.to.iops_since(&round.from));
-        self.waf.push(round.to.waf_since(&round.from));
+        self.waf.push(round.to.waf_since(&round.from).gc);
         self.window.push_back(round);
         if self.window.len() > WINDOWS {
             self.window.pop_front();
@@ -181,15 +181,15 @@ impl Rounds {
             .map_err(|why| format!("{why}, after {} rounds", self.len()))
     }
 
-    /// Where the window begins, and what jobs and FTL did in it.
-    pub(super) fn into_window(self) -> Option<(Totals, Vec<JobResult>, FtlStats)> {
+    /// Where the window begins, and what jobs and device did in it.
+    pub(super) fn into_window(self) -> Option<(Totals, Vec<JobResult>, Counts)> {
         let mut rounds = self.window.into_iter();
-        let RoundDone { from, mut reports, mut ftl, .. } = rounds.next()?;
+        let RoundDone { from, mut reports, mut counts, .. } = rounds.next()?;
         for round in rounds {
             reports.iter_mut().zip(&round.reports).for_each(|(sum, more)| sum.extend(more));
-            ftl.extend(&round.ftl);
+            counts.extend(&round.counts);
         }
-        Some((from, reports, ftl))
+        Some((from, reports, counts))
     }
 }
 

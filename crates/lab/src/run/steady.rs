@@ -1,14 +1,14 @@
 //! A job that goes on in rounds until it is steady.
 
 use super::course::Totals;
-use super::device::{Hinted, LabMedia};
+use super::device::{Counts, Hinted, LabMedia};
 use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady};
 use super::{
-    INTERVAL, Measured, Observer, Phase, RunError, Sampler, begin, bytes, drive, first_ramp, ios,
-    run_to, writes_at_random,
+    INTERVAL, Measured, Observer, Phase, RunError, Sampler, begin, bytes, drive, first_ramp,
+    run_to, totals, writes_at_random,
 };
 use nandscape_block::BlockDevice;
-use nandscape_ftl::stats::{FtlStats, SectorCounts};
+use nandscape_ftl::stats::SectorCounts;
 use nandscape_workload::engine::{Engine, JobResult, RunState};
 use nandscape_workload::fio::JobFile;
 
@@ -78,17 +78,17 @@ impl<M: LabMedia> Course<'_, M> {
         Ok(())
     }
 
-    /// What jobs and FTL did since the last call, and counts from zero again.
-    fn restart(&mut self) -> (Vec<JobResult>, FtlStats) {
-        let ftl = self.device.ftl.stats();
-        self.sampler.before = self.sampler.before.plus(&ftl.sectors);
-        self.device.ftl.reset_stats();
-        (self.engine.cut(), ftl)
+    /// What jobs and device did since the last call, and counts from zero again.
+    fn restart(&mut self) -> (Vec<JobResult>, Counts) {
+        let counts = self.device.counts();
+        self.sampler.before = self.sampler.before.plus(&counts.ftl.sectors);
+        self.device.reset_counts();
+        (self.engine.cut(), counts)
     }
 
     fn totals(&self) -> Totals {
         let sectors = self.sampler.before.plus(&self.device.ftl.stats().sectors);
-        Totals::new(self.engine.now(), ios(&self.engine), &sectors)
+        totals(&self.engine, sectors)
     }
 
     fn round(&mut self, until: UntilSteady) -> Result<RoundDone, RunError> {
@@ -106,8 +106,8 @@ impl<M: LabMedia> Course<'_, M> {
             }
         }
         let to = self.totals();
-        let (reports, ftl) = self.restart();
-        Ok(RoundDone { from, to, reports, ftl })
+        let (reports, counts) = self.restart();
+        Ok(RoundDone { from, to, reports, counts })
     }
 
     fn finish(self, rounds: Rounds, until: UntilSteady) -> Measured {
@@ -115,12 +115,12 @@ impl<M: LabMedia> Course<'_, M> {
         let end = self.totals();
         let run = RoundsRun { asked: until, rounds: rounds.len() };
         let mut results = self.engine.finish();
-        let (from, reports, ftl) = rounds.into_window().unwrap_or_default();
+        let (from, reports, counts) = rounds.into_window().unwrap_or_default();
         for (job, window) in results.jobs.iter_mut().zip(reports) {
             (job.directions, job.sync) = (window.directions, window.sync);
             (job.runtime, job.depths) = (window.runtime, window.depths);
         }
-        let mut measured = Measured::new(results, from, ftl);
+        let mut measured = Measured::new(results, from, counts);
         if measured.totals.last().is_none_or(|last| last.at < end.at) {
             measured.totals.push(end);
         }

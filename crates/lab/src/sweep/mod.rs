@@ -6,16 +6,12 @@
 //! each run by what its result follows from (resolved stack, job text, seed, program), so that
 //! finished rows are recognised whatever else has changed in the sweep.
 
-mod figure;
 mod file;
 mod job;
 mod row;
-mod student;
 
-pub use figure::figure;
 pub use job::Job;
 pub use row::{FinishedRow, program};
-pub use student::Mean;
 
 use crate::run::{Manner, Observer, RunError, UntilSteady, run_as};
 use crate::stack::document::Table;
@@ -26,18 +22,6 @@ use std::sync::Arc;
 
 /// Runs that one sweep may have.
 const RUNS_MAX: usize = 100_000;
-/// What is reported when nobody says: those that are zero everywhere are for the reader to leave out.
-const REPORT: [&str; 8] = [
-    "waf.gc",
-    "waf.media",
-    "write.iops",
-    "write.clat_ns.p50",
-    "write.clat_ns.p99",
-    "read.iops",
-    "read.clat_ns.p99",
-    "sync.lat_ns.p99",
-];
-
 /// A planned sweep: every case runs with every seed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sweep {
@@ -47,7 +31,7 @@ pub struct Sweep {
     pub cases: Vec<Case>,
     /// Repetitions.
     pub seeds: Vec<u64>,
-    /// What is asked, as paths for [`figure`].
+    /// What is asked, as paths in the JSON of a run.
     pub report: Report,
 }
 
@@ -76,13 +60,11 @@ pub enum Report {
 }
 
 impl Report {
-    /// The paths.
+    /// The chosen paths; `None` if nobody said.
     #[must_use]
-    pub fn paths(&self) -> Vec<&str> {
-        match self {
-            Self::Usual => REPORT.to_vec(),
-            Self::Chosen(columns) => columns.iter().map(|(path, _)| path.as_str()).collect(),
-        }
+    pub fn chosen(&self) -> Option<Vec<&str>> {
+        let Self::Chosen(columns) = self else { return None };
+        Some(columns.iter().map(|(path, _)| path.as_str()).collect())
     }
 
     /// An error about the chosen figure at `index`, if it was chosen.

@@ -48,6 +48,18 @@ pub struct Utilisation {
     pub pcie: Nanos,
 }
 
+impl Utilisation {
+    /// Adds what the same device counted later.
+    pub fn extend(&mut self, later: &Self) {
+        let add = |sum: &mut [Nanos], more: &[Nanos]| {
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+        };
+        add(&mut self.units, &later.units);
+        add(&mut self.channels, &later.channels);
+        self.pcie = self.pcie.saturating_add(later.pcie);
+    }
+}
+
 impl<S: Store> Media<S> {
     /// The whole chunk report, unit by unit within each chunk index.
     pub fn report(&self) -> impl Iterator<Item = (ChunkId, ChunkInfo)> {

@@ -13,6 +13,7 @@ use super::flow::Flows;
 use super::governor::{Governor, Pause, Thinker};
 use super::iolog::{Playback, WrittenLog};
 use super::latency::Latencies;
+use super::latency_totals::LatencyTotals;
 use super::pace::Pacer;
 use super::plan::{self, Plan};
 use super::rates::{DEPTH_CLASSES, Rates, Totals, depth_class};
@@ -56,12 +57,16 @@ struct Tally {
     /// I/Os and sectors under the ramp.
     ramp_ios: u64,
     ramp_sectors: u64,
+    /// Latencies under the ramp.
+    ramp: LatencyTotals,
 }
 
 impl Tally {
     /// What was measured so far does not count.
     fn forget(&mut self) {
-        self.ramp_ios += std::mem::take(&mut self.latencies).count();
+        let latencies = std::mem::take(&mut self.latencies);
+        self.ramp_ios += latencies.count();
+        self.ramp.add(&latencies);
         self.ramp_sectors += std::mem::take(&mut self.sectors);
     }
 }
@@ -516,6 +521,19 @@ impl Job {
             totals.1 += (tally.ramp_sectors + tally.sectors) * SECTOR_BYTES;
         }
         totals
+    }
+
+    /// Adds its latencies by direction, then those of its flushes, the ramp included.
+    pub(super) fn add_latencies(&self, totals: &mut [LatencyTotals; 4]) {
+        let [directions @ .., sync] = totals;
+        for (kind, tally) in Kind::ALL.into_iter().zip(&self.tallies) {
+            let of_kind = match kind {
+                Kind::Sync => &mut *sync,
+                _ => &mut directions[kind.direction() as usize],
+            };
+            of_kind.merge(&tally.ramp);
+            of_kind.add(&tally.latencies);
+        }
     }
 
     /// What it measured since the last cut, or since it began, failures left out: they stay for the

@@ -45,7 +45,7 @@ fn bucket(ns: u64) -> usize {
 }
 
 /// The smallest latency of a bucket.
-fn floor_ns(bucket: usize) -> u64 {
+pub(super) fn floor_ns(bucket: usize) -> u64 {
     let half = 1 << (DIGIT_BITS - 1);
     let shift = (bucket / half).saturating_sub(1);
     ((bucket - shift * half) as u64) << shift
@@ -98,6 +98,16 @@ impl Latencies {
     #[must_use]
     pub const fn max(&self) -> Nanos {
         self.max
+    }
+
+    /// Their exact sum in nanoseconds.
+    pub(super) const fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// Counts by bucket, up to that of the longest.
+    pub(super) fn used_buckets(&self) -> &[u64] {
+        if self.count == 0 { &[] } else { &self.counts[..=bucket(self.max.0)] }
     }
 
     /// The exact mean in nanoseconds; zero when there is none.

@@ -33,6 +33,7 @@ mod io;
 mod iolog;
 mod job;
 mod latency;
+mod latency_totals;
 mod pace;
 mod permutation;
 mod plan;
@@ -51,6 +52,7 @@ mod tournament;
 pub use error::{EngineError, Waiting};
 pub use iolog::WrittenLog;
 pub use latency::Latencies;
+pub use latency_totals::{IntervalLatency, LatencyTotals};
 pub use rates::{DEPTH_CLASSES, Spread};
 pub use record::{Completed, Recorder};
 pub use results::{Content, DirectionResult, Failure, FailureKind, JobResult, Results};
@@ -254,6 +256,14 @@ impl<S> Engine<S> {
         totals.fold((0, 0), |sum, job| (sum.0 + job.0, sum.1 + job.1))
     }
 
+    /// Latencies so far of reads, writes, trims and flushes, those under `ramp_time` included.
+    #[must_use]
+    pub fn latency_totals(&self) -> [LatencyTotals; 4] {
+        let mut totals = <[LatencyTotals; 4]>::default();
+        self.jobs.iter().for_each(|job| job.add_latencies(&mut totals));
+        totals
+    }
+
     /// Runs until every job has ended, or until everything up to and including `until` has happened.
     ///
     /// # Errors
@@ -329,6 +339,7 @@ impl<S> Engine<S> {
             at,
             ios: totals.map(|(ios, _)| ios),
             bytes: totals.map(|(_, bytes)| bytes),
+            latency: self.latency_totals(),
             sample: probe.sample(device, at),
         });
         self.point_due = self.series.due();

@@ -1,6 +1,7 @@
 //! Totals over time, at even distances. Points are cumulative, so rates are differences, and when
 //! there are too many points every second one is left out and the distance doubles.
 
+use super::latency_totals::LatencyTotals;
 use nandscape_rt::Nanos;
 
 /// The totals at one instant.
@@ -12,6 +13,8 @@ pub struct Point<S> {
     pub ios: [u64; 3],
     /// Bytes of them.
     pub bytes: [u64; 3],
+    /// Latencies of them, by direction, and of flushes.
+    pub latency: [LatencyTotals; 4],
     /// What the run's [`Probe`] saw.
     pub sample: S,
 }
@@ -81,7 +84,8 @@ mod tests {
         let mut series = Series::new(Nanos(5), Nanos(10), 8);
         for _ in 0..60 {
             let at = series.due();
-            series.push(Point { at, ios: [at.0; 3], bytes: [0; 3], sample: () });
+            let latency = <[LatencyTotals; 4]>::default();
+            series.push(Point { at, ios: [at.0; 3], bytes: [0; 3], latency, sample: () });
             assert!(series.points.len() < 8);
         }
         for (index, point) in series.points.iter().enumerate() {

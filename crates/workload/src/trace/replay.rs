@@ -12,9 +12,9 @@ use super::fit::{Extent, Extents, FitCounts, Fitter};
 use super::reader::{ReadCounts, TraceReader};
 use super::record::{Action, Record};
 use crate::engine::{
-    Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, Options, Point, Probe,
-    Rates, Recorder, Results, RunState, SHADOW_SECTORS_MAX, Series, Totals, Tournament, Waiting,
-    depth_class, next_version, tag,
+    Completed, EngineError, FAILURES_MAX, Failure, FailureKind, JobResult, LatencyTotals, Options,
+    Point, Probe, Rates, Recorder, Results, RunState, SHADOW_SECTORS_MAX, Series, Totals,
+    Tournament, Waiting, depth_class, next_version, tag,
 };
 use crate::fio::Direction;
 use nandscape_block::{
@@ -441,6 +441,7 @@ impl<R: BufRead, S> Replay<R, S> {
             at,
             ios: directions.each_ref().map(|direction| direction.ios),
             bytes: directions.each_ref().map(|direction| direction.bytes),
+            latency: latency_totals(&self.result),
             sample: probe.sample(device, at),
         });
     }
@@ -455,4 +456,12 @@ impl<R: BufRead, S> Replay<R, S> {
         });
         EngineError::Stuck { at: self.now, waiting: waiting.collect() }
     }
+}
+
+/// Latencies so far, by direction, and of flushes.
+fn latency_totals(result: &JobResult) -> [LatencyTotals; 4] {
+    let mut totals = <[LatencyTotals; 4]>::default();
+    let all = result.directions.iter().map(|direction| &direction.latency).chain([&result.sync]);
+    totals.iter_mut().zip(all).for_each(|(totals, latencies)| totals.add(latencies));
+    totals
 }

@@ -4,6 +4,7 @@
 //! The order of keys is fixed, and everything but `wall_s` and `commit` is the same for the same
 //! stack, job and seed.
 
+mod curves;
 mod fio;
 mod ours;
 

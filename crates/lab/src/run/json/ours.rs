@@ -1,7 +1,7 @@
 //! The one key of ours in a result: what the FTL and the media did (docs/formats/result.md).
 
-use super::VERSION;
-use crate::run::course::Point;
+use super::{VERSION, curves};
+use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
 use nandscape_workload::trace::TraceCounts;
@@ -21,6 +21,7 @@ impl Outcome {
             put("trace", trace(counts));
         }
         put("capacity", self.capacity_json());
+        put("geometry", curves::geometry(&self.stack.media.geometry));
         put("precondition", self.precondition_json());
         put("waf", self.waf_json());
         put("sectors", self.sectors_json());
@@ -33,6 +34,7 @@ impl Outcome {
         put("lines", json!({ "valid_histogram": self.line_valid }));
         put("pad_units", self.ftl.pad_dist.clone().into());
         put("steady", self.steady.into());
+        put("steady_criterion", criterion(self.rounds.is_some()).into());
         if let Some(run) = &self.rounds {
             put("until_steady", rounds(run));
         }
@@ -45,7 +47,9 @@ impl Outcome {
         );
         put("memory", self.memory_json());
         put("wear", self.wear_json());
-        put("series", self.series.iter().map(point).collect());
+        put("utilisation", curves::utilisation(&self.utilisation, self.virtual_time));
+        put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
+        put("series", self.series.iter().map(curves::point).collect());
         put("resolved_stack", self.stack.toml.clone().into());
         put("resolved_stack_hash", format!("{:016x}", self.stack.hash()).into());
         Value::Object(ours)
@@ -144,6 +148,11 @@ impl Outcome {
             "erases_total": self.wear.erases,
             "erases_min": self.wear.erases_min,
             "erases_max": self.wear.erases_max,
+            "erases_histogram": {
+                "first": self.erase_counts.first,
+                "step": self.erase_counts.step,
+                "chunks": self.erase_counts.chunks,
+            },
             "program_failures": self.ftl.program_failures,
             "erase_failures": self.ftl.erase_failures,
         })
@@ -172,8 +181,4 @@ fn rounds(run: &RoundsRun) -> Value {
         "rounds_max": run.asked.rounds_max,
         "rounds": run.rounds,
     })
-}
-
-fn point(point: &Point) -> Value {
-    json!({ "t_s": point.t_s, "iops": point.iops, "waf": point.waf })
 }

@@ -1,0 +1,43 @@
+//! Arguments about reports: `--report`, and `nandscape report`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Where a report goes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HtmlArgs {
+    /// Write a report with plots: one HTML file that works offline
+    #[arg(long = "report", value_name = "FILE.html")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+/// `nandscape report`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape run --output-format json --output run.json
+  nandscape report run.json                         report.html
+  nandscape report old.json new.json --output both.html
+  nandscape report op-vs-victim.jsonl --figure waf.gc --output sweep.html
+  nandscape report run.json --specs plots           plots/*.vl.json, for vl2svg or the Vega editor
+
+One result is drawn over time and in detail; a few are drawn in one colour each; many, or results \
+along an axis of numbers, as figures with 95 % confidence bands. Every plot in the page can be saved \
+as SVG or PNG. Nothing is run again: the JSON is all that a report is made from.")]
+pub(crate) struct ReportArgs {
+    /// Results of `run --output-format json`, or rows of a sweep
+    #[arg(value_name = "RESULT.json|ROWS.jsonl", required = true)]
+    pub(crate) results: Vec<PathBuf>,
+    /// Where the page goes
+    #[arg(long, value_name = "FILE.html", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+    /// Write each plot as a stand-alone Vega-Lite specification into this folder, too
+    #[arg(long, value_name = "DIR")]
+    pub(crate) specs: Option<PathBuf>,
+    /// A figure to compare, as a path in the JSON of a run, such as waf.gc (may be repeated)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) figure: Vec<String>,
+    /// What stands above it; without it, the files' names
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+}

@@ -1,0 +1,60 @@
+//! Arguments about preconditioned devices: where they are kept, and `nandscape state`.
+
+use super::StackArgs;
+use clap::{Args, Subcommand};
+use nandscape_lab::stack::Size;
+use std::path::PathBuf;
+
+/// Where preconditioned devices are kept from run to run; no result depends on it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CacheArgs {
+    /// Keep preconditioned devices in this folder [default: nandscape/states in the user's cache]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Keep at most so much there; what was used longest ago goes first
+    #[arg(long, value_name = "SIZE", default_value = "8GiB")]
+    pub(crate) state_limit: Size,
+    /// Precondition every device anew, and keep none
+    #[arg(long, conflicts_with_all = ["state_dir", "state_limit"])]
+    pub(crate) no_state_cache: bool,
+}
+
+/// `nandscape state`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape state save --stack pblk --set precondition.recipe=steady --output steady.state
+  nandscape state show steady.state
+  nandscape run my.fio --state steady.state
+
+A state fits every stack with the same geometry, payload and overprovisioning.")]
+pub(crate) struct StatesArgs {
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+/// What about them.
+#[derive(Subcommand, Debug)]
+pub(crate) enum StateCommand {
+    /// Precondition the device of a stack, and save it
+    Save(StateSaveArgs),
+    /// Check a state, and tell what it is of
+    Show {
+        /// The state
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// `nandscape state save`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StateSaveArgs {
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+    /// Where all randomness comes from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Where to
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}

@@ -1,0 +1,114 @@
+//! `nandscape report`, and the reports of other commands: results into HTML and stand-alone plots.
+
+use crate::args::ReportArgs;
+use crate::output::{Failure, complain, deliver};
+use crate::run::quoted;
+use crate::sweep::Finished;
+use anyhow::{Context, anyhow};
+use nandscape_lab::sweep::Sweep;
+use nandscape_report::{Plot, Report, Run, figure, read};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Reads results, and writes what was asked for.
+pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    let runs = read_all(&args.results)?;
+    check_figures(&args.figure, &runs)?;
+    let mut report = Report::new(&title(args), runs).made_by(&again(args));
+    if !args.figure.is_empty() {
+        let paths: Vec<&str> = args.figure.iter().map(String::as_str).collect();
+        report = report.with_figures(&paths);
+    }
+    if let Some(folder) = &args.specs {
+        write_specs(folder, &report.plots())?;
+    }
+    write_html(&args.output, &report)
+}
+
+fn read_all(files: &[PathBuf]) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    for file in files {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(|| name.clone());
+        runs.extend(read(&name, &text.map_err(Failure::Input)?).map_err(Failure::input)?);
+    }
+    Ok(runs)
+}
+
+/// A path that no result knows is a slip of the pen.
+fn check_figures(paths: &[String], runs: &[Run]) -> Result<(), Failure> {
+    let known = |path: &str| runs.iter().any(|run| figure(&run.result, path).is_some());
+    let unknown = paths.iter().find(|path| !known(path));
+    unknown.map_or(Ok(()), |path| {
+        let why = "is nowhere in the results (docs/formats/result.md)";
+        Err(Failure::Input(anyhow!("--figure: \"{path}\" {why}")))
+    })
+}
+
+fn title(args: &ReportArgs) -> String {
+    let stems = args.results.iter().filter_map(|file| file.file_stem());
+    let names: Vec<_> = stems.map(|stem| stem.to_string_lossy()).collect();
+    args.title.clone().unwrap_or_else(|| names.join(", "))
+}
+
+/// The command that makes the same report. A single result knows by itself how it came about.
+fn again(args: &ReportArgs) -> String {
+    let mut words = vec!["nandscape".to_owned(), "report".to_owned()];
+    words.extend(args.results.iter().map(|file| quoted(&file.display().to_string())));
+    for path in &args.figure {
+        words.extend(["--figure".to_owned(), quoted(path)]);
+    }
+    if let Some(title) = &args.title {
+        words.extend(["--title".to_owned(), quoted(title)]);
+    }
+    words.join(" ")
+}
+
+fn write_specs(folder: &Path, plots: &[Plot]) -> Result<(), Failure> {
+    let made = std::fs::create_dir_all(folder);
+    made.with_context(|| format!("cannot make {}", folder.display())).map_err(Failure::Run)?;
+    for plot in plots {
+        let text = serde_json::to_string_pretty(&plot.standalone()).map_err(Failure::run)?;
+        deliver(&(text + "\n"), Some(&folder.join(format!("{}.vl.json", plot.id))))?;
+    }
+    Ok(())
+}
+
+fn write_html(file: &Path, report: &Report) -> Result<(), Failure> {
+    deliver(&report.html(), Some(file))?;
+    complain(&format!("report in {}", file.display()));
+    Ok(())
+}
+
+/// The report of one run of `job`.
+pub(crate) fn report_run(file: &Path, job: &str, result: Value) -> Result<(), Failure> {
+    let ours = &result["nandscape"];
+    let stack = ours["stack"].as_str().unwrap_or_default().to_owned();
+    let title = format!("{job} on {stack}");
+    let seed = ours["seed"].as_u64().unwrap_or_default();
+    let run =
+        Run { source: String::new(), job: job.to_owned(), keys: Vec::new(), stack, seed, result };
+    write_html(file, &Report::new(&title, vec![run]))
+}
+
+/// The report of a sweep's rows, made by the command `again`.
+pub(crate) fn report_sweep(
+    file: &Path,
+    sweep: &Sweep,
+    finished: &Finished,
+    again: &str,
+) -> Result<(), Failure> {
+    let mut runs = Vec::new();
+    for row in finished.ids.iter().filter_map(|id| finished.rows.get(id)) {
+        runs.extend(read(&sweep.name, row).map_err(Failure::run)?);
+    }
+    let again = format!("{again} --report {}", quoted(&file.display().to_string()));
+    let report = Report::new(&sweep.name, runs).made_by(&again);
+    write_html(
+        file,
+        &match sweep.report.chosen() {
+            Some(paths) => report.with_figures(&paths),
+            None => report,
+        },
+    )
+}

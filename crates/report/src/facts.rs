@@ -1,0 +1,205 @@
+//! What a reader needs to believe a figure: stack, job, seed, program, geometry, preconditioning, the
+//! steady-state criterion, warnings; and the headline figures of a run.
+
+use crate::Report;
+use crate::case::Run;
+use crate::units::{bytes, grouped, number, time};
+use serde_json::Value;
+
+const SECTOR_BYTES: f64 = 4096.0;
+
+/// Different values of a fact that are shown: names, and phrases.
+const NAMES_MAX: usize = 8;
+const PHRASES_MAX: usize = 2;
+
+/// A fact: what, and its value.
+pub(crate) type Fact = (&'static str, String);
+
+/// What holds for all runs, or what they range over.
+pub(crate) fn facts(report: &Report) -> Vec<Fact> {
+    type Of<'a> = &'a dyn Fn(&Run) -> Option<String>;
+    let facts: [(&'static str, usize, Of<'_>); 8] = [
+        ("Stack", NAMES_MAX, &|run| Some(run.stack.clone())),
+        ("Job", NAMES_MAX, &|run| Some(run.job.clone())),
+        ("Seed", NAMES_MAX, &|run| Some(run.seed.to_string())),
+        ("Program", NAMES_MAX, &program),
+        ("Geometry", PHRASES_MAX, &geometry),
+        ("Capacity", PHRASES_MAX, &capacity),
+        ("Preconditioning", PHRASES_MAX, &precondition),
+        ("Measured", PHRASES_MAX, &measured),
+    ];
+    let facts = facts
+        .into_iter()
+        .map(|(name, shown, of)| (name, distinct(report.cases.runs().filter_map(of), shown)));
+    let facts = facts.chain([("Steady state", steady(report))]);
+    facts.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// The values that come, each once; many are counted instead.
+fn distinct(values: impl Iterator<Item = String>, shown: usize) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    let more = all.len().saturating_sub(shown);
+    all.truncate(shown);
+    if more > 0 {
+        all.push(format!("and {more} more"));
+    }
+    all.join(" · ")
+}
+
+fn measured(run: &Run) -> Option<String> {
+    let seconds = run.ours()["virtual_s"].as_f64()?;
+    Some(format!("{} of virtual time", time(seconds * 1e9)))
+}
+
+fn geometry(run: &Run) -> Option<String> {
+    let geometry = &run.ours()["geometry"];
+    let of = |key: &str| geometry[key].as_u64();
+    Some(format!(
+        "{} channels × {} units × {} chunks × {} sectors; write unit {} sectors",
+        of("groups")?,
+        of("units")?,
+        of("chunks")?,
+        of("sectors")?,
+        of("ws_opt")?
+    ))
+}
+
+fn sectors(value: &Value) -> Option<String> {
+    Some(bytes(value.as_f64()? * SECTOR_BYTES))
+}
+
+fn capacity(run: &Run) -> Option<String> {
+    let capacity = &run.ours()["capacity"];
+    let (media, host) = (&capacity["physical_sectors"], &capacity["logical_sectors"]);
+    Some(format!("{} on media, {} for the host", sectors(media)?, sectors(host)?))
+}
+
+fn precondition(run: &Run) -> Option<String> {
+    let written = &run.ours()["precondition"];
+    Some(format!(
+        "{} written in order, then {} overwritten at random, untimed",
+        sectors(&written["fill_sectors"])?,
+        sectors(&written["overwrite_sectors"])?
+    ))
+}
+
+fn program(run: &Run) -> Option<String> {
+    let (version, commit) = (run.ours()["version"].as_str()?, run.ours()["commit"].as_str()?);
+    Some(format!("nandscape {version} ({commit})"))
+}
+
+/// The criterion, and how many runs met it.
+fn steady(report: &Report) -> String {
+    let judged: Vec<bool> =
+        report.cases.runs().filter_map(|run| run.ours()["steady"].as_bool()).collect();
+    let met = judged.iter().filter(|met| **met).count();
+    let verdict = match (met, judged.len()) {
+        (_, 0) => return String::new(),
+        (1, 1) => "reached".to_owned(),
+        (0, 1) => "not reached".to_owned(),
+        (met, runs) => format!("reached by {met} of {runs} runs"),
+    };
+    let criterion = report.cases.runs().find_map(|run| run.ours()["steady_criterion"].as_str());
+    criterion.map_or(verdict.clone(), |criterion| format!("{verdict}. Criterion: {criterion}"))
+}
+
+/// Warnings, each with the runs that it is of.
+pub(crate) fn warnings(report: &Report) -> Vec<String> {
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for case in &report.cases.list {
+        for run in &case.runs {
+            let who = format!("{}, seed {}", case.label, run.seed);
+            for text in run.ours()["warnings"].as_array().into_iter().flatten() {
+                let text = text.as_str().unwrap_or_default();
+                match all.iter_mut().find(|(other, _)| other == text) {
+                    Some((_, runs)) => runs.push(who.clone()),
+                    None => all.push((text.to_owned(), vec![who.clone()])),
+                }
+            }
+        }
+    }
+    let runs = report.cases.runs().count();
+    let told = |(text, who): (String, Vec<String>)| match who.len() {
+        _ if runs == 1 => text,
+        n if n == runs => format!("all runs: {text}"),
+        1 => format!("{}: {text}", who[0]),
+        n => format!("{n} of {runs} runs: {text}"),
+    };
+    all.into_iter().map(told).collect()
+}
+
+/// The figures of a run that are asked for first: what, value, and what it is made of.
+pub(crate) fn headlines(run: &Run) -> Vec<(String, String, String)> {
+    let requests = ["read", "write", "trim"].into_iter().filter_map(|key| request(run, key));
+    requests.chain(flushes(run)).chain(own(run)).collect()
+}
+
+fn jobs(run: &Run) -> impl Iterator<Item = &Value> {
+    run.result["jobs"].as_array().into_iter().flatten()
+}
+
+fn tile(name: &str, value: String, detail: String) -> (String, String, String) {
+    (name.to_owned(), value, detail)
+}
+
+/// Requests of all jobs together.
+fn request(run: &Run, key: &str) -> Option<(String, String, String)> {
+    let sum = |of: &str| jobs(run).filter_map(|job| job[key][of].as_f64()).sum::<f64>();
+    let tail = tail(run, key)?;
+    let name = format!("{}{} throughput", key[..1].to_uppercase(), &key[1..]);
+    let value = format!("{} /s", number(sum("iops")));
+    Some(tile(&name, value, format!("{}/s, p99 {}", bytes(sum("bw_bytes")), time(tail))))
+}
+
+fn flushes(run: &Run) -> Option<(String, String, String)> {
+    let count: f64 = jobs(run).filter_map(|job| job["sync"]["total_ios"].as_f64()).sum();
+    let tail = tail(run, "sync")?;
+    Some(tile("Flush p99", time(tail), format!("{} flushes", grouped(count as u64))))
+}
+
+/// The 99th percentile over all jobs, from the distribution.
+fn tail(run: &Run, key: &str) -> Option<f64> {
+    let cdf = &run.ours()["latency_cdf"][key];
+    let shares = cdf["share"].as_array()?;
+    let at = shares.iter().position(|share| share.as_f64().is_some_and(|share| share >= 0.99))?;
+    cdf["ns"][at].as_f64()
+}
+
+fn own(run: &Run) -> Vec<(String, String, String)> {
+    let ours = run.ours();
+    let mut tiles = Vec::new();
+    if let Some(gc) = ours["waf"]["gc"].as_f64() {
+        let way = |key: &str| ours["waf"][key].as_f64().map_or_else(|| "–".to_owned(), number);
+        let detail =
+            format!("{} with padding, {} of all media writes", way("gc_pad"), way("media"));
+        tiles.push(tile("Write amplification", number(gc), detail));
+    }
+    if let (Some(erases), Some(valid)) =
+        (ours["erases"].as_u64(), ours["gc"]["valid_ratio_mean"].as_f64())
+    {
+        let detail = format!("victims {} % valid on average", number(100.0 * valid));
+        tiles.push(tile("Chunks erased", grouped(erases), detail));
+    }
+    if let Some(ftl) = ours["memory"]["ftl_bytes"].as_f64() {
+        let map = ours["map"]["bytes"]
+            .as_f64()
+            .map_or_else(String::new, |map| format!("{} of it the map", bytes(map)));
+        tiles.push(tile("RAM of the FTL", bytes(ftl), map));
+    }
+    tiles.extend(map_cache(&ours["map"]));
+    tiles
+}
+
+/// Only a map that is not all in memory has misses.
+fn map_cache(map: &Value) -> Option<(String, String, String)> {
+    let (hits, loads) = (map["hit_ratio"].as_f64()?, map["loads"].as_u64()?);
+    let shown = hits < 1.0 || loads > 0;
+    let writebacks = map["writebacks"].as_u64().unwrap_or(0);
+    let detail = format!("{} loads, {} written back", grouped(loads), grouped(writebacks));
+    shown.then(|| tile("Map hits", format!("{} %", number(100.0 * hits)), detail))
+}

@@ -1,0 +1,213 @@
+//! The page: one HTML file with everything in it. Its content policy forbids every connection, so a
+//! report cannot but work offline.
+
+use crate::facts::{facts, headlines, warnings};
+use crate::plot::Plot;
+use crate::plots::{Section, sections};
+use crate::table::table;
+use crate::theme::{FONT, Theme};
+use crate::{Kind, Report};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("../page/style.css");
+const SCRIPT: &str = include_str!("../page/script.js");
+/// In the order in which they need each other.
+const LIBRARIES: [&str; 3] = [
+    include_str!("../vendor/vega.min.js"),
+    include_str!("../vendor/vega-lite.min.js"),
+    include_str!("../vendor/vega-embed.min.js"),
+];
+const LICENCES: [(&str, &str); 3] = [
+    ("vega", include_str!("../vendor/vega.LICENSE")),
+    ("vega-lite", include_str!("../vendor/vega-lite.LICENSE")),
+    ("vega-embed", include_str!("../vendor/vega-embed.LICENSE")),
+];
+/// Vega compiles expressions, and exports pictures as blobs.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; \
+    style-src 'unsafe-inline'; img-src data: blob:";
+/// Resolved stacks that can be unfolded, and warnings that need no unfolding.
+const STACKS_MAX: usize = 8;
+const WARNINGS_MAX: usize = 5;
+
+/// The whole page.
+pub(crate) fn page(report: &Report) -> String {
+    let sections = sections(report);
+    let mut out = String::with_capacity(2 << 20);
+    head(&mut out, report);
+    out.push_str("<main>");
+    out.push_str(&warning_box(report));
+    out.push_str(&fact_list(report));
+    if report.kind() == Kind::Run {
+        out.push_str(&tiles(report));
+    }
+    for section in &sections {
+        section_of_plots(&mut out, section);
+    }
+    if report.kind() != Kind::Run || report.cases.seeds() > 1 {
+        let _ = write!(out, "<section><h2>Table</h2>{}</section>", table(report));
+    }
+    out.push_str(&again(report));
+    out.push_str("</main>");
+    out.push_str(&licences());
+    let plots: Vec<&Plot> = sections.iter().flat_map(|section| &section.plots).collect();
+    scripts(&mut out, &plots);
+    out.push_str("</body></html>\n");
+    out
+}
+
+/// Text that HTML shows as it is.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn head(out: &mut String, report: &Report) {
+    let title = escape(&report.title);
+    let style = STYLE.replace("system-ui-stack", FONT);
+    let _ = write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <title>{title}</title><style>{style}</style></head><body>\
+         <header><div><h1>{title}</h1><p>{}</p></div>\
+         <button id=\"theme\" type=\"button\">Dark</button></header>",
+        subtitle(report)
+    );
+}
+
+fn subtitle(report: &Report) -> String {
+    let (cases, runs) = (report.cases.list.len(), report.cases.runs().count());
+    match report.kind() {
+        Kind::Run if runs == 1 => "One run on the virtual clock".to_owned(),
+        Kind::Run => format!("One case, {runs} seeds, on the virtual clock"),
+        Kind::Comparison => format!("{cases} cases compared, {runs} runs on the virtual clock"),
+        Kind::Sweep => format!("{cases} points, {runs} runs on the virtual clock"),
+    }
+}
+
+fn warning_box(report: &Report) -> String {
+    let warnings = warnings(report);
+    if warnings.is_empty() {
+        return String::new();
+    }
+    let list = |of: &[String]| {
+        let items = of.iter().map(|text| format!("<li>{}</li>", escape(text)));
+        format!("<ul>{}</ul>", items.collect::<String>())
+    };
+    let (first, more) = warnings.split_at(warnings.len().min(WARNINGS_MAX));
+    let more = match more.len() {
+        0 => String::new(),
+        n => format!("<details><summary>and {n} more</summary>{}</details>", list(more)),
+    };
+    let first = list(first);
+    format!("<aside class=\"warnings\"><h2>Before you believe a figure</h2>{first}{more}</aside>")
+}
+
+fn fact_list(report: &Report) -> String {
+    let mut out = String::from("<dl class=\"facts\">");
+    for (name, value) in facts(report) {
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
+    }
+    out.push_str("</dl>");
+    out
+}
+
+fn tiles(report: &Report) -> String {
+    let Some(case) = report.cases.list.first() else { return String::new() };
+    let mut out = String::from("<section class=\"tiles\">");
+    for (name, value, detail) in headlines(case.first()) {
+        let _ = write!(
+            out,
+            "<div><span class=\"name\">{}</span><strong>{}</strong><span class=\"detail\">{}</span></div>",
+            escape(&name),
+            escape(&value),
+            escape(&detail)
+        );
+    }
+    out.push_str("</section>");
+    out
+}
+
+fn section_of_plots(out: &mut String, section: &Section) {
+    let _ = write!(out, "<section><h2>{}</h2><div class=\"plots\">", section.title);
+    for plot in &section.plots {
+        let _ = write!(out, "<figure id=\"{}\"><div class=\"plot\"></div>", plot.id);
+        if !plot.caption.is_empty() {
+            let _ = write!(out, "<figcaption>{}</figcaption>", escape(&plot.caption));
+        }
+        out.push_str("</figure>");
+    }
+    out.push_str("</div></section>");
+}
+
+/// How to make it again: the command, and the stacks with every default written out.
+fn again(report: &Report) -> String {
+    let mut out = String::from("<section><h2>Make it again</h2>");
+    let cases = &report.cases.list;
+    let own =
+        cases.iter().take(STACKS_MAX).filter_map(|case| case.first().ours()["command"].as_str());
+    own.chain(report.command.as_deref()).for_each(|command| out.push_str(&copyable(command)));
+    for case in cases.iter().take(STACKS_MAX) {
+        let Some(toml) = case.first().ours()["resolved_stack"].as_str() else { continue };
+        let label = escape(&case.label);
+        let _ = write!(
+            out,
+            "<details><summary>Resolved stack: {label}</summary>{}</details>",
+            copyable(toml)
+        );
+    }
+    if cases.len() > STACKS_MAX {
+        let more = cases.len() - STACKS_MAX;
+        let _ =
+            write!(out, "<p class=\"note\">The rows have the stacks of {more} more points.</p>");
+    }
+    out.push_str("</section>");
+    out
+}
+
+fn copyable(text: &str) -> String {
+    let text = escape(text.trim_end());
+    format!(
+        "<div class=\"copy\"><button type=\"button\">Copy</button><pre><code>{text}</code></pre></div>"
+    )
+}
+
+fn licences() -> String {
+    let mut out = String::from(
+        "<footer><details><summary>Drawn with Vega, Vega-Lite and Vega-Embed (BSD-3-Clause)</summary>",
+    );
+    for (name, licence) in LICENCES {
+        let _ = write!(out, "<h3>{name}</h3><pre>{}</pre>", escape(licence));
+    }
+    out.push_str("</details></footer>");
+    out
+}
+
+/// The libraries, what they draw, and the script that lets them.
+fn scripts(out: &mut String, plots: &[&Plot]) {
+    let drawn = plots.iter().map(|plot| json!({ "id": plot.id, "spec": plot.spec }));
+    let themes = json!({ "light": Theme::Light.config(), "dark": Theme::Dark.config() });
+    let _ = write!(
+        out,
+        "<script type=\"application/json\" id=\"plots\">{}</script>\
+         <script type=\"application/json\" id=\"themes\">{}</script>",
+        inert(&drawn.collect()),
+        inert(&themes)
+    );
+    for library in LIBRARIES {
+        out.push_str("<script>");
+        for line in library.lines().filter(|line| !line.starts_with("//# sourceMappingURL")) {
+            out.push_str(line);
+            out.push('\n');
+        }
+        out.push_str("</script>");
+    }
+    let _ = write!(out, "<script>{SCRIPT}</script>");
+}
+
+/// JSON in which no tag can begin.
+fn inert(value: &Value) -> String {
+    value.to_string().replace('<', "\\u003c")
+}

@@ -1,0 +1,116 @@
+//! Distributions of latencies, and where the time of a flush went.
+
+use super::course::in_time_unit;
+use super::{REQUESTS, drawn, numbers, seed_note};
+use crate::case::{Case, Run};
+use crate::plot::{Plot, Scale, ScaleKind, bars, lines, part, point};
+use crate::units::time_unit;
+use serde_json::{Value, json};
+
+/// Distribution function and percentiles, then flushes.
+pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
+    let note = seed_note(cases);
+    let distributions = rows_of_plots(cases).into_iter().flat_map(|(key, name, rows)| {
+        [cdf(&key, &name, rows.clone()), percentiles(&key, &name, rows)]
+    });
+    distributions
+        .chain([flush(cases)])
+        .flatten()
+        .map(|plot| match plot.caption.is_empty() {
+            true => plot.told(&note),
+            false => plot,
+        })
+        .collect()
+}
+
+/// One plot of all kinds of requests for one case, else one plot a kind: key, name, points.
+fn rows_of_plots(cases: &[Case]) -> Vec<(String, String, Vec<Value>)> {
+    if let [case] = cases {
+        let rows = REQUESTS.iter().flat_map(|(key, name)| points(case.first(), key, name));
+        return vec![(String::new(), "Latency".to_owned(), rows.collect())];
+    }
+    let of_kind = |(key, name): (&str, &str)| {
+        let rows = drawn(cases).flat_map(|(label, run)| points(run, key, label));
+        (format!("-{key}"), format!("{name} latency"), rows.collect())
+    };
+    REQUESTS.into_iter().map(of_kind).collect()
+}
+
+/// Points of a distribution function: latency and the share that is no longer.
+fn points(run: &Run, key: &str, name: &str) -> Vec<Value> {
+    let cdf = &run.ours()["latency_cdf"][key];
+    let points = numbers(&cdf["ns"]).into_iter().zip(numbers(&cdf["share"]));
+    points.filter(|(ns, _)| *ns > 0.0).map(|(ns, share)| point(ns, share, name)).collect()
+}
+
+fn cdf(key: &str, name: &str, rows: Vec<Value>) -> Option<Plot> {
+    let (rows, unit) = in_time_unit(rows, "x");
+    let axis = format!("Latency ({unit}, log scale)");
+    let share = Scale::new("Requests that take no longer (%)", ScaleKind::Share);
+    let x = Scale::new(&axis, ScaleKind::Log);
+    let mut plot = lines(
+        &format!("cdf{key}"),
+        &format!("{name}: distribution"),
+        rows,
+        x,
+        share,
+        "step-after",
+    )?;
+    plot.spec["mark"]["point"] = false.into();
+    Some(plot)
+}
+
+/// Latency over percentiles, with as much room for each further nine.
+fn percentiles(key: &str, name: &str, rows: Vec<Value>) -> Option<Plot> {
+    let (mut rows, unit) = in_time_unit(rows, "x");
+    rows.retain(|row| row["y"].as_f64().is_some_and(|share| (0.01..1.0).contains(&share)));
+    for row in &mut rows {
+        let nines = row["y"].as_f64().map(|share| 1.0 / (1.0 - share));
+        row["y"] = row["x"].take();
+        row["x"] = nines.into();
+    }
+    let axis = format!("Latency ({unit}, log scale)");
+    let x = Scale::new("Percentile (%, room for each nine)", ScaleKind::Log);
+    let y = Scale::new(&axis, ScaleKind::Log);
+    let mut plot =
+        lines(&format!("percentiles{key}"), &format!("{name}: percentiles"), rows, x, y, "linear")?;
+    plot.spec["mark"]["point"] = false.into();
+    let encoding = &mut plot.spec["encoding"]["x"];
+    encoding["axis"]["labelExpr"] =
+        "datum.value <= 1 ? '0' : format(100 * (1 - 1 / datum.value), '~r')".into();
+    encoding["axis"]["grid"] = true.into();
+    encoding["axis"]["values"] = json!([1, 2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8]);
+    Some(plot)
+}
+
+/// Parts of a flush's time: key and name.
+const PARTS: [(&str, &str); 4] = [
+    ("queue_ns", "behind user data"),
+    ("gc_ns", "behind GC copies"),
+    ("padding_ns", "programming padding"),
+    ("program_ns", "programming data"),
+];
+
+fn flush(cases: &[Case]) -> Option<Plot> {
+    let means = |run: &Run| {
+        let flush = &run.ours()["flush"];
+        let waited = flush["waited"].as_f64().filter(|waited| *waited > 0.0)?;
+        Some(PARTS.map(|(key, _)| flush[key].as_f64().unwrap_or(0.0) / waited))
+    };
+    let all: Vec<(&str, [f64; 4])> =
+        drawn(cases).filter_map(|(label, run)| Some((label, means(run)?))).collect();
+    let longest = all.iter().map(|(_, parts)| parts.iter().sum()).fold(0.0, f64::max);
+    let (unit, scale) = time_unit(longest);
+    let of_case = |(label, means): &(&str, [f64; 4])| {
+        let label = (*label).to_owned();
+        let parts: Vec<_> = PARTS.iter().map(|(_, name)| *name).zip(*means).collect();
+        parts.into_iter().map(move |(name, mean)| part(&label, name, mean / scale))
+    };
+    let axis = format!("Mean time of a flush ({unit})");
+    let x = Scale::new(&axis, ScaleKind::FromZero);
+    let plot =
+        bars("flush", "Where the time of a flush went", all.iter().flat_map(of_case).collect(), x);
+    plot.map(|plot| {
+        plot.told("Of fsyncs and of writes with PREFLUSH or FUA that had something to wait for.")
+    })
+}

@@ -1,0 +1,342 @@
+//! Figures against the axes of a sweep, each a mean over the seeds with its 95 % confidence: along the
+//! first axis of numbers, one colour for each value of the next axis, one plot for each combination of
+//! the rest. A comparison, which has no axis of numbers, gets a row a case.
+
+use crate::case::{Axis, Case, plain};
+use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
+use crate::student::Mean;
+use crate::units::{byte_unit, time_unit};
+use crate::{COMPARED_MAX, Kind, Report};
+use serde_json::{Value, json};
+
+/// Plots of one figure at most; a reader of more wants a table.
+const FACETS_MAX: usize = 12;
+/// Height of a row and its gap.
+const ROW_HEIGHT: u32 = 28;
+
+/// A figure at every point of a sweep.
+struct Figure<'a> {
+    path: &'a str,
+    /// What it is.
+    name: String,
+    /// What stands at its axis.
+    axis: String,
+    /// By case.
+    means: Vec<Option<Mean>>,
+}
+
+/// One plot a figure, or one a figure and combination of the further axes.
+pub(super) fn plots(report: &Report) -> Vec<Plot> {
+    let figures = report.figures.iter().filter_map(|path| Figure::new(report, path));
+    figures
+        .flat_map(|figure| match report.kind() {
+            Kind::Sweep => along_axis(report, &figure),
+            _ => vec![by_case(&report.cases.list, &figure)],
+        })
+        .collect()
+}
+
+impl<'a> Figure<'a> {
+    /// `None` where there is nothing to see.
+    fn new(report: &Report, path: &'a str) -> Option<Self> {
+        let means: Vec<Option<Mean>> =
+            report.cases.list.iter().map(|case| case.mean(path)).collect();
+        let largest = means.iter().flatten().map(|mean| mean.mean.abs()).fold(0.0, f64::max);
+        let known = means.iter().any(Option::is_some);
+        (known && (report.chosen || largest > 0.0)).then(|| Self::of(path, means, largest))
+    }
+
+    /// In the unit that suits the largest.
+    fn of(path: &'a str, means: Vec<Option<Mean>>, largest: f64) -> Self {
+        let (name, quantity) = describe(path);
+        let (unit, scale) = match path {
+            _ if path.contains("_ns") => time_unit(largest),
+            _ if path.contains("bytes") => byte_unit(largest),
+            _ => (quantity, 1.0),
+        };
+        let scaled = |mean: Mean| Mean {
+            mean: mean.mean / scale,
+            half_width: mean.half_width.map(|half| half / scale),
+        };
+        let per_second = if path.ends_with("bw_bytes") { "/s" } else { "" };
+        Self {
+            path,
+            axis: format!("{} ({unit}{per_second})", name.split(':').next().unwrap_or(&name)),
+            name,
+            means: means.into_iter().map(|mean| mean.map(scaled)).collect(),
+        }
+    }
+
+    /// The lowest and the highest end of an interval, so that plots of it can be compared.
+    fn range(&self) -> Vec<f64> {
+        let ends = |mean: &Mean| {
+            let half = mean.half_width.unwrap_or(0.0);
+            [mean.mean - half, mean.mean + half]
+        };
+        let ends = self.means.iter().flatten().flat_map(ends);
+        let (low, high) =
+            ends.fold((f64::MAX, f64::MIN), |(low, high), end| (low.min(end), high.max(end)));
+        vec![low, high]
+    }
+
+    /// Its path, and what bands and bars are.
+    fn caption(&self, repeated: bool) -> String {
+        let confidence =
+            if repeated { ": mean and 95 % confidence interval over the seeds" } else { "" };
+        format!("{}{confidence}.", self.path)
+    }
+}
+
+/// What a figure is and what it counts, as far as the path tells; times and bytes find their unit
+/// themselves.
+fn describe(path: &str) -> (String, &'static str) {
+    let known = [
+        ("waf.gc", "Write amplification: user + GC", "sectors per user sector"),
+        ("waf.gc_pad", "Write amplification: user + GC + padding", "sectors per user sector"),
+        ("waf.media", "Write amplification: all media writes", "sectors per user sector"),
+        ("gc.valid_ratio_mean", "Valid sectors of a victim", "share"),
+        ("erases", "Erases", "chunks"),
+        ("gc.victims", "Victims", "lines"),
+        ("steady", "Steady runs", "share"),
+    ];
+    if let Some((_, name, unit)) = known.into_iter().find(|(other, ..)| *other == path) {
+        return (name.to_owned(), unit);
+    }
+    match request(path) {
+        Some((kind, "iops")) => (format!("{kind} throughput"), "requests/s"),
+        Some((kind, "bw_bytes")) => (format!("{kind} bandwidth"), ""),
+        Some((kind, figure)) => (format!("{kind} latency: {}", figure_of_latency(figure)), ""),
+        None => (path.to_owned(), "as in the result"),
+    }
+}
+
+/// The kind of request and what of it, for a path such as `write.clat_ns.p99`.
+fn request(path: &str) -> Option<(&'static str, &str)> {
+    let (kind, rest) = path.split_once('.')?;
+    let (_, name) = super::REQUESTS.into_iter().find(|(key, _)| *key == kind)?;
+    let latency = rest.strip_prefix("clat_ns.").or_else(|| rest.strip_prefix("lat_ns."));
+    let known = matches!(rest, "iops" | "bw_bytes");
+    latency.or(Some(rest).filter(|_| known)).map(|figure| (name, figure))
+}
+
+/// `p99` as `99th percentile`.
+fn figure_of_latency(figure: &str) -> String {
+    match figure {
+        "p50" => "median".to_owned(),
+        "min" => "minimum".to_owned(),
+        "max" => "maximum".to_owned(),
+        _ => match figure.strip_prefix('p') {
+            Some(percent) => format!("{percent}th percentile"),
+            None => figure.to_owned(),
+        },
+    }
+}
+
+/// A row a case: its mean with its confidence interval.
+fn by_case(cases: &[Case], figure: &Figure<'_>) -> Plot {
+    let labels: Vec<String> = cases.iter().map(|case| case.label.clone()).collect();
+    let means = cases.iter().zip(&figure.means);
+    let row = |(case, mean): (&Case, &Option<Mean>)| {
+        Some(row(mean.as_ref()?, json!({ "series": case.label })))
+    };
+    let rows: Vec<Value> = means.filter_map(row).collect();
+    let x = Scale::new(&figure.axis, ScaleKind::Free).encoding("mean", &rows);
+    let y = json!({ "field": "series", "type": "nominal", "sort": labels, "title": null });
+    let ends = json!({ "x": span("low", &x), "x2": { "field": "high" } });
+    let mut colour = colour("series", &labels);
+    colour["legend"] = Value::Null;
+    let told = tooltip(&figure.axis, &[("series", "stack")]);
+    let body = json!({
+        "height": ROW_HEIGHT * cases.len() as u32,
+        "encoding": { "y": y, "color": colour },
+        "layer": [
+            { "mark": "rule", "encoding": ends },
+            { "mark": "point", "encoding": { "x": x, "tooltip": told } },
+        ],
+    });
+    let plot = Plot::new(&slug(&format!("figure {}", figure.path)), &figure.name, rows, body);
+    plot.told(&figure.caption(cases.iter().any(|case| case.runs.len() > 1)))
+}
+
+/// A mean with the ends of its interval, beside what it belongs to.
+fn row(mean: &Mean, mut row: Value) -> Value {
+    let half = mean.half_width.unwrap_or(0.0);
+    row["mean"] = mean.mean.into();
+    row["low"] = (mean.mean - half).into();
+    row["high"] = (mean.mean + half).into();
+    row
+}
+
+/// The same axis for another field.
+fn span(field: &str, axis: &Value) -> Value {
+    let mut axis = axis.clone();
+    axis["field"] = field.into();
+    axis
+}
+
+fn tooltip(axis: &str, names: &[(&str, &str)]) -> Value {
+    let named = names.iter().map(|(field, title)| json!({ "field": field, "title": title }));
+    let number = |field: &str, title: &str| json!({ "field": field, "type": "quantitative", "format": ".4~r", "title": title });
+    let numbers = [number("mean", axis), number("low", "95 % from"), number("high", "95 % to")];
+    named.chain(numbers).collect()
+}
+
+/// Which axis is which.
+struct Axes<'a> {
+    /// Index and axis.
+    x: (usize, &'a Axis),
+    colour: Option<(usize, &'a Axis)>,
+    /// The rest, by index.
+    facets: Vec<usize>,
+}
+
+impl<'a> Axes<'a> {
+    /// The first axis of numbers lies across, or the longest; the next that has few values is told by
+    /// colour.
+    fn of(axes: &'a [Axis]) -> Option<Self> {
+        let all = || axes.iter().enumerate();
+        let longest = || all().max_by_key(|(at, axis)| (axis.values.len(), usize::MAX - at));
+        let x = all().find(|(_, axis)| axis.is_numeric()).or_else(longest)?;
+        let rest = || all().filter(|(at, _)| *at != x.0);
+        let colour = rest().find(|(_, axis)| axis.values.len() <= COMPARED_MAX);
+        let facets =
+            rest().map(|(at, _)| at).filter(|at| colour.is_none_or(|(other, _)| other != *at));
+        Some(Self { x, colour, facets: facets.collect() })
+    }
+}
+
+/// A figure along the axis of numbers.
+fn along_axis(report: &Report, figure: &Figure<'_>) -> Vec<Plot> {
+    let cases = &report.cases;
+    let Some(axes) = Axes::of(&cases.axes) else { return Vec::new() };
+    let facet = |case: &Case| -> Vec<Value> {
+        axes.facets.iter().map(|at| case.values[*at].clone()).collect()
+    };
+    let mut facets: Vec<Vec<Value>> = Vec::new();
+    for case in &cases.list {
+        if !facets.contains(&facet(case)) {
+            facets.push(facet(case));
+        }
+    }
+    let left_out = facets.len().saturating_sub(FACETS_MAX);
+    let plots = facets.iter().take(FACETS_MAX).map(|values| {
+        let of_facet =
+            cases.list.iter().zip(&figure.means).filter(|(case, _)| facet(case) == *values);
+        let rows = of_facet.filter_map(|(case, mean)| Some(at_point(&axes, case, mean.as_ref()?)));
+        let names = axes.facets.iter().zip(values);
+        let names =
+            names.map(|(at, value)| format!("{} {}", cases.axes[*at].short_name(), plain(value)));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let mut caption = figure.caption(cases.seeds() > 1);
+        if left_out > 0 {
+            caption.push_str(&format!(" The table has {left_out} more combinations."));
+        }
+        sweep_plot(figure, &axes, &names, rows.collect()).told(&caption)
+    });
+    plots.collect()
+}
+
+fn at_point(axes: &Axes<'_>, case: &Case, mean: &Mean) -> Value {
+    let series = axes.colour.map_or_else(String::new, |(at, _)| plain(&case.values[at]));
+    row(mean, json!({ "x": case.values[axes.x.0], "series": series }))
+}
+
+fn sweep_plot(figure: &Figure<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value>) -> Plot {
+    let mut y = Scale::new(&figure.axis, ScaleKind::Free).encoding("mean", &rows);
+    y["scale"]["domain"] = figure.range().into();
+    let x = axes.x.1;
+    let across = match x.is_numeric() {
+        true => Scale::new(&key_title(x), ScaleKind::Free).encoding("x", &rows),
+        false => json!({
+            "field": "x", "type": "nominal", "sort": x.values, "axis": { "title": key_title(x) },
+        }),
+    };
+    let told = tooltip(&figure.axis, &[("series", "series"), ("x", x.short_name())]);
+    let colour = series_colour(axes);
+    let body = json!({
+        "encoding": { "x": across, "color": colour },
+        "layer": layers(x.is_numeric(), &y, &colour, &told),
+    });
+    let title = [figure.name.as_str(), facet];
+    let title = title.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+    Plot::new(&slug(&format!("figure {} {facet}", figure.path)), &title, rows, body)
+}
+
+/// Dashes that let a line be seen under another.
+const DASHES: [[u32; 2]; 4] = [[1, 0], [7, 3], [2, 2], [10, 2]];
+
+/// Confidence as a band behind a line where numbers lie across, else as a bar through a point.
+fn layers(numeric: bool, y: &Value, colour: &Value, told: &Value) -> Vec<Value> {
+    let ends = json!({ "y": span("low", y), "y2": { "field": "high" } });
+    let mut dash = colour.clone();
+    dash["scale"]["range"] = json!(DASHES.iter().cycle().take(COMPARED_MAX).collect::<Vec<_>>());
+    let point =
+        json!({ "mark": "point", "encoding": { "y": y, "shape": colour, "tooltip": told } });
+    match numeric {
+        true => vec![
+            json!({ "mark": { "type": "area", "opacity": 0.2 }, "encoding": ends }),
+            json!({ "mark": "line", "encoding": { "y": y, "strokeDash": dash } }),
+            point,
+        ],
+        false => vec![json!({ "mark": "rule", "encoding": ends }), point],
+    }
+}
+
+/// What the axis of colours says, with its name above the legend.
+fn series_colour(axes: &Axes<'_>) -> Value {
+    let names = series_names(axes);
+    let mut colour = colour("series", &names);
+    if let Some((_, axis)) = axes.colour.filter(|_| names.len() > 1) {
+        colour["legend"]["title"] = axis.name.as_str().into();
+        // Symbols are filled; a dashed line around them would blur their shapes.
+        colour["legend"]["symbolStrokeWidth"] = 0.into();
+    }
+    colour
+}
+
+fn series_names(axes: &Axes<'_>) -> Vec<String> {
+    axes.colour.map_or_else(Vec::new, |(_, axis)| axis.values.iter().map(plain).collect())
+}
+
+/// A key with the unit that its name ends with.
+fn key_title(axis: &Axis) -> String {
+    let units = [("_percent", "%"), ("_ns", "ns"), ("_bytes", "B"), ("_rate", "share")];
+    let unit = units.into_iter().find(|(end, _)| axis.name.ends_with(end));
+    unit.map_or_else(|| axis.name.clone(), |(_, unit)| format!("{} ({unit})", axis.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths that the usual reports name are told in words.
+    #[test]
+    fn figures_have_names() {
+        let cases = [
+            ("waf.gc", "Write amplification: user + GC"),
+            ("write.clat_ns.p99", "Write latency: 99th percentile"),
+            ("sync.lat_ns.p50", "Flush latency: median"),
+            ("read.iops", "Read throughput"),
+            ("memory.ftl_bytes", "memory.ftl_bytes"),
+        ];
+        for (path, name) in cases {
+            assert_eq!(describe(path).0, name);
+        }
+    }
+
+    /// Numbers lie across wherever they stand among the keys; the rest is colour, then facets.
+    #[test]
+    fn axes_find_their_roles() {
+        let axis = |name: &str, values: &[Value]| Axis { name: name.into(), values: values.into() };
+        let all = [
+            axis("stack", &["a".into(), "b".into()]),
+            axis("ftl.op_percent", &[10.into(), 20.into()]),
+            axis("ftl.gc.victim", &["x".into(), "y".into()]),
+        ];
+        let axes = Axes::of(&all).unwrap();
+        assert_eq!(axes.x.1.name, "ftl.op_percent");
+        assert_eq!(axes.colour.map(|(at, _)| at), Some(0));
+        assert_eq!(axes.facets, [2]);
+        assert_eq!(key_title(axes.x.1), "ftl.op_percent (%)");
+    }
+}

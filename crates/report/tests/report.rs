@@ -1,0 +1,238 @@
+//! Reports of results made up for the purpose: all that a result can have, and results that lack it.
+
+use nandscape_report::{Plot, Report, Run};
+use serde_json::{Value, json};
+
+/// A page stays below this size, libraries included.
+const BYTES_MAX: usize = 3_000_000;
+
+/// A result with everything that reports draw, and `points` intervals.
+fn result(stack: &str, seed: u64, points: u64) -> Value {
+    let latency = |ns: u64| json!({ "ios": 100, "mean_ns": ns, "p50_ns": ns, "p99_ns": 3 * ns, "max_ns": 9 * ns });
+    let interval = |at: u64| {
+        json!({
+            "t_s": 0.001 * (at + 1) as f64, "iops": 20_000.0, "waf": 1.5, "waf_gc_pad": 1.6,
+            "waf_media": 1.7, "map_hit_ratio": 0.9, "read": latency(70_000 + at),
+            "write": latency(20_000 + at), "trim": latency(1_000), "sync": latency(900_000),
+        })
+    };
+    let cdf = |ns: u64| json!({ "ns": [ns, 2 * ns, 5 * ns], "share": [0.1, 0.5, 1.0] });
+    let direction = |ns: u64| {
+        json!({
+            "iops": 20_000.0 + seed as f64, "bw_bytes": 80_000_000, "total_ios": 100,
+            "clat_ns": { "stddev": 1.0, "percentile": { "50.000000": ns, "99.000000": 3 * ns } },
+        })
+    };
+    json!({
+        "jobs": [{
+            "jobname": "job", "error": 0, "read": direction(70_000), "write": direction(20_000),
+            "trim": direction(1_000), "sync": { "total_ios": 9, "lat_ns": { "stddev": 1.0 } },
+        }],
+        "nandscape": {
+            "version": "0.1.0", "commit": "abc", "stack": stack, "seed": seed, "virtual_s": 0.5,
+            "geometry": { "groups": 2, "units": 4, "chunks": 60, "sectors": 4096, "ws_opt": 8 },
+            "capacity": { "physical_sectors": 1_000, "logical_sectors": 900 },
+            "precondition": { "fill_sectors": 900, "overwrite_sectors": 1_800 },
+            "waf": { "gc": 1.5 + 0.01 * seed as f64, "gc_pad": 1.6, "media": 1.7, "fs": null },
+            "sectors": { "user": 1_000, "gc": 500, "pad": 10, "line_meta": 5, "map": 2, "trim": 1 },
+            "erases": 7, "gc": { "victims": 5, "valid_ratio_mean": 0.4 },
+            "flush": { "waited": 4, "total_ns": 10, "queue_ns": 1, "gc_ns": 2, "padding_ns": 3, "program_ns": 4 },
+            "lines": { "valid_histogram": [0, 3, 5, 2] },
+            "steady": seed == 1, "steady_criterion": "as usual",
+            "warnings": if seed == 1 { json!([]) } else { json!(["not steady: <never>"]) },
+            "map": { "bytes": 4_096, "hit_ratio": 0.9, "loads": 5, "writebacks": 1 },
+            "memory": { "ftl_bytes": 9_000, "buffers_bytes": 900, "bitmap_bytes": 90, "line_bytes": 9 },
+            "wear": { "erases_histogram": { "first": 3, "step": 1, "chunks": [4, 5] } },
+            "utilisation": { "units": [0.5, 0.6], "channels": [0.3], "pcie": 0.1 },
+            "latency_cdf": { "read": cdf(70_000), "write": cdf(20_000), "trim": cdf(1_000), "sync": cdf(900_000) },
+            "series": (0..points).map(interval).collect::<Vec<_>>(),
+            "command": "nandscape run --stack '<pblk>'",
+            "resolved_stack": "name = \"pblk\"\n",
+        },
+    })
+}
+
+fn run(stack: &str, keys: &[(&str, Value)], seed: u64, points: u64) -> Run {
+    Run {
+        source: "file".into(),
+        stack: stack.into(),
+        job: "job".into(),
+        keys: keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect(),
+        seed,
+        result: result(stack, seed, points),
+    }
+}
+
+fn one() -> Report {
+    Report::new("one", vec![run("pblk", &[], 1, 40)])
+}
+
+fn comparison(cases: usize, points: u64) -> Report {
+    let names: Vec<String> = (0..cases).map(|at| format!("stack-{at}")).collect();
+    let runs = names.iter().flat_map(|name| [1, 2].map(|seed| run(name, &[], seed, points)));
+    Report::new("both", runs.collect())
+}
+
+/// Two axes of numbers and two of names, three seeds.
+fn sweep() -> Report {
+    let mut runs = Vec::new();
+    for (stack, op, victim) in [("a", 10, "x"), ("a", 20, "x"), ("a", 10, "y"), ("b", 20, "y")] {
+        let keys = [("ftl.op_percent", json!(op)), ("ftl.gc.victim", json!(victim))];
+        runs.extend((1..=3).map(|seed| run(stack, &keys, seed, 1)));
+    }
+    Report::new("sweep", runs)
+}
+
+/// Every channel of a specification and of its layers.
+fn encodings(spec: &Value) -> Vec<&Value> {
+    let layers = spec["layer"].as_array().into_iter().flatten();
+    let all = layers.chain([spec]).filter_map(|layer| layer["encoding"].as_object());
+    all.flat_map(|encoding| encoding.values()).collect()
+}
+
+fn check(plot: &Plot) {
+    let (id, spec) = (&plot.id, plot.standalone());
+    assert!(spec["$schema"].as_str().unwrap().contains("vega-lite"), "{id}");
+    assert!(!spec["title"].as_str().unwrap().is_empty() && spec["width"].is_u64(), "{id}");
+    assert!(id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{id}");
+    let rows = spec["data"]["values"].as_array().unwrap();
+    assert!(!rows.is_empty(), "{id} has no data");
+    for row in rows {
+        let drawn = row.as_object().unwrap().iter().filter(|(key, _)| *key != "y");
+        assert!(drawn.into_iter().all(|(_, value)| !value.is_null()), "{id}: {row}");
+    }
+    for encoding in encodings(&spec) {
+        let title = encoding.get("axis").map(|axis| axis["title"].as_str().unwrap_or_default());
+        let quantitative = encoding["type"] == "quantitative" && title.is_some();
+        assert!(!quantitative || title.unwrap().contains('('), "{id}: {encoding} has no unit");
+        if let Some(field) = encoding["field"].as_str() {
+            assert!(
+                rows.iter().all(|row| row.get(field).is_some()),
+                "{id}: no {field} in the data"
+            );
+        }
+    }
+}
+
+fn ids(report: &Report) -> Vec<String> {
+    report.plots().into_iter().map(|plot| plot.id).collect()
+}
+
+/// Every plot is a specification by itself: it has data for each channel, titles, and units at each
+/// axis of numbers; and no two have the same name.
+#[test]
+fn plots_can_be_drawn() {
+    for report in [one(), comparison(3, 40), sweep()] {
+        report.plots().iter().for_each(check);
+        let mut ids = ids(&report);
+        ids.sort_unstable();
+        assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "{ids:?}");
+    }
+}
+
+/// Each kind of report draws what it is there for.
+#[test]
+fn reports_draw_what_they_are_there_for() {
+    let of_run = [
+        "throughput",
+        "waf",
+        "latency-read",
+        "latency-write",
+        "latency-trim",
+        "latency-sync",
+        "map-hits",
+        "cdf",
+        "percentiles",
+        "flush",
+        "sectors",
+        "memory",
+        "valid-counts",
+        "wear",
+        "utilisation",
+    ];
+    assert_eq!(ids(&one()), of_run);
+    let compared = ids(&comparison(2, 40));
+    let of_comparison = [
+        "figure-waf-gc",
+        "throughput-write",
+        "waf",
+        "latency-write-p99",
+        "cdf-write",
+        "flush",
+        "memory",
+    ];
+    assert!(
+        of_comparison.iter().all(|id| compared.iter().any(|other| other == id)),
+        "{compared:?}"
+    );
+    let swept = ids(&sweep().with_figures(&["waf.gc"]));
+    assert_eq!(swept, ["figure-waf-gc-victim-x", "figure-waf-gc-victim-y"]);
+}
+
+/// Where nothing completed a line breaks, instead of leading across as if something had.
+#[test]
+fn lines_break_where_nothing_happened() {
+    let mut run = run("pblk", &[], 1, 9);
+    run.result["nandscape"]["series"][4]["write"] = Value::Null;
+    let plots = Report::new("gap", vec![run]).plots();
+    let latency = plots.iter().find(|plot| plot.id == "latency-write").unwrap().standalone();
+    let rows = latency["data"]["values"].as_array().unwrap();
+    assert_eq!(rows.iter().filter(|row| row["y"].is_null()).count(), 4, "one of each line");
+}
+
+/// A point of a sweep is the mean over its seeds, in the middle of its confidence interval.
+#[test]
+fn sweeps_have_confidence_bands() {
+    let plots = sweep().with_figures(&["waf.gc"]).plots();
+    let spec = plots[0].standalone();
+    let first = &spec["data"]["values"][0];
+    let of = |key: &str| first[key].as_f64().unwrap();
+    assert!((of("mean") - 1.52).abs() < 1e-12, "{first}");
+    assert!(of("low") < of("mean") && ((of("low") + of("high")) / 2.0 - of("mean")).abs() < 1e-12);
+    assert_eq!(spec["layer"][0]["mark"]["type"], "area");
+}
+
+/// A page needs nothing but itself, and forbids itself to ask for more.
+#[test]
+fn pages_are_self_contained() {
+    for report in [one(), comparison(3, 40), sweep()] {
+        let html = report.html();
+        assert!(html.contains("content=\"default-src 'none'"));
+        let markup = html.split("<script").next().unwrap();
+        assert!(!markup.contains(" src=") && !markup.contains("<link") && !markup.contains("url("));
+        assert!(!html.contains("sourceMappingURL"));
+        assert_eq!(html.matches("<script").count(), html.matches("</script>").count());
+    }
+}
+
+/// What users name is text, never markup; warnings are said, and so is how to make it again.
+#[test]
+fn what_comes_from_outside_stays_text() {
+    let html = Report::new("<b>&", vec![run("<i>", &[], 2, 3)]).html();
+    assert!(html.contains("<h1>&lt;b&gt;&amp;</h1>") && !html.contains("<i>"));
+    assert!(html.contains("not steady: &lt;never&gt;") && !html.contains("<never>"));
+    assert!(html.contains("nandscape run --stack '&lt;pblk&gt;'"));
+    assert!(html.contains("name = &quot;pblk&quot;"));
+}
+
+/// The largest comparison stays below the bound, and so does a sweep of thousands of points.
+#[test]
+fn pages_are_small() {
+    let largest = comparison(8, 256).html().len();
+    assert!(largest < BYTES_MAX, "{largest}");
+    let point = |at: u64| run("pblk", &[("ftl.op_percent", at.into())], 1, 0);
+    let sweep = Report::new("many", (0..3_000).map(point).collect()).html().len();
+    assert!(sweep < BYTES_MAX, "{sweep}");
+}
+
+/// A result from another program, or from an older version of this one, lacks plots and nothing else.
+#[test]
+fn what_a_result_lacks_is_left_out() {
+    let mut bare = run("pblk", &[], 1, 0);
+    bare.result =
+        json!({ "nandscape": { "stack": "pblk", "series": [{ "t_s": 1.0, "waf": null }] } });
+    let report = Report::new("bare", vec![bare]);
+    assert!(ids(&report).is_empty(), "{:?}", ids(&report));
+    assert!(report.html().contains("<dt>Stack</dt><dd>pblk</dd>"));
+    assert!(Report::new("nothing", Vec::new()).html().contains("<h1>nothing</h1>"));
+}
