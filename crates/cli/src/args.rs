@@ -221,7 +221,7 @@ pub(crate) enum TraceCommand {
     /// Footprint, mix, sizes, sequentiality, update intervals
     Info(TraceInfoArgs),
     /// Replay it on a stack, in virtual time
-    Run(TraceRunArgs),
+    Run(Box<TraceRunArgs>),
 }
 
 /// Which trace, and how it is read.

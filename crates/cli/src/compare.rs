@@ -2,11 +2,11 @@
 
 use crate::args::{CompareArgs, OutputFormat};
 use crate::cache::Cache;
-use crate::output::{Failure, complain, print};
+use crate::output::{Failure, print};
 use crate::paint::{ColorChoice, Paint};
 use crate::report::report_sweep;
 use crate::run::{job_text, pretty, quoted, set_words, steady_words};
-use crate::sweep::complete;
+use crate::sweep::{complete, tell_notices};
 use crate::table::Table;
 use nandscape_lab::stack::Place;
 use nandscape_lab::sweep::{Job, Report, Sweep};
@@ -18,9 +18,7 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
     let job = Job::parse(&name, &name, &text, &HostEnvironment).map_err(Failure::input)?;
     let mut sweep = Sweep::compare(&args.stacks, &args.set, job, args.seeds, args.until_steady)
         .map_err(Failure::input)?;
-    for notice in sweep.notices() {
-        complain(&notice.to_string());
-    }
+    tell_notices(&sweep);
     if !args.figure.is_empty() {
         let chosen = |path: &String| (path.clone(), Place::Argument("--figure"));
         sweep.report = Report::Chosen(args.figure.iter().map(chosen).collect());

@@ -69,6 +69,9 @@ impl Page {
             self.line("    fsync  ", &format!("{} of them", grouped(job.sync.count())));
             self.line("           ", &latencies(&job.sync));
         }
+        if let Some(depth) = job.latency_depth {
+            self.line("    depth  ", &format!("{depth} kept latencies within latency_target"));
+        }
         if job.verified_sectors > 0 {
             let sectors = grouped(job.verified_sectors);
             self.line("    verify ", &format!("{sectors} sectors read back and compared"));

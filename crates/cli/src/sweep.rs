@@ -14,7 +14,8 @@ use crate::table::Table;
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
 use nandscape_lab::sweep::{Case, Sweep, program};
-use nandscape_lab::workload::fio::HostEnvironment;
+use nandscape_lab::workload::fio::{HostEnvironment, JobFile};
+use nandscape_lab::workload::log::FioLogs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -22,9 +23,7 @@ use std::sync::{Mutex, PoisonError};
 /// Runs what is missing and prints the table.
 pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure> {
     let sweep = Sweep::load(&args.file, &HostEnvironment).map_err(Failure::input)?;
-    for notice in sweep.notices() {
-        complain(&notice.to_string());
-    }
+    tell_notices(&sweep);
     let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;
@@ -45,6 +44,20 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
         report_sweep(html, &sweep, &finished, &again)?;
     }
     table.verdict(&sweep)
+}
+
+/// Tells what of the jobs has no effect.
+pub(crate) fn tell_notices(sweep: &Sweep) {
+    for notice in sweep.notices() {
+        complain(&notice.to_string());
+    }
+    let logs = |job: &JobFile| {
+        job.jobs.iter().any(|spec| spec.write_iolog.is_some())
+            || !FioLogs::new(job).files().is_empty()
+    };
+    if sweep.cases.iter().any(|case| logs(&case.job.file)) {
+        complain("notice: logs that jobs ask for are written by `nandscape run` alone");
+    }
 }
 
 fn default_output(file: &Path) -> PathBuf {

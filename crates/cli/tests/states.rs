@@ -12,6 +12,7 @@ fn result(folder: &Folder, more: &[&str]) -> serde_json::Value {
     assert_eq!(output.status.code(), Some(0), "{more:?}: {}", err(&output));
     let mut json: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     json["nandscape"]["wall_s"] = 0.into();
+    json["nandscape"]["command"] = "".into();
     json["nandscape"]["precondition"]["wall_s"] = 0.into();
     json
 }

@@ -84,7 +84,7 @@ fn job(job: &JobResult, all: &[JobResult], detail: Detail) -> Value {
     for (key, classes) in latency_classes(job) {
         put(key, classes);
     }
-    put("latency_depth", job.depth.into());
+    put("latency_depth", job.latency_depth.unwrap_or(job.depth).into());
     put("latency_target", 0.into());
     put("latency_percentile", 100.0.into());
     put("latency_window", 0.into());
