@@ -180,7 +180,7 @@ pub(crate) struct RunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Go on in rounds until steady state, and report the last five: [round=LENGTH][,rounds=N], with
+    /// Go on in rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with
     /// LENGTH such as 25% (of the device), 1GiB or 500ms
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) until_steady: Option<UntilSteady>,
@@ -353,7 +353,7 @@ pub(crate) struct CompareArgs {
     /// Change a key of every stack (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Go on in rounds until steady state, and report the last five: [round=LENGTH][,rounds=N], with
+    /// Go on in rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with
     /// LENGTH such as 25% (of the device), 1GiB or 500ms
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) until_steady: Option<UntilSteady>,
