@@ -9,6 +9,7 @@ pub(crate) use state::{CacheArgs, StateCommand, StateSaveArgs, StatesArgs};
 use crate::paint::ColorChoice;
 use crate::timeline::window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use nandscape_crash::composition::Pins;
 use nandscape_lab::run::UntilSteady;
 use nandscape_lab::timeline::Window;
 use std::path::PathBuf;
@@ -448,7 +449,18 @@ Examples:
 
 Each seed chooses a small device, a load, faults, and the instants at which power fails, also while \
 the device recovers. A violation is shown with everything that led to it; --first SEED --seeds 1 \
-shows it again. The exit code is 1 if any promise was broken.")]
+shows it again. The exit code is 1 if any promise was broken.
+
+A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM, with * where the seed may choose.
+
+Examples:
+  nandscape crash --seeds 10000 --jobs 2
+  nandscape crash --stack pblk --faults 1000
+  nandscape crash --broken erase-rule                    would it notice?
+  nandscape crash --composition '*/submitted-only/*/*'   would it notice Linux 4.13's flush?
+  nandscape crash --matrix all --jobs 2                  every composition, 50 cuts each
+  nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
+  nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]
@@ -468,11 +480,29 @@ pub(crate) struct CrashArgs {
     /// Leave out a safety rule, to see that the campaign notices
     #[arg(long, value_enum)]
     pub(crate) broken: Option<BrokenRule>,
+    /// Choose routing, flush scope, line set and stream of copies, or some of them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) composition: Option<Pins>,
+    /// Run legal compositions in turn, instead of what the seeds draw
+    #[arg(long, value_enum, conflicts_with_all = ["composition", "stack", "seeds"])]
+    pub(crate) matrix: Option<Which>,
+    /// Power cuts for each composition [default: 50 for all, 1000 for pairs]
+    #[arg(long, requires = "matrix", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) cuts: Option<u64>,
     /// Threads; the result does not depend on it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) jobs: u32,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// Which compositions.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum Which {
+    /// Every legal one
+    All,
+    /// A few in which any two choices meet
+    Pairs,
 }
 
 /// A safety rule that can be left out.

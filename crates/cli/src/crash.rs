@@ -1,12 +1,13 @@
 //! `nandscape crash`: power-cut and fault campaigns, on as many threads as wanted. Seeds are
 //! independent, so the report does not depend on the number of threads.
 
-use crate::args::{BrokenRule, CrashArgs, OutputFormat};
-use crate::output::{Failure, deliver};
+use crate::args::{BrokenRule, CrashArgs, OutputFormat, Which};
+use crate::output::{Failure, deliver, print};
 use crate::pool::spread;
 use crate::progress::Progress;
 use crate::run::{COMMIT, pretty};
 use anyhow::anyhow;
+use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{
     CampaignReport, Counts, FaultRates, Options, SeedOutcome, StackChoice, Violation, run_seed,
 };
@@ -19,6 +20,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Runs a campaign and prints what it found.
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let options = options(args)?;
+    if let Some(which) = args.matrix {
+        return matrix(which, args, &options);
+    }
     let end = args.first.checked_add(args.seeds).ok_or_else(|| {
         Failure::input(anyhow!("--first {} --seeds {}: too many seeds", args.first, args.seeds))
     })?;
@@ -77,6 +81,34 @@ fn counts_json(counts: &Counts) -> Value {
     })
 }
 
+/// Runs compositions in turn and prints what they found.
+fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failure> {
+    let matrix = match which {
+        Which::All => Matrix::all(args.cuts.unwrap_or(50), args.first),
+        Which::Pairs => Matrix::pairs(args.cuts.unwrap_or(1_000), args.first),
+    };
+    let (mut progress, mut reports) = (Progress::new(), Vec::new());
+    let compositions = matrix.legal.len() as u64;
+    spread(
+        args.jobs,
+        0..compositions,
+        &|| false,
+        &|index| (index, matrix.run(index as usize, options)),
+        |report| {
+            reports.push(report);
+            progress.update("compositions", reports.len() as f64 / compositions as f64);
+        },
+    );
+    reports.sort_by_key(|(index, _)| *index);
+    let reports = reports.into_iter().map(|(_, report)| report).collect();
+    let report = MatrixReport::new(&matrix, reports);
+    print(&format!("{report}\n"))?;
+    match report.violations().count() {
+        0 => Ok(()),
+        n => Err(Failure::run(anyhow!("{n} seeds broke a promise"))),
+    }
+}
+
 fn options(args: &CrashArgs) -> Result<Options, Failure> {
     let stack = args.stack.as_deref().map(|name| stack_choice(name, &args.set)).transpose()?;
     let faults =
@@ -88,7 +120,8 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         Some(BrokenRule::PreflushDrain) => Broken::PreflushDrain,
         Some(BrokenRule::LostTrims) => Broken::LostTrims,
     };
-    Ok(Options { stack, faults, broken, ..Options::default() })
+    let pins = args.composition.unwrap_or_default();
+    Ok(Options { stack, faults, broken, pins, ..Options::default() })
 }
 
 fn stack_choice(name: &str, set: &[String]) -> Result<StackChoice, Failure> {

@@ -9,6 +9,7 @@ use crate::load::{LoadSource, Request, Script, windows};
 use crate::model::Model;
 use crate::outcome::{Counts, SeedOutcome, Violation};
 use crate::plan::{CutPlan, Plan};
+use crate::streams::Sender;
 use crate::subject::{Recovery, Subject};
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
@@ -121,9 +122,10 @@ impl<'a, S: Subject> Run<'a, S> {
         let writes = windows(filled, self.window).map(|(lba, sectors)| {
             let first = lba.0 % device;
             let sectors = u64::from(sectors).min(device - first);
-            Request::Write(Lba(first), sectors as u32, Flags::NONE)
+            Request::Write(Lba(first), sectors as u32, Flags::NONE, Sender::NOBODY)
         });
-        let mut script = Script { requests: writes.chain([Request::Flush]), depth: SCAN_DEPTH };
+        let mut script =
+            Script { requests: writes.chain([Request::Flush(Sender::NOBODY)]), depth: SCAN_DEPTH };
         self.drive(|driver| driver.run(&mut script, None)).map(|_| ())
     }
 
@@ -197,8 +199,10 @@ impl<'a, S: Subject> Run<'a, S> {
         let mut source = LoadSource::new(&plan.load, sectors, &mut rng);
         self.drive(|driver| driver.run(&mut source, None))?;
         let reads = windows(sectors, self.window).map(|(lba, n)| Request::Read(lba, n));
-        let mut script =
-            Script { requests: [Request::Flush].into_iter().chain(reads), depth: SCAN_DEPTH };
+        let mut script = Script {
+            requests: [Request::Flush(Sender::NOBODY)].into_iter().chain(reads),
+            depth: SCAN_DEPTH,
+        };
         self.drive(|driver| driver.run(&mut script, None))?;
         self.check_invariants("at the end")?;
         let device = self.device.take().expect("a device serves at the end");

@@ -9,6 +9,7 @@ use crate::load::{Next, Request, Source};
 use crate::model::{Issue, Mismatch, Model};
 use crate::outcome::Counts;
 use crate::plan::{CutPlan, Trigger};
+use crate::streams::Sender;
 use crate::subject::{Power, Subject, Watch};
 use nandscape_block::{
     Bio, BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
@@ -255,18 +256,18 @@ impl<'a, S: Subject> Driver<'a, S> {
                 self.counts.sectors_read += u64::from(sectors);
                 (Bio::read(lba, sectors), self.model.read(lba, sectors))
             }
-            Request::Write(lba, sectors, flags) => {
+            Request::Write(lba, sectors, flags, sender) => {
                 self.counts.sectors_written += u64::from(sectors);
-                let (issue, payload) = self.model.write(lba, sectors, flags);
-                (Bio::write(lba, sectors, payload).with(flags), issue)
+                let (issue, payload) = self.model.write(lba, sectors, flags, sender);
+                (sent_by(sender, Bio::write(lba, sectors, payload).with(flags)), issue)
             }
             Request::Discard(lba, sectors) => {
                 self.counts.sectors_discarded += u64::from(sectors);
                 (Bio::discard(lba, sectors), self.model.discard(lba, sectors))
             }
-            Request::Flush => {
+            Request::Flush(sender) => {
                 self.counts.flushes += 1;
-                (Bio::flush(), self.model.flush())
+                (sent_by(sender, Bio::flush()), self.model.flush(sender))
             }
         }
     }
@@ -361,6 +362,10 @@ impl Queue {
             self.next = source.next();
         }
     }
+}
+
+fn sent_by(sender: Sender, bio: Bio) -> Bio {
+    Bio { owner: sender.owner, scope: sender.scope, ..bio }
 }
 
 fn well_formed(payload: &Payload, sectors: u32) -> bool {

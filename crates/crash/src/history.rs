@@ -14,6 +14,15 @@ pub(crate) type Event = u64;
 
 const IN_FLIGHT: Event = Event::MAX;
 
+/// What a barrier covers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Reach {
+    /// Everything.
+    All,
+    /// Discards, and what was written for this file.
+    File(u64, u32),
+}
+
 /// One content that a request gave a sector.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
@@ -26,12 +35,12 @@ pub(crate) struct Version {
     pub(crate) acked: bool,
     /// A completed flush, or its own FUA, promised that it is durable.
     pub(crate) covered: bool,
-    /// Its request carried PREFLUSH.
-    pub(crate) preflush: bool,
+    /// Its request carried PREFLUSH, and so it covers this much.
+    pub(crate) preflush: Option<Reach>,
 }
 
 impl Version {
-    pub(crate) fn new(content: Tag, issued: Event, epoch: u32, preflush: bool) -> Self {
+    pub(crate) fn new(content: Tag, issued: Event, epoch: u32, preflush: Option<Reach>) -> Self {
         Self { content, issued, ended: IN_FLIGHT, epoch, acked: false, covered: false, preflush }
     }
 
@@ -69,7 +78,7 @@ pub(crate) struct History(Vec<Version>);
 impl History {
     /// A sector never written: zeroes, durable.
     pub(crate) fn unwritten() -> Self {
-        let ended = Version { ended: 0, acked: true, ..Version::new(Tag::ZERO, 0, 0, false) };
+        let ended = Version { ended: 0, acked: true, ..Version::new(Tag::ZERO, 0, 0, None) };
         Self(vec![Version { covered: true, ..ended }])
     }
 
@@ -112,11 +121,16 @@ impl History {
         self.0.iter().any(|v| v.shows_as(data))
     }
 
-    /// The version with PREFLUSH from before the last power cut that `data` shows, if any: epoch
-    /// and issue.
-    pub(crate) fn surviving_preflush(&self, epoch: u32, data: &SectorData) -> Option<(u32, Event)> {
-        let survives = |v: &&Version| v.preflush && v.epoch < epoch && v.shows_as(data);
-        self.0.iter().find(survives).map(|v| (v.epoch, v.issued))
+    /// The version with PREFLUSH from before the last power cut that `data` shows, if any: epoch,
+    /// issue, and what it covers.
+    pub(crate) fn surviving_preflush(
+        &self,
+        epoch: u32,
+        data: &SectorData,
+    ) -> Option<(u32, Event, Reach)> {
+        let survives = |v: &&Version| v.epoch < epoch && v.shows_as(data);
+        let survivor = self.0.iter().filter(|v| v.preflush.is_some()).find(survives)?;
+        Some((survivor.epoch, survivor.issued, survivor.preflush?))
     }
 
     /// A read returned `data`. If that must come from before the last power cut, it is what the

@@ -3,15 +3,18 @@
 //! may show afterwards ("The crash model" in DESIGN.md).
 
 pub mod campaign;
+pub mod composition;
 mod drive;
 mod history;
 pub mod load;
 pub mod lookout;
+pub mod matrix;
 pub mod model;
 pub mod outcome;
 mod pblk;
 pub mod plan;
 pub mod scenario;
+pub mod streams;
 pub mod subject;
 
 pub use campaign::run_subject;

@@ -1,5 +1,6 @@
 //! The load between two power cuts: what a seed chooses about it, and the requests it draws.
 
+use crate::streams::{Sender, Senders, Streams};
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;
@@ -10,11 +11,11 @@ pub enum Request {
     /// Read so many sectors.
     Read(Lba, u32),
     /// Write so many sectors, with these flags.
-    Write(Lba, u32, Flags),
+    Write(Lba, u32, Flags, Sender),
     /// Discard so many sectors.
     Discard(Lba, u32),
-    /// Flush everything.
-    Flush,
+    /// Flush what the sender asks for.
+    Flush(Sender),
 }
 
 impl Request {
@@ -22,8 +23,8 @@ impl Request {
     #[must_use]
     pub fn is_barrier(&self) -> bool {
         match self {
-            Self::Flush => true,
-            Self::Write(_, _, flags) => flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH),
+            Self::Flush(_) => true,
+            Self::Write(_, _, flags, _) => flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH),
             Self::Read(..) | Self::Discard(..) => false,
         }
     }
@@ -99,6 +100,8 @@ pub struct Load {
     /// Share of the device that is written in order before the first round; above 100 it goes on
     /// from the beginning.
     pub fill_percent: u32,
+    /// Who sends the requests.
+    pub streams: Streams,
 }
 
 impl fmt::Display for Load {
@@ -108,7 +111,7 @@ impl fmt::Display for Load {
             f,
             "depth={} ops={} mix=r{read}:w{write}:fua{fua}:pre{preflush}:prefua{preflush_fua}:\
              fl{flush}:d{discard} sectors<={} discard<={} span={}% hot={}%:{}% think<={} \
-             burst={}:{} commit={} fill={}%",
+             burst={}:{} commit={} fill={}% {}",
             self.depth,
             self.ops,
             self.sectors_max,
@@ -121,6 +124,7 @@ impl fmt::Display for Load {
             Nanos(self.idle_ns),
             self.commit_ops,
             self.fill_percent,
+            self.streams,
         )
     }
 }
@@ -130,6 +134,7 @@ impl fmt::Display for Load {
 pub(crate) struct LoadSource<'a> {
     load: &'a Load,
     rng: &'a mut Stream,
+    senders: Senders,
     span: u64,
     issued: u32,
     /// The last request was followed by the pause that belongs to it.
@@ -142,7 +147,8 @@ impl<'a> LoadSource<'a> {
     /// Requests on a device of `sectors`.
     pub(crate) fn new(load: &'a Load, sectors: u64, rng: &'a mut Stream) -> Self {
         let span = (sectors * u64::from(load.span_percent) / 100).clamp(1, sectors);
-        Self { load, rng, span, issued: 0, rested: true, draining: false }
+        let senders = Senders::new(load.streams, sectors);
+        Self { load, rng, senders, span, issued: 0, rested: true, draining: false }
     }
 
     fn pause(&mut self) -> Option<Nanos> {
@@ -171,7 +177,12 @@ impl<'a> LoadSource<'a> {
 
     fn write(&mut self, flags: Flags) -> Request {
         let (lba, sectors) = self.range(self.load.sectors_max);
-        Request::Write(lba, sectors, flags)
+        Request::Write(lba, sectors, flags, Sender::NOBODY)
+    }
+
+    fn commit(&mut self) -> Request {
+        let (lba, _) = self.range(1);
+        Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA, Sender::NOBODY)
     }
 
     fn draw(&mut self) -> Request {
@@ -187,7 +198,7 @@ impl<'a> LoadSource<'a> {
             2 => self.write(Flags::FUA),
             3 => self.write(Flags::PREFLUSH),
             4 => self.write(Flags::PREFLUSH | Flags::FUA),
-            5 => Request::Flush,
+            5 => Request::Flush(Sender::NOBODY),
             _ => {
                 let (lba, sectors) = self.range(self.load.discard_sectors_max);
                 Request::Discard(lba, sectors)
@@ -218,11 +229,8 @@ impl Source for LoadSource<'_> {
         }
         (self.draining, self.rested) = (false, false);
         self.issued += 1;
-        if commit {
-            let (lba, _) = self.range(1);
-            return Next::Submit(Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA));
-        }
-        Next::Submit(self.draw())
+        let request = if commit { self.commit() } else { self.draw() };
+        Next::Submit(self.senders.send(request, self.issued, self.rng))
     }
 }
 

@@ -3,7 +3,8 @@
 //! what the host saw.
 //!
 //! - A completed flush covers every write and discard acknowledged before the flush was
-//!   *submitted*. A completed write with FUA covers itself.
+//!   *submitted*; with its owner's scope the discards, and of the writes those of the same file and
+//!   generation. A completed write with FUA covers itself.
 //! - A write with PREFLUSH covers what was acknowledged before its submission when its completion
 //!   is seen, and also when its payload is visible after a power cut: what it covers is durable
 //!   before its own payload is submitted.
@@ -13,8 +14,10 @@
 //! Contents are tags that name the request and the sector, so that a wrong content tells where it
 //! came from.
 
-use crate::history::{Event, History, Since, Version};
+use crate::history::{Event, History, Reach, Since, Version};
+use crate::streams::Sender;
 use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
+use std::collections::BTreeSet;
 
 const LBA_BITS: u32 = 32;
 
@@ -25,7 +28,31 @@ pub struct Issue {
     lba: Lba,
     sectors: u32,
     covers_itself: bool,
-    covers_before: bool,
+    covers_before: Option<Reach>,
+    /// What must cover it when it is acknowledged.
+    kind: Kind,
+}
+
+/// Of which barriers a request is in reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// A write of a file, of a generation of it.
+    Owned(u64, u32),
+    /// A write of nobody's.
+    Ownerless,
+    /// A discard: every barrier covers it.
+    Discard,
+    /// Changes nothing.
+    Idle,
+}
+
+impl Kind {
+    fn is_reached_by(self, reach: Reach) -> bool {
+        match (reach, self) {
+            (Reach::All, _) | (_, Self::Discard) => true,
+            (Reach::File(file, generation), kind) => kind == Self::Owned(file, generation),
+        }
+    }
 }
 
 /// A sector that shows what it must not.
@@ -46,12 +73,8 @@ struct Acked {
     issue: Issue,
 }
 
-/// What was acknowledged between two power cuts, in that order; all before `next` is covered.
-#[derive(Clone, Default, Debug)]
-struct Epoch {
-    acked: Vec<Acked>,
-    next: usize,
-}
+/// What was acknowledged between two power cuts and is not covered, in that order.
+type Epoch = Vec<Acked>;
 
 /// What happened to one sector, told by number of event.
 #[derive(Clone, Debug)]
@@ -95,7 +118,13 @@ impl Model {
     }
 
     /// A write is issued, with this payload.
-    pub fn write(&mut self, lba: Lba, sectors: u32, flags: Flags) -> (Issue, Payload) {
+    pub fn write(
+        &mut self,
+        lba: Lba,
+        sectors: u32,
+        flags: Flags,
+        sender: Sender,
+    ) -> (Issue, Payload) {
         let event = self.tick();
         let first = Tag::new(event << LBA_BITS | lba.0);
         let issue = Issue {
@@ -103,7 +132,8 @@ impl Model {
             lba,
             sectors,
             covers_itself: flags.has(Flags::FUA),
-            covers_before: flags.has(Flags::PREFLUSH),
+            covers_before: flags.has(Flags::PREFLUSH).then(|| reach(sender)),
+            kind: sender.owner.map_or(Kind::Ownerless, |o| Kind::Owned(o.file, o.generation)),
         };
         self.add_versions(issue, |i| first.plus(i));
         (issue, Payload::Run(first))
@@ -112,21 +142,21 @@ impl Model {
     /// A discard is issued.
     pub fn discard(&mut self, lba: Lba, sectors: u32) -> Issue {
         let event = self.tick();
-        let issue = Issue { event, lba, sectors, covers_itself: false, covers_before: false };
+        let issue = Issue { kind: Kind::Discard, ..Issue::idle(event, lba, sectors) };
         self.add_versions(issue, |_| Tag::ZERO);
         issue
     }
 
     /// A flush is issued.
-    pub fn flush(&mut self) -> Issue {
+    pub fn flush(&mut self, sender: Sender) -> Issue {
         let event = self.tick();
-        Issue { event, lba: Lba(0), sectors: 0, covers_itself: false, covers_before: true }
+        Issue { covers_before: Some(reach(sender)), ..Issue::idle(event, Lba(0), 0) }
     }
 
     /// A read is issued.
     pub fn read(&mut self, lba: Lba, sectors: u32) -> Issue {
         let event = self.tick();
-        Issue { event, lba, sectors, covers_itself: false, covers_before: false }
+        Issue::idle(event, lba, sectors)
     }
 
     /// A write, discard or flush completed, well or with an error.
@@ -139,10 +169,10 @@ impl Model {
         });
         if ok && issue.sectors > 0 && !issue.covers_itself {
             let epoch = self.epochs.last_mut().expect("never empty");
-            epoch.acked.push(Acked { at, issue: *issue });
+            epoch.push(Acked { at, issue: *issue });
         }
-        if ok && issue.covers_before {
-            self.cover(self.epoch(), issue.event);
+        if let Some(reach) = issue.covers_before.filter(|_| ok) {
+            self.cover(self.epoch(), issue.event, reach);
         }
     }
 
@@ -195,7 +225,7 @@ impl Model {
     #[must_use]
     pub fn watches(&self, issue: &Issue) -> bool {
         self.story.as_ref().is_some_and(|s| {
-            issue.covers_before
+            issue.covers_before.is_some()
                 || (issue.lba..issue.lba.plus(u64::from(issue.sectors))).contains(&s.lba)
         })
     }
@@ -227,15 +257,17 @@ impl Model {
         }
     }
 
-    /// Everything acknowledged in `epoch` before `before` is durable.
-    fn cover(&mut self, epoch: u32, before: Event) {
-        let epoch = epoch as usize;
-        while let Some(acked) = self.epochs[epoch].acked.get(self.epochs[epoch].next).copied()
-            && acked.at < before
-        {
+    /// What was acknowledged in `epoch` before `before`, and is within reach, is durable. Whether
+    /// that is news.
+    fn cover(&mut self, epoch: u32, before: Event, reach: Reach) -> bool {
+        let acked = std::mem::take(&mut self.epochs[epoch as usize]);
+        let covers = |acked: &Acked| acked.at < before && acked.issue.kind.is_reached_by(reach);
+        let (covered, left): (Epoch, Epoch) = acked.into_iter().partition(covers);
+        self.epochs[epoch as usize] = left;
+        for acked in &covered {
             self.for_versions(&acked.issue, |v| v.covered = true);
-            self.epochs[epoch].next += 1;
         }
+        !covered.is_empty()
     }
 
     fn check(&mut self, since: Event, seen: &[(Lba, SectorData)]) -> Result<(), Mismatch> {
@@ -252,19 +284,22 @@ impl Model {
     }
 
     fn cover_what_survivors_waited_for(&mut self, epoch: u32, seen: &[(Lba, SectorData)]) {
-        for (lba, data) in seen {
-            let survivor = self.sectors[lba.0 as usize].surviving_preflush(epoch, data);
-            if let Some((epoch, issued)) = survivor
-                && self.epochs[epoch as usize]
-                    .acked
-                    .get(self.epochs[epoch as usize].next)
-                    .is_some_and(|a| a.at < issued)
-            {
-                self.tell(|| format!("{lba} shows PREFLUSH write #{issued}: it covers all before"));
-                self.cover(epoch, issued);
+        let survivor = |(lba, data): &(Lba, SectorData)| {
+            self.sectors[lba.0 as usize].surviving_preflush(epoch, data)
+        };
+        let survivors: BTreeSet<_> = seen.iter().filter_map(survivor).collect();
+        for (epoch, issued, reach) in survivors {
+            if self.cover(epoch, issued, reach) {
+                self.tell(|| {
+                    format!("PREFLUSH write #{issued} is there: it covers {reach:?} before")
+                });
             }
         }
     }
+}
+
+fn reach(sender: Sender) -> Reach {
+    sender.file().map_or(Reach::All, |(file, generation)| Reach::File(file, generation))
 }
 
 fn mismatch(history: &History, since: Since, lba: Lba, data: &SectorData) -> Mismatch {
@@ -290,6 +325,12 @@ fn identify(history: &History, lba: Lba, data: &SectorData) -> String {
 }
 
 impl Issue {
+    /// Changes and promises nothing.
+    const fn idle(event: Event, lba: Lba, sectors: u32) -> Self {
+        let (covers_itself, covers_before) = (false, None);
+        Self { event, lba, sectors, covers_itself, covers_before, kind: Kind::Idle }
+    }
+
     /// Its number, as violations and stories name it.
     #[must_use]
     pub fn number(&self) -> u64 {

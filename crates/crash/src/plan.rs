@@ -2,10 +2,11 @@
 //! is looked at afterwards.
 //!
 //! Families lean the draw towards what goes wrong rarely: lines that die while their successors
-//! still sit in RAM, commits over unfinished writes, trims right before a cut, failing programs.
+//! still sit in RAM, maybe in the buffer of a stream that has fallen silent, commits over unfinished writes, trims right before a cut, failing programs.
 
 use crate::load::{Load, Mix, pick};
 use crate::lookout::CommandKind;
+use crate::streams::Streams;
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;
 
@@ -90,13 +91,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a seed: `rounds` cuts (drawn when `None`), at `intensity_percent` of the usual
+    /// The plan of a seed: of this `family`, with `rounds` cuts (both drawn when `None`), at `intensity_percent` of the usual
     /// number of requests.
     #[must_use]
-    pub fn draw(seed: u64, rounds: Option<u32>, intensity_percent: u32) -> Self {
+    pub fn draw(
+        seed: u64,
+        family: Option<Family>,
+        rounds: Option<u32>,
+        intensity_percent: u32,
+    ) -> Self {
         let rng = &mut Stream::new(seed, "plan");
-        let family = Family::ALL[pick(rng, &[4, 3, 2, 3, 2, 3])];
-        let load = draw_load(family, intensity_percent, rng);
+        let drawn = Family::ALL[pick(rng, &[4, 3, 2, 3, 2, 3])];
+        let family = family.unwrap_or(drawn);
+        let mut load = draw_load(family, intensity_percent, rng);
+        load.streams = Streams::draw(family, load.ops, &mut Stream::new(seed, "streams"));
         let rounds = rounds.unwrap_or_else(|| match family {
             Family::Overwrite => 4 + rng.below(7) as u32,
             _ => 2 + rng.below(4) as u32,
@@ -199,6 +207,7 @@ fn draw_load(family: Family, intensity_percent: u32, rng: &mut Stream) -> Load {
                 }
             }
         },
+        streams: Streams::default(),
     }
 }
 

@@ -5,9 +5,10 @@
 //! Devices are small, so that garbage is collected and lines are reused many times a round, and a
 //! recovery takes little time.
 
+use crate::composition::{self, Composition, Pins};
 use crate::load::pick;
 use crate::plan::{Family, Plan, log_uniform};
-use nandscape_ftl::config::{Broken, CapacityRules, Config, Discard, Limiter, Victim};
+use nandscape_ftl::config::{Broken, CapacityRules, Config, Discard, Limiter, LineSet, Victim};
 use nandscape_media::{ChunkId, Geometry, Timing, UnitId};
 use nandscape_rt::Stream;
 use std::fmt;
@@ -53,6 +54,10 @@ pub struct Options {
     pub faults: Option<FaultRates>,
     /// A safety rule to leave out, to see that the campaign notices.
     pub broken: Broken,
+    /// Choices of routing, flush scope, lines and copies that are given.
+    pub pins: Pins,
+    /// What every seed leans towards; `None` lets the seed choose.
+    pub family: Option<Family>,
     /// Rounds a seed, one cut each at least; `None` lets the seed choose.
     pub rounds: Option<u32>,
     /// Requests a round, in percent of the usual.
@@ -67,6 +72,8 @@ impl Default for Options {
             stack: None,
             faults: None,
             broken: Broken::No,
+            pins: Pins::default(),
+            family: None,
             rounds: None,
             intensity_percent: 100,
             violations_max: 10,
@@ -102,11 +109,16 @@ impl Scenario {
     #[must_use]
     pub fn draw(seed: u64, refused: Vec<String>, options: &Options) -> Self {
         let rng = &mut Stream::new(seed, &format!("scenario-{}", refused.len()));
-        let mut plan = Plan::draw(seed, options.rounds, options.intensity_percent);
+        let mut plan = Plan::draw(seed, options.family, options.rounds, options.intensity_percent);
+        let streams = &mut Stream::new(seed, &format!("streams-{}", refused.len()));
+        let composed = options.stack.as_ref().map(|stack| Composition::of(&stack.config));
+        let composition = draw_composition(&options.pins, composed, refused.len() as u32, streams);
         let geometry = match &options.stack {
             Some(stack) => scaled(&stack.geometry, rng),
             None => draw_geometry(plan.family, rng),
         };
+        let geometry = in_stripes(geometry, composition.line_set, streams);
+        let geometry = limited(geometry, options.stack.is_none(), streams);
         let timing = match &options.stack {
             Some(stack) => stack.timing.clone(),
             None => draw_timing(rng),
@@ -115,6 +127,11 @@ impl Scenario {
             Some(stack) => adapted(&stack.config, &geometry, rng),
             None => draw_config(plan.family, &geometry, refused.len() as u32, rng),
         };
+        let config = match options.stack {
+            Some(_) => config,
+            None => draw_buffers(config, &geometry, streams),
+        };
+        let config = composition.apply_to(config);
         let faults = options.faults.unwrap_or_else(|| draw_faults(plan.family, rng));
         plan.faulty = faults.any();
         Self {
@@ -136,7 +153,7 @@ impl fmt::Display for Scenario {
         let g = &self.geometry;
         write!(
             f,
-            "seed={} device={}x{}x{}x{} ws={}/{} mw={} timing={}",
+            "seed={} device={}x{}x{}x{} ws={}/{} mw={} maxoc={}/{} timing={}",
             self.seed,
             g.groups,
             g.units,
@@ -145,6 +162,8 @@ impl fmt::Display for Scenario {
             g.ws_min,
             g.ws_opt,
             g.mw_cunits,
+            g.maxoc,
+            g.maxocpu,
             self.timing.0
         )?;
         for bad in &self.bad_chunks {
@@ -155,11 +174,17 @@ impl fmt::Display for Scenario {
         }
         let Config { capacity_rules, op_percent, ring_sectors, limiter, victim, broken, .. } =
             &self.config;
+        let Config { cores, fsync_rings, fsync_threshold, special_ring_sectors, .. } = &self.config;
         write!(
             f,
             " rules={capacity_rules:?} op={op_percent:?} ring={ring_sectors:?} \
-             limiter={limiter:?} victim={victim:?} broken={broken:?} faults=1/{}:1/{} {}",
-            self.faults.program_one_in, self.faults.erase_one_in, self.plan
+             limiter={limiter:?} victim={victim:?} broken={broken:?} composition={} cores={cores} \
+             fsync-rings={fsync_rings:?} threshold={fsync_threshold} \
+             special-ring={special_ring_sectors:?} faults=1/{}:1/{} {}",
+            Composition::of(&self.config),
+            self.faults.program_one_in,
+            self.faults.erase_one_in,
+            self.plan
         )?;
         match self.refused.last() {
             Some(key) => write!(f, " refused={}x,last:{key}", self.refused.len()),
@@ -216,6 +241,73 @@ fn scaled(geometry: &Geometry, rng: &mut Stream) -> Geometry {
     };
     let room = SECTORS_MAX / (shape.total_units() * shape.chunks) / shape.ws_opt.max(1);
     with_sectors(shape, room.min(geometry.sectors / shape.ws_opt.max(1)), rng)
+}
+
+/// The choices that are given, then those of a stack, then the seed's: often a plain pblk, and more
+/// often after the FTL refused others.
+fn draw_composition(
+    pins: &Pins,
+    given: Option<Composition>,
+    refused: u32,
+    rng: &mut Stream,
+) -> Composition {
+    let plain = rng.below(10) < u64::from(2 + refused.min(40) / 10);
+    let drawn = Composition {
+        routing: any(composition::routings(), rng),
+        flush_scope: any(composition::safe_scopes(), rng),
+        line_set: any(composition::line_sets(), rng),
+        gc_stream: any(composition::gc_streams(), rng),
+    };
+    let drawn = if plain { Composition::of(&Config::default()) } else { drawn };
+    let base = given.unwrap_or(drawn);
+    Composition {
+        routing: pins.routing.unwrap_or(base.routing),
+        flush_scope: pins.flush_scope.unwrap_or(base.flush_scope),
+        line_set: pins.line_set.unwrap_or(base.line_set),
+        gc_stream: pins.gc_stream.unwrap_or(base.gc_stream),
+    }
+}
+
+fn any<T>(choices: impl Iterator<Item = T>, rng: &mut Stream) -> T {
+    let mut choices: Vec<T> = choices.collect();
+    choices.swap_remove(rng.below(choices.len() as u64) as usize)
+}
+
+/// The shape, with parallel units that divide into stripes.
+fn in_stripes(shape: Geometry, set: LineSet, rng: &mut Stream) -> Geometry {
+    if set == LineSet::Device {
+        return shape;
+    }
+    let power = |n: u32| 1 << n.ilog2();
+    let divides = Geometry { groups: power(shape.groups), units: power(shape.units), ..shape };
+    // The write units of a line, on fewer parallel units.
+    let room = SECTORS_MAX / (divides.total_units() * divides.chunks) / divides.ws_opt;
+    let longer = divides.sectors / divides.ws_opt * between(rng, 1, divides.total_units());
+    let least = divides.mw_cunits / divides.ws_opt + 1;
+    let write_units = longer.min(room).max(least).max(2);
+    Geometry { sectors: write_units * divides.ws_opt, ..divides }
+}
+
+/// Some devices allow few open chunks.
+fn limited(shape: Geometry, drawn: bool, rng: &mut Stream) -> Geometry {
+    if !drawn || !rng.chance(0.15) {
+        return shape;
+    }
+    let a_unit = 4 * between(rng, 1, 10) + between(rng, 0, 3);
+    let maxoc = if rng.chance(0.5) { a_unit * shape.total_units() } else { 0 };
+    let maxocpu = if maxoc == 0 || rng.chance(0.5) { a_unit } else { 0 };
+    Geometry { maxoc, maxocpu, ..shape }
+}
+
+/// Numbers and sizes of buffers.
+fn draw_buffers(config: Config, geometry: &Geometry, rng: &mut Stream) -> Config {
+    Config {
+        cores: between(rng, 1, 4),
+        fsync_rings: rng.chance(0.5).then(|| between(rng, 1, 4)),
+        fsync_threshold: between(rng, 0, 2),
+        special_ring_sectors: draw_ring(geometry, 0..3, rng),
+        ..config
+    }
 }
 
 fn draw_timing(rng: &mut Stream) -> (String, Timing) {

@@ -2,6 +2,9 @@
 //!
 //! The 10,000-cut campaign is `nandscape crash`; this is its short form.
 
+use nandscape_crash::composition::{self, Pins};
+use nandscape_crash::matrix::{Matrix, MatrixReport};
+use nandscape_crash::plan::Family;
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
 use nandscape_ftl::config::{Broken, Config, Victim};
 use nandscape_media::{Geometry, Timing};
@@ -51,9 +54,17 @@ fn a_given_stack_is_scaled_down() {
 }
 
 fn assert_caught(broken: Broken, seeds: u64) {
-    let options = Options { broken, violations_max: 1, ..Options::default() };
+    assert_caught_with(&Options { broken, ..Options::default() }, seeds);
+}
+
+fn pins(name: &str) -> Pins {
+    name.parse().expect("a composition")
+}
+
+fn assert_caught_with(options: &Options, seeds: u64) {
+    let options = Options { violations_max: 1, ..options.clone() };
     let report = run_campaign(&options, 0..seeds, |_| {});
-    assert!(!report.held(), "{broken:?} was never caught\n{report}");
+    assert!(!report.held(), "{options:?} was never caught\n{report}");
     let violation = &report.violations[0];
     assert!(violation.lba.is_some(), "caught by its content, not by accident: {violation}");
     assert!(violation.story.iter().any(|line| line.contains("power cut")), "{violation}");
@@ -77,4 +88,64 @@ fn a_commit_without_drain_is_caught() {
 #[test]
 fn unlogged_discards_are_caught() {
     assert_caught(Broken::LostTrims, 400);
+}
+
+/// Linux 4.13's flush: what has been submitted counts as durable.
+#[test]
+fn a_flush_that_waits_for_submission_only_is_caught() {
+    assert_caught_with(&Options { pins: pins("*/submitted-only/*/*"), ..Options::default() }, 200);
+}
+
+/// MT-FTL's code: a flush covers the buffer that it is routed to.
+#[test]
+fn a_flush_of_the_routed_buffer_only_is_caught() {
+    assert_caught_with(
+        &Options { pins: pins("*/routed-ring-only/*/*"), ..Options::default() },
+        200,
+    );
+}
+
+/// A journal and fsynced files that fall silent hold a few successors in their buffers while others
+/// fill the device over and over.
+#[test]
+fn erasing_beside_idle_buffers_is_caught() {
+    for name in ["single+journal/*/device/data", "single+journal+fsync-aware/*/device/*"] {
+        let options = Options {
+            broken: Broken::EraseRule,
+            pins: pins(name),
+            family: Some(Family::Overwrite),
+            ..Options::default()
+        };
+        assert_caught_with(&options, 300);
+    }
+}
+
+#[test]
+fn replay_without_sequences_is_caught_with_several_buffers() {
+    let pins = pins("per-core+journal/*/*/*");
+    let options = Options { broken: Broken::Sequence, pins, ..Options::default() };
+    assert_caught_with(&options, 200);
+}
+
+/// Each choice in each kind, and any two of them together; the whole matrix is `nandscape crash`.
+#[test]
+fn compositions_keep_every_promise() {
+    let matrix = Matrix::pairs(12, 0);
+    let options = Options { violations_max: 1, ..Options::default() };
+    let reports = (0..matrix.legal.len()).map(|index| matrix.run(index, &options)).collect();
+    let report = MatrixReport::new(&matrix, reports);
+    assert_eq!(report.violations().count(), 0, "{report}");
+    assert!(report.cuts_least() >= 12, "{report}");
+}
+
+/// What cannot be is refused with a sentence, and reported; nothing is left out in silence.
+#[test]
+fn every_composition_is_run_or_refused_with_a_sentence() {
+    let matrix = Matrix::all(50, 0);
+    assert_eq!(matrix.legal.len() + matrix.refused.len(), composition::all().len());
+    assert!(matrix.legal.len() > 1_000, "{} legal", matrix.legal.len());
+    for (refused, why) in &matrix.refused {
+        assert!(why.split_whitespace().count() > 8, "{refused}: {why}");
+        assert!(refused.to_string().starts_with("single"), "{refused}: {why}");
+    }
 }

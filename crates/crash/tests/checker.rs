@@ -8,7 +8,7 @@ use nandscape_crash::{CampaignReport, SeedOutcome, run_subject};
 use toy::{Damage, Toy};
 
 fn run(seed: u64, damage: Damage) -> SeedOutcome {
-    let plan = Plan::draw(seed, None, 100);
+    let plan = Plan::draw(seed, None, None, 100);
     let again = || Some(Toy::new(seed, damage));
     run_subject(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
 }

@@ -1,8 +1,9 @@
 //! The reference model, rule by rule ("The crash model" in DESIGN.md): each test is a short story
 //! and what the sector may and may not show at its end.
 
-use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
+use nandscape_block::{Flags, FlushScope, Lba, Owner, Payload, SectorData, Tag};
 use nandscape_crash::model::{Issue, Model};
+use nandscape_crash::streams::Sender;
 
 const LBA: Lba = Lba(3);
 const ZEROES: SectorData = SectorData::Tag(Tag::ZERO);
@@ -19,7 +20,7 @@ impl Story {
     }
 
     fn submit(&mut self, lba: Lba, flags: Flags) -> Written {
-        let (issue, payload) = self.0.write(lba, 1, flags);
+        let (issue, payload) = self.0.write(lba, 1, flags, Sender::NOBODY);
         Written(issue, payload.sector(0))
     }
 
@@ -43,7 +44,7 @@ impl Story {
     }
 
     fn flush(&mut self) {
-        let issue = self.0.flush();
+        let issue = self.0.flush(Sender::NOBODY);
         self.0.complete(&issue, true);
     }
 
@@ -91,19 +92,76 @@ fn a_flush_covers_what_was_acknowledged_before_it_was_submitted() {
 fn a_flush_does_not_cover_what_is_acknowledged_while_it_runs() {
     let mut story = Story::new();
     let a = story.submit(LBA, Flags::NONE);
-    let flush = story.0.flush();
+    let flush = story.0.flush(Sender::NOBODY);
     story.ack(&a);
     story.0.complete(&flush, true);
     assert!(story.may_leave(&ZEROES) && story.may_leave(&a.1));
+}
+
+fn owned(file: u64, generation: u32) -> Sender {
+    let owner = Owner { file, generation, thread: 0, core: 0 };
+    Sender { owner: Some(owner), scope: FlushScope::Owner }
+}
+
+/// A flush of one file's leaves what others wrote uncovered, the same file's earlier generation and
+/// nobody's writes among it.
+#[test]
+fn a_flush_of_a_file_covers_its_own_writes_only() {
+    for (sender, covered) in [
+        (owned(1, 2), true),
+        (Sender { scope: FlushScope::All, ..owned(1, 2) }, true),
+        (owned(1, 1), false),
+        (owned(2, 2), false),
+        (Sender::NOBODY, false),
+    ] {
+        let mut story = Story::new();
+        let (issue, _) = story.0.write(LBA, 1, Flags::NONE, sender);
+        story.0.complete(&issue, true);
+        let flush = story.0.flush(owned(1, 2));
+        story.0.complete(&flush, true);
+        assert_eq!(story.may_leave(&ZEROES), !covered, "{sender:?}");
+    }
+}
+
+/// Without an owner there is no narrower scope, and whatever is asked for, discards are covered.
+#[test]
+fn an_ownerless_flush_covers_everything_and_any_flush_covers_discards() {
+    let mut story = Story::new();
+    let a = story.write();
+    let flush = story.0.flush(Sender { owner: None, scope: FlushScope::Owner });
+    story.0.complete(&flush, true);
+    assert!(!story.may_leave(&ZEROES));
+    story.discard();
+    assert!(story.may_leave(&a.1));
+    let flush = story.0.flush(owned(7, 0));
+    story.0.complete(&flush, true);
+    assert!(!story.may_leave(&a.1));
+}
+
+/// A surviving PREFLUSH write tells of its scope only.
+#[test]
+fn a_surviving_preflush_of_a_file_covers_that_file() {
+    let mut story = Story::new();
+    let (mine, mine_data) = story.0.write(LBA, 1, Flags::NONE, owned(1, 0));
+    let (other, _) = story.0.write(Lba(5), 1, Flags::NONE, owned(2, 0));
+    story.0.complete(&mine, true);
+    story.0.complete(&other, true);
+    let (_, commit) = story.0.write(Lba(4), 1, Flags::PREFLUSH, owned(1, 0));
+    story.cut();
+    let survivor = (Lba(4), commit.sector(0));
+    let mut lost = Story(story.0.clone());
+    assert!(lost.0.check_recovered(&[(LBA, ZEROES), survivor.clone()]).is_err());
+    let left = [(LBA, mine_data.sector(0)), (Lba(5), ZEROES), survivor];
+    assert!(story.0.check_recovered(&left).is_ok());
 }
 
 #[test]
 fn a_flush_that_never_completed_or_failed_covers_nothing() {
     let mut story = Story::new();
     story.write();
-    let failed = story.0.flush();
+    let failed = story.0.flush(Sender::NOBODY);
     story.0.complete(&failed, false);
-    let _unfinished = story.0.flush();
+    let _unfinished = story.0.flush(Sender::NOBODY);
     assert!(story.may_leave(&ZEROES));
 }
 

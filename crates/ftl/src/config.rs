@@ -50,6 +50,95 @@ pub enum Discard {
     Kernel,
 }
 
+/// Which write buffer takes a user's write where nothing more special applies.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum BaseRouting {
+    /// One buffer for everything (pblk).
+    #[default]
+    Single,
+    /// A buffer a core (MT-FTL).
+    PerCore(CoreChoice),
+    /// A buffer a hardware queue; a core submits to its own queue (QBLK).
+    PerQueue,
+}
+
+/// Which of the cores' buffers takes a write (MT-FTL's module option).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum CoreChoice {
+    /// That of the submitting core; of core 0 when nobody said.
+    #[default]
+    Core,
+    /// Any, at random.
+    Random,
+    /// The one with most free slots.
+    MostFree,
+}
+
+/// Where the writes of files go that somebody fsyncs (FA-FTL and the paper's two alternatives).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FileRouting {
+    /// Where all others go.
+    #[default]
+    None,
+    /// To one of a few buffers for such files, bound in turn.
+    FsyncAware,
+    /// To one of the normal buffers, bound in turn.
+    FsyncInNormal,
+    /// To a buffer of the file's own, as long as there are any.
+    PerFile,
+}
+
+/// Which write buffer takes a bio. Precedence: the journal's, then the file's, then the base.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Routing {
+    /// For whatever nothing else claims.
+    pub base: BaseRouting,
+    /// Bios with the JOURNAL flag have a buffer and lines of their own (JS-Pblk).
+    pub journal: bool,
+    /// Files that are fsynced.
+    pub files: FileRouting,
+}
+
+/// What a flush covers.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FlushScope {
+    /// Every buffer, whatever the bio asks for.
+    #[default]
+    All,
+    /// Of a bio that asks for its owner's scope: the buffers that hold anything of the owner's file.
+    FileRing,
+    /// Of such a bio: the file's own entries, wherever they are (RFLUSH).
+    FileEntries,
+    /// Every buffer, but what has been submitted counts as durable (Linux 4.13). Loses data.
+    SubmittedOnly,
+    /// The buffer that the flush itself is routed to (MT-FTL's code). Loses data.
+    RoutedRingOnly,
+}
+
+/// Which chunks make a line.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum LineSet {
+    /// Chunk *i* of every parallel unit.
+    #[default]
+    Device,
+    /// Chunk *i* of every parallel unit of one channel (QBLK).
+    Channel,
+    /// Chunk *i* of this many neighbouring parallel units.
+    Units(u32),
+}
+
+/// Where garbage collection's copies go.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum GcStream {
+    /// To the normal buffers, in turn.
+    #[default]
+    Data,
+    /// To a buffer and lines of their own.
+    Own,
+    /// To the buffer that filled the line they come from.
+    ByOrigin,
+}
+
 /// Safety rules left out on purpose, so that a crash campaign can prove that it notices.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Broken {
@@ -77,6 +166,22 @@ pub struct Config {
     pub ring_sectors: Option<u32>,
     /// Sharing of the write buffer.
     pub limiter: Limiter,
+    /// Which write buffer takes a bio.
+    pub routing: Routing,
+    /// Buffers of `per-core` and `per-queue` routing.
+    pub cores: u32,
+    /// Buffers for files that are fsynced; `None` takes as many as cores.
+    pub fsync_rings: Option<u32>,
+    /// A file that was fsynced more often than this is bound to a buffer.
+    pub fsync_threshold: u32,
+    /// Entries of a buffer for the journal or for fsynced files; `None` takes the normal size.
+    pub special_ring_sectors: Option<u32>,
+    /// What a flush covers.
+    pub flush_scope: FlushScope,
+    /// Which chunks make a line.
+    pub line_set: LineSet,
+    /// Where copies go.
+    pub gc_stream: GcStream,
     /// Treatment of discards.
     pub discard: Discard,
     /// Victim choice.
@@ -96,6 +201,14 @@ impl Default for Config {
             op_percent: None,
             ring_sectors: None,
             limiter: Limiter::default(),
+            routing: Routing::default(),
+            cores: 4,
+            fsync_rings: None,
+            fsync_threshold: 1,
+            special_ring_sectors: None,
+            flush_scope: FlushScope::default(),
+            line_set: LineSet::default(),
+            gc_stream: GcStream::default(),
             discard: Discard::default(),
             victim: Victim::default(),
             seed: 1,

@@ -44,6 +44,8 @@ pub struct FlushTime {
     pub waited: u64,
     /// Flushes that found everything durable.
     pub empty: u64,
+    /// Sum of what was not durable in the buffers that a flush covered, in sectors.
+    pub drained: u64,
     /// Sum of waiting times.
     pub total_ns: u64,
     /// Waiting for earlier user sectors to be submitted.
@@ -61,6 +63,7 @@ impl FlushTime {
         Self {
             waited: self.waited + other.waited,
             empty: self.empty + other.empty,
+            drained: self.drained + other.drained,
             total_ns: self.total_ns + other.total_ns,
             queue_ns: self.queue_ns + other.queue_ns,
             gc_ns: self.gc_ns + other.gc_ns,
@@ -97,6 +100,66 @@ impl GcCounts {
     }
 }
 
+/// What a write buffer is for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum BufferRole {
+    /// Whatever nothing else claims.
+    #[default]
+    Normal,
+    /// Files that are fsynced.
+    Fsync,
+    /// The journal.
+    Journal,
+    /// Copies of garbage collection.
+    Copies,
+}
+
+impl BufferRole {
+    /// In a word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Fsync => "fsync",
+            Self::Journal => "journal",
+            Self::Copies => "copies",
+        }
+    }
+}
+
+/// What went through one write buffer, and what became of the lines that it filled.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct BufferCounts {
+    /// What it is for.
+    pub role: BufferRole,
+    /// User sectors and trim records placed.
+    pub user: u64,
+    /// Copies placed.
+    pub gc: u64,
+    /// Padding, and copies that turned out stale.
+    pub pad: u64,
+    /// Its lines that were collected.
+    pub victims: u64,
+    /// Valid sectors of them.
+    pub victim_valid: u64,
+    /// Its lines that were empty by themselves.
+    pub free_rides: u64,
+}
+
+impl BufferCounts {
+    const fn plus(&self, other: &Self) -> Self {
+        Self {
+            role: self.role,
+            user: self.user + other.user,
+            gc: self.gc + other.gc,
+            pad: self.pad + other.pad,
+            victims: self.victims + other.victims,
+            victim_valid: self.victim_valid + other.victim_valid,
+            free_rides: self.free_rides + other.free_rides,
+        }
+    }
+}
+
 /// A snapshot of everything counted since the last reset.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct FtlStats {
@@ -114,6 +177,8 @@ pub struct FtlStats {
     pub erases: u64,
     /// Garbage collection.
     pub gc: GcCounts,
+    /// Each write buffer.
+    pub buffers: Vec<BufferCounts>,
     /// Flush time.
     pub flush: FlushTime,
     /// Padding histogram: `pad_dist[k]` units were written with `k + 1` padding sectors.
@@ -134,9 +199,10 @@ pub struct FtlStats {
 }
 
 impl FtlStats {
-    /// Nothing counted yet, by an FTL that writes units of this many sectors.
-    pub(crate) fn of_units(unit_sectors: u32) -> Self {
-        Self { pad_dist: vec![0; unit_sectors as usize], ..Self::default() }
+    /// Nothing counted yet, by an FTL with such buffers that writes units of this many sectors.
+    pub(crate) fn new(unit_sectors: u32, roles: impl Iterator<Item = BufferRole>) -> Self {
+        let buffers = roles.map(|role| BufferCounts { role, ..BufferCounts::default() }).collect();
+        Self { pad_dist: vec![0; unit_sectors as usize], buffers, ..Self::default() }
     }
 
     /// Takes in what the same FTL counted right behind this.
@@ -150,6 +216,9 @@ impl FtlStats {
         self.discarded += later.discarded;
         self.erases += later.erases;
         self.gc = self.gc.plus(&later.gc);
+        for (buffer, later) in self.buffers.iter_mut().zip(&later.buffers) {
+            *buffer = buffer.plus(later);
+        }
         self.flush = self.flush.plus(&later.flush);
         self.pad_dist.resize(self.pad_dist.len().max(later.pad_dist.len()), 0);
         self.pad_dist.iter_mut().zip(&later.pad_dist).for_each(|(sum, more)| *sum += more);

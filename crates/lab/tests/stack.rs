@@ -1,7 +1,10 @@
 //! The stack file: what it means, and that everything wrong with one is answered with its place.
 
-use nandscape_ftl::config::{CapacityRules, Limiter, Victim};
-use nandscape_lab::stack::{DEFAULT, MediaFaults, SHIPPED, Stack};
+use nandscape_ftl::config::{
+    BaseRouting, CapacityRules, CoreChoice, FileRouting, FlushScope, GcStream, Limiter, LineSet,
+    Routing, Victim,
+};
+use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
 use nandscape_media::{PayloadMode, Timing};
 use std::path::PathBuf;
 
@@ -200,29 +203,53 @@ fn keys_and_words_of_later_versions_are_named_as_such() {
             "[ftl]\nkind = \"zoned\"\n",
             "my.toml:12:8: ftl.kind: \"zoned\" is not in this version; expected pblk",
         ),
-        (
-            "[ftl]\nrouting = \"journal\"\n",
-            "my.toml:12:11: ftl.routing: \"journal\" is not in this version; expected single",
-        ),
-        (
-            "[ftl]\nrouting = [\"journal\", \"per-core\"]\n",
-            "my.toml:12:11: ftl.routing: combining several is not in this version",
-        ),
-        (
-            "[ftl]\nflush_scope = \"file-ring\"\n",
-            "my.toml:12:15: ftl.flush_scope: \"file-ring\" is not in this version",
-        ),
-        (
-            "[ftl]\nline_set = \"channel\"\n",
-            "my.toml:12:12: ftl.line_set: \"channel\" is not in this version",
-        ),
-        (
-            "[ftl.gc]\nstream = \"own\"\n",
-            "my.toml:12:10: ftl.gc.stream: \"own\" is not in this version; expected data",
-        ),
     ];
     for (lines, expected) in cases {
         let found = error(&format!("{MEDIA}\n{lines}"));
+        assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// Routing is a word or a list of words that do not exclude each other; each choice of buffers means
+/// what its words say.
+#[test]
+fn buffers_are_chosen_by_words() {
+    let lines = "[host]\ncores = 3\n[ftl]\nrouting = [\"per-core\", \"journal\", \"per-file\"]\n\
+                 core_choice = \"most-free\"\nfsync_rings = 5\nfsync_threshold = 0\n\
+                 special_ring = 1024\nflush_scope = \"file-ring\"\nline_set = \"units-2\"\n\
+                 [ftl.gc]\nstream = \"by-origin\"\n[hints]\nfsync = \"file\"\n";
+    let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), &NONE).unwrap();
+    let expected = Routing {
+        base: BaseRouting::PerCore(CoreChoice::MostFree),
+        journal: true,
+        files: FileRouting::PerFile,
+    };
+    assert_eq!(stack.ftl.routing, expected);
+    assert_eq!((stack.ftl.cores, stack.ftl.fsync_rings), (3, Some(5)));
+    assert_eq!((stack.ftl.fsync_threshold, stack.ftl.special_ring_sectors), (0, Some(1024)));
+    assert_eq!(stack.ftl.flush_scope, FlushScope::FileRing);
+    assert_eq!(stack.ftl.line_set, LineSet::Units(2));
+    assert_eq!(stack.ftl.gc_stream, GcStream::ByOrigin);
+    assert_eq!(stack.hints.fsync, Fsync::File);
+    let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
+    assert_eq!((again.ftl, again.toml), (stack.ftl, stack.toml));
+}
+
+/// Words that exclude each other, and keys that go with others only, are refused where they stand.
+#[test]
+fn buffers_that_exclude_each_other_are_refused() {
+    let cases = [
+        ("routing = [\"single\", \"per-core\"]\n", "my.toml:12:11: ftl.routing: at most one of"),
+        ("routing = [\"journal\", \"journal\"]\n", "my.toml:12:11: ftl.routing: at most one of"),
+        ("routing = [\"per-file\", \"fsync-aware\"]\n", "my.toml:12:11: ftl.routing: at most"),
+        ("routing = [7]\n", "my.toml:12:11: ftl.routing: expected words, found 7"),
+        ("routing = \"jurnal\"\n", "my.toml:12:11: ftl.routing: expected single | per-core"),
+        ("core_choice = \"core\"\n", "my.toml:12:15: ftl.core_choice: goes with routing"),
+        ("line_set = \"units-0\"\n", "my.toml:12:12: ftl.line_set: expected device | channel"),
+        ("flush_scope = \"rings\"\n", "my.toml:12:15: ftl.flush_scope: expected all | file-ring"),
+    ];
+    for (lines, expected) in cases {
+        let found = error(&format!("{MEDIA}\n[ftl]\n{lines}"));
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
     }
 }

@@ -72,7 +72,7 @@ pub struct ChunkInfo {
     pub erases: u32,
 }
 
-/// A vector write of consecutive sectors of one chunk. Sector `i` gets sequence `seq + i`.
+/// A vector write of consecutive sectors of one chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteCmd<'a> {
     /// First sector; must be the chunk's write pointer.
@@ -81,6 +81,9 @@ pub struct WriteCmd<'a> {
     pub kind: Kind,
     /// Sequence of the first sector.
     pub seq: u64,
+    /// Sequence of each sector less `seq`, in ascending order (padding at the end may have any);
+    /// empty when sector `i` has `seq + i`.
+    pub seq_deltas: &'a [u32],
     /// One key a sector; its length is the command's length, a multiple of `ws_min`.
     pub keys: &'a [u32],
     /// One content a sector, or empty when no content is kept. Metadata bytes are kept always.

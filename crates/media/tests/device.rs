@@ -192,7 +192,17 @@ fn injected_unreadable_sectors() {
         let smeta = [KEY_EMPTY; 8];
         let at = ppa(&media, chunk(3, 3), 0);
         media
-            .write(T0, WriteCmd { at, kind: Kind::Smeta, seq: 0, keys: &smeta, data: &[] })
+            .write(
+                T0,
+                WriteCmd {
+                    at,
+                    kind: Kind::Smeta,
+                    seq: 0,
+                    seq_deltas: &[],
+                    keys: &smeta,
+                    data: &[],
+                },
+            )
             .unwrap();
         assert!((0..8).all(|i| media.readable(at.plus(i))));
         let struck = |c: u32| {

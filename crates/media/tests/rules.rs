@@ -193,6 +193,7 @@ fn step(
                 at,
                 kind: Kind::Data,
                 seq: model.seq,
+                seq_deltas: &[],
                 keys: &keys,
                 data: if data { &tags } else { &[] },
             };

@@ -1,6 +1,8 @@
 //! How much of the device is for data: line metadata, overprovisioning, the limiter's thresholds and
 //! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
 
+use super::layout::Layout;
+use super::space::padded_out;
 use crate::config::{CapacityRules, Config, Limiter};
 use crate::error::FtlError;
 use nandscape_block::SECTOR_BYTES;
@@ -52,9 +54,11 @@ impl Capacity {
         config: &Config,
         good_chunks: u64,
     ) -> Result<Self, FtlError> {
-        let line_sectors = line_sectors(geometry)?;
+        let layout = Layout::new(geometry, config.line_set)?;
+        let lines = geometry.chunks * layout.stripes();
+        let line_sectors = line_sectors(geometry, &layout)?;
         let smeta_sectors = geometry.ws_opt;
-        let emeta_sectors = emeta_sectors(geometry, line_sectors, smeta_sectors);
+        let emeta_sectors = emeta_sectors(geometry, lines, line_sectors);
         let Some(line_data_sectors) = line_sectors
             .checked_sub(smeta_sectors + emeta_sectors)
             .filter(|&data| data >= LINE_UNITS_MIN * geometry.ws_opt)
@@ -67,12 +71,12 @@ impl Capacity {
                 ),
             });
         };
-        let op =
-            Overprovisioning::new(geometry, config, good_chunks, smeta_sectors + emeta_sectors)?;
+        let meta_sectors = u64::from(smeta_sectors + emeta_sectors) * u64::from(lines);
+        let op = Overprovisioning::new(geometry, config, good_chunks, meta_sectors)?;
         Ok(Self {
             physical_sectors: good_chunks * u64::from(geometry.sectors),
             logical_sectors: op.logical_chunks * u64::from(geometry.sectors),
-            lines: geometry.chunks,
+            lines,
             line_sectors,
             line_data_sectors,
             smeta_sectors,
@@ -83,32 +87,45 @@ impl Capacity {
         })
     }
 
-    /// Whether the device can always make progress: logical space, the reserve, the open line, the
-    /// next one, a victim and one line lost to a power cut must fit at once.
+    /// Whether the device can always make progress with this many frontiers: logical space, the
+    /// reserve, the open lines, a victim and one line lost to a power cut must fit at once, and the
+    /// line that a single frontier always prepares.
     ///
     /// # Errors
     /// The key of the choice that does not fit, and why.
-    pub(super) fn check(&self, geometry: &Geometry, config: &Config) -> Result<(), FtlError> {
+    pub(super) fn check(
+        &self,
+        geometry: &Geometry,
+        config: &Config,
+        frontiers: u32,
+    ) -> Result<(), FtlError> {
         if self.logical_sectors > u64::from(KEY_MAX) + 1 {
             let why = format!("{} logical sectors do not fit 32-bit keys", self.logical_sectors);
             return Err(FtlError::Config { key: "media.chunks", why });
         }
+        let layout = Layout::new(geometry, config.line_set)?;
         let kept_lines = match config.limiter {
-            Limiter::Kernel => self.reserved_chunks.div_ceil(geometry.total_units()) + 1,
+            Limiter::Kernel => self.reserved_chunks.div_ceil(layout.width) + layout.stripes(),
             Limiter::Reserve(lines) => lines,
+        };
+        let moving_lines = match frontiers {
+            1 => 4,
+            // Stripes share copies, so that many lines of theirs are open at once.
+            _ => frontiers + 2 + padded_out(geometry, layout.stripes()),
         };
         let data = u64::from(self.line_data_sectors);
         let data_lines = self.physical_sectors / u64::from(self.line_sectors);
-        let needed = self.logical_sectors.div_ceil(data) + u64::from(kept_lines) + 4;
+        let needed = self.logical_sectors.div_ceil(data) + u64::from(kept_lines + moving_lines);
         if needed > data_lines {
             let why = format!(
-                "{data_lines} lines are too few: {} of logical space, {kept_lines} kept free and 4 \
-                 being written or collected make {needed}; raise the overprovisioning or use more, smaller chunks",
+                "{data_lines} lines are too few: {} of logical space, {kept_lines} kept free and \
+                 {moving_lines} being written or collected make {needed}; raise the \
+                 overprovisioning or use more, smaller chunks",
                 self.logical_sectors.div_ceil(data)
             );
             return Err(FtlError::Config { key: "ftl.op_percent", why });
         }
-        check_open_chunks(geometry)?;
+        check_open_chunks(geometry, frontiers)?;
         self.check_limiter(config)
     }
 
@@ -132,19 +149,20 @@ impl Capacity {
 }
 
 /// Sectors of a whole line, few enough for every sum of a few lines to fit 32 bits.
-fn line_sectors(geometry: &Geometry) -> Result<u32, FtlError> {
-    let sectors = u64::from(geometry.total_units()) * u64::from(geometry.sectors);
+fn line_sectors(geometry: &Geometry, layout: &Layout) -> Result<u32, FtlError> {
+    let sectors = u64::from(layout.width) * u64::from(geometry.sectors);
     u32::try_from(sectors).ok().filter(|&sectors| sectors < 1 << 30).ok_or_else(|| {
         let why = format!("a line of {sectors} sectors is too long; use fewer sectors a chunk");
         FtlError::Config { key: "media.sectors", why }
     })
 }
 
-/// pblk has a line open, one prepared and up to two closing.
-fn check_open_chunks(geometry: &Geometry) -> Result<(), FtlError> {
+/// Each frontier has a line open, one prepared and up to two closing.
+fn check_open_chunks(geometry: &Geometry, frontiers: u32) -> Result<(), FtlError> {
+    let lines = OPEN_LINES * frontiers;
     let limits = [
-        ("media.maxoc", geometry.maxoc, OPEN_LINES * geometry.total_units()),
-        ("media.maxocpu", geometry.maxocpu, OPEN_LINES),
+        ("media.maxoc", geometry.maxoc, lines * geometry.total_units()),
+        ("media.maxocpu", geometry.maxocpu, lines),
     ];
     match limits.into_iter().find(|&(_, limit, needed)| limit != 0 && limit < needed) {
         None => Ok(()),
@@ -157,12 +175,11 @@ fn check_open_chunks(geometry: &Geometry) -> Result<(), FtlError> {
 
 /// End metadata: header and bitmap, one 8-byte address a data sector, one 4-byte valid count a line;
 /// each part begins on a sector, the whole is rounded up to `ws_opt`.
-fn emeta_sectors(geometry: &Geometry, line_sectors: u32, smeta_sectors: u32) -> u32 {
-    let sector_bytes = SECTOR_BYTES as u32;
-    let valid_counts = (geometry.chunks * 4).div_ceil(sector_bytes);
-    let addresses =
-        (u64::from(line_sectors - smeta_sectors.min(line_sectors)) * 8).div_ceil(SECTOR_BYTES);
-    (1 + addresses as u32 + valid_counts).next_multiple_of(geometry.ws_opt)
+fn emeta_sectors(geometry: &Geometry, lines: u32, line_sectors: u32) -> u32 {
+    let valid_counts = (u64::from(lines) * 4).div_ceil(SECTOR_BYTES);
+    let listed = line_sectors.saturating_sub(geometry.ws_opt);
+    let addresses = (u64::from(listed) * 8).div_ceil(SECTOR_BYTES);
+    (1 + (addresses + valid_counts) as u32).next_multiple_of(geometry.ws_opt)
 }
 
 struct Overprovisioning {
@@ -176,7 +193,7 @@ impl Overprovisioning {
         geometry: &Geometry,
         config: &Config,
         good_chunks: u64,
-        line_meta_sectors: u32,
+        meta_sectors: u64,
     ) -> Result<Self, FtlError> {
         let rules = config.capacity_rules;
         let default_op = if rules == CapacityRules::V4_13 { 20 } else { 11 };
@@ -195,8 +212,7 @@ impl Overprovisioning {
         if rules == CapacityRules::V5_11 && config.op_percent.is_none() {
             op_chunks = op_chunks.max(least_reserve);
         }
-        let meta_chunks = (u64::from(line_meta_sectors) * u64::from(geometry.chunks))
-            .div_ceil(u64::from(geometry.sectors));
+        let meta_chunks = meta_sectors.div_ceil(u64::from(geometry.sectors));
         let high_chunks = match rules {
             CapacityRules::V4_13 => good_chunks / 8,
             _ => op_chunks.saturating_sub(meta_chunks + units),
@@ -213,6 +229,44 @@ impl Overprovisioning {
 /// beside the `mw_cunits` tail that the device may refuse to serve (in Linux 5.11 a doubled ring
 /// ensures the same; 4.16 reads what the device should refuse).
 fn ring_sectors(geometry: &Geometry, config: &Config) -> Result<u32, FtlError> {
+    let least = ring_sectors_min(geometry)?;
+    if let Some(asked) = config.ring_sectors {
+        return check_ring("ftl.ring", asked, least);
+    }
+    let units = geometry.total_units();
+    let kernel = match config.capacity_rules {
+        CapacityRules::V4_13 => 8 * geometry.ws_opt * units,
+        CapacityRules::V4_16 => geometry.mw_cunits * units,
+        CapacityRules::V5_11 => (geometry.mw_cunits.max(geometry.ws_opt) + geometry.ws_opt) * units,
+    };
+    Ok(kernel.max(least).next_power_of_two().min(RING_MAX))
+}
+
+/// Entries of a ring for the journal or for fsynced files.
+pub(super) fn special_ring_sectors(
+    geometry: &Geometry,
+    config: &Config,
+    normal: u32,
+) -> Result<u32, FtlError> {
+    let least = ring_sectors_min(geometry)?;
+    config
+        .special_ring_sectors
+        .map_or(Ok(normal), |asked| check_ring("ftl.special_ring", asked, least))
+}
+
+fn check_ring(key: &'static str, asked: u32, least: u32) -> Result<u32, FtlError> {
+    if (least..=RING_MAX).contains(&asked) && asked.is_power_of_two() {
+        return Ok(asked);
+    }
+    let why = format!(
+        "{asked} must be a power of two from {least} to {RING_MAX} sectors: it holds two write \
+         units a parallel unit beside what media may refuse to read"
+    );
+    Err(FtlError::Config { key, why })
+}
+
+/// Two write units a parallel unit beside the tails of open chunks.
+fn ring_sectors_min(geometry: &Geometry) -> Result<u32, FtlError> {
     let units = geometry.total_units();
     let unreadable =
         u64::from(geometry.mw_cunits.next_multiple_of(geometry.ws_opt)) * u64::from(units);
@@ -221,24 +275,7 @@ fn ring_sectors(geometry: &Geometry, config: &Config) -> Result<u32, FtlError> {
         let why = format!("{least} sectors would have to be buffered, at most {RING_MAX} can be");
         return Err(FtlError::Config { key: "media.mw_cunits", why });
     }
-    let least = least as u32;
-    if let Some(asked) = config.ring_sectors {
-        if !(least..=RING_MAX).contains(&asked) || !asked.is_power_of_two() {
-            let why = format!(
-                "{asked} must be a power of two from {least} to {RING_MAX} sectors: it holds two \
-                 write units a parallel unit and the {unreadable} sectors that media may refuse to \
-                 read"
-            );
-            return Err(FtlError::Config { key: "ftl.ring", why });
-        }
-        return Ok(asked);
-    }
-    let kernel = match config.capacity_rules {
-        CapacityRules::V4_13 => 8 * geometry.ws_opt * units,
-        CapacityRules::V4_16 => geometry.mw_cunits * units,
-        CapacityRules::V5_11 => (geometry.mw_cunits.max(geometry.ws_opt) + geometry.ws_opt) * units,
-    };
-    Ok(kernel.max(least).next_power_of_two().min(RING_MAX))
+    Ok(least as u32)
 }
 
 #[cfg(test)]
@@ -264,7 +301,7 @@ mod tests {
 
     fn sizes(geometry: &Geometry, config: &Config) -> Result<Capacity, FtlError> {
         let capacity = Capacity::new(geometry, config, all_chunks(geometry))?;
-        capacity.check(geometry, config).map(|()| capacity)
+        capacity.check(geometry, config, 1).map(|()| capacity)
     }
 
     fn rules(capacity_rules: CapacityRules) -> Config {

@@ -3,6 +3,8 @@
 use super::Pblk;
 use super::l2p::Place;
 use super::line::{LineId, LineState};
+use super::rb::Ring;
+use super::rl::RateLimiter;
 use nandscape_block::Lba;
 use nandscape_media::{Kind, OpenChannel, Ppa};
 
@@ -23,16 +25,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn check_pointers(&self) -> Result<(), String> {
-        let rb = &self.rb;
-        let ordered = rb.l2p_update <= rb.sync
-            && rb.sync <= rb.subm
-            && rb.subm <= rb.mem
-            && rb.mem - rb.l2p_update <= u64::from(rb.size());
-        ensure(ordered, || format!("ring pointers out of order: {rb:?}"))?;
-        let entries = self.rl.entries();
-        ensure(u64::from(entries) == rb.mem - rb.sync, || {
-            format!("the limiter counts {entries} entries, the ring {}", rb.mem - rb.sync)
-        })
+        self.buffers.iter().try_for_each(|buffer| check_buffer(&buffer.rb, &buffer.rl))
     }
 
     /// Every table entry points at its sector. How many are on media.
@@ -42,10 +35,9 @@ impl<M: OpenChannel> Pblk<M> {
             match self.l2p.get(lba) {
                 Place::Nowhere => {}
                 Place::Cached(slot) => {
-                    let last = self.rb.mem - 1;
-                    let back =
-                        last - last.wrapping_sub(u64::from(slot)) % u64::from(self.rb.size());
-                    let holds = back >= self.rb.l2p_update && u64::from(self.rb.key(back)) == lba.0;
+                    let rb = self.ring_of(slot);
+                    let back = rb.position_of(slot);
+                    let holds = back >= rb.l2p_update && u64::from(rb.key(back)) == lba.0;
                     ensure(holds, || format!("{lba} points at slot {slot}, which is another's"))?;
                 }
                 Place::Media(at) => {
@@ -77,8 +69,8 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn line_sectors(&self, id: LineId) -> impl Iterator<Item = Ppa> {
-        (0..self.geometry.total_units()).flat_map(move |pu| {
-            let first = self.geometry.ppa(self.chunk_at(id, pu), 0);
+        (0..self.layout.width).flat_map(move |index| {
+            let first = self.geometry.ppa(self.chunk_at(id, index), 0);
             (0..self.geometry.sectors).map(move |i| first.plus(i))
         })
     }
@@ -104,4 +96,16 @@ impl<M: OpenChannel> Pblk<M> {
             )
         })
     }
+}
+
+fn check_buffer(rb: &Ring, rl: &RateLimiter) -> Result<(), String> {
+    let ordered = rb.l2p_update <= rb.sync
+        && rb.sync <= rb.subm
+        && rb.subm <= rb.mem
+        && rb.mem - rb.l2p_update <= u64::from(rb.size());
+    ensure(ordered, || format!("ring pointers out of order: {rb:?}"))?;
+    let entries = rl.entries();
+    ensure(u64::from(entries) == rb.mem - rb.sync, || {
+        format!("the limiter counts {entries} entries, the ring {}", rb.mem - rb.sync)
+    })
 }

@@ -1,5 +1,7 @@
 //! What the FTL waits for: completions of media commands, in time order, then in order of submission.
 
+use super::buffers::BufferId;
+use super::open::FrontierId;
 use nandscape_media::Status;
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
@@ -8,14 +10,14 @@ use std::collections::BinaryHeap;
 /// A media command that completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// The write unit with this number.
-    Unit(u64, Status),
-    /// A chunk erase of the line being prepared.
-    Erase(Status),
-    /// Start metadata of the line being prepared.
-    Smeta(u32, Status),
-    /// A unit of end metadata of the oldest closing line, on this parallel unit.
-    Emeta(u32, Status),
+    /// The write unit of a buffer with this number.
+    Unit(BufferId, u64, Status),
+    /// A chunk erase of the line that a frontier prepares.
+    Erase(FrontierId, Status),
+    /// Start metadata of the line that a frontier prepares, on this parallel unit.
+    Smeta(FrontierId, u32, Status),
+    /// A unit of end metadata of a frontier's oldest closing line, on this parallel unit.
+    Emeta(FrontierId, u32, Status),
     /// The garbage-collection read with this number.
     GcRead(usize),
 }

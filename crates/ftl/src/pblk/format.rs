@@ -25,6 +25,10 @@ pub(super) struct Smeta {
     pub(super) logical_sectors: u64,
     /// The line.
     pub(super) line: u32,
+    /// Parallel units of a line, fixed when the device was formatted.
+    pub(super) width: u32,
+    /// The frontier that it was opened for.
+    pub(super) frontier: u32,
 }
 
 impl Smeta {
@@ -36,6 +40,8 @@ impl Smeta {
         bytes[16..24].copy_from_slice(&self.line_seq.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.logical_sectors.to_le_bytes());
         bytes[32..36].copy_from_slice(&self.line.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.width.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.frontier.to_le_bytes());
         seal(bytes)
     }
 
@@ -47,6 +53,8 @@ impl Smeta {
             line_seq: u64_at(bytes, 16),
             logical_sectors: u64_at(bytes, 24),
             line: u32_at(bytes, 32),
+            width: u32_at(bytes, 36),
+            frontier: u32_at(bytes, 40),
         })
     }
 }
@@ -115,7 +123,14 @@ mod tests {
 
     #[test]
     fn smeta_survives_and_notices_damage() {
-        let smeta = Smeta { instance: 7, line_seq: 9, logical_sectors: 1 << 33, line: 3 };
+        let smeta = Smeta {
+            instance: 7,
+            line_seq: 9,
+            logical_sectors: 1 << 33,
+            line: 3,
+            width: 8,
+            frontier: 1,
+        };
         let data = smeta.encode();
         assert_eq!(Smeta::decode(&data), Some(smeta));
         assert_eq!(Smeta::decode(&data.patched(20, &[0xff]).unwrap()), None);
@@ -199,6 +214,8 @@ mod tests {
             line_seq: 0x2122_2324_2526_2728,
             logical_sectors: 0x3132_3334_3536_3738,
             line: 0x4142_4344,
+            width: 0x5152_5354,
+            frontier: 0x6162_6364,
         };
         let bytes = smeta.encode().expand().expect("bytes");
         let fields = table("## Start metadata");
@@ -209,10 +226,12 @@ mod tests {
                 "line sequence" => assert_eq!(value(&*bytes, field), smeta.line_seq),
                 "logical sectors" => assert_eq!(value(&*bytes, field), smeta.logical_sectors),
                 "line" => assert_eq!(value(&*bytes, field), u64::from(smeta.line)),
+                "width" => assert_eq!(value(&*bytes, field), u64::from(smeta.width)),
+                "frontier" => assert_eq!(value(&*bytes, field), u64::from(smeta.frontier)),
                 _ => assert_sealed(&*bytes, field, SMETA_MAGIC),
             }
         }
-        assert_eq!(fields.len(), 7);
+        assert_eq!(fields.len(), 9);
     }
 
     #[test]

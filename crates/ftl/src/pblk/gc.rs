@@ -5,11 +5,13 @@
 //! and a sector that the user overwrote on the way is stored as stale.
 
 use super::Pblk;
+use super::buffers::BufferId;
 use super::format::{TrimRecord, decode_trims};
 use super::l2p::Place;
-use super::line::{LineId, LineState};
+use super::line::{Line, LineId, LineState, Lines};
 use super::open::Cursor;
 use super::rb::{Origin, key_is_live, key_lba};
+use crate::config::GcStream;
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::{Lba, SectorData};
@@ -33,12 +35,15 @@ struct VictimLine {
     requests: u32,
     /// Nothing can be read before its address list is.
     ready_at: Nanos,
+    /// Where its copies go.
+    buffer: BufferId,
 }
 
 /// Sectors on their way from a victim to the ring.
 #[derive(Default, Debug)]
 struct Request {
     line: LineId,
+    buffer: BufferId,
     sectors: Vec<(Ppa, u32)>,
     data: Vec<SectorData>,
     inserted: usize,
@@ -69,13 +74,19 @@ impl Gc {
         self.requests.len() - self.idle.len()
     }
 
-    fn take_request(&mut self, line: LineId) -> usize {
+    /// Valid sectors of victims whose copies go to a buffer.
+    pub(super) fn valid_for(&self, buffer: BufferId, lines: &Lines) -> u64 {
+        let victims = self.victims.iter().filter(|victim| victim.buffer == buffer);
+        victims.map(|victim| u64::from(lines.get(victim.id).valid)).sum()
+    }
+
+    fn take_request(&mut self, victim: &VictimLine) -> usize {
         let number = self.idle.pop().unwrap_or_else(|| {
             self.requests.push(Request::default());
             self.requests.len() - 1
         });
         let request = &mut self.requests[number];
-        request.line = line;
+        (request.line, request.buffer) = (victim.id, victim.buffer);
         request.sectors.clear();
         request.data.clear();
         request.inserted = 0;
@@ -102,6 +113,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Chooses victims and reads them, as far as the limiter wants. Whether anything was started.
     pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
         let mut moved = false;
+        self.hand_back_scarce();
         while self.gc.victims.len() < VICTIMS_MAX && self.start_victim()? {
             moved = true;
         }
@@ -111,55 +123,84 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(moved)
     }
 
-    fn wants_victim(&self) -> bool {
+    /// Whether another victim is wanted with so many free chunks and lines.
+    fn wants_victim(&self, free: (u32, u32)) -> bool {
         let coming = self.gc.active() + self.lines.cooling_len() as u32;
-        self.rl.wants_victim(self.lines.free_len(), coming)
+        self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
+    }
+
+    /// Whether garbage collection runs because free lines are short.
+    pub(super) fn wants_lines(&self) -> bool {
+        let free = self.lines.free_of_scarcest();
+        self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
     }
 
     /// Whether a line with write errors is waiting for collection, or being collected.
     pub(super) fn has_werr(&self) -> bool {
         let collected = |victim: &VictimLine| self.lines.get(victim.id).werr;
-        self.victims.has_werr() || self.gc.victims.iter().any(collected)
+        self.candidates.has_werr() || self.gc.victims.iter().any(collected)
     }
 
     /// Starts on one more victim, if one is wanted and its valid sectors surely find room: the
     /// policy's choice, or, where a power cut has left little room, the line that needs least. While
     /// there is space enough only lines with write errors are wanted.
     fn start_victim(&mut self) -> Result<bool, FtlError> {
-        let (lines, room) = (&self.lines, self.uncommitted());
-        let settled = |line: LineId| lines.get(line).pending == 0;
-        let fits = |line: &LineId| u64::from(lines.get(*line).valid) <= room;
-        let chosen = if self.wants_victim() {
-            let chosen = self.victims.choose(settled).filter(fits);
-            chosen.or_else(|| self.victims.least_valid(settled).filter(fits))
-        } else {
-            self.victims.choose_werr(settled).filter(fits)
-        };
-        let Some(id) = chosen else { return Ok(false) };
+        let target = self.router.plan().gc.unwrap_or_else(|| self.router.copies_in_turn());
+        let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.lines.get(id);
-        self.victims.remove(id);
+        let buffer = self.copies_of(&line, target);
+        self.candidates.remove(id);
         self.lines.get_mut(id).state = LineState::Gc;
         self.stats.gc.victims += 1;
         self.stats.gc.victim_valid += u64::from(line.valid);
         self.stats.gc.victim_data += u64::from(line.data);
+        let origin = &mut self.stats.buffers[usize::from(line.origin)];
+        origin.victims += 1;
+        origin.victim_valid += u64::from(line.valid);
         let ready_at = if line.emeta { self.read_emeta(id)? } else { self.now };
-        self.gc.victims.push(VictimLine { id, at: Cursor::START, requests: 0, ready_at });
+        let victim = VictimLine { id, at: Cursor::START, requests: 0, ready_at, buffer };
+        self.gc.victims.push(victim);
         self.limiter_update();
         Ok(true)
     }
 
-    /// Writable sectors that neither the ring's entries nor victims already under way will need.
-    pub(super) fn uncommitted(&self) -> u64 {
-        let victims: u32 = self.gc.victims.iter().map(|v| self.lines.get(v.id).valid).sum();
-        self.lines.writable.saturating_sub(self.committed() + u64::from(victims))
+    /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
+    /// that is short itself. With several buffers a victim must gain more than it may pad, unless users
+    /// stand still.
+    fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
+        let short = self.wants_victim(self.lines.free());
+        let wanted = |stripe: u32| short || self.wants_victim(self.lines.free_of(stripe));
+        let stripes = self.layout.stripes();
+        if !self.candidates.has_werr() && !(0..stripes).any(wanted) {
+            return None;
+        }
+        let wanted: Vec<bool> = (0..stripes).map(wanted).collect();
+        let (lines, room) = (&self.lines, self.uncommitted(target));
+        let pressed = self.buffers.len() == 1 || self.buffers[0].rl.stops_users(self.lines.free());
+        let pad = if short && pressed { 0 } else { self.geometry.ws_opt };
+        let settled = |line: LineId| lines.get(line).pending == 0;
+        let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
+        let gains = |line: LineId| lines.get(line).valid + pad <= lines.get(line).capacity;
+        let order = if short { self.candidates.by_gain(settled) } else { lines.stripes_by_need() };
+        self.candidates.find(order, |victims, stripe| {
+            let line = |index: LineId| self.layout.line(index, stripe);
+            let fits = |index: &LineId| fits(line(*index));
+            if !wanted[stripe as usize] {
+                return victims.choose_werr(|index| settled(line(index))).filter(fits);
+            }
+            let chosen = victims.choose(|index| settled(line(index)) && gains(line(index)));
+            chosen.filter(fits).or_else(|| {
+                victims.least_valid(|index| settled(line(index)) && gains(line(index))).filter(fits)
+            })
+        })
     }
 
-    /// Sectors that the ring's entries will need, padding of one unit included.
-    #[inline]
-    pub(super) fn committed(&self) -> u64 {
-        let ws_opt = self.geometry.ws_opt;
-        let failed = self.units.failed_len() as u64 * u64::from(ws_opt);
-        u64::from(self.rb.backlog().next_multiple_of(ws_opt) + ws_opt) + failed
+    /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
+    /// room there, else to `target`.
+    fn copies_of(&self, line: &Line, target: BufferId) -> BufferId {
+        let by_origin = self.config.gc_stream == GcStream::ByOrigin;
+        let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
+        if fits { line.origin } else { target }
     }
 
     /// Charges the reading of a victim's address list. It is read again from out-of-band data, so an
@@ -169,7 +210,7 @@ impl<M: OpenChannel> Pblk<M> {
         let mut missing = self.emeta_units();
         let mut ready = self.now;
         while missing > 0 && at > Cursor::START {
-            at.step_back(self.geometry.total_units());
+            at.step_back(self.layout.width);
             let ppa = self.ppa_at(line, at);
             if self.is_written(ppa) {
                 self.media.because(copying(self.geometry.ws_opt));
@@ -193,7 +234,7 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         };
         let mut victim = self.gc.victims[index];
-        let number = self.gc.take_request(victim.id);
+        let number = self.gc.take_request(&victim);
         let arrived = self.fill_request(&mut victim, number)?;
         if self.gc.requests[number].sectors.is_empty() {
             self.gc.idle.push(number);
@@ -208,8 +249,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Reads valid sectors from the victim's cursor on until the request is full. When they arrive.
     fn fill_request(&mut self, victim: &mut VictimLine, number: usize) -> Result<Nanos, FtlError> {
-        let (units, end, ws_opt) =
-            (self.geometry.total_units(), self.line_end(), self.geometry.ws_opt);
+        let (width, end, ws_opt) = (self.layout.width, self.line_end(), self.geometry.ws_opt);
         let mut arrived = self.now.max(victim.ready_at);
         while victim.at < end {
             let ppa = self.ppa_at(victim.id, victim.at);
@@ -221,7 +261,7 @@ impl<M: OpenChannel> Pblk<M> {
                 }
                 arrived = arrived.max(self.read_unit(number, ppa, mask, victim.ready_at)?);
             }
-            victim.at.step(units);
+            victim.at.step(width);
         }
         Ok(arrived)
     }
@@ -271,7 +311,7 @@ impl<M: OpenChannel> Pblk<M> {
         while let Some(&number) = self.gc.ready.front() {
             let left = self.gc.requests[number].sectors.len() - self.gc.requests[number].inserted;
             if left > 0 {
-                let room = self.copy_room(left as u32);
+                let room = self.copy_room(self.gc.requests[number].buffer, left as u32);
                 if room == 0 {
                     break;
                 }
@@ -287,18 +327,21 @@ impl<M: OpenChannel> Pblk<M> {
         moved
     }
 
-    /// How many of `wanted` copies may go into the ring. Trim sectors may need two slots.
-    fn copy_room(&mut self, wanted: u32) -> u32 {
-        let ring = self.ring_room(wanted.saturating_add(2)).saturating_sub(2);
-        let space = self.lines.writable.saturating_sub(self.committed());
+    /// How many of `wanted` copies may go into the ring. Trim sectors may need two slots, in buffer 0.
+    fn copy_room(&mut self, id: BufferId, wanted: u32) -> u32 {
+        if id != 0 && self.ring_room(0, 2) < 2 {
+            return 0;
+        }
+        let ring = self.ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
         wanted
             .min(ring)
-            .min(self.rl.gc_room(self.now))
-            .min(u32::try_from(space).unwrap_or(u32::MAX))
+            .min(self.buffers[usize::from(id)].rl.gc_room(self.now))
+            .min(u32::try_from(self.copy_space(id)).unwrap_or(u32::MAX))
     }
 
     fn insert_request(&mut self, number: usize, room: u32) {
-        let from = self.gc.requests[number].inserted;
+        let request = &self.gc.requests[number];
+        let (from, id) = (request.inserted, request.buffer);
         let mut inserted = 0;
         for index in from..from + room as usize {
             let request = &mut self.gc.requests[number];
@@ -309,22 +352,25 @@ impl<M: OpenChannel> Pblk<M> {
                 self.relog_trims(at, &data);
                 break;
             }
-            self.insert_copy(at, key, data);
+            self.insert_copy(id, at, key, data);
             inserted += 1;
         }
-        self.rl.gc_in(inserted);
+        self.buffers[usize::from(id)].rl.gc_in(inserted);
     }
 
-    fn insert_copy(&mut self, at: Ppa, key: u32, data: SectorData) {
-        let slot = self.rb.slot(self.rb.mem);
+    fn insert_copy(&mut self, id: BufferId, at: Ppa, key: u32, data: SectorData) {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        let rb = &mut self.buffers[usize::from(id)].rb;
+        let slot = rb.slot(rb.mem);
         let moved = key_lba(key)
             .is_some_and(|lba| self.l2p.switch(lba, Place::Media(at), Place::Cached(slot)));
         if moved {
-            let position = self.rb.push(key, Origin::Gc, data);
-            self.invalidate(at, position + 1);
+            rb.push(key, Origin::Gc, data, seq);
+            self.invalidate(at, seq + 1);
         } else {
             debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
-            self.rb.push(KEY_EMPTY, Origin::Stale, SectorData::Absent);
+            rb.push(KEY_EMPTY, Origin::Stale, SectorData::Absent, seq);
         }
     }
 

@@ -10,7 +10,9 @@
 //!   the next one, and free lines; cooling lines are left out, so what the ring was admitted for
 //!   can always be written.
 
+use super::buffers::BufferId;
 use super::capacity::Capacity;
+use super::layout::Layout;
 use nandscape_column::Column;
 use nandscape_media::{Geometry, Ppa};
 use std::collections::VecDeque;
@@ -66,6 +68,8 @@ pub(super) struct Line {
     pub(super) gate: u64,
     /// Order of opening.
     pub(super) seq: u64,
+    /// The buffer whose data the line was opened for.
+    pub(super) origin: BufferId,
     /// Whether the end metadata is complete.
     pub(super) emeta: bool,
     /// A write in it failed: collected first.
@@ -77,9 +81,11 @@ pub(super) struct Line {
 pub(super) struct Lines {
     lines: Box<[Line]>,
     valid: Column<u64>,
-    line_bits: u32,
+    layout: Layout,
     nominal: u32,
-    free: VecDeque<LineId>,
+    /// Free lines of each stripe.
+    free: Vec<VecDeque<LineId>>,
+    free_lines: u32,
     cooling: VecDeque<LineId>,
     /// Good chunks of free lines, what the limiter looks at.
     pub(super) free_chunks: u32,
@@ -92,13 +98,14 @@ pub(super) struct Lines {
 impl Lines {
     /// All lines in state `Free` but on no list yet, without chunks.
     /// `None` when the process cannot have the address space.
-    pub(super) fn new(geometry: &Geometry, capacity: &Capacity) -> Option<Self> {
+    pub(super) fn new(geometry: &Geometry, layout: Layout, capacity: &Capacity) -> Option<Self> {
         Some(Self {
             lines: vec![Line::default(); capacity.lines as usize].into_boxed_slice(),
             valid: Column::zeroed(geometry.ppa_end() / 64 + 2)?,
-            line_bits: geometry.line_bits(),
+            layout,
             nominal: capacity.line_data_sectors,
-            free: VecDeque::new(),
+            free: (0..layout.stripes()).map(|_| VecDeque::new()).collect(),
+            free_lines: 0,
             cooling: VecDeque::new(),
             free_chunks: 0,
             writable: 0,
@@ -122,7 +129,7 @@ impl Lines {
 
     #[inline]
     pub(super) fn of(&self, ppa: Ppa) -> LineId {
-        (ppa.0 >> self.line_bits) as LineId
+        self.layout.line_of(ppa)
     }
 
     /// What victim choice weighs: sectors that are or may become valid, plus what bad chunks keep
@@ -212,12 +219,16 @@ impl Lines {
         *entry = Line { capacity, chunks, in_flight, ..Line::default() };
         self.writable += u64::from(capacity);
         self.free_chunks += chunks;
-        self.free.push_back(line);
+        self.free_lines += 1;
+        self.free[self.layout.stripe_of(line) as usize].push_back(line);
     }
 
-    /// Takes the line that has been free for longest, to prepare it for data.
-    pub(super) fn take_free(&mut self) -> Option<LineId> {
-        let line = self.free.pop_front()?;
+    /// Takes the line of a stripe that has been free for longest, to prepare it for data; without a
+    /// stripe, of the one with most free lines.
+    pub(super) fn take_free(&mut self, stripe: Option<u32>) -> Option<LineId> {
+        let stripe = stripe.unwrap_or_else(|| self.stripes_by_need().last().copied().unwrap_or(0));
+        let line = self.free[stripe as usize].pop_front()?;
+        self.free_lines -= 1;
         let entry = &mut self.lines[line as usize];
         entry.state = LineState::Next;
         entry.left = entry.capacity;
@@ -250,14 +261,40 @@ impl Lines {
         entry.capacity = entry.capacity.saturating_sub(sectors);
     }
 
-    /// Free lines.
-    pub(super) fn free_len(&self) -> u32 {
-        self.free.len() as u32
+    /// Stripes, that with the fewest free lines first.
+    pub(super) fn stripes_by_need(&self) -> Vec<u32> {
+        let mut stripes: Vec<u32> = (0..self.layout.stripes()).collect();
+        stripes.sort_by_key(|&stripe| self.free[stripe as usize].len());
+        stripes
+    }
+
+    /// Free chunks and lines.
+    pub(super) fn free(&self) -> (u32, u32) {
+        (self.free_chunks, self.free_lines)
+    }
+
+    /// Free chunks and lines of a stripe, scaled to the device: each stripe is collected for itself.
+    pub(super) fn free_of(&self, stripe: u32) -> (u32, u32) {
+        if self.free.len() == 1 {
+            return self.free();
+        }
+        let lines = self.free[stripe as usize].len() as u32 * self.layout.stripes();
+        (lines * self.layout.width, lines)
+    }
+
+    /// The same of the stripe that has fewest.
+    pub(super) fn free_of_scarcest(&self) -> (u32, u32) {
+        self.free_of(self.stripes_by_need().first().copied().unwrap_or(0))
     }
 
     /// Lines that wait for their gate.
     pub(super) fn cooling_len(&self) -> usize {
         self.cooling.len()
+    }
+
+    /// The lowest gate of the lines that wait; `u64::MAX` when none does.
+    pub(super) fn lowest_gate(&self) -> u64 {
+        self.cooling.iter().map(|&line| self.get(line).gate).min().unwrap_or(u64::MAX)
     }
 
     /// Bytes of the valid bitmap that a device of this geometry uses.
@@ -268,14 +305,15 @@ impl Lines {
     /// Bytes of everything else.
     pub(super) fn line_bytes(&self) -> u64 {
         (size_of_val(&*self.lines)
-            + (self.free.capacity() + self.cooling.capacity()) * size_of::<LineId>()) as u64
+            + (self.free.iter().map(VecDeque::capacity).sum::<usize>() + self.cooling.capacity())
+                * size_of::<LineId>()) as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, LineSet};
     use nandscape_media::{ChunkId, UnitId};
 
     const GEOMETRY: Geometry = Geometry {
@@ -293,8 +331,9 @@ mod tests {
 
     /// Every line free, with 4 chunks and room for 480 data sectors.
     fn lines() -> Lines {
+        let layout = Layout::new(&GEOMETRY, LineSet::Device).expect("divides");
         let capacity = Capacity::new(&GEOMETRY, &Config::default(), 160).expect("fits");
-        let mut lines = Lines::new(&GEOMETRY, &capacity).expect("address space");
+        let mut lines = Lines::new(&GEOMETRY, layout, &capacity).expect("address space");
         for id in 0..GEOMETRY.chunks {
             let line = lines.get_mut(id);
             (line.chunks, line.capacity) = (4, LINE_CAPACITY);
@@ -311,7 +350,7 @@ mod tests {
     #[test]
     fn a_line_thaws_when_its_own_gate_is_durable() {
         let mut lines = lines();
-        let ids = [0, 1, 2].map(|_| lines.take_free().expect("free"));
+        let ids = [0, 1, 2].map(|_| lines.take_free(None).expect("free"));
         for (id, gate) in ids.into_iter().zip([30, 10, 20]) {
             lines.get_mut(id).gate = gate;
             lines.cool(id);
@@ -323,7 +362,7 @@ mod tests {
         assert_eq!((state(&lines), lines.cooling_len()), ([false, true, true], 1));
         assert!(!lines.thaw(29));
         assert!(lines.thaw(30));
-        assert_eq!((state(&lines), lines.free_len()), ([true; 3], GEOMETRY.chunks));
+        assert_eq!((state(&lines), lines.free_lines), ([true; 3], GEOMETRY.chunks));
     }
 
     /// Whatever invalidates a sector last decides when the line may be erased.
@@ -358,10 +397,10 @@ mod tests {
     #[test]
     fn the_line_that_was_free_for_longest_is_taken() {
         let mut lines = lines();
-        let first = lines.take_free();
-        assert_eq!((first, lines.take_free()), (Some(0), Some(1)));
+        let first = lines.take_free(None);
+        assert_eq!((first, lines.take_free(None)), (Some(0), Some(1)));
         lines.release(0);
-        let rest: Vec<_> = std::iter::from_fn(|| lines.take_free()).collect();
+        let rest: Vec<_> = std::iter::from_fn(|| lines.take_free(None)).collect();
         assert_eq!((rest.first(), rest.last()), (Some(&2), Some(&0)));
     }
 
@@ -371,7 +410,7 @@ mod tests {
     fn writable_space_is_counted_once() {
         let mut lines = lines();
         let all = u64::from(LINE_CAPACITY * GEOMETRY.chunks);
-        let id = lines.take_free().expect("free");
+        let id = lines.take_free(None).expect("free");
         assert_eq!((lines.writable, lines.free_chunks), (all, 4 * 39));
         lines.use_up(id, 8);
         lines.lose_chunk(id, 128);

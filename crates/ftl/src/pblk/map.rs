@@ -5,9 +5,10 @@
 //! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors.
 
 use super::Pblk;
-use super::l2p::Place;
+use super::buffers::BufferId;
+use super::l2p::{L2p, Place};
 use super::line::{LineId, LineState};
-use super::rb::key_lba;
+use super::rb::{Ring, key_lba};
 use super::units::WriteUnit;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
@@ -15,26 +16,29 @@ impl<M: OpenChannel> Pblk<M> {
     /// Free ring slots after recycling until `wanted` are free, or none can be recycled. One slot
     /// stays reserved while trim records wait for it, so that a flush never waits for space.
     #[inline]
-    pub(super) fn ring_room(&mut self, wanted: u32) -> u32 {
-        let reserved = u32::from(self.trims.has_pending());
-        while self.rb.free() < wanted.saturating_add(reserved) && self.recycle() {}
-        self.rb.free().saturating_sub(reserved)
+    pub(super) fn ring_room(&mut self, id: BufferId, wanted: u32) -> u32 {
+        let reserved = u32::from(id == 0 && self.trims.has_pending());
+        let free = |pblk: &Self| pblk.buffers[usize::from(id)].rb.free();
+        while free(self) < wanted.saturating_add(reserved) && self.recycle(id) {}
+        free(self).saturating_sub(reserved)
     }
 
     /// Lets the oldest unit's entries leave the ring. Whether there was one that could.
-    pub(super) fn recycle(&mut self) -> bool {
-        let Some(unit) = self.units.oldest() else { return false };
+    pub(super) fn recycle(&mut self, id: BufferId) -> bool {
+        let Some(unit) = self.buffers[usize::from(id)].units.oldest() else { return false };
         if !self.is_served(unit.at.plus(unit.entries.saturating_sub(1))) {
             return false;
         }
-        self.units.pop();
+        let buffer = &mut self.buffers[usize::from(id)];
+        buffer.units.pop();
         let mut live = 0;
         for i in 0..unit.entries {
-            let switched = self.switch_to_media(unit.first + u64::from(i), unit.at.plus(i));
+            let position = unit.first + u64::from(i);
+            let switched = switch_to_media(&mut self.l2p, &buffer.rb, position, unit.at.plus(i));
             live |= u64::from(switched) << i;
         }
+        buffer.rb.l2p_update += u64::from(unit.entries);
         self.lines.set_valid(unit.line, unit.at, live);
-        self.rb.l2p_update += u64::from(unit.entries);
         self.settle(&unit);
         true
     }
@@ -44,17 +48,6 @@ impl<M: OpenChannel> Pblk<M> {
         let chunk = self.media.chunk(self.geometry.chunk_of(at));
         chunk.state != ChunkState::Open
             || self.geometry.sector_of(at) + self.geometry.mw_cunits < chunk.wp
-    }
-
-    /// Points the entry's sector at media if it is still in the ring. Whether `at` is valid then.
-    #[inline]
-    fn switch_to_media(&mut self, position: u64, at: Ppa) -> bool {
-        let key = self.rb.key(position);
-        let cached = Place::Cached(self.rb.slot(position));
-        match key_lba(key) {
-            Some(lba) => self.l2p.switch(lba, cached, Place::Media(at)),
-            None => key == KEY_TRIM,
-        }
     }
 
     /// The unit's entries are no longer pending in their line. What did not become valid was
@@ -69,7 +62,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// The sequence before which everything must be durable so that all changes made so far are.
     pub(super) fn gate(&self) -> u64 {
-        self.rb.mem + u64::from(self.trims.has_pending())
+        self.next_seq + u64::from(self.trims.has_pending())
     }
 
     /// A sector on media was superseded by a change that is durable when everything before `gate`
@@ -87,7 +80,7 @@ impl<M: OpenChannel> Pblk<M> {
         if line.valid == 0 && line.pending == 0 {
             self.line_emptied(id);
         } else if line.state == LineState::Closed {
-            self.victims.lower(id, self.lines.weight(id));
+            self.candidates.lower(id, self.lines.weight(id));
         }
     }
 
@@ -97,8 +90,10 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn line_emptied(&mut self, id: LineId) {
         match self.lines.get(id).state {
             LineState::Closed => {
-                self.victims.remove(id);
+                self.candidates.remove(id);
                 self.stats.gc.free_rides += 1;
+                let origin = self.lines.get(id).origin;
+                self.stats.buffers[usize::from(origin)].free_rides += 1;
                 self.cool(id);
             }
             LineState::Corrupt => self.cool(id),
@@ -115,9 +110,11 @@ impl<M: OpenChannel> Pblk<M> {
         self.thaw();
     }
 
-    /// Everything logged before this sequence is durable.
+    /// Everything logged before this sequence is durable, in whatever buffer.
     pub(super) fn durable(&mut self) -> u64 {
-        self.rb.sync.min(self.trims.durable(self.rb.sync))
+        let oldest = self.buffers.iter().filter_map(|buffer| buffer.rb.oldest_seq()).min();
+        let trims = self.trims.durable(self.buffers[0].rb.sync);
+        oldest.unwrap_or(self.next_seq).min(trims)
     }
 
     /// Frees the lines whose gate has been passed.
@@ -132,6 +129,20 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Tells the limiter about the free space.
     pub(super) fn limiter_update(&mut self) {
-        self.rl.update(self.lines.free_chunks, self.lines.free_len(), self.has_werr());
+        let (chunks, lines) = self.lines.free();
+        let werr = self.has_werr();
+        for buffer in &mut self.buffers {
+            buffer.rl.update(chunks, lines, werr);
+        }
+    }
+}
+
+/// Points the entry's sector at media if it is still in the ring. Whether `at` is valid then.
+#[inline]
+fn switch_to_media(l2p: &mut L2p, rb: &Ring, position: u64, at: Ppa) -> bool {
+    let key = rb.key(position);
+    match key_lba(key) {
+        Some(lba) => l2p.switch(lba, Place::Cached(rb.slot(position)), Place::Media(at)),
+        None => key == KEY_TRIM,
     }
 }

@@ -11,20 +11,27 @@
 //! every sector carries a global write sequence and recovery replays by it; and a line is erased only
 //! when everything that superseded its content is durable.
 
+mod buffers;
+mod candidates;
 mod capacity;
 mod check;
 mod events;
+mod flush;
 mod format;
 mod gc;
 mod host;
 mod l2p;
+mod layout;
 mod line;
 mod map;
 mod open;
+mod pick;
 mod rb;
 mod read;
 mod recovery;
 mod rl;
+mod route;
+mod space;
 mod trims;
 mod units;
 mod victims;
@@ -33,13 +40,16 @@ mod write;
 pub use capacity::Capacity;
 pub use line::LineState;
 
-use crate::config::Config;
+use crate::config::{Config, FlushScope};
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MemoryUse};
+use buffers::{Buffer, BufferId, Plan};
+use candidates::Candidates;
 use events::{Events, What};
+use flush::Flushes;
 use gc::Gc;
-use host::Host;
 use l2p::{L2p, Place};
+use layout::Layout;
 use line::Lines;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, SectorData, Submit,
@@ -47,13 +57,13 @@ use nandscape_block::{
 };
 use nandscape_media::{ChunkState, Geometry, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
-use open::{ClosingLine, NextLine, OpenLine};
+use open::{Frontier, FrontierId};
 use rb::Ring;
-use rl::RateLimiter;
-use std::collections::VecDeque;
+use route::Router;
 use trims::TrimLog;
-use units::Units;
-use victims::Victims;
+
+/// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
+const SLOTS_NEEDED: u32 = 3;
 
 /// State of one line, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,20 +89,30 @@ pub struct Pblk<M> {
     instance: u64,
     /// Order number of the next line to be opened.
     line_seq: u64,
+    /// Global write sequence of the next entry of any buffer.
+    next_seq: u64,
     l2p: L2p,
-    rb: Ring,
-    units: Units,
+    layout: Layout,
+    buffers: Vec<Buffer>,
+    /// The ring of a slot is found by shifting its number by so many bits.
+    slot_spacing: u32,
+    router: Router,
+    /// Whether sectors need their own sequences, as a unit's are not consecutive.
+    own_seqs: bool,
+    /// The buffer that may write first next time.
+    writer: usize,
+    frontiers: Vec<Frontier>,
+    /// A frontier prepares its next line when the open one has so few sectors left.
+    next_below: u32,
     lines: Lines,
-    victims: Victims,
-    open: Option<OpenLine>,
-    next: Option<NextLine>,
-    closing: VecDeque<ClosingLine>,
+    candidates: Candidates,
     /// Parallel units with a write in flight.
     busy: Box<[bool]>,
-    rl: RateLimiter,
     gc: Gc,
     trims: TrimLog,
-    host: Host,
+    flushes: Flushes,
+    /// Completions not yet handed out.
+    done: Vec<Completion>,
     events: Events,
     /// Something may be able to move.
     needs_pump: bool,
@@ -100,7 +120,7 @@ pub struct Pblk<M> {
     drained: bool,
     /// Padding units written since anything else moved.
     pads: u32,
-    /// With this many writable sectors, and no victim, any user data in the ring leaves enough.
+    /// With this many writable sectors, and no victim, any user data in the buffers leaves enough.
     plenty: u64,
     /// Why no more bios are served: all of them after a power loss or a defect, only writes when
     /// no line can be freed.
@@ -127,7 +147,8 @@ impl<M: OpenChannel> Pblk<M> {
             good_chunks += u64::from(media.chunk(chunk).state == ChunkState::Free);
         }
         let capacity = Capacity::new(&geometry, &config, good_chunks)?;
-        capacity.check(&geometry, &config)?;
+        let plan = Plan::new(&config, &Layout::new(&geometry, config.line_set)?)?;
+        capacity.check(&geometry, &config, plan.frontiers())?;
         let mut pblk = Self::assemble(media, config, capacity, now).map_err(|(_, error)| error)?;
         for line in 0..capacity.lines {
             pblk.adopt_empty(line);
@@ -145,6 +166,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Prepares a line and waits for its start metadata: from now on media always hold the size of
     /// the device.
     fn open_first_line(&mut self) {
+        self.take_next(0);
         self.pump();
         while let Some(at) = self.events.next_at() {
             self.run_round(at);
@@ -160,38 +182,44 @@ impl<M: OpenChannel> Pblk<M> {
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
         let geometry = *media.geometry();
-        let units = geometry.total_units();
-        let row = u64::from(geometry.ws_opt * units);
-        let data = capacity.line_data_sectors;
-        let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
-        let (Some(l2p), Some(lines)) = (l2p, Lines::new(&geometry, &capacity)) else {
-            return Err((media, FtlError::AddressSpace));
+        let parts = match Parts::new(&geometry, &config, &capacity) {
+            Ok(parts) => parts,
+            Err(error) => return Err((media, error)),
         };
+        let Parts { layout, plan, buffers, l2p, lines } = parts;
+        let roles = plan.clone();
+        let roles = roles.roles();
+        let data = capacity.line_data_sectors;
+        let rings = buffers.iter().map(|buffer| buffer.rb.size());
         Ok(Self {
+            slot_spacing: rings.clone().max().map_or(0, u32::ilog2),
+            plenty: plenty(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
+            next_below: (data / 8).max(2 * capacity.ring_sectors),
+            frontiers: plan.make_frontiers(),
+            own_seqs: plan.len() > 1 || config.flush_scope == FlushScope::FileEntries,
+            router: Router::new(&config, plan),
+            candidates: Candidates::new(config.victim, layout, geometry.chunks, data, config.seed),
             caps: caps(&config, &capacity),
             instance: Stream::new(config.seed, "ftl.instance").bits(),
             line_seq: 0,
+            next_seq: 1,
             l2p,
-            rb: Ring::new(capacity.ring_sectors, 1),
-            units: Units::default(),
+            layout,
+            buffers,
+            writer: 0,
             lines,
-            victims: Victims::new(config.victim, capacity.lines, data, config.seed),
-            open: None,
-            next: None,
-            closing: VecDeque::new(),
-            busy: vec![false; units as usize].into_boxed_slice(),
-            rl: RateLimiter::new(config.limiter, &capacity),
+            busy: vec![false; geometry.total_units() as usize].into_boxed_slice(),
             gc: Gc::default(),
             trims: TrimLog::default(),
-            host: Host::default(),
+            flushes: Flushes::default(),
+            done: Vec::new(),
             events: Events::default(),
             needs_pump: false,
             drained: false,
             pads: 0,
-            plenty: u64::from(capacity.ring_sectors) + 2 * u64::from(data) + 3 * row,
             stopped: None,
             scratch: Vec::new(),
-            stats: FtlStats::of_units(geometry.ws_opt),
+            stats: FtlStats::new(geometry.ws_opt, roles),
             in_use_sum: 0,
             media,
             geometry,
@@ -212,8 +240,9 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn count_chunks(&mut self, id: u32) {
-        let good = |pu: &u32| self.media.chunk(self.chunk_at(id, *pu)).state != ChunkState::Offline;
-        let chunks = (0..self.geometry.total_units()).filter(good).count() as u32;
+        let good =
+            |index: &u32| self.media.chunk(self.chunk_at(id, *index)).state != ChunkState::Offline;
+        let chunks = (0..self.layout.width).filter(good).count() as u32;
         let meta = self.capacity.smeta_sectors + self.capacity.emeta_sectors;
         let line = self.lines.get_mut(id);
         line.chunks = chunks;
@@ -256,7 +285,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Begins counting anew.
     pub fn reset_stats(&mut self) {
-        self.stats = FtlStats::of_units(self.geometry.ws_opt);
+        self.stats = FtlStats::new(self.geometry.ws_opt, self.router.plan().roles());
         self.in_use_sum = 0;
     }
 
@@ -265,11 +294,12 @@ impl<M: OpenChannel> Pblk<M> {
         MemoryUse {
             map_bytes: self.l2p.bytes(),
             bitmap_bytes: self.lines.bitmap_bytes(),
-            line_bytes: self.lines.line_bytes() + self.victims.bytes(),
-            buffers_bytes: self.rb.bytes()
-                + self.units.bytes()
+            line_bytes: self.lines.line_bytes() + self.candidates.bytes(),
+            buffers_bytes: self.buffers.iter().map(Buffer::bytes).sum::<u64>()
+                + self.router.bytes()
                 + self.gc.bytes()
-                + self.host.bytes(),
+                + self.flushes.bytes()
+                + (self.done.capacity() * size_of::<Completion>()) as u64,
         }
     }
 
@@ -292,7 +322,9 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn try_pump(&mut self) -> Result<(), FtlError> {
-        self.line_chores()?;
+        for f in 0..self.frontiers.len() {
+            self.line_chores(f as FrontierId)?;
+        }
         loop {
             let mut moved = self.write_out()?;
             moved |= self.collect()?;
@@ -301,6 +333,7 @@ impl<M: OpenChannel> Pblk<M> {
                 self.drained = false;
                 moved = true;
             }
+            moved |= self.drain_idle();
             if moved {
                 self.pads = 0;
             } else if !self.unstick()? {
@@ -312,45 +345,97 @@ impl<M: OpenChannel> Pblk<M> {
     /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
     /// Whether there was one.
     fn unstick(&mut self) -> Result<bool, FtlError> {
-        if !self.host.is_waiting() || !self.events.is_empty() || self.stopped.is_some() {
+        if !self.is_waited_for() || !self.events.is_empty() || self.stopped.is_some() {
             return Ok(false);
         }
         let mut recycled = false;
-        while self.recycle() {
-            recycled = true;
+        for id in 0..self.buffers.len() {
+            while self.recycle(id as BufferId) {
+                recycled = true;
+            }
         }
+        let free_chunks = self.lines.free().0;
         Ok(recycled
+            || (self.frontiers.len() > 1 && self.hand_back_lines())
             || (!self.drained && self.force_drain())
-            || self.rl.relieve()
+            || self.relieve(rl::RateLimiter::relieve)
             || self.force_drain()
-            || self.rl.relieve_users(self.lines.free_chunks)
+            || self.relieve(|rl| rl.relieve_users(free_chunks))
             || self.pad_one()?
             || self.give_up())
+    }
+
+    /// Relieves every buffer. Whether that was news to any.
+    fn relieve(&mut self, mut how: impl FnMut(&mut rl::RateLimiter) -> bool) -> bool {
+        self.buffers.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news)
     }
 
     /// Sends everything buffered to media, so that lines can cool.
     fn force_drain(&mut self) -> bool {
         self.emit_trims();
-        if self.rb.flush_point == self.rb.mem {
+        let mut news = false;
+        for buffer in &mut self.buffers {
+            news |= buffer.rb.flush_point != buffer.rb.mem;
+            buffer.rb.flush_all();
+        }
+        if news {
+            self.stats.gc.forced_drains += 1;
+            self.drained = true;
+        }
+        news
+    }
+
+    /// Where lines cool that garbage collection needs, and what their erase waits for sits in a buffer
+    /// that is too empty to write by itself, drains that buffer (DESIGN decision 7b). With one buffer
+    /// new data always moves the old along.
+    fn drain_idle(&mut self) -> bool {
+        let cooling = self.lines.cooling_len();
+        if self.buffers.len() == 1 || cooling == 0 || !self.wants_lines() {
             return false;
         }
-        self.rb.flush_all();
-        self.stats.gc.forced_drains += 1;
-        self.drained = true;
-        true
+        // A drain may pad a unit a buffer, so it must free lines enough to be worth that.
+        if !self.gc.is_idle() && cooling < 2 * self.buffers.len() {
+            return false;
+        }
+        self.emit_trims();
+        let durable = self.durable();
+        let gate = self.lines.lowest_gate();
+        let holds = |buffer: &&mut Buffer| {
+            let rb = &buffer.rb;
+            let idle = rb.sync == rb.subm && rb.is_dirty() && rb.flush_point <= rb.subm;
+            idle && rb.oldest_seq().is_some_and(|oldest| oldest < gate)
+        };
+        let mut drained = false;
+        if gate > durable {
+            for buffer in self.buffers.iter_mut().filter(holds) {
+                buffer.rb.flush_all();
+                drained = true;
+            }
+        }
+        self.stats.gc.forced_drains += u64::from(drained);
+        drained
     }
 
     /// Writes one unit of padding, so that the device serves what it still refuses to read.
     fn pad_one(&mut self) -> Result<bool, FtlError> {
-        let row = self.geometry.total_units();
+        let row = self.geometry.total_units() * self.frontiers.len() as u32;
         let enough = (self.geometry.mw_cunits / self.geometry.ws_opt + 2) * row;
-        if self.units.oldest().is_none() || self.rb.backlog() > 0 || self.pads >= enough {
-            return Ok(false);
+        let only = self.buffers.len() == 1;
+        for id in 0..self.buffers.len() {
+            // One of several buffers that has room waits for something else.
+            let full = only || self.ring_room(id as BufferId, SLOTS_NEEDED) < SLOTS_NEEDED;
+            let buffer = &self.buffers[id];
+            let waits = full && buffer.units.oldest().is_some() && buffer.rb.backlog() == 0;
+            if waits
+                && self.pads < enough
+                && let Some(spot) = self.seek_for(id as BufferId)?
+            {
+                self.pads += 1;
+                self.write_unit(id as BufferId, 0, spot)?;
+                return Ok(true);
+            }
         }
-        let Some(spot) = self.seek()? else { return Ok(false) };
-        self.pads += 1;
-        self.write_unit(0, spot)?;
-        Ok(true)
+        Ok(false)
     }
 
     /// No line can be freed any more: writes end, reads go on.
@@ -362,9 +447,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// Serves no more bios and fails those under way.
     fn stop(&mut self, error: BlockError) {
         let at = self.now;
-        for token in self.host.abandon().collect::<Vec<_>>() {
+        for token in self.abandon() {
             let done = Done::new(at, Err(error.clone()));
-            self.host.done.push(Completion { token, done });
+            self.done.push(Completion { token, done });
         }
         self.stopped.get_or_insert(error);
     }
@@ -394,12 +479,18 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn handle(&mut self, at: Nanos, what: What) {
         match what {
-            What::Unit(number, status) => self.unit_done(at, number, status),
-            What::Erase(status) => self.erase_done(status),
-            What::Smeta(pu, status) => self.smeta_done(pu, status),
-            What::Emeta(pu, status) => self.emeta_done(pu, status),
+            What::Unit(buffer, number, status) => self.unit_done(at, buffer, number, status),
+            What::Erase(frontier, status) => self.erase_done(frontier, status),
+            What::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
+            What::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
             What::GcRead(number) => self.gc_arrived(number),
         }
+    }
+
+    /// The ring that a slot belongs to.
+    #[inline]
+    fn ring_of(&self, slot: u32) -> &Ring {
+        &self.buffers[(slot >> self.slot_spacing) as usize].rb
     }
 
     /// Why this bio cannot be served any more, if so.
@@ -440,12 +531,12 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
 
     #[inline]
     fn next_event(&self) -> Option<Nanos> {
-        if self.host.done.is_empty() { self.events.next_at() } else { Some(self.now) }
+        if self.done.is_empty() { self.events.next_at() } else { Some(self.now) }
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
         self.run_until(now);
-        done.append(&mut self.host.done);
+        done.append(&mut self.done);
     }
 
     #[inline]
@@ -463,6 +554,35 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
     }
 }
 
+/// The tables and buffers of a pblk.
+struct Parts {
+    layout: Layout,
+    plan: Plan,
+    buffers: Vec<Buffer>,
+    l2p: L2p,
+    lines: Lines,
+}
+
+impl Parts {
+    fn new(geometry: &Geometry, config: &Config, capacity: &Capacity) -> Result<Self, FtlError> {
+        let layout = Layout::new(geometry, config.line_set)?;
+        let plan = Plan::new(config, &layout)?;
+        let buffers = plan.make_buffers(geometry, config, capacity)?;
+        let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
+        let lines = Lines::new(geometry, layout, capacity);
+        let (Some(l2p), Some(lines)) = (l2p, lines) else { return Err(FtlError::AddressSpace) };
+        Ok(Self { layout, plan, buffers, l2p, lines })
+    }
+}
+
+/// Writable sectors that are enough whatever the buffers hold and however it is spread: what the rings
+/// can hold, two lines and three rows; with several frontiers also what each may keep from the others.
+fn plenty(geometry: &Geometry, capacity: &Capacity, plan: &Plan, rings: u64) -> u64 {
+    let row = u64::from(geometry.ws_opt * geometry.total_units());
+    let kept = if plan.frontiers() == 1 { 0 } else { 4 * u64::from(plan.frontiers()) };
+    rings + (2 + kept) * u64::from(capacity.line_data_sectors) + 3 * row
+}
+
 fn caps(config: &Config, capacity: &Capacity) -> DeviceCaps {
     DeviceCaps {
         sectors: capacity.logical_sectors,
@@ -473,6 +593,7 @@ fn caps(config: &Config, capacity: &Capacity) -> DeviceCaps {
         discard_zeroes: true,
         max_sectors: u32::MAX,
         keeps_content: config.keep_content,
+        scoped_flush: matches!(config.flush_scope, FlushScope::FileRing | FlushScope::FileEntries),
         ..DeviceCaps::default()
     }
 }

@@ -7,38 +7,67 @@
 //! chunks closed by a failed program, start metadata, and what recovery padded.
 
 use super::Pblk;
+use super::buffers::BufferId;
 use super::capacity::CLOSING_LINES;
 use super::format::Smeta;
 use super::line::{LineId, LineState};
 use super::write::{MAX_UNIT, Spot};
 use crate::error::FtlError;
 use crate::pblk::events::What;
-use nandscape_media::{
-    ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, UnitId, WriteCmd,
-};
+use nandscape_media::{ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use std::collections::VecDeque;
 
-/// A place in a line: one write unit of one parallel unit. Ordered as units are written.
+/// A place in a line: one write unit of one chunk. Ordered as units are written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Cursor {
     pub(super) row: u32,
-    pub(super) pu: u32,
+    /// Index of the chunk within the line.
+    pub(super) chunk: u32,
 }
 
 impl Cursor {
-    pub(super) const START: Self = Self { row: 0, pu: 0 };
+    pub(super) const START: Self = Self { row: 0, chunk: 0 };
 
-    pub(super) fn step(&mut self, units: u32) {
-        self.pu += 1;
-        if self.pu == units {
-            *self = Self { row: self.row + 1, pu: 0 };
+    pub(super) fn step(&mut self, width: u32) {
+        self.chunk += 1;
+        if self.chunk == width {
+            *self = Self { row: self.row + 1, chunk: 0 };
         }
     }
 
-    pub(super) fn step_back(&mut self, units: u32) {
-        if self.pu == 0 {
-            *self = Self { row: self.row - 1, pu: units };
+    pub(super) fn step_back(&mut self, width: u32) {
+        if self.chunk == 0 {
+            *self = Self { row: self.row - 1, chunk: width };
         }
-        self.pu -= 1;
+        self.chunk -= 1;
+    }
+}
+
+/// Number of a frontier.
+pub(super) type FrontierId = u8;
+
+/// Where data goes: a line that takes it, the line prepared to be next, and those before it whose end
+/// metadata is under way.
+#[derive(Debug)]
+pub(super) struct Frontier {
+    /// The stripe that its lines come from; `None` takes them where most are free.
+    pub(super) stripe: Option<u32>,
+    /// The buffer, or the first of the buffers, that it belongs to.
+    pub(super) buffer: BufferId,
+    pub(super) open: Option<OpenLine>,
+    next: Option<NextLine>,
+    closing: VecDeque<ClosingLine>,
+}
+
+impl Frontier {
+    /// Without a line.
+    pub(super) const fn new(buffer: BufferId, stripe: Option<u32>) -> Self {
+        Self { stripe, buffer, open: None, next: None, closing: VecDeque::new() }
+    }
+
+    /// The lines that have room for its data.
+    pub(super) fn lines(&self) -> impl Iterator<Item = LineId> {
+        self.open.map(|open| open.id).into_iter().chain(self.next.map(|next| next.id))
     }
 }
 
@@ -53,9 +82,9 @@ pub(super) struct OpenLine {
 
 /// The line that will take data next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NextLine {
+struct NextLine {
     id: LineId,
-    /// Units below this one are erased or being erased.
+    /// Chunks below this one are erased or being erased.
     erased_to: u32,
     /// Erases under way.
     erasing: u32,
@@ -71,7 +100,7 @@ enum SmetaState {
 
 /// A line whose end metadata is being written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ClosingLine {
+struct ClosingLine {
     id: LineId,
     at: Cursor,
     in_flight: u32,
@@ -80,40 +109,49 @@ pub(super) struct ClosingLine {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// The next usable unit, unless its parallel unit is busy or no line is ready.
-    pub(super) fn seek(&mut self) -> Result<Option<Spot>, FtlError> {
+    #[inline]
+    fn frontier(&mut self, f: FrontierId) -> &mut Frontier {
+        &mut self.frontiers[usize::from(f)]
+    }
+
+    /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
+    #[inline]
+    pub(super) fn seek(&mut self, f: FrontierId) -> Result<Option<Spot>, FtlError> {
         loop {
-            let Some(open) = self.open else {
-                if self.open_next()? {
+            let Some(open) = self.frontiers[usize::from(f)].open else {
+                if self.open_next(f)? {
                     continue;
                 }
                 return Ok(None);
             };
             if open.at >= open.end {
-                self.close_open();
+                self.close_open(f);
                 continue;
             }
-            if self.busy[open.at.pu as usize] {
+            let pu = self.layout.unit(open.id, open.at.chunk);
+            if self.busy[pu as usize] {
                 return Ok(None);
             }
             let usable = self.is_usable(open.id, open.at);
-            self.step_open();
+            self.step_open(f);
             if usable {
                 let at = self.ppa_at(open.id, open.at);
-                return Ok(Some(Spot { line: open.id, pu: open.at.pu, at }));
+                return Ok(Some(Spot { frontier: f, line: open.id, pu, at }));
             }
         }
     }
 
-    fn step_open(&mut self) {
-        let units = self.geometry.total_units();
-        if let Some(open) = &mut self.open {
-            open.at.step(units);
+    #[inline]
+    fn step_open(&mut self, f: FrontierId) {
+        let width = self.layout.width;
+        if let Some(open) = &mut self.frontier(f).open {
+            open.at.step(width);
         }
     }
 
-    pub(super) fn chunk_at(&self, line: LineId, pu: u32) -> ChunkId {
-        ChunkId { unit: UnitId(pu), chunk: line }
+    #[inline]
+    pub(super) fn chunk_at(&self, line: LineId, index: u32) -> ChunkId {
+        self.layout.chunk(line, index)
     }
 
     fn sector(&self, at: Cursor) -> u32 {
@@ -123,118 +161,167 @@ impl<M: OpenChannel> Pblk<M> {
     /// The first sector of a unit of a line.
     #[inline]
     pub(super) fn ppa_at(&self, line: LineId, at: Cursor) -> Ppa {
-        self.geometry.ppa(self.chunk_at(line, at.pu), self.sector(at))
+        self.geometry.ppa(self.chunk_at(line, at.chunk), self.sector(at))
     }
 
     pub(super) fn line_end(&self) -> Cursor {
-        Cursor { row: self.geometry.sectors / self.geometry.ws_opt, pu: 0 }
+        Cursor { row: self.geometry.sectors / self.geometry.ws_opt, chunk: 0 }
     }
 
     /// Whether a unit of a line can be written now.
     #[inline]
     fn is_usable(&self, line: LineId, at: Cursor) -> bool {
-        let chunk = self.media.chunk(self.chunk_at(line, at.pu));
+        let chunk = self.media.chunk(self.chunk_at(line, at.chunk));
         matches!(chunk.state, ChunkState::Free | ChunkState::Open) && chunk.wp == self.sector(at)
     }
 
     /// Keeps the next line coming: takes one, erases a chunk, writes start or end metadata, each
     /// step at most once (the kernel interleaves one with each data write).
-    pub(super) fn line_chores(&mut self) -> Result<(), FtlError> {
-        self.take_next();
-        self.erase_one()?;
-        self.write_smeta()?;
-        self.write_emeta()
+    pub(super) fn line_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
+        self.close_full(f);
+        if self.wants_next(f) {
+            self.take_next(f);
+        }
+        self.erase_one(f)?;
+        self.write_smeta(f)?;
+        self.write_emeta(f)
     }
 
-    fn take_next(&mut self) {
-        if self.next.is_some() {
+    /// Closes an open line that is full. A single frontier does so when it wants the next unit, as the
+    /// kernel; one of several may never want another.
+    fn close_full(&mut self, f: FrontierId) {
+        let open = self.frontiers[usize::from(f)].open;
+        if self.frontiers.len() > 1 && open.is_some_and(|open| self.lines.get(open.id).left == 0) {
+            self.close_open(f);
+        }
+    }
+
+    /// A single frontier always has the next line in preparation, as in the kernel. Several would
+    /// hold back as many lines from each other, so they prepare one when they come near needing it.
+    fn wants_next(&self, f: FrontierId) -> bool {
+        if self.frontiers.len() == 1 {
+            return true;
+        }
+        let open = self.frontiers[usize::from(f)].open;
+        open.is_some_and(|open| self.lines.get(open.id).left <= self.next_below)
+    }
+
+    pub(super) fn take_next(&mut self, f: FrontierId) {
+        let frontier = &self.frontiers[usize::from(f)];
+        if frontier.next.is_some() || !self.may_take_line(frontier.buffer) {
             return;
         }
-        if let Some(id) = self.lines.take_free() {
-            self.next = Some(NextLine { id, erased_to: 0, erasing: 0, smeta: SmetaState::Missing });
-            self.limiter_update();
+        let Some(id) = self.lines.take_free(frontier.stripe) else { return };
+        let buffer = frontier.buffer;
+        self.lines.get_mut(id).origin = buffer;
+        let next = NextLine { id, erased_to: 0, erasing: 0, smeta: SmetaState::Missing };
+        self.frontier(f).next = Some(next);
+        self.limiter_update();
+    }
+
+    /// Hands the prepared line back if the frontier's group has that much to `spare`, and nothing is
+    /// under way in the line. How many sectors it would have held.
+    pub(super) fn hand_back(&mut self, f: FrontierId, spare: i64) -> Option<u32> {
+        let next = self.frontier(f).next?;
+        let left = self.lines.get(next.id).left;
+        let idle = next.erasing == 0 && next.smeta != SmetaState::InFlight;
+        if !idle || spare < i64::from(left) {
+            return None;
         }
+        self.frontier(f).next = None;
+        self.lines.forgo(next.id, u32::MAX);
+        self.lines.release(next.id);
+        self.limiter_update();
+        Some(left)
     }
 
     /// Starts the erase of the next line's next chunk that needs one.
-    fn erase_one(&mut self) -> Result<bool, FtlError> {
-        let Some(mut next) = self.next else { return Ok(false) };
-        while next.erased_to < self.geometry.total_units() {
-            let pu = next.erased_to;
-            let chunk = self.chunk_at(next.id, pu);
+    fn erase_one(&mut self, f: FrontierId) -> Result<bool, FtlError> {
+        let Some(mut next) = self.frontier(f).next else { return Ok(false) };
+        let mut erased = false;
+        while next.erased_to < self.layout.width && !erased {
+            let chunk = self.chunk_at(next.id, next.erased_to);
             next.erased_to += 1;
             if matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
                 let outcome = self.media.reset(self.now, chunk)?;
                 self.stats.erases += 1;
-                self.events.push(outcome.at, What::Erase(outcome.status));
+                self.events.push(outcome.at, What::Erase(f, outcome.status));
                 next.erasing += 1;
-                self.next = Some(next);
-                return Ok(true);
+                erased = true;
             }
         }
-        self.next = Some(next);
-        Ok(false)
+        self.frontier(f).next = Some(next);
+        Ok(erased)
     }
 
     /// A chunk of the next line is erased, or bad.
-    pub(super) fn erase_done(&mut self, status: Status) {
-        let Some(next) = &mut self.next else { return };
+    pub(super) fn erase_done(&mut self, f: FrontierId, status: Status) {
+        let Some(next) = &mut self.frontier(f).next else { return };
         next.erasing -= 1;
         if status != Status::Ok {
-            self.stats.erase_failures += 1;
             let id = next.id;
+            self.stats.erase_failures += 1;
             self.lines.lose_chunk(id, self.geometry.sectors);
         }
     }
 
     /// Writes start metadata once all chunks are erased, to the first good chunk; a line without
     /// room for data is given up.
-    fn write_smeta(&mut self) -> Result<(), FtlError> {
-        let Some(next) = self.next else { return Ok(()) };
-        let erased = next.erased_to == self.geometry.total_units() && next.erasing == 0;
+    fn write_smeta(&mut self, f: FrontierId) -> Result<(), FtlError> {
+        let Some(next) = self.frontier(f).next else { return Ok(()) };
+        let erased = next.erased_to == self.layout.width && next.erasing == 0;
         if !erased || next.smeta != SmetaState::Missing {
             return Ok(());
         }
-        let good = |pu: &u32| self.is_usable(next.id, Cursor { row: 0, pu: *pu });
-        let first = (0..self.geometry.total_units()).find(good);
-        let Some(pu) = first.filter(|_| self.lines.get(next.id).left >= self.geometry.ws_opt)
+        let good = |chunk: &u32| self.is_usable(next.id, Cursor { row: 0, chunk: *chunk });
+        let first = (0..self.layout.width).find(good);
+        let Some(chunk) = first.filter(|_| self.lines.get(next.id).left >= self.geometry.ws_opt)
         else {
-            self.give_up_next(next.id);
+            self.give_up_next(f, next.id);
             return Ok(());
         };
-        if self.busy[pu as usize] {
+        if self.busy[self.layout.unit(next.id, chunk) as usize] {
             return Ok(());
         }
-        self.program_smeta(next, pu)
+        self.program_smeta(f, next, chunk)
     }
 
-    fn program_smeta(&mut self, next: NextLine, pu: u32) -> Result<(), FtlError> {
+    fn program_smeta(&mut self, f: FrontierId, next: NextLine, chunk: u32) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
         let smeta = Smeta {
             instance: self.instance,
             line_seq: self.line_seq,
             logical_sectors: self.capacity.logical_sectors,
             line: next.id,
+            width: self.layout.width,
+            frontier: u32::from(f),
         };
         self.lines.get_mut(next.id).seq = self.line_seq;
         self.line_seq += 1;
         self.scratch.clear();
         self.scratch.resize(ws_opt as usize, smeta.encode());
-        let at = self.geometry.ppa(self.chunk_at(next.id, pu), 0);
+        let chunk = self.chunk_at(next.id, chunk);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
-        let cmd = WriteCmd { at, kind: Kind::Smeta, seq: 0, keys, data: &self.scratch };
+        let cmd = WriteCmd {
+            at: self.geometry.ppa(chunk, 0),
+            kind: Kind::Smeta,
+            seq: 0,
+            seq_deltas: &[],
+            keys,
+            data: &self.scratch,
+        };
         let outcome = self.media.write(self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
-        self.busy[pu as usize] = true;
-        self.events.push(outcome.at, What::Smeta(pu, outcome.status));
-        self.next = Some(NextLine { smeta: SmetaState::InFlight, ..next });
+        self.busy[chunk.unit.0 as usize] = true;
+        self.events.push(outcome.at, What::Smeta(f, chunk.unit.0, outcome.status));
+        self.frontier(f).next = Some(NextLine { smeta: SmetaState::InFlight, ..next });
         Ok(())
     }
 
     /// Start metadata is written, or goes to the next good chunk.
-    pub(super) fn smeta_done(&mut self, pu: u32, status: Status) {
+    pub(super) fn smeta_done(&mut self, f: FrontierId, pu: u32, status: Status) {
         self.busy[pu as usize] = false;
-        let Some(next) = &mut self.next else { return };
+        let Some(next) = &mut self.frontier(f).next else { return };
         if status == Status::Ok {
             next.smeta = SmetaState::Written;
         } else {
@@ -246,27 +333,27 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    fn give_up_next(&mut self, id: LineId) {
+    fn give_up_next(&mut self, f: FrontierId, id: LineId) {
         self.lines.forgo(id, u32::MAX);
         self.lines.get_mut(id).state = LineState::Bad;
-        self.next = None;
+        self.frontier(f).next = None;
     }
 
     /// Opens the prepared line, or hurries its preparation. Whether it opened.
-    fn open_next(&mut self) -> Result<bool, FtlError> {
-        if self.closing.len() >= CLOSING_LINES {
+    fn open_next(&mut self, f: FrontierId) -> Result<bool, FtlError> {
+        if self.frontier(f).closing.len() >= CLOSING_LINES {
             return Ok(false);
         }
-        self.take_next();
-        while self.erase_one()? {}
-        self.write_smeta()?;
-        let Some(next) = self.next.filter(|next| next.smeta == SmetaState::Written) else {
-            return Ok(false);
-        };
+        self.take_next(f);
+        while self.erase_one(f)? {}
+        self.write_smeta(f)?;
+        let next = self.frontier(f).next.filter(|next| next.smeta == SmetaState::Written);
+        let Some(next) = next else { return Ok(false) };
         self.lines.get_mut(next.id).state = LineState::Open;
         let end = self.emeta_start(next.id);
-        self.open = Some(OpenLine { id: next.id, at: Cursor::START, end });
-        self.next = None;
+        let frontier = self.frontier(f);
+        frontier.open = Some(OpenLine { id: next.id, at: Cursor::START, end });
+        frontier.next = None;
         Ok(true)
     }
 
@@ -275,8 +362,8 @@ impl<M: OpenChannel> Pblk<M> {
         let mut at = self.line_end();
         let mut missing = self.emeta_units();
         while missing > 0 && at > Cursor::START {
-            at.step_back(self.geometry.total_units());
-            let chunk = self.media.chunk(self.chunk_at(line, at.pu));
+            at.step_back(self.layout.width);
+            let chunk = self.media.chunk(self.chunk_at(line, at.chunk));
             if matches!(chunk.state, ChunkState::Free | ChunkState::Open) {
                 missing -= 1;
             }
@@ -289,8 +376,8 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// The open line is full of data: end metadata follows, if room was kept for it.
-    fn close_open(&mut self) {
-        let Some(open) = self.open.take() else { return };
+    fn close_open(&mut self, f: FrontierId) {
+        let Some(open) = self.frontier(f).open.take() else { return };
         self.lines.forgo(open.id, u32::MAX);
         if open.end >= self.line_end() {
             self.line_closed(open.id);
@@ -298,62 +385,66 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.lines.get_mut(open.id).state = LineState::Closing;
         let missing = self.emeta_units();
-        self.closing.push_back(ClosingLine { id: open.id, at: open.end, in_flight: 0, missing });
+        let closing = ClosingLine { id: open.id, at: open.end, in_flight: 0, missing };
+        self.frontier(f).closing.push_back(closing);
     }
 
     /// Writes one unit of the oldest closing line's end metadata, if its parallel unit is idle. End
     /// metadata vouches for the line's data, so it waits until all of that is on media.
-    fn write_emeta(&mut self) -> Result<(), FtlError> {
-        let (units, end) = (self.geometry.total_units(), self.line_end());
-        let Some(mut closing) = self.closing.front().copied() else { return Ok(()) };
+    fn write_emeta(&mut self, f: FrontierId) -> Result<(), FtlError> {
+        let (width, end) = (self.layout.width, self.line_end());
+        let Some(mut closing) = self.frontier(f).closing.front().copied() else { return Ok(()) };
         if self.lines.get(closing.id).in_flight > 0 {
             return Ok(());
         }
         while closing.at < end && !self.is_usable(closing.id, closing.at) {
-            closing.at.step(units);
+            closing.at.step(width);
         }
-        if closing.at < end && !self.busy[closing.at.pu as usize] {
-            self.program_emeta(closing.id, closing.at)?;
-            closing.at.step(units);
+        let pu = self.layout.unit(closing.id, closing.at.chunk);
+        if closing.at < end && !self.busy[pu as usize] {
+            self.program_emeta(f, closing.id, closing.at)?;
+            closing.at.step(width);
             closing.in_flight += 1;
         }
-        self.closing[0] = closing;
-        self.finish_closing(end);
+        self.frontier(f).closing[0] = closing;
+        self.finish_closing(f, end);
         Ok(())
     }
 
-    fn program_emeta(&mut self, line: LineId, at: Cursor) -> Result<(), FtlError> {
+    fn program_emeta(&mut self, f: FrontierId, line: LineId, at: Cursor) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
-        let cmd = WriteCmd { at: ppa, kind: Kind::Emeta, seq: 0, keys, data: &[] };
+        let cmd = WriteCmd { at: ppa, kind: Kind::Emeta, seq: 0, seq_deltas: &[], keys, data: &[] };
         let outcome = self.media.write(self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
-        self.busy[at.pu as usize] = true;
-        self.events.push(outcome.at, What::Emeta(at.pu, outcome.status));
+        let pu = self.layout.unit(line, at.chunk);
+        self.busy[pu as usize] = true;
+        self.events.push(outcome.at, What::Emeta(f, pu, outcome.status));
         Ok(())
     }
 
     /// A unit of the oldest closing line's end metadata is written, or missing for good.
-    pub(super) fn emeta_done(&mut self, pu: u32, status: Status) {
+    pub(super) fn emeta_done(&mut self, f: FrontierId, pu: u32, status: Status) {
         self.busy[pu as usize] = false;
         let end = self.line_end();
-        let Some(closing) = self.closing.front_mut() else { return };
+        let Some(closing) = self.frontier(f).closing.front_mut() else { return };
         closing.in_flight -= 1;
         if status == Status::Ok {
             closing.missing -= 1;
         } else {
+            let id = closing.id;
             self.stats.program_failures += 1;
-            self.lines.get_mut(closing.id).werr = true;
+            self.lines.get_mut(id).werr = true;
         }
-        self.finish_closing(end);
+        self.finish_closing(f, end);
     }
 
     /// Closes the oldest closing line if no more of its end metadata is to come.
-    fn finish_closing(&mut self, end: Cursor) {
+    fn finish_closing(&mut self, f: FrontierId, end: Cursor) {
         let done = |closing: &&ClosingLine| closing.at >= end && closing.in_flight == 0;
-        if let Some(closing) = self.closing.front().filter(done).copied() {
-            self.closing.pop_front();
+        if let Some(closing) = self.frontier(f).closing.front().filter(done).copied() {
+            self.frontier(f).closing.pop_front();
             self.lines.get_mut(closing.id).emeta = closing.missing == 0;
             self.line_closed(closing.id);
         }
@@ -365,7 +456,7 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.lines.get_mut(id);
         line.state = LineState::Closed;
         let (empty, werr) = (line.valid == 0 && line.pending == 0, line.werr);
-        self.victims.insert(id, weight, werr);
+        self.candidates.insert(id, weight, werr);
         if empty {
             self.line_emptied(id);
         }

@@ -1,8 +1,9 @@
-//! The write buffer: one ring for user data, garbage-collection copies and trim records
+//! A ring: the memory of a write buffer, for user data, garbage-collection copies and trim records
 //! (pblk-rb.c).
 //!
-//! A position is never reused: slot = position mod size, and the position *is* the entry's global
-//! write sequence. The pointers keep the kernel's order,
+//! A position is never reused, and slot = position mod size. Slots are numbered through all rings of
+//! the device. Each entry has its global write sequence, which grows with the position, in the only
+//! ring of a device without gaps; but where a flush has brought a file's entries forward. The pointers keep the kernel's order,
 //! `l2p_update <= sync <= subm <= mem <= l2p_update + size`:
 //! - `mem`: next position handed to a producer;
 //! - `subm`: next position for the writer;
@@ -10,8 +11,10 @@
 //! - `l2p_update`: everything before has left the ring, the table points at media;
 //! - `flush_point`: everything before must be submitted even if a unit needs padding.
 
+use super::route::FileKey;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{KEY_EMPTY, KEY_MAX, KEY_TRIM};
+use std::collections::VecDeque;
 
 /// Why an entry is in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -27,12 +30,32 @@ pub(super) enum Origin {
     Trim,
 }
 
+/// An entry that changes places.
+#[derive(Debug)]
+struct Entry {
+    from: u64,
+    key: u32,
+    origin: Origin,
+    data: SectorData,
+    seq: u64,
+    owner: Option<FileKey>,
+}
+
 /// The ring.
 #[derive(Debug)]
 pub(super) struct Ring {
+    /// Number of the first slot.
+    base: u32,
     keys: Box<[u32]>,
     origins: Box<[Origin]>,
     data: Box<[SectorData]>,
+    seqs: Box<[u64]>,
+    /// Files of user entries, where flushes ask for them.
+    owners: Option<Box<[Option<FileKey>]>>,
+    /// Positions at which a write unit must end, in order.
+    cuts: VecDeque<u64>,
+    /// Behind this position entries are in order of their sequences.
+    ordered_from: u64,
     pub(super) mem: u64,
     pub(super) subm: u64,
     pub(super) sync: u64,
@@ -41,13 +64,18 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// An empty ring of `size` entries (a power of two) whose first entry gets sequence `first`.
-    pub(super) fn new(size: u32, first: u64) -> Self {
-        let size = size as usize;
+    /// An empty ring of `size` entries (a power of two) whose first slot has number `base`.
+    pub(super) fn new(size: u32, base: u32) -> Self {
+        let (size, first) = (size as usize, 1);
         Self {
+            base,
             keys: vec![KEY_EMPTY; size].into_boxed_slice(),
             origins: vec![Origin::User; size].into_boxed_slice(),
             data: vec![SectorData::Absent; size].into_boxed_slice(),
+            seqs: vec![0; size].into_boxed_slice(),
+            owners: None,
+            cuts: VecDeque::new(),
+            ordered_from: first,
             mem: first,
             subm: first,
             sync: first,
@@ -56,16 +84,33 @@ impl Ring {
         }
     }
 
+    /// An empty ring that remembers which file an entry belongs to.
+    pub(super) fn with_owners(size: u32, base: u32) -> Self {
+        let owners = vec![None; size as usize].into_boxed_slice();
+        Self { owners: Some(owners), ..Self::new(size, base) }
+    }
+
     /// Entries.
     #[inline]
     pub(super) fn size(&self) -> u32 {
         self.keys.len() as u32
     }
 
+    #[inline]
+    fn index(&self, position: u64) -> usize {
+        (position & (self.keys.len() as u64 - 1)) as usize
+    }
+
     /// The slot of a position.
     #[inline]
     pub(super) fn slot(&self, position: u64) -> u32 {
-        (position & (self.keys.len() as u64 - 1)) as u32
+        self.base + self.index(position) as u32
+    }
+
+    /// The youngest position that has this slot.
+    pub(super) fn position_of(&self, slot: u32) -> u64 {
+        let last = self.mem - 1;
+        last - last.wrapping_sub(u64::from(slot - self.base)) % self.keys.len() as u64
     }
 
     /// Slots that a producer may claim without recycling any.
@@ -80,43 +125,161 @@ impl Ring {
         (self.mem - self.subm) as u32
     }
 
-    /// Claims the next slot, which must be free. Returns the entry's position.
+    /// Whether entries wait for durability.
     #[inline]
-    pub(super) fn push(&mut self, key: u32, origin: Origin, data: SectorData) -> u64 {
+    pub(super) fn is_dirty(&self) -> bool {
+        self.sync < self.mem
+    }
+
+    /// The sequence of the oldest entry that is not durable.
+    pub(super) fn oldest_seq(&self) -> Option<u64> {
+        let end = self.ordered_from.clamp(self.sync + 1, self.mem.max(self.sync + 1));
+        let oldest = (self.sync..end).map(|position| self.seq(position)).min();
+        oldest.filter(|_| self.is_dirty())
+    }
+
+    /// Notes the file of the entry that was pushed last.
+    #[inline]
+    pub(super) fn owned_by(&mut self, file: Option<FileKey>) {
+        let slot = self.index(self.mem - 1);
+        if let Some(owners) = &mut self.owners {
+            owners[slot] = file;
+        }
+    }
+
+    /// The file of the entry at `position`.
+    fn owner(&self, position: u64) -> Option<FileKey> {
+        self.owners.as_ref().and_then(|owners| owners[self.index(position)])
+    }
+
+    /// Whether entries remember their files.
+    pub(super) fn knows_owners(&self) -> bool {
+        self.owners.is_some()
+    }
+
+    /// The end of a file's entries among those from `from` up to `to`.
+    pub(super) fn end_of(&self, file: FileKey, from: u64, to: u64) -> Option<u64> {
+        (from..to).rev().find(|&at| self.owner(at) == Some(file)).map(|at| at + 1)
+    }
+
+    /// Where entries may still change places: no write has taken them, and no cut is behind them.
+    pub(super) fn movable_from(&self) -> u64 {
+        self.cuts.back().map_or(self.subm, |&cut| cut.max(self.subm))
+    }
+
+    /// Cuts ahead of the writer.
+    pub(super) fn cuts_len(&self) -> u32 {
+        self.cuts.len() as u32
+    }
+
+    /// Entries up to the next cut.
+    #[inline]
+    pub(super) fn to_cut(&self) -> u32 {
+        self.cuts.front().map_or(u32::MAX, |&cut| (cut - self.subm) as u32)
+    }
+
+    /// The writer takes the next `entries` entries.
+    #[inline]
+    pub(super) fn take(&mut self, entries: u32) {
+        self.subm += u64::from(entries);
+        while self.cuts.front().is_some_and(|&cut| cut <= self.subm) {
+            self.cuts.pop_front();
+        }
+    }
+
+    /// Moves a file's entries to the front of those that may change places, in order, and has a write
+    /// unit end behind them. `moved` learns of each entry that changed places: its key, and its old
+    /// and new position. How many are the file's.
+    pub(super) fn bring_forward(
+        &mut self,
+        file: FileKey,
+        mut moved: impl FnMut(u32, u64, u64),
+    ) -> u64 {
+        let first = self.movable_from();
+        let (ahead, behind): (Vec<u64>, Vec<u64>) =
+            (first..self.mem).partition(|&at| self.owner(at) == Some(file));
+        let taken: Vec<Entry> =
+            ahead.iter().chain(&behind).map(|&at| self.take_entry(at)).collect();
+        for (to, entry) in (first..).zip(taken) {
+            if entry.from != to {
+                moved(entry.key, entry.from, to);
+            }
+            self.put_entry(to, entry);
+        }
+        let count = ahead.len() as u64;
+        if count > 0 {
+            self.cuts.push_back(first + count);
+            self.ordered_from = self.mem;
+        }
+        count
+    }
+
+    fn take_entry(&mut self, from: u64) -> Entry {
+        let index = self.index(from);
+        Entry {
+            from,
+            key: self.keys[index],
+            origin: self.origins[index],
+            data: std::mem::take(&mut self.data[index]),
+            seq: self.seqs[index],
+            owner: self.owner(from),
+        }
+    }
+
+    fn put_entry(&mut self, to: u64, entry: Entry) {
+        let index = self.index(to);
+        self.keys[index] = entry.key;
+        self.origins[index] = entry.origin;
+        self.data[index] = entry.data;
+        self.seqs[index] = entry.seq;
+        if let Some(owners) = &mut self.owners {
+            owners[index] = entry.owner;
+        }
+    }
+
+    /// Claims the next slot, which must be free, for an entry with sequence `seq`. Returns the slot.
+    #[inline]
+    pub(super) fn push(&mut self, key: u32, origin: Origin, data: SectorData, seq: u64) -> u32 {
         debug_assert!(self.free() > 0);
-        let position = self.mem;
-        let slot = self.slot(position) as usize;
+        let slot = self.index(self.mem);
         self.keys[slot] = key;
         self.origins[slot] = origin;
+        self.seqs[slot] = seq;
         // Where no content is kept there is nothing to store, and nothing to drop.
         let place = &mut self.data[slot];
         if !matches!((&*place, &data), (SectorData::Absent, SectorData::Absent)) {
             *place = data;
         }
         self.mem += 1;
-        position
+        self.base + slot as u32
     }
 
     #[inline]
     pub(super) fn key(&self, position: u64) -> u32 {
-        self.keys[self.slot(position) as usize]
+        self.keys[self.index(position)]
     }
 
     #[inline]
     pub(super) fn origin(&self, position: u64) -> Origin {
-        self.origins[self.slot(position) as usize]
+        self.origins[self.index(position)]
+    }
+
+    /// Global sequence of the entry at `position`.
+    #[inline]
+    pub(super) fn seq(&self, position: u64) -> u64 {
+        self.seqs[self.index(position)]
     }
 
     /// Content of the entry at `position`.
     #[inline]
     pub(super) fn data(&self, position: u64) -> &SectorData {
-        &self.data[self.slot(position) as usize]
+        &self.data[self.index(position)]
     }
 
     /// Content of a slot that the table points at.
     #[inline]
     pub(super) fn slot_data(&self, slot: u32) -> &SectorData {
-        &self.data[slot as usize]
+        &self.data[(slot - self.base) as usize]
     }
 
     /// Asks that everything inserted so far be submitted.
@@ -126,8 +289,10 @@ impl Ring {
 
     /// Bytes of the ring.
     pub(super) fn bytes(&self) -> u64 {
-        let entry = size_of::<u32>() + size_of::<Origin>() + size_of::<SectorData>();
-        u64::from(self.size()) * entry as u64
+        let entry =
+            size_of::<u32>() + size_of::<Origin>() + size_of::<SectorData>() + size_of::<u64>();
+        let owners = if self.knows_owners() { size_of::<Option<FileKey>>() } else { 0 };
+        u64::from(self.size()) * (entry + owners) as u64
     }
 }
 
@@ -148,18 +313,27 @@ mod tests {
     use super::*;
     use nandscape_block::Tag;
 
-    /// A position is the entry's global sequence, so no two entries ever share one, and an entry
-    /// stays readable at its position until the ring has gone round.
+    fn push(ring: &mut Ring, key: u32) -> u64 {
+        let seq = 10 * ring.mem;
+        ring.push(key, Origin::Gc, SectorData::Tag(Tag::new(u64::from(key))), seq);
+        ring.mem - 1
+    }
+
+    /// An entry stays readable at its position and in its slot until the ring has gone round, and
+    /// keeps its sequence.
     #[test]
-    fn positions_are_sequences_and_never_come_again() {
-        let mut ring = Ring::new(8, 1_000);
+    fn positions_lead_to_entries_and_slots_back_to_positions() {
+        let mut ring = Ring::new(8, 64);
         for key in 0..20 {
-            let position = ring.push(key, Origin::Gc, SectorData::Tag(Tag::new(u64::from(key))));
-            assert_eq!(position, 1_000 + u64::from(key));
+            let position = push(&mut ring, key);
+            assert_eq!(position, 1 + u64::from(key));
             assert_eq!((ring.key(position), ring.origin(position)), (key, Origin::Gc));
-            let data = SectorData::Tag(Tag::new(u64::from(key)));
-            assert_eq!((ring.data(position), ring.slot_data(ring.slot(position))), (&data, &data));
-            ring.l2p_update = ring.mem.saturating_sub(7).max(1_000);
+            assert_eq!(ring.seq(position), 10 * position);
+            let (slot, data) = (ring.slot(position), SectorData::Tag(Tag::new(u64::from(key))));
+            assert!((64..72).contains(&slot));
+            assert_eq!((ring.data(position), ring.slot_data(slot)), (&data, &data));
+            assert_eq!(ring.position_of(slot), position);
+            ring.l2p_update = ring.mem.saturating_sub(7).max(1);
         }
     }
 
@@ -167,9 +341,9 @@ mod tests {
     /// then the table points at them.
     #[test]
     fn only_leaving_the_ring_frees_a_slot() {
-        let mut ring = Ring::new(8, 1);
+        let mut ring = Ring::new(8, 0);
         for key in 0..8 {
-            ring.push(key, Origin::User, SectorData::Absent);
+            push(&mut ring, key);
         }
         assert_eq!((ring.free(), ring.backlog()), (0, 8));
         (ring.subm, ring.sync) = (7, 5);
@@ -178,25 +352,64 @@ mod tests {
         assert_eq!(ring.free(), 3);
     }
 
+    /// The oldest entry that is not durable tells what the ring has made durable.
+    #[test]
+    fn the_oldest_sequence_is_that_of_the_first_entry_behind_sync() {
+        let mut ring = Ring::new(8, 0);
+        assert_eq!(ring.oldest_seq(), None);
+        let (first, second) = (push(&mut ring, 1), push(&mut ring, 2));
+        assert_eq!(ring.oldest_seq(), Some(10 * first));
+        ring.sync = second;
+        assert_eq!(ring.oldest_seq(), Some(10 * second));
+        ring.sync = ring.mem;
+        assert_eq!(ring.oldest_seq(), None);
+    }
+
     /// A flush point covers what is in the ring, and nothing that comes after.
     #[test]
     fn a_flush_point_covers_what_was_inserted_before() {
-        let mut ring = Ring::new(8, 1);
-        let last = ring.push(1, Origin::User, SectorData::Absent);
+        let mut ring = Ring::new(8, 0);
+        let last = push(&mut ring, 1);
         ring.flush_all();
-        let later = ring.push(2, Origin::User, SectorData::Absent);
+        let later = push(&mut ring, 2);
         assert!(last < ring.flush_point && later >= ring.flush_point);
+    }
+
+    /// A file's entries come first, in order, everything else behind them in order; a unit ends between
+    /// them, and the oldest sequence is found wherever it went.
+    #[test]
+    fn a_files_entries_are_brought_forward() {
+        let mut ring = Ring::with_owners(16, 0);
+        let files = [None, Some((1, 0)), Some((2, 0)), Some((1, 0)), None, Some((1, 1))];
+        for (key, file) in (10..).zip(files) {
+            push(&mut ring, key);
+            ring.owned_by(file);
+        }
+        ring.take(1);
+        let mut moves = Vec::new();
+        assert_eq!(ring.bring_forward((1, 0), |key, from, to| moves.push((key, from, to))), 2);
+        let keys: Vec<u32> = (1..ring.mem).map(|at| ring.key(at)).collect();
+        assert_eq!(keys, [10, 11, 13, 12, 14, 15]);
+        assert_eq!(moves, [(13, 4, 3), (12, 3, 4)]);
+        assert_eq!((ring.to_cut(), ring.movable_from(), ring.seq(3)), (2, 4, 40));
+        assert_eq!(ring.data(3), &SectorData::Tag(Tag::new(13)));
+        assert_eq!(ring.end_of((1, 0), 1, ring.mem), Some(4));
+        ring.sync = 3;
+        assert_eq!(ring.oldest_seq(), Some(30), "that of key 12, behind key 13's");
+        assert_eq!(ring.bring_forward((7, 0), |_, _, _| panic!("nothing to move")), 0);
+        ring.take(2);
+        assert_eq!((ring.cuts_len(), ring.to_cut()), (0, u32::MAX));
     }
 
     /// Old content never shines through an entry without content.
     #[test]
     fn a_reused_slot_forgets_its_content() {
         let mut ring = Ring::new(2, 0);
-        ring.push(1, Origin::User, SectorData::Tag(Tag::new(5)));
-        ring.push(2, Origin::User, SectorData::Absent);
-        ring.l2p_update = 2;
-        let position = ring.push(1, Origin::Gc, SectorData::Absent);
-        assert_eq!(ring.data(position), &SectorData::Absent);
+        push(&mut ring, 5);
+        push(&mut ring, 6);
+        ring.l2p_update = ring.mem;
+        let slot = ring.push(1, Origin::Gc, SectorData::Absent, 0);
+        assert_eq!(ring.slot_data(slot), &SectorData::Absent);
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn contents(&self, bio: &Bio) -> Payload {
         let content = |index| match self.l2p.get(bio.lba.plus(u64::from(index))) {
             Place::Nowhere => SectorData::Tag(Tag::ZERO),
-            Place::Cached(slot) => self.rb.slot_data(slot).clone(),
+            Place::Cached(slot) => self.ring_of(slot).slot_data(slot).clone(),
             Place::Media(at) => self.media.data(at),
         };
         Payload::collect((0..bio.sectors).map(content).collect())

@@ -3,8 +3,8 @@
 //! 2. start metadata tells the device's size and the order in which lines were opened;
 //! 3. the out-of-band data of every written sector is replayed: for each logical sector the copy
 //!    with the highest sequence wins, then trim records hide what is older than they are;
-//! 4. lines get their counts; the youngest line with data and room goes on as the open line, lines
-//!    without valid sectors are free, the others are closed.
+//! 4. lines get their counts; the youngest line of each frontier with data and room goes on as its open
+//!    line, lines without valid sectors are free, the others are closed.
 //!
 //! Nothing is written but padding, so a power cut during recovery leaves the same work to do again,
 //! and at worst a full line where an open one was.
@@ -13,17 +13,17 @@
 
 use super::format::{Smeta, TrimRecord, decode_trims};
 use super::l2p::Place;
+use super::layout::Layout;
 use super::line::{LineId, LineState};
-use super::open::{Cursor, OpenLine};
-use super::rb::{Ring, key_lba};
+use super::open::{Cursor, FrontierId, OpenLine};
+use super::rb::key_lba;
 use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
 use crate::config::{Broken, Config};
 use crate::error::FtlError;
 use nandscape_block::Lba;
 use nandscape_media::{
-    ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, UnitId,
-    WriteCmd,
+    ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.line_seq = self.line_seq.max(line_seq + 1);
         }
         self.hide_trimmed(&replay);
-        self.rb = Ring::new(self.capacity.ring_sectors, replay.seq_max + 1);
+        self.next_seq = replay.seq_max + 1;
         self.count_valid(replay.trims);
         self.place_lines(found);
         self.limiter_update();
@@ -120,7 +120,7 @@ impl<M: OpenChannel> Pblk<M> {
         let mut at = Cursor::START;
         let mut served = Vec::new();
         while at < self.line_end() {
-            let info = self.media.chunk(self.chunk_at(id, at.pu));
+            let info = self.media.chunk(self.chunk_at(id, at.chunk));
             let first = self.ppa_at(id, at);
             let last = first.plus(self.geometry.ws_opt - 1);
             let written = matches!(info.state, ChunkState::Open | ChunkState::Closed)
@@ -128,7 +128,7 @@ impl<M: OpenChannel> Pblk<M> {
             if written && self.is_served(last) {
                 served.push(first);
             }
-            at.step(self.geometry.total_units());
+            at.step(self.layout.width);
         }
         served
     }
@@ -211,15 +211,32 @@ impl<M: OpenChannel> Pblk<M> {
             self.count_chunks(id);
             self.lines.in_use += u64::from(self.lines.get(id).data);
         }
-        let goes_on = |id: &LineId| age(id).is_some() && self.usable_sectors(*id) > 0;
-        let resumed = kept.iter().rev().copied().find(goes_on);
+        for &id in kept.iter().rev() {
+            let frontier = found.smetas[id as usize].map(|smeta| smeta.frontier);
+            if let Some(f) = frontier.and_then(|f| self.frontier_to_resume(f, id)) {
+                self.resume(f, id);
+            }
+        }
         for id in kept {
-            if Some(id) == resumed { self.resume(id) } else { self.line_closed(id) }
+            if self.lines.get(id).state != LineState::Open {
+                self.line_closed(id);
+            }
         }
     }
 
+    /// The frontier that a line was opened for, if it is there, has no younger line, and the line has
+    /// room.
+    fn frontier_to_resume(&mut self, frontier: u32, id: LineId) -> Option<FrontierId> {
+        let f = FrontierId::try_from(frontier).ok()?;
+        let frontier = self.frontiers.get(usize::from(f))?;
+        let stripe = self.layout.stripe_of(id);
+        let fits = frontier.open.is_none() && frontier.stripe.is_none_or(|own| own == stripe);
+        self.lines.get_mut(id).origin = frontier.buffer;
+        (fits && self.usable_sectors(id) > 0).then_some(f)
+    }
+
     fn usable_sectors(&self, id: LineId) -> u32 {
-        (0..self.geometry.total_units()).map(|pu| self.usable_of_chunk(self.chunk_at(id, pu))).sum()
+        (0..self.layout.width).map(|index| self.usable_of_chunk(self.chunk_at(id, index))).sum()
     }
 
     fn usable_of_chunk(&self, chunk: ChunkId) -> u32 {
@@ -231,7 +248,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// The line goes on taking data, without end metadata: its chunks end at different rows now.
-    fn resume(&mut self, id: LineId) {
+    fn resume(&mut self, f: FrontierId, id: LineId) {
         let left = self.usable_sectors(id);
         self.lines.writable += u64::from(left);
         let end = self.line_end();
@@ -239,7 +256,7 @@ impl<M: OpenChannel> Pblk<M> {
         line.state = LineState::Open;
         line.left = left;
         line.emeta = false;
-        self.open = Some(OpenLine { id, at: Cursor::START, end });
+        self.frontiers[usize::from(f)].open = Some(OpenLine { id, at: Cursor::START, end });
     }
 }
 
@@ -266,9 +283,17 @@ fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Fo
         smetas: Vec::new(),
         now: padded,
     };
-    for line in 0..geometry.chunks {
-        let smeta = read_smeta(media, &geometry, line, &mut found.now)?;
+    let layout = Layout::new(&geometry, config.line_set)?;
+    for line in 0..found.capacity.lines {
+        let smeta = read_smeta(media, &geometry, &layout, line, &mut found.now)?;
         if let Some(smeta) = smeta {
+            if smeta.width != layout.width {
+                let why = format!(
+                    "the device was formatted with lines of {} parallel units, not {}",
+                    smeta.width, layout.width
+                );
+                return Err(FtlError::Config { key: "ftl.line_set", why });
+            }
             if *found.instance.get_or_insert(smeta.instance) != smeta.instance {
                 return Err(FtlError::Corrupt { kind: "start metadata (another device's)", line });
             }
@@ -303,8 +328,10 @@ fn pad_chunk<M: OpenChannel>(
         let sectors = (target - wp).min(geometry.ws_opt);
         let keys = &[KEY_EMPTY; MAX_UNIT][..sectors as usize];
         let at = geometry.ppa(chunk, wp);
-        let outcome =
-            media.write(end, WriteCmd { at, kind: Kind::Pad, seq: 0, keys, data: &[] })?;
+        let outcome = media.write(
+            end,
+            WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], keys, data: &[] },
+        )?;
         end = outcome.at;
         if outcome.status != Status::Ok {
             break;
@@ -319,11 +346,11 @@ fn pad_chunk<M: OpenChannel>(
 fn read_smeta<M: OpenChannel>(
     media: &mut M,
     geometry: &Geometry,
+    layout: &Layout,
     line: LineId,
     now: &mut Nanos,
 ) -> Result<Option<Smeta>, FtlError> {
-    for unit in (0..geometry.total_units()).map(UnitId) {
-        let chunk = ChunkId { unit, chunk: line };
+    for chunk in (0..layout.width).map(|index| layout.chunk(line, index)) {
         let info = media.chunk(chunk);
         let written = matches!(info.state, ChunkState::Open | ChunkState::Closed);
         if !written || info.wp < geometry.ws_opt {
@@ -335,7 +362,7 @@ fn read_smeta<M: OpenChannel>(
         let mut readable =
             copies.filter(|&at| media.readable(at) && media.oob(at).kind == Kind::Smeta);
         let smeta = readable.find_map(|at| Smeta::decode(&media.data(at)));
-        if let Some(smeta) = smeta.filter(|smeta| smeta.line == line) {
+        if let Some(smeta) = smeta.filter(|s| s.line == line || s.width != layout.width) {
             return Ok(Some(smeta));
         }
     }

@@ -10,45 +10,68 @@ const WINDOW: u32 = 64;
 /// After this long without user writes garbage collection may take the whole ring.
 const USER_IDLE: Nanos = Nanos::from_ms(5_000);
 
+/// What a buffer takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Share {
+    /// User data and copies, which share it.
+    Both,
+    /// User data only: it may have all of the buffer, until the reserve is reached.
+    Users,
+    /// Copies only.
+    Copies,
+}
+
 /// State of the limiter.
 #[derive(Debug)]
 pub(super) struct RateLimiter {
     limiter: Limiter,
+    share: Share,
     ring: u32,
     high_chunks: u32,
     reserved_chunks: u32,
     /// `log2(high) - log2(windows of the ring)`, as the kernel rounds them.
     shift: u32,
+    /// What users have as long as more than the reserve is free.
+    user_min: u32,
     user_max: u32,
     gc_max: u32,
     /// User entries inserted and not yet durable.
     user: u32,
     /// Garbage-collection entries inserted and not yet durable.
     gc: u32,
-    collecting: bool,
     /// Garbage collection has everything until the free space changes.
     relieved: bool,
     last_user: Nanos,
 }
 
 impl RateLimiter {
-    pub(super) fn new(limiter: Limiter, capacity: &Capacity) -> Self {
-        let windows = capacity.ring_sectors / WINDOW;
+    /// The limiter of a buffer of `ring` entries.
+    pub(super) fn new(limiter: Limiter, capacity: &Capacity, ring: u32, share: Share) -> Self {
+        let windows = ring / WINDOW;
         let log2_ceil = |n: u32| n.max(1).next_power_of_two().ilog2();
         Self {
             limiter,
-            ring: capacity.ring_sectors,
+            share,
+            ring,
             high_chunks: capacity.high_chunks,
             reserved_chunks: capacity.reserved_chunks,
             shift: log2_ceil(capacity.high_chunks).saturating_sub(log2_ceil(windows)),
-            user_max: capacity.ring_sectors,
+            user_min: 0,
+            user_max: ring,
             gc_max: 0,
             user: 0,
             gc: 0,
-            collecting: false,
             relieved: false,
             last_user: Nanos::ZERO,
         }
+    }
+
+    /// One of several buffers: its users have a window as long as more than the reserve is free. The
+    /// kernel's single small ring leaves them nothing well before, until garbage collection has come
+    /// to rest; with several it may never do.
+    pub(super) fn among_others(mut self) -> Self {
+        self.user_min = self.window();
+        self
     }
 
     /// Looks at the free space anew, after lines were taken or freed.
@@ -57,37 +80,49 @@ impl RateLimiter {
         match self.limiter {
             Limiter::Kernel => self.update_kernel(free_chunks, werr),
             Limiter::Reserve(lines) => {
-                self.collecting = free_lines < lines;
                 self.user_max = if free_lines < lines { 0 } else { self.ring };
                 self.gc_max = self.ring;
             }
         }
     }
 
+    /// Half a small ring, else the kernel's window.
     fn window(&self) -> u32 {
         WINDOW.min(self.ring / 2)
     }
 
     fn update_kernel(&mut self, free_chunks: u32, werr: bool) {
-        self.collecting = free_chunks < self.high_chunks;
         self.user_max = if free_chunks >= self.high_chunks {
-            self.ring - if werr { self.window() } else { 0 }
+            self.ring - if werr && self.share == Share::Both { self.window() } else { 0 }
         } else if free_chunks <= self.reserved_chunks {
             0
+        } else if self.share == Share::Users {
+            self.ring
         } else {
-            ((free_chunks >> self.shift) * WINDOW).min(self.ring)
+            ((free_chunks >> self.shift) * WINDOW).max(self.user_min).min(self.ring)
         };
-        self.gc_max = self.ring - self.user_max;
+        self.gc_max = match self.share {
+            Share::Both => self.ring - self.user_max,
+            Share::Users | Share::Copies => self.ring,
+        };
     }
 
-    /// Whether another victim should be chosen while this many lines are free, and as many are
-    /// cooling or being collected.
-    pub(super) fn wants_victim(&self, free_lines: u32, coming: u32) -> bool {
+    /// Whether another victim should be chosen while so many chunks and lines are free, and as many
+    /// lines as `coming` are cooling or being collected.
+    pub(super) fn wants_victim(&self, free: (u32, u32), coming: u32) -> bool {
         let wanted = match self.limiter {
-            Limiter::Kernel => self.collecting,
-            Limiter::Reserve(lines) => self.collecting && free_lines + coming < lines,
+            Limiter::Kernel => free.0 < self.high_chunks,
+            Limiter::Reserve(lines) => free.1 + coming < lines,
         };
         wanted || self.relieved
+    }
+
+    /// Whether user writes stop with so many chunks and lines free.
+    pub(super) fn stops_users(&self, free: (u32, u32)) -> bool {
+        match self.limiter {
+            Limiter::Kernel => free.0 <= self.reserved_chunks,
+            Limiter::Reserve(lines) => free.1 < lines,
+        }
     }
 
     /// Lets garbage collection have everything until the free space changes. Whether that is news.
@@ -166,7 +201,8 @@ mod tests {
     const NOW: Nanos = Nanos::from_secs(1);
 
     fn kernel(capacity: &Capacity, free_chunks: u32) -> RateLimiter {
-        let mut limiter = RateLimiter::new(Limiter::Kernel, capacity);
+        let mut limiter =
+            RateLimiter::new(Limiter::Kernel, capacity, capacity.ring_sectors, Share::Both);
         limiter.user_in(0, NOW);
         limiter.update(free_chunks, free_chunks / 8, false);
         limiter
@@ -175,7 +211,12 @@ mod tests {
     /// (free chunks, user share, garbage collection's share, collecting)
     fn shares(capacity: &Capacity, free_chunks: u32) -> (u32, u32, u32, bool) {
         let limiter = kernel(capacity, free_chunks);
-        (free_chunks, limiter.user_room(), limiter.gc_room(NOW), limiter.wants_victim(0, 0))
+        (
+            free_chunks,
+            limiter.user_room(),
+            limiter.gc_room(NOW),
+            limiter.wants_victim((free_chunks, 0), 0),
+        )
     }
 
     /// Windows of 64 entries: `free >> (ceil(log2(43)) - ceil(log2(512 / 64)))`, the rest is garbage
@@ -235,13 +276,26 @@ mod tests {
         assert_eq!((limiter.user_room(), limiter.gc_room(NOW), limiter.entries()), (320, 152, 40));
     }
 
+    /// A buffer that takes no copies is its users' until the reserve is reached; one for copies is
+    /// theirs always.
+    #[test]
+    fn buffers_of_one_kind_are_not_shared() {
+        for (free_chunks, users) in [(480, 512), (42, 512), (9, 512), (8, 0)] {
+            let mut journal = RateLimiter::new(Limiter::Kernel, &JS_PBLK, 512, Share::Users);
+            let mut copies = RateLimiter::new(Limiter::Kernel, &JS_PBLK, 512, Share::Copies);
+            journal.update(free_chunks, free_chunks / 8, true);
+            copies.update(free_chunks, free_chunks / 8, true);
+            assert_eq!((journal.user_room(), copies.gc_room(NOW)), (users, 512), "{free_chunks}");
+        }
+    }
+
     /// A line with a write error is collected however much is free, in one window.
     #[test]
     fn write_errors_get_one_window() {
         let mut limiter = kernel(&JS_PBLK, 480);
         limiter.update(480, 60, true);
         assert_eq!((limiter.user_room(), limiter.gc_room(NOW)), (448, 64));
-        assert!(!limiter.wants_victim(60, 0), "only the lines with write errors are wanted");
+        assert!(!limiter.wants_victim((480, 60), 0), "only the lines with write errors are wanted");
     }
 
     /// The share protects users; where there is none it only slows garbage collection.
@@ -260,13 +314,13 @@ mod tests {
     #[test]
     fn relief_lasts_until_free_space_changes() {
         let mut limiter = kernel(&JS_PBLK, 43);
-        assert!(!limiter.wants_victim(5, 0));
+        assert!(!limiter.wants_victim((43, 5), 0));
         assert!(limiter.relieve());
         assert!(!limiter.relieve(), "relief twice is no news");
-        assert!(limiter.wants_victim(5, 0));
+        assert!(limiter.wants_victim((43, 5), 0));
         assert_eq!(limiter.gc_room(NOW), 512);
         limiter.update(43, 5, false);
-        assert!(!limiter.wants_victim(5, 0));
+        assert!(!limiter.wants_victim((43, 5), 0));
         assert_eq!(limiter.gc_room(NOW), 0);
         assert!(limiter.relieve());
     }
@@ -274,22 +328,22 @@ mod tests {
     /// Reserve-N: users have all of the ring, or, while fewer than N lines are free, nothing.
     #[test]
     fn a_reserve_stops_users_while_fewer_lines_are_free() {
-        let mut limiter = RateLimiter::new(Limiter::Reserve(3), &JS_PBLK);
+        let mut limiter = RateLimiter::new(Limiter::Reserve(3), &JS_PBLK, 512, Share::Both);
         for (free_lines, user_room, collecting) in [(4, 512, false), (3, 512, false), (2, 0, true)]
         {
             limiter.update(free_lines * 8, free_lines, false);
             assert_eq!(limiter.user_room(), user_room, "{free_lines} free lines");
             assert_eq!(limiter.gc_room(NOW), 512);
-            assert_eq!(limiter.wants_victim(free_lines, 0), collecting);
+            assert_eq!(limiter.wants_victim((free_lines * 8, free_lines), 0), collecting);
         }
     }
 
     /// No more victims than it takes to have N lines free again.
     #[test]
     fn a_reserve_counts_lines_on_their_way() {
-        let mut limiter = RateLimiter::new(Limiter::Reserve(3), &JS_PBLK);
+        let mut limiter = RateLimiter::new(Limiter::Reserve(3), &JS_PBLK, 512, Share::Both);
         limiter.update(8, 1, false);
-        assert!(limiter.wants_victim(1, 0) && limiter.wants_victim(1, 1));
-        assert!(!limiter.wants_victim(1, 2));
+        assert!(limiter.wants_victim((8, 1), 0) && limiter.wants_victim((8, 1), 1));
+        assert!(!limiter.wants_victim((8, 1), 2));
     }
 }

@@ -42,6 +42,15 @@ impl TrimLog {
         std::mem::take(&mut self.pending)
     }
 
+    /// Entries of the ring changed places, each from one position to another.
+    pub(super) fn entries_moved(&mut self, moves: &[(u64, u64)]) {
+        for sector in &mut self.emitted {
+            if let Some(&(_, to)) = moves.iter().find(|(from, _)| *from == sector.1) {
+                sector.1 = to;
+            }
+        }
+    }
+
     /// Everything logged before this ring position is durable, given the ring's `sync`.
     pub(super) fn durable(&mut self, sync: u64) -> u64 {
         while self.emitted.front().is_some_and(|&(_, position)| position < sync) {

@@ -124,6 +124,11 @@ impl Victims {
         self.link(line, valid);
     }
 
+    /// What a closed line weighs.
+    pub(super) fn valid(&self, line: LineId) -> u32 {
+        self.nodes[line as usize].valid
+    }
+
     /// Lets a line go: it is freed, or a victim.
     pub(super) fn remove(&mut self, line: LineId) {
         self.unlink(line);

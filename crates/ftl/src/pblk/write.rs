@@ -2,8 +2,10 @@
 //! and keeps at most one write in flight on a parallel unit (pblk-write.c).
 
 use super::Pblk;
+use super::buffers::BufferId;
 use super::line::LineState;
-use super::rb::Origin;
+use super::open::FrontierId;
+use super::rb::{Origin, Ring};
 use super::units::{UnitState, WriteUnit};
 use crate::error::FtlError;
 use crate::pblk::events::What;
@@ -17,6 +19,7 @@ pub(super) const MAX_UNIT: usize = 64;
 /// Where the next unit goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
+    pub(super) frontier: FrontierId,
     pub(super) line: u32,
     pub(super) pu: u32,
     pub(super) at: Ppa,
@@ -41,45 +44,80 @@ impl Tally {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Submits what can be submitted. Whether anything was.
+    /// Submits what can be submitted, each buffer in its turn. Whether anything was.
     pub(super) fn write_out(&mut self) -> Result<bool, FtlError> {
+        let count = self.buffers.len();
+        let mut moved = self.write_out_of(self.writer as BufferId)?;
+        for further in 1..count {
+            moved |= self.write_out_of(((self.writer + further) % count) as BufferId)?;
+        }
+        self.writer = (self.writer + 1) % count;
+        Ok(moved)
+    }
+
+    fn write_out_of(&mut self, id: BufferId) -> Result<bool, FtlError> {
         let mut moved = false;
         loop {
-            if let Some(number) = self.units.next_failed() {
-                let Some(spot) = self.seek()? else { break };
-                self.units.retried();
-                self.resubmit(number, spot)?;
+            let buffer = &self.buffers[usize::from(id)];
+            let frontier = if let Some(number) = buffer.units.next_failed() {
+                let Some(spot) = self.seek_for(id)? else { break };
+                self.buffers[usize::from(id)].units.retried();
+                self.resubmit(id, number, spot)?;
+                spot.frontier
             } else {
-                let entries = self.entries_to_write();
+                let entries = self.entries_to_write(&buffer.rb);
                 if entries == 0 {
                     break;
                 }
-                let Some(spot) = self.seek()? else { break };
-                self.write_unit(entries, spot)?;
-            }
-            self.line_chores()?;
+                let Some(spot) = self.seek_for(id)? else { break };
+                self.write_unit(id, entries, spot)?;
+                spot.frontier
+            };
+            self.line_chores(frontier)?;
             moved = true;
         }
         Ok(moved)
     }
 
+    /// Where a buffer's next unit goes: to the frontier whose turn it is, or the next that is ready.
+    #[inline]
+    pub(super) fn seek_for(&mut self, id: BufferId) -> Result<Option<Spot>, FtlError> {
+        let frontiers = self.buffers[usize::from(id)].frontiers.len() as u32;
+        for skipped in 0..frontiers {
+            let frontier = self.buffers[usize::from(id)].frontier(skipped);
+            if let Some(spot) = self.seek(frontier)? {
+                let buffer = &mut self.buffers[usize::from(id)];
+                buffer.turn = buffer.turn.wrapping_add(skipped + 1);
+                return Ok(Some(spot));
+            }
+        }
+        Ok(None)
+    }
+
     /// Entries for the next unit: a full one, or what a flush waits for.
     #[inline]
-    fn entries_to_write(&self) -> u32 {
-        let backlog = self.rb.backlog();
+    fn entries_to_write(&self, rb: &Ring) -> u32 {
+        let backlog = rb.backlog().min(rb.to_cut());
         if backlog >= self.geometry.ws_opt {
             self.geometry.ws_opt
-        } else if self.rb.flush_point > self.rb.subm {
+        } else if rb.flush_point > rb.subm {
             backlog
         } else {
             0
         }
     }
 
-    /// Maps the next `entries` entries of the ring to `spot` and writes them, padded.
-    pub(super) fn write_unit(&mut self, entries: u32, spot: Spot) -> Result<(), FtlError> {
-        let first = self.rb.subm;
-        let tally = self.tally(first, entries);
+    /// Maps the next `entries` entries of a ring to `spot` and writes them, padded.
+    pub(super) fn write_unit(
+        &mut self,
+        id: BufferId,
+        entries: u32,
+        spot: Spot,
+    ) -> Result<(), FtlError> {
+        let buffer = &mut self.buffers[usize::from(id)];
+        let first = buffer.rb.subm;
+        let entries = close_enough(&buffer.rb, first, entries);
+        let tally = tally(&buffer.rb, first, entries);
         let unit = WriteUnit {
             first,
             entries,
@@ -90,73 +128,81 @@ impl<M: OpenChannel> Pblk<M> {
             at: spot.at,
             state: UnitState::InFlight,
             submitted: self.now,
-            before: self.units.submitted,
+            before: buffer.units.submitted,
         };
-        self.rb.subm += u64::from(entries);
-        let number = self.units.push(unit);
-        self.program(number, &unit, tally)
-    }
-
-    /// Counts entries by origin.
-    #[inline]
-    fn tally(&self, first: u64, entries: u32) -> Tally {
-        let mut tally = Tally::default();
-        for position in first..first + u64::from(entries) {
-            match self.rb.origin(position) {
-                Origin::User => tally.user += 1,
-                Origin::Gc => tally.gc += 1,
-                Origin::Stale => tally.stale += 1,
-                Origin::Trim => tally.trim += 1,
-            }
-        }
-        tally
+        buffer.rb.take(entries);
+        let number = buffer.units.push(unit);
+        self.program(id, number, &unit, tally)
     }
 
     /// Writes the entries of a failed unit elsewhere.
-    fn resubmit(&mut self, number: u64, spot: Spot) -> Result<(), FtlError> {
+    fn resubmit(&mut self, id: BufferId, number: u64, spot: Spot) -> Result<(), FtlError> {
         let now = self.now;
-        let unit = self.units.get_mut(number);
+        let buffer = &mut self.buffers[usize::from(id)];
+        let unit = buffer.units.get_mut(number);
         unit.state = UnitState::InFlight;
         (unit.line, unit.pu, unit.at, unit.submitted) = (spot.line, spot.pu, spot.at, now);
         let unit = *unit;
-        let tally = self.tally(unit.first, unit.entries);
-        self.program(number, &unit, tally)
+        let tally = tally(&buffer.rb, unit.first, unit.entries);
+        self.program(id, number, &unit, tally)
     }
 
     /// Issues a unit's write command.
-    fn program(&mut self, number: u64, unit: &WriteUnit, tally: Tally) -> Result<(), FtlError> {
+    fn program(
+        &mut self,
+        id: BufferId,
+        number: u64,
+        unit: &WriteUnit,
+        tally: Tally,
+    ) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
+        self.media.because(tally.cause(ws_opt));
+        let rb = &self.buffers[usize::from(id)].rb;
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         for i in 0..unit.entries {
-            keys[i as usize] = self.rb.key(unit.first + u64::from(i));
+            keys[i as usize] = rb.key(unit.first + u64::from(i));
         }
-        self.gather(unit, tally);
-        let kind = if unit.entries == 0 { Kind::Pad } else { Kind::Data };
-        let keys = &keys[..ws_opt as usize];
-        let cmd = WriteCmd { at: unit.at, kind, seq: unit.first, keys, data: &self.scratch };
-        self.media.because(tally.cause(ws_opt));
+        let mut deltas = [0; MAX_UNIT];
+        let seq_deltas = self.seq_deltas(rb, unit, &mut deltas);
+        gather(&mut self.scratch, rb, unit, self.config.keep_content || tally.trim > 0, ws_opt);
+        let cmd = WriteCmd {
+            at: unit.at,
+            kind: if unit.entries == 0 { Kind::Pad } else { Kind::Data },
+            seq: if unit.entries == 0 { 0 } else { rb.seq(unit.first) },
+            seq_deltas,
+            keys: &keys[..ws_opt as usize],
+            data: &self.scratch,
+        };
         let outcome = self.media.write(self.now, cmd)?;
         self.busy[unit.pu as usize] = true;
-        self.events.push(outcome.at, What::Unit(number, outcome.status));
+        self.events.push(outcome.at, What::Unit(id, number, outcome.status));
         self.lines.use_up(unit.line, ws_opt);
         let line = self.lines.get_mut(unit.line);
         line.pending += unit.entries;
         line.in_flight += 1;
-        self.count_unit(unit, tally);
+        self.count_unit(id, unit, tally);
         Ok(())
     }
 
-    /// Collects the unit's contents; none at all when none is kept.
-    fn gather(&mut self, unit: &WriteUnit, tally: Tally) {
-        self.scratch.clear();
-        if self.config.keep_content || tally.trim > 0 {
-            let positions = unit.first..unit.first + u64::from(unit.entries);
-            self.scratch.extend(positions.map(|at| self.rb.data(at).clone()));
-            self.scratch.resize(self.geometry.ws_opt as usize, SectorData::Absent);
+    /// The sequences of a unit's entries less the first's; none where one buffer has all of them.
+    #[inline]
+    fn seq_deltas<'a>(
+        &self,
+        rb: &Ring,
+        unit: &WriteUnit,
+        deltas: &'a mut [u32; MAX_UNIT],
+    ) -> &'a [u32] {
+        if !self.own_seqs || unit.entries == 0 {
+            return &[];
         }
+        let first = rb.seq(unit.first);
+        for i in 0..unit.entries {
+            deltas[i as usize] = (rb.seq(unit.first + u64::from(i)) - first) as u32;
+        }
+        &deltas[..self.geometry.ws_opt as usize]
     }
 
-    fn count_unit(&mut self, unit: &WriteUnit, tally: Tally) {
+    fn count_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
         let padding = self.geometry.ws_opt - unit.entries;
         if padding > 0 {
             self.stats.pad_dist[padding as usize - 1] += 1;
@@ -166,57 +212,101 @@ impl<M: OpenChannel> Pblk<M> {
         sectors.gc += u64::from(tally.gc);
         sectors.trim += u64::from(tally.trim);
         sectors.pad += u64::from(tally.stale + padding);
+        let buffer = &mut self.stats.buffers[usize::from(id)];
+        buffer.user += u64::from(tally.user + tally.trim);
+        buffer.gc += u64::from(tally.gc);
+        buffer.pad += u64::from(tally.stale + padding);
     }
 
     /// A unit's program has ended.
-    pub(super) fn unit_done(&mut self, at: Nanos, number: u64, status: Status) {
-        let unit = self.units.get_mut(number);
+    pub(super) fn unit_done(&mut self, at: Nanos, id: BufferId, number: u64, status: Status) {
+        let unit = self.buffers[usize::from(id)].units.get_mut(number);
         let pu = unit.pu;
         self.lines.get_mut(unit.line).in_flight -= 1;
         if status == Status::Ok || unit.entries == 0 {
             unit.state = UnitState::Done;
-            self.advance_sync(at);
+            self.advance_sync(at, id);
         } else {
-            self.unit_failed(number);
+            self.unit_failed(id, number);
         }
         self.busy[pu as usize] = false;
     }
 
     /// `sync` passes every completed unit in ring order; whoever waited for that is served.
-    fn advance_sync(&mut self, at: Nanos) {
-        while let Some(unit) = self.units.pass() {
-            self.rb.sync += u64::from(unit.entries);
-            self.rl.out(unit.user, unit.gc);
-            self.serve_waiters(at, &unit);
+    fn advance_sync(&mut self, at: Nanos, id: BufferId) {
+        let buffer = usize::from(id);
+        while let Some(unit) = self.buffers[buffer].units.pass() {
+            self.buffers[buffer].rb.sync += u64::from(unit.entries);
+            self.buffers[buffer].rl.out(unit.user, unit.gc);
+            self.serve_waiters(at, id, &unit);
         }
         self.thaw();
     }
 
     /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its
     /// line, the entries go elsewhere, and the line is to be collected first.
-    fn unit_failed(&mut self, number: u64) {
+    fn unit_failed(&mut self, id: BufferId, number: u64) {
         self.stats.program_failures += 1;
-        let unit = *self.units.get_mut(number);
-        self.discount_unit(&unit);
+        let buffer = &mut self.buffers[usize::from(id)];
+        let unit = *buffer.units.get_mut(number);
+        let tally = tally(&buffer.rb, unit.first, unit.entries);
+        buffer.units.fail(number);
+        self.discount_unit(&unit, tally);
         let line = self.lines.get_mut(unit.line);
         line.pending -= unit.entries;
         line.werr = true;
         if line.state == LineState::Closed {
-            self.victims.mark_werr(unit.line);
+            self.candidates.mark_werr(unit.line);
         }
         let rest = self.geometry.sectors - self.geometry.sector_of(unit.at) - self.geometry.ws_opt;
         self.lines.forgo(unit.line, rest);
-        self.units.fail(number);
         self.line_lowered(unit.line);
     }
 
     /// What a failed program wrote counts as padding. The counters may have been reset since.
-    fn discount_unit(&mut self, unit: &WriteUnit) {
-        let tally = self.tally(unit.first, unit.entries);
+    fn discount_unit(&mut self, unit: &WriteUnit, tally: Tally) {
         let sectors = &mut self.stats.sectors;
         sectors.user = sectors.user.saturating_sub(u64::from(tally.user));
         sectors.gc = sectors.gc.saturating_sub(u64::from(tally.gc));
         sectors.trim = sectors.trim.saturating_sub(u64::from(tally.trim));
         sectors.pad += u64::from(unit.entries - tally.stale);
+    }
+}
+
+/// Counts entries by origin.
+#[inline]
+fn tally(rb: &Ring, first: u64, entries: u32) -> Tally {
+    let mut tally = Tally::default();
+    for position in first..first + u64::from(entries) {
+        match rb.origin(position) {
+            Origin::User => tally.user += 1,
+            Origin::Gc => tally.gc += 1,
+            Origin::Stale => tally.stale += 1,
+            Origin::Trim => tally.trim += 1,
+        }
+    }
+    tally
+}
+
+/// How many of these entries have sequences that ascend and are near enough to the first's for one
+/// unit. Others are there only where a file's entries were brought forward, or where a ring stood
+/// still while others wrote terabytes.
+#[inline]
+fn close_enough(rb: &Ring, first: u64, entries: u32) -> u32 {
+    let base = rb.seq(first);
+    let fits = |index: &u32| {
+        let seq = rb.seq(first + u64::from(*index));
+        seq > rb.seq(first + u64::from(index - 1)) && seq - base <= u64::from(u32::MAX)
+    };
+    entries.min(1) + (1..entries).take_while(fits).count() as u32
+}
+
+/// Collects a unit's contents; none at all when none is kept.
+fn gather(scratch: &mut Vec<SectorData>, rb: &Ring, unit: &WriteUnit, keep: bool, ws_opt: u32) {
+    scratch.clear();
+    if keep {
+        let positions = unit.first..unit.first + u64::from(unit.entries);
+        scratch.extend(positions.map(|at| rb.data(at).clone()));
+        scratch.resize(ws_opt as usize, SectorData::Absent);
     }
 }

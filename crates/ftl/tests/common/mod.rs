@@ -40,9 +40,14 @@ pub(crate) fn config() -> Config {
 impl Driver {
     /// A fresh device on media of this timing, counted from zero.
     pub(crate) fn new(timing: &str, config: Config) -> Self {
+        Self::on(GEOMETRY, timing, config)
+    }
+
+    /// A fresh device of this shape.
+    pub(crate) fn on(geometry: Geometry, timing: &str, config: Config) -> Self {
         let timing = Timing::preset(timing).expect("a preset");
         let media =
-            MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(GEOMETRY) };
+            MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
         let media = Media::new(media).expect("a device");
         let media = Tracer::new(FaultInjector::new(media, Faults::default(), 1));
         let mut pblk = Pblk::format(media, config).expect("fits");

@@ -3,9 +3,11 @@
 
 use super::Observer;
 use super::error::RunError;
-use crate::stack::Stack;
+use crate::stack::{Fsync, Hints, Stack};
 use crate::timeline::{Request, Requests};
-use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Flags, Lba, Op, Submit, Token};
+use nandscape_block::{
+    Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Submit, Token,
+};
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::stats::FtlStats;
@@ -45,19 +47,22 @@ pub(super) fn format<M: LabMedia>(stack: &Stack, media: M, seed: u64) -> Result<
     Pblk::format(media, config).map_err(|error| RunError::ftl(stack, error))
 }
 
-/// An FTL behind the hint of a stack: writes that begin in the journal's range carry JOURNAL.
+/// An FTL behind the hints of a stack: writes that begin in the journal's range carry JOURNAL, and
+/// flushes ask for their job's file only, if that is wanted.
 pub(super) struct Hinted<M: OpenChannel> {
     pub(super) ftl: Pblk<M>,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
+    fsync: Fsync,
     /// Kept for a timeline.
     requests: Option<Box<Requests>>,
 }
 
 impl<M: OpenChannel> Hinted<M> {
-    /// `journal` in sectors, if hinted.
-    pub(super) fn new(ftl: Pblk<M>, journal: Option<Range<u64>>) -> Self {
-        Self { ftl, journal: journal.unwrap_or(0..0), requests: None }
+    /// `ftl` behind these hints.
+    pub(super) fn new(ftl: Pblk<M>, hints: &Hints) -> Self {
+        let journal = hints.journal_range.clone().unwrap_or(0..0);
+        Self { ftl, journal, fsync: hints.fsync, requests: None }
     }
 }
 
@@ -149,6 +154,9 @@ impl<M: OpenChannel> BlockDevice for Hinted<M> {
     fn submit(&mut self, now: Nanos, mut bio: Bio, token: Token) -> Submit {
         if self.journal.contains(&bio.lba.0) && bio.op == Op::Write {
             bio.flags |= Flags::JOURNAL;
+        }
+        if self.fsync == Fsync::File {
+            bio.scope = FlushScope::Owner;
         }
         if self.requests.is_some() {
             return self.submit_noted(now, bio, token);

@@ -228,7 +228,7 @@ impl<L: Load> Course<'_, L> {
             Some(_) => prepare::mount(stack, media, seed, file.as_deref())?,
         };
         ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
-        let mut device = Hinted::new(ftl, stack.hints.journal_range.clone());
+        let mut device = Hinted::new(ftl, &stack.hints);
         device.reset_counts();
         let ready_s = observer.wall_s();
         let measured = load.measure(&mut device, seed, observer);

@@ -4,19 +4,15 @@
 use super::document::Table;
 use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
-use super::recipe;
-use super::timing;
-use super::{Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
+use super::{Fsync, Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
+use super::{ftl, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::config::{CapacityRules, Config, Discard, Limiter, Victim};
 use nandscape_media::{Faults, Geometry, PayloadMode, UnitId};
 
 /// RAM that the virtual media may take when a stack does not say.
 const MEMORY_CAP_BYTES: u64 = 16 << 30;
 /// The slowest that a unit may be.
 const SLOW_PERCENT_MAX: u32 = 100_000;
-/// Choices of `d-choices` when a stack does not say how many.
-const DEFAULT_D: u32 = 10;
 
 const PAYLOAD: Words<PayloadMode> = Words {
     here: &[
@@ -27,41 +23,8 @@ const PAYLOAD: Words<PayloadMode> = Words {
     later: &[],
 };
 
-const CAPACITY_RULES: Words<CapacityRules> = Words {
-    here: &[
-        ("4.13", CapacityRules::V4_13),
-        ("4.16", CapacityRules::V4_16),
-        ("5.11", CapacityRules::V5_11),
-    ],
-    later: &[],
-};
-
-const DISCARD: Words<Discard> =
-    Words { here: &[("durable", Discard::Durable), ("kernel", Discard::Kernel)], later: &[] };
-
-const VICTIM: Words<Victim> = Words {
-    here: &[
-        ("pblk-lists", Victim::PblkLists),
-        ("greedy", Victim::Greedy),
-        ("cost-benefit", Victim::CostBenefit),
-        ("fifo", Victim::Fifo),
-        ("random", Victim::Random),
-        ("d-choices", Victim::DChoices(DEFAULT_D)),
-    ],
-    later: &[],
-};
-
-const FTL_KIND: Words<()> =
-    Words { here: &[("pblk", ())], later: &["pagemap", "zoned", "interval", "coupled"] };
-const ROUTING: Words<()> = Words {
-    here: &[("single", ())],
-    later: &["per-core", "per-queue", "journal", "fsync-aware", "fsync-in-normal", "per-file"],
-};
-const FLUSH_SCOPE: Words<()> =
-    Words { here: &[("all", ())], later: &["file-ring", "file-entries"] };
-const LINE_SET: Words<()> = Words { here: &[("device", ())], later: &["channel"] };
-const GC_STREAM: Words<()> = Words { here: &[("data", ())], later: &["own", "by-origin"] };
-const MAP_KIND: Words<()> = Words { here: &[("resident", ())], later: &["cached"] };
+const FSYNC: Words<Fsync> =
+    Words { here: &[("device", Fsync::Device), ("file", Fsync::File)], later: &[] };
 
 /// Reads a whole stack, whose file begins at `place`.
 pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
@@ -69,7 +32,7 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     let name = root.or("name", "unnamed".to_owned())?;
     let (host, host_text) = read_host(root.section("host", "host")?)?;
     let (media, media_text) = read_media(root.section("media", "media")?)?;
-    let (ftl, ftl_text) = read_ftl(root.section("ftl", "ftl")?, media.payload)?;
+    let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, media.payload, &host)?;
     let (hints, hints_text) = read_hints(root.section("hints", "hints")?)?;
     let (precondition, precondition_text) =
         read_precondition(root.section("precondition", "precondition")?)?;
@@ -80,7 +43,7 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
 }
 
 /// Closes a section and heads its resolved lines, if it has any.
-fn titled(title: &str, section: Section<'_>) -> Result<String, StackError> {
+pub(super) fn titled(title: &str, section: Section<'_>) -> Result<String, StackError> {
     let lines = section.close()?;
     Ok(if lines.is_empty() { lines } else { format!("[{title}]\n{lines}") })
 }
@@ -163,70 +126,6 @@ fn read_slow_unit(
     }
 }
 
-fn read_ftl(mut ftl: Section<'_>, payload: PayloadMode) -> Result<(Config, String), StackError> {
-    ftl.choice("kind", "pblk", &FTL_KIND)?;
-    let capacity_rules = ftl.choice("capacity_rules", "4.16", &CAPACITY_RULES)?;
-    let op_percent = ftl.optional("op_percent")?;
-    let op_fits = op_percent.is_none_or(|percent: u32| (3..=80).contains(&percent));
-    ftl.check("op_percent", op_fits, "must be 3 to 80")?;
-    ftl.choice("routing", "single", &ROUTING)?;
-    ftl.choice("flush_scope", "all", &FLUSH_SCOPE)?;
-    ftl.choice("line_set", "device", &LINE_SET)?;
-    let limiter = ftl.word("limiter", "kernel", parse_limiter, |_, word| word.to_owned())?;
-    let discard = ftl.choice("discard", "durable", &DISCARD)?;
-    let ring_sectors = ftl.optional("ring")?;
-    let (victim, gc_text) = read_gc(ftl.section("gc", "ftl.gc")?)?;
-    let map_text = read_map(ftl.section("map", "ftl.map")?)?;
-    let config = Config {
-        capacity_rules,
-        op_percent,
-        ring_sectors,
-        limiter,
-        discard,
-        victim,
-        keep_content: payload != PayloadMode::None,
-        ..Config::default()
-    };
-    Ok((config, join([titled("ftl", ftl)?, gc_text, map_text])))
-}
-
-fn parse_limiter(word: &str) -> Result<Limiter, String> {
-    let reserve = word.strip_prefix("reserve-").and_then(|lines| lines.parse().ok());
-    match (word, reserve) {
-        ("kernel", _) => Ok(Limiter::Kernel),
-        (_, Some(lines)) if lines > 0 => Ok(Limiter::Reserve(lines)),
-        _ => Err(format!("expected kernel | reserve-N (N free lines), found \"{word}\"")),
-    }
-}
-
-fn read_gc(mut gc: Section<'_>) -> Result<(Victim, String), StackError> {
-    let d: Option<u32> = gc.unwritten("d")?;
-    gc.check("d", d != Some(0), "must be at least 1")?;
-    let parse = |word: &str| match (parse_victim(word)?, d) {
-        (Victim::DChoices(_), Some(d)) => Ok(Victim::DChoices(d)),
-        (_, Some(_)) => Err("`d` goes with victim = \"d-choices\" only".into()),
-        (victim, None) => Ok(victim),
-    };
-    let victim = gc.word("victim", "pblk-lists", parse, |victim, word| match victim {
-        Victim::DChoices(d) => format!("d-choices-{d}"),
-        _ => word.to_owned(),
-    })?;
-    gc.choice("stream", "data", &GC_STREAM)?;
-    Ok((victim, titled("ftl.gc", gc)?))
-}
-
-fn parse_victim(word: &str) -> Result<Victim, String> {
-    match word.strip_prefix("d-choices-").and_then(|d| d.parse().ok()) {
-        Some(d) if d > 0 => Ok(Victim::DChoices(d)),
-        _ => VICTIM.read(word),
-    }
-}
-
-fn read_map(mut map: Section<'_>) -> Result<String, StackError> {
-    map.choice("kind", "resident", &MAP_KIND)?;
-    titled("ftl.map", map)
-}
-
 fn read_hints(mut hints: Section<'_>) -> Result<(Hints, String), StackError> {
     let range: Option<SizeRange> = hints.optional("journal_range")?;
     let journal_range = range.map(|SizeRange(first, end)| {
@@ -234,7 +133,9 @@ fn read_hints(mut hints: Section<'_>) -> Result<(Hints, String), StackError> {
         hints.check("journal_range", whole, "must be whole sectors of 4 KiB")?;
         Ok(first / SECTOR_BYTES..end / SECTOR_BYTES)
     });
-    Ok((Hints { journal_range: journal_range.transpose()? }, titled("hints", hints)?))
+    let journal_range = journal_range.transpose()?;
+    let fsync = hints.choice("fsync", "device", &FSYNC)?;
+    Ok((Hints { journal_range, fsync }, titled("hints", hints)?))
 }
 
 fn read_precondition(mut section: Section<'_>) -> Result<(Precondition, String), StackError> {
@@ -253,6 +154,6 @@ fn read_precondition(mut section: Section<'_>) -> Result<(Precondition, String),
     Ok((plan, titled("precondition", section)?))
 }
 
-fn join<const N: usize>(texts: [String; N]) -> String {
+pub(super) fn join<const N: usize>(texts: [String; N]) -> String {
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }

@@ -6,6 +6,7 @@
 //! resolves to itself.
 
 pub(crate) mod document;
+mod ftl;
 mod grammar;
 mod later;
 mod place;
@@ -107,6 +108,18 @@ impl MediaFaults {
 pub struct Hints {
     /// Sectors whose bios carry JOURNAL.
     pub journal_range: Option<Range<u64>>,
+    /// What a job's fsync asks to be durable.
+    pub fsync: Fsync,
+}
+
+/// What the fsync of a job, which stands for a file, asks to be durable.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Fsync {
+    /// Everything: a plain flush.
+    #[default]
+    Device,
+    /// What the job wrote, as a file system would for a file.
+    File,
 }
 
 /// `[precondition]`.

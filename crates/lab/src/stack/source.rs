@@ -11,6 +11,12 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("pblk", include_str!("../../stacks/pblk.toml")),
     ("pblk-4.13", include_str!("../../stacks/pblk-4.13.toml")),
     ("pblk-5.11", include_str!("../../stacks/pblk-5.11.toml")),
+    ("js-pblk", include_str!("../../stacks/js-pblk.toml")),
+    ("mt-ftl", include_str!("../../stacks/mt-ftl.toml")),
+    ("qblk", include_str!("../../stacks/qblk.toml")),
+    ("rflush", include_str!("../../stacks/rflush.toml")),
+    ("fa-ftl", include_str!("../../stacks/fa-ftl.toml")),
+    ("fa-ftl-per-file", include_str!("../../stacks/fa-ftl-per-file.toml")),
     ("bench-8g", include_str!("../../stacks/bench-8g.toml")),
 ];
 

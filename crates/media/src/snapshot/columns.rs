@@ -14,6 +14,7 @@ pub(super) fn put_block<W: Write>(
 ) -> Result<(), SnapshotError> {
     put_column::<_, 4>(out, block.keys.iter().map(|key| u64::from(*key)))?;
     put_column::<_, 8>(out, block.units.iter().copied())?;
+    put_column::<_, 4>(out, block.seq_deltas.iter().map(|delta| u64::from(*delta)))?;
     put_column::<_, 8>(out, block.contents.iter().copied())?;
     out.put(&(block.bytes.len() as u32).to_le_bytes())?;
     for (sector, bytes) in &block.bytes {
@@ -32,6 +33,7 @@ pub(super) fn get_block<R: Read>(
 ) -> Result<Block, SnapshotError> {
     let keys = get_column::<_, 4>(input, sectors)?;
     let units = get_column::<_, 8>(input, store.granules(sectors))?;
+    let seq_deltas = get_column::<_, 4>(input, if store.keeps_seqs() { sectors } else { 0 })?;
     let contents = if store.keeps_contents() { sectors } else { 0 };
     let contents = get_column::<_, 8>(input, contents)?;
     let bytes = get_bytes(input, sectors)?;
@@ -46,7 +48,8 @@ pub(super) fn get_block<R: Read>(
         return Err(input.damaged("a content that cannot be"));
     }
     let keys = keys.into_iter().map(|key| key as u32).collect();
-    Ok(Block { keys, units, contents, bytes })
+    let seq_deltas = seq_deltas.into_iter().map(|delta| delta as u32).collect();
+    Ok(Block { keys, units, seq_deltas, contents, bytes })
 }
 
 fn get_bytes<R: Read>(

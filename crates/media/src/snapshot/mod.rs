@@ -121,6 +121,7 @@ impl Media<MemoryStore> {
     /// What the output answered.
     pub fn save(&self, out: impl Write) -> Result<(), SnapshotError> {
         let mut out = FrameWriter::new(out);
+        out.put(&u64::from(self.store().keeps_seqs()).to_le_bytes())?;
         for id in self.geometry().all_chunks() {
             out.put(&self.chunk_row(id).encode())?;
         }
@@ -155,6 +156,9 @@ impl Media<MemoryStore> {
     /// device then holds is not to be used.
     pub fn restore(&mut self, input: impl Read, at: u64) -> Result<(), SnapshotError> {
         let mut input = FrameReader::new(input, at);
+        if next_flag(&mut input)? {
+            self.store_mut().keep_seqs_too()?;
+        }
         for id in self.geometry().all_chunks() {
             let row = next_row(&mut input, self.geometry())?;
             self.set_chunk_row(id, row)?;
@@ -212,6 +216,14 @@ fn next_row<R: Read>(
     ChunkRow::decode(row, geometry).ok_or_else(|| input.damaged("a chunk that cannot be"))
 }
 
+/// Whether sectors have sequences of their own.
+fn next_flag<R: Read>(input: &mut FrameReader<R>) -> Result<bool, SnapshotError> {
+    match next_u64(input)? {
+        flag @ 0..=1 => Ok(flag == 1),
+        _ => Err(input.damaged("sequences of a kind that cannot be")),
+    }
+}
+
 fn next_u64<R: Read>(input: &mut FrameReader<R>) -> Result<u64, SnapshotError> {
     let mut bytes = [0; 8];
     input.fill(&mut bytes)?;
@@ -230,6 +242,7 @@ pub fn inspect(
     mut each: impl FnMut(ChunkId, ChunkInfo),
 ) -> Result<(), SnapshotError> {
     let mut input = FrameReader::new(input, at);
+    next_flag(&mut input)?;
     for id in geometry.all_chunks() {
         each(id, next_row(&mut input, geometry)?.info(geometry));
     }

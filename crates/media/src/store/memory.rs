@@ -2,6 +2,7 @@
 //!
 //! Columns are flat and indexed by packed address: 4 bytes of key a sector, 8 bytes of
 //! sequence and kind a write unit, and 8 bytes of content a sector in the modes that keep content.
+//! From the first write whose sectors have sequences of their own, 4 more bytes a sector.
 //! The operating system backs only what was touched, so an unused device costs nothing and holes in
 //! the address space never cost anything. In mode `None` the bytes of metadata lie in an ordered
 //! map, trailing zeroes trimmed.
@@ -22,9 +23,11 @@ use nandscape_column::Column;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bits of a sequence; the byte above holds the kind.
+/// Bits of a sequence; the byte above holds the kind, and whether sectors have their own sequences.
 const SEQ_BITS: u32 = 56;
 const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
+/// Units column: the sectors' sequences are in the column of deltas.
+const OWN_SEQS: u64 = 1 << 63;
 /// Content column: this bit marks a handle of the slab, without it the value is a tag.
 const HANDLE: u64 = 1 << 63;
 /// Content column: content was not kept.
@@ -40,6 +43,8 @@ pub struct MemoryStore {
     keys: Column<u32>,
     /// Sequence base and kind of each granule.
     units: Column<u64>,
+    /// Sequence of each sector less its granule's, where sectors have their own.
+    seq_deltas: Option<Column<u32>>,
     /// A granule is 2^this sectors: the largest power of two that divides the write unit, so that
     /// no granule belongs to two units and finding one takes no division.
     granule_bits: u32,
@@ -58,7 +63,7 @@ pub struct MemoryStore {
 }
 
 const fn kind_of(packed: u64) -> Kind {
-    match packed >> SEQ_BITS {
+    match (packed & !OWN_SEQS) >> SEQ_BITS {
         1 => Kind::Data,
         2 => Kind::Smeta,
         3 => Kind::Emeta,
@@ -87,6 +92,7 @@ impl MemoryStore {
             mode,
             keys: Column::zeroed(geometry.ppa_end())?,
             units: Column::zeroed((geometry.ppa_end() >> granule_bits) + 1)?,
+            seq_deltas: None,
             granule_bits,
             contents: Column::zeroed(contents)?,
             slab: Slab::default(),
@@ -102,6 +108,9 @@ impl MemoryStore {
 
     /// Counts a chunk's share of the columns, and checks the cap against all that a write can cost.
     fn admit(&mut self, cmd: &WriteCmd<'_>) -> Result<(), Full> {
+        if !cmd.seq_deltas.is_empty() && self.seq_deltas.is_none() {
+            self.add_seq_column()?;
+        }
         let chunk = (cmd.at.0 >> self.sector_bits) as usize;
         let share = if self.touched[chunk] { 0 } else { self.chunk_bytes };
         let contents: u64 = cmd.data.iter().map(|data| self.cost_bytes(data)).sum();
@@ -123,6 +132,35 @@ impl MemoryStore {
             (PayloadMode::Bytes, SectorData::Tag(tag)) if *tag != Tag::ZERO => COST_BYTES,
             _ => 0,
         }
+    }
+
+    /// Keeps the sectors' own sequences: the first of a granule as its base, the others as the
+    /// distance from it.
+    fn keep_seqs(&mut self, cmd: &WriteCmd<'_>) {
+        let Some(column) = &mut self.seq_deltas else { return };
+        let (first, granule) = (cmd.at.0 as usize, 1 << self.granule_bits);
+        for (index, deltas) in cmd.seq_deltas.chunks(granule).enumerate() {
+            let at = first + index * granule;
+            let base = cmd.seq + u64::from(deltas[0]);
+            self.units[at >> self.granule_bits] =
+                OWN_SEQS | (cmd.kind as u64) << SEQ_BITS | (base & SEQ_MASK);
+            for (place, delta) in column[at..].iter_mut().zip(deltas) {
+                *place = delta.wrapping_sub(deltas[0]);
+            }
+        }
+    }
+
+    #[cold]
+    fn add_seq_column(&mut self) -> Result<(), Full> {
+        let share = 4 << self.sector_bits;
+        let touched = self.touched.iter().filter(|touched| **touched).count() as u64;
+        if self.memory_bytes() + touched * share > self.cap_bytes {
+            return Err(Full);
+        }
+        self.seq_deltas = Some(Column::zeroed(self.keys.len() as u64).ok_or(Full)?);
+        self.columns_bytes += touched * share;
+        self.chunk_bytes += share;
+        Ok(())
     }
 
     fn keep_metadata(&mut self, cmd: &WriteCmd<'_>) {
@@ -190,10 +228,14 @@ impl Store for MemoryStore {
         self.admit(cmd)?;
         let (first, sectors) = (cmd.at.0 as usize, cmd.keys.len());
         self.keys[first..first + sectors].copy_from_slice(cmd.keys);
-        let granules = first >> self.granule_bits..(first + sectors) >> self.granule_bits;
-        for (granule, unit) in self.units[granules].iter_mut().enumerate() {
-            let seq = cmd.seq + ((granule as u64) << self.granule_bits);
-            *unit = (cmd.kind as u64) << SEQ_BITS | (seq & SEQ_MASK);
+        if cmd.seq_deltas.is_empty() {
+            let granules = first >> self.granule_bits..(first + sectors) >> self.granule_bits;
+            for (granule, unit) in self.units[granules].iter_mut().enumerate() {
+                let seq = cmd.seq + ((granule as u64) << self.granule_bits);
+                *unit = (cmd.kind as u64) << SEQ_BITS | (seq & SEQ_MASK);
+            }
+        } else {
+            self.keep_seqs(cmd);
         }
         match self.mode {
             PayloadMode::None => self.keep_metadata(cmd),
@@ -215,7 +257,10 @@ impl Store for MemoryStore {
     fn oob(&self, at: Ppa) -> Oob {
         let key = self.keys.get(at.0 as usize).copied().unwrap_or(KEY_EMPTY);
         let unit = self.units.get((at.0 >> self.granule_bits) as usize).copied().unwrap_or(0);
-        let offset = at.0 & ((1 << self.granule_bits) - 1);
+        let offset = match &self.seq_deltas {
+            Some(deltas) if unit & OWN_SEQS != 0 => u64::from(deltas[at.0 as usize]),
+            _ => at.0 & ((1 << self.granule_bits) - 1),
+        };
         Oob { key, seq: (unit & SEQ_MASK) + offset, kind: kind_of(unit) }
     }
 
@@ -274,13 +319,50 @@ mod tests {
         keys: &[u32],
         data: &[SectorData],
     ) -> Result<(), Full> {
-        store.write(&WriteCmd { at, kind: Kind::Data, seq, keys, data })
+        store.write(&WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys, data })
     }
 
     fn bytes(fill: &[u8]) -> SectorData {
         let mut bytes = [0; SECTOR_BYTES as usize];
         bytes[..fill.len()].copy_from_slice(fill);
         SectorData::Bytes(Arc::new(bytes))
+    }
+
+    /// Sectors with sequences of their own get them back, beside units that count on from their first.
+    #[test]
+    fn sectors_may_have_their_own_sequences() {
+        let mut store = store(PayloadMode::None, u64::MAX);
+        let first = chunk(1, 2);
+        write(&mut store, first, 50, &[9; 12], &[]).unwrap();
+        let deltas = [
+            0,
+            1,
+            7,
+            8,
+            9,
+            1_000,
+            1_001,
+            4_000_000_000,
+            4_000_000_001,
+            4_000_000_005,
+            u32::MAX - 1,
+            u32::MAX,
+        ];
+        let at = first.plus(12);
+        let cmd = WriteCmd {
+            at,
+            kind: Kind::Data,
+            seq: 70,
+            seq_deltas: &deltas,
+            keys: &[4; 12],
+            data: &[],
+        };
+        store.write(&cmd).unwrap();
+        for (i, delta) in (0..).zip(deltas) {
+            assert_eq!(store.oob(first.plus(i)).seq, 50 + u64::from(i));
+            let expected = Oob { key: 4, seq: 70 + u64::from(delta), kind: Kind::Data };
+            assert_eq!(store.oob(at.plus(i)), expected);
+        }
     }
 
     /// Key, sequence and kind of every sector come back, also when the write unit is not a power of

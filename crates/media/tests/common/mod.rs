@@ -59,5 +59,5 @@ pub(crate) fn append_data(
 ) -> Result<Outcome, RuleError> {
     let keys: Vec<u32> = (seq as u32..).take(sectors as usize).collect();
     let at = ppa(media, at, media.chunk(at).wp);
-    media.write(now, WriteCmd { at, kind: Kind::Data, seq, keys: &keys, data })
+    media.write(now, WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys: &keys, data })
 }

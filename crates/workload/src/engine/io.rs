@@ -402,7 +402,8 @@ impl<S> Engine<S> {
         match std::mem::replace(&mut slot.then, Then::Nothing) {
             Then::Flush if goes_on => {
                 self.events.clear(index);
-                self.send(device, index, Bio::flush());
+                let owner = Some(self.jobs[owner].shapes[Kind::Sync as usize].owner);
+                self.send(device, index, Bio { owner, ..Bio::flush() });
                 false
             }
             Then::Write if goes_on => {
@@ -478,7 +479,7 @@ fn bio(shape: &Shape, lba: Lba, sectors: u32, version: shadow::Version) -> Bio {
         flags: shape.flags,
         placement: shape.placement,
         scope: FlushScope::All,
-        owner: None,
+        owner: Some(shape.owner),
         payload,
     }
 }

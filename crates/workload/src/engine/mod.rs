@@ -487,12 +487,13 @@ fn clone_jobs(
         }
         for clone in 0..spec.numjobs {
             let plan = Plan::new(spec, caps, clone)?;
-            let shapes = Kind::ALL.map(|kind| Shape::new(kind, spec, &plan, shadowed));
+            let number = jobs.len() as u32;
+            let shapes = Kind::ALL.map(|kind| Shape::new(kind, number, spec, &plan, shadowed));
             let stream = format!("fio/{index}/{}/{clone}", spec.name);
             let seed = job_seed(seed, spec.randseed);
             let draw = Draw::new(spec, &plan, seed, &stream)?;
             let pacer = Pacer::new(spec, seed, &stream);
-            let mut job = Job::new(jobs.len() as u32, spec, plan, shapes, draw, pacer);
+            let mut job = Job::new(number, spec, plan, shapes, draw, pacer);
             job.result.group = group;
             stages.back_mut().into_iter().for_each(|stage| stage.push(jobs.len()));
             jobs.push(job);

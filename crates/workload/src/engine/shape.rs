@@ -3,7 +3,7 @@
 use super::governor;
 use super::plan::{Durability, Plan};
 use crate::fio::{Direction, JobSpec, Mix};
-use nandscape_block::{Flags, Op, Placement};
+use nandscape_block::{Flags, Op, Owner, Placement};
 use nandscape_rt::Nanos;
 
 /// What an I/O is; an index.
@@ -59,6 +59,7 @@ pub(super) struct Shape {
     pub(super) op: Op,
     pub(super) flags: Flags,
     pub(super) placement: Placement,
+    pub(super) owner: Owner,
     /// Sectors of the largest bio.
     pub(super) bio_sectors: u32,
     /// Writes carry tags.
@@ -71,8 +72,11 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The shape of one kind of I/O; `shadowed` when any job of the run verifies.
-    pub(super) fn new(kind: Kind, spec: &JobSpec, plan: &Plan, shadowed: bool) -> Self {
+    /// The shape of one kind of I/O of job number `job`, which is a thread on a core of its own and
+    /// writes a file of its own; `shadowed` when any job of the run verifies.
+    pub(super) fn new(kind: Kind, job: u32, spec: &JobSpec, plan: &Plan, shadowed: bool) -> Self {
+        let thread = job as u16;
+        let owner = Owner { file: u64::from(job), generation: 0, thread, core: thread };
         let checked = spec.verify && kind.direction() == Direction::Read;
         let flags = match kind {
             Kind::Read | Kind::Reread if !checked => Flags::NO_DATA,
@@ -98,6 +102,7 @@ impl Shape {
         Self {
             op: [Op::Read, Op::Write, Op::Discard, Op::Flush, Op::Read][kind as usize],
             flags,
+            owner,
             placement: Placement(if kind == Kind::Write { spec.write_hint } else { 0 }),
             bio_sectors,
             tagged: plan.tagged && kind == Kind::Write,

@@ -4,6 +4,7 @@ use super::{VERSION, curves};
 use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
+use nandscape_ftl::stats::BufferCounts;
 use nandscape_workload::trace::TraceCounts;
 use serde_json::{Map, Value, json};
 
@@ -27,6 +28,7 @@ impl Outcome {
         put("sectors", self.sectors_json());
         put("erases", self.ftl.erases.into());
         put("gc", self.gc_json());
+        put("buffers", self.ftl.buffers.iter().map(buffer).collect());
         put("flush", self.flush_json());
         put("reads", self.reads_json());
         put("writes", self.writes_json());
@@ -107,6 +109,7 @@ impl Outcome {
         json!({
             "waited": flush.waited,
             "empty": flush.empty,
+            "drained": flush.drained,
             "total_ns": flush.total_ns,
             "queue_ns": flush.queue_ns,
             "gc_ns": flush.gc_ns,
@@ -180,5 +183,17 @@ fn rounds(run: &RoundsRun) -> Value {
         "round": run.asked.round.to_string(),
         "rounds_max": run.asked.rounds_max,
         "rounds": run.rounds,
+    })
+}
+
+fn buffer(counts: &BufferCounts) -> Value {
+    json!({
+        "role": counts.role.name(),
+        "user": counts.user,
+        "gc": counts.gc,
+        "pad": counts.pad,
+        "victims": counts.victims,
+        "victim_valid": counts.victim_valid,
+        "free_rides": counts.free_rides,
     })
 }

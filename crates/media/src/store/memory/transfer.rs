@@ -20,6 +20,8 @@ pub(crate) struct Block {
     pub(crate) keys: Vec<u32>,
     /// Sequence base and kind of each granule.
     pub(crate) units: Vec<u64>,
+    /// Distance of each sector's sequence from its granule's, where sectors have their own.
+    pub(crate) seq_deltas: Vec<u32>,
     /// Content of each sector; [`Block::BYTES`] stands for bytes. Empty in mode `None`.
     pub(crate) contents: Vec<u64>,
     /// Sectors that hold bytes, in order.
@@ -37,6 +39,16 @@ impl MemoryStore {
         self.mode != PayloadMode::None
     }
 
+    /// Whether sectors have sequences of their own.
+    pub(crate) const fn keeps_seqs(&self) -> bool {
+        self.seq_deltas.is_some()
+    }
+
+    /// Has sectors keep sequences of their own, as another store does.
+    pub(crate) fn keep_seqs_too(&mut self) -> Result<(), Full> {
+        if self.keeps_seqs() { Ok(()) } else { self.add_seq_column() }
+    }
+
     /// Granules of so many sectors.
     pub(crate) const fn granules(&self, sectors: u32) -> u32 {
         sectors >> self.granule_bits
@@ -50,6 +62,10 @@ impl MemoryStore {
         block.units.clear();
         let granules = first >> self.granule_bits..end >> self.granule_bits;
         block.units.extend_from_slice(&self.units[granules]);
+        block.seq_deltas.clear();
+        if let Some(deltas) = &self.seq_deltas {
+            block.seq_deltas.extend_from_slice(&deltas[first..end]);
+        }
         block.contents.clear();
         block.bytes.clear();
         if self.keeps_contents() {
@@ -80,6 +96,9 @@ impl MemoryStore {
         self.keys[first..end].copy_from_slice(&block.keys);
         let granules = first >> self.granule_bits..end >> self.granule_bits;
         self.units[granules].copy_from_slice(&block.units);
+        if let Some(deltas) = self.seq_deltas.as_mut().filter(|_| !block.seq_deltas.is_empty()) {
+            deltas[first..end].copy_from_slice(&block.seq_deltas);
+        }
         let keeps_contents = self.keeps_contents();
         if keeps_contents {
             self.contents[first..end].copy_from_slice(&block.contents);

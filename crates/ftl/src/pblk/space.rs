@@ -1,0 +1,179 @@
+//! Who may still write how much. Free lines are everybody's; what is left of a frontier's lines is its
+//! own. User data is admitted only so far that all that is buffered can always be written, and that
+//! garbage collection can always fill one more line, and a second one should a power cut pad out the
+//! first.
+//!
+//! Buffers that share frontiers are one *group*. A group's need beyond its own lines is counted in
+//! whole free lines.
+
+use super::Pblk;
+use super::buffers::BufferId;
+use super::open::FrontierId;
+use nandscape_media::{Geometry, OpenChannel};
+
+/// What a group has in its own lines, less what it must write; negative if it needs free lines.
+#[derive(Clone, Copy, Default, Debug)]
+struct Group {
+    rest: i64,
+    /// Whether it has anything to write. A group without may be asked to wait.
+    busy: bool,
+}
+
+/// Every group's balance, and the free lines.
+#[derive(Debug)]
+struct Balance {
+    groups: [Group; 64],
+    len: usize,
+    /// Data sectors of free lines.
+    shared: i64,
+    /// Valid sectors of victims, which will need space.
+    victims: i64,
+    line: i64,
+}
+
+impl Balance {
+    /// Free lines that the other groups do not need, in sectors.
+    fn shared_for(&self, group: usize) -> i64 {
+        let over = |(other, balance): (usize, &Group)| {
+            let lines = (-balance.rest).max(0).div_euclid(self.line)
+                + i64::from((-balance.rest).max(0) % self.line != 0);
+            if other == group || !balance.busy { 0 } else { lines * self.line }
+        };
+        self.shared - self.groups[..self.len].iter().enumerate().map(over).sum::<i64>()
+    }
+}
+
+/// Lines of garbage collection, beyond one, that a power cut may use up at once: where open chunks are
+/// limited recovery leaves none open.
+pub(super) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
+    let limited = geometry.maxoc > 0 || geometry.maxocpu > 0;
+    if limited { shared_frontiers.saturating_sub(1) } else { 0 }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Sectors that user data and trim records may take without ever cornering garbage collection.
+    #[inline]
+    pub(super) fn user_space(&self, id: BufferId) -> u64 {
+        let plenty = self.lines.writable >= self.plenty && self.gc.is_idle();
+        if plenty { u64::MAX } else { self.scarce_space(id) }
+    }
+
+    #[cold]
+    fn scarce_space(&self, id: BufferId) -> u64 {
+        let balance = self.balance();
+        let group = self.router.plan().group_of(id);
+        let rest = balance.groups[group].rest;
+        let space = if self.router.plan().collects_into(group) {
+            rest + balance.shared_for(group) - self.reserve(&balance)
+        } else {
+            rest + self.lines_for(group, &balance) * balance.line
+        };
+        space.max(0) as u64
+    }
+
+    /// What garbage collection needs free: two lines, the second for the case that a power cut pads
+    /// out the first; more where copies fill several lines at once and all of them are padded out.
+    fn reserve(&self, balance: &Balance) -> i64 {
+        let row = i64::from(self.geometry.ws_opt * self.layout.width);
+        let lines = i64::from(2 + padded_out(&self.geometry, self.router.plan().shared()));
+        (lines * balance.line - balance.victims).max(0) + row
+    }
+
+    /// Free lines that a group may take for user data.
+    fn lines_for(&self, group: usize, balance: &Balance) -> i64 {
+        let plan = self.router.plan();
+        let kept = if plan.collects_into(group) {
+            0
+        } else {
+            let spare = balance.groups[plan.copies_group()].rest.max(0);
+            (self.reserve(balance) - spare).max(0)
+        };
+        (balance.shared_for(group) - kept).div_euclid(balance.line).max(0)
+    }
+
+    /// Whether a frontier of this buffer may take a free line now: its group needs one for what is
+    /// buffered, or there are more than others will need. Where open chunks are limited lines are
+    /// not prepared ahead, because they could not be handed back.
+    #[inline]
+    pub(super) fn may_take_line(&self, id: BufferId) -> bool {
+        self.frontiers.len() == 1 || self.is_due_a_line(id)
+    }
+
+    fn is_due_a_line(&self, id: BufferId) -> bool {
+        let (chunks, lines) = self.lines.free();
+        let left = (chunks.saturating_sub(self.layout.width), lines.saturating_sub(1));
+        let limited = self.geometry.maxoc > 0 || self.geometry.maxocpu > 0;
+        let scarce = limited || self.buffers[0].rl.stops_users(left);
+        if !scarce && self.lines.writable >= self.plenty && self.gc.is_idle() {
+            return true;
+        }
+        let balance = self.balance();
+        let group = self.router.plan().group_of(id);
+        balance.groups[group].rest < 0 || (!scarce && self.lines_for(group, &balance) > 0)
+    }
+
+    /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
+    /// are handed back.
+    pub(super) fn hand_back_scarce(&mut self) {
+        if self.frontiers.len() > 1 && self.buffers[0].rl.stops_users(self.lines.free()) {
+            self.hand_back_lines();
+        }
+    }
+
+    /// Hands back the prepared lines that their groups can do without. Whether there were any.
+    pub(super) fn hand_back_lines(&mut self) -> bool {
+        let mut balance = self.balance();
+        let mut any = false;
+        for f in 0..self.frontiers.len() {
+            let group = &mut balance.groups[self.router.plan().group_of(self.frontiers[f].buffer)];
+            let spare = if group.busy { group.rest } else { i64::MAX };
+            if let Some(left) = self.hand_back(f as FrontierId, spare) {
+                group.rest -= i64::from(left);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Sectors that copies may take in a buffer beyond victims already under way.
+    pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
+        let balance = self.balance();
+        let group = self.router.plan().group_of(id);
+        let rest = balance.groups[group].rest;
+        (rest + balance.shared_for(group).max(0)).max(0) as u64
+    }
+
+    /// Sectors that copies on their way to a buffer may take now.
+    pub(super) fn copy_space(&self, id: BufferId) -> u64 {
+        let victims = self.gc.valid_for(id, &self.lines);
+        self.uncommitted(id) + victims
+    }
+
+    fn balance(&self) -> Balance {
+        let plan = self.router.plan();
+        let ws_opt = self.geometry.ws_opt;
+        let mut groups = [Group::default(); 64];
+        let mut local = 0;
+        for frontier in &self.frontiers {
+            let left: u64 = frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum();
+            groups[plan.group_of(frontier.buffer)].rest += left as i64;
+            local += left;
+        }
+        let mut victims = 0;
+        for (id, buffer) in (0..).zip(&self.buffers) {
+            let copies = self.gc.valid_for(id, &self.lines) as i64;
+            let group = &mut groups[plan.group_of(id)];
+            group.rest -= buffer.committed(ws_opt) as i64 + copies;
+            group.busy |= copies > 0 || !buffer.is_empty();
+            victims += copies;
+        }
+        groups[0].busy |= self.trims.has_pending();
+        Balance {
+            groups,
+            len: plan.groups(),
+            shared: self.lines.writable.saturating_sub(local) as i64,
+            victims,
+            line: i64::from(self.capacity.line_data_sectors),
+        }
+    }
+}
