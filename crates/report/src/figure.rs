@@ -74,7 +74,7 @@ impl FromStr for Figure {
 
 fn parse(text: &str) -> Option<Figure> {
     let (paths, reference) = split_reference(text)?;
-    let mut paths = paths.split('/').map(|path| some_text(path));
+    let mut paths = paths.split('/').map(some_text);
     let figure = Figure {
         path: paths.next()??,
         per: paths.next().map_or(Some(None), |per| per.map(Some))?,
