@@ -166,6 +166,25 @@ fn devices_do_not_run_into_a_corner() {
     }
 }
 
+/// Seeds that once copied for ever, or until nothing was free: a mapping cache of a block or two had
+/// each copy pad a unit of its own, one stripe was collected for no gain while another had room, and
+/// what was left of a unit was padded for each victim.
+#[test]
+fn collection_gains_more_than_it_pads() {
+    let seeds = [
+        (1_700_180, "per-core-most-free/file-entries/channel/data/hotness"),
+        (26_700_001, "per-core+per-file/file-entries/units-2/data/lru"),
+        (54_200_004, "per-core-random+journal+fsync-in-normal/all/device/by-origin/lru"),
+        (70_700_012, "per-core-most-free+journal/all/channel/by-origin/lru"),
+        (73_000_002, "per-core-most-free+journal+fsync-aware/all/device/own/lru"),
+        (94_000_002, "per-queue+journal/file-entries/channel/own/lru"),
+    ];
+    for (seed, name) in seeds {
+        let outcome = run_seed(seed, &Options { pins: pins(name), ..Options::default() });
+        assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
+    }
+}
+
 /// A device so worn out that it cannot write its mapping blocks when it comes up serves reads.
 #[test]
 fn worn_out_maps_can_be_read() {

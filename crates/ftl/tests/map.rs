@@ -4,10 +4,11 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
-use common::{Driver, config};
+use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, Flags, Lba};
 use nandscape_ftl::config::{CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy};
-use nandscape_media::Kind;
+use nandscape_ftl::{FtlError, Pblk};
+use nandscape_media::{Kind, Media, MediaConfig};
 use nandscape_rt::Stream;
 
 /// Timing in which commands overlap.
@@ -22,6 +23,11 @@ const POLICIES: [MapPolicy; 4] = [
 
 fn cached(map: MapConfig) -> Config {
     Config { op_percent: Some(40), map: MapKind::Cached(map), ..config() }
+}
+
+/// With room for what copying through few slots pads.
+fn roomy(map: MapConfig) -> Config {
+    Config { op_percent: Some(60), ..cached(map) }
 }
 
 fn small(policy: MapPolicy, blocks: u64) -> MapConfig {
@@ -58,7 +64,7 @@ fn every_policy_keeps_every_sector() {
             for block_bytes in [4_096, 16_384, 65_536] {
                 let map = MapConfig { block_bytes, ..small(policy, 4) };
                 let cache = CacheSize::Bytes(map.cache.bytes(0).max(u64::from(block_bytes)));
-                let config = cached(MapConfig { cache, ..map });
+                let config = roomy(MapConfig { cache, ..map });
                 let mut driver = Driver::new(timing, config.clone());
                 let mut expected = vec![0; driver.sectors() as usize];
                 for seed in 1..4 {
@@ -86,7 +92,7 @@ fn every_policy_keeps_every_sector() {
 fn the_smallest_cache_makes_progress() {
     for policy in [MapPolicy::Lru, MapPolicy::Dftl { protected_percent: 50 }] {
         for loads_max in [1, 8] {
-            let config = cached(MapConfig { loads_max, ..small(policy, 1) });
+            let config = roomy(MapConfig { loads_max, ..small(policy, 1) });
             let mut driver = Driver::new(TIMED, config);
             let mut expected = vec![0; driver.sectors() as usize];
             load(&mut driver, &mut expected, 3_000, 5);
@@ -97,6 +103,21 @@ fn the_smallest_cache_makes_progress() {
             driver.pblk.check_invariants().expect("invariants");
         }
     }
+}
+
+/// A cache through which a full device could not be collected, since each copy would pad a unit, is
+/// refused before anything is written, and a block more or more space is what the refusal advises.
+#[test]
+fn a_cache_that_pads_more_than_collection_gains_is_refused() {
+    let format = |config: Config| {
+        let media = Media::new(MediaConfig::new(GEOMETRY)).expect("a device");
+        Pblk::format(media, config).map(|_| ())
+    };
+    let one = small(MapPolicy::Lru, 1);
+    let refused = format(cached(one));
+    assert!(matches!(refused, Err(FtlError::Config { key: "ftl.map.cache", .. })), "{refused:?}");
+    assert_eq!(format(roomy(one)), Ok(()));
+    assert_eq!(format(cached(small(MapPolicy::Lru, 8))), Ok(()));
 }
 
 /// Dead versions fill the lines of mapping blocks; collecting those keeps every block that lives.

@@ -1,8 +1,11 @@
 //! How much of the device is for data: line metadata, overprovisioning, the limiter's thresholds and
 //! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
 
+use super::buffers::Plan;
+use super::gc::REQUEST_SECTORS;
 use super::l2p::entry_bytes;
 use super::layout::Layout;
+use super::mapcache::{CopyPadding, Size};
 use super::mapshape::quota;
 use super::space::padded_out;
 use crate::config::{CapacityRules, Config, Limiter, MapKind};
@@ -46,6 +49,8 @@ pub struct Capacity {
     pub ring_sectors: u32,
     /// Lines kept for mapping blocks.
     pub map_lines: u32,
+    /// Padding that copies take where the mapping cache is very small.
+    pub(super) copy_padding: CopyPadding,
 }
 
 impl Capacity {
@@ -79,6 +84,7 @@ impl Capacity {
         let op = Overprovisioning::new(geometry, config, good_chunks, meta_sectors)?;
         let logical_sectors = op.logical_chunks * u64::from(geometry.sectors);
         let map_lines = map_lines(geometry, config, logical_sectors, line_data_sectors);
+        let buffers = Plan::new(config, &layout)?.len();
         Ok(Self {
             physical_sectors: good_chunks * u64::from(geometry.sectors),
             logical_sectors,
@@ -91,6 +97,7 @@ impl Capacity {
             high_chunks: op.high_chunks.saturating_sub(map_lines * layout.width),
             reserved_chunks: op.reserved_chunks,
             ring_sectors: ring_sectors(geometry, config)?,
+            copy_padding: copy_padding(geometry, config, logical_sectors, buffers)?,
         })
     }
 
@@ -120,23 +127,39 @@ impl Capacity {
             // Stripes share copies, so that many lines of theirs are open at once.
             _ => frontiers + 2 + padded_out(geometry, layout.stripes()),
         };
-        let data = u64::from(self.line_data_sectors);
         let data_lines = self.physical_sectors / u64::from(self.line_sectors);
-        let needed = self.logical_sectors.div_ceil(data)
-            + u64::from(kept_lines + moving_lines)
-            + u64::from(self.map_lines);
+        let others = u64::from(kept_lines + moving_lines + self.map_lines);
+        let needed = self.logical_sectors.div_ceil(self.line_data_sectors.into()) + others;
         if needed > data_lines {
             let why = format!(
                 "{data_lines} lines are too few: {} of logical space, {kept_lines} kept free, \
                  {moving_lines} being written or collected and {} for mapping blocks make \
                  {needed}; raise the overprovisioning or use more, smaller chunks",
-                self.logical_sectors.div_ceil(data),
+                needed - others,
                 self.map_lines
             );
             return Err(FtlError::Config { key: "ftl.op_percent", why });
         }
+        self.check_copies(data_lines - others)?;
         check_open_chunks(geometry, frontiers + u32::from(self.map_lines > 0))?;
         self.check_limiter(config)
+    }
+
+    /// When the device is full a line can be copied into less than it holds, whatever a small mapping
+    /// cache pads.
+    fn check_copies(&self, lines: u64) -> Result<(), FtlError> {
+        let valid = self.logical_sectors.div_ceil(lines.max(1)) as u32;
+        let padding = self.copy_padding.of(valid);
+        if padding == 0 || valid + padding < self.line_data_sectors {
+            return Ok(());
+        }
+        let why = format!(
+            "with so few mapping blocks in RAM, copying a line's {valid} valid sectors out may take \
+             {padding} sectors of padding, but a line has only {}: enlarge the cache, or raise the \
+             overprovisioning",
+            self.line_data_sectors
+        );
+        Err(FtlError::Config { key: "ftl.map.cache", why })
     }
 
     fn check_limiter(&self, config: &Config) -> Result<(), FtlError> {
@@ -156,6 +179,18 @@ impl Capacity {
             _ => Ok(()),
         }
     }
+}
+
+/// See [`Capacity::copy_padding`].
+fn copy_padding(
+    geometry: &Geometry,
+    config: &Config,
+    logical: u64,
+    buffers: u8,
+) -> Result<CopyPadding, FtlError> {
+    let MapKind::Cached(map) = &config.map else { return Ok(CopyPadding::NONE) };
+    let size = Size::new(map, logical, entry_bytes(geometry.ppa_end()))?;
+    Ok(size.copy_padding(REQUEST_SECTORS as u32, geometry.ws_opt, buffers))
 }
 
 /// Sectors of a whole line, few enough for every sum of a few lines to fit 32 bits.
@@ -350,6 +385,7 @@ mod tests {
             reserved_chunks: 8,
             ring_sectors: 512,
             map_lines: 0,
+            copy_padding: CopyPadding::NONE,
         };
         assert_eq!(sizes(&JS_PBLK, &rules(CapacityRules::V4_16)), Ok(expected));
     }

@@ -21,7 +21,7 @@ use nandscape_rt::Nanos;
 use std::collections::VecDeque;
 
 /// Valid sectors of a request (`NVM_MAX_VLBA`).
-const REQUEST_SECTORS: usize = 64;
+pub(super) const REQUEST_SECTORS: usize = 64;
 /// Victims at once (`PBLK_GC_L_QD`).
 const VICTIMS_MAX: usize = 4;
 /// Requests read and not yet fully inserted (`PBLK_GC_MAX_READERS`).
@@ -48,7 +48,6 @@ pub(super) struct Request {
     line: LineId,
     buffer: BufferId,
     pub(super) sectors: Vec<(Ppa, u32)>,
-    data: Vec<SectorData>,
     pub(super) inserted: usize,
     /// Sectors whose mapping was looked up.
     pub(super) looked: u32,
@@ -61,7 +60,7 @@ pub(super) struct Gc {
     pub(super) requests: Vec<Request>,
     idle: Vec<usize>,
     ready: VecDeque<usize>,
-    /// The next victim may be a line that is left to die.
+    /// The next victims may be any lines that gain anything, those left to die too.
     takes_all: bool,
 }
 
@@ -97,18 +96,14 @@ impl Gc {
         let request = &mut self.requests[number];
         (request.line, request.buffer) = (victim.id, victim.buffer);
         request.sectors.clear();
-        request.data.clear();
         (request.inserted, request.looked) = (0, 0);
         number
     }
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> u64 {
-        let request = |r: &Request| {
-            size_of::<Request>()
-                + r.sectors.capacity() * size_of::<(Ppa, u32)>()
-                + r.data.capacity() * size_of::<SectorData>()
-        };
+        let request =
+            |r: &Request| size_of::<Request>() + r.sectors.capacity() * size_of::<(Ppa, u32)>();
         self.requests.iter().map(request).sum::<usize>() as u64
     }
 }
@@ -126,6 +121,7 @@ impl<M: OpenChannel> Pblk<M> {
         while self.gc.victims.len() < VICTIMS_MAX && self.start_victim()? {
             moved = true;
         }
+        self.gc.takes_all &= !moved;
         while self.gc.under_way() < REQUESTS_MAX && self.read_some()? {
             moved = true;
         }
@@ -135,7 +131,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether another victim is wanted with so many free chunks and lines.
     fn wants_victim(&self, free: (u32, u32)) -> bool {
         let coming = self.gc.active() + self.lines.cooling_len() as u32;
-        self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
+        self.gc.takes_all || self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
     }
 
     /// Whether garbage collection runs because free lines are short.
@@ -158,7 +154,6 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.lines.get(id);
         let buffer = self.copies_of(&line, target);
-        self.gc.takes_all = false;
         self.candidates.remove(id);
         self.lines.get_mut(id).state = LineState::Gc;
         self.stats.gc.victims += 1;
@@ -176,8 +171,8 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
-    /// that is short itself. With several buffers a victim must gain more than it may pad, unless users
-    /// stand still. Lines of the journal that are left to die are victims when nothing else helps.
+    /// that is short itself. A victim must gain more than copying it may pad; what flushes of several
+    /// buffers pad counts unless users stand still. Lines of the journal that are left to die are victims when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
         let short = self.wants_victim(self.lines.free());
         let wanted = |stripe: u32| short || self.wants_victim(self.lines.free_of(stripe));
@@ -187,11 +182,17 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let wanted: Vec<bool> = (0..stripes).map(wanted).collect();
         let (lines, room) = (&self.lines, self.uncommitted(target));
-        let pressed = self.buffers.len() == 1 || self.buffers[0].rl.stops_users(self.lines.free());
-        let pad = if short && pressed { 0 } else { self.geometry.ws_opt };
+        let all = self.gc.takes_all;
+        let halted = all || self.buffers[0].rl.stops_users(self.lines.free());
+        let pressed = self.buffers.len() == 1 || halted;
+        let flushed = if short && pressed { 0 } else { self.geometry.ws_opt };
+        let copied = self.capacity.copy_padding;
         let settled = |line: LineId| lines.get(line).pending == 0;
         let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
-        let gains = |line: LineId| lines.get(line).valid + pad <= lines.get(line).capacity;
+        let gains = |line: LineId| {
+            let Line { valid, capacity, .. } = *lines.get(line);
+            valid + flushed.max(copied.of(valid)) < capacity
+        };
         let order = if short { self.candidates.by_gain(settled) } else { lines.stripes_by_need() };
         let (plan, spares) = (self.router.plan(), self.spares_journal());
         let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
@@ -205,16 +206,19 @@ impl<M: OpenChannel> Pblk<M> {
                 let line = line(index);
                 settled(line) && gains(line) && !spared(line)
             };
-            let chosen = victims.choose(eligible).filter(fits);
+            let chosen = if all { None } else { victims.choose(eligible).filter(fits) };
             chosen.or_else(|| victims.least_valid(eligible).filter(fits))
         })
     }
 
-    /// Nothing moves without copying from lines that are left to die. Whether that is news.
+    /// Nothing moves, and somebody waits for space: whatever gains anything is a victim, lines that are
+    /// left to die too, the least valid first. Several are taken at once, since what their copies leave
+    /// of a unit would be padded for each. Whether that is news.
     pub(super) fn take_all(&mut self) -> bool {
-        let news = self.spares_journal();
-        self.gc.takes_all = true;
-        news
+        let unit = u64::from(self.geometry.ws_opt);
+        let mut waiting = (0..).zip(&self.buffers).filter(|(_, buffer)| !buffer.queue.is_empty());
+        let short = self.spares_journal() || waiting.any(|(id, _)| self.user_space(id) < unit);
+        short && !std::mem::replace(&mut self.gc.takes_all, true)
     }
 
     /// Whether lines of the journal are no victims now.
@@ -263,6 +267,7 @@ impl<M: OpenChannel> Pblk<M> {
         let mut victim = self.gc.victims[index];
         let number = self.gc.take_request(&victim);
         let arrived = self.fill_request(&mut victim, number)?;
+        self.sort_by_block(number);
         let read = self.gc.requests[number].sectors.len() as u32;
         let left = victim.unread.saturating_sub(read);
         victim.unread = if victim.at < end { left } else { 0 };
@@ -296,6 +301,15 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(arrived)
     }
 
+    /// Copies whose mappings are in one block follow each other: they share its load, and where the
+    /// cache is full of pinned blocks they share the unit whose padding frees it. Else each copy could
+    /// pad a unit, and collecting a line could take more than it gains.
+    fn sort_by_block(&mut self, number: usize) {
+        let Some(mapping) = &self.mapping else { return };
+        let block = |key| key_lba(key).map(|lba| mapping.cache.block_of(lba));
+        self.gc.requests[number].sectors.sort_unstable_by_key(|&(at, key)| (block(key), at));
+    }
+
     /// Reads the sectors of one write unit that `mask` names, in one command.
     fn read_unit(
         &mut self,
@@ -320,12 +334,7 @@ impl<M: OpenChannel> Pblk<M> {
             if let Some(lba) = key_lba(key) {
                 self.l2p.prefetch(lba);
             }
-            let request = &mut self.gc.requests[number];
-            request.sectors.push((at, key));
-            if self.config.keep_content || key == KEY_TRIM {
-                request.data.resize(request.sectors.len() - 1, SectorData::Absent);
-                request.data.push(self.media.data(at));
-            }
+            self.gc.requests[number].sectors.push((at, key));
         }
         Ok(outcome.at)
     }
@@ -381,8 +390,9 @@ impl<M: OpenChannel> Pblk<M> {
         for index in from..from + room as usize {
             let request = &mut self.gc.requests[number];
             let (at, key) = request.sectors[index];
-            let data = request.data.get_mut(index).map(std::mem::take).unwrap_or_default();
             request.inserted = index + 1;
+            let kept = self.config.keep_content || key == KEY_TRIM;
+            let data = if kept { self.media.data(at) } else { SectorData::Absent };
             if key == KEY_TRIM {
                 self.relog_trims(at, &data);
                 break;

@@ -198,6 +198,7 @@ mod tests {
         reserved_chunks: 8,
         ring_sectors: 512,
         map_lines: 0,
+        copy_padding: crate::pblk::mapcache::CopyPadding::NONE,
     };
     const NOW: Nanos = Nanos::from_secs(1);
 

@@ -133,23 +133,15 @@ impl MapCache {
         logical_sectors: u64,
         entry_bytes: u32,
     ) -> Result<Self, FtlError> {
-        check(config, logical_sectors)?;
-        let per_block = config.block_bytes / entry_bytes;
-        let blocks = logical_sectors.div_ceil(u64::from(per_block)) as u32;
-        let wanted_bytes = config.cache.bytes(u64::from(blocks) * u64::from(config.block_bytes));
-        let (cache, cache_bytes) = match config.policy {
+        let size = Size::new(config, logical_sectors, entry_bytes)?;
+        let Size { per_block, blocks, slots, .. } = size;
+        let cache = match config.policy {
             MapPolicy::Dftl { protected_percent } => {
-                let cost_bytes = u64::from(entry_bytes) + 4;
-                let slots = slots(config, wanted_bytes, cost_bytes, logical_sectors)?;
                 let shape = dftl::Shape { logical_sectors, per_block, slots, protected_percent };
-                let cache = EntryCache::new(config, shape).ok_or(FtlError::AddressSpace)?;
-                (Cache::Entries(cache), u64::from(slots) * cost_bytes)
+                Cache::Entries(EntryCache::new(config, shape).ok_or(FtlError::AddressSpace)?)
             }
             MapPolicy::Lru | MapPolicy::Hotness(_) => {
-                let slots =
-                    slots(config, wanted_bytes, u64::from(config.block_bytes), u64::from(blocks))?;
-                let cache_bytes = u64::from(slots) * u64::from(config.block_bytes);
-                (Cache::Blocks(BlockCache::new(config, blocks, slots)), cache_bytes)
+                Cache::Blocks(BlockCache::new(config, blocks, slots))
             }
         };
         Ok(Self {
@@ -157,7 +149,7 @@ impl MapCache {
             directory: Directory::new(blocks),
             stats: MapCounts::default(),
             block_shift: per_block.trailing_zeros(),
-            cache_bytes,
+            cache_bytes: u64::from(slots) * size.slot_bytes,
         })
     }
 
@@ -400,15 +392,85 @@ fn check(config: &MapConfig, logical_sectors: u64) -> Result<(), FtlError> {
     Ok(())
 }
 
-/// Slots of a cache of `bytes` whose members cost `cost_bytes`, of which there are `members`. A share of
-/// the table is one slot at least.
-fn slots(config: &MapConfig, bytes: u64, cost_bytes: u64, members: u64) -> Result<u32, FtlError> {
-    let least = u64::from(matches!(config.cache, CacheSize::Percent(1..)));
-    match (bytes / cost_bytes).max(least).min(members) as u32 {
-        0 => Err(FtlError::Config {
-            key: "ftl.map.cache",
-            why: format!("must hold at least {cost_bytes} bytes"),
-        }),
-        slots => Ok(slots),
+/// How large a table is, and how much of it the cache holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// Entries of a block.
+    per_block: u32,
+    blocks: u32,
+    /// What is cached and evicted as one: blocks, or entries.
+    members: u64,
+    /// Members that the cache holds.
+    slots: u32,
+    slot_bytes: u64,
+}
+
+impl Size {
+    /// # Errors
+    /// The key whose value makes no sense.
+    pub(super) fn new(
+        config: &MapConfig,
+        logical_sectors: u64,
+        entry_bytes: u32,
+    ) -> Result<Self, FtlError> {
+        check(config, logical_sectors)?;
+        let block_bytes = u64::from(config.block_bytes);
+        let per_block = config.block_bytes / entry_bytes;
+        let blocks = logical_sectors.div_ceil(u64::from(per_block)) as u32;
+        let (members, slot_bytes) = match config.policy {
+            MapPolicy::Dftl { .. } => (logical_sectors, u64::from(entry_bytes) + 4),
+            MapPolicy::Lru | MapPolicy::Hotness(_) => (u64::from(blocks), block_bytes),
+        };
+        let bytes = config.cache.bytes(u64::from(blocks) * block_bytes);
+        // A share of the table is one slot at least.
+        let least = u64::from(matches!(config.cache, CacheSize::Percent(1..)));
+        let slots = (bytes / slot_bytes).max(least).min(members) as u32;
+        if slots == 0 {
+            let why = format!("must hold at least {slot_bytes} bytes");
+            return Err(FtlError::Config { key: "ftl.map.cache", why });
+        }
+        Ok(Self { per_block, blocks, members, slots, slot_bytes })
+    }
+
+    /// What copying may pad, in requests of `request_sectors` whose copies are in the order of their
+    /// blocks. While nothing is in flight `buffers` pin what each holds of a write unit.
+    pub(super) fn copy_padding(
+        self,
+        request_sectors: u32,
+        ws_opt: u32,
+        buffers: u8,
+    ) -> CopyPadding {
+        let pinned = (ws_opt - 1) * u32::from(buffers);
+        if self.slots > pinned || u64::from(self.slots) >= self.members {
+            return CopyPadding::NONE;
+        }
+        CopyPadding {
+            request_sectors,
+            pins: self.members.min(request_sectors.into()) as u32,
+            slots: self.slots,
+            unit_sectors: ws_opt.saturating_sub(self.slots).max(1),
+        }
+    }
+}
+
+/// Padding that copying takes where the cache is so small that what is left of a write unit can pin all
+/// of it: then the unit is padded, for one copy a slot at least. Nothing elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct CopyPadding {
+    request_sectors: u32,
+    /// Slots that a request may pin, one after the other.
+    pins: u32,
+    slots: u32,
+    unit_sectors: u32,
+}
+
+impl CopyPadding {
+    pub(super) const NONE: Self = Self { request_sectors: 1, pins: 0, slots: 1, unit_sectors: 0 };
+
+    /// Sectors of padding, at most, for copying so many.
+    pub(super) fn of(self, sectors: u32) -> u32 {
+        let last = (sectors % self.request_sectors).min(self.pins);
+        let pins = sectors / self.request_sectors * self.pins + last;
+        pins.div_ceil(self.slots) * self.unit_sectors
     }
 }

@@ -43,3 +43,21 @@ fn a_full_cache_is_no_larger_than_the_table() {
     let stats = *cache.stats();
     assert_eq!((stats.host.hits, stats.zero_fills, stats.write_backs), (10, 10, 0));
 }
+
+/// Requests of 64 copies in units of 8: two slots for three blocks are full of pins twice a request,
+/// and each time 6 sectors at most are padded; slots for all blocks, or for more than what is left of
+/// units, are never full.
+#[test]
+fn copies_pad_where_what_is_left_of_a_unit_pins_everything() {
+    let padding = |slots: u64, blocks: u64, buffers| {
+        let config = MapConfig { cache: CacheSize::Bytes(slots << 16), ..MapConfig::default() };
+        let size = Size::new(&config, blocks << 14, 4).expect("a sound configuration");
+        size.copy_padding(64, 8, buffers)
+    };
+    let padding_of = |sectors| padding(2, 3, 1).of(sectors);
+    assert_eq!([1, 3, 64, 65, 128].map(padding_of), [6, 12, 12, 12, 18]);
+    assert_eq!(padding(1, 100, 1).of(64), 64 * 7);
+    assert_eq!(padding(3, 3, 4), CopyPadding::NONE);
+    assert_eq!(padding(8, 100, 1), CopyPadding::NONE);
+    assert_eq!(padding(8, 100, 2).of(64), 8);
+}
