@@ -62,6 +62,8 @@ pub(super) struct Gc {
     ready: VecDeque<usize>,
     /// The next victims may be any lines that gain anything, those left to die too.
     takes_all: bool,
+    /// The first copy waits for its mapping, until somebody's is loaded.
+    pub(super) unmapped: bool,
 }
 
 impl Gc {
@@ -348,15 +350,19 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn insert_copies(&mut self) -> bool {
         let mut moved = false;
         while let Some(&number) = self.gc.ready.front() {
-            if self.is_copying() {
+            if self.is_copying() || self.gc.unmapped {
                 break;
             }
             let left = self.gc.requests[number].sectors.len() - self.gc.requests[number].inserted;
             if left > 0 {
                 let room = self.copy_room(self.gc.requests[number].buffer, left as u32);
                 // Where there is no room a mapping would only come in vain.
-                let room = if room == 0 { 0 } else { self.mapped_copies(number, room) };
                 if room == 0 {
+                    break;
+                }
+                let room = self.mapped_copies(number, room);
+                if room == 0 {
+                    self.gc.unmapped = true;
                     break;
                 }
                 self.insert_request(number, room);

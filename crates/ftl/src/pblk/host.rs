@@ -168,13 +168,16 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn admit_queued_at(&mut self, id: usize) -> bool {
         let mut moved = false;
-        while let Some(front) = self.buffers[id].queue.front() {
+        while let Some(front) =
+            self.buffers[id].queue.front().filter(|_| !self.buffers[id].unmapped)
+        {
             let (buffer, discard) = (front.buffer, front.discard);
             let wanted = front.sectors - front.inserted;
             let Some(room) = self.room_for(buffer, discard, wanted) else { break };
             let Some(mut queued) = self.buffers[id].queue.pop_front() else { break };
             let room = self.mapped_part(&mut queued, room);
             if room == 0 {
+                self.buffers[id].unmapped = true;
                 self.buffers[id].queue.push_front(queued);
                 break;
             }

@@ -466,6 +466,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn serve_mapped(&mut self, block: u32) -> Result<(), FtlError> {
         self.resume_reads(block)?;
+        self.gc.unmapped = false;
+        self.buffers.iter_mut().for_each(|buffer| buffer.unmapped = false);
         self.insert_copies();
         if self.admit_queued() {
             self.drained = false;

@@ -12,6 +12,7 @@ use super::buffers::BufferId;
 use super::line::{FreeRoom, MAP_ORIGIN};
 use super::open::FrontierId;
 use nandscape_media::{Geometry, OpenChannel};
+use smallvec::{SmallVec, smallvec};
 
 /// What a group has in its own lines, less what it must write; negative if it needs free lines.
 #[derive(Clone, Copy, Default, Debug)]
@@ -28,11 +29,13 @@ impl Group {
     }
 }
 
+/// Without allocation for as many groups as a stack has that gives no core a ring of its own.
+type Groups = SmallVec<[Group; 4]>;
+
 /// Every group's balance, and the free lines.
 #[derive(Debug)]
 struct Balance<'a> {
-    groups: [Group; 64],
-    len: usize,
+    groups: Groups,
     free: FreeRoom<'a>,
     /// Sectors that victims will need.
     victims: u64,
@@ -41,7 +44,7 @@ struct Balance<'a> {
 impl Balance<'_> {
     /// Free lines that the other groups do not need.
     fn lines_beside(&self, group: usize) -> u32 {
-        let others = (0..self.len).filter(|&other| other != group);
+        let others = (0..self.groups.len()).filter(|&other| other != group);
         let needed = others.map(|other| self.free.lines_for(self.groups[other].needs())).sum();
         self.free.lines().saturating_sub(needed)
     }
@@ -168,7 +171,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn balance(&self) -> Balance<'_> {
         let plan = self.router.plan();
         let ws_opt = self.geometry.ws_opt;
-        let mut groups = [Group::default(); 64];
+        let mut groups: Groups = smallvec![Group::default(); plan.groups()];
         for frontier in &self.frontiers {
             let left: u64 = frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum();
             if frontier.buffer != MAP_ORIGIN {
@@ -188,6 +191,6 @@ impl<M: OpenChannel> Pblk<M> {
             victims += sectors;
         }
         groups[0].busy |= self.trims.has_pending();
-        Balance { groups, len: plan.groups(), free: self.lines.free_room(), victims }
+        Balance { groups, free: self.lines.free_room(), victims }
     }
 }
