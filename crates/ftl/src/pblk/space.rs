@@ -70,13 +70,35 @@ impl<M: OpenChannel> Pblk<M> {
         if plenty { u64::MAX } else { self.scarce_space(id) }
     }
 
-    #[cold]
     fn scarce_space(&self, id: BufferId) -> u64 {
+        if let Some(space) = self.alone() {
+            let victims = self.victims_need();
+            return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
+        }
+        self.shared_space(id)
+    }
+
+    /// What a buffer can write that shares the device with nobody: all that is writable is its own.
+    /// Others are balanced.
+    #[inline]
+    fn alone(&self) -> Option<i64> {
+        let alone = self.buffers.len() == 1 && self.mapping.is_none();
+        let committed = || self.buffers[0].committed(self.geometry.ws_opt);
+        alone.then(|| self.lines.writable as i64 - committed() as i64)
+    }
+
+    /// Sectors that victims will need.
+    fn victims_need(&self) -> u64 {
+        self.gc.coming().map(|(_, sectors)| sectors).sum()
+    }
+
+    #[cold]
+    fn shared_space(&self, id: BufferId) -> u64 {
         let balance = self.balance();
         let group = self.router.plan().group_of(id);
         let rest = balance.groups[group].rest;
         let space = if self.router.plan().collects_into(group) {
-            rest + balance.shared_for(group) - self.reserve(&balance)
+            rest + balance.shared_for(group) - self.reserve(balance.victims)
         } else {
             rest + balance.free.sectors_of(self.lines_for(group, &balance)) as i64
         };
@@ -85,11 +107,11 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// What garbage collection needs free: two lines, the second for the case that a power cut pads
     /// out the first; more where copies fill several lines at once and all of them are padded out.
-    fn reserve(&self, balance: &Balance<'_>) -> i64 {
+    fn reserve(&self, victims: u64) -> i64 {
         let row = i64::from(self.geometry.ws_opt * self.layout.width);
         let lines = i64::from(2 + padded_out(&self.geometry, self.router.plan().shared()));
         let line = i64::from(self.capacity.line_data_sectors);
-        (lines * line - balance.victims as i64).max(0) + row
+        (lines * line - victims as i64).max(0) + row
     }
 
     /// Free lines that a group may take for user data.
@@ -99,7 +121,7 @@ impl<M: OpenChannel> Pblk<M> {
             0
         } else {
             let spare = balance.groups[plan.copies_group()].rest.max(0);
-            balance.free.lines_for((self.reserve(balance) - spare).max(0) as u64)
+            balance.free.lines_for((self.reserve(balance.victims) - spare).max(0) as u64)
         };
         balance.lines_beside(group).saturating_sub(kept)
     }
@@ -156,6 +178,9 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Sectors that copies may take in a buffer beyond victims already under way.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
+        if let Some(space) = self.alone() {
+            return (space - self.victims_need() as i64).max(0) as u64;
+        }
         let balance = self.balance();
         let group = self.router.plan().group_of(id);
         let rest = balance.groups[group].rest;
@@ -164,6 +189,9 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Sectors that copies on their way to a buffer may take now.
     pub(super) fn copy_space(&self, id: BufferId) -> u64 {
+        if let Some(space) = self.alone() {
+            return space.max(0) as u64;
+        }
         let coming = self.gc.coming().filter(|&(buffer, _)| buffer == id);
         self.uncommitted(id) + coming.map(|(_, sectors)| sectors).sum::<u64>()
     }
