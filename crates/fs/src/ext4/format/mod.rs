@@ -1,0 +1,1 @@
+//! The on-disk structures of ext4: parsing, encoding, checksums.

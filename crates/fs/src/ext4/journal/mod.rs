@@ -1,0 +1,1 @@
+//! JBD2: the journal as the kernel writes it.
