@@ -32,12 +32,7 @@ pub trait FileSystem {
     fn root(&self) -> Ino;
 
     /// What `name` in `dir` names.
-    fn lookup(
-        &self,
-        caller: Caller,
-        dir: Ino,
-        name: &[u8],
-    ) -> impl Future<Output = Result<Attr>>;
+    fn lookup(&self, caller: Caller, dir: Ino, name: &[u8]) -> impl Future<Output = Result<Attr>>;
 
     /// What an inode is now.
     fn getattr(&self, caller: Caller, ino: Ino) -> impl Future<Output = Result<Attr>>;
@@ -182,11 +177,7 @@ pub trait FileSystem {
     ) -> impl Future<Output = Result<()>>;
 
     /// The full names of all extended attributes.
-    fn listxattr(
-        &self,
-        caller: Caller,
-        ino: Ino,
-    ) -> impl Future<Output = Result<Vec<Vec<u8>>>>;
+    fn listxattr(&self, caller: Caller, ino: Ino) -> impl Future<Output = Result<Vec<Vec<u8>>>>;
 
     /// Removes an extended attribute.
     fn removexattr(
