@@ -1,0 +1,1 @@
+//! Encoding and parsing are each other's inverse, and parsing takes any bytes.
