@@ -13,7 +13,7 @@ pub fn is_set(bitmap: &[u8], bit: u32) -> bool {
 pub fn set(bitmap: &mut [u8], bits: Range<u32>, used: bool) {
     let mut bit = bits.start;
     while bit < bits.end {
-        let whole = bit % 8 == 0 && bits.end - bit >= 8;
+        let whole = bit.is_multiple_of(8) && bits.end - bit >= 8;
         let (mask, step) = if whole { (0xff, 8) } else { (1 << (bit % 8), 1) };
         if let Some(byte) = bitmap.get_mut(bit as usize / 8) {
             *byte = if used { *byte | mask } else { *byte & !mask };
@@ -28,7 +28,7 @@ pub fn find(bitmap: &[u8], bits: Range<u32>, used: bool) -> Option<u32> {
     let skipped = if used { 0 } else { 0xff };
     let mut bit = bits.start;
     while bit < bits.end {
-        if bit % 8 == 0 && bitmap.get(bit as usize / 8) == Some(&skipped) {
+        if bit.is_multiple_of(8) && bitmap.get(bit as usize / 8) == Some(&skipped) {
             bit += 8;
         } else if is_set(bitmap, bit) == used {
             return Some(bit);

@@ -86,13 +86,13 @@ impl CsumSeed {
 
 /// Of a superblock.
 #[must_use]
-pub fn superblock(bytes: &[u8]) -> u32 {
+pub(super) fn superblock(bytes: &[u8]) -> u32 {
     crc32c(!0, &bytes[..bytes.len().min(0x3fc)])
 }
 
 /// Of a group's descriptor where only `uninit_bg` is on: CRC-16 of UUID, group and descriptor.
 #[must_use]
-pub fn group_descriptor_crc16(uuid: &[u8; 16], group: u32, bytes: &[u8]) -> u16 {
+pub(super) fn group_descriptor_crc16(uuid: &[u8; 16], group: u32, bytes: &[u8]) -> u16 {
     let register = crc16(crc16(!0, uuid), &group.to_le_bytes());
     let register = crc16(register, bytes.get(..0x1e).unwrap_or_default());
     crc16(register, bytes.get(0x20..).unwrap_or_default())

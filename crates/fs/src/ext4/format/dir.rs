@@ -139,7 +139,8 @@ pub fn init_dir_block(bytes: &mut [u8], has_tail: bool) {
 /// Makes the first block of a new directory: `.` and `..`.
 pub fn init_first_dir_block(bytes: &mut [u8], inode: u32, parent: u32, has_tail: bool) {
     init_dir_block(bytes, has_tail);
-    let fits = insert_name(bytes, b".", inode, 2, has_tail) && insert_name(bytes, b"..", parent, 2, has_tail);
+    let fits = insert_name(bytes, b".", inode, 2, has_tail)
+        && insert_name(bytes, b"..", parent, 2, has_tail);
     debug_assert!(fits, "a block has room for two names");
 }
 
@@ -154,13 +155,20 @@ fn init_tail(bytes: &mut [u8]) {
 /// Adds a name where the first record has room for it. Whether there was room; the name must not be
 /// there already.
 #[must_use]
-pub fn insert_name(bytes: &mut [u8], name: &[u8], inode: u32, file_type: u8, has_tail: bool) -> bool {
+pub fn insert_name(
+    bytes: &mut [u8],
+    name: &[u8],
+    inode: u32,
+    file_type: u8,
+    has_tail: bool,
+) -> bool {
     debug_assert!((1..=NAME_BYTES_MAX).contains(&name.len()));
     let need = record_bytes(name.len());
-    let room = dir_entries(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
-        let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
-        (entry.record_bytes >= used + need).then_some((entry.at, used, entry.record_bytes))
-    });
+    let room =
+        dir_entries(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
+            let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
+            (entry.record_bytes >= used + need).then_some((entry.at, used, entry.record_bytes))
+        });
     let Some((at, used, length)) = room else { return false };
     if used > 0 {
         put_u16(bytes, at + 4, used as u16);
@@ -191,7 +199,9 @@ pub fn remove_name(bytes: &mut [u8], name: &[u8], has_tail: bool) -> Option<u32>
     }
     let (at, length, inode) = found?;
     match before {
-        Some((before, before_length)) => put_u16(bytes, before + 4, (before_length + length) as u16),
+        Some((before, before_length)) => {
+            put_u16(bytes, before + 4, (before_length + length) as u16)
+        }
         None => put_u32(bytes, at, 0),
     }
     Some(inode)
@@ -244,7 +254,10 @@ pub fn check_dir_block(
     let Some(seed) = seed else { return Ok(()) };
     let end = end_of_records(bytes, true);
     let tail = &bytes[end..];
-    if u32_at(tail, 0) != 0 || u16_at(tail, 4) != DIR_TAIL_BYTES as u16 || tail[6..8] != [0, TAIL_TYPE] {
+    if u32_at(tail, 0) != 0
+        || u16_at(tail, 4) != DIR_TAIL_BYTES as u16
+        || tail[6..8] != [0, TAIL_TYPE]
+    {
         return Err(FormatError::corrupt(place, end, "has no checksum"));
     }
     FormatError::checksum(place, u32_at(tail, 8), seed.block_up_to(bytes, end))

@@ -77,7 +77,11 @@ impl Extent {
 
     fn write(&self, bytes: &mut [u8]) {
         put_u32(bytes, 0, self.logical);
-        put_u16(bytes, 4, if self.unwritten { self.blocks + EXTENT_BLOCKS_MAX } else { self.blocks });
+        put_u16(
+            bytes,
+            4,
+            if self.unwritten { self.blocks + EXTENT_BLOCKS_MAX } else { self.blocks },
+        );
         put_uint(bytes, 6, 2, self.start >> 32);
         put_uint(bytes, 8, 4, self.start);
     }
@@ -173,7 +177,9 @@ impl ExtentNode {
         let slots = bytes.chunks_exact(ENTRY_BYTES).skip(1).take(header.entries.into());
         let entries = match header.depth {
             0 => ExtentEntries::Leaf(slots.map(Extent::read).collect()),
-            depth => ExtentEntries::Index { depth, entries: slots.map(ExtentIndex::read).collect() },
+            depth => {
+                ExtentEntries::Index { depth, entries: slots.map(ExtentIndex::read).collect() }
+            }
         };
         let node = Self { max: header.max, generation: header.generation, entries };
         node.check(place)?;
@@ -223,7 +229,9 @@ impl ExtentNode {
         header.write(bytes);
         let slots = bytes.chunks_exact_mut(ENTRY_BYTES).skip(1);
         match &self.entries {
-            ExtentEntries::Leaf(extents) => extents.iter().zip(slots).for_each(|(e, at)| e.write(at)),
+            ExtentEntries::Leaf(extents) => {
+                extents.iter().zip(slots).for_each(|(e, at)| e.write(at))
+            }
             ExtentEntries::Index { entries, .. } => {
                 entries.iter().zip(slots).for_each(|(e, at)| e.write(at));
             }

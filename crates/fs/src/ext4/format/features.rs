@@ -199,7 +199,8 @@ impl Features {
         if !write {
             foreign.ro_compat = 0;
         }
-        let complain = |what: String| FormatError::Incompatible { place: Place::Superblock(0), what };
+        let complain =
+            |what: String| FormatError::Incompatible { place: Place::Superblock(0), what };
         if foreign != Self::default() {
             let names = foreign.names().join(", ");
             return Err(complain(format!("features that are not supported: {names}")));

@@ -88,12 +88,13 @@ const fn widened(byte: u8, unsigned: bool) -> u32 {
 }
 
 fn legacy(name: &[u8], unsigned: bool) -> u32 {
-    let (last, _) = name.iter().fold((0x12a3_fe2d_u32, 0x37ab_e8f9_u32), |(last, before), &byte| {
-        let mixed = last ^ widened(byte, unsigned).wrapping_mul(7_152_373);
-        let next = before.wrapping_add(mixed);
-        let next = if next >> 31 == 1 { next.wrapping_sub(0x7fff_ffff) } else { next };
-        (next, last)
-    });
+    let (last, _) =
+        name.iter().fold((0x12a3_fe2d_u32, 0x37ab_e8f9_u32), |(last, before), &byte| {
+            let mixed = last ^ widened(byte, unsigned).wrapping_mul(7_152_373);
+            let next = before.wrapping_add(mixed);
+            let next = if next >> 31 == 1 { next.wrapping_sub(0x7fff_ffff) } else { next };
+            (next, last)
+        });
     last << 1
 }
 

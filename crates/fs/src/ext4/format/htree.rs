@@ -123,8 +123,16 @@ impl IndexNode {
             Some(root) => {
                 put_u16(bytes, 4, 12);
                 put_u16(bytes, 16, (BLOCK_BYTES - 12) as u16);
-                bytes[INFO_AT..PAIRS_AT[0]]
-                    .copy_from_slice(&[0, 0, 0, 0, root.hash_version, 8, root.levels, 0]);
+                bytes[INFO_AT..PAIRS_AT[0]].copy_from_slice(&[
+                    0,
+                    0,
+                    0,
+                    0,
+                    root.hash_version,
+                    8,
+                    root.levels,
+                    0,
+                ]);
             }
             None => {
                 bytes[..PAIRS_AT[1]].fill(0);

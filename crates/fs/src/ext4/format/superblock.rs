@@ -185,8 +185,7 @@ impl Superblock {
 
     fn check_sizes(&self, place: Place) -> Result<(), FormatError> {
         let corrupt = |at, what| Err(FormatError::corrupt(place, at, what));
-        let foreign =
-            |what: String| Err(FormatError::Incompatible { place, what });
+        let foreign = |what: String| Err(FormatError::Incompatible { place, what });
         if self.rev_level != 1 {
             return foreign(format!("revision {} is not supported", self.rev_level));
         }
@@ -195,7 +194,9 @@ impl Superblock {
         }
         if self.log_block_size != 2 {
             let bytes = 1024 << self.log_block_size;
-            return foreign(format!("blocks of {bytes} bytes are not supported, only {BLOCK_BYTES}"));
+            return foreign(format!(
+                "blocks of {bytes} bytes are not supported, only {BLOCK_BYTES}"
+            ));
         }
         let size = usize::from(self.inode_size);
         if !size.is_power_of_two() || !(INODE_BYTES_OLD..=BLOCK_BYTES).contains(&size) {
@@ -216,10 +217,17 @@ impl Superblock {
     fn check_groups(&self, place: Place) -> Result<(), FormatError> {
         let corrupt = |at, what| Err(FormatError::corrupt(place, at, what));
         let bits = BLOCK_BYTES as u32 * 8;
-        if self.blocks_per_group == 0 || self.blocks_per_group > bits || self.blocks_per_group % 8 != 0 {
+        let clustered = self.has(Feature::BIGALLOC);
+        let [blocks, clusters] = [self.blocks_per_group, self.clusters_per_group];
+        if blocks == 0
+            || !blocks.is_multiple_of(8)
+            || clusters > bits
+            || (blocks != clusters && !clustered)
+        {
             return corrupt(0x20, "blocks of a group do not fit a bitmap");
         }
-        if self.inodes_per_group == 0 || self.inodes_per_group > bits || self.inodes_per_group % 8 != 0 {
+        let inodes = self.inodes_per_group;
+        if inodes == 0 || !inodes.is_multiple_of(8) || inodes > bits {
             return corrupt(0x28, "inodes of a group do not fit a bitmap");
         }
         if self.first_data_block != 0 {

@@ -202,11 +202,18 @@ fn parse_entries(
         let name = head.get(ENTRY_BYTES..name_end);
         let name = name.ok_or(corrupt(at, "name does not fit"))?.to_vec();
         if u32_at(head, 4) != 0 {
-            return Err(FormatError::Incompatible { place, what: "ea_inode is not supported".into() });
+            return Err(FormatError::Incompatible {
+                place,
+                what: "ea_inode is not supported".into(),
+            });
         }
         let from = base + usize::from(u16_at(head, 2));
         let len = u32_at(head, 8) as usize;
-        let value = if len == 0 { Some(&[][..]) } else { from.checked_add(len).and_then(|end| region.get(from..end)) };
+        let value = if len == 0 {
+            Some(&[][..])
+        } else {
+            from.checked_add(len).and_then(|end| region.get(from..end))
+        };
         let value = value.ok_or(corrupt(at, "value does not fit"))?.to_vec();
         xattrs.push(Xattr { index: head[1], name, value });
         at += name_end.next_multiple_of(4);
