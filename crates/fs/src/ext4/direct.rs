@@ -59,8 +59,10 @@ impl<D: BlockDevice + 'static> Volume<D> {
         &self,
         inode: &Inode,
         range: &Logical,
-    ) -> Result<(u64, Option<impl Future<Output = Result<Reply, nandscape_block::BlockError>> + use<D>>)>
-    {
+    ) -> Result<(
+        u64,
+        Option<impl Future<Output = Result<Reply, nandscape_block::BlockError>> + use<D>>,
+    )> {
         let _map = inode.map_lock.read().await;
         let max = u64::from(self.device.caps().max_sectors);
         let most = range.end - range.start;
@@ -127,7 +129,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
             };
             let from = (at - pages.start) as usize;
             let some = &data[from..from + blocks as usize];
-            replies.extend(self.send_blocks(inode, start, some, true));
+            replies.push(self.send_blocks(inode, start, some, true));
             drop(map);
             if new {
                 unwritten.push(at..at + blocks);
@@ -165,12 +167,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// One step of it; returns how many blocks it got on.
-    async fn reserve_some(
-        &self,
-        caller: Caller,
-        inode: &Inode,
-        range: &Logical,
-    ) -> Result<u64> {
+    async fn reserve_some(&self, caller: Caller, inode: &Inode, range: &Logical) -> Result<u64> {
         let wanted = (range.end - range.start).min(MAP_BLOCKS);
         self.check_space(caller, wanted)?;
         let tx = self.begin(MAP_CREDITS, 0).await?;

@@ -70,8 +70,7 @@ impl InFlight {
 
 impl Inode {
     pub(crate) fn new(rt: &Handle, cache: &PageCache, number: u32, raw: format::Inode) -> Self {
-        let owner =
-            Owner { file: number.into(), generation: raw.generation, thread: 0, core: 0 };
+        let owner = Owner { file: number.into(), generation: raw.generation, thread: 0, core: 0 };
         let size = raw.size;
         let pages = Mapping::new(cache, owner);
         pages.set_length(size.div_ceil(4096));

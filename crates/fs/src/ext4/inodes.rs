@@ -1,6 +1,8 @@
 //! Inodes between the table on disk and memory.
 
-use super::format::{self, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode};
+use super::format::{
+    self, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode,
+};
 use super::inode::{Inode, kept};
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
@@ -54,7 +56,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
         }
         let (block, slot) = self.inode_slot(number)?;
         let buffer = self.read_block(block).await?;
-        let raw = buffer.with(|bytes| format::Inode::parse(&bytes[slot], number, &self.sb.borrow()))?;
+        let raw =
+            buffer.with(|bytes| format::Inode::parse(&bytes[slot], number, &self.sb.borrow()))?;
         if raw.mode == 0 {
             return Err(FsError::NoEntry);
         }
@@ -80,7 +83,12 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Writes an inode into the table. `datasync`: a reader of the content needs the change.
-    pub(crate) async fn write_inode(&self, tx: &Tx<D>, inode: &Inode, datasync: bool) -> Result<()> {
+    pub(crate) async fn write_inode(
+        &self,
+        tx: &Tx<D>,
+        inode: &Inode,
+        datasync: bool,
+    ) -> Result<()> {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
         tx.edit(&buffer, |bytes| {

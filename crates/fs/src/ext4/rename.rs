@@ -141,7 +141,13 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// A directory that moved has another parent.
-    async fn change_parent(&self, tx: &Tx<D>, moved: &Inode, from: &Inode, to: &Inode) -> Result<()> {
+    async fn change_parent(
+        &self,
+        tx: &Tx<D>,
+        moved: &Inode,
+        from: &Inode,
+        to: &Inode,
+    ) -> Result<()> {
         if !moved.is_dir() || from.number == to.number {
             return Ok(());
         }

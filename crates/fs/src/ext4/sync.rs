@@ -19,7 +19,11 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Makes a file durable; `data_only` leaves out attributes that reading does not need.
-    pub(crate) async fn sync_file(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<()> {
+    pub(crate) async fn sync_file(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        data_only: bool,
+    ) -> Result<()> {
         self.write_out(inode).await?;
         let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
         match tid.filter(|tid| !self.is_committed(*tid)) {

@@ -68,7 +68,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Changes the length of a file; the caller holds its lock alone.
-    pub(crate) async fn set_length(&self, inode: &Rc<Inode>, size: u64) -> Result<()> {
+    pub(crate) async fn set_length(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
         let old = inode.size.get();
         if size < old {
             self.zero_tail(inode, size).await?;

@@ -50,9 +50,7 @@ impl<D: BlockDevice + 'static> Tx<D> {
 
     /// The buffer of a newly taken block, all zeroes, with access to it.
     pub(crate) fn fresh(&self, block: u64) -> Result<BufferRef> {
-        let buffer = self.0.fresh(block)?;
-        self.change(&buffer, |bytes| bytes.fill(0))?;
-        Ok(buffer)
+        Ok(self.0.fresh(block)?)
     }
 
     /// Drops what the journal knows of a freed block, and keeps recovery from writing to it.
@@ -61,8 +59,9 @@ impl<D: BlockDevice + 'static> Tx<D> {
     }
 
     /// Logs a page of a file.
-    pub(crate) async fn log_data(&self, block: u64, data: SectorData) -> Result<()> {
-        Ok(self.0.log_data(block, data).await?)
+    pub(crate) fn log_data(&self, block: u64, data: SectorData) -> Result<()> {
+        self.0.log_data(block, data)?;
+        Ok(())
     }
 
     /// Ends it.

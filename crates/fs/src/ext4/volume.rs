@@ -11,7 +11,7 @@ use super::journal::{Buffers, Journal, Tid};
 use super::options::MountOptions;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
-use crate::contract::{FsError, Result, Timestamp};
+use crate::contract::{Result, Timestamp};
 use nandscape_block::{AsyncDevice, BlockDevice};
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{Handle, Stream};
@@ -65,6 +65,8 @@ pub(crate) struct Volume<D: BlockDevice + 'static> {
     /// Blocks that data in memory was promised.
     pub(crate) promised: Cell<u64>,
     pub(crate) held: RefCell<VecDeque<Held>>,
+    /// How many blocks these are.
+    pub(crate) held_blocks: Cell<u64>,
     pub(crate) ordered: RefCell<Ordered>,
     pub(crate) inodes: RefCell<BTreeMap<u32, Rc<Inode>>>,
     /// Shared by whoever changes names in one directory; alone for renames.
@@ -101,9 +103,6 @@ impl<D: BlockDevice + 'static> Volume<D> {
 
     /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
     pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx<D>> {
-        if self.unmounted.get() {
-            return Err(FsError::ReadOnly);
-        }
         let credits = credits + self.journal.revoke_credits(revokes);
         Ok(Tx::new(self.journal.start(credits).await?))
     }
@@ -212,7 +211,10 @@ impl<D: BlockDevice + 'static> Volume<D> {
         }
         let end = here.start + 8 * 4096;
         let bit = |block: u64| (block.clamp(here.start, end) - here.start) as u32;
-        own.into_iter().map(|range| bit(range.start)..bit(range.end)).filter(|r| !r.is_empty()).collect()
+        own.into_iter()
+            .map(|range| bit(range.start)..bit(range.end))
+            .filter(|r| !r.is_empty())
+            .collect()
     }
 
     /// Checks a bitmap's checksum, the first time that it is looked at.

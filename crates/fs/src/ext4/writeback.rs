@@ -12,9 +12,7 @@ use super::options::DataMode;
 use super::volume::Volume;
 use crate::cache::{Backing, Located, Mapping, WriteRun};
 use crate::contract::{FsError, Result};
-use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData,
-};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Lba, Payload, SectorData};
 use nandscape_rt::combine::join_all;
 use std::future::Future;
 use std::ops::Range;
@@ -111,8 +109,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let mut at = run.first();
         let mut failed = None;
         while at < run.end() {
-            match self.send_next(inode, &run, at, sync, &mut sent).await {
-                Ok(stretch) => {
+            match self.send_next(inode, &run, at, sync).await {
+                Ok((stretch, id, arrived)) => {
+                    sent.push((id, arrived));
                     at = stretch.pages.end;
                     if stretch.unwritten {
                         unwritten.push(stretch.pages);
@@ -127,17 +126,13 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let known = failed.clone();
         let (volume, inode) = (Rc::clone(self), Rc::clone(inode));
         drop(self.rt.spawn("write-back", async move {
-            let arrived = join_all(sent.into_iter().map(|(id, replies)| {
-                let inode = &inode;
-                async move {
-                    let ended = join_all(replies).await;
-                    inode.in_flight.arrive(id);
-                    ended.into_iter().find_map(std::result::Result::err)
-                }
+            let ended = join_all(sent.into_iter().map(async |(id, arrived)| {
+                let ended = arrived.await;
+                inode.in_flight.arrive(id);
+                ended.err()
             }))
             .await;
-            let lost = arrived.into_iter().flatten().next().map(FsError::Io);
-            let mut error = failed.or(lost);
+            let mut error = failed.or(ended.into_iter().flatten().next());
             for pages in unwritten {
                 if error.is_none() {
                     error = volume.mark_written(&inode, &pages).await.err();
@@ -157,8 +152,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         run: &WriteRun,
         at: u64,
         sync: bool,
-        sent: &mut Vec<(u64, Vec<impl Future<Output = Result<Reply, BlockError>> + use<D>>)>,
-    ) -> Result<Stretch> {
+    ) -> Result<(Stretch, u64, impl Future<Output = Result<()>> + use<D>)> {
         let map = inode.map_lock.read().await;
         let mut mapped = self.map(inode, at, run.end() - at).await?;
         drop(map);
@@ -187,14 +181,15 @@ impl<D: BlockDevice + 'static> Volume<D> {
         self.unpromise(run.settle_promises(pages.clone()));
         let from = (at - run.first()) as usize;
         let data = &run.data()[from..from + blocks as usize];
-        sent.push((inode.in_flight.send(), self.send_blocks(inode, start, data, sync)));
+        let id = inode.in_flight.send();
+        let arrived = self.send_blocks(inode, start, data, sync);
         if let Some(tx) = tx {
             if self.options.data == DataMode::Ordered {
                 self.order(tx.tid(), inode);
             }
             tx.stop();
         }
-        Ok(Stretch { pages, unwritten })
+        Ok((Stretch { pages, unwritten }, id, arrived))
     }
 
     /// Takes and maps blocks for a hole.
@@ -219,7 +214,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         start: u64,
         data: &[SectorData],
         sync: bool,
-    ) -> Vec<impl Future<Output = Result<Reply, BlockError>> + use<D>> {
+    ) -> impl Future<Output = Result<()>> + use<D> {
         let max = self.device.caps().max_sectors as usize;
         let chunk = if max == 0 { data.len().max(1) } else { max };
         let mut lba = start;
@@ -234,7 +229,11 @@ impl<D: BlockDevice + 'static> Volume<D> {
             replies.push(self.device.submit(bio));
             lba += some.len() as u64;
         }
-        replies
+        async move {
+            let ended = join_all(replies).await;
+            ended.into_iter().try_for_each(|reply| reply.map(drop))?;
+            Ok(())
+        }
     }
 
     /// Blocks that were allocated ahead hold data now.

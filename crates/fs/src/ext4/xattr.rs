@@ -27,8 +27,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     async fn xattrs(&self, inode: &Inode) -> Result<(Vec<Xattr>, Vec<Xattr>)> {
         let extra = inode.raw.borrow().extra_isize;
         let place = Place::Inode(inode.number);
-        let body =
-            self.with_slot(inode, |bytes| parse_inode_xattrs(bytes, extra, place)).await??;
+        let body = self.with_slot(inode, |bytes| parse_inode_xattrs(bytes, extra, place)).await??;
         let block = inode.raw.borrow().file_acl;
         if block == 0 {
             return Ok((body, Vec::new()));

@@ -106,7 +106,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let bitmap = self.block_bitmap(tx, group).await?;
         let run = {
             let groups = self.groups.borrow();
-            let held = groups[group as usize].held.as_deref().map(<[u8]>::as_ref);
+            let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
             bitmap.with(|bytes| search(View::new(bytes, held)))
         };
         let Some(run) = run else { return Ok(None) };
@@ -114,7 +114,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         // Whoever came first while we waited for access has the blocks: then look again.
         let free = {
             let groups = self.groups.borrow();
-            let held = groups[group as usize].held.as_deref().map(<[u8]>::as_ref);
+            let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
             bitmap.with(|bytes| {
                 let view = View::new(bytes, held);
                 view.next_run(run.clone(), u32::MAX)
@@ -184,16 +184,18 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let mut groups = self.groups.borrow_mut();
         let held = &mut groups[group as usize].held;
         bits::fill(&mut held.get_or_insert_with(|| Box::new([0; 4096]))[..], bits.clone(), true);
+        self.held_blocks.set(self.held_blocks.get() + bits.len() as u64);
         self.held.borrow_mut().push_back((tx.tid(), group, bits));
     }
 
     /// Lets go of blocks whose transaction has committed.
-    fn release_held(&self) {
+    pub(super) fn release_held(&self) {
         let mut held = self.held.borrow_mut();
         while let Some((_, group, bits)) = held.pop_front_if(|(tid, ..)| self.is_committed(*tid)) {
             let mut groups = self.groups.borrow_mut();
             let info = &mut groups[group as usize];
             info.longest_at_most = u32::MAX;
+            self.held_blocks.set(self.held_blocks.get() - bits.len() as u64);
             if let Some(map) = &mut info.held {
                 bits::fill(&mut map[..], bits, false);
                 if map.iter().all(|byte| *byte == 0) {

@@ -101,7 +101,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Gives an inode number back.
     pub(crate) async fn free_inode(&self, tx: &Tx<D>, inode: u32, dir: bool) -> Result<()> {
         let place = self.sb.borrow().inode_place(inode);
-        let InodePlace { group, index } = place.ok_or(corrupt("inode number", Place::Inode(inode)))?;
+        let InodePlace { group, index } =
+            place.ok_or(corrupt("inode number", Place::Inode(inode)))?;
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         if !bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {

@@ -3,6 +3,7 @@
 //!
 //! As in ext4, a small pool (2 % of the volume, at most 4,096 blocks) is never promised to data, so
 //! that extent nodes find their blocks at write-back; and what the superblock reserves is for root.
+//! Held blocks do not count: they are there for nobody yet.
 
 use crate::contract::{Caller, FsError, Result};
 use crate::ext4::volume::Volume;
@@ -17,7 +18,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Free blocks that the caller may be promised.
     pub(crate) fn available(&self, caller: Caller) -> u64 {
         let reserved = if caller.uid == 0 { 0 } else { self.sb.borrow().r_blocks_count };
-        let kept = self.promised.get() + self.metadata_pool() + reserved;
+        self.release_held();
+        let kept = self.promised.get() + self.held_blocks.get() + self.metadata_pool() + reserved;
         self.free_blocks.get().saturating_sub(kept)
     }
 

@@ -35,7 +35,12 @@ fn take_first(mut entries: Vec<DirEntry>, count: usize) -> Vec<DirEntry> {
 
 impl<D: BlockDevice + 'static> Volume<D> {
     /// About `count` names behind `cookie`.
-    pub(crate) async fn list(&self, dir: &Inode, cookie: u64, count: usize) -> Result<Vec<DirEntry>> {
+    pub(crate) async fn list(
+        &self,
+        dir: &Inode,
+        cookie: u64,
+        count: usize,
+    ) -> Result<Vec<DirEntry>> {
         let count = count.max(1);
         if !self.has(Feature::DIR_INDEX) || (!self.is_indexed(dir) && Self::blocks_of(dir) > 1) {
             return self.list_by_place(dir, cookie, count).await;

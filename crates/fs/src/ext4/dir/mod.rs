@@ -76,8 +76,11 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let has_tail = self.has_checksums();
         Ok(buffer.with(|bytes| {
             let found = find_name(bytes, name, has_tail, place)?;
-            let found =
-                found.map(|entry| Found { inode: entry.inode, buffer: buffer.clone(), at: entry.at });
+            let found = found.map(|entry| Found {
+                inode: entry.inode,
+                buffer: buffer.clone(),
+                at: entry.at,
+            });
             Ok::<_, FsError>(found)
         })?)
     }
@@ -135,7 +138,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
     fn has_room(&self, buffer: &BufferRef, need: usize) -> bool {
         let has_tail = self.has_checksums();
         buffer.with(|bytes| {
-            let entries = dir_entries(bytes, has_tail, Place::Block(0)).map_while(std::result::Result::ok);
+            let entries =
+                dir_entries(bytes, has_tail, Place::Block(0)).map_while(std::result::Result::ok);
             entries.into_iter().any(|entry| {
                 let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
                 entry.record_bytes >= used + need
@@ -253,7 +257,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// The directory that `..` leads to.
     pub(crate) async fn parent_of(&self, dir: &Inode) -> Result<u32> {
         let found = self.find(dir, b"..").await?;
-        found.map(|found| found.inode).ok_or(corrupt("directory without ..", Place::Inode(dir.number)))
+        found
+            .map(|found| found.inode)
+            .ok_or(corrupt("directory without ..", Place::Inode(dir.number)))
     }
 
     /// Whether only `.` and `..` are there.

@@ -85,7 +85,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let names: Vec<_> =
             names.iter().map(|name| (name.inode, name.file_type, &name.name[..])).collect();
         let has_tail = self.has_checksums();
-        if self.edit_names(tx, dir, buffer, |bytes| pack_dir_block(bytes, &names, has_tail)).await? {
+        if self.edit_names(tx, dir, buffer, |bytes| pack_dir_block(bytes, &names, has_tail)).await?
+        {
             return Ok(());
         }
         Err(corrupt("directory: names", Place::Inode(dir.number)))

@@ -48,7 +48,9 @@ pub(super) fn cut(extents: &mut Vec<Extent>, range: &Logical) -> Vec<Extent> {
         return removed;
     }
     let kept = |extent: &Extent| {
-        [part(extent, &(0..range.start)), part(extent, &(range.end..u64::MAX))].into_iter().flatten()
+        [part(extent, &(0..range.start)), part(extent, &(range.end..u64::MAX))]
+            .into_iter()
+            .flatten()
     };
     *extents = extents.iter().flat_map(kept).collect();
     removed

@@ -30,11 +30,11 @@ impl Path {
 
     /// The first block that the leaf does not speak of.
     pub(super) fn next_key(&self) -> u64 {
-        let next = |step: &Step| match &step.node.entries {
+        let next = self.0.iter().rev().find_map(|step| match &step.node.entries {
             ExtentEntries::Leaf(_) => None,
             ExtentEntries::Index { entries, .. } => entries.get(step.child + 1),
-        };
-        self.0.iter().rev().find_map(next).map_or(1 << 32, |entry| u64::from(entry.logical))
+        });
+        next.map_or(1 << 32, |entry| u64::from(entry.logical))
     }
 }
 
