@@ -133,7 +133,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     pub(super) async fn touch_file(&self, inode: &Inode) -> Result<()> {
         let tick = Nanos(self.rt.now().0 - self.rt.now().0 % TICK.0);
         let now = crate::contract::Timestamp::at(self.options.epoch_s, tick);
-        let same = inode.raw.borrow().mtime() == super::inode::kept(now);
+        let same = inode.raw.borrow().mtime() == super::inode::kept(&inode.raw.borrow(), now);
         if same {
             return Ok(());
         }

@@ -70,10 +70,12 @@ impl<D: BlockDevice + 'static> FileSystem for Ext4<D> {
             raw.uid = change.uid.unwrap_or(raw.uid);
             raw.gid = change.gid.unwrap_or(raw.gid);
             if let Some(time) = change.atime {
-                raw.set_atime(kept(time));
+                let time = kept(&raw, time);
+                raw.set_atime(time);
             }
             if let Some(time) = change.mtime {
-                raw.set_mtime(kept(time));
+                let time = kept(&raw, time);
+                raw.set_mtime(time);
             }
         }
         volume.write_inode(&tx, &inode, false).await?;

@@ -151,9 +151,10 @@ impl Inode {
     /// Notes a change of content (`mtime` and `ctime`) or of attributes (`ctime` alone).
     pub(crate) fn touch(&self, now: Timestamp, content: bool) {
         let mut raw = self.raw.borrow_mut();
-        raw.set_ctime(kept(now));
+        let now = kept(&raw, now);
+        raw.set_ctime(now);
         if content {
-            raw.set_mtime(kept(now));
+            raw.set_mtime(now);
         }
     }
 }
@@ -172,7 +173,17 @@ const fn shown(time: format::Timestamp) -> Timestamp {
     Timestamp { seconds: time.seconds, nanos: time.nanos }
 }
 
-/// A time as an inode keeps it.
-pub(crate) const fn kept(time: Timestamp) -> format::Timestamp {
-    format::Timestamp { seconds: time.seconds, nanos: time.nanos }
+/// A time as an inode keeps it: one without extra fields knows whole seconds up to 2038.
+pub(crate) fn kept(raw: &format::Inode, time: Timestamp) -> format::Timestamp {
+    let Timestamp { seconds, nanos } = time;
+    if raw.extra_isize >= EXTRA_OF_TIMES {
+        let seconds = seconds.clamp(i32::MIN.into(), SECONDS_MAX);
+        return format::Timestamp { seconds, nanos };
+    }
+    format::Timestamp { seconds: seconds.clamp(i32::MIN.into(), i32::MAX.into()), nanos: 0 }
 }
+
+/// Extra bytes of an inode that keeps all its times whole.
+const EXTRA_OF_TIMES: u16 = 24;
+/// The last second that two more bits can tell, in the year 2446.
+const SECONDS_MAX: i64 = (3 << 32) + i32::MAX as i64;

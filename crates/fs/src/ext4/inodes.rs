@@ -149,7 +149,6 @@ impl<D: BlockDevice + 'static> Volume<D> {
         const SET_GROUP_ID: u16 = 0o2000;
         let is_dir = file_mode & mode::TYPE == mode::DIR;
         let inherits = parent.raw.borrow().mode & SET_GROUP_ID != 0;
-        let now = kept(self.now());
         let mut raw = format::Inode {
             mode: file_mode | if inherits && is_dir { SET_GROUP_ID } else { 0 },
             uid: caller.uid,
@@ -160,6 +159,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         };
         if self.sb.borrow().inode_bytes() >= INODE_BYTES_KNOWN {
             raw.extra_isize = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
+        }
+        let now = kept(&raw, self.now());
+        if raw.extra_isize > 0 {
             raw.set_crtime(now);
         }
         raw.set_atime(now);

@@ -28,6 +28,8 @@ pub(crate) struct Style {
     pub(crate) direct: f64,
     /// Largest write.
     pub(crate) write_max: u64,
+    /// Times of whole seconds, which inodes of 128 bytes keep.
+    pub(crate) coarse_times: bool,
 }
 
 /// A file system and a model that went the same way.
@@ -230,6 +232,7 @@ impl<F: FileSystem> Drive<F> {
         let direct = aligned && self.rng.chance(self.style.direct);
         let io = if direct { Io::Direct } else { Io::Buffered };
         let written = self.fs.write(CALLER, self.ino(file), offset, data.clone(), io).await;
+        self.model.node_mut(file).mtime = None;
         if let Some(written) = agree("write", outcome(written), Ok(())) {
             self.model.write(file, offset, &data.to_bytes()[..written as usize]);
         }
@@ -263,6 +266,7 @@ impl<F: FileSystem> Drive<F> {
             _ => Allocate::ZeroRange { keep_size },
         };
         let real = outcome(self.fs.fallocate(CALLER, self.ino(file), what, offset, len).await);
+        self.model.node_mut(file).mtime = None;
         match real {
             // The hole of a zero range is made before space for it is looked for.
             Err(NOSPC) if matches!(what, Allocate::ZeroRange { .. }) => {
@@ -280,8 +284,9 @@ impl<F: FileSystem> Drive<F> {
     async fn set_attributes(&mut self) {
         let Some(node) = self.pick(|node| node.links > 0) else { return };
         let (mode, uid) = (self.rng.below(0o10000) as u16, self.rng.below(1 << 20) as u32);
-        let seconds = self.rng.below(1 << 33) as i64 - (1 << 31);
-        let mtime = Timestamp { seconds, nanos: self.rng.below(1_000_000_000) as u32 };
+        let (seconds, nanos) = if self.style.coarse_times { (32, 1) } else { (33, 1_000_000_000) };
+        let seconds = self.rng.below(1 << seconds) as i64 - (1 << 31);
+        let mtime = Timestamp { seconds, nanos: self.rng.below(nanos) as u32 };
         let (mode, uid, mtime) = (Some(mode), Some(uid), Some(mtime));
         let change = SetAttr { mode, uid, gid: uid, mtime, ..SetAttr::default() };
         let attr = self.fs.setattr(CALLER, self.ino(node), change).await.expect("new attributes");

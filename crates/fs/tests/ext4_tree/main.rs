@@ -57,7 +57,7 @@ fn case(seed: u64) -> Case<'static> {
         seed,
         mib: 64,
         data: MODES[seed as usize % 3],
-        style: Style { tags: seed % 2 == 0, direct: 0.2, write_max: 100_000 },
+        style: Style { tags: seed % 2 == 0, direct: 0.2, write_max: 100_000, coarse_times: false },
         operations: 400,
         features: &[],
         cache_pages: if seed % 4 == 0 { 64 } else { 4096 },
@@ -96,7 +96,9 @@ fn features_make_no_difference() {
             &["-I", "128"],
         ];
         for (seed, features) in (200..).zip(lists) {
-            sequence(&Case { features, ..case(seed) });
+            let coarse_times = features[0] == "-I";
+            let style = Style { coarse_times, ..case(seed).style };
+            sequence(&Case { features, style, ..case(seed) });
         }
     }
 }
