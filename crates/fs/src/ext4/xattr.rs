@@ -83,7 +83,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         if value.is_some() {
             all.push(new);
         }
-        self.check_space(caller, 2)?;
+        if value.is_some() {
+            self.check_space(caller, 2)?;
+        }
         self.store_xattrs(inode, all).await
     }
 
