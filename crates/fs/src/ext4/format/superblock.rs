@@ -163,6 +163,12 @@ record! {
 }
 
 impl Superblock {
+    /// A superblock of zeroes, to be filled in.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::read(&[])
+    }
+
     /// Reads the superblock of `group` from its 1,024 bytes.
     ///
     /// # Errors
