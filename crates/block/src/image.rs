@@ -46,7 +46,9 @@ impl<S: Read + Write + Seek> ImageDevice<S> {
     fn serve(&mut self, bio: &Bio) -> Result<Reply, BlockError> {
         bio.check(&self.caps)?;
         if bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH) {
-            self.stream.flush().map_err(|error| failed(bio.lba, &error, "the image cannot be flushed"))?;
+            self.stream
+                .flush()
+                .map_err(|error| failed(bio.lba, &error, "the image cannot be flushed"))?;
         }
         match bio.op {
             Op::Read => {
@@ -60,7 +62,9 @@ impl<S: Read + Write + Seek> ImageDevice<S> {
             _ => return Err(BlockError::Unsupported("zones and upcalls")),
         }
         if bio.flags.has(Flags::FUA) {
-            self.stream.flush().map_err(|error| failed(bio.lba, &error, "the image cannot be flushed"))?;
+            self.stream
+                .flush()
+                .map_err(|error| failed(bio.lba, &error, "the image cannot be flushed"))?;
         }
         Ok(Reply::None)
     }

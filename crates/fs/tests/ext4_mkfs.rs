@@ -4,7 +4,9 @@
 mod common;
 
 use common::{Scratch, assert_clean, debugfs, e2fsprogs, mke2fs_at, output, text};
-use nandscape_block::{AsyncDevice, BlockDevice, DeviceCaps, ImageDevice, Lba, MemDevice, Payload, SectorData, Tag};
+use nandscape_block::{
+    AsyncDevice, BlockDevice, DeviceCaps, ImageDevice, Lba, MemDevice, Payload, SectorData, Tag,
+};
 use nandscape_fs::ext4::format::{BLOCK_BYTES, Feature, Features, Timestamp};
 use nandscape_fs::ext4::mkfs::{DEFAULT_FEATURES, MkfsError, MkfsOptions, mkfs};
 use nandscape_rt::{Executor, Handle};
@@ -15,13 +17,14 @@ use std::path::Path;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 /// Larger images are not read as a whole.
-const COMPARED_BYTES_MAX: u64 = 4 * GIB;
+const COMPARED_BYTES_MAX: u64 = 2 * GIB + 64 * MIB;
 const NOW: i64 = 1_700_000_000;
 const UUID: &str = "01234567-89ab-4def-8123-456789abcdef";
 const HASH_SEED: &str = "fedcba98-7654-4210-8edc-ba9876543210";
 
 fn options() -> MkfsOptions {
-    let bytes = |uuid: &str| u128::from_str_radix(&uuid.replace('-', ""), 16).unwrap().to_be_bytes();
+    let bytes =
+        |uuid: &str| u128::from_str_radix(&uuid.replace('-', ""), 16).unwrap().to_be_bytes();
     MkfsOptions {
         uuid: bytes(UUID),
         hash_seed: bytes(HASH_SEED),
@@ -41,7 +44,8 @@ fn make<D: BlockDevice + 'static>(device: D, options: &MkfsOptions) -> Result<()
 }
 
 fn make_image(bytes: u64, options: &MkfsOptions, path: &Path) {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap();
+    let file =
+        File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap();
     file.set_len(bytes).unwrap();
     make(ImageDevice::new(file, bytes / BLOCK_BYTES as u64), options).expect("a file system");
 }
@@ -80,9 +84,15 @@ fn differences(a: &Path, b: &Path) -> Vec<(u64, usize, usize)> {
 }
 
 /// Superblocks differ in the KiB ever written, and in their checksum.
-fn is_count_of_kib((block, first, last): &(u64, usize, usize)) -> bool {
+fn is_count_of_kib((block, first, last): &(u64, usize, usize), blocks_per_group: u64) -> bool {
     let at = if *block == 0 { 1024 } else { 0 };
-    block % 32_768 == 0 && *first >= at + 0x178 && *last < at + 1024
+    block % blocks_per_group == 0 && *first >= at + 0x178 && *last < at + 1024
+}
+
+/// The number behind a field of what dumpe2fs prints.
+fn number(dumped: &str, field: &str) -> u64 {
+    let value = dumped.lines().find_map(|line| line.strip_prefix(field));
+    value.and_then(|value| value.trim().parse().ok()).expect("a number")
 }
 
 fn compare(bytes: u64, ours: &MkfsOptions, theirs: &[&str]) {
@@ -91,20 +101,26 @@ fn compare(bytes: u64, ours: &MkfsOptions, theirs: &[&str]) {
     make_image(bytes, ours, &made);
     let seed = format!("hash_seed={HASH_SEED}");
     mke2fs_at(NOW, &reference, &[&["-U", UUID, "-E", &seed], theirs].concat());
-    let (ours, reference_dump) = (dumped(&made), dumped(&reference));
-    for (our, their) in ours.lines().zip(reference_dump.lines()) {
+    let (our_dump, their_dump) = (dumped(&made), dumped(&reference));
+    for (our, their) in our_dump.lines().zip(their_dump.lines()) {
         assert_eq!(our, their, "{bytes} bytes {theirs:?}");
     }
-    assert_eq!(ours.len(), reference_dump.len(), "{bytes} bytes {theirs:?}");
+    assert_eq!(our_dump.len(), their_dump.len(), "{bytes} bytes {theirs:?}");
     for command in ["stat <2>", "stat <7>", "stat <8>", "stat <11>", "ex <8>"] {
-        assert_eq!(debugfs(&made, command), debugfs(&reference, command), "{bytes} bytes: {command}");
+        assert_eq!(
+            debugfs(&made, command),
+            debugfs(&reference, command),
+            "{bytes} bytes: {command}"
+        );
     }
     assert_clean(&made);
     if bytes > COMPARED_BYTES_MAX {
         return;
     }
     let differences = differences(&made, &reference);
-    let unexpected: Vec<_> = differences.iter().filter(|d| !is_count_of_kib(d)).collect();
+    let per_group = number(&our_dump, "Blocks per group:");
+    let unexpected: Vec<_> =
+        differences.iter().filter(|d| !is_count_of_kib(d, per_group)).collect();
     assert!(unexpected.is_empty(), "{bytes} bytes {theirs:?}: {unexpected:?}");
 }
 
@@ -165,7 +181,9 @@ fn features_are_those_of_mke2fs() {
             let feature = Features::named(name.trim_start_matches('^')).unwrap();
             features.set(feature, !name.starts_with('^'));
         }
-        compare(3 * GIB, &MkfsOptions { features, ..options() }, &["-O", list]);
+        for bytes in [300 * MIB, 3 * GIB] {
+            compare(bytes, &MkfsOptions { features, ..options() }, &["-O", list]);
+        }
     }
 }
 
@@ -253,12 +271,18 @@ fn nonsense_is_refused() {
         features.iter().for_each(|feature| all.set(*feature, true));
         MkfsOptions { features: all, ..options() }
     };
-    assert!(refusal(100_000, with(&[Feature::BIGALLOC, Feature::CASEFOLD])).contains("casefold, bigalloc"));
+    assert!(
+        refusal(100_000, with(&[Feature::BIGALLOC, Feature::CASEFOLD]))
+            .contains("casefold, bigalloc")
+    );
     assert!(refusal(100_000, with(&[Feature::NEEDS_RECOVERY])).contains("needs_recovery"));
     assert!(refusal(100_000, with(&[Feature::UNINIT_BG])).contains("choose one"));
     assert!(refusal(20, options()).contains("too few"));
     assert!(refusal(100, MkfsOptions { blocks: Some(101), ..options() }).contains("do not fit"));
-    assert!(refusal(100_000, MkfsOptions { journal_blocks: Some(1_023), ..options() }).contains("journal"));
+    assert!(
+        refusal(100_000, MkfsOptions { journal_blocks: Some(1_023), ..options() })
+            .contains("journal")
+    );
     assert!(refusal(100_000, MkfsOptions { label: "x".repeat(17), ..options() }).contains("label"));
     assert!(refusal(100_000, MkfsOptions { inode_bytes: 200, ..options() }).contains("inodes"));
 }

@@ -281,6 +281,13 @@ impl Superblock {
         self.feature_ro_compat = features.ro_compat;
     }
 
+    /// Turns a feature on or off.
+    pub fn set_feature(&mut self, feature: Feature, on: bool) {
+        let mut features = self.features();
+        features.set(feature, on);
+        self.set_features(features);
+    }
+
     /// Whether a feature is on.
     #[must_use]
     pub fn has(&self, feature: Feature) -> bool {

@@ -1,9 +1,9 @@
 //! What a new file system holds: root, lost+found, the inode that keeps room for descriptors, and the
 //! journal; in the order in which mke2fs makes them, which decides where they lie.
 
+use super::MkfsOptions;
 use super::sizes::{FIRST_INODE, journal_blocks_by_default};
 use super::space::Space;
-use super::MkfsOptions;
 use crate::ext4::format::*;
 use std::ops::Range;
 
@@ -79,7 +79,8 @@ impl Contents {
 
         let block = self.add_block(root_at);
         init_first_dir_block(block, ROOT_INODE, ROOT_INODE, has_tail);
-        let fits = insert_name(block, b"lost+found", FIRST_INODE, file_type_of(mode::DIR), has_tail);
+        let fits =
+            insert_name(block, b"lost+found", FIRST_INODE, file_type_of(mode::DIR), has_tail);
         debug_assert!(fits, "an empty directory has room");
         seal_dir_block(block, root.seed(ROOT_INODE, sb));
         for (index, &at) in found_at.iter().enumerate() {
@@ -96,19 +97,22 @@ impl Contents {
     }
 
     /// Room for descriptors is kept by an inode whose blocks of pointers are the reserved blocks of
-    /// group 0, each pointing to those at the same place of the groups with backups.
+    /// group 0, each pointing to those at the same place of the groups with backups. It is as long as
+    /// it could become, which makes it a large file.
     fn resize_inode(
         &mut self,
-        sb: &Superblock,
+        sb: &mut Superblock,
         options: &MkfsOptions,
         space: &mut Space,
     ) -> Option<()> {
         let mut inode = new_inode(options, mode::REGULAR | 0o600, 1);
         let goal = sb.superblock_blocks(0) + 1 + sb.inode_table_blocks();
         let top = space.take_one(goal.into())?;
-        let backups: Vec<u32> = (1..sb.groups()).filter(|group| sb.has_superblock(*group)).collect();
+        let backups: Vec<u32> =
+            (1..sb.groups()).filter(|group| sb.has_superblock(*group)).collect();
         inode.map[4 * DOUBLE_INDIRECT..][..4].copy_from_slice(&(top as u32).to_le_bytes());
         inode.size = (POINTERS * POINTERS + POINTERS + 12) * BLOCK_BYTES as u64;
+        sb.set_feature(Feature::LARGE_FILE, true);
         let reserved = u64::from(sb.reserved_gdt_blocks);
         inode.set_blocks_4k(1 + reserved * (1 + backups.len() as u64));
         let first = u64::from(1 + sb.desc_blocks());
@@ -184,11 +188,7 @@ fn runs(blocks: &[u64]) -> Vec<Range<u64>> {
 
 /// Maps a file's blocks to these runs. More than the root has room for go to a leaf, which is
 /// returned.
-fn map_runs(
-    inode: &mut Inode,
-    runs: &[Range<u64>],
-    leaf: Option<u64>,
-) -> Option<ExtentNode> {
+fn map_runs(inode: &mut Inode, runs: &[Range<u64>], leaf: Option<u64>) -> Option<ExtentNode> {
     let mut logical = 0;
     let extents: Vec<Extent> = runs
         .iter()

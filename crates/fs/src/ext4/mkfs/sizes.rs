@@ -59,7 +59,8 @@ pub(super) fn superblock(options: &MkfsOptions, sectors: u64) -> Result<Superblo
     let ratio = options.inode_ratio.unwrap_or(inode_ratio_by_default(blocks));
     let inodes = (blocks * BLOCK_BYTES as u64 / ratio).min(u32::MAX.into());
     (sb.blocks_count, sb.r_blocks_count) = (blocks, reserved);
-    while !set_inodes(&mut sb, inodes.max(u64::from(FIRST_INODE) + 1)) || !last_group_is_worth(&sb)? {
+    while !set_inodes(&mut sb, inodes.max(u64::from(FIRST_INODE) + 1)) || !last_group_is_worth(&sb)?
+    {
         let last = sb.blocks_count % u64::from(sb.blocks_per_group);
         if inodes_share(&sb, inodes) > BITMAP_BITS.into() {
             // Smaller groups, and so more of them.
@@ -73,9 +74,7 @@ pub(super) fn superblock(options: &MkfsOptions, sectors: u64) -> Result<Superblo
         }
     }
     if options.journal_blocks.is_none() && journal_blocks_by_default(blocks) == 0 {
-        let mut features = sb.features();
-        features.set(Feature::HAS_JOURNAL, false);
-        sb.set_features(features);
+        sb.set_feature(Feature::HAS_JOURNAL, false);
     }
     Ok(sb)
 }
@@ -103,7 +102,10 @@ fn check(options: &MkfsOptions, blocks: u64, sectors: u64) -> Result<(), MkfsErr
         return refuse(format!("{blocks} blocks: up to 16 TiB are supported"));
     }
     if !matches!(options.inode_bytes, 128 | 256 | 512 | 1024) {
-        return refuse(format!("inodes of {} bytes: 128, 256, 512 and 1024 are possible", options.inode_bytes));
+        return refuse(format!(
+            "inodes of {} bytes: 128, 256, 512 and 1024 are possible",
+            options.inode_bytes
+        ));
     }
     if options.inode_ratio.is_some_and(|ratio| !(4_096..=67_108_864).contains(&ratio)) {
         return refuse("an inode for each 4096 to 67108864 bytes is possible".into());
@@ -115,8 +117,12 @@ fn check(options: &MkfsOptions, blocks: u64, sectors: u64) -> Result<(), MkfsErr
         return refuse(format!("label {:?}: up to 16 bytes, none of them 0", options.label));
     }
     let journal = options.journal_blocks.unwrap_or(JOURNAL_BLOCKS_MIN);
-    if !(JOURNAL_BLOCKS_MIN..=JOURNAL_BLOCKS_MAX).contains(&journal) || u64::from(journal) > blocks.max(2_048) / 2 {
-        return refuse(format!("a journal of {journal} blocks: from {JOURNAL_BLOCKS_MIN} blocks to half the volume"));
+    if !(JOURNAL_BLOCKS_MIN..=JOURNAL_BLOCKS_MAX).contains(&journal)
+        || u64::from(journal) > blocks.max(2_048) / 2
+    {
+        return refuse(format!(
+            "a journal of {journal} blocks: from {JOURNAL_BLOCKS_MIN} blocks to half the volume"
+        ));
     }
     Ok(())
 }

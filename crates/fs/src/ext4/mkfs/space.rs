@@ -18,7 +18,8 @@ impl Space {
     /// Takes a run that is free.
     pub(super) fn take(&mut self, run: Range<u64>) {
         let before = self.taken.range(..=run.start).next_back().map(|(start, end)| (*start, *end));
-        let start = before.filter(|(_, end)| *end == run.start).map_or(run.start, |(start, _)| start);
+        let start =
+            before.filter(|(_, end)| *end == run.start).map_or(run.start, |(start, _)| start);
         let end = self.taken.remove(&run.end).unwrap_or(run.end);
         self.taken.insert(start, end);
     }
@@ -32,9 +33,10 @@ impl Space {
     pub(super) fn taken_in(&self, run: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let first = self.taken.range(..run.start).next_back();
         let rest = self.taken.range(run.clone());
-        let parts = first.into_iter().chain(rest).map(move |(start, end)| {
-            *start.max(&run.start)..*end.min(&run.end)
-        });
+        let parts = first
+            .into_iter()
+            .chain(rest)
+            .map(move |(start, end)| *start.max(&run.start)..*end.min(&run.end));
         parts.filter(|part| !part.is_empty())
     }
 
