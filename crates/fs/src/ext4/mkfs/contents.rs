@@ -73,7 +73,7 @@ impl Contents {
         let found_at: Option<Vec<_>> =
             (0..LOST_AND_FOUND_BLOCKS).map(|_| space.take_one(0)).collect();
         let found_at = found_at?;
-        map_runs(&mut root, &[root_at..root_at + 1], None);
+        map_runs(&mut root, &runs(&[root_at]), None);
         map_runs(&mut found, &runs(&found_at), None);
         let has_tail = sb.has(Feature::METADATA_CSUM);
 

@@ -144,10 +144,11 @@ impl Flex {
     /// is free, else where there is room for all, else anywhere.
     fn start(&self, sb: &Superblock, space: &Space, near: u64, group: u32, each: u64) -> u64 {
         let all = (u64::from(self.last - group + 1) * each).min(u64::from(sb.blocks_per_group / 4));
-        if near > 0 && near < sb.blocks_count {
-            if let Some(start) = space.find(near, near + all, each) {
-                return start;
-            }
+        if near > 0
+            && near < sb.blocks_count
+            && let Some(start) = space.find(near, near + all, each)
+        {
+            return start;
         }
         let first = sb.group_first_block(self.first);
         let last = sb.group_blocks(self.last).end - 1;
