@@ -191,7 +191,8 @@ impl<D: BlockDevice + 'static> Journal<D> {
             }
             state.next_tid
         };
-        self.0.try_io(self.0.device.flush().await).await?;
+        let flushed = self.0.device.flush().await;
+        self.0.try_io(flushed)?;
         superblock.set_start(Position { tid: next, block: 0 });
         self.0.write_superblock(&superblock, true).await?;
         let mut state = self.0.state.borrow_mut();
@@ -203,7 +204,7 @@ impl<D: BlockDevice + 'static> Journal<D> {
 
 impl<D: BlockDevice + 'static> Shared<D> {
     /// After this error nothing more is written but the error itself, in the superblock.
-    pub(super) async fn abort(&self, error: &JournalError) {
+    pub(super) fn abort(self: &Rc<Self>, error: &JournalError) {
         if self.state.borrow().aborted.is_some() {
             return;
         }
@@ -211,11 +212,15 @@ impl<D: BlockDevice + 'static> Shared<D> {
         for waiting in [&self.changed, &self.wanted, &self.copied, &self.homed] {
             waiting.notify_waiters();
         }
-        let mut superblock = self.superblock.lock().await;
-        superblock.set_errno(-EIO);
-        // The device may be what failed, and there is nobody left to tell.
-        let _ = write_superblock(&self.device, &self.extents, &superblock, true).await;
+        drop(self.rt.spawn_daemon("journal abort", note_abort(Rc::clone(self))));
     }
+}
+
+async fn note_abort<D: BlockDevice + 'static>(shared: Rc<Shared<D>>) {
+    let mut superblock = shared.superblock.lock().await;
+    superblock.set_errno(-EIO);
+    // The device may be what failed, and there is nobody left to tell.
+    let _ = write_superblock(&shared.device, &shared.extents, &superblock, true).await;
 }
 
 fn share<D: BlockDevice + 'static>(

@@ -1,0 +1,6 @@
+//! The journal under power cuts, and judged by e2fsprogs.
+
+mod crash;
+mod device;
+mod history;
+mod load;
