@@ -11,11 +11,11 @@ use nandscape_rt::{Executor, Handle, Stream};
 use std::collections::BTreeMap;
 use std::future::Future;
 
-type Device = AsyncDevice<CutDevice>;
+pub(crate) type Device = AsyncDevice<CutDevice>;
 
 /// Runs `work` on a device whose power goes after `cut` bios; gives back what it says, what the
 /// device holds, and how many bios there were.
-fn on_device<T: 'static, F: Future<Output = T> + 'static>(
+pub(crate) fn on_device<T: 'static, F: Future<Output = T> + 'static>(
     medium: MemDevice,
     cut: Option<u64>,
     seed: u64,

@@ -156,7 +156,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
         let blocks = (revoke_blocks + descriptors + dirty.len() + 1) as u32;
         let start = state.ring.take(blocks);
         let tid = running.tid;
-        state.committing = Some(Committing { tid, start });
+        state.committing = Some(Committing { tid, start, barrier_sent: false });
         state.counts.log_blocks += u64::from(blocks);
         state.counts.copies += dirty.len() as u64;
         state.counts.revoke_blocks += revoke_blocks as u64;
@@ -230,6 +230,9 @@ impl<D: BlockDevice + 'static> Shared<D> {
         let block = commit.encode(&self.codec, work.tid);
         let mut log = LogWrites::new(self, at);
         log.push_block(block)?;
+        if let Some(committing) = &mut self.state.borrow_mut().committing {
+            committing.barrier_sent = true;
+        }
         for bio in log.finish() {
             self.device.submit(bio.with(self.commit_flags())).await?;
         }

@@ -100,11 +100,15 @@ impl<D: BlockDevice + 'static> Journal<D> {
         self.0.state.borrow().committed
     }
 
-    /// Whether a commit of `tid` is still to send a barrier, so that an fsync that waits for it needs
-    /// no flush of its own.
+    /// Whether the commit of `tid` is still to send its barrier. If so, an fsync that waits for it needs
+    /// no flush of its own for data that is acknowledged now.
     #[must_use]
     pub fn will_send_barrier(&self, tid: Tid) -> bool {
-        !self.committed().reached(tid)
+        let state = self.0.state.borrow();
+        let sent = state
+            .committing
+            .is_some_and(|committing| committing.tid == tid && committing.barrier_sent);
+        !sent && !state.committed.reached(tid)
     }
 
     /// Commits everything up to `tid`, and waits for it. Transactions that never were, or are over,

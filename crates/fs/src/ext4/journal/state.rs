@@ -86,6 +86,8 @@ pub(super) struct Logged {
 pub(super) struct Committing {
     pub(super) tid: Tid,
     pub(super) start: u32,
+    /// Its barrier is on its way: what is acknowledged from now on needs another.
+    pub(super) barrier_sent: bool,
 }
 
 pub(super) struct State {
