@@ -1,5 +1,36 @@
 //! ext4 with JBD2: images that e2fsprogs and the Linux kernel accept, and that they made for us.
+//!
+//! [`format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
+//! file system in operation: a [`Volume`](volume) with its allocators ([`alloc`]), extent trees
+//! ([`extents`]), directories ([`dir`]), names (`namei`, `rename`), content (`file`, `direct`,
+//! `writeback`, `truncate`) and mounts (`mount`, `orphan`).
 
 pub mod format;
 pub mod journal;
 pub mod mkfs;
+
+mod alloc;
+mod dir;
+mod direct;
+mod error;
+mod extents;
+mod fallocate;
+mod file;
+mod fs;
+mod inode;
+mod inodes;
+mod mount;
+mod namei;
+mod options;
+mod orphan;
+mod rename;
+mod sync;
+mod truncate;
+mod tx;
+mod volume;
+mod writeback;
+mod xattr;
+
+pub use fs::Ext4;
+pub use mount::MountReport;
+pub use options::{DataMode, MountOptions};
