@@ -7,6 +7,7 @@
 
 pub mod format;
 pub mod journal;
+pub mod mkfs;
 
 mod alloc;
 mod dir;

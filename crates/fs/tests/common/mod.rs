@@ -59,27 +59,47 @@ fn found(tool: &str) -> bool {
     Command::new(tool).arg("-V").output().is_ok()
 }
 
+/// A tool that knows no zone of time but UTC.
+fn command(tool: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(tool);
+    command.args(arguments).env("TZ", "UTC").env("LC_ALL", "C");
+    command
+}
+
 /// Runs a tool, whatever it exits with.
 pub(crate) fn run(tool: &str, arguments: &[&str]) -> Output {
-    let mut command = Command::new(tool);
-    command.args(arguments).env("TZ", "UTC");
-    command.output().unwrap_or_else(|error| panic!("{tool}: {error}"))
+    command(tool, arguments).output().unwrap_or_else(|error| panic!("{tool}: {error}"))
 }
 
 /// Runs a tool that must succeed, and gives what it printed.
 pub(crate) fn output(tool: &str, arguments: &[&str]) -> String {
-    let output = run(tool, arguments);
+    succeeded(command(tool, arguments))
+}
+
+fn succeeded(mut command: Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{tool} {arguments:?}: {}\n{out}{err}", output.status);
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
     out
 }
 
 /// Makes a file system with mke2fs, as `/etc/mke2fs.conf` has it for ext4, of 4 KiB blocks and with
 /// `options`.
 pub(crate) fn mke2fs(image: &Path, options: &[&str]) {
+    succeeded(mke2fs_command(image, options));
+}
+
+/// The same, as if it were so many seconds after 1970.
+pub(crate) fn mke2fs_at(now: i64, image: &Path, options: &[&str]) {
+    let mut command = mke2fs_command(image, options);
+    command.env("E2FSPROGS_FAKE_TIME", now.to_string());
+    succeeded(command);
+}
+
+fn mke2fs_command(image: &Path, options: &[&str]) -> Command {
     let fixed = ["-q", "-F", "-t", "ext4", "-b", "4096"];
-    output("mke2fs", &[&fixed, options, &[text(image)]].concat());
+    command("mke2fs", &[&fixed, options, &[text(image)]].concat())
 }
 
 /// What debugfs prints for a command.

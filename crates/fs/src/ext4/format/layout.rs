@@ -61,6 +61,12 @@ impl Superblock {
         if self.has(Feature::FLEX_BG) { 1 << self.log_groups_per_flex } else { 1 }
     }
 
+    /// Whether descriptors have checksums, and so may say that parts of a group were never initialised.
+    #[must_use]
+    pub fn has_group_checksums(&self) -> bool {
+        self.has(Feature::METADATA_CSUM) || self.has(Feature::UNINIT_BG)
+    }
+
     /// Bytes of a group descriptor.
     #[must_use]
     pub fn desc_bytes(&self) -> usize {

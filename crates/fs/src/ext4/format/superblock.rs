@@ -163,6 +163,12 @@ record! {
 }
 
 impl Superblock {
+    /// A superblock of zeroes, to be filled in.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::read(&[])
+    }
+
     /// Reads the superblock of `group` from its 1,024 bytes.
     ///
     /// # Errors
@@ -273,6 +279,13 @@ impl Superblock {
         self.feature_compat = features.compat;
         self.feature_incompat = features.incompat;
         self.feature_ro_compat = features.ro_compat;
+    }
+
+    /// Turns a feature on or off.
+    pub fn set_feature(&mut self, feature: Feature, on: bool) {
+        let mut features = self.features();
+        features.set(feature, on);
+        self.set_features(features);
     }
 
     /// Whether a feature is on.

@@ -62,11 +62,13 @@ impl State {
         self.running == Claim::None && self.committing == Claim::None
     }
 
-    /// Keeps the content for the committing transaction, before it changes.
-    pub(super) fn freeze(&mut self) {
-        if self.to_log && self.frozen.is_none() {
+    /// Keeps the content for the committing transaction, before it changes; says whether it had to.
+    pub(super) fn freeze(&mut self) -> bool {
+        let must = self.to_log && self.frozen.is_none();
+        if must {
             self.frozen = Some(self.content.clone());
         }
+        must
     }
 
     /// The content as bytes that may be changed.

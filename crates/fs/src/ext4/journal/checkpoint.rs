@@ -89,21 +89,22 @@ impl<D: BlockDevice + 'static> Shared<D> {
     }
 
     /// Tells the superblock where what the log must keep begins; what lies before is free then.
-    pub(super) async fn move_tail(&self) -> Result<(), JournalError> {
+    pub(super) async fn move_tail(self: &Rc<Self>) -> Result<(), JournalError> {
         let superblock = self.superblock.lock().await;
         let keep = self.state.borrow_mut().keep_from();
         if keep == self.state.borrow().ring.tail() {
             return Ok(());
         }
         if !self.has_defect(Defect::MissingBarrier) {
-            self.try_io(self.device.flush().await).await?;
+            let flushed = self.device.flush().await;
+            self.try_io(flushed)?;
         }
         self.write_tail(superblock, keep).await
     }
 
     /// Writes the tail, everything before it being home and durable.
     pub(super) async fn write_tail(
-        &self,
+        self: &Rc<Self>,
         mut superblock: MutexGuard<Superblock>,
         keep: Position,
     ) -> Result<(), JournalError> {
@@ -116,7 +117,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
 
     /// Writes the journal's superblock, durably if it must be.
     pub(super) async fn write_superblock(
-        &self,
+        self: &Rc<Self>,
         superblock: &Superblock,
         durably: bool,
     ) -> Result<(), JournalError> {
@@ -124,21 +125,21 @@ impl<D: BlockDevice + 'static> Shared<D> {
         let durably = durably && !self.has_defect(Defect::MissingBarrier);
         let written = write_superblock(&self.device, &self.extents, superblock, durably).await;
         match written {
-            Err(JournalError::Io(error)) => self.try_io(Err(error)).await,
+            Err(JournalError::Io(error)) => self.try_io(Err(error)),
             other => other,
         }
     }
 
     /// Passes a result on; an error aborts the journal.
-    pub(super) async fn try_io<T>(&self, result: Result<T, BlockError>) -> Result<T, JournalError> {
-        match result {
-            Ok(value) => Ok(value),
-            Err(error) => {
-                let error = error.into();
-                self.abort(&error).await;
-                Err(error)
-            }
-        }
+    pub(super) fn try_io<T>(
+        self: &Rc<Self>,
+        result: Result<T, BlockError>,
+    ) -> Result<T, JournalError> {
+        result.map_err(|error| {
+            let error = error.into();
+            self.abort(&error);
+            error
+        })
     }
 
     /// The defect: gives up the oldest transaction's log space, and writes it home afterwards.

@@ -59,11 +59,11 @@ pub(super) async fn serve<D: BlockDevice + 'static>(shared: Rc<Shared<D>>, hook:
         match shared.next_commit() {
             Next::Commit => {
                 if let Err(error) = commit_running(&shared, &hook).await {
-                    shared.abort(&error).await;
+                    shared.abort(&error);
                 }
             }
             Next::WaitUntil(at) => {
-                drop(select2(shared.rt.sleep_until(at), shared.wanted.notified()).await);
+                let _ = select2(shared.rt.sleep_until(at), shared.wanted.notified()).await;
             }
             Next::Wait => shared.wanted.notified().await,
             Next::Stop => return,
@@ -89,7 +89,7 @@ async fn commit_running<D: BlockDevice + 'static>(
         shared.write_commit_block(&work).await?;
     }
     let tid = work.tid;
-    shared.conclude_all(work).await;
+    shared.conclude_all(work).await?;
     hook.committed(tid);
     shared.finish(tid);
     match freed {
@@ -156,7 +156,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
         let blocks = (revoke_blocks + descriptors + dirty.len() + 1) as u32;
         let start = state.ring.take(blocks);
         let tid = running.tid;
-        state.committing = Some(Committing { tid, start });
+        state.committing = Some(Committing { tid, start, barrier_sent: false });
         state.counts.log_blocks += u64::from(blocks);
         state.counts.copies += dirty.len() as u64;
         state.counts.revoke_blocks += revoke_blocks as u64;
@@ -167,7 +167,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
 
     /// If the superblock says that the log is empty, it now says where this transaction begins. The
     /// commit block's barrier makes that durable.
-    async fn mark_in_use(&self, work: &Work) -> Result<(), JournalError> {
+    async fn mark_in_use(self: &Rc<Self>, work: &Work) -> Result<(), JournalError> {
         let mut superblock = self.superblock.lock().await;
         if superblock.start().block != 0 {
             return Ok(());
@@ -230,6 +230,9 @@ impl<D: BlockDevice + 'static> Shared<D> {
         let block = commit.encode(&self.codec, work.tid);
         let mut log = LogWrites::new(self, at);
         log.push_block(block)?;
+        if let Some(committing) = &mut self.state.borrow_mut().committing {
+            committing.barrier_sent = true;
+        }
         for bio in log.finish() {
             self.device.submit(bio.with(self.commit_flags())).await?;
         }
@@ -249,7 +252,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
     }
 
     /// The buffers now wait to be written home; those that were freed leave.
-    async fn conclude_all(&self, work: Work) {
+    async fn conclude_all(&self, work: Work) -> Result<(), JournalError> {
         let Work { tid, start, mut dirty, forgotten, .. } = work;
         dirty.retain(|buffer| self.conclude(tid, buffer));
         let live = dirty.len();
@@ -258,12 +261,14 @@ impl<D: BlockDevice + 'static> Shared<D> {
             self.conclude(tid, &buffer);
             // The block may be used for something else soon, over which this must not be written.
             while buffer.state.borrow().going_home {
+                self.alive()?;
                 self.homed.notified().await;
             }
             if buffer.state.borrow().is_idle() {
                 self.buffers.remove(buffer.block());
             }
         }
+        Ok(())
     }
 
     fn finish(&self, tid: Tid) {
@@ -284,7 +289,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
     }
 
     /// Moves the tail, unless somebody moved it meanwhile.
-    async fn move_tail_to(&self, tail: Position) -> Result<(), JournalError> {
+    async fn move_tail_to(self: &Rc<Self>, tail: Position) -> Result<(), JournalError> {
         let superblock = self.superblock.lock().await;
         let now = self.state.borrow().ring.tail();
         if now.tid.reached(tail.tid) {

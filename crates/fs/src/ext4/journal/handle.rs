@@ -116,9 +116,7 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
         change: impl FnOnce(&mut SectorBytes) -> R,
     ) -> Result<R, JournalError> {
         self.claim(buffer)?;
-        let mut state = buffer.state.borrow_mut();
-        state.freeze();
-        Ok(change(state.bytes_mut()))
+        Ok(change(buffer.state.borrow_mut().bytes_mut()))
     }
 
     /// The buffer of a newly allocated block: zeroes, to be logged.
@@ -137,10 +135,7 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
     pub fn log_data(&self, block: u64, content: SectorData) -> Result<Rc<Buffer>, JournalError> {
         let buffer = self.shared.buffers.fresh(block);
         self.claim(&buffer)?;
-        let mut state = buffer.state.borrow_mut();
-        state.freeze();
-        state.content = content;
-        drop(state);
+        buffer.state.borrow_mut().content = content;
         Ok(buffer)
     }
 
@@ -201,7 +196,8 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
         self.tid
     }
 
-    /// Claims a buffer for the running transaction, which costs a credit the first time.
+    /// Claims a buffer for the running transaction, before it changes: keeps what the committing one
+    /// has yet to log. Costs a credit the first time.
     fn claim(&self, buffer: &Rc<Buffer>) -> Result<(), JournalError> {
         self.shared.alive()?;
         let claimed = buffer.state.borrow().running;
@@ -209,7 +205,12 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
             return Ok(());
         }
         self.spend()?;
-        buffer.state.borrow_mut().running = Claim::Dirty;
+        let frozen = {
+            let mut state = buffer.state.borrow_mut();
+            state.running = Claim::Dirty;
+            state.freeze()
+        };
+        self.shared.state.borrow_mut().counts.frozen += u64::from(frozen);
         self.with_running(|running| {
             running.revokes.remove(&buffer.block());
             if claimed == Claim::None {

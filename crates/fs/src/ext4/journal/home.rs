@@ -88,8 +88,7 @@ async fn write<D: BlockDevice + 'static>(
     let mut homes = homes.into_iter();
     for (sectors, reply) in pending {
         if let Err(error) = reply.await {
-            shared.abort(&error.clone().into()).await;
-            return Err(error.into());
+            return shared.try_io(Err(error));
         }
         homes.by_ref().take(sectors as usize).for_each(|(buffer, tid)| shared.arrive(&buffer, tid));
         shared.homed.notify_waiters();

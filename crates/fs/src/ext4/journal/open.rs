@@ -100,11 +100,15 @@ impl<D: BlockDevice + 'static> Journal<D> {
         self.0.state.borrow().committed
     }
 
-    /// Whether a commit of `tid` is still to send a barrier, so that an fsync that waits for it needs
-    /// no flush of its own.
+    /// Whether the commit of `tid` is still to send its barrier. If so, an fsync that waits for it needs
+    /// no flush of its own for data that is acknowledged now.
     #[must_use]
     pub fn will_send_barrier(&self, tid: Tid) -> bool {
-        !self.committed().reached(tid)
+        let state = self.0.state.borrow();
+        let sent = state
+            .committing
+            .is_some_and(|committing| committing.tid == tid && committing.barrier_sent);
+        !sent && !state.committed.reached(tid)
     }
 
     /// Commits everything up to `tid`, and waits for it. Transactions that never were, or are over,
@@ -191,7 +195,8 @@ impl<D: BlockDevice + 'static> Journal<D> {
             }
             state.next_tid
         };
-        self.0.try_io(self.0.device.flush().await).await?;
+        let flushed = self.0.device.flush().await;
+        self.0.try_io(flushed)?;
         superblock.set_start(Position { tid: next, block: 0 });
         self.0.write_superblock(&superblock, true).await?;
         let mut state = self.0.state.borrow_mut();
@@ -203,7 +208,7 @@ impl<D: BlockDevice + 'static> Journal<D> {
 
 impl<D: BlockDevice + 'static> Shared<D> {
     /// After this error nothing more is written but the error itself, in the superblock.
-    pub(super) async fn abort(&self, error: &JournalError) {
+    pub(super) fn abort(self: &Rc<Self>, error: &JournalError) {
         if self.state.borrow().aborted.is_some() {
             return;
         }
@@ -211,11 +216,15 @@ impl<D: BlockDevice + 'static> Shared<D> {
         for waiting in [&self.changed, &self.wanted, &self.copied, &self.homed] {
             waiting.notify_waiters();
         }
-        let mut superblock = self.superblock.lock().await;
-        superblock.set_errno(-EIO);
-        // The device may be what failed, and there is nobody left to tell.
-        let _ = write_superblock(&self.device, &self.extents, &superblock, true).await;
+        drop(self.rt.spawn_daemon("journal abort", note_abort(Rc::clone(self))));
     }
+}
+
+async fn note_abort<D: BlockDevice + 'static>(shared: Rc<Shared<D>>) {
+    let mut superblock = shared.superblock.lock().await;
+    superblock.set_errno(-EIO);
+    // The device may be what failed, and there is nobody left to tell.
+    let _ = write_superblock(&shared.device, &shared.extents, &superblock, true).await;
 }
 
 fn share<D: BlockDevice + 'static>(

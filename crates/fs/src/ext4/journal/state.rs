@@ -25,6 +25,9 @@ pub struct Counts {
     pub log_blocks: u64,
     /// Copies among them.
     pub copies: u64,
+    /// Copies that were frozen, because the next transaction changed the block before they were
+    /// written.
+    pub frozen: u64,
     /// Revoke blocks among them.
     pub revoke_blocks: u64,
     /// Buffers written home.
@@ -83,6 +86,8 @@ pub(super) struct Logged {
 pub(super) struct Committing {
     pub(super) tid: Tid,
     pub(super) start: u32,
+    /// Its barrier is on its way: what is acknowledged from now on needs another.
+    pub(super) barrier_sent: bool,
 }
 
 pub(super) struct State {

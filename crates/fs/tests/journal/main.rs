@@ -1,0 +1,9 @@
+//! The journal under power cuts, and judged by e2fsprogs.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod crash;
+mod device;
+mod history;
+mod load;
+mod oracle;
