@@ -120,6 +120,12 @@ impl Buffer {
         }
     }
 
+    /// Whether no transaction under way has changed it: recovery would bring this content.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        self.state.borrow().is_settled()
+    }
+
     /// Its content, shared.
     #[must_use]
     pub fn content(&self) -> SectorData {

@@ -23,8 +23,8 @@ impl<D: BlockDevice + 'static> Shared<D> {
         self: &Rc<Self>,
         credits: u32,
     ) -> Result<TransactionHandle<D>, JournalError> {
-        if credits > self.limits.credits {
-            return Err(JournalError::TooLarge { asked: credits, most: self.limits.credits });
+        if credits > self.limits.get().credits {
+            return Err(JournalError::TooLarge { asked: credits, most: self.limits.get().credits });
         }
         loop {
             self.alive()?;
@@ -49,11 +49,11 @@ impl<D: BlockDevice + 'static> Shared<D> {
             if running.locked {
                 return Admission::Locked;
             }
-            if running.credits + credits > self.limits.credits {
+            if running.credits + credits > self.limits.get().credits {
                 return Admission::Full(running.tid);
             }
         }
-        if state.ring.free() < self.limits.transaction_blocks {
+        if state.ring.free() < self.limits.get().transaction_blocks {
             return Admission::NoRoom;
         }
         if state.running.is_none() {
@@ -170,7 +170,7 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
     /// [`JournalError::Aborted`].
     pub fn extend(&self, credits: u32) -> Result<bool, JournalError> {
         self.shared.alive()?;
-        let most = self.shared.limits.credits;
+        let most = self.shared.limits.get().credits;
         let granted = self.with_running(|running| {
             let granted = !running.locked && running.credits + credits <= most;
             running.credits += if granted { credits } else { 0 };
