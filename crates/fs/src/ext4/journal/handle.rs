@@ -4,7 +4,7 @@ use super::buffer::{Buffer, Claim};
 use super::error::JournalError;
 use super::state::{Shared, Transaction};
 use super::tid::Tid;
-use nandscape_block::{BlockDevice, SectorBytes, SectorData};
+use nandscape_block::{BlockDevice, Owner, SectorBytes, SectorData};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -125,17 +125,33 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
     /// As [`Self::update`].
     pub fn fresh(&self, block: u64) -> Result<Rc<Buffer>, JournalError> {
         let zeroes = self.shared.buffers.zeroes();
-        self.log_data(block, zeroes)
+        self.log_whole(block, zeroes, None)
     }
 
-    /// Logs a whole block: with `data=journal` a page of a file, a tag or bytes.
+    /// Logs a page of a file (`data=journal`), a tag or bytes.
     ///
     /// # Errors
     /// As [`Self::update`].
-    pub fn log_data(&self, block: u64, content: SectorData) -> Result<Rc<Buffer>, JournalError> {
+    pub fn log_data(
+        &self,
+        block: u64,
+        content: SectorData,
+        owner: Owner,
+    ) -> Result<Rc<Buffer>, JournalError> {
+        self.log_whole(block, content, Some(owner))
+    }
+
+    fn log_whole(
+        &self,
+        block: u64,
+        content: SectorData,
+        owner: Option<Owner>,
+    ) -> Result<Rc<Buffer>, JournalError> {
         let buffer = self.shared.buffers.fresh(block);
         self.claim(&buffer)?;
-        buffer.state.borrow_mut().content = content;
+        let mut state = buffer.state.borrow_mut();
+        (state.content, state.owner) = (content, owner);
+        drop(state);
         Ok(buffer)
     }
 

@@ -39,7 +39,7 @@
 //!   of the others a prefix in order, each whole or not at all.
 //! - Log space is used again only when the blocks it held are home and flushed, and the superblock
 //!   that says so is durable.
-//! - Log writes carry `JOURNAL`, home writes `META`; the commit block is written with PREFLUSH and FUA
+//! - Log writes carry `JOURNAL`, home writes `META`, or their file's owner if they are data; the commit block is written with PREFLUSH and FUA
 //!   once everything before it, ordered data included, is acknowledged.
 
 mod buffer;

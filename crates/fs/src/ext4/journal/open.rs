@@ -170,7 +170,8 @@ impl<D: BlockDevice + 'static> Journal<D> {
 
     async fn leave(&self) -> Result<(), JournalError> {
         self.flush().await?;
-        match self.0.superblock.lock().await.files() {
+        let layout = self.0.superblock.lock().await.files();
+        match layout {
             Some(layout) if layout.applying.is_none() => self.0.disable_files().await,
             _ => Ok(()),
         }
