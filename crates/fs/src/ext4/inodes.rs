@@ -68,7 +68,11 @@ impl<D: BlockDevice + 'static> Volume<D> {
         if let Some(known) = self.inodes.borrow().get(&number) {
             return Ok(Rc::clone(known));
         }
-        Ok(self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw)))
+        let inode = Inode::new(&self.rt, &self.cache, number, raw);
+        // What changed it last is not known any more; it cannot be newer than this.
+        inode.sync_tid.set(self.last_tid.get());
+        inode.datasync_tid.set(self.last_tid.get());
+        Ok(self.keep_inode(inode))
     }
 
     /// Keeps an inode in memory, and lets others go that nobody uses.

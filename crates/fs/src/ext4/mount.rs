@@ -214,6 +214,7 @@ fn new_volume<D: BlockDevice + 'static>(
         groups: RefCell::new(groups),
         free_blocks: Cell::new(free_blocks),
         free_inodes: Cell::new(free_inodes),
+        last_tid: Cell::new(None),
         promised: Cell::new(0),
         held: RefCell::default(),
         held_blocks: Cell::new(0),

@@ -63,6 +63,8 @@ pub(crate) struct Volume<D: BlockDevice + 'static> {
     pub(crate) groups: RefCell<Vec<Group>>,
     pub(crate) free_blocks: Cell<u64>,
     pub(crate) free_inodes: Cell<u64>,
+    /// The newest transaction that anything was part of.
+    pub(crate) last_tid: Cell<Option<Tid>>,
     /// Blocks that data in memory was promised.
     pub(crate) promised: Cell<u64>,
     pub(crate) held: RefCell<VecDeque<Held>>,
@@ -108,7 +110,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
     pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx<D>> {
         let credits = credits + self.journal.revoke_credits(revokes);
-        Ok(Tx::new(self.journal.start(credits).await?))
+        let tx = Tx::new(self.journal.start(credits).await?);
+        self.last_tid.set(Some(tx.tid()));
+        Ok(tx)
     }
 
     /// A metadata block.

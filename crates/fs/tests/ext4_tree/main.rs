@@ -4,8 +4,11 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+
+mod both_ways;
 mod drive;
 mod model;
+mod oracle;
 mod stand;
 
 use common::{Scratch, e2fsprogs};
@@ -45,7 +48,8 @@ fn sequence(case: &Case<'_>) {
         drive.close_all().await;
         check_tree(&drive.fs, &drive.model).await;
         drive.fs.unmount().await.expect("an unmount");
-        stand::check(&device, &scratch);
+        let image = stand::check(&device, &scratch);
+        oracle::check_image(&image, &scratch, &drive.model);
         let (again, _) = Ext4::mount(&handle, device, options).await.expect("another mount");
         check_tree(&again, &drive.model).await;
     });
