@@ -232,7 +232,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let map = inode.map_lock.write().await;
         for (page, content) in contents {
             let block = self.block_for(&tx, inode, page).await?;
-            tx.log_data(block, content.clone())?;
+            tx.log_data(block, content.clone(), inode.pages.owner())?;
             inode.pages.put_clean(page, content);
         }
         drop(map);

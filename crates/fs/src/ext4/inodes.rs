@@ -16,7 +16,7 @@ pub(crate) const LINKS_MAX: u16 = 65_000;
 
 impl<D: BlockDevice + 'static> Volume<D> {
     /// The block of the inode table that holds an inode, and its bytes there.
-    fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
+    pub(crate) fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
         let sb = self.sb.borrow();
         let place = sb.inode_place(number);
         let place = place.ok_or_else(|| corrupt("inode number", Place::Inode(number)))?;

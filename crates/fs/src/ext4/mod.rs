@@ -16,6 +16,7 @@ mod error;
 mod extents;
 mod fallocate;
 mod file;
+mod file_commit;
 mod fs;
 mod inode;
 mod inodes;
@@ -33,4 +34,4 @@ mod xattr;
 
 pub use fs::Ext4;
 pub use mount::MountReport;
-pub use options::{DataMode, MountOptions};
+pub use options::{Commit, DataMode, MountOptions};

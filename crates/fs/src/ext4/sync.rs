@@ -38,6 +38,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         self.write_out(inode).await?;
         let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
         match tid.filter(|tid| !self.is_committed(*tid)) {
+            Some(_) if self.commit_file(inode).await? => Ok(()),
             Some(tid) => {
                 let barrier = self.journal.will_send_barrier(tid);
                 self.journal.commit(tid).await?;
@@ -72,6 +73,12 @@ impl<D: BlockDevice + 'static> Volume<D> {
 pub(crate) struct OrderedFiles<D: BlockDevice + 'static>(pub(crate) Weak<Volume<D>>);
 
 impl<D: BlockDevice + 'static> OrderedData for OrderedFiles<D> {
+    fn committed(&self, tid: Tid) {
+        if let Some(volume) = self.0.upgrade() {
+            volume.forget_changes(tid);
+        }
+    }
+
     async fn write_out(&self, tid: Tid) -> Result<(), BlockError> {
         let Some(volume) = self.0.upgrade() else { return Ok(()) };
         let files = volume.ordered.borrow_mut().remove(&tid.0).unwrap_or_default();

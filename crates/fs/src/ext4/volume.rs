@@ -2,12 +2,13 @@
 
 use super::alloc::bits;
 pub(crate) use super::error::corrupt;
+use super::file_commit::Changes;
 use super::format::{
     self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
     SUPERBLOCK_BYTES, Superblock,
 };
 use super::inode::Inode;
-use super::journal::{Buffers, Journal, Tid};
+use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
@@ -79,6 +80,9 @@ pub(crate) struct Volume<D: BlockDevice + 'static> {
     pub(crate) making_bitmap: Mutex<()>,
     pub(crate) generations: RefCell<Stream>,
     pub(crate) unmounted: Cell<bool>,
+    /// Takes file-level records, if the mount asked for it.
+    pub(crate) files: RefCell<Option<FileJournal<D>>>,
+    pub(crate) changes: RefCell<Changes>,
 }
 
 impl<D: BlockDevice + 'static> Volume<D> {

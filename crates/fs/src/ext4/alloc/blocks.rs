@@ -116,6 +116,27 @@ impl<D: BlockDevice + 'static> Volume<D> {
         Ok(Some(first + u64::from(run.start)..first + u64::from(run.end)))
     }
 
+    /// Takes these blocks, those of them that are free.
+    pub(crate) async fn claim_blocks(&self, tx: &Tx<D>, blocks: Range<u64>) -> Result<()> {
+        let mut from = blocks.start;
+        while from < blocks.end {
+            let group = self.sb.borrow().group_of(from);
+            let here = self.sb.borrow().group_blocks(group);
+            let end = blocks.end.min(here.end);
+            let bits = (from - here.start) as u32..(end - here.start) as u32;
+            let bitmap = self.block_bitmap(tx, group).await?;
+            tx.access(&bitmap).await?;
+            let mut at = bits.start;
+            let next = |at| bitmap.with(|b| View::new(b, None).next_run(at..bits.end, u32::MAX));
+            while let Some(free) = next(at) {
+                at = free.end;
+                self.change_block_bits(tx, group, &bitmap, free, true).await?;
+            }
+            from = end;
+        }
+        Ok(())
+    }
+
     /// Gives blocks back; they are held until the transaction has committed.
     pub(crate) async fn free_blocks(&self, tx: &Tx<D>, blocks: Range<u64>) -> Result<()> {
         if blocks.start >= blocks.end || blocks.end > self.blocks_count() {

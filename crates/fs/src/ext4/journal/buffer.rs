@@ -13,7 +13,7 @@
 //! [`Buffer::OVERHEAD_BYTES`].
 
 use super::tid::Tid;
-use nandscape_block::{SectorBytes, SectorData};
+use nandscape_block::{Owner, SectorBytes, SectorData};
 use nandscape_rt::Nanos;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub(super) enum Claim {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) content: SectorData,
+    /// The file whose data it is, if it is data.
+    pub(super) owner: Option<Owner>,
     /// The content is still on its way from the device.
     pub(super) reading: bool,
     pub(super) running: Claim,
@@ -118,6 +120,12 @@ impl Buffer {
             SectorData::Bytes(bytes) => look(bytes),
             other => look(&other.expand().unwrap_or_else(zeroes)),
         }
+    }
+
+    /// Whether no transaction under way has changed it: recovery would bring this content.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        self.state.borrow().is_settled()
     }
 
     /// Its content, shared.
