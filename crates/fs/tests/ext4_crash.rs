@@ -188,7 +188,7 @@ fn options(data: DataMode, defect: Option<Defect>) -> MountOptions {
 /// Runs the load on a new volume until the power goes.
 fn load(seed: u64, data: DataMode, defect: Option<Defect>) -> (Sectors, History) {
     let mut rng = Stream::new(seed, "cuts");
-    let at = Nanos::from_ms(rng.within(20..4_000));
+    let at = Nanos::from_ms(rng.within(5..400));
     let history = Rc::new(RefCell::new(History::default()));
     let shared = Rc::clone(&history);
     let mut executor = Executor::on_virtual_clock();
@@ -371,7 +371,7 @@ fn seeds(few: u64) -> u64 {
 
 fn cuts(data: DataMode) {
     let oracle = e2fsprogs();
-    (0..seeds(25)).for_each(|seed| campaign(seed, data, oracle && seed % 8 == 0));
+    (0..seeds(12)).for_each(|seed| campaign(seed, data, oracle && seed % 8 == 0));
 }
 
 #[test]
@@ -393,7 +393,7 @@ fn synced_data_survives_cuts_with_writeback() {
 #[test]
 fn broken_journals_are_caught() {
     for defect in [Defect::MissingBarrier, Defect::CommitBeforeData] {
-        let caught = (0..60).any(|seed| {
+        let caught = (0..20).any(|seed| {
             let (left, history) = load(seed, DataMode::Ordered, Some(defect));
             let read = read_back(&left, DataMode::Ordered);
             read.and_then(|(tree, _)| judge(&tree, &history, DataMode::Ordered)).is_err()

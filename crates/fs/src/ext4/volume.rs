@@ -184,7 +184,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let buffer = tx.fresh(block)?;
         let used = match which {
             Bitmap::Blocks => self.own_blocks(group),
-            Bitmap::Inodes => vec![self.sb.borrow().inodes_per_group..8 * 4096],
+            Bitmap::Inodes => {
+                std::iter::once(self.sb.borrow().inodes_per_group..8 * 4096).collect()
+            }
         };
         tx.change(&buffer, |bytes| {
             used.into_iter().for_each(|range| bits::fill(bytes, range, true));
