@@ -99,7 +99,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// What a buffer costs besides its content: itself, its counts and its place in the cache.
+    /// What a buffer costs besides its content: itself, its counts and its place in the cache; at most
+    /// 192 bytes.
     pub const OVERHEAD_BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>() + 32;
 
     pub(super) fn new(block: u64, state: State) -> Self {
@@ -132,5 +133,16 @@ impl Buffer {
     #[must_use]
     pub fn content(&self) -> SectorData {
         self.state.borrow().content.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory for metadata is memory for its content: what comes on top is less than a twentieth.
+    #[test]
+    fn buffers_cost_little() {
+        assert!(Buffer::OVERHEAD_BYTES <= 192, "{} bytes", Buffer::OVERHEAD_BYTES);
     }
 }
