@@ -75,7 +75,8 @@ impl Writer {
     async fn run(mut self) {
         let root = self.fs.root();
         let name = format!("w{}", self.caller.thread);
-        let dir = self.fs.mkdir(self.caller, root, name.as_bytes(), 0o755).await.expect("mkdir").ino;
+        let dir =
+            self.fs.mkdir(self.caller, root, name.as_bytes(), 0o755).await.expect("mkdir").ino;
         loop {
             if self.rng.chance(0.2) {
                 self.replace(dir, &name).await;
@@ -245,7 +246,8 @@ fn read_back(left: &Sectors, data: DataMode) -> Result<(Tree, Sectors), String> 
         let (fs, _) = mounted.map_err(|error| format!("mount: {error}"))?;
         let tree = read_tree(&fs).await.map_err(|error| format!("tree: {error}"))?;
         fs.unmount().await.map_err(|error| format!("unmount: {error}"))?;
-        let sectors = device.with(|device| (0..SECTORS).map(|lba| device.current(Lba(lba))).collect());
+        let sectors =
+            device.with(|device| (0..SECTORS).map(|lba| device.current(Lba(lba))).collect());
         Ok((tree, sectors))
     });
     read.map_err(|deadlock| deadlock.to_string())?

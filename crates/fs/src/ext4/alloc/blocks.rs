@@ -104,25 +104,13 @@ impl<D: BlockDevice + 'static> Volume<D> {
         search: impl FnOnce(View<'_>) -> Option<Range<u32>>,
     ) -> Result<Option<Range<u64>>> {
         let bitmap = self.block_bitmap(tx, group).await?;
+        tx.access(&bitmap).await?;
         let run = {
             let groups = self.groups.borrow();
             let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
             bitmap.with(|bytes| search(View::new(bytes, held)))
         };
         let Some(run) = run else { return Ok(None) };
-        tx.access(&bitmap).await?;
-        // Whoever came first while we waited for access has the blocks: then look again.
-        let free = {
-            let groups = self.groups.borrow();
-            let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
-            bitmap.with(|bytes| {
-                let view = View::new(bytes, held);
-                view.next_run(run.clone(), u32::MAX)
-            })
-        };
-        let Some(run) = free.filter(|free| free.start == run.start) else {
-            return Ok(None);
-        };
         self.change_block_bits(tx, group, &bitmap, run.clone(), true).await?;
         let first = self.sb.borrow().group_first_block(group);
         Ok(Some(first + u64::from(run.start)..first + u64::from(run.end)))
@@ -232,6 +220,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     fn blocks_in(&self, group: u32) -> u32 {
-        self.sb.borrow().group_blocks(group).count() as u32
+        let blocks = self.sb.borrow().group_blocks(group);
+        (blocks.end - blocks.start) as u32
     }
 }
