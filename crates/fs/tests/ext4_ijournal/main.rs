@@ -274,19 +274,9 @@ async fn verify(rt: Handle, device: Device, files: Files, context: String) -> Re
 }
 
 fn store(device: &MemDevice, image: &Path) {
-    let block = |at| device.current(Lba(at)).expect_bytes();
-    let bytes: Vec<u8> = (0..BLOCKS).flat_map(block).collect();
+    let block = |at| device.current(Lba(at)).expand().expect("content is kept");
+    let bytes: Vec<u8> = (0..BLOCKS).flat_map(|at| *block(at)).collect();
     std::fs::write(image, bytes).expect("an image");
-}
-
-trait ExpectBytes {
-    fn expect_bytes(&self) -> Vec<u8>;
-}
-
-impl ExpectBytes for nandscape_block::SectorData {
-    fn expect_bytes(&self) -> Vec<u8> {
-        self.expand().expect("content is kept").to_vec()
-    }
 }
 
 /// What an fsync promised is there after a cut anywhere, also during recovery, and the volume is
@@ -303,7 +293,7 @@ fn fsyncs_by_records_survive_power_cuts() {
         let (records, commits) = counts.expect("no cut");
         assert!(records > 20 && commits > 2, "{records} records, {commits} commits");
         let mut rng = Stream::new(seed, "cuts");
-        for round in 0..25 {
+        for round in 0..15 {
             let cut = rng.below(bios);
             let context = format!("seed {seed}, cut {cut}");
             let files = Rc::new(RefCell::new(Files::new()));
@@ -328,7 +318,7 @@ fn fsyncs_by_records_survive_power_cuts() {
             }
         }
     }
-    assert!(applied > 100, "{cuts} cuts needed only {applied} records");
+    assert!(applied > 60, "{cuts} cuts needed only {applied} records");
 }
 
 /// One file among many that have changed: its record is a block, where a commit writes what all of

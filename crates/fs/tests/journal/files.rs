@@ -6,8 +6,8 @@ use crate::device::{CutDevice, medium};
 use nandscape_block::{AsyncDevice, Bio, Fua, Lba, MemDevice, Owner, Payload};
 use nandscape_fs::ext4::journal::disk::{Features, Superblock};
 use nandscape_fs::ext4::journal::{
-    Buffers, Config, FileJournal, FileRecord, Journal, JournalError, LogExtents, file_records,
-    recover,
+    Buffers, Config, Defect, FileJournal, FileRecord, Journal, JournalError, LogExtents,
+    file_records, recover,
 };
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::RefCell;
@@ -41,8 +41,9 @@ fn formatted(fua: Fua) -> MemDevice {
     on_device(medium(LOG + LOG_BLOCKS, fua), None, 0, write).1
 }
 
-fn config() -> Config {
-    Config { commit_interval: Nanos::from_us(100), ..Config::of_file_system(true, true) }
+fn config(defect: Option<Defect>) -> Config {
+    let commit_interval = Nanos::from_us(100);
+    Config { commit_interval, defect, ..Config::of_file_system(true, true) }
 }
 
 fn content(version: u64) -> [u8; 4_096] {
@@ -51,10 +52,10 @@ fn content(version: u64) -> [u8; 4_096] {
     bytes
 }
 
-fn version(bytes: &[u8; 4_096]) -> u64 {
+fn version(bytes: &[u8; 4_096]) -> Result<u64, String> {
     let version = u64::from_le_bytes(std::array::from_fn(|at| bytes[at]));
-    assert!(version == 0 || *bytes == content(version), "a mixture of versions");
-    version
+    let whole = version == 0 || *bytes == content(version);
+    whole.then_some(version).ok_or_else(|| "a mixture of versions".to_owned())
 }
 
 fn record(file: u64, version: u64) -> FileRecord {
@@ -129,9 +130,10 @@ async fn load(
     seed: u64,
     before: Promised,
     stop: bool,
+    defect: Option<Defect>,
 ) -> Result<(Promised, u64), JournalError> {
     let buffers = Buffers::new(&rt, device.clone(), 100);
-    let journal = Journal::open(&rt, &buffers, log(), config()).await?;
+    let journal = Journal::open(&rt, &buffers, log(), config(defect)).await?;
     journal.start_commits(());
     let files = journal.enable_files(SLOTS, SLOT_BLOCKS).await?;
     let last = before.values().max().copied().unwrap_or(0);
@@ -166,7 +168,7 @@ async fn recover_files(rt: Handle, device: Device) -> Result<usize, JournalError
     recover(&device, &log()).await?;
     let records = file_records(&device, &log()).await?;
     let buffers = Buffers::new(&rt, device, 100);
-    let journal = Journal::open(&rt, &buffers, log(), config()).await?;
+    let journal = Journal::open(&rt, &buffers, log(), config(None)).await?;
     journal.start_commits(());
     for record in &records {
         let bytes = record.image[..].try_into().expect("eight bytes");
@@ -181,56 +183,89 @@ async fn recover_files(rt: Handle, device: Device) -> Result<usize, JournalError
     Ok(records.len())
 }
 
-/// One life: a load, a cut, a recovery that may be cut too. Checks what comes back.
-fn life(
-    medium: MemDevice,
+/// One life: a load, a cut, and a recovery that may be cut, too.
+struct Life {
     seed: u64,
     cut: Option<u64>,
-    recovery_cuts: &[u64],
-    before: &Promised,
-) -> (MemDevice, Promised, u64, usize) {
-    let run = |rt, device| load(rt, device, seed, before.clone(), cut.is_none());
-    let (ended, mut medium, bios) = on_device(medium, cut, seed, run);
-    let (promised, _) = ended.unwrap_or_else(|_| (before.clone(), 0));
-    for &cut in recovery_cuts {
-        medium = on_device(medium, Some(cut), seed ^ cut << 20, recover_files).1;
+    recovery_cuts: Vec<u64>,
+    defect: Option<Defect>,
+}
+
+/// What a life leaves.
+struct Left {
+    medium: MemDevice,
+    found: Promised,
+    bios: u64,
+    /// Records that recovery needed.
+    applied: usize,
+}
+
+impl Life {
+    /// Lives, and checks what comes back.
+    fn live(&self, medium: MemDevice, before: &Promised) -> Result<Left, String> {
+        let (seed, cut) = (self.seed, self.cut);
+        let run = |rt, device| load(rt, device, seed, before.clone(), cut.is_none(), self.defect);
+        let (ended, mut medium, bios) = on_device(medium, cut, seed, run);
+        let (promised, _) = ended.unwrap_or_else(|_| (before.clone(), 0));
+        for &cut in &self.recovery_cuts {
+            medium = on_device(medium, Some(cut), seed ^ cut << 20, recover_files).1;
+        }
+        let (applied, medium, _) = on_device(medium, None, 0, recover_files);
+        let applied = applied.map_err(|error| format!("recovery: {error}"))?;
+        let mut found = Promised::new();
+        for file in 0..FILES {
+            let least = promised.get(&file).copied().unwrap_or(0);
+            let inode = check(&medium, file, least)
+                .map_err(|wrong| format!("seed {seed}, cut {cut:?}, file {file}: {wrong}"))?;
+            found.insert(file, inode);
+        }
+        Ok(Left { medium, found, bios, applied })
     }
-    let (applied, medium, _) = on_device(medium, None, 0, recover_files);
-    let applied = applied.expect("recovery without a cut comes to its end");
+}
+
+/// A file is at least what was promised, and its data is no older than its inode.
+fn check(medium: &MemDevice, file: u64, least: u64) -> Result<u64, String> {
     let at = |block| version(&medium.current(Lba(block)).expand().expect("content is kept"));
-    let mut found = Promised::new();
-    for file in 0..FILES {
-        let (inode, data) = (at(file), at(FILES + file));
-        let least = promised.get(&file).copied().unwrap_or(0);
-        assert!(inode >= least, "seed {seed}, cut {cut:?}: file {file} is {inode}, not {least}");
-        assert!(
-            data >= inode,
-            "seed {seed}, cut {cut:?}: file {file}: {inode} before its data, {data}"
-        );
-        found.insert(file, inode);
+    let (inode, data) = (at(file)?, at(FILES + file)?);
+    if inode < least {
+        return Err(format!("{inode}, not {least}"));
     }
-    (medium, found, bios, applied)
+    if data < inode { Err(format!("{inode} before its data, {data}")) } else { Ok(inode) }
+}
+
+/// Cuts a load at each of its bios; gives back how many records recoveries needed.
+fn cut_everywhere(seed: u64, defect: Option<Defect>) -> Result<usize, String> {
+    let fua = if seed % 4 == 3 { Fua::Refused } else { Fua::Honoured };
+    let whole = Life { seed, cut: None, recovery_cuts: Vec::new(), defect };
+    let bios = whole.live(formatted(fua), &Promised::new())?.bios;
+    let mut rng = Stream::new(seed, "cuts");
+    let mut applied = 0;
+    for cut in 0..bios {
+        let recovery_cuts: Vec<u64> = (0..rng.below(3)).map(|_| rng.below(25)).collect();
+        let again = rng.below(60);
+        let life = Life { seed, cut: Some(cut), recovery_cuts, defect };
+        let left = life.live(formatted(fua), &Promised::new())?;
+        applied += left.applied;
+        let next = Life { seed: seed + 100, cut: Some(again), ..life };
+        next.live(left.medium, &left.found)?;
+    }
+    Ok(applied)
 }
 
 /// Every fsync that was acknowledged is there, and no file goes back or shows what it never held,
 /// wherever the power goes, also during recovery and in later lives.
 #[test]
 fn acknowledged_fsyncs_come_back() {
-    let mut applied = 0;
-    for seed in 0..12 {
-        let fua = if seed % 4 == 3 { Fua::Refused } else { Fua::Honoured };
-        let (_, _, bios, _) = life(formatted(fua), seed, None, &[], &Promised::new());
-        let mut rng = Stream::new(seed, "cuts");
-        for cut in 0..bios {
-            let cuts: Vec<u64> = (0..rng.below(3)).map(|_| rng.below(25)).collect();
-            let (medium, found, _, count) =
-                life(formatted(fua), seed, Some(cut), &cuts, &Promised::new());
-            applied += count;
-            let again = rng.below(60);
-            life(medium, seed + 100, Some(again), &cuts, &found);
-        }
-    }
+    let one = |seed| cut_everywhere(seed, None).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let applied: usize = (0..12).map(one).sum();
     assert!(applied > 500, "only {applied} records were needed");
+}
+
+/// Records without barriers are caught.
+#[test]
+fn records_without_barriers_are_caught() {
+    let caught = (0..12).find_map(|seed| cut_everywhere(seed, Some(Defect::MissingBarrier)).err());
+    assert!(caught.is_some(), "nobody noticed");
 }
 
 /// While records may count, the superblock says so, with a shorter log; after a clean end it is as it
@@ -243,7 +278,7 @@ fn the_mark_comes_and_goes() {
         Superblock::parse(bytes, LOG_BLOCKS).expect("sound")
     };
     let run = |stop| {
-        let run = move |rt, device| load(rt, device, 1, Promised::new(), stop);
+        let run = move |rt, device| load(rt, device, 1, Promised::new(), stop, None);
         let (ended, medium, _) = on_device(formatted(Fua::Honoured), None, 1, run);
         let (_, records) = ended.expect("power is on");
         assert!(records > 10, "{records} records");

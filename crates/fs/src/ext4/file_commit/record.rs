@@ -4,7 +4,7 @@ use crate::contract::{Kind, Result};
 use crate::ext4::format::{ExtentEntries, ExtentNode, Place, file_type_of};
 use crate::ext4::inode::Inode;
 use crate::ext4::inodes::LINKS_MAX;
-use crate::ext4::journal::{FileRecord, JournalError, NewName, Tid};
+use crate::ext4::journal::{FileRecord, NewName, Tid};
 use crate::ext4::options::{Commit, DataMode};
 use crate::ext4::tx::Tx;
 use crate::ext4::volume::Volume;
@@ -65,7 +65,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
             return Ok(false);
         }
         let Commit::Ijournal { slot_blocks, .. } = self.options.commit else { return Ok(false) };
-        let _map = inode.map_lock.read().await;
+        let map = inode.map_lock.read().await;
         let Some(nodes) = self.changed_nodes(inode, slot_blocks as usize / 2).await? else {
             return Ok(false);
         };
@@ -76,13 +76,14 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let orphans = self.orphans.try_lock();
         let is_orphan =
             |list: &Vec<Rc<Inode>>| list.iter().any(|other| other.number == inode.number);
-        if inode.links() == 0 || orphans.is_none_or(|list| is_orphan(&list)) {
+        if inode.links() == 0 || orphans.as_ref().is_none_or(|list| is_orphan(list)) {
             return Ok(false);
         }
         let generation = inode.raw.borrow().generation;
         let record = FileRecord { inode: inode.number, generation, image, names, nodes };
-        let written = files.commit(&record, inode.pages.owner()).await;
-        written.map_err(|error: JournalError| error.into())
+        let sent = files.commit(&record, inode.pages.owner());
+        drop((orphans, map));
+        Ok(sent.await?)
     }
 
     /// The blocks of a file's extent tree that are not committed as they are, if they are not too many.

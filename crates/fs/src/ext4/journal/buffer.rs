@@ -99,7 +99,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// What a buffer costs besides its content: itself, its counts and its place in the cache.
+    /// What a buffer costs besides its content: itself, its counts and its place in the cache; at most
+    /// 192 bytes.
     pub const OVERHEAD_BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>() + 32;
 
     pub(super) fn new(block: u64, state: State) -> Self {
@@ -134,3 +135,5 @@ impl Buffer {
         self.state.borrow().content.clone()
     }
 }
+
+const _: () = assert!(Buffer::OVERHEAD_BYTES <= 192);

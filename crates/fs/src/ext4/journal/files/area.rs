@@ -1,12 +1,17 @@
 //! The area of file-level records in use: who writes where.
 
 use super::record::{FileRecord, Stamp};
+use crate::ext4::journal::buffers::Runs;
+use crate::ext4::journal::config::Defect;
 use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::state::Shared;
 use crate::ext4::journal::tid::Tid;
-use nandscape_block::{Bio, BlockDevice, Flags, FlushScope, Lba, Owner, Payload, SectorData};
+use nandscape_block::{
+    Bio, BlockDevice, BlockError, Flags, FlushScope, Owner, Reply, SectorBytes, SectorData,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -71,6 +76,14 @@ impl Slot {
     }
 }
 
+/// A record that has a place: its slot, where in the slot, where in the log.
+struct Placed {
+    slot: usize,
+    slot_at: u32,
+    at: u32,
+    blocks: Vec<Box<SectorBytes>>,
+}
+
 /// Takes file-level records. Cheap to clone; clones are the same.
 pub struct FileJournal<D>(Rc<Inner<D>>);
 
@@ -79,8 +92,8 @@ struct Inner<D> {
     layout: Layout,
     seed: u32,
     slots: RefCell<Vec<Slot>>,
+    /// Records written so far.
     sequence: Cell<u64>,
-    records: Cell<u64>,
     blocks: Cell<u64>,
 }
 
@@ -99,87 +112,96 @@ impl<D: BlockDevice + 'static> FileJournal<D> {
             layout,
             slots: RefCell::new(slots),
             sequence: Cell::new(0),
-            records: Cell::new(0),
             blocks: Cell::new(0),
         }))
     }
 
     /// Makes a file durable as the record has it: everything that was acknowledged of `owner`'s data
     /// before, and then the record. False, and nothing was written, if there is no room: then the
-    /// running transaction must be committed. The record must describe the file as it is now.
+    /// running transaction must be committed. The record is sent by the call, not by the first poll of
+    /// its future, and must describe the file as it is at the call.
     ///
     /// # Errors
     /// Those of the device, which also abort the journal.
-    pub async fn commit(&self, record: &FileRecord, owner: Owner) -> Result<bool, JournalError> {
-        let Inner { shared, layout, slots, .. } = &*self.0;
-        shared.alive()?;
-        let slot = usize::from(owner.core) % layout.slots as usize;
-        let (tid, committed) = shared.label();
-        let reserved =
-            slots.borrow_mut()[slot].reserve(record.blocks(), layout.slot_blocks, tid, committed);
-        let Some(at) = reserved else { return Ok(false) };
-        let sequence = self.0.sequence.replace(self.0.sequence.get() + 1);
-        let stamp = Stamp { epoch: layout.epoch, tid, sequence };
-        let written = match record.encode(stamp, self.0.seed) {
-            Some(blocks) => self.write(slot as u32 * layout.slot_blocks + at, blocks, owner).await,
-            None => Ok(false),
-        };
-        slots.borrow_mut()[slot].note_written(at);
-        if let Err(error) = &written {
-            shared.abort(error);
+    pub fn commit(
+        &self,
+        record: &FileRecord,
+        owner: Owner,
+    ) -> impl Future<Output = Result<bool, JournalError>> + use<D> {
+        let sent = self.place(record, owner).and_then(|place| {
+            let send = |Placed { slot, slot_at, at, blocks }| {
+                self.send(at, blocks, owner).map(|pending| (pending, slot, slot_at))
+            };
+            place.map(send).transpose()
+        });
+        let files = self.clone();
+        async move {
+            let Some((pending, slot, slot_at)) = sent? else { return Ok(false) };
+            let mut written = Ok(());
+            for reply in pending {
+                written = written.and(reply.await.map(drop));
+            }
+            if written.is_ok() && !files.0.shared.fua {
+                let flush = Bio { owner: Some(owner), scope: FlushScope::Owner, ..Bio::flush() };
+                written = files.0.shared.device.submit(flush).await.map(drop);
+            }
+            files.0.slots.borrow_mut()[slot].note_written(slot_at);
+            files.0.shared.try_io(written)?;
+            Ok(true)
         }
-        written
+    }
+
+    /// Finds a place for a record in its core's slot, and makes its blocks.
+    fn place(&self, record: &FileRecord, owner: Owner) -> Result<Option<Placed>, JournalError> {
+        let Inner { shared, layout, .. } = &*self.0;
+        shared.alive()?;
+        let (tid, committed) = shared.label();
+        let stamp = Stamp { epoch: layout.epoch, tid, sequence: self.0.sequence.get() };
+        let Some(blocks) = record.encode(stamp, self.0.seed) else { return Ok(None) };
+        let slot = usize::from(owner.core) % layout.slots as usize;
+        let count = record.blocks();
+        let slots = &mut self.0.slots.borrow_mut();
+        let Some(slot_at) = slots[slot].reserve(count, layout.slot_blocks, tid, committed) else {
+            return Ok(None);
+        };
+        self.0.sequence.set(stamp.sequence + 1);
+        self.0.blocks.set(self.0.blocks.get() + u64::from(count));
+        let at = layout.first + slot as u32 * layout.slot_blocks + slot_at;
+        Ok(Some(Placed { slot, slot_at, at, blocks }))
     }
 
     /// Records written so far, and the blocks that they took.
     #[must_use]
     pub fn written(&self) -> (u64, u64) {
-        (self.0.records.get(), self.0.blocks.get())
+        (self.0.sequence.get(), self.0.blocks.get())
     }
 
-    /// Writes a record's blocks: the file's data is durable before them, and they when this ends.
-    async fn write(
+    /// Sends a record's blocks off, each piece of the log in one bio. The file's data is durable
+    /// before the first of them is.
+    fn send(
         &self,
         at: u32,
-        blocks: Vec<Box<nandscape_block::SectorBytes>>,
+        blocks: Vec<Box<SectorBytes>>,
         owner: Owner,
-    ) -> Result<bool, JournalError> {
+    ) -> Result<Vec<impl Future<Output = Result<Reply, BlockError>> + use<D>>, JournalError> {
         let shared = &self.0.shared;
-        let count = blocks.len() as u32;
-        let mut pieces: Vec<(Lba, Vec<SectorData>)> = Vec::new();
-        for (block, log_block) in blocks.into_iter().zip(self.0.layout.first + at..) {
+        let mut runs = Runs::new(shared.max_sectors);
+        let mut pieces = Vec::new();
+        for (block, log_block) in blocks.into_iter().zip(at..) {
             let (lba, _) = shared.extents.locate(log_block)?;
             let content = SectorData::Bytes(Arc::from(block));
-            match pieces.last_mut() {
-                Some((first, contents)) if first.plus(contents.len() as u64) == lba => {
-                    contents.push(content);
-                }
-                _ => pieces.push((lba, vec![content])),
-            }
+            pieces.extend(runs.push_owned(lba, content, Some(owner)));
         }
-        let mut pending = Vec::new();
-        for (index, (lba, contents)) in pieces.into_iter().enumerate() {
-            let flags = if index == 0 { Flags::PREFLUSH } else { Flags::NONE };
-            let bio = Bio::write(lba, contents.len() as u32, Payload::Sectors(contents.into()));
-            pending.push(shared.device.submit(self.as_owners(bio, flags, owner)));
-        }
-        for reply in pending {
-            reply.await?;
-        }
-        if !shared.fua {
-            let flush = Bio { owner: Some(owner), scope: FlushScope::Owner, ..Bio::flush() };
-            shared.device.submit(flush).await?;
-        }
-        self.0.records.set(self.0.records.get() + 1);
-        self.0.blocks.set(self.0.blocks.get() + u64::from(count));
-        Ok(true)
-    }
-
-    /// A write of a record that belongs to its file, so that only the file is flushed for it.
-    fn as_owners(&self, bio: Bio, flags: Flags, owner: Owner) -> Bio {
-        let fua = if self.0.shared.fua { Flags::FUA } else { Flags::NONE };
-        let bio = bio.with(Flags::JOURNAL | Flags::SYNC | flags | fua);
-        Bio { owner: Some(owner), scope: FlushScope::Owner, ..bio }
+        pieces.extend(runs.take());
+        let barrier = !shared.has_defect(Defect::MissingBarrier);
+        let fua = if shared.fua && barrier { Flags::FUA } else { Flags::NONE };
+        let preflush = if barrier { Flags::PREFLUSH } else { Flags::NONE };
+        let first = std::iter::once(preflush).chain(std::iter::repeat(Flags::NONE));
+        let bios = pieces.into_iter().zip(first).map(|(piece, preflush)| {
+            let bio = piece.into_bio(Flags::JOURNAL | Flags::SYNC | preflush | fua);
+            shared.device.submit(Bio { scope: FlushScope::Owner, ..bio })
+        });
+        Ok(bios.collect())
     }
 }
 
