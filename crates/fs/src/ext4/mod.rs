@@ -3,11 +3,16 @@
 //! [`format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
 //! file system in operation: a [`Volume`](volume) with its allocators ([`alloc`]), extent trees
 //! ([`extents`]), directories ([`dir`]), names (`namei`, `rename`), content (`file`, `direct`,
-//! `writeback`, `truncate`) and mounts (`mount`, `orphan`).
+//! `writeback`, `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`]
+//! and [`dump`]
+//! examine them; they share only the formats with the rest.
 
+pub mod check;
+pub mod dump;
 pub mod format;
 pub mod journal;
 pub mod mkfs;
+pub mod raw;
 
 mod alloc;
 mod dir;
