@@ -1,8 +1,13 @@
 //! The command line.
 
+mod fs;
 mod report;
 mod state;
 
+pub(crate) use fs::{
+    DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
+    MkfsArgs,
+};
 pub(crate) use report::{HtmlArgs, ReportArgs};
 pub(crate) use state::{CacheArgs, StateCommand, StateSaveArgs, StatesArgs};
 
@@ -43,6 +48,8 @@ Examples:
   nandscape run --report run.html                   plots of a run, one file that works offline
   nandscape report old.json new.json                or of results that were kept, side by side
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
+  nandscape mkfs --fs ext4 disk.img --size 1GiB     a file system in an image, as mke2fs makes it
+  nandscape fsck disk.img                           and whether it is sound
   nandscape completions bash                        for your shell; `nandscape man` for man
 
 Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 a sweep
@@ -67,6 +74,14 @@ pub(crate) enum Command {
     State(StatesArgs),
     /// Cut the power at random instants and check what is left, over many seeds
     Crash(CrashArgs),
+    /// Make a file system in an image file
+    Mkfs(MkfsArgs),
+    /// Check the file system in an image file; nothing is changed
+    Fsck(FsckArgs),
+    /// Show structures of the file system in an image file
+    Dump(DumpArgs),
+    /// Write what a device holds to an image file, or an image file to a device
+    Image(ImagesArgs),
     /// Measure this program: ratios of speeds taken in one run
     Bench(BenchArgs),
     /// Print a completion script for a shell

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::examine::assert_sound;
 use common::{Scratch, assert_clean, debugfs, e2fsprogs, mke2fs_at, output, text};
 use nandscape_block::{
     AsyncDevice, BlockDevice, DeviceCaps, ImageDevice, Lba, MemDevice, Payload, SectorData, Tag,
@@ -117,6 +118,7 @@ fn compare(bytes: u64, ours: &MkfsOptions, theirs: &[&str]) {
         assert_eq!(our, their, "{bytes} bytes: {command}");
     }
     assert_clean(&made);
+    assert_sound(&made);
     if bytes > COMPARED_BYTES_MAX {
         return;
     }

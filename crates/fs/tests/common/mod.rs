@@ -3,6 +3,10 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub(crate) mod examine;
+pub(crate) mod image;
+pub(crate) mod tree;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -5,6 +5,7 @@ use super::MkfsOptions;
 use super::sizes::{FIRST_INODE, journal_blocks_by_default};
 use super::space::Space;
 use crate::ext4::format::*;
+use crate::ext4::journal::disk::Superblock as LogSuperblock;
 use std::ops::Range;
 
 /// Blocks of lost+found.
@@ -147,7 +148,7 @@ impl Contents {
             node.encode(block);
             seal_extent_block(block, inode.seed(JOURNAL_INODE, sb));
         }
-        init_journal_superblock(self.add_block(journal.first()?.start), blocks, &sb.uuid);
+        *self.add_block(journal.first()?.start) = *LogSuperblock::fresh(blocks, sb.uuid).bytes();
         sb.journal_inum = JOURNAL_INODE;
         sb.jnl_backup_type = 1;
         for (word, bytes) in sb.jnl_blocks.iter_mut().zip(inode.map.as_chunks().0) {
@@ -261,23 +262,6 @@ fn take_journal(
         runs.push(run);
     }
     (runs.len() <= usize::from(NODE_ENTRIES)).then_some((runs, leaf))
-}
-
-/// The superblock of an empty journal, big-endian: version 2, no features yet.
-fn init_journal_superblock(block: &mut [u8; BLOCK_BYTES], blocks: u32, uuid: &[u8; 16]) {
-    let words = [
-        (0x0, 0xc03b_3998),
-        (0x4, 4),
-        (0xc, BLOCK_BYTES as u32),
-        (0x10, blocks),
-        (0x14, 1),
-        (0x18, 1),
-        (0x40, 1),
-    ];
-    for (at, word) in words {
-        block[at..at + 4].copy_from_slice(&u32::to_be_bytes(word));
-    }
-    block[0x30..0x40].copy_from_slice(uuid);
 }
 
 #[cfg(test)]

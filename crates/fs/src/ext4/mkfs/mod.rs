@@ -114,6 +114,15 @@ pub enum MkfsError {
     Device(#[from] BlockError),
 }
 
+/// The superblock of the file system that [`mkfs`] would make on a device of so many sectors.
+///
+/// # Errors
+/// Options that cannot be met.
+pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Superblock, MkfsError> {
+    let sb = sizes::superblock(options, sectors)?;
+    Ok(Made::new(sb, options)?.sb)
+}
+
 /// Makes a file system on a device, and gives its superblock.
 ///
 /// # Errors
