@@ -199,6 +199,9 @@ impl<D: BlockDevice + 'static> FileSystem for Ext4<D> {
         io: Io,
     ) -> Result<u64> {
         let inode = self.0.inode_of(ino).await?;
+        if data.is_empty() {
+            return Ok(0);
+        }
         let direct = io == Io::Direct && self.0.options.data != DataMode::Journal;
         let write = async || {
             let grows = offset.saturating_add(data.len()) > inode.size.get();
