@@ -343,7 +343,7 @@ fn reload(path: &Path) -> Sectors {
 /// recovery gives the same tree.
 fn campaign(seed: u64, data: DataMode, oracle: bool) {
     let (mut left, history) = load(seed, data, None);
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         left = recover_and_cut(&left, seed, data);
     }
     let (tree, after) = read_back(&left, data).unwrap_or_else(|e| panic!("{data:?} {seed}: {e}"));
@@ -371,7 +371,7 @@ fn seeds(few: u64) -> u64 {
 
 fn cuts(data: DataMode) {
     let oracle = e2fsprogs();
-    (0..seeds(12)).for_each(|seed| campaign(seed, data, oracle && seed % 8 == 0));
+    (0..seeds(12)).for_each(|seed| campaign(seed, data, oracle && seed.is_multiple_of(8)));
 }
 
 #[test]

@@ -254,7 +254,7 @@ fn listing_shows_what_stays_once() {
                 create(fs, dir, &format!("comes-{made:0>120}")).await;
                 made += 1;
             }
-            if seen.len() % 9 == 0 {
+            if seen.len().is_multiple_of(9) {
                 let gone = format!("comes-{:0>120}", made - 1 - seen.len() as u32 / 9);
                 let _ = fs.unlink(ME, dir, gone.as_bytes()).await;
             }

@@ -68,10 +68,15 @@ fn case(seed: u64) -> Case<'static> {
         seed,
         mib: 64,
         data: MODES[seed as usize % 3],
-        style: Style { tags: seed % 2 == 0, direct: 0.2, write_max: 100_000, coarse_times: false },
+        style: Style {
+            tags: seed.is_multiple_of(2),
+            direct: 0.2,
+            write_max: 100_000,
+            coarse_times: false,
+        },
         operations: 400,
         features: &[],
-        cache_pages: if seed % 4 == 0 { 64 } else { 4096 },
+        cache_pages: if seed.is_multiple_of(4) { 64 } else { 4096 },
     }
 }
 
