@@ -539,7 +539,7 @@ fn power_cuts_leave_a_sound_tree() {
                 let file = create(fs, root, &name).await;
                 let tags = Data::Sectors(Payload::Run(Tag::new(1 + number * 64)), 8);
                 fs.write(ME, file, 0, tags, Io::Buffered).await.expect("a write");
-                if number % 3 == 0 {
+                if number.is_multiple_of(3) {
                     fs.fsync(ME, file).await.expect("a sync");
                 }
                 handle.sleep(Nanos::from_ms(100)).await;
