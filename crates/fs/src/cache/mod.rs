@@ -189,3 +189,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,8 +31,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
             return Ok(Data::Bytes(Vec::new()));
         }
         let pages = offset / PAGE..end.div_ceil(PAGE);
-        self.send_dirty(inode, pages.clone(), u64::MAX, true).await?;
-        inode.pages.written(pages.clone()).await;
+        self.write_out_range(inode, &pages).await?;
         let mut replies = Vec::new();
         let mut at = pages.start;
         while at < pages.end {
@@ -92,8 +91,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let end = check_extent_of_file(inode, offset, len)?;
         let pages = offset / PAGE..end / PAGE;
         inode.pages.set_writer(caller.thread, caller.core);
-        self.send_dirty(inode, pages.clone(), u64::MAX, true).await?;
-        inode.pages.written(pages.clone()).await;
+        self.write_out_range(inode, &pages).await?;
         self.unpromise(inode.pages.discard(pages.clone()));
         self.reserve_range(caller, inode, &pages).await?;
         self.write_mapped(inode, &pages, &sectors_of(data)).await?;

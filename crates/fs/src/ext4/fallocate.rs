@@ -24,21 +24,23 @@ impl<D: BlockDevice + 'static> Volume<D> {
         if !matches!(what, Allocate::Reserve { .. }) {
             self.punch(inode, offset, end).await?;
         }
-        let keep_size = match what {
-            Allocate::PunchHole => return self.touch_file(inode).await,
-            Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => keep_size,
-        };
         let pages = offset / PAGE..end.div_ceil(PAGE);
-        let reserved = self.reserve_range(caller, inode, &pages).await;
+        let (done, size) = match what {
+            Allocate::PunchHole => (Ok(()), 0),
+            Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => {
+                let reserved = self.reserve_range(caller, inode, &pages).await;
+                let grows = reserved.is_ok() && !keep_size;
+                (reserved, if grows { end } else { 0 })
+            }
+        };
         let tx = self.begin(4, 0).await?;
-        if reserved.is_ok() && !keep_size && end > inode.size.get() {
-            inode.set_size(end);
-            inode.raw.borrow_mut().size = end;
-        }
+        // Delayed pages would have brought the length to disk; they may be gone now.
+        inode.set_size(inode.size.get().max(size));
+        inode.raw.borrow_mut().size = inode.size.get();
         inode.touch(self.now(), true);
         self.write_inode(&tx, inode, true).await?;
         tx.stop();
-        reserved
+        done
     }
 
     /// Makes a hole: zeroes in the pages at its ends, no blocks in between.

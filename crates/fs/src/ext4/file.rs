@@ -187,19 +187,13 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let content = self.content(inode, data, piece).await?;
         let pages = &inode.pages;
         let has_block = || pages.is_dirty(piece.page) || pages.is_reserved(piece.page);
+        // Nobody else writes to this file, so a hole stays one until its page is dirty.
         let hole = !has_block() && self.is_hole(inode, piece.page).await?;
-        // While we looked at the tree the page may have got its promise from nobody else: we alone
-        // write to this file. It may have got its block, though: then the promise is returned.
         if hole {
-            self.promise_or_let_go(caller, 1)?;
+            self.promise(caller, 1)?;
         }
         pages.write(piece.page, content, hole);
         Ok(())
-    }
-
-    /// Promises blocks; what a finished commit lets go counts.
-    fn promise_or_let_go(&self, caller: Caller, blocks: u64) -> Result<()> {
-        self.promise(caller, blocks)
     }
 
     /// Whether nothing is mapped at a page, not even an unwritten block.
@@ -238,7 +232,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let map = inode.map_lock.write().await;
         for (page, content) in contents {
             let block = self.block_for(&tx, inode, page).await?;
-            tx.log_data(block, content.clone())?;
+            tx.log_data(block, content.clone(), inode.pages.owner())?;
             inode.pages.put_clean(page, content);
         }
         drop(map);
@@ -276,6 +270,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
         len: u64,
     ) -> Result<()> {
         let page = offset / PAGE;
+        // Data on its way to a block that was allocated ahead is not known as written yet.
+        inode.pages.written(page..page + 1).await;
         let nothing = !inode.pages.is_dirty(page)
             && !inode.pages.is_reserved(page)
             && self.reads_as_zeroes(inode, page).await?;

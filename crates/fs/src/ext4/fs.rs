@@ -30,6 +30,18 @@ impl<D: BlockDevice + 'static> Ext4<D> {
         self.0.journal.counts()
     }
 
+    /// File-level records written since mount.
+    #[must_use]
+    pub fn file_records(&self) -> u64 {
+        self.0.files.borrow().as_ref().map_or(0, |files| files.written().0)
+    }
+
+    /// Blocks of the journal's area that they took.
+    #[must_use]
+    pub fn file_record_blocks(&self) -> u64 {
+        self.0.files.borrow().as_ref().map_or(0, |files| files.written().1)
+    }
+
     /// Pages of files in memory.
     #[must_use]
     pub fn cached_pages(&self) -> u64 {
@@ -187,6 +199,9 @@ impl<D: BlockDevice + 'static> FileSystem for Ext4<D> {
         io: Io,
     ) -> Result<u64> {
         let inode = self.0.inode_of(ino).await?;
+        if data.is_empty() {
+            return Ok(0);
+        }
         let direct = io == Io::Direct && self.0.options.data != DataMode::Journal;
         let write = async || {
             let grows = offset.saturating_add(data.len()) > inode.size.get();

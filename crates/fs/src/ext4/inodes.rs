@@ -16,7 +16,7 @@ pub(crate) const LINKS_MAX: u16 = 65_000;
 
 impl<D: BlockDevice + 'static> Volume<D> {
     /// The block of the inode table that holds an inode, and its bytes there.
-    fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
+    pub(crate) fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
         let sb = self.sb.borrow();
         let place = sb.inode_place(number);
         let place = place.ok_or_else(|| corrupt("inode number", Place::Inode(number)))?;
@@ -68,7 +68,11 @@ impl<D: BlockDevice + 'static> Volume<D> {
         if let Some(known) = self.inodes.borrow().get(&number) {
             return Ok(Rc::clone(known));
         }
-        Ok(self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw)))
+        let inode = Inode::new(&self.rt, &self.cache, number, raw);
+        // What changed it last is not known any more; it cannot be newer than this.
+        inode.sync_tid.set(self.last_tid.get());
+        inode.datasync_tid.set(self.last_tid.get());
+        Ok(self.keep_inode(inode))
     }
 
     /// Keeps an inode in memory, and lets others go that nobody uses.

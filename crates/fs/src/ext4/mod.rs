@@ -1,10 +1,9 @@
 //! ext4 with JBD2: images that e2fsprogs and the Linux kernel accept, and that they made for us.
 //!
 //! [`format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
-//! file system in operation: a [`Volume`](volume) with its allocators ([`alloc`]), extent trees
-//! ([`extents`]), directories ([`dir`]), names (`namei`, `rename`), content (`file`, `direct`,
-//! `writeback`, `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`]
-//! and [`dump`]
+//! file system in operation: a `Volume` with its allocators (`alloc`), extent trees (`extents`),
+//! directories (`dir`), names (`namei`, `rename`), content (`file`, `direct`, `writeback`,
+//! `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
 //! examine them; they share only the formats with the rest.
 
 pub mod check;
@@ -21,6 +20,7 @@ mod error;
 mod extents;
 mod fallocate;
 mod file;
+mod file_commit;
 mod fs;
 mod inode;
 mod inodes;
@@ -38,4 +38,4 @@ mod xattr;
 
 pub use fs::Ext4;
 pub use mount::MountReport;
-pub use options::{DataMode, MountOptions};
+pub use options::{Commit, DataMode, MountOptions};

@@ -9,7 +9,7 @@ use super::format::{
     JOURNAL_INODE, Place, STATE_CLEAN, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
-use super::journal::{Buffers, Config, Journal, LogExtents, Recovered, recover};
+use super::journal::{Buffers, Config, Journal, LogExtents, Recovered, file_records, recover};
 use super::options::MountOptions;
 use super::sync::OrderedFiles;
 use super::volume::{Group, Volume, corrupt};
@@ -37,6 +37,8 @@ pub struct MountReport {
     pub recovered: Recovered,
     /// Files whose removal or truncation was finished.
     pub orphans: u32,
+    /// Files whose records were applied.
+    pub files: u32,
 }
 
 /// A block of a device that is not mounted yet.
@@ -159,6 +161,7 @@ impl<D: BlockDevice + 'static> Ext4<D> {
         }
         let log = log_extents(&device, &read_superblock(&device).await?).await?;
         let recovered = recover(&device, &log).await?;
+        let records = file_records(&device, &log).await?;
         let mut sb = read_superblock(&device).await?;
         let groups = read_groups(&device, &sb).await?;
         let mut features = sb.features();
@@ -172,7 +175,10 @@ impl<D: BlockDevice + 'static> Ext4<D> {
         let volume = Rc::new(new_volume(rt, device, buffers, journal, options, sb, groups));
         start_tasks(&volume);
         let orphans = volume.finish_orphans().await?;
-        Ok((Self(volume), MountReport { recovered, orphans }))
+        let files = records.len() as u32;
+        volume.apply_files(records).await?;
+        volume.start_files().await?;
+        Ok((Self(volume), MountReport { recovered, orphans, files }))
     }
 }
 
@@ -208,6 +214,7 @@ fn new_volume<D: BlockDevice + 'static>(
         groups: RefCell::new(groups),
         free_blocks: Cell::new(free_blocks),
         free_inodes: Cell::new(free_inodes),
+        last_tid: Cell::new(None),
         promised: Cell::new(0),
         held: RefCell::default(),
         held_blocks: Cell::new(0),
@@ -217,6 +224,8 @@ fn new_volume<D: BlockDevice + 'static>(
         orphans: Mutex::new(rt, "orphans", Vec::new()),
         making_bitmap: Mutex::new(rt, "new bitmap", ()),
         unmounted: Cell::new(false),
+        files: RefCell::default(),
+        changes: RefCell::default(),
     }
 }
 

@@ -104,7 +104,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
         let made = self.fill_new(&tx, &dir, &inode, name, what).await;
-        if made.is_err() {
+        if made.is_ok() {
+            self.note_new(&tx, &dir, &inode, name);
+        } else {
             inode.raw.borrow_mut().links_count = 0;
             self.add_orphan(&tx, &inode).await?;
             self.write_inode(&tx, &inode, false).await?;
@@ -200,6 +202,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
         self.add_name(&tx, &dir, name, inode.number, file_mode).await?;
+        self.bar_record(&tx, inode.number);
         inode.raw.borrow_mut().links_count += 1;
         inode.touch(self.now(), false);
         dir.touch(self.now(), true);
@@ -232,6 +235,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
             _ => {}
         }
         let tx = self.begin(NAME_CREDITS, 0).await?;
+        self.bar_record(&tx, dir.number);
         self.remove_name(&tx, &dir, name).await?;
         self.lose_link(&tx, &dir, &inode).await?;
         dir.touch(self.now(), true);
@@ -243,6 +247,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
 
     /// Counts a name less, in the transaction that took it from `dir`.
     pub(super) async fn lose_link(&self, tx: &Tx<D>, dir: &Inode, inode: &Rc<Inode>) -> Result<()> {
+        self.bar_record(tx, inode.number);
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {
             self.remove_subdir(dir);

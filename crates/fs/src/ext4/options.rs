@@ -16,11 +16,28 @@ pub enum DataMode {
     Writeback,
 }
 
+/// What an fsync commits (`commit`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Commit {
+    /// The running transaction, with what everybody changed.
+    #[default]
+    Jbd2,
+    /// A record of the file, as far as one will do: see [`super::journal::files`].
+    Ijournal {
+        /// Rings of records, one a core.
+        slots: u32,
+        /// Blocks of each.
+        slot_blocks: u32,
+    },
+}
+
 /// Options of a mount.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MountOptions {
     /// The data mode.
     pub data: DataMode,
+    /// What an fsync commits.
+    pub commit: Commit,
     /// Age at which a running transaction is committed (ext4's `commit=`).
     pub commit_interval: Nanos,
     /// The page cache.
@@ -41,6 +58,7 @@ impl Default for MountOptions {
     fn default() -> Self {
         Self {
             data: DataMode::default(),
+            commit: Commit::default(),
             commit_interval: Nanos::from_secs(5),
             cache: CacheConfig::default(),
             buffers: 16_384,

@@ -133,6 +133,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         self.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.change_parent(&tx, other, &to.dir, &from.dir).await?;
+        self.bar_record(&tx, other.number);
         other.touch(self.now(), false);
         self.write_inode(&tx, other, true).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
@@ -162,6 +163,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         from.touch(self.now(), true);
         to.touch(self.now(), true);
         for inode in [moved, from, to] {
+            self.bar_record(tx, inode.number);
             self.write_inode(tx, inode, true).await?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Making things durable: `fsync`, `fdatasync`, `sync`, and what a commit asks of file data.
 
+use super::extents::Logical;
 use super::inode::Inode;
 use super::journal::{OrderedData, Tid};
 use super::volume::Volume;
@@ -10,12 +11,22 @@ use std::rc::{Rc, Weak};
 impl<D: BlockDevice + 'static> Volume<D> {
     /// Writes all dirty pages of a file and waits for them.
     pub(crate) async fn write_out(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
-        self.send_dirty(inode, 0..u64::MAX, u64::MAX, true).await?;
-        inode.pages.written(0..u64::MAX).await;
-        // Pages that were under way at first and had been written to again are next.
-        self.send_dirty(inode, 0..u64::MAX, u64::MAX, true).await?;
-        inode.pages.written(0..u64::MAX).await;
+        self.write_out_range(inode, &(0..u64::MAX)).await?;
         inode.pages.take_error()
+    }
+
+    /// Writes the dirty pages of a range and waits for them.
+    pub(crate) async fn write_out_range(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        pages: &Logical,
+    ) -> Result<()> {
+        // Pages that were under way at first and had been written to again have the second turn.
+        for _ in 0..2 {
+            self.send_dirty(inode, pages.clone(), u64::MAX, true).await?;
+            inode.pages.written(pages.clone()).await;
+        }
+        Ok(())
     }
 
     /// Makes a file durable; `data_only` leaves out attributes that reading does not need.
@@ -27,6 +38,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         self.write_out(inode).await?;
         let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
         match tid.filter(|tid| !self.is_committed(*tid)) {
+            Some(_) if self.commit_file(inode).await? => Ok(()),
             Some(tid) => {
                 let barrier = self.journal.will_send_barrier(tid);
                 self.journal.commit(tid).await?;
@@ -61,6 +73,12 @@ impl<D: BlockDevice + 'static> Volume<D> {
 pub(crate) struct OrderedFiles<D: BlockDevice + 'static>(pub(crate) Weak<Volume<D>>);
 
 impl<D: BlockDevice + 'static> OrderedData for OrderedFiles<D> {
+    fn committed(&self, tid: Tid) {
+        if let Some(volume) = self.0.upgrade() {
+            volume.forget_changes(tid);
+        }
+    }
+
     async fn write_out(&self, tid: Tid) -> Result<(), BlockError> {
         let Some(volume) = self.0.upgrade() else { return Ok(()) };
         let files = volume.ordered.borrow_mut().remove(&tid.0).unwrap_or_default();

@@ -114,8 +114,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
             raw.size = 0;
         }
         self.write_inode(&tx, inode, false).await?;
-        self.free_inode(&tx, inode.number, is_dir).await?;
+        // Before the number is free: from then on it may be another inode's.
         self.inodes.borrow_mut().remove(&inode.number);
+        self.free_inode(&tx, inode.number, is_dir).await?;
         tx.stop();
         Ok(())
     }

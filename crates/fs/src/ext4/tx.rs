@@ -2,7 +2,7 @@
 
 use super::journal::{Buffer, Tid, TransactionHandle};
 use crate::contract::Result;
-use nandscape_block::{BlockDevice, SectorData};
+use nandscape_block::{BlockDevice, Owner, SectorData};
 use std::rc::Rc;
 
 /// A metadata block in memory.
@@ -59,8 +59,8 @@ impl<D: BlockDevice + 'static> Tx<D> {
     }
 
     /// Logs a page of a file.
-    pub(crate) fn log_data(&self, block: u64, data: SectorData) -> Result<()> {
-        self.0.log_data(block, data)?;
+    pub(crate) fn log_data(&self, block: u64, data: SectorData, owner: Owner) -> Result<()> {
+        self.0.log_data(block, data, owner)?;
         Ok(())
     }
 

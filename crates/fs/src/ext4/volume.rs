@@ -2,12 +2,13 @@
 
 use super::alloc::bits;
 pub(crate) use super::error::corrupt;
+use super::file_commit::Changes;
 use super::format::{
     self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
     SUPERBLOCK_BYTES, Superblock,
 };
 use super::inode::Inode;
-use super::journal::{Buffers, Journal, Tid};
+use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
@@ -62,6 +63,8 @@ pub(crate) struct Volume<D: BlockDevice + 'static> {
     pub(crate) groups: RefCell<Vec<Group>>,
     pub(crate) free_blocks: Cell<u64>,
     pub(crate) free_inodes: Cell<u64>,
+    /// The newest transaction that anything was part of.
+    pub(crate) last_tid: Cell<Option<Tid>>,
     /// Blocks that data in memory was promised.
     pub(crate) promised: Cell<u64>,
     pub(crate) held: RefCell<VecDeque<Held>>,
@@ -77,6 +80,9 @@ pub(crate) struct Volume<D: BlockDevice + 'static> {
     pub(crate) making_bitmap: Mutex<()>,
     pub(crate) generations: RefCell<Stream>,
     pub(crate) unmounted: Cell<bool>,
+    /// Takes file-level records, if the mount asked for it.
+    pub(crate) files: RefCell<Option<FileJournal<D>>>,
+    pub(crate) changes: RefCell<Changes>,
 }
 
 impl<D: BlockDevice + 'static> Volume<D> {
@@ -104,7 +110,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
     pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx<D>> {
         let credits = credits + self.journal.revoke_credits(revokes);
-        Ok(Tx::new(self.journal.start(credits).await?))
+        let tx = Tx::new(self.journal.start(credits).await?);
+        self.last_tid.set(Some(tx.tid()));
+        Ok(tx)
     }
 
     /// A metadata block.
@@ -176,7 +184,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let buffer = tx.fresh(block)?;
         let used = match which {
             Bitmap::Blocks => self.own_blocks(group),
-            Bitmap::Inodes => vec![self.sb.borrow().inodes_per_group..8 * 4096],
+            Bitmap::Inodes => {
+                std::iter::once(self.sb.borrow().inodes_per_group..8 * 4096).collect()
+            }
         };
         tx.change(&buffer, |bytes| {
             used.into_iter().for_each(|range| bits::fill(bytes, range, true));

@@ -83,7 +83,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         if value.is_some() {
             all.push(new);
         }
-        self.check_space(caller, 2)?;
+        if value.is_some() {
+            self.check_space(caller, 2)?;
+        }
         self.store_xattrs(inode, all).await
     }
 
@@ -125,6 +127,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         inode: &Inode,
         bytes: &mut [u8; BLOCK_BYTES],
     ) -> Result<()> {
+        self.bar_record(tx, inode.number);
         let old = inode.raw.borrow().file_acl;
         let own = old != 0 && self.xattr_block(inode, old).await?.0 == 1;
         let (block, buffer) = if own {
@@ -141,6 +144,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
 
     /// Gives up the inode's block of attributes; the caller writes the inode.
     pub(crate) async fn drop_xattr_block(&self, tx: &Tx<D>, inode: &Inode) -> Result<()> {
+        self.bar_record(tx, inode.number);
         let block = std::mem::take(&mut inode.raw.borrow_mut().file_acl);
         if block == 0 {
             return Ok(());

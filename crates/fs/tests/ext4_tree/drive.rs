@@ -306,8 +306,9 @@ impl<F: FileSystem> Drive<F> {
         if self.rng.chance(0.3) {
             let may = if known { Ok(()) } else { Err(errno::NODATA) };
             let real = outcome(self.fs.removexattr(CALLER, ino, &name).await);
-            agree("removexattr", real, may);
-            self.model.node_mut(node).xattrs.remove(&name);
+            if agree("removexattr", real, may).is_some() {
+                self.model.node_mut(node).xattrs.remove(&name);
+            }
             return;
         }
         let value = vec![b'v'; [0, 3, 40, 500, 1500][self.rng.below(5) as usize]];

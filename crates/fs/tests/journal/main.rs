@@ -4,6 +4,7 @@
 mod common;
 mod crash;
 mod device;
+mod files;
 mod history;
 mod load;
 mod oracle;

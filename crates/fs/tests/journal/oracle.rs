@@ -6,7 +6,7 @@ use crate::common::{
 };
 use crate::crash::on_device;
 use crate::device::medium;
-use nandscape_block::{Fua, Lba, MemDevice, Payload, SectorData, Tag};
+use nandscape_block::{Fua, Lba, MemDevice, Owner, Payload, SectorData, Tag};
 use nandscape_fs::ext4::journal::disk::Features;
 use nandscape_fs::ext4::journal::{
     Buffers, Config, Journal, JournalError, LogExtents, Recovered, recover,
@@ -19,6 +19,9 @@ use std::path::Path;
 const BLOCKS: u64 = 8_192;
 /// Blocks of the file whose blocks stand for metadata: e2fsck leaves them alone.
 const FILE_BLOCKS: usize = 200;
+
+/// Whose data some of the blocks are.
+const OWNER: Owner = Owner { file: 12, generation: 0, thread: 0, core: 0 };
 
 /// Options of mke2fs, and the features that the kernel would give to the journal of such a volume.
 const VOLUMES: [(&str, u32); 4] = [
@@ -124,7 +127,7 @@ async fn write_log(
             match rng.below(12) {
                 0 => handle.forget(block)?,
                 1 => drop(handle.fresh(block)?),
-                2 => drop(handle.log_data(block, SectorData::Tag(Tag::new(rng.bits())))?),
+                2 => drop(handle.log_data(block, SectorData::Tag(Tag::new(rng.bits())), OWNER)?),
                 draw => {
                     let buffer = buffers.get(block).await?;
                     let magic = (draw == 3).then_some(0xc03b_3998_u32);

@@ -60,11 +60,6 @@ impl<'a> View<'a> {
         }
         best
     }
-
-    /// Whether the bit is free.
-    pub(crate) fn is_free(&self, bit: u32) -> bool {
-        self.find(false, bit..bit + 1) == bit
-    }
 }
 
 /// Whether every bit of the range has this value.

@@ -104,28 +104,37 @@ impl<D: BlockDevice + 'static> Volume<D> {
         search: impl FnOnce(View<'_>) -> Option<Range<u32>>,
     ) -> Result<Option<Range<u64>>> {
         let bitmap = self.block_bitmap(tx, group).await?;
+        tx.access(&bitmap).await?;
         let run = {
             let groups = self.groups.borrow();
             let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
             bitmap.with(|bytes| search(View::new(bytes, held)))
         };
         let Some(run) = run else { return Ok(None) };
-        tx.access(&bitmap).await?;
-        // Whoever came first while we waited for access has the blocks: then look again.
-        let free = {
-            let groups = self.groups.borrow();
-            let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
-            bitmap.with(|bytes| {
-                let view = View::new(bytes, held);
-                view.next_run(run.clone(), u32::MAX)
-            })
-        };
-        let Some(run) = free.filter(|free| free.start == run.start) else {
-            return Ok(None);
-        };
         self.change_block_bits(tx, group, &bitmap, run.clone(), true).await?;
         let first = self.sb.borrow().group_first_block(group);
         Ok(Some(first + u64::from(run.start)..first + u64::from(run.end)))
+    }
+
+    /// Takes these blocks, those of them that are free.
+    pub(crate) async fn claim_blocks(&self, tx: &Tx<D>, blocks: Range<u64>) -> Result<()> {
+        let mut from = blocks.start;
+        while from < blocks.end {
+            let group = self.sb.borrow().group_of(from);
+            let here = self.sb.borrow().group_blocks(group);
+            let end = blocks.end.min(here.end);
+            let bits = (from - here.start) as u32..(end - here.start) as u32;
+            let bitmap = self.block_bitmap(tx, group).await?;
+            tx.access(&bitmap).await?;
+            let mut at = bits.start;
+            let next = |at| bitmap.with(|b| View::new(b, None).next_run(at..bits.end, u32::MAX));
+            while let Some(free) = next(at) {
+                at = free.end;
+                self.change_block_bits(tx, group, &bitmap, free, true).await?;
+            }
+            from = end;
+        }
+        Ok(())
     }
 
     /// Gives blocks back; they are held until the transaction has committed.
@@ -211,6 +220,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     fn blocks_in(&self, group: u32) -> u32 {
-        self.sb.borrow().group_blocks(group).count() as u32
+        let blocks = self.sb.borrow().group_blocks(group);
+        (blocks.end - blocks.start) as u32
     }
 }

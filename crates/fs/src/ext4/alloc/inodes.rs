@@ -5,7 +5,7 @@
 use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_INODE_UNINIT, InodePlace, Place, ROOT_INODE};
-use crate::ext4::tx::Tx;
+use crate::ext4::tx::{BufferRef, Tx};
 use crate::ext4::volume::{Volume, corrupt};
 use nandscape_block::BlockDevice;
 
@@ -82,20 +82,45 @@ impl<D: BlockDevice + 'static> Volume<D> {
             let what = "inode bitmap: fewer free inodes than counted";
             return if full { Ok(None) } else { Err(corrupt(what, Place::InodeBitmap(group))) };
         };
-        tx.change(&bitmap, |bytes| {
-            bits::fill(bytes, index..index + 1, true);
-            let info = &mut self.groups.borrow_mut()[group as usize];
-            let desc = &mut info.desc;
-            desc.free_inodes_count -= 1;
-            desc.used_dirs_count += u32::from(dir);
-            desc.itable_unused = desc.itable_unused.min(per_group - index - 1);
-            desc.flags &= !GROUP_INODE_UNINIT;
-            desc.seal_inode_bitmap(bytes, &self.sb.borrow());
-        })?;
-        self.free_inodes.set(self.free_inodes.get() - 1);
-        drop(self.block_bitmap(tx, group).await?);
-        self.write_group(tx, group).await?;
+        self.mark_inode(tx, group, index, dir, &bitmap).await?;
         Ok(Some(index))
+    }
+
+    /// Takes this inode number, if it is free.
+    pub(crate) async fn claim_inode(&self, tx: &Tx<D>, inode: u32) -> Result<()> {
+        let place = self.sb.borrow().inode_place(inode);
+        let InodePlace { group, index } =
+            place.ok_or(corrupt("inode number", Place::Inode(inode)))?;
+        let bitmap = self.inode_bitmap(tx, group).await?;
+        tx.access(&bitmap).await?;
+        if bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {
+            return Ok(());
+        }
+        self.mark_inode(tx, group, index, false, &bitmap).await
+    }
+
+    /// Marks a free inode as taken.
+    async fn mark_inode(
+        &self,
+        tx: &Tx<D>,
+        group: u32,
+        index: u32,
+        dir: bool,
+        bitmap: &BufferRef,
+    ) -> Result<()> {
+        tx.change(bitmap, |bytes| {
+            bits::fill(bytes, index..index + 1, true);
+            let sb = self.sb.borrow();
+            let desc = &mut self.groups.borrow_mut()[group as usize].desc;
+            desc.free_inodes_count = desc.free_inodes_count.saturating_sub(1);
+            desc.used_dirs_count += u32::from(dir);
+            desc.itable_unused = desc.itable_unused.min(sb.inodes_per_group - index - 1);
+            desc.flags &= !GROUP_INODE_UNINIT;
+            desc.seal_inode_bitmap(bytes, &sb);
+        })?;
+        self.free_inodes.set(self.free_inodes.get().saturating_sub(1));
+        drop(self.block_bitmap(tx, group).await?);
+        self.write_group(tx, group).await
     }
 
     /// Gives an inode number back.
@@ -103,6 +128,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let place = self.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or(corrupt("inode number", Place::Inode(inode)))?;
+        self.bar_record(tx, inode);
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         if !bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {

@@ -46,9 +46,10 @@ impl<D: BlockDevice + 'static> Volume<D> {
             return self.list_by_place(dir, cookie, count).await;
         }
         let mut entries = self.dots(dir).await?;
+        let version = self.sb.borrow().hash_version();
         if self.is_indexed(dir) {
             self.collect_indexed(dir, cookie, count, &mut entries).await?;
-        } else if let Some(version) = self.sb.borrow().hash_version() {
+        } else if let Some(version) = version {
             let buffer = self.names(dir, 0).await?;
             self.collect(dir, &buffer, version, &mut entries)?;
         }

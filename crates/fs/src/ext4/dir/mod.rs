@@ -74,15 +74,15 @@ impl<D: BlockDevice + 'static> Volume<D> {
     fn find_in(&self, dir: &Inode, buffer: &BufferRef, name: &[u8]) -> Result<Option<Found>> {
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let has_tail = self.has_checksums();
-        Ok(buffer.with(|bytes| {
+        buffer.with(|bytes| {
             let found = find_name(bytes, name, has_tail, place)?;
             let found = found.map(|entry| Found {
                 inode: entry.inode,
                 buffer: buffer.clone(),
                 at: entry.at,
             });
-            Ok::<_, FsError>(found)
-        })?)
+            Ok(found)
+        })
     }
 
     /// Where a name stands, if it is there.

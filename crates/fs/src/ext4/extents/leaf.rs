@@ -97,10 +97,10 @@ mod tests {
                     insert(&mut extents, new);
                 }
                 prop_assert_eq!(blocks(&extents), model.clone());
-                prop_assert!(extents.windows(2).all(|pair| {
-                    let [left, right] = [pair[0], pair[1]];
-                    left.logical_end() <= u64::from(right.logical)
-                }));
+                let in_order = extents
+                    .windows(2)
+                    .all(|pair| pair[0].logical_end() <= u64::from(pair[1].logical));
+                prop_assert!(in_order);
             }
         }
     }

@@ -13,7 +13,7 @@
 //! [`Buffer::OVERHEAD_BYTES`].
 
 use super::tid::Tid;
-use nandscape_block::{SectorBytes, SectorData};
+use nandscape_block::{Owner, SectorBytes, SectorData};
 use nandscape_rt::Nanos;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub(super) enum Claim {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) content: SectorData,
+    /// The file whose data it is, if it is data.
+    pub(super) owner: Option<Owner>,
     /// The content is still on its way from the device.
     pub(super) reading: bool,
     pub(super) running: Claim,
@@ -97,7 +99,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// What a buffer costs besides its content: itself, its counts and its place in the cache.
+    /// What a buffer costs besides its content: itself, its counts and its place in the cache; at most
+    /// 192 bytes.
     pub const OVERHEAD_BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>() + 32;
 
     pub(super) fn new(block: u64, state: State) -> Self {
@@ -120,9 +123,17 @@ impl Buffer {
         }
     }
 
+    /// Whether no transaction under way has changed it: recovery would bring this content.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        self.state.borrow().is_settled()
+    }
+
     /// Its content, shared.
     #[must_use]
     pub fn content(&self) -> SectorData {
         self.state.borrow().content.clone()
     }
 }
+
+const _: () = assert!(Buffer::OVERHEAD_BYTES <= 192);

@@ -5,7 +5,7 @@
 
 use super::buffer::{Buffer, State};
 use super::error::JournalError;
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Lba, Payload, SectorData, Tag};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Lba, Owner, Payload, SectorData, Tag};
 use nandscape_rt::Handle;
 use nandscape_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
@@ -193,16 +193,23 @@ impl<D: BlockDevice + 'static> Drop for Unread<'_, D> {
 
 /// Contents of consecutive blocks, to travel in one bio.
 pub(super) struct Run {
-    pub(super) first: Lba,
-    pub(super) contents: Vec<SectorData>,
+    first: Lba,
+    contents: Vec<SectorData>,
+    owner: Option<Owner>,
 }
 
 impl Run {
+    /// Whether they are a file's data.
+    pub(super) const fn is_owned(&self) -> bool {
+        self.owner.is_some()
+    }
+
     /// The bio that writes them.
     pub(super) fn into_bio(self, flags: Flags) -> Bio {
         let sectors = self.contents.len() as u32;
-        Bio::write(self.first, sectors, Payload::Sectors(self.contents.into_boxed_slice()))
-            .with(flags)
+        let payload = Payload::Sectors(self.contents.into_boxed_slice());
+        let bio = Bio::write(self.first, sectors, payload).with(flags);
+        Bio { owner: self.owner, ..bio }
     }
 }
 
@@ -215,16 +222,26 @@ pub(super) struct Runs {
 impl Runs {
     pub(super) fn new(max_sectors: u32) -> Self {
         let longest = if max_sectors == 0 { 256 } else { max_sectors as usize };
-        Self { run: Run { first: Lba(0), contents: Vec::new() }, longest }
+        Self { run: Run { first: Lba(0), contents: Vec::new(), owner: None }, longest }
     }
 
     /// Adds the content of a block; gives back the run before it if that ends here.
     pub(super) fn push(&mut self, at: Lba, content: SectorData) -> Option<Run> {
+        self.push_owned(at, content, None)
+    }
+
+    /// The same for a block that belongs to a file; a run is of one file, or of none.
+    pub(super) fn push_owned(
+        &mut self,
+        at: Lba,
+        content: SectorData,
+        owner: Option<Owner>,
+    ) -> Option<Run> {
         let run = &mut self.run;
-        let goes_on = run.first.0 + run.contents.len() as u64 == at.0;
+        let goes_on = run.first.0 + run.contents.len() as u64 == at.0 && run.owner == owner;
         let ended = if goes_on && run.contents.len() < self.longest { None } else { self.take() };
         if self.run.contents.is_empty() {
-            self.run.first = at;
+            (self.run.first, self.run.owner) = (at, owner);
         }
         self.run.contents.push(content);
         ended
@@ -232,7 +249,7 @@ impl Runs {
 
     /// The run that was being collected.
     pub(super) fn take(&mut self) -> Option<Run> {
-        let empty = Run { first: Lba(0), contents: Vec::new() };
+        let empty = Run { first: Lba(0), contents: Vec::new(), owner: None };
         Some(std::mem::replace(&mut self.run, empty)).filter(|run| !run.contents.is_empty())
     }
 }

@@ -30,7 +30,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
     /// Frees enough of the log for a transaction, or at least its oldest part.
     pub(super) async fn make_room(self: &Rc<Self>) -> Result<(), JournalError> {
         let _turn = self.checkpointing.lock().await;
-        if self.state.borrow().ring.free() >= self.limits.transaction_blocks {
+        if self.state.borrow().ring.free() >= self.limits.get().transaction_blocks {
             return Ok(());
         }
         self.state.borrow_mut().counts.forced_checkpoints += 1;

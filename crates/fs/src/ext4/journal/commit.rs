@@ -285,7 +285,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
     fn tail_to_move(&self) -> Option<Position> {
         let mut state = self.state.borrow_mut();
         let keep = state.keep_from();
-        (state.ring.before(keep.block) >= self.limits.transaction_blocks).then_some(keep)
+        (state.ring.before(keep.block) >= self.limits.get().transaction_blocks).then_some(keep)
     }
 
     /// Moves the tail, unless somebody moved it meanwhile.

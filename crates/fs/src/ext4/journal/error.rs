@@ -28,6 +28,9 @@ pub enum JournalError {
     /// The log holds transactions that were not recovered.
     #[error("the journal needs recovery")]
     NeedsRecovery,
+    /// What was asked needs an empty log, or one that is long enough.
+    #[error("the journal is too full or too short: {0}")]
+    NoRoom(&'static str),
     /// A handle changed or revoked more blocks than it asked credits for: a defect of the caller.
     #[error("a handle of {0} has no credits left")]
     NoCredits(Tid),

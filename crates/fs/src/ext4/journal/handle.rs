@@ -4,7 +4,7 @@ use super::buffer::{Buffer, Claim};
 use super::error::JournalError;
 use super::state::{Shared, Transaction};
 use super::tid::Tid;
-use nandscape_block::{BlockDevice, SectorBytes, SectorData};
+use nandscape_block::{BlockDevice, Owner, SectorBytes, SectorData};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -23,8 +23,8 @@ impl<D: BlockDevice + 'static> Shared<D> {
         self: &Rc<Self>,
         credits: u32,
     ) -> Result<TransactionHandle<D>, JournalError> {
-        if credits > self.limits.credits {
-            return Err(JournalError::TooLarge { asked: credits, most: self.limits.credits });
+        if credits > self.limits.get().credits {
+            return Err(JournalError::TooLarge { asked: credits, most: self.limits.get().credits });
         }
         loop {
             self.alive()?;
@@ -49,11 +49,11 @@ impl<D: BlockDevice + 'static> Shared<D> {
             if running.locked {
                 return Admission::Locked;
             }
-            if running.credits + credits > self.limits.credits {
+            if running.credits + credits > self.limits.get().credits {
                 return Admission::Full(running.tid);
             }
         }
-        if state.ring.free() < self.limits.transaction_blocks {
+        if state.ring.free() < self.limits.get().transaction_blocks {
             return Admission::NoRoom;
         }
         if state.running.is_none() {
@@ -125,17 +125,33 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
     /// As [`Self::update`].
     pub fn fresh(&self, block: u64) -> Result<Rc<Buffer>, JournalError> {
         let zeroes = self.shared.buffers.zeroes();
-        self.log_data(block, zeroes)
+        self.log_whole(block, zeroes, None)
     }
 
-    /// Logs a whole block: with `data=journal` a page of a file, a tag or bytes.
+    /// Logs a page of a file (`data=journal`), a tag or bytes.
     ///
     /// # Errors
     /// As [`Self::update`].
-    pub fn log_data(&self, block: u64, content: SectorData) -> Result<Rc<Buffer>, JournalError> {
+    pub fn log_data(
+        &self,
+        block: u64,
+        content: SectorData,
+        owner: Owner,
+    ) -> Result<Rc<Buffer>, JournalError> {
+        self.log_whole(block, content, Some(owner))
+    }
+
+    fn log_whole(
+        &self,
+        block: u64,
+        content: SectorData,
+        owner: Option<Owner>,
+    ) -> Result<Rc<Buffer>, JournalError> {
         let buffer = self.shared.buffers.fresh(block);
         self.claim(&buffer)?;
-        buffer.state.borrow_mut().content = content;
+        let mut state = buffer.state.borrow_mut();
+        (state.content, state.owner) = (content, owner);
+        drop(state);
         Ok(buffer)
     }
 
@@ -170,7 +186,7 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
     /// [`JournalError::Aborted`].
     pub fn extend(&self, credits: u32) -> Result<bool, JournalError> {
         self.shared.alive()?;
-        let most = self.shared.limits.credits;
+        let most = self.shared.limits.get().credits;
         let granted = self.with_running(|running| {
             let granted = !running.locked && running.credits + credits <= most;
             running.credits += if granted { credits } else { 0 };

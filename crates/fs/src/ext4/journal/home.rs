@@ -31,7 +31,7 @@ impl<D: BlockDevice + 'static> Shared<D> {
             return Ok(());
         }
         going.sort_unstable_by_key(|going| going.buffer.block());
-        let write = write(Rc::clone(self), going, flags | Flags::META);
+        let write = write(Rc::clone(self), going, flags);
         match self.rt.spawn("metadata home writes", write).await {
             Ok(result) => result,
             Err(_) => self.alive(),
@@ -79,11 +79,15 @@ async fn write<D: BlockDevice + 'static>(
     let mut bios = Vec::new();
     let mut homes = Vec::with_capacity(going.len());
     for Going { buffer, tid, content } in going {
-        bios.extend(runs.push(Lba(buffer.block()), content));
+        let owner = buffer.state.borrow().owner;
+        bios.extend(runs.push_owned(Lba(buffer.block()), content, owner));
         homes.push((buffer, tid));
     }
     bios.extend(runs.take());
-    let bios = bios.into_iter().map(|run| run.into_bio(flags));
+    let bios = bios.into_iter().map(|run| {
+        let meta = if run.is_owned() { Flags::NONE } else { Flags::META };
+        run.into_bio(flags | meta)
+    });
     let pending: Vec<_> = bios.map(|bio| (bio.sectors, shared.device.submit(bio))).collect();
     let mut homes = homes.into_iter();
     for (sectors, reply) in pending {

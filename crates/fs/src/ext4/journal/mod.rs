@@ -30,6 +30,7 @@
 //!   [`OrderedData::committed`] says when.
 //! - [`Journal::write_back`] writes old dirty metadata home; the file system's flusher calls it.
 //! - [`Journal::flush`] empties the log; [`Journal::stop`] does so and ends the commit task.
+//! - [`files`] is the file-level journal, `commit = "ijournal"`.
 //! - After an error of a log write or of a home write the journal is aborted: everything fails with
 //!   [`JournalError::Aborted`], nothing is written.
 //!
@@ -38,7 +39,7 @@
 //!   of the others a prefix in order, each whole or not at all.
 //! - Log space is used again only when the blocks it held are home and flushed, and the superblock
 //!   that says so is durable.
-//! - Log writes carry `JOURNAL`, home writes `META`; the commit block is written with PREFLUSH and FUA
+//! - Log writes carry `JOURNAL`, home writes `META`, or their file's owner if they are data; the commit block is written with PREFLUSH and FUA
 //!   once everything before it, ordered data included, is acknowledged.
 
 mod buffer;
@@ -49,6 +50,7 @@ mod config;
 pub mod disk;
 mod error;
 mod extents;
+pub mod files;
 mod handle;
 mod home;
 mod log;
@@ -63,6 +65,7 @@ pub use commit::OrderedData;
 pub use config::{Config, Defect};
 pub use error::{JournalError, LogPlace};
 pub use extents::LogExtents;
+pub use files::{FileJournal, FileRecord, NewName, file_records};
 pub use handle::TransactionHandle;
 pub use open::Journal;
 pub use recovery::{Recovered, recover};

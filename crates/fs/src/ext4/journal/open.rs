@@ -3,9 +3,10 @@
 use super::buffers::Buffers;
 use super::commit::{self, OrderedData};
 use super::config::Config;
-use super::disk::{Position, Superblock};
+use super::disk::{Features, Position, Superblock};
 use super::error::{JournalError, LogPlace};
 use super::extents::LogExtents;
+use super::files::FileJournal;
 use super::handle::TransactionHandle;
 use super::log::{Limits, Ring};
 use super::state::{Counts, Shared, State};
@@ -15,12 +16,12 @@ use nandscape_block::{
 };
 use nandscape_rt::sync::{Mutex, Notify};
 use nandscape_rt::{Handle, Nanos};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Blocks that a log has at least. The kernel wants 1,024; tests wrap around sooner.
-const MIN_BLOCKS: u32 = 16;
+pub(super) const MIN_BLOCKS: u32 = 16;
 /// Linux's `EIO`.
 const EIO: i32 = 5;
 
@@ -57,7 +58,9 @@ impl<D: BlockDevice + 'static> Journal<D> {
             let what = "too short to hold transactions";
             return Err(JournalError::Corrupt { place: LogPlace::Superblock, what });
         }
-        superblock.set_features(config.features);
+        let mark = superblock.features().incompat & Features::IJOURNAL;
+        let incompat = config.features.incompat | mark;
+        superblock.set_features(Features { incompat, ..config.features });
         superblock.set_errno(0);
         Ok(Self(Rc::new(share(rt, buffers, extents, config, superblock))))
     }
@@ -79,7 +82,7 @@ impl<D: BlockDevice + 'static> Journal<D> {
     /// Credits that a handle may ask for at most.
     #[must_use]
     pub fn max_credits(&self) -> u32 {
-        self.0.limits.credits
+        self.0.limits.get().credits
     }
 
     /// Credits that a handle needs to revoke so many blocks.
@@ -154,15 +157,52 @@ impl<D: BlockDevice + 'static> Journal<D> {
         }
     }
 
-    /// Empties the log and ends the commit task.
+    /// Empties the log, gives up the area of file-level records, and ends the commit task.
     ///
     /// # Errors
     /// [`JournalError::Aborted`]; the commit task ends all the same.
     pub async fn stop(&self) -> Result<(), JournalError> {
-        let flushed = self.flush().await;
+        let stopped = self.leave().await;
         self.0.state.borrow_mut().stopping = true;
         self.0.wanted.notify_one();
-        flushed
+        stopped
+    }
+
+    async fn leave(&self) -> Result<(), JournalError> {
+        self.flush().await?;
+        let layout = self.0.superblock.lock().await.files();
+        match layout {
+            Some(layout) if layout.applying.is_none() => self.0.disable_files().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the end of the log to file-level records: `slots` rings of `slot_blocks` each. To be
+    /// called before the first transaction.
+    ///
+    /// # Errors
+    /// [`JournalError::NeedsRecovery`] while recovered records are not applied,
+    /// [`JournalError::NoRoom`] if the log is in use or too short.
+    pub async fn enable_files(
+        &self,
+        slots: u32,
+        slot_blocks: u32,
+    ) -> Result<FileJournal<D>, JournalError> {
+        let layout = self.0.enable_files(slots, slot_blocks).await?;
+        Ok(FileJournal::new(Rc::clone(&self.0), layout))
+    }
+
+    /// The file-level records that recovery found are applied: writes everything home and gives up
+    /// the area. Nothing to do if there was none.
+    ///
+    /// # Errors
+    /// [`JournalError::Aborted`].
+    pub async fn files_applied(&self) -> Result<(), JournalError> {
+        if self.0.superblock.lock().await.files().is_none() {
+            return Ok(());
+        }
+        self.flush().await?;
+        self.0.disable_files().await
     }
 
     /// Whether an error has aborted the journal, and which.
@@ -245,7 +285,7 @@ fn share<D: BlockDevice + 'static>(
         buffers: buffers.clone(),
         extents,
         codec,
-        limits: Limits::new(&ring, &codec),
+        limits: Cell::new(Limits::new(&ring, &codec)),
         fua: caps.fua == Fua::Honoured,
         max_sectors: caps.max_sectors,
         state: RefCell::new(State::new(ring, next)),

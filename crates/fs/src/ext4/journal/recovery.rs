@@ -9,6 +9,7 @@ use super::disk::{
 };
 use super::error::{JournalError, LogPlace};
 use super::extents::LogExtents;
+use super::files::Layout;
 use super::open::{read_superblock, write_superblock};
 use super::tid::Tid;
 use nandscape_block::{AsyncDevice, BlockDevice, Flags, Lba, SectorBytes, SectorData};
@@ -46,6 +47,10 @@ pub async fn recover<D: BlockDevice + 'static>(
     let start = superblock.start();
     let errno = superblock.errno();
     if start.block == 0 {
+        if fix_files(&mut superblock, start.tid) {
+            superblock.set_start(Position { tid: start.tid.next(), block: 0 });
+            write_superblock(device, extents, &superblock, true).await?;
+        }
         return Ok(Recovered { errno, ..Recovered::default() });
     }
     let mut log = LogReader::new(device, extents, &superblock);
@@ -57,8 +62,19 @@ pub async fn recover<D: BlockDevice + 'static>(
     device.flush().await?;
     // What the first unfinished transaction left in the log must not be taken for the next one's.
     superblock.set_start(Position { tid: found.end.next(), block: 0 });
+    fix_files(&mut superblock, found.end);
     write_superblock(device, extents, &superblock, true).await?;
     Ok(Recovered { transactions: found.end.since(start.tid), blocks, revoked: hits, errno })
+}
+
+/// Fixes which file-level records count: those of the first transaction that is not committed and
+/// of later ones. Says whether there is anything to fix; what an earlier recovery has fixed stands.
+fn fix_files(superblock: &mut Superblock, end: Tid) -> bool {
+    let Some(layout) = superblock.files() else { return false };
+    if layout.applying.is_none() {
+        superblock.set_files(Layout { applying: Some(end), ..layout });
+    }
+    layout.applying.is_none()
 }
 
 /// Where the log ends, and what its committed transactions say.

@@ -12,7 +12,7 @@ use super::tid::Tid;
 use nandscape_block::AsyncDevice;
 use nandscape_rt::sync::{Mutex, Notify};
 use nandscape_rt::{Handle, Nanos};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
@@ -153,7 +153,7 @@ pub(super) struct Shared<D> {
     pub(super) extents: LogExtents,
     pub(super) config: Config,
     pub(super) codec: Codec,
-    pub(super) limits: Limits,
+    pub(super) limits: Cell<Limits>,
     /// The device takes FUA.
     pub(super) fua: bool,
     /// Longest bio.

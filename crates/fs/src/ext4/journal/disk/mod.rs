@@ -106,6 +106,12 @@ impl Codec {
         Self { checksums: features.checksums(), wide: features.is_wide(), seed }
     }
 
+    /// Where checksums begin: the CRC-32C of the journal's UUID.
+    #[must_use]
+    pub const fn seed(&self) -> u32 {
+        self.seed
+    }
+
     /// Bytes of a tag in a descriptor. Those of the second kind of checksum are two longer than
     /// their fields, which the kernel keeps for compatibility with itself.
     #[must_use]
@@ -184,13 +190,14 @@ pub fn crc32c_raw(seed: u32, bytes: &[u8]) -> u32 {
 }
 
 /// The big-endian word at `at`; zero beyond the end.
-fn be32(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn be32(bytes: &[u8], at: usize) -> u32 {
     match bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         Some(word) => u32::from_be_bytes(*word),
         None => 0,
     }
 }
 
-fn put32(bytes: &mut [u8], at: usize, value: u32) {
+/// Writes a big-endian word at `at`, where there must be room for it.
+pub(super) fn put32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }

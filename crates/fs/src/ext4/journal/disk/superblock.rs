@@ -5,6 +5,7 @@
 use super::features::{Checksums, Features};
 use super::{BLOCK_BYTES, Codec, Header, Kind, be32, crc32c_raw, put32};
 use crate::ext4::journal::error::{JournalError, LogPlace};
+use crate::ext4::journal::files::Layout;
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::SectorBytes;
 
@@ -24,8 +25,38 @@ mod at {
     pub(super) const UUID: usize = 0x30;
     pub(super) const USERS: usize = 0x40;
     pub(super) const CHECKSUM_TYPE: usize = 0x50;
+    /// Ours alone, in what the kernel leaves free: the area of file-level records.
+    pub(super) const FILES_FIRST: usize = 0xe0;
+    pub(super) const FILES_SLOTS: usize = 0xe4;
+    pub(super) const FILES_SLOT_BLOCKS: usize = 0xe8;
+    pub(super) const FILES_EPOCH: usize = 0xec;
+    pub(super) const FILES_APPLYING: usize = 0xf0;
+    pub(super) const FILES_TID: usize = 0xf4;
     pub(super) const CHECKSUM: usize = 0xfc;
 }
+/// The fields: name, place, bytes.
+#[cfg(test)]
+pub(super) const FIELDS: [(&str, usize, usize); 19] = [
+    ("block_bytes", at::BLOCK_BYTES, 4),
+    ("blocks", at::BLOCKS, 4),
+    ("first", at::FIRST, 4),
+    ("sequence", at::SEQUENCE, 4),
+    ("start", at::START, 4),
+    ("errno", at::ERRNO, 4),
+    ("compat", at::COMPAT, 4),
+    ("incompat", at::INCOMPAT, 4),
+    ("ro_compat", at::RO_COMPAT, 4),
+    ("uuid", at::UUID, 16),
+    ("users", at::USERS, 4),
+    ("checksum_type", at::CHECKSUM_TYPE, 1),
+    ("files_first", at::FILES_FIRST, 4),
+    ("files_slots", at::FILES_SLOTS, 4),
+    ("files_slot_blocks", at::FILES_SLOT_BLOCKS, 4),
+    ("files_epoch", at::FILES_EPOCH, 4),
+    ("files_applying", at::FILES_APPLYING, 4),
+    ("files_tid", at::FILES_TID, 4),
+    ("checksum", at::CHECKSUM, 4),
+];
 /// The number of CRC-32C among the checksum types.
 const CRC32C: u8 = 4;
 
@@ -88,6 +119,13 @@ impl Superblock {
         }
         if self.first() == 0 || self.first() >= self.blocks() {
             return Err(corrupt("the log has no first block"));
+        }
+        if let Some(layout) = self.files() {
+            let end = layout.blocks().and_then(|blocks| layout.first.checked_add(blocks));
+            let sound = layout.first == self.blocks() && layout.slots > 0 && layout.slot_blocks > 0;
+            if !sound || end.is_none_or(|end| u64::from(end) > available) {
+                return Err(corrupt("the area of file records lies elsewhere"));
+            }
         }
         let start = self.start().block;
         if start != 0 && !(self.first()..self.blocks()).contains(&start) {
@@ -170,6 +208,46 @@ impl Superblock {
     #[must_use]
     pub fn codec(&self) -> Codec {
         Codec::new(self.features(), &self.uuid())
+    }
+
+    /// The area of file-level records, if one is in use.
+    pub(in crate::ext4::journal) fn files(&self) -> Option<Layout> {
+        let applying = self.word(at::FILES_APPLYING) != 0;
+        self.features().has_ijournal().then(|| Layout {
+            first: self.word(at::FILES_FIRST),
+            slots: self.word(at::FILES_SLOTS),
+            slot_blocks: self.word(at::FILES_SLOT_BLOCKS),
+            epoch: self.word(at::FILES_EPOCH),
+            applying: applying.then(|| Tid(self.word(at::FILES_TID))),
+        })
+    }
+
+    /// Gives the end of the log to an area of file-level records; to be used while the log is empty.
+    pub(in crate::ext4::journal) fn set_files(&mut self, layout: Layout) {
+        put32(&mut self.raw[..], at::BLOCKS, layout.first);
+        put32(&mut self.raw[..], at::FILES_FIRST, layout.first);
+        put32(&mut self.raw[..], at::FILES_SLOTS, layout.slots);
+        put32(&mut self.raw[..], at::FILES_SLOT_BLOCKS, layout.slot_blocks);
+        put32(&mut self.raw[..], at::FILES_EPOCH, layout.epoch);
+        put32(&mut self.raw[..], at::FILES_APPLYING, layout.applying.is_some().into());
+        put32(&mut self.raw[..], at::FILES_TID, layout.applying.unwrap_or_default().0);
+        self.set_mark(true);
+    }
+
+    /// Gives the area back to the log; the superblock is the kernel's again.
+    pub(in crate::ext4::journal) fn clear_files(&mut self) {
+        let area = self.files().and_then(|layout| layout.blocks()).unwrap_or(0);
+        let blocks = self.blocks() + area;
+        put32(&mut self.raw[..], at::BLOCKS, blocks);
+        self.raw[at::FILES_FIRST..at::FILES_TID + 4].fill(0);
+        self.set_mark(false);
+    }
+
+    fn set_mark(&mut self, mark: bool) {
+        let Features { compat, incompat, ro_compat } = self.features();
+        let others = incompat & !Features::IJOURNAL;
+        let incompat = others | if mark { Features::IJOURNAL } else { 0 };
+        self.set_features(Features { compat, incompat, ro_compat });
     }
 
     /// Says where what the log holds begins.

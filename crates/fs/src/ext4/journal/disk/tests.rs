@@ -210,3 +210,75 @@ fn capacities_are_the_kernels() {
     assert_eq!(codec(Features::CSUM_V3 | Features::WIDE).block_revokes(), 509);
     assert_eq!(codec(0).block_revokes(), 1_020);
 }
+
+const DOCUMENT: &str = include_str!("../../../../../../docs/formats/journal.md");
+
+/// Place and field of each row of the first table below a heading.
+fn table(heading: &str) -> Vec<(String, String)> {
+    let (_, section) = DOCUMENT.split_once(heading).expect("the document has this heading");
+    let rows = section.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|row| {
+            let mut cells = row.trim_matches('|').split('|').map(str::trim);
+            let mut cell = || cells.next().expect("two cells").to_owned();
+            (cell(), cell())
+        })
+        .collect()
+}
+
+fn documented(fields: &[(&str, usize, usize)]) -> Vec<(String, String)> {
+    let row = |&(name, at, bytes): &(&str, usize, usize)| {
+        (format!("{at:#x}..{:#x}", at + bytes), format!("`{name}`"))
+    };
+    fields.iter().map(row).collect()
+}
+
+/// The superblock and the head of a record are where the document says.
+#[test]
+fn fields_are_as_documented() {
+    let superblock = documented(&super::superblock::FIELDS);
+    assert_eq!(table("## Superblock of the journal"), superblock);
+    let record = documented(&crate::ext4::journal::files::RECORD_FIELDS);
+    assert_eq!(table("## File-level record"), record);
+}
+
+/// Where the document places a field of a table.
+fn place(heading: &str, field: &str) -> std::ops::Range<usize> {
+    let rows = table(heading);
+    let (place, _) = rows.iter().find(|(_, name)| *name == format!("`{field}`")).expect(field);
+    let (from, to) = place.split_once("..").expect("a range");
+    let number = |text: &str| usize::from_str_radix(text.trim_start_matches("0x"), 16);
+    number(from).expect("a number")..number(to).expect("a number")
+}
+
+/// Headers, tags, revoke and commit blocks, made by the code and read by the document.
+#[test]
+fn blocks_are_as_documented() {
+    let read = |block: &SectorBytes, base: usize, heading: &str, field: &str| {
+        let place = place(heading, field);
+        let bytes = &block[base + place.start..base + place.end];
+        bytes.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
+    };
+    let codec = |incompat| Codec::new(Features { incompat, ..Features::default() }, &[1; 16]);
+    let wide = codec(Features::WIDE | Features::CSUM_V3);
+    let commit = Commit { seconds: 7, nanoseconds: 8 }.encode(&wide, Tid(9));
+    let header = |field| read(&commit, 0, "## Header of a block", field);
+    assert_eq!([header("magic"), header("kind"), header("tid")], [MAGIC.into(), 2, 9]);
+    let of_commit = |field| read(&commit, 0, "## Commit block", field);
+    assert_eq!([of_commit("seconds"), of_commit("nanoseconds")], [7, 8]);
+    assert_eq!(of_commit("checksum"), wide.block_checksum(&commit, 0x10).into());
+    let revokes = encode_revokes(&wide, Tid(9), &[1, 2]);
+    assert_eq!(read(&revokes, 0, "## Revoke block", "bytes"), 32);
+    for (features, heading) in [
+        (Features::WIDE | Features::CSUM_V3, "### Tag with csum_v3"),
+        (Features::WIDE | Features::CSUM_V2, "### Tag without"),
+    ] {
+        let codec = codec(features);
+        let mut descriptor = Descriptor::new(&codec, Tid(9));
+        descriptor.push(&Tag { block: 0x5_0000_0006, escaped: true, checksum: 0xabc });
+        let block = descriptor.finish();
+        let tag = |field| read(&block, HEADER_BYTES, heading, field);
+        assert_eq!([tag("block"), tag("block_high"), tag("flags")], [6, 5, 9], "{heading}");
+        assert_eq!(tag("checksum"), 0xabc);
+    }
+}
