@@ -351,11 +351,14 @@ Examples:
   nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
   nandscape compare pblk mine.toml --job my.fio --seeds 5 --output mine.jsonl
   nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --figure waf.gc --figure write.iops
+  nandscape compare pblk pblk-5.11 --seeds 5 --figure \"waf.gc / stack=pblk\"
   nandscape compare pblk-4.13 pblk --seeds 3 --output-format json
   nandscape compare pblk-4.13 pblk --report both.html
 
 Figures are means over the seeds with their 95 % confidence interval (Student's t), and beside \
-them the ratio to the first stack. With --output, finished runs are kept as in a sweep.")]
+them the ratio to the first stack. A figure is a path, a ratio of two (\"sectors.gc / sectors.user\"), \
+or either relative to one stack, seed by seed (\"waf.gc / stack=pblk\"). With --output, finished \
+runs are kept as in a sweep.")]
 pub(crate) struct CompareArgs {
     /// Stacks that ship (see `nandscape stacks`), or stack files
     #[arg(value_name = "STACK", required = true)]
@@ -375,8 +378,8 @@ pub(crate) struct CompareArgs {
     pub(crate) until_steady: Option<UntilSteady>,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
-    /// A figure to show, as a path in the JSON of a run, such as waf.gc (may be repeated)
-    #[arg(long, value_name = "PATH")]
+    /// A figure to show, such as waf.gc, a path in the JSON of a run (may be repeated)
+    #[arg(long)]
     pub(crate) figure: Vec<String>,
     /// Keep a row for each run in this file, and take from it what is finished
     #[arg(long, value_name = "FILE")]
@@ -401,7 +404,11 @@ Examples:
 
 Each finished run is a row of JSON in the output file. Ctrl-C lets the runs under way finish and \
 stops; once more ends at once. The same command goes on where it stopped: rows are recognised by \
-a hash of resolved stack, job, seed and program. docs/formats/sweep.md describes both files.")]
+a hash of resolved stack, job, seed and program.
+
+report = [\"waf.gc\", \"map.loads / writes.sectors\", \"waf.gc / stack=pblk\"] asks for a number, a ratio \
+within a run, and a figure relative to another point; [[line]] sets a published value beside one. \
+docs/formats/sweep.md describes both files.")]
 pub(crate) struct SweepArgs {
     /// A sweep file
     #[arg(value_name = "FILE")]
@@ -466,7 +473,10 @@ Each seed chooses a small device, a load, faults, and the instants at which powe
 the device recovers. A violation is shown with everything that led to it; --first SEED --seeds 1 \
 shows it again. The exit code is 1 if any promise was broken.
 
-A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM, with * where the seed may choose.
+A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP, with * where the seed may choose; what \
+is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotness-journal or dftl, the \
+cached ones also with -serial: one miss at a time. A matrix runs only compositions that --composition \
+permits.
 
 Examples:
   nandscape crash --seeds 10000 --jobs 2
@@ -475,7 +485,9 @@ Examples:
   nandscape crash --composition '*/submitted-only/*/*'   would it notice Linux 4.13's flush?
   nandscape crash --matrix all --jobs 2                  every composition, 50 cuts each
   nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
-  nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own")]
+  nandscape crash --matrix all --composition '*/*/*/data/dftl-serial'
+  nandscape crash --broken stale-map --composition '*/*/*/*/lru'   would it notice?
+  nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]
@@ -495,11 +507,11 @@ pub(crate) struct CrashArgs {
     /// Leave out a safety rule, to see that the campaign notices
     #[arg(long, value_enum)]
     pub(crate) broken: Option<BrokenRule>,
-    /// Choose routing, flush scope, line set and stream of copies, or some of them
+    /// Choose routing, flush scope, line set, stream of copies and map, or some of them
     #[arg(long, value_name = "NAME")]
     pub(crate) composition: Option<Pins>,
     /// Run legal compositions in turn, instead of what the seeds draw
-    #[arg(long, value_enum, conflicts_with_all = ["composition", "stack", "seeds"])]
+    #[arg(long, value_enum, conflicts_with_all = ["stack", "seeds"])]
     pub(crate) matrix: Option<Which>,
     /// Power cuts for each composition [default: 50 for all, 1000 for pairs]
     #[arg(long, requires = "matrix", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -531,6 +543,10 @@ pub(crate) enum BrokenRule {
     PreflushDrain,
     /// Discards are not logged
     LostTrims,
+    /// Recovery believes the newest mapping block on media
+    StaleMap,
+    /// Mapping blocks leave RAM while they name places in a ring
+    MapPins,
 }
 
 /// `nandscape completions`.

@@ -9,7 +9,7 @@ use crate::run::{job_text, pretty, quoted, set_words, steady_words};
 use crate::sweep::{complete, tell_notices};
 use crate::table::Table;
 use nandscape_lab::stack::Place;
-use nandscape_lab::sweep::{Job, Report, Sweep};
+use nandscape_lab::sweep::{Job, Named, Report, Sweep};
 use nandscape_lab::workload::fio::HostEnvironment;
 
 /// Runs what is missing and prints the table.
@@ -20,12 +20,14 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
         .map_err(Failure::input)?;
     tell_notices(&sweep);
     if !args.figure.is_empty() {
-        let chosen = |path: &String| (path.clone(), Place::Argument("--figure"));
-        sweep.report = Report::Chosen(args.figure.iter().map(chosen).collect());
+        let place = Place::Argument("--figure");
+        let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };
+        sweep.report = Report::Chosen(args.figure.iter().map(named).collect());
     }
+    let mut table = Table::new(&sweep)?;
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
-    let table = Table::new(&sweep, &finished.ids, &finished.rows);
+    table.fill(&sweep, &finished.ids, &finished.rows);
     let again = again(args);
     print(&match args.output_format {
         OutputFormat::Normal => {
@@ -35,7 +37,7 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
         OutputFormat::Json => pretty(&table.json(&sweep))?,
     })?;
     if let Some(html) = &args.report.html {
-        report_sweep(html, &sweep, &finished, &again)?;
+        report_sweep(html, &sweep, &table, &finished, &again)?;
     }
     table.verdict(&sweep)
 }

@@ -84,8 +84,8 @@ fn counts_json(counts: &Counts) -> Value {
 /// Runs compositions in turn and prints what they found.
 fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failure> {
     let matrix = match which {
-        Which::All => Matrix::all(args.cuts.unwrap_or(50), args.first),
-        Which::Pairs => Matrix::pairs(args.cuts.unwrap_or(1_000), args.first),
+        Which::All => Matrix::all(&options.pins, args.cuts.unwrap_or(50), args.first),
+        Which::Pairs => Matrix::pairs(&options.pins, args.cuts.unwrap_or(1_000), args.first),
     };
     let (mut progress, mut reports) = (Progress::new(), Vec::new());
     let compositions = matrix.legal.len() as u64;
@@ -119,6 +119,8 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         Some(BrokenRule::EraseRule) => Broken::EraseRule,
         Some(BrokenRule::PreflushDrain) => Broken::PreflushDrain,
         Some(BrokenRule::LostTrims) => Broken::LostTrims,
+        Some(BrokenRule::StaleMap) => Broken::StaleMap,
+        Some(BrokenRule::MapPins) => Broken::MapPins,
     };
     let pins = args.composition.unwrap_or_default();
     Ok(Options { stack, faults, broken, pins, ..Options::default() })

@@ -4,20 +4,20 @@ use crate::args::ReportArgs;
 use crate::output::{Failure, complain, deliver};
 use crate::run::quoted;
 use crate::sweep::Finished;
+use crate::table::Table;
 use anyhow::{Context, anyhow};
-use nandscape_lab::sweep::Sweep;
-use nandscape_report::{Plot, Report, Run, figure, read};
+use nandscape_lab::sweep::{Report as Asked, Sweep};
+use nandscape_report::{Figure, FigureError, Plot, Report, Run, read};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Reads results, and writes what was asked for.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let runs = read_all(&args.results)?;
-    check_figures(&args.figure, &runs)?;
     let mut report = Report::new(&title(args), runs).made_by(&again(args));
     if !args.figure.is_empty() {
-        let paths: Vec<&str> = args.figure.iter().map(String::as_str).collect();
-        report = report.with_figures(&paths);
+        let asked = ask(report, &args.figure);
+        report = asked.map_err(|why| Failure::Input(anyhow!("--figure: {why}")))?;
     }
     if let Some(folder) = &args.specs {
         write_specs(folder, &report.plots())?;
@@ -35,14 +35,11 @@ fn read_all(files: &[PathBuf]) -> Result<Vec<Run>, Failure> {
     Ok(runs)
 }
 
-/// A path that no result knows is a slip of the pen.
-fn check_figures(paths: &[String], runs: &[Run]) -> Result<(), Failure> {
-    let known = |path: &str| runs.iter().any(|run| figure(&run.result, path).is_some());
-    let unknown = paths.iter().find(|path| !known(path));
-    unknown.map_or(Ok(()), |path| {
-        let why = "is nowhere in the results (docs/formats/result.md)";
-        Err(Failure::Input(anyhow!("--figure: \"{path}\" {why}")))
-    })
+/// With these figures, all of which the results know.
+fn ask(report: Report, figures: &[String]) -> Result<Report, FigureError> {
+    let figures = figures.iter().map(|text| text.parse()).collect::<Result<Vec<Figure>, _>>()?;
+    let report = report.with_figures(figures)?;
+    report.slip().map_or(Ok(report), Err)
 }
 
 fn title(args: &ReportArgs) -> String {
@@ -95,6 +92,7 @@ pub(crate) fn report_run(file: &Path, job: &str, result: Value) -> Result<(), Fa
 pub(crate) fn report_sweep(
     file: &Path,
     sweep: &Sweep,
+    table: &Table,
     finished: &Finished,
     again: &str,
 ) -> Result<(), Failure> {
@@ -103,12 +101,9 @@ pub(crate) fn report_sweep(
         runs.extend(read(&sweep.name, row).map_err(Failure::run)?);
     }
     let again = format!("{again} --report {}", quoted(&file.display().to_string()));
-    let report = Report::new(&sweep.name, runs).made_by(&again);
-    write_html(
-        file,
-        &match sweep.report.chosen() {
-            Some(paths) => report.with_figures(&paths),
-            None => report,
-        },
-    )
+    let mut report = Report::new(&sweep.name, runs).made_by(&again).with_lines(table.lines());
+    if sweep.report != Asked::Usual {
+        report = report.with_figures(table.figures()).map_err(Failure::input)?;
+    }
+    write_html(file, &report)
 }

@@ -24,10 +24,11 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure> {
     let sweep = Sweep::load(&args.file, &HostEnvironment).map_err(Failure::input)?;
     tell_notices(&sweep);
+    let mut table = Table::new(&sweep)?;
     let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;
-    let table = Table::new(&sweep, &finished.ids, &finished.rows);
+    table.fill(&sweep, &finished.ids, &finished.rows);
     let again = format!(
         "nandscape sweep {} --output {}",
         quoted(&args.file.display().to_string()),
@@ -41,7 +42,7 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
         OutputFormat::Json => pretty(&table.json(&sweep))?,
     })?;
     if let Some(html) = &args.report.html {
-        report_sweep(html, &sweep, &finished, &again)?;
+        report_sweep(html, &sweep, &table, &finished, &again)?;
     }
     table.verdict(&sweep)
 }

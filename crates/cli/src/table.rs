@@ -7,8 +7,8 @@ use crate::rows::Rows;
 use crate::run::COMMIT;
 use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
-use nandscape_lab::sweep::{Case, FinishedRow, Report, Sweep};
-use nandscape_report::{Mean, USUAL, figure, show};
+use nandscape_lab::sweep::{FinishedRow, Named, Report, Sweep};
+use nandscape_report::{Column, Figure, FigureError, Line, Mean, Point, axes, plain};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -19,68 +19,61 @@ pub(crate) struct Table {
     labels: Vec<(String, Vec<String>)>,
     /// The figures asked for, in order.
     columns: Vec<Column>,
+    /// What they are set against.
+    lines: Vec<Line>,
     /// Runs whose jobs failed.
     failed: usize,
     /// Runs that had not settled.
     pub(crate) unsteady: usize,
 }
 
-/// A figure of every point.
-struct Column {
-    path: String,
-    means: Vec<Option<Mean>>,
-    /// Results behind each mean.
-    counts: Vec<usize>,
-    /// Whether any result has anything under this path.
-    known: bool,
-}
-
 impl Table {
-    /// From the rows of a finished sweep.
-    pub(crate) fn new(sweep: &Sweep, ids: &[String], rows: &Rows) -> Self {
-        let paths = sweep.report.chosen().unwrap_or_else(|| USUAL.to_vec());
-        let column = |path: &&str| Column {
-            path: (*path).into(),
-            means: Vec::new(),
-            counts: Vec::new(),
-            known: false,
-        };
-        let mut table = Self {
+    /// Of a sweep whose rows are to come. Says what is wrong with its figures before anything runs.
+    pub(crate) fn new(sweep: &Sweep) -> Result<Self, Failure> {
+        let cases = sweep.cases.iter();
+        let points: Vec<Point> =
+            cases.map(|case| Point::new(&case.stack_name, &case.job.name, &case.keys)).collect();
+        let columns = columns(&sweep.report, &points)?;
+        Ok(Self {
             title: title(sweep),
-            labels: labels(&sweep.cases),
-            columns: paths.iter().map(column).collect(),
+            labels: labels(&points),
+            lines: lines(sweep, &columns)?,
+            columns,
             failed: 0,
             unsteady: 0,
-        };
-        for of_case in ids.chunks(sweep.seeds.len()) {
-            let lines = of_case.iter().filter_map(|id| rows.get(id));
-            table.add(&lines.filter_map(FinishedRow::parse).collect::<Vec<_>>());
-        }
-        if sweep.report == Report::Usual {
-            table.columns.retain(Column::says_something);
-        }
-        table
+        })
     }
 
-    /// Adds the point with these rows.
-    fn add(&mut self, rows: &[FinishedRow]) {
-        for column in &mut self.columns {
-            let found: Vec<_> =
-                rows.iter().filter_map(|row| figure(&row.result, &column.path)).collect();
-            column.known |= !found.is_empty();
-            let numbers: Vec<f64> = found.into_iter().flatten().collect();
-            column.counts.push(numbers.len());
-            column.means.push(Mean::of(&numbers));
+    /// Takes in the rows of the finished sweep.
+    pub(crate) fn fill(&mut self, sweep: &Sweep, ids: &[String], rows: &Rows) {
+        for (run, id) in ids.iter().enumerate() {
+            let Some(row) = rows.get(id).and_then(FinishedRow::parse) else { continue };
+            let (_, seed) = sweep.at(run);
+            for column in &mut self.columns {
+                column.add(run / sweep.seeds.len(), seed, &row.result);
+            }
+            self.failed += usize::from(row.failed());
+            self.unsteady += usize::from(row.result["nandscape"]["steady"] == false);
         }
-        self.failed += rows.iter().filter(|row| row.failed()).count();
-        let unsteady = |row: &&FinishedRow| figure(&row.result, "steady") == Some(Some(0.0));
-        self.unsteady += rows.iter().filter(unsteady).count();
+        if sweep.report == Report::Usual {
+            self.columns.retain(Column::says_something);
+        }
+    }
+
+    /// Its figures.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = Figure> {
+        self.columns.iter().map(|column| column.figure().clone())
+    }
+
+    /// What they are set against.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        self.lines.clone()
     }
 
     /// To read; `with_ratios` sets each figure beside that of the first line.
     pub(crate) fn text(&self, with_ratios: bool, paint: Paint) -> String {
         let labels = self.labels.iter().map(|(header, cells)| (header.clone(), cells.clone()));
-        let figures = self.columns.iter().map(|column| column.cells(with_ratios));
+        let figures = self.columns.iter().map(|column| cells(column, with_ratios));
         let columns: Vec<_> = labels.chain(figures).collect();
         let mut text = format!("{}\n\n", paint.paint(Tone::Heading, &self.title));
         for (at, line) in lay_out(&columns, self.labels.len()).iter().enumerate() {
@@ -89,14 +82,18 @@ impl Table {
             text.push_str(&if at == 0 { headers() } else { line.to_owned() });
             text.push('\n');
         }
-        text
+        if !self.lines.is_empty() {
+            text.push('\n');
+        }
+        text + &self.lines.iter().map(|line| format!("  line: {line}\n")).collect::<String>()
     }
 
     /// The same as JSON: what tells the points apart, and for each figure its mean, half the width of
     /// its 95 % confidence interval and the number of results behind it.
     pub(crate) fn json(&self, sweep: &Sweep) -> Value {
         let points = sweep.cases.iter().enumerate().map(|(at, case)| {
-            let figures = self.columns.iter().map(|column| (column.path.clone(), column.entry(at)));
+            let figures = self.columns.iter();
+            let figures = figures.map(|column| (column.figure().to_string(), entry(column, at)));
             json!({
                 "stack": case.stack_name,
                 "job": case.job.name,
@@ -111,16 +108,17 @@ impl Table {
             "seeds": sweep.seeds,
             "failed_runs": self.failed,
             "unsteady_runs": self.unsteady,
+            "lines": self.lines.iter().map(line_entry).collect::<Vec<_>>(),
             "points": points.collect::<Vec<_>>(),
         })
     }
 
     /// What is wrong with a sweep although it came to its end.
     pub(crate) fn verdict(&self, sweep: &Sweep) -> Result<(), Failure> {
-        let unknown = self.columns.iter().position(|column| !column.known);
-        let why = "is nowhere in the results (docs/formats/result.md)";
-        if let Some(error) = unknown.and_then(|at| sweep.report.error(at, why)) {
-            return Err(Failure::input(error));
+        let slips = self.columns.iter().map(Column::slip);
+        let slip = slips.zip(chosen(&sweep.report)).find_map(|(slip, named)| Some((slip?, named)));
+        if let Some((slip, named)) = slip {
+            return Err(Failure::input(named.error(slip)));
         }
         match self.failed {
             0 => Ok(()),
@@ -159,56 +157,69 @@ fn title(sweep: &Sweep) -> String {
 }
 
 /// What differs between points; the stack if nothing does.
-fn labels(cases: &[Case]) -> Vec<(String, Vec<String>)> {
-    let column = |header: &str, cell: &dyn Fn(&Case) -> String| {
-        (header.to_owned(), cases.iter().map(cell).collect::<Vec<_>>())
+fn labels(points: &[Point]) -> Vec<(String, Vec<String>)> {
+    let axes = axes(points);
+    let names = axes.iter().map(|axis| axis.name.as_str());
+    let only_stack = axes.is_empty().then_some("stack");
+    let cells = |name: &str| points.iter().map(|point| plain(point.at(name))).collect();
+    names.chain(only_stack).map(|name| (name.to_owned(), cells(name))).collect()
+}
+
+fn chosen(report: &Report) -> &[Named] {
+    match report {
+        Report::Usual => &[],
+        Report::Chosen(chosen) => chosen,
+    }
+}
+
+fn columns(report: &Report, points: &[Point]) -> Result<Vec<Column>, Failure> {
+    if *report == Report::Usual {
+        return Ok(Column::usual(points.len()));
+    }
+    let column = |named: &Named| {
+        let column = named.text.parse().and_then(|figure| Column::new(figure, points));
+        column.map_err(|why| Failure::input(named.error(why)))
     };
-    let mut all = vec![
-        column("stack", &|case| case.stack_name.clone()),
-        column("job", &|case| case.job.name.clone()),
-    ];
-    let keys = cases.first().map_or(&[][..], |case| &case.keys);
-    for (at, (key, _)) in keys.iter().enumerate() {
-        all.push(column(key, &|case| plain(&case.keys[at].1)));
-    }
-    let differs = |(_, cells): &(String, Vec<String>)| cells.iter().any(|cell| *cell != cells[0]);
-    match all.iter().any(differs) {
-        true => all.into_iter().filter(differs).collect(),
-        false => all.into_iter().take(1).collect(),
-    }
+    chosen(report).iter().map(column).collect()
 }
 
-/// Strings without their quotes.
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// Lines of figures that are reported.
+fn lines(sweep: &Sweep, columns: &[Column]) -> Result<Vec<Line>, Failure> {
+    let told = |figure: &Figure| columns.iter().any(|column| column.figure() == figure);
+    let line = |line: &nandscape_lab::sweep::Line| {
+        let error = |why: String| Failure::input(line.figure.error(why));
+        let figure: Figure =
+            line.figure.text.parse().map_err(|why: FigureError| error(why.to_string()))?;
+        if !told(&figure) {
+            return Err(error(format!("\"{figure}\" is not among the figures of the report")));
+        }
+        Ok(Line { figure, value: line.value, label: line.label.clone() })
+    };
+    sweep.lines.iter().map(line).collect()
 }
 
-impl Column {
-    fn entry(&self, at: usize) -> Value {
-        let mean = self.means.get(at).copied().flatten();
-        json!({
-            "mean": mean.map(|mean| mean.mean),
-            "ci95": mean.and_then(|mean| mean.half_width),
-            "n": self.counts.get(at),
-        })
-    }
+fn entry(column: &Column, at: usize) -> Value {
+    let mean = column.mean(at);
+    json!({
+        "mean": mean.map(|mean| mean.mean),
+        "ci95": mean.and_then(|mean| mean.half_width),
+        "n": column.count(at),
+    })
+}
 
-    fn says_something(&self) -> bool {
-        self.means.iter().flatten().any(|mean| mean.mean != 0.0)
-    }
+fn line_entry(line: &Line) -> Value {
+    json!({ "figure": line.figure.to_string(), "value": line.value, "label": line.label })
+}
 
-    fn cells(&self, with_ratios: bool) -> (String, Vec<String>) {
-        let first = self.means.first().copied().flatten().map(|mean| mean.mean);
-        let ratio =
-            |mean: &Mean| first.filter(|first| *first != 0.0).map(|first| mean.mean / first);
-        let cell = |mean: &Option<Mean>| {
-            let Some(mean) = mean else { return "-".to_owned() };
-            let text = show(&self.path, mean);
-            match ratio(mean).filter(|_| with_ratios) {
-                Some(ratio) => format!("{text} (x{ratio:.3})"),
-                None => text,
-            }
-        };
-        (self.path.clone(), self.means.iter().map(cell).collect())
-    }
+/// A column's header and cells; `with_ratios` sets each figure beside that of the first line.
+fn cells(column: &Column, with_ratios: bool) -> (String, Vec<String>) {
+    let figure = column.figure();
+    let compared = with_ratios && !figure.is_relative();
+    let first = column.mean(0).map(|mean| mean.mean).filter(|first| *first != 0.0 && compared);
+    let cell = |mean: Option<Mean>| {
+        let Some(mean) = mean else { return "-".to_owned() };
+        let ratio = first.map(|first| format!(" (x{:.3})", mean.mean / first));
+        figure.show(&mean) + &ratio.unwrap_or_default()
+    };
+    (figure.to_string(), column.means().map(cell).collect())
 }

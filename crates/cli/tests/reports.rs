@@ -75,10 +75,13 @@ fn kept_results_become_reports() {
         "2.json",
         "--figure",
         "erases",
+        "--figure",
+        "sectors.gc/sectors.user",
         "--output",
         "both.html",
     ]));
     let both = page(&folder, "both.html");
+    assert!(both.contains("<th scope=\"col\">sectors.gc / sectors.user</th>"));
     assert!(both.contains("<th scope=\"col\">erases</th>") && both.contains("One case, 2 seeds"));
 }
 
@@ -89,11 +92,13 @@ fn wrong_input_is_named() {
     folder.write("bad.json", "{\n  \"jobs\": 5\n}\n");
     folder.write("rows.jsonl", "{\"result\":{\"nandscape\":{}}}\n{\"result\n");
     folder.write("good.json", "{\"nandscape\":{}}\n");
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["bad.json"], "bad.json:1: neither a result"),
         (&["rows.jsonl"], "rows.jsonl:2:"),
         (&["gone.json"], "gone.json"),
         (&["good.json", "--figure", "waf.gv"], "--figure: \"waf.gv\" is nowhere in the results"),
+        (&["good.json", "--figure", "a / b / c"], "--figure: \"a / b / c\" is no figure"),
+        (&["good.json", "--figure", "a / stack=x"], "--figure: no point has stack=x; there are "),
     ];
     for (args, message) in cases {
         let output = folder.run(&[&["report"], args].concat());

@@ -141,12 +141,29 @@ fn wrong_sweeps_name_their_place() {
         &grid(1).replace("gc.victim = [\"greedy\", \"fifo\"]", "op_percent = [35, 3]"),
     );
     folder.write("column.toml", &grid(1).replace("waf.gc", "waf.gv"));
-    let cases: [(&[&str], &str); 5] = [
+    let line = "[[line]]\nfigure = \"erases\"\nvalue = 1\nlabel = \"x\"\n[grid]";
+    folder.write("line.toml", &grid(1).replace("[grid]", line));
+    folder.write("slash.toml", &grid(1).replace("waf.gc", "waf.gc /"));
+    folder.write("axis.toml", &grid(1).replace("waf.gc", "waf.gc / victim=fifo"));
+    folder.write("value.toml", &grid(1).replace("waf.gc", "waf.gc / ftl.gc.victim=lru"));
+    folder.write("half.toml", &grid(1).replace("waf.gc", "erases / waf.gv"));
+    let cases: [(&[&str], &str); 10] = [
         (&["none.toml"], "none.toml"),
         (&["key.toml"], "key.toml:6:8: ftl.gc.vicitm: unknown key; did you mean \"victim\"?"),
         (&["tight.toml"], "tight.toml:6:23: ftl.op_percent: "),
         (&["good.toml", "--output", "notes.txt"], "notes.txt: line 1: not a row of a sweep"),
         (&["column.toml"], "column.toml:4:11: report: \"waf.gv\" is nowhere in the results"),
+        (&["half.toml"], "half.toml:4:11: report: \"waf.gv\" is nowhere in the results"),
+        (&["line.toml"], "line.toml:6:10: line.figure: \"erases\" is not among the figures"),
+        (&["slash.toml"], "slash.toml:4:11: report: \"waf.gc /\" is no figure; expected"),
+        (
+            &["axis.toml"],
+            "axis.toml:4:11: report: \"victim\" is no axis of the results; they have stack, job, ftl.gc.victim",
+        ),
+        (
+            &["value.toml"],
+            "value.toml:4:11: report: no point has ftl.gc.victim=lru; there are greedy, fifo",
+        ),
     ];
     for (args, expected) in cases {
         let (code, _, errors) = sweep(&folder, args);
@@ -154,6 +171,52 @@ fn wrong_sweeps_name_their_place() {
         assert!(errors.contains(expected), "{args:?}: {errors}");
     }
     assert_eq!(rows(&folder, "notes.txt"), "my notes\n");
+    for early in ["line", "slash", "axis", "value"] {
+        assert!(!folder.0.join(format!("{early}.jsonl")).exists(), "{early}.toml ran");
+    }
+}
+
+/// A figure relative to a point is the mean of the ratios of each seed; a line stands below the table
+/// and in the JSON; and neither runs anything anew.
+#[test]
+fn figures_are_set_against_others() {
+    let folder = Folder::new("sweep-relative");
+    folder.write("grid.toml", &grid(2));
+    assert_eq!(sweep(&folder, &["grid.toml"]).0, Some(0));
+    let line = "[[line]]\nfigure = \"waf.gc/ftl.gc.victim=fifo\"\nvalue = 0.5\nlabel = \"a paper\"\n[grid]";
+    let asked = grid(2).replace("write.iops", "sectors.gc / sectors.user");
+    let asked = asked.replace("waf.gc", "waf.gc / ftl.gc.victim=fifo").replace("[grid]", line);
+    folder.write("grid.toml", &asked);
+    let (code, text, errors) = sweep(&folder, &["grid.toml"]);
+    assert_eq!((code, new_runs(&text)), (Some(0), 0), "{errors}");
+    assert!(text.contains("\n\n  line: waf.gc / ftl.gc.victim=fifo = 0.500: a paper\n"), "{text}");
+    assert!(text.contains("1.000 ± 0.000"), "{text}");
+
+    let (_, table, _) = sweep(&folder, &["grid.toml", "--output-format", "json"]);
+    let table = json(&table);
+    assert_eq!(table["lines"][0]["label"], "a paper");
+    let kept = rows(&folder, "grid.jsonl");
+    let of = |line: &str, key: &str, part: &str| {
+        json(line)["result"]["nandscape"][key][part].as_f64().unwrap()
+    };
+    let lines: Vec<&str> = kept.lines().collect();
+    let waf = |at: usize| of(lines[at], "waf", "gc");
+    let figures = &table["points"][0]["figures"];
+    let relative = (waf(0) / waf(2) + waf(1) / waf(3)) / 2.0;
+    assert_eq!(figures["waf.gc / ftl.gc.victim=fifo"]["mean"], relative);
+    let ratio = |at: usize| of(lines[at], "sectors", "gc") / of(lines[at], "sectors", "user");
+    assert_eq!(figures["sectors.gc / sectors.user"]["mean"], (ratio(0) + ratio(1)) / 2.0);
+}
+
+/// Points that set different keys stand in one table.
+#[test]
+fn points_may_lack_keys() {
+    let folder = Folder::new("sweep-ragged");
+    let ragged = "ftl = [{op_percent = 40, gc.victim = \"fifo\"}, {op_percent = 50}]";
+    folder.write("grid.toml", &grid(1).replace("ftl.gc.victim = [\"greedy\", \"fifo\"]", ragged));
+    let (code, text, errors) = sweep(&folder, &["grid.toml"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("fifo") && text.contains("50              -"), "{text}");
 }
 
 /// A comparison sets stacks beside each other, each as a ratio to the first.
@@ -181,6 +244,15 @@ fn stacks_are_compared() {
     assert!(!text.contains("read.iops"), "nothing was read:\n{text}");
     let again = "again: nandscape compare small.toml other.toml --job job.fio --seeds 2\n";
     assert!(text.ends_with(again), "{text}");
+    let relative = folder.run(&[&args[..], &["--figure", "waf.gc / stack=small.toml"]].concat());
+    let text = out(&relative);
+    assert!(text.contains("1.000 ± 0.000") && !text.contains("(x"), "{text}");
+    let again = "--seeds 2 --figure 'waf.gc / stack=small.toml'\n";
+    assert!(text.ends_with(again), "{text}");
+    let stray = folder.run(&[&args[..], &["--figure", "waf.gc / stack=pblk"]].concat());
+    assert_eq!(stray.status.code(), Some(2));
+    let expected = "--figure: no point has stack=pblk; there are small.toml, other.toml";
+    assert!(err(&stray).contains(expected), "{}", err(&stray));
     let twice = folder.run(&["compare", "small.toml", "small.toml", "--job", "job.fio"]);
     assert_eq!(twice.status.code(), Some(2));
     assert!(err(&twice).contains("the same run twice"), "{}", err(&twice));

@@ -1,7 +1,8 @@
-//! Compositions: routing x flush scope x line set x garbage-collection stream, by name, as
-//! `per-core+journal+fsync-aware/file-ring/units-2/own`. All of them, and a choice of a few in which
-//! every two choices meet.
+//! Compositions: routing x flush scope x line set x garbage-collection stream x map, by name, as
+//! `per-core+journal+fsync-aware/file-ring/units-2/own/dftl-serial`. All of them, and a choice of a
+//! few in which every two choices meet.
 
+use crate::maps::{MapChoice, Misses, Replacement};
 use nandscape_ftl::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, LineSet, Routing,
 };
@@ -19,6 +20,8 @@ pub struct Composition {
     pub line_set: LineSet,
     /// Where copies go.
     pub gc_stream: GcStream,
+    /// Where the mapping table is.
+    pub map: MapChoice,
 }
 
 /// Choices that are given; the seed draws the others.
@@ -32,6 +35,8 @@ pub struct Pins {
     pub line_set: Option<LineSet>,
     /// Where copies go.
     pub gc_stream: Option<GcStream>,
+    /// Where the mapping table is.
+    pub map: Option<MapChoice>,
 }
 
 const BASES: [(BaseRouting, &str); 5] = [
@@ -72,6 +77,17 @@ const MATRIX_LINE_SETS: usize = 3;
 const GC_STREAMS: [(GcStream, &str); 3] =
     [(GcStream::Data, "data"), (GcStream::Own, "own"), (GcStream::ByOrigin, "by-origin")];
 
+const RESIDENT: &str = "resident";
+
+const REPLACEMENTS: [(Replacement, &str); 4] = [
+    (Replacement::Lru, "lru"),
+    (Replacement::Hotness, "hotness"),
+    (Replacement::HotnessJournal, "hotness-journal"),
+    (Replacement::Dftl, "dftl"),
+];
+
+const MISSES: [(Misses, &str); 2] = [(Misses::Overlapped, ""), (Misses::Serial, "-serial")];
+
 /// Every routing, refused ones too.
 pub fn routings() -> impl Iterator<Item = Routing> {
     let with = |base, journal, files| Routing { base, journal, files };
@@ -97,6 +113,15 @@ pub fn gc_streams() -> impl Iterator<Item = GcStream> {
     GC_STREAMS.into_iter().map(|(stream, _)| stream)
 }
 
+/// Every map.
+pub fn maps() -> impl Iterator<Item = MapChoice> {
+    let replacements = REPLACEMENTS.into_iter().map(|(replacement, _)| replacement);
+    let cached = replacements.flat_map(|replacement| {
+        MISSES.into_iter().map(move |(misses, _)| MapChoice::Cached(replacement, misses))
+    });
+    [MapChoice::Resident].into_iter().chain(cached)
+}
+
 /// Every composition that should keep the promises, refused ones too.
 #[must_use]
 pub fn all() -> Vec<Composition> {
@@ -105,7 +130,8 @@ pub fn all() -> Vec<Composition> {
         for flush_scope in safe_scopes() {
             for line_set in line_sets().take(MATRIX_LINE_SETS) {
                 for gc_stream in gc_streams() {
-                    all.push(Composition { routing, flush_scope, line_set, gc_stream });
+                    let with = |map| Composition { routing, flush_scope, line_set, gc_stream, map };
+                    all.extend(maps().map(with));
                 }
             }
         }
@@ -136,19 +162,21 @@ type Pair = ((usize, &'static str), (usize, &'static str));
 impl Composition {
     /// What a configuration composes.
     #[must_use]
-    pub const fn of(config: &Config) -> Self {
+    pub fn of(config: &Config) -> Self {
         let Config { routing, flush_scope, line_set, gc_stream, .. } = *config;
-        Self { routing, flush_scope, line_set, gc_stream }
+        Self { routing, flush_scope, line_set, gc_stream, map: MapChoice::of(&config.map) }
     }
 
     /// The configuration with these choices.
     #[must_use]
     pub fn apply_to(&self, config: Config) -> Config {
-        let Self { routing, flush_scope, line_set, gc_stream } = *self;
-        Config { routing, flush_scope, line_set, gc_stream, ..config }
+        let Self { routing, flush_scope, line_set, gc_stream, map } = *self;
+        let map = map.apply_to(config.map);
+        Config { routing, flush_scope, line_set, gc_stream, map, ..config }
     }
 
-    fn names(&self) -> [&'static str; 6] {
+    fn names(&self) -> [&'static str; 8] {
+        let [map, misses] = names_of_map(self.map);
         [
             name_of(&BASES, self.routing.base),
             if self.routing.journal { "+journal" } else { "" },
@@ -156,6 +184,8 @@ impl Composition {
             name_of(&SCOPES, self.flush_scope),
             name_of(&LINE_SETS, self.line_set),
             name_of(&GC_STREAMS, self.gc_stream),
+            map,
+            misses,
         ]
     }
 
@@ -173,32 +203,60 @@ impl From<Composition> for Pins {
             flush_scope: Some(all.flush_scope),
             line_set: Some(all.line_set),
             gc_stream: Some(all.gc_stream),
+            map: Some(all.map),
         }
     }
 }
 
 impl fmt::Display for Composition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [base, journal, files, scope, lines, gc] = self.names();
-        write!(f, "{base}{journal}{files}/{scope}/{lines}/{gc}")
+        let [base, journal, files, scope, lines, gc, map, misses] = self.names();
+        write!(f, "{base}{journal}{files}/{scope}/{lines}/{gc}/{map}{misses}")
     }
 }
 
 impl std::str::FromStr for Pins {
     type Err = String;
 
-    /// Reads a composition's name; `*` leaves a choice to the seed.
+    /// Reads a composition's name; `*`, or a name that ends early, leaves choices to the seed.
     fn from_str(text: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = text.split('/').collect();
-        let [routing, scope, lines, gc] = parts[..] else {
-            return Err("expected ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM, * for any".into());
-        };
+        let mut parts = text.split('/');
+        let mut part = || parts.next().unwrap_or("*");
+        let [routing, scope, lines, gc, map] = [(); 5].map(|()| part());
+        if let Some(further) = parts.next() {
+            return Err(format!(
+                "{further:?} is too much: expected ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP, * for any"
+            ));
+        }
         Ok(Self {
             routing: parse_routing(routing)?,
             flush_scope: parse(&SCOPES, "flush scope", scope)?,
             line_set: parse(&LINE_SETS, "line set", lines)?,
             gc_stream: parse(&GC_STREAMS, "stream of copies", gc)?,
+            map: parse_map(map)?,
         })
+    }
+}
+
+impl Pins {
+    /// Whether a composition has all the choices that are given.
+    #[must_use]
+    pub fn permit(&self, it: &Composition) -> bool {
+        self.routing.is_none_or(|routing| routing == it.routing)
+            && self.flush_scope.is_none_or(|scope| scope == it.flush_scope)
+            && self.line_set.is_none_or(|set| set == it.line_set)
+            && self.gc_stream.is_none_or(|stream| stream == it.gc_stream)
+            && self.map.is_none_or(|map| map == it.map)
+    }
+}
+
+/// Where the table is, and how misses come.
+fn names_of_map(map: MapChoice) -> [&'static str; 2] {
+    match map {
+        MapChoice::Resident => [RESIDENT, ""],
+        MapChoice::Cached(replacement, misses) => {
+            [name_of(&REPLACEMENTS, replacement), name_of(&MISSES, misses)]
+        }
     }
 }
 
@@ -233,6 +291,17 @@ fn parse_routing(text: &str) -> Result<Option<Routing>, String> {
     })
 }
 
+fn parse_map(text: &str) -> Result<Option<MapChoice>, String> {
+    if text == "*" {
+        return Ok(None);
+    }
+    let found = maps().find(|&map| names_of_map(map).concat() == text).map(Some);
+    found.ok_or_else(|| {
+        let known: Vec<String> = maps().map(|map| names_of_map(map).concat()).collect();
+        format!("{text:?} is no map: expected *, {}", known.join(", "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +320,7 @@ mod tests {
         let pairs = |of: &[Composition]| of.iter().flat_map(Composition::pairs).collect();
         let (wanted, met): (BTreeSet<Pair>, BTreeSet<Pair>) = (pairs(&legal), pairs(&chosen));
         assert_eq!(wanted, met);
-        assert!(met.len() > 100 && chosen.len() < 30, "{} of {}", chosen.len(), legal.len());
+        assert!(met.len() > 200 && chosen.len() < 50, "{} of {}", chosen.len(), legal.len());
         assert!(chosen.iter().all(|it| legal.contains(it)), "none is made up");
     }
 
@@ -266,12 +335,14 @@ mod tests {
         assert_eq!("*/*/*/*".parse(), Ok(Pins::default()));
         let scope = Pins { flush_scope: Some(FlushScope::SubmittedOnly), ..Pins::default() };
         assert_eq!("*/submitted-only/*/*".parse(), Ok(scope));
+        assert_eq!("*/submitted-only".parse(), Ok(scope), "what is not named is the seed's");
     }
 
     #[test]
     fn unknown_names_are_refused_with_those_that_exist() {
         let refused = |text: &str| text.parse::<Pins>().expect_err(text);
-        assert!(refused("single").contains("FLUSH-SCOPE"));
+        assert!(refused("single/*/*/*/*/*").contains("FLUSH-SCOPE"));
+        assert!(refused("single/*/*/*/clock").contains("hotness-journal-serial"));
         assert!(refused("single/rings/*/*").contains("file-ring"));
         assert!(refused("journal+single/*/*/*").contains("+journal"));
     }

@@ -8,6 +8,7 @@ mod drive;
 mod history;
 pub mod load;
 pub mod lookout;
+pub mod maps;
 pub mod matrix;
 pub mod model;
 pub mod outcome;

@@ -2,7 +2,7 @@
 //! is reported with its sentence. A composition's run depends on nothing but itself, so whoever has
 //! threads may spread them.
 
-use crate::composition::{self, Composition};
+use crate::composition::{self, Composition, Pins};
 use crate::outcome::{CampaignReport, Violation};
 use crate::pblk::run_seed;
 use crate::scenario::Options;
@@ -42,11 +42,11 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Every legal composition.
+    /// Every legal composition with the choices that are given.
     #[must_use]
-    pub fn all(cuts: u64, first: u64) -> Self {
+    pub fn all(given: &Pins, cuts: u64, first: u64) -> Self {
         let (mut legal, mut refused) = (Vec::new(), Vec::new());
-        for composition in composition::all() {
+        for composition in composition::all().into_iter().filter(|it| given.permit(it)) {
             match refusal(&composition) {
                 None => legal.push(composition),
                 Some(why) => refused.push((composition, why)),
@@ -55,10 +55,10 @@ impl Matrix {
         Self { legal, refused, cuts, first }
     }
 
-    /// Legal compositions in which any two choices meet.
+    /// Some of these, in which any two choices meet.
     #[must_use]
-    pub fn pairs(cuts: u64, first: u64) -> Self {
-        let all = Self::all(cuts, first);
+    pub fn pairs(given: &Pins, cuts: u64, first: u64) -> Self {
+        let all = Self::all(given, cuts, first);
         Self { legal: composition::pairwise(&all.legal), ..all }
     }
 
@@ -164,7 +164,7 @@ impl Row {
 
 impl fmt::Display for MatrixReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let heads = ["ROUTING", "FLUSH SCOPE", "LINE SET", "STREAM OF COPIES"];
+        let heads = ["ROUTING", "FLUSH SCOPE", "LINE SET", "STREAM OF COPIES", "MAP"];
         for (part, head) in heads.into_iter().enumerate() {
             writeln!(
                 f,

@@ -7,8 +7,13 @@
 
 use crate::composition::{self, Composition, Pins};
 use crate::load::pick;
+use crate::maps::{self, MapChoice};
 use crate::plan::{Family, Plan, log_uniform};
-use nandscape_ftl::config::{Broken, CapacityRules, Config, Discard, Limiter, LineSet, Victim};
+use nandscape_ftl::config::{
+    Broken, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
+    Victim,
+};
+use nandscape_ftl::cpu::CpuCosts;
 use nandscape_media::{ChunkId, Geometry, Timing, UnitId};
 use nandscape_rt::Stream;
 use std::fmt;
@@ -54,7 +59,7 @@ pub struct Options {
     pub faults: Option<FaultRates>,
     /// A safety rule to leave out, to see that the campaign notices.
     pub broken: Broken,
-    /// Choices of routing, flush scope, lines and copies that are given.
+    /// Choices of routing, flush scope, lines, copies and map that are given.
     pub pins: Pins,
     /// What every seed leans towards; `None` lets the seed choose.
     pub family: Option<Family>,
@@ -131,7 +136,13 @@ impl Scenario {
             Some(_) => config,
             None => draw_buffers(config, &geometry, streams),
         };
-        let config = composition.apply_to(config);
+        let map = maps::draw(seed, options.stack.as_ref().map(|_| config.map), options.pins.map);
+        let composition = Composition { map: MapChoice::of(&map), ..composition };
+        let (journal_lines, cpu) = match &options.stack {
+            Some(_) => (config.journal_lines, config.cpu),
+            None => (draw_journal_lines(seed), draw_cpu(seed)),
+        };
+        let config = composition.apply_to(Config { map, journal_lines, cpu, ..config });
         let faults = options.faults.unwrap_or_else(|| draw_faults(plan.family, rng));
         plan.faulty = faults.any();
         Self {
@@ -174,6 +185,13 @@ impl fmt::Display for Scenario {
         }
         let Config { capacity_rules, op_percent, ring_sectors, limiter, victim, broken, .. } =
             &self.config;
+        if let MapKind::Cached(map) = &self.config.map {
+            let MapConfig { block_bytes, cache, policy, loads_max, evict_batch } = map;
+            write!(f, " map={block_bytes}:{cache:?}:{policy:?}:{loads_max}:{evict_batch}")?;
+        }
+        if !self.config.cpu.is_free() {
+            write!(f, " cpu={:?}", self.config.cpu)?;
+        }
         let Config { cores, fsync_rings, fsync_threshold, special_ring_sectors, .. } = &self.config;
         write!(
             f,
@@ -194,7 +212,7 @@ impl fmt::Display for Scenario {
 }
 
 /// Uniform in a range that includes its end.
-fn between(rng: &mut Stream, least: u32, most: u32) -> u32 {
+pub(crate) fn between(rng: &mut Stream, least: u32, most: u32) -> u32 {
     least + rng.below(u64::from(most.max(least) - least) + 1) as u32
 }
 
@@ -257,6 +275,7 @@ fn draw_composition(
         flush_scope: any(composition::safe_scopes(), rng),
         line_set: any(composition::line_sets(), rng),
         gc_stream: any(composition::gc_streams(), rng),
+        map: MapChoice::Resident,
     };
     let drawn = if plain { Composition::of(&Config::default()) } else { drawn };
     let base = given.unwrap_or(drawn);
@@ -265,6 +284,7 @@ fn draw_composition(
         flush_scope: pins.flush_scope.unwrap_or(base.flush_scope),
         line_set: pins.line_set.unwrap_or(base.line_set),
         gc_stream: pins.gc_stream.unwrap_or(base.gc_stream),
+        map: base.map,
     }
 }
 
@@ -348,6 +368,31 @@ fn draw_config(family: Family, geometry: &Geometry, refused: u32, rng: &mut Stre
         discard: Discard::Durable,
         victim: victims[pick(rng, &[3, 3, 1, 2, 1, 1])],
         ..Config::default()
+    }
+}
+
+/// In one of three cases the journal's own lines are no victims while there are others.
+fn draw_journal_lines(seed: u64) -> JournalLines {
+    let rng = &mut Stream::new(seed, "scenario-journal-lines");
+    if rng.below(3) == 0 { JournalLines::LeftToDie } else { JournalLines::Collected }
+}
+
+/// In one of four cases a host whose CPU costs something: from next to nothing to more than the media.
+fn draw_cpu(seed: u64) -> CpuCosts {
+    let rng = &mut Stream::new(seed, "scenario-cpu");
+    if !rng.chance(0.25) {
+        return CpuCosts::default();
+    }
+    let mut cost = |most| log_uniform(rng, most);
+    CpuCosts {
+        submit_ns: cost(1 << 14),
+        ring_request_ns: cost(1 << 12),
+        ring_sector_ns: cost(1 << 12),
+        map_sector_ns: cost(1 << 12),
+        copy_sector_ns: cost(1 << 12),
+        writer_unit_ns: cost(1 << 20),
+        writer_sector_ns: cost(1 << 14),
+        gc_sector_ns: cost(1 << 16),
     }
 }
 

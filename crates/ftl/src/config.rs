@@ -1,5 +1,8 @@
 //! The choices that make a pblk: every variant is a set of policies, never a copy of the FTL.
 
+use crate::cpu::{CpuCosts, MapUpdate};
+use nandscape_rt::Nanos;
+
 /// Which kernel's capacity, reserve and ring rules apply (pblk changed them over its life).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum CapacityRules {
@@ -139,6 +142,16 @@ pub enum GcStream {
     ByOrigin,
 }
 
+/// What becomes of the journal's own lines while sectors in them are valid.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum JournalLines {
+    /// They are victims as other lines are.
+    #[default]
+    Collected,
+    /// They are victims only if nothing else helps: a log that goes round invalidates them by itself.
+    LeftToDie,
+}
+
 /// Safety rules left out on purpose, so that a crash campaign can prove that it notices.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Broken {
@@ -153,6 +166,127 @@ pub enum Broken {
     PreflushDrain,
     /// Discards are not logged.
     LostTrims,
+    /// Recovery takes the newest mapping block on media for the truth.
+    StaleMap,
+    /// Mapping blocks are written back, and leave, while they name places in a ring.
+    MapPins,
+}
+
+/// How hot an access makes a mapping block, and how it cools (selective mapping-table loading,
+/// section 3.3; the paper states no numbers, the defaults are its authors' published code's).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HotnessConfig {
+    /// Points for a host read.
+    pub read: u32,
+    /// Points for a host write.
+    pub write: u32,
+    /// Points for a look-up by garbage collection or another inner task.
+    pub internal: u32,
+    /// Points that a journal access earns beyond those of its direction.
+    pub journal: u32,
+    /// Points for being loaded, so that a block does not leave as soon as it came.
+    pub load_bonus: u32,
+    /// Points that every block loses whenever a victim is sought.
+    pub decay_per_scan: u32,
+    /// For each such time of idling it loses one more point then; `None`: idling costs nothing.
+    pub idle_per_point: Option<Nanos>,
+}
+
+impl HotnessConfig {
+    /// Access history alone.
+    #[must_use]
+    pub const fn history() -> Self {
+        Self {
+            read: 50,
+            write: 10,
+            internal: 1,
+            journal: 0,
+            load_bonus: 1_000,
+            decay_per_scan: 1,
+            idle_per_point: Some(Nanos::from_ms(2)),
+        }
+    }
+
+    /// Access history, and the journal hotter.
+    #[must_use]
+    pub const fn journal() -> Self {
+        Self { journal: 500, ..Self::history() }
+    }
+}
+
+/// What leaves the mapping cache when something else must come in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MapPolicy {
+    /// The mapping block used least recently.
+    Lru,
+    /// The mapping block with the lowest hotness; with journal points, `hotness-journal`.
+    Hotness(HotnessConfig),
+    /// Single entries by segmented LRU (DFTL, ASPLOS 2009).
+    Dftl {
+        /// Share of the cache for entries that were used again. The paper names segmented LRU
+        /// without numbers; its authors' simulator keeps 6,552 such entries of 8,192: 80.
+        protected_percent: u32,
+    },
+}
+
+/// Size of the mapping cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CacheSize {
+    /// So many bytes.
+    Bytes(u64),
+    /// This share of the whole table.
+    Percent(u32),
+}
+
+impl CacheSize {
+    /// Bytes, for a table of `table_bytes`.
+    #[must_use]
+    pub const fn bytes(self, table_bytes: u64) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => (table_bytes as u128 * percent as u128 / 100) as u64,
+        }
+    }
+}
+
+/// A mapping table on media, of which a part is cached in RAM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapConfig {
+    /// Bytes of a mapping block (DFTL: translation page): 4, 16 or 64 KiB.
+    pub block_bytes: u32,
+    /// Size of the cache.
+    pub cache: CacheSize,
+    /// Replacement.
+    pub policy: MapPolicy,
+    /// Loads in flight at most, and as many evictions that wait for a write-back; with 1 a miss
+    /// blocks every other miss, as the paper's lock does.
+    pub loads_max: u32,
+    /// Blocks that leave a full cache together; the paper's code evicts 100. DFTL batches by
+    /// translation page instead.
+    pub evict_batch: u32,
+}
+
+impl Default for MapConfig {
+    /// The paper's block and cache sizes for a table of 400 MiB, with overlapping misses.
+    fn default() -> Self {
+        Self {
+            block_bytes: 64 << 10,
+            cache: CacheSize::Bytes(128 << 20),
+            policy: MapPolicy::Hotness(HotnessConfig::journal()),
+            loads_max: 64,
+            evict_batch: 1,
+        }
+    }
+}
+
+/// Where the mapping table is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MapKind {
+    /// All of it in RAM (pblk).
+    #[default]
+    Resident,
+    /// On media, a part of it cached.
+    Cached(MapConfig),
 }
 
 /// All choices of one pblk.
@@ -168,7 +302,7 @@ pub struct Config {
     pub limiter: Limiter,
     /// Which write buffer takes a bio.
     pub routing: Routing,
-    /// Buffers of `per-core` and `per-queue` routing.
+    /// Cores of the host; buffers of `per-core` and `per-queue` routing.
     pub cores: u32,
     /// Buffers for files that are fsynced; `None` takes as many as cores.
     pub fsync_rings: Option<u32>,
@@ -182,6 +316,14 @@ pub struct Config {
     pub line_set: LineSet,
     /// Where copies go.
     pub gc_stream: GcStream,
+    /// Whether copies are made of the journal's own lines.
+    pub journal_lines: JournalLines,
+    /// Where the mapping table is.
+    pub map: MapKind,
+    /// What all this costs the host's CPU.
+    pub cpu: CpuCosts,
+    /// How cores that change the table keep out of each other's way.
+    pub map_update: MapUpdate,
     /// Treatment of discards.
     pub discard: Discard,
     /// Victim choice.
@@ -209,6 +351,10 @@ impl Default for Config {
             flush_scope: FlushScope::default(),
             line_set: LineSet::default(),
             gc_stream: GcStream::default(),
+            journal_lines: JournalLines::default(),
+            map: MapKind::default(),
+            cpu: CpuCosts::default(),
+            map_update: MapUpdate::default(),
             discard: Discard::default(),
             victim: Victim::default(),
             seed: 1,

@@ -51,6 +51,16 @@ impl From<RuleError> for FtlError {
     }
 }
 
+impl From<BlockError> for FtlError {
+    fn from(error: BlockError) -> Self {
+        match error {
+            BlockError::PowerLost => Self::PowerLost,
+            BlockError::MemoryCap => Self::MemoryCap,
+            other => Self::Stopped(other),
+        }
+    }
+}
+
 impl From<FtlError> for BlockError {
     fn from(error: FtlError) -> Self {
         match error {

@@ -2,6 +2,7 @@
 //! copy of the FTL.
 
 pub mod config;
+pub mod cpu;
 pub mod error;
 pub mod pblk;
 pub mod stats;

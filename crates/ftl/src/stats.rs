@@ -1,5 +1,6 @@
 //! What an FTL counts. Sectors are placed sectors: written to media and completed or in flight.
 
+use crate::cpu::CpuCounts;
 use nandscape_rt::Nanos;
 
 /// Sectors written to media, by cause.
@@ -48,10 +49,15 @@ pub struct FlushTime {
     pub drained: u64,
     /// Sum of waiting times.
     pub total_ns: u64,
+    /// On a core, waiting for it, and for locks, before the FTL learned of the flush; of a write with FUA
+    /// alone that is part of the next.
+    pub cpu_ns: u64,
     /// Waiting for earlier user sectors to be submitted.
     pub queue_ns: u64,
     /// Waiting for garbage-collection copies ahead in the ring to be submitted.
     pub gc_ns: u64,
+    /// From the time that the writer took the last entries until their command was submitted.
+    pub writer_ns: u64,
     /// Share of the last program that wrote padding.
     pub padding_ns: u64,
     /// Rest of the last program.
@@ -65,8 +71,10 @@ impl FlushTime {
             empty: self.empty + other.empty,
             drained: self.drained + other.drained,
             total_ns: self.total_ns + other.total_ns,
+            cpu_ns: self.cpu_ns + other.cpu_ns,
             queue_ns: self.queue_ns + other.queue_ns,
             gc_ns: self.gc_ns + other.gc_ns,
+            writer_ns: self.writer_ns + other.writer_ns,
             padding_ns: self.padding_ns + other.padding_ns,
             program_ns: self.program_ns + other.program_ns,
         }
@@ -97,6 +105,83 @@ impl GcCounts {
             free_rides: self.free_rides + other.free_rides,
             forced_drains: self.forced_drains + other.forced_drains,
         }
+    }
+}
+
+/// A mapping table that is cached. A look-up is of one sector (4 KiB), counted once a sector and
+/// request: found in RAM, on its way, or missed; by the host, or by the FTL itself (collection).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MapCounts {
+    /// The host's look-ups that were found in RAM.
+    pub host_hits: u64,
+    /// The host's look-ups of what was on its way.
+    pub host_joined: u64,
+    /// The host's look-ups that missed.
+    pub host_misses: u64,
+    /// The FTL's look-ups that were found in RAM.
+    pub internal_hits: u64,
+    /// The FTL's look-ups of what was on its way.
+    pub internal_joined: u64,
+    /// The FTL's look-ups that missed.
+    pub internal_misses: u64,
+    /// Blocks read on a miss.
+    pub loads: u64,
+    /// Misses of something never written, which cost no read.
+    pub zero_fills: u64,
+    /// Blocks written back.
+    pub write_backs: u64,
+    /// Dirty entries that went with them; equal where blocks are cached whole.
+    pub entries_written: u64,
+    /// Blocks read in order to be written in part (DFTL).
+    pub merge_reads: u64,
+    /// Blocks (DFTL: entries) that left without a write.
+    pub evictions_clean: u64,
+    /// Blocks (DFTL: entries) that left after one.
+    pub evictions_dirty: u64,
+    /// Times that everything was pinned.
+    pub no_slot: u64,
+    /// Sectors of mapping blocks read, for whatever reason.
+    pub read_sectors: u64,
+    /// Padding in write units of mapping blocks, a part of the mapping sectors written.
+    pub pad_sectors: u64,
+    /// Sectors copied when mapping lines were collected, another part.
+    pub copied_sectors: u64,
+    /// Mapping lines collected; those that were empty by themselves left out.
+    pub victims: u64,
+    /// Sum over them of their valid sectors when chosen.
+    pub victim_valid: u64,
+}
+
+impl MapCounts {
+    const fn plus(&self, other: &Self) -> Self {
+        Self {
+            host_hits: self.host_hits + other.host_hits,
+            host_joined: self.host_joined + other.host_joined,
+            host_misses: self.host_misses + other.host_misses,
+            internal_hits: self.internal_hits + other.internal_hits,
+            internal_joined: self.internal_joined + other.internal_joined,
+            internal_misses: self.internal_misses + other.internal_misses,
+            loads: self.loads + other.loads,
+            zero_fills: self.zero_fills + other.zero_fills,
+            write_backs: self.write_backs + other.write_backs,
+            entries_written: self.entries_written + other.entries_written,
+            merge_reads: self.merge_reads + other.merge_reads,
+            evictions_clean: self.evictions_clean + other.evictions_clean,
+            evictions_dirty: self.evictions_dirty + other.evictions_dirty,
+            no_slot: self.no_slot + other.no_slot,
+            read_sectors: self.read_sectors + other.read_sectors,
+            pad_sectors: self.pad_sectors + other.pad_sectors,
+            copied_sectors: self.copied_sectors + other.copied_sectors,
+            victims: self.victims + other.victims,
+            victim_valid: self.victim_valid + other.victim_valid,
+        }
+    }
+
+    /// Share of the host's look-ups that were found in RAM; 1 without look-ups.
+    #[must_use]
+    pub fn hit_ratio(&self) -> f64 {
+        let total = self.host_hits + self.host_joined + self.host_misses;
+        if total == 0 { 1.0 } else { self.host_hits as f64 / total as f64 }
     }
 }
 
@@ -177,6 +262,10 @@ pub struct FtlStats {
     pub erases: u64,
     /// Garbage collection.
     pub gc: GcCounts,
+    /// The cached mapping table; `None` where all of it is in RAM.
+    pub map: Option<MapCounts>,
+    /// The host's CPU; `None` where it costs nothing.
+    pub cpu: Option<CpuCounts>,
     /// Each write buffer.
     pub buffers: Vec<BufferCounts>,
     /// Flush time.
@@ -216,8 +305,12 @@ impl FtlStats {
         self.discarded += later.discarded;
         self.erases += later.erases;
         self.gc = self.gc.plus(&later.gc);
+        self.map = self.map.zip(later.map).map(|(map, later)| map.plus(&later));
         for (buffer, later) in self.buffers.iter_mut().zip(&later.buffers) {
             *buffer = buffer.plus(later);
+        }
+        if let (Some(cpu), Some(later)) = (&mut self.cpu, &later.cpu) {
+            cpu.extend(later);
         }
         self.flush = self.flush.plus(&later.flush);
         self.pad_dist.resize(self.pad_dist.len().max(later.pad_dist.len()), 0);
@@ -231,11 +324,40 @@ impl FtlStats {
     }
 }
 
+/// Bytes of RAM for the mapping table.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MapMemoryUse {
+    /// The table, or the cache.
+    pub cache_bytes: u64,
+    /// What is kept for each mapping block: locations, version, cache slot, hotness.
+    pub directory_bytes: u64,
+    /// What is kept for each slot of the cache.
+    pub slot_bytes: u64,
+    /// Written mapping sectors that media do not serve yet.
+    pub staging_bytes: u64,
+    /// The directory by the paper's equation 1, at 40 bytes a block. Not in the total.
+    pub paper_directory_bytes: u64,
+    /// The paper's bitmap of free slots. Not in the total.
+    pub paper_bitmap_bytes: u64,
+    /// DFTL's index by address, which spares the simulator hashing. Not in the total.
+    pub index_bytes: u64,
+}
+
+impl MapMemoryUse {
+    /// What the table really takes.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.cache_bytes + self.directory_bytes + self.slot_bytes + self.staging_bytes
+    }
+}
+
 /// Bytes of RAM, by component.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MemoryUse {
-    /// Logical-to-physical table.
+    /// Logical-to-physical table, with all that caching it takes.
     pub map_bytes: u64,
+    /// The parts of `map_bytes`.
+    pub map: MapMemoryUse,
     /// Valid bitmaps.
     pub bitmap_bytes: u64,
     /// Per-line state and victim lists.

@@ -119,7 +119,7 @@ fn progress_rises_with_the_bytes() {
     }
 }
 
-/// Who sets host resources is told that they cost nothing yet; who does not, is not.
+/// Who sets host resources of which nothing comes is told so; nobody else is.
 #[test]
 fn host_resources_are_remarked_upon_when_set() {
     let write = "[w]\nrw=write\nbs=64k\nsize=1m\n";
@@ -130,6 +130,38 @@ fn host_resources_are_remarked_upon_when_set() {
     assert_eq!(remarks(&[]), 0);
     assert_eq!(remarks(&["host.cores=4"]), 1);
     assert_eq!(remarks(&["host.memory=1GiB"]), 1);
+    assert_eq!(remarks(&["host.cores=4", "ftl.cpu=null-block"]), 0);
+}
+
+/// What costs nothing changes nothing: a result differs from one without `ftl.cpu` in the stack's own
+/// text only. What costs something tells where it went.
+#[test]
+fn a_host_that_costs_nothing_changes_nothing() {
+    let load = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nsize=2m\nfsync=8\nnumjobs=3\n";
+    let result = |set: &[&str]| {
+        let mut json = outcome(set, load, 1).to_json("test");
+        let ours = json["nandscape"].as_object_mut().unwrap();
+        for key in ["resolved_stack", "resolved_stack_hash", "wall_s", "precondition"] {
+            ours.remove(key);
+        }
+        json
+    };
+    let free = result(&["ftl.cpu=none"]);
+    assert_eq!(free, result(&[]));
+    assert_eq!(free["nandscape"].get("host_cpu"), None);
+    let charged = result(&["ftl.cpu=null-block"]);
+    let cpu = &charged["nandscape"]["host_cpu"];
+    assert_eq!(cpu["cores"].as_array().unwrap().len(), 4);
+    assert_eq!(cpu["writers"].as_array().unwrap().len(), 1);
+    let flush = &charged["nandscape"]["flush"];
+    let ns = |value: &serde_json::Value| value.as_u64().unwrap();
+    let parts: u64 = ["queue_ns", "gc_ns", "padding_ns", "program_ns"]
+        .into_iter()
+        .map(|key| ns(&flush[key]))
+        .sum();
+    let host = ns(&cpu["flush"]["cpu_ns"]) + ns(&cpu["flush"]["writer_ns"]);
+    assert_eq!(parts + host, ns(&flush["total_ns"]));
+    assert!(host > 0 && ns(&cpu["ring_locks"][0]["taken"]) > 0, "{cpu}");
 }
 
 /// Every full line is in one class, and a device filled in order has them in the last, but for the one

@@ -1,9 +1,10 @@
 //! The stack file: what it means, and that everything wrong with one is answered with its place.
 
 use nandscape_ftl::config::{
-    BaseRouting, CapacityRules, CoreChoice, FileRouting, FlushScope, GcStream, Limiter, LineSet,
-    Routing, Victim,
+    BaseRouting, CacheSize, CapacityRules, CoreChoice, FileRouting, FlushScope, GcStream,
+    HotnessConfig, Limiter, LineSet, MapConfig, MapKind, MapPolicy, Routing, Victim,
 };
+use nandscape_ftl::cpu::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
 use nandscape_media::{PayloadMode, Timing};
 use std::path::PathBuf;
@@ -192,14 +193,6 @@ fn keys_and_words_of_later_versions_are_named_as_such() {
     let cases = [
         ("[fs]\nkind = \"ext4\"\n", "my.toml:11:2: fs: file systems are not in this version"),
         (
-            "[ftl.map]\ncache = \"128MiB\"\n",
-            "my.toml:12:1: ftl.map.cache: cached mapping tables are not in this version",
-        ),
-        (
-            "[ftl.map]\nkind = \"cached\"\n",
-            "my.toml:12:8: ftl.map.kind: \"cached\" is not in this version; expected resident",
-        ),
-        (
             "[ftl]\nkind = \"zoned\"\n",
             "my.toml:12:8: ftl.kind: \"zoned\" is not in this version; expected pblk",
         ),
@@ -207,6 +200,48 @@ fn keys_and_words_of_later_versions_are_named_as_such() {
     for (lines, expected) in cases {
         let found = error(&format!("{MEDIA}\n{lines}"));
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// The map's keys mean what they say; those of another kind or policy are refused, not ignored.
+#[test]
+fn a_cached_map_is_described_key_by_key() {
+    let map = |lines: &str| {
+        let text = format!("{MEDIA}\n[ftl.map]\nkind = \"cached\"\n{lines}");
+        Stack::parse("my.toml", &text, &NONE).unwrap().ftl.map
+    };
+    let MapKind::Cached(default) = map("") else { panic!("not cached") };
+    let policy = MapPolicy::Hotness(HotnessConfig::journal());
+    assert_eq!(
+        default,
+        MapConfig { cache: CacheSize::Percent(32), policy, ..MapConfig::default() }
+    );
+    let lines = "block = \"4KiB\"\ncache = \"6MiB\"\npolicy = \"dftl\"\nprotected_percent = 50\nloads = 1\nevict_batch = 100\n";
+    let expected = MapConfig {
+        block_bytes: 4_096,
+        cache: CacheSize::Bytes(6 << 20),
+        policy: MapPolicy::Dftl { protected_percent: 50 },
+        loads_max: 1,
+        evict_batch: 100,
+    };
+    assert_eq!(map(lines), MapKind::Cached(expected));
+    let hotness = "policy = \"hotness\"\n[ftl.map.hotness]\njournal = 7\nidle_ns = 0\n";
+    let points = HotnessConfig { journal: 7, idle_per_point: None, ..HotnessConfig::history() };
+    let MapKind::Cached(config) = map(hotness) else { panic!("not cached") };
+    assert_eq!(config.policy, MapPolicy::Hotness(points));
+    let cases = [
+        ("[ftl.map]\ncache = \"1MiB\"\n", "goes with kind = \"cached\" only"),
+        ("[ftl.map]\nkind = \"cached\"\nblock = \"8KiB\"\n", "must be 4KiB, 16KiB or 64KiB"),
+        ("[ftl.map]\nkind = \"cached\"\ncache = \"0%\"\n", "expected a size or a share"),
+        ("[ftl.map]\nkind = \"cached\"\nprotected_percent = 5\n", "goes with policy = \"dftl\""),
+        (
+            "[ftl.map]\nkind = \"cached\"\npolicy = \"lru\"\n[ftl.map.hotness]\nread = 1\n",
+            "goes with policy = \"hotness\"",
+        ),
+    ];
+    for (lines, expected) in cases {
+        let found = error(&format!("{MEDIA}\n{lines}"));
+        assert!(found.contains(expected), "found    {found}\nexpected {expected}");
     }
 }
 
@@ -251,6 +286,35 @@ fn buffers_that_exclude_each_other_are_refused() {
     for (lines, expected) in cases {
         let found = error(&format!("{MEDIA}\n[ftl]\n{lines}"));
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// CPU costs are a preset, or a table over one; the resolved stack has each of them.
+#[test]
+fn cpu_costs_are_a_preset_with_overrides() {
+    let cpu = |lines: &str, set: &[&str]| {
+        let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), set).unwrap();
+        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
+        assert_eq!((again.ftl, again.toml), (stack.ftl.clone(), stack.toml));
+        stack.ftl.cpu
+    };
+    let qemu = CpuCosts::preset("qemu").unwrap();
+    assert!(cpu("", &[]).is_free());
+    assert_eq!(cpu("[ftl]\ncpu = \"qemu\"\nmap_update = \"atomic\"\n", &[]), qemu);
+    assert_eq!(cpu("", &["ftl.cpu=qemu"]), qemu);
+    let refined = CpuCosts { writer_unit_ns: 7, ..qemu };
+    assert_eq!(cpu("[ftl]\ncpu = \"qemu\"\n", &["ftl.cpu.writer_unit_ns=7"]), refined);
+    let alone = CpuCosts { gc_sector_ns: 5, ..CpuCosts::default() };
+    assert_eq!(cpu("[ftl.cpu]\ngc_sector_ns = 5\n", &[]), alone);
+    let cases = [
+        ("[ftl]\ncpu = \"qumu\"\n", "ftl.cpu: expected none | null-block | qemu"),
+        ("[ftl.cpu]\nwriter_ns = 5\n", "ftl.cpu.writer_ns: unknown key"),
+        ("[ftl.cpu]\nsubmit_ns = 10000000001\n", "ftl.cpu.submit_ns: must be at most"),
+        ("[ftl]\nmap_update = \"free\"\n", "ftl.map_update: expected locked | atomic"),
+    ];
+    for (lines, expected) in cases {
+        let found = error(&format!("{MEDIA}\n{lines}"));
+        assert!(found.contains(expected), "found    {found}\nexpected {expected}");
     }
 }
 

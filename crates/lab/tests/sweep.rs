@@ -111,6 +111,14 @@ fn what_is_wrong_is_told_with_its_place() {
         ("[grid]", "[gird]", ":13:2: gird: unknown key; did you mean \"grid\"?"),
         ("[grid]", "[grid", ":13:6: "),
         ("seeds = [7, 3]", "seeds = 30000", ":13:2: grid: more than 100000 runs"),
+        ("128", "\"${wide}\"", ":11:17: sectors: no variable var.wide is set"),
+        ("128", "128\nvar = 3", ":12:7: var: expected a table of variables, found 3"),
+        ("128", "128\nvar.a = 3\nvar.b = {a = 3}", ":13:14: var.a: the variable is set twice"),
+        ("128", "128\nvar.a = [3]", ":12:9: var.a: expected text or a number"),
+        ("[grid]", "[[line]]\nvalue = 1\n[grid]", ":13:1: line.figure: is missing"),
+        ("[grid]", "[[line]]\nfigure = 1\n[grid]", ":14:10: line.figure: expected a string"),
+        ("[grid]", "[[line]]\nfigure = \"a\"\nlable = 1\n[grid]", ":13:1: line.value: is missing"),
+        ("[grid]", "[line]\nvalue = 1\n[grid]", ":13:1: line: expected [[line]] tables"),
     ];
     for (from, to, expected) in cases {
         let error = parse(&GRID.replacen(from, to, 1)).unwrap_err();
@@ -123,4 +131,31 @@ fn what_is_wrong_is_told_with_its_place() {
     );
     assert!(of_files("[]").unwrap_err().contains(":1:8: jobs: "));
     assert!(parse("").unwrap_err().contains("folder/grid.toml:1:1: jobs: is missing"));
+}
+
+/// A variable changes a job and its stack together; a value that is a table sets several at once.
+#[test]
+fn variables_change_jobs_and_stacks_together() {
+    let sweep = parse(
+        "jobs = { a = \"[a]\\nrw=write\\nsize=${size}\\nnumber_ios=${count}\\n\" }
+        [set]
+        hints.journal_range = [\"0\", \"${size}\"]
+        [grid]
+        var.both = [{size = \"1m\", count = 3}, {size = \"2m\", count = 5}]
+        ",
+    )
+    .expect("sound");
+    let told: Vec<_> = sweep.cases.iter().map(|case| case.label()).collect();
+    assert_eq!(
+        told,
+        [
+            "pblk a var.both.size=\"1m\" var.both.count=3",
+            "pblk a var.both.size=\"2m\" var.both.count=5"
+        ]
+    );
+    for (case, size) in sweep.cases.iter().zip(["1MiB", "2MiB"]) {
+        let range = format!("journal_range = [\"0\", \"{size}\"]");
+        assert!(case.stack.toml.contains(&range), "{}", case.stack.toml);
+    }
+    assert_ne!(sweep.cases[0].job.file, sweep.cases[1].job.file);
 }

@@ -154,6 +154,26 @@ fn slices_of_a_track_do_not_overlap() {
     }
 }
 
+/// Where the host's CPU costs something its cores, threads and locks have tracks, which do one thing at a
+/// time; what runs on a core is shown there for as long as it was counted.
+#[test]
+fn the_hosts_tracks_are_there_when_it_costs_something() {
+    let set = ["ftl.cpu=null-block", "ftl.routing=per-core", "host.cores=2", "ftl.op_percent=60"];
+    let (outcome, document, _) = trace(&set, ALL);
+    let tracks = tracks(&document);
+    for (track, slices) in &tracks {
+        assert!(slices.windows(2).all(|two| two[0].1 <= two[1].0), "{track:?}");
+    }
+    for track in [(3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (5, 1_000)] {
+        assert!(tracks.contains_key(&track), "{track:?} of {:?}", tracks.keys());
+    }
+    let busy = |track| tracks[&track].iter().map(|(start, end)| end - start).sum::<u64>();
+    let counts = outcome.ftl.cpu.unwrap();
+    assert_eq!([busy((3, 1)), busy((3, 2))], counts.cores_busy_ns[..]);
+    assert_eq!(busy((4, 1)), counts.writers[0].busy_ns);
+    assert_eq!(busy((5, 1_000)), counts.map.held_ns);
+}
+
 /// Programs and erases on the timeline are those that the FTL counted, sector by sector and by cause.
 #[test]
 fn a_whole_run_shows_what_the_counters_count() {

@@ -1,9 +1,10 @@
 //! Runs put in order: a case is a stack with a job and keys, run once or with several seeds; an axis is
 //! what differs between cases.
 
-use crate::figure::figure;
-use crate::student::Mean;
+use crate::column::Column;
+use crate::point::{Axis, Point, axes, plain};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// One run: its result, and what it was a run of.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,32 +28,17 @@ impl Run {
     pub(crate) fn ours(&self) -> &Value {
         &self.result["nandscape"]
     }
-}
 
-/// Something that differs between cases.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Axis {
-    /// `stack`, `job`, `file` or a key.
-    pub(crate) name: String,
-    /// Its values, each once, in the order of the runs.
-    pub(crate) values: Vec<Value>,
-}
-
-impl Axis {
-    /// Whether all values are numbers.
-    pub(crate) fn is_numeric(&self) -> bool {
-        self.values.iter().all(Value::is_number)
-    }
-
-    /// The name without the tables that the key is in.
-    pub(crate) fn short_name(&self) -> &str {
-        self.name.rsplit('.').next().unwrap_or(&self.name)
+    fn point(&self) -> Point {
+        Point::new(&self.stack, &self.job, &self.keys)
     }
 }
 
 /// Runs that differ in nothing but their seed.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Case {
+    /// What its runs are of.
+    pub(crate) point: Point,
     /// By axis.
     pub(crate) values: Vec<Value>,
     /// What tells it from the others, in words.
@@ -66,12 +52,6 @@ impl Case {
     pub(crate) fn first(&self) -> &Run {
         &self.runs[0]
     }
-
-    /// The figure at `path` over all seeds; `None` if no run has it.
-    pub(crate) fn mean(&self, path: &str) -> Option<Mean> {
-        let found = self.runs.iter().filter_map(|run| figure(&run.result, path).flatten());
-        Mean::of(&found.collect::<Vec<_>>())
-    }
 }
 
 /// All cases, and what differs between them.
@@ -81,31 +61,43 @@ pub(crate) struct Cases {
     pub(crate) list: Vec<Case>,
 }
 
-/// Names and values of all that a run is told by.
-type Coordinates = Vec<(String, Value)>;
-
 impl Cases {
     /// Groups `runs`, keeping their order.
     pub(crate) fn new(runs: Vec<Run>) -> Self {
-        let mut coordinates: Vec<Coordinates> = runs.iter().map(coordinates).collect();
-        if has_twins(&runs, &coordinates) {
-            for (all, run) in coordinates.iter_mut().zip(&runs) {
-                all.insert(0, ("file".to_owned(), run.source.as_str().into()));
-            }
+        let mut points: Vec<Point> = runs.iter().map(Run::point).collect();
+        if has_twins(&runs, &points) {
+            let told = points.into_iter().zip(&runs);
+            points = told.map(|(point, run)| point.in_file(&run.source)).collect();
         }
-        let axes = axes(&coordinates);
+        let axes = axes(&points);
         let mut list: Vec<Case> = Vec::new();
-        for (run, coordinates) in runs.into_iter().zip(&coordinates) {
-            let values: Vec<Value> = axes.iter().map(|axis| at(coordinates, &axis.name)).collect();
-            match list.iter_mut().find(|case| case.values == values) {
+        let mut places = BTreeMap::new();
+        for (run, point) in runs.into_iter().zip(points) {
+            let values: Vec<Value> = axes.iter().map(|axis| point.at(&axis.name).clone()).collect();
+            let place =
+                *places.entry(Value::from(values.clone()).to_string()).or_insert(list.len());
+            match list.get_mut(place) {
                 Some(case) => case.runs.push(run),
                 None => {
                     let label = label(&axes, &values, &run);
-                    list.push(Case { values, label, runs: vec![run] });
+                    list.push(Case { point, values, label, runs: vec![run] });
                 }
             }
         }
         Self { axes, list }
+    }
+
+    /// The point of each case.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        self.list.iter().map(|case| case.point.clone()).collect()
+    }
+
+    /// The same figure with the results of all runs.
+    pub(crate) fn fill(&self, mut column: Column) -> Column {
+        for (at, case) in self.list.iter().enumerate() {
+            case.runs.iter().for_each(|run| column.add(at, run.seed, &run.result));
+        }
+        column
     }
 
     /// Every run.
@@ -119,45 +111,13 @@ impl Cases {
     }
 }
 
-fn coordinates(run: &Run) -> Coordinates {
-    let own = [("stack", &run.stack), ("job", &run.job)];
-    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.as_str().into()));
-    own.chain(run.keys.iter().cloned()).collect()
-}
-
-/// Whether two runs differ in neither coordinates nor seed.
-fn has_twins(runs: &[Run], coordinates: &[Coordinates]) -> bool {
-    let mut names: Vec<String> = (runs.iter().zip(coordinates))
-        .map(|(run, coordinates)| format!("{} {coordinates:?}", run.seed))
-        .collect();
+/// Whether two runs differ in neither point nor seed.
+fn has_twins(runs: &[Run], points: &[Point]) -> bool {
+    let named = runs.iter().zip(points);
+    let mut names: Vec<String> =
+        named.map(|(run, point)| format!("{} {point:?}", run.seed)).collect();
     names.sort_unstable();
     names.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-/// The value under `name`; null where a run knows nothing of it.
-fn at(coordinates: &Coordinates, name: &str) -> Value {
-    let found = coordinates.iter().find(|(other, _)| other == name);
-    found.map_or(Value::Null, |(_, value)| value.clone())
-}
-
-/// What has more than one value, in the order in which runs name it.
-fn axes(coordinates: &[Coordinates]) -> Vec<Axis> {
-    let mut names: Vec<&String> = Vec::new();
-    for (name, _) in coordinates.iter().flatten() {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let axis = |name: &String| {
-        let mut values: Vec<Value> = Vec::new();
-        for value in coordinates.iter().map(|all| at(all, name)) {
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        Axis { name: name.clone(), values }
-    };
-    names.into_iter().map(axis).filter(|axis| axis.values.len() > 1).collect()
 }
 
 fn label(axes: &[Axis], values: &[Value], run: &Run) -> String {
@@ -171,15 +131,6 @@ fn label(axes: &[Axis], values: &[Value], run: &Run) -> String {
             .filter(|_| !axis.is_numeric())
             .unwrap_or_else(|| part((axis, &values[0]))),
         _ => axes.iter().zip(values).map(part).collect::<Vec<_>>().join(", "),
-    }
-}
-
-/// Text without its quotes, other values as they are, nothing as a dash.
-pub(crate) fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 
@@ -211,7 +162,8 @@ mod tests {
         );
         assert_eq!(cases.list.len(), 2);
         assert_eq!(cases.list[1].label, "op_percent 20");
-        let mean = cases.list[1].mean("waf.gc").unwrap();
+        let waf = Column::new("waf.gc".parse().unwrap(), &cases.points()).unwrap();
+        let mean = cases.fill(waf).mean(1).unwrap();
         assert!(mean.mean == 2.0 && mean.half_width.is_some());
     }
 

@@ -1,43 +1,189 @@
-//! Figures of a result by their path, such as `waf.gc`, `write.iops`, `jobs.1.read.clat_ns.p99`.
+//! Figures: what is asked of results (docs/formats/sweep.md, "Figures"). A path is a number of a run;
+//! two with a `/` between them are a ratio within a run; and what is `/ AXIS=VALUE` is relative to
+//! the point of that value, seed by seed.
 
-use serde_json::{Map, Value};
+use crate::path::look_up;
+use crate::student::Mean;
+use crate::units::show;
+use serde_json::Value;
+use std::fmt;
+use std::str::FromStr;
 
-/// The figure at `path` of a result: a path below `nandscape`, or of the first job, or from the top.
-/// A number in a path counts list entries from 0, `pN` is the N-th percentile; true is 1, false 0.
-///
-/// `None` if there is nothing at all under this path; `Some(None)` if there is, and it is no number.
-#[must_use]
-pub fn figure(result: &Value, path: &str) -> Option<Option<f64>> {
-    let first_job = result.get("jobs").and_then(|jobs| jobs.get(0));
-    let roots = [result.get("nandscape"), first_job, Some(result)];
-    roots.into_iter().flatten().find_map(|root| below(root, path)).map(number)
+/// What is asked of results. Shown, it is the text that it is parsed from, evenly spaced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Figure {
+    path: String,
+    /// The path whose number that of `path` is divided by.
+    per: Option<String>,
+    reference: Option<Reference>,
 }
 
-/// Keys may hold dots themselves, so a step may end at any of them.
-fn below<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    let deeper = |at: usize| below(step(value, &path[..at])?, &path[at + 1..]);
-    step(value, path).or_else(|| path.match_indices('.').find_map(|(at, _)| deeper(at)))
+/// The value of an axis that a figure is relative to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Reference {
+    pub(crate) axis: String,
+    pub(crate) value: String,
 }
 
-fn step<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
-    match value {
-        Value::Object(keys) => keys.get(key).or_else(|| percentile(keys, key)),
-        Value::Array(entries) => entries.get(key.parse::<usize>().ok()?),
-        _ => None,
+/// Why a figure cannot be told.
+#[derive(Clone, PartialEq, Eq, thiserror::Error, Debug)]
+#[non_exhaustive]
+pub enum FigureError {
+    /// The text is none.
+    #[error(
+        "\"{text}\" is no figure; expected a path or a ratio of two, such as \"waf.gc\" or \
+         \"map.loads / writes.sectors\", perhaps relative to a value of an axis, such as \"waf.gc / stack=pblk\""
+    )]
+    Grammar {
+        /// The text.
+        text: String,
+    },
+    /// It is relative to a value of something that is no axis.
+    #[error("\"{axis}\" is no axis of the results; they have {}", .known.join(", "))]
+    NoAxis {
+        /// What it names.
+        axis: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// It is relative to a value that no point has.
+    #[error("no point has {axis}={value}; there are {}", .known.join(", "))]
+    NoValue {
+        /// The axis.
+        axis: String,
+        /// What it names.
+        value: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// It holds a path that no result knows.
+    #[error("\"{path}\" is nowhere in the results (docs/formats/result.md)")]
+    NoPath {
+        /// The path.
+        path: String,
+    },
+}
+
+impl FromStr for Figure {
+    type Err = FigureError;
+
+    fn from_str(text: &str) -> Result<Self, FigureError> {
+        parse(text).ok_or_else(|| FigureError::Grammar { text: text.to_owned() })
     }
 }
 
-/// Without I/Os there are no percentiles, and yet asking for one is no mistake.
-fn percentile<'a>(latency: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
-    let rank: f64 = key.strip_prefix('p')?.parse().ok()?;
-    let Some(ranks) = latency.get("percentile") else {
-        return latency.contains_key("stddev").then_some(&Value::Null);
+fn parse(text: &str) -> Option<Figure> {
+    let (paths, reference) = split_reference(text)?;
+    let mut paths = paths.split('/').map(some_text);
+    let figure = Figure {
+        path: paths.next()??,
+        per: paths.next().map_or(Some(None), |per| per.map(Some))?,
+        reference,
     };
-    ranks.get(format!("{rank:.6}"))
+    paths.next().is_none().then_some(figure)
 }
 
-fn number(value: &Value) -> Option<f64> {
-    value.as_f64().or_else(|| value.as_bool().map(|truth| if truth { 1.0 } else { 0.0 }))
+/// Paths have neither `/` nor `=`, and names of axes have no `/`: from the `/` before the first `=` on
+/// everything belongs to the reference, whose value may be a file's name.
+fn split_reference(text: &str) -> Option<(&str, Option<Reference>)> {
+    let Some((before, value)) = text.split_once('=') else { return Some((text, None)) };
+    let (paths, axis) = before.rsplit_once('/')?;
+    Some((paths, Some(Reference { axis: some_text(axis)?, value: some_text(value)? })))
+}
+
+fn some_text(text: &str) -> Option<String> {
+    Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.axis, self.value)
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        self.per.iter().try_for_each(|per| write!(f, " / {per}"))?;
+        self.reference.iter().try_for_each(|reference| write!(f, " / {reference}"))
+    }
+}
+
+impl Figure {
+    /// The number at a path.
+    pub(crate) fn at(path: &str) -> Self {
+        Self { path: path.to_owned(), per: None, reference: None }
+    }
+
+    /// The paths that it is made of.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.path).chain(&self.per)
+    }
+
+    /// The two paths that it is the ratio of.
+    pub(crate) fn ratio(&self) -> Option<(&str, &str)> {
+        self.per.as_ref().map(|per| (self.path.as_str(), per.as_str()))
+    }
+
+    /// What it is relative to.
+    pub(crate) const fn reference(&self) -> Option<&Reference> {
+        self.reference.as_ref()
+    }
+
+    /// Its path, if it is a number of a run as it stands there.
+    pub(crate) fn plain_path(&self) -> Option<&str> {
+        Some(self.path.as_str()).filter(|_| self.per.is_none() && self.reference.is_none())
+    }
+
+    /// What it is in one result before it is set against another; `None` if there is no such number.
+    pub(crate) fn within(&self, result: &Value) -> Option<f64> {
+        let number = |path: &str| look_up(result, path).flatten();
+        match &self.per {
+            None => number(&self.path),
+            Some(per) => quotient(number(&self.path)?, number(per)?),
+        }
+    }
+
+    /// To four digits, times in the unit that fits: `8.818 ± 0.012`, `1.812 ± 0.021 ms`.
+    #[must_use]
+    pub fn show(&self, mean: &Mean) -> String {
+        show(self.plain_path().is_some_and(|path| path.contains("_ns")), mean)
+    }
+
+    /// Whether it tells by itself how points compare.
+    #[must_use]
+    pub const fn is_relative(&self) -> bool {
+        self.reference.is_some()
+    }
+}
+
+/// Of two numbers, if there is one.
+pub(crate) fn quotient(number: f64, by: f64) -> Option<f64> {
+    Some(number / by).filter(|quotient| quotient.is_finite())
+}
+
+/// A value that a figure is set against, such as a published one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Line {
+    /// The figure.
+    pub figure: Figure,
+    /// The value, in the unit of the result.
+    pub value: f64,
+    /// What it is.
+    pub label: String,
+}
+
+impl Line {
+    /// Its value, to four digits.
+    pub(crate) fn shown(&self) -> String {
+        self.figure.show(&Mean { mean: self.value, half_width: None })
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}: {}", self.figure, self.shown(), self.label)
+    }
 }
 
 #[cfg(test)]
@@ -45,36 +191,89 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A path finds what a reader of the JSON would point at, and tells "no number" from "no such key".
+    fn figure(text: &str) -> Figure {
+        text.parse().unwrap()
+    }
+
+    /// However a figure is spaced, it is the same; and what it shows is parsed to itself.
     #[test]
-    fn paths_find_figures() {
-        let result = json!({
-            "jobs": [
-                { "write": { "iops": 10.5, "clat_ns": { "stddev": 0.0, "percentile": { "99.900000": 7 } } },
-                  "read": { "clat_ns": { "stddev": 0.0 } } },
-                { "write": { "iops": 20.5 } },
-            ],
-            "nandscape": { "waf": { "gc": 1.5, "fs": null }, "steady": true, "series": [{ "t_s": 2 }] },
-        });
+    fn figures_are_read() {
         let cases = [
-            ("waf.gc", Some(Some(1.5))),
-            ("nandscape.waf.gc", Some(Some(1.5))),
-            ("waf.fs", Some(None)),
-            ("waf.gv", None),
-            ("steady", Some(Some(1.0))),
-            ("series.0.t_s", Some(Some(2.0))),
-            ("write.iops", Some(Some(10.5))),
-            ("jobs.1.write.iops", Some(Some(20.5))),
-            ("jobs.2.write.iops", None),
-            ("write.clat_ns.p99.9", Some(Some(7.0))),
-            ("write.clat_ns.percentile.99.900000", Some(Some(7.0))),
-            ("write.clat_ns.p98", None),
-            ("read.clat_ns.p99", Some(None)),
-            ("", None),
-            ("..", None),
+            (" waf.gc ", "waf.gc", None, None),
+            (
+                "map.loads/writes.sectors",
+                "map.loads / writes.sectors",
+                Some("writes.sectors"),
+                None,
+            ),
+            ("waf.gc/stack=pblk", "waf.gc / stack=pblk", None, Some(("stack", "pblk"))),
+            (
+                "a / stack = ../my/x=y.toml",
+                "a / stack=../my/x=y.toml",
+                None,
+                Some(("stack", "../my/x=y.toml")),
+            ),
+            (
+                "a / b / ftl.map.cache=100%",
+                "a / b / ftl.map.cache=100%",
+                Some("b"),
+                Some(("ftl.map.cache", "100%")),
+            ),
         ];
-        for (path, expected) in cases {
-            assert_eq!(figure(&result, path), expected, "{path}");
+        for (text, shown, per, reference) in cases {
+            let read = figure(text);
+            assert_eq!(read.to_string(), shown);
+            assert_eq!(figure(shown), read);
+            assert_eq!(read.per.as_deref(), per, "{text}");
+            let axis = read.reference.as_ref().map(|it| (it.axis.as_str(), it.value.as_str()));
+            assert_eq!(axis, reference, "{text}");
         }
+    }
+
+    /// What is no figure is refused, and quoted.
+    #[test]
+    fn slips_are_no_figures() {
+        for text in [
+            "",
+            "/",
+            "a /",
+            "/ b",
+            "a / b / c",
+            "stack=pblk",
+            "a / =x",
+            "a / b=",
+            "/ b=c",
+            "a / / b=c",
+        ] {
+            let error = text.parse::<Figure>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("\"{text}\" is no figure; expected")), "{error}");
+        }
+    }
+
+    /// A ratio needs both of its numbers, and one that is not zero below.
+    #[test]
+    fn ratios_are_of_one_run() {
+        let result = json!({ "nandscape": { "a": 6, "b": 4, "none": 0, "null": null } });
+        let cases = [
+            ("a", Some(6.0)),
+            ("a / b", Some(1.5)),
+            ("a / none", None),
+            ("null / a", None),
+            ("none / none", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(figure(text).within(&result), expected, "{text}");
+        }
+    }
+
+    /// A ratio of times is no time.
+    #[test]
+    fn only_times_have_units() {
+        let mean = Mean { mean: 1_500.0, half_width: None };
+        assert_eq!(figure("write.clat_ns.p99").show(&mean), "1.500 µs");
+        assert_eq!(figure("write.clat_ns.p99 / stack=pblk").show(&mean), "1,500");
+        let line =
+            Line { figure: figure("waf.gc / stack=pblk"), value: 0.67, label: "the paper".into() };
+        assert_eq!(line.to_string(), "waf.gc / stack=pblk = 0.670: the paper");
     }
 }

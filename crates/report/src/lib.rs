@@ -9,11 +9,14 @@
 //! Plots are Vega-Lite 6 specifications (vega.github.io/vega-lite) with their data in them.
 
 mod case;
+mod column;
 mod facts;
 mod figure;
 mod page;
+mod path;
 mod plot;
 mod plots;
+mod point;
 mod read;
 mod student;
 mod table;
@@ -21,26 +24,14 @@ mod theme;
 mod units;
 
 pub use case::Run;
-pub use figure::figure;
+pub use column::Column;
+pub use figure::{Figure, FigureError, Line};
 pub use plot::Plot;
+pub use point::{Axis, Point, axes, plain};
 pub use read::{ReadError, read};
 pub use student::Mean;
-pub use units::show;
 
 use case::Cases;
-
-/// The figures that are reported when nobody says. Those that are zero everywhere are for the reader
-/// to leave out.
-pub const USUAL: [&str; 8] = [
-    "waf.gc",
-    "waf.media",
-    "write.iops",
-    "write.clat_ns.p50",
-    "write.clat_ns.p99",
-    "read.iops",
-    "read.clat_ns.p99",
-    "sync.lat_ns.p99",
-];
 
 /// What the results are of: it decides what is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +52,8 @@ const COMPARED_MAX: usize = 8;
 pub struct Report {
     title: String,
     command: Option<String>,
-    figures: Vec<String>,
+    columns: Vec<Column>,
+    lines: Vec<Line>,
     /// Figures that were asked for are shown even if they are zero everywhere.
     chosen: bool,
     cases: Cases,
@@ -71,12 +63,15 @@ impl Report {
     /// Of these runs, under this title.
     #[must_use]
     pub fn new(title: &str, runs: Vec<Run>) -> Self {
+        let cases = Cases::new(runs);
+        let columns = Column::usual(cases.list.len());
         Self {
             title: title.to_owned(),
             command: None,
-            figures: USUAL.map(str::to_owned).into(),
+            columns: columns.into_iter().map(|column| cases.fill(column)).collect(),
+            lines: Vec::new(),
             chosen: false,
-            cases: Cases::new(runs),
+            cases,
         }
     }
 
@@ -87,12 +82,37 @@ impl Report {
         self
     }
 
-    /// With these figures instead of [`USUAL`], as paths for [`figure`].
-    #[must_use]
-    pub fn with_figures(mut self, figures: &[&str]) -> Self {
-        self.figures = figures.iter().map(|path| (*path).to_owned()).collect();
+    /// With these figures instead of the usual ones.
+    ///
+    /// # Errors
+    /// One is relative to what no point has.
+    pub fn with_figures(
+        mut self,
+        figures: impl IntoIterator<Item = Figure>,
+    ) -> Result<Self, FigureError> {
+        let points = self.cases.points();
+        let column = |figure| Ok(self.cases.fill(Column::new(figure, &points)?));
+        self.columns = figures.into_iter().map(column).collect::<Result<_, _>>()?;
         self.chosen = true;
+        Ok(self)
+    }
+
+    /// With these values drawn and told beside the figures that they are of.
+    #[must_use]
+    pub fn with_lines(mut self, lines: Vec<Line>) -> Self {
+        self.lines = lines;
         self
+    }
+
+    /// The first of the figures that no result knows.
+    #[must_use]
+    pub fn slip(&self) -> Option<FigureError> {
+        self.columns.iter().find_map(Column::slip)
+    }
+
+    /// Figures that are worth a look: those that were asked for, or that are not zero everywhere.
+    fn told(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| self.chosen || column.says_something())
     }
 
     fn kind(&self) -> Kind {

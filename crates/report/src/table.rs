@@ -1,9 +1,11 @@
 //! The table of figures: a line a case, a column a figure, each a mean over the seeds with its 95 %
 //! confidence, and in a comparison its ratio to the first line.
 
-use crate::case::{Case, plain};
+use crate::case::Case;
+use crate::column::Column;
 use crate::page::escape;
-use crate::units::{number, show};
+use crate::point::plain;
+use crate::units::number;
 use crate::{Kind, Report};
 use std::fmt::Write;
 
@@ -13,34 +15,29 @@ const LINES_MAX: usize = 1_000;
 /// The table as HTML.
 pub(crate) fn table(report: &Report) -> String {
     let cases = &report.cases.list;
-    let paths = worth_a_column(report);
+    let columns: Vec<&Column> = report.told().collect();
+    let figures = columns.iter().map(|column| column.figure().to_string());
     let mut out = String::from("<div class=\"scroll\"><table><thead><tr>");
-    for header in headers(report).iter().map(String::as_str).chain(paths.iter().copied()) {
-        out.push_str(&format!("<th scope=\"col\">{}</th>", escape(header)));
+    for header in headers(report).into_iter().chain(figures) {
+        out.push_str(&format!("<th scope=\"col\">{}</th>", escape(&header)));
     }
     out.push_str("</tr></thead><tbody>");
-    for case in cases.iter().take(LINES_MAX) {
+    for (at, case) in cases.iter().enumerate().take(LINES_MAX) {
         out.push_str("<tr>");
         for label in labels(case) {
             let _ = write!(out, "<th scope=\"row\">{}</th>", escape(&label));
         }
-        for path in &paths {
-            let _ = write!(out, "<td>{}</td>", cell(report, case, path));
+        for column in &columns {
+            let _ = write!(out, "<td>{}</td>", cell(report, column, at));
         }
         out.push_str("</tr>");
     }
     out.push_str("</tbody></table></div>");
     let _ = write!(out, "<p class=\"note\">{}</p>", note(report));
+    for line in &report.lines {
+        let _ = write!(out, "<p class=\"note\">{}</p>", escape(&line.to_string()));
+    }
     out
-}
-
-/// Figures that some case has, and that are not zero everywhere unless they were asked for.
-fn worth_a_column(report: &Report) -> Vec<&str> {
-    let told = |path: &&str| {
-        let mut means = report.cases.list.iter().filter_map(|case| case.mean(path));
-        report.chosen || means.any(|mean| mean.mean != 0.0)
-    };
-    report.figures.iter().map(String::as_str).filter(told).collect()
 }
 
 fn headers(report: &Report) -> Vec<String> {
@@ -58,11 +55,11 @@ fn labels(case: &Case) -> Vec<String> {
     }
 }
 
-fn cell(report: &Report, case: &Case, path: &str) -> String {
-    let Some(mean) = case.mean(path) else { return "–".to_owned() };
-    let text = show(path, &mean);
-    let first = report.cases.list.first().and_then(|first| first.mean(path));
-    let first = first.filter(|first| first.mean != 0.0 && report.kind() == Kind::Comparison);
+fn cell(report: &Report, column: &Column, at: usize) -> String {
+    let Some(mean) = column.mean(at) else { return "–".to_owned() };
+    let text = column.figure().show(&mean);
+    let compared = report.kind() == Kind::Comparison && !column.figure().is_relative();
+    let first = column.mean(0).filter(|first| first.mean != 0.0 && compared);
     first.map_or(text.clone(), |first| {
         format!("{text} <span class=\"ratio\">×{}</span>", number(mean.mean / first.mean))
     })

@@ -84,6 +84,10 @@ impl Theme {
             "point": { "filled": true, "size": 45 },
             "bar": { "cornerRadiusEnd": 1.5 },
             "rule": { "strokeWidth": 1.5 },
+            "style": {
+                "reference-rule": { "color": soft, "strokeDash": [4, 3] },
+                "reference-text": { "color": soft, "fontSize": 11 },
+            },
         })
     }
 }

@@ -35,11 +35,9 @@ pub(crate) fn number(number: f64) -> String {
     digits(number, decimals(number))
 }
 
-/// The mean of the figure at `path` to four digits, times in the unit that fits: `8.818 ± 0.012`,
-/// `1.812 ± 0.021 ms`.
-#[must_use]
-pub fn show(path: &str, mean: &Mean) -> String {
-    let unit = Some(time_unit(mean.mean)).filter(|_| path.contains("_ns") && mean.mean != 0.0);
+/// A mean to four digits, a time in the unit that fits: `8.818 ± 0.012`, `1.812 ± 0.021 ms`.
+pub(crate) fn show(is_time: bool, mean: &Mean) -> String {
+    let unit = Some(time_unit(mean.mean)).filter(|_| is_time && mean.mean != 0.0);
     let scale = unit.map_or(1.0, |(_, ns)| ns);
     let decimals = decimals(mean.mean / scale);
     let mut text = digits(mean.mean / scale, decimals);
@@ -82,12 +80,12 @@ mod tests {
     /// Figures have four digits, and an interval has as many decimals as its mean.
     #[test]
     fn figures_are_readable() {
-        let show = |path, mean, half_width| show(path, &Mean { mean, half_width });
-        assert_eq!(show("waf.gc", 8.8179, Some(0.0123)), "8.818 ± 0.012");
-        assert_eq!(show("waf.gc", 8.8179, None), "8.818");
-        assert_eq!(show("write.iops", 17_812.3, Some(99.8)), "17,812 ± 100");
-        assert_eq!(show("write.clat_ns.p99", 1_812_345.0, Some(21_000.0)), "1.812 ± 0.021 ms");
-        assert_eq!(show("write.clat_ns.p99", 0.0, None), "0.000");
+        let show = |is_time, mean, half_width| show(is_time, &Mean { mean, half_width });
+        assert_eq!(show(false, 8.8179, Some(0.0123)), "8.818 ± 0.012");
+        assert_eq!(show(false, 8.8179, None), "8.818");
+        assert_eq!(show(false, 17_812.3, Some(99.8)), "17,812 ± 100");
+        assert_eq!(show(true, 1_812_345.0, Some(21_000.0)), "1.812 ± 0.021 ms");
+        assert_eq!(show(true, 0.0, None), "0.000");
     }
 
     /// Units fit what they show.

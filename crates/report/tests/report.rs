@@ -1,6 +1,6 @@
 //! Reports of results made up for the purpose: all that a result can have, and results that lack it.
 
-use nandscape_report::{Plot, Report, Run};
+use nandscape_report::{Figure, Line, Plot, Report, Run};
 use serde_json::{Value, json};
 
 /// A page stays below this size, libraries included.
@@ -81,6 +81,14 @@ fn sweep() -> Report {
         runs.extend((1..=3).map(|seed| run(stack, &keys, seed, 1)));
     }
     Report::new("sweep", runs)
+}
+
+fn figure(text: &str) -> Figure {
+    text.parse().unwrap()
+}
+
+fn with(report: Report, figures: &[&str]) -> Report {
+    report.with_figures(figures.iter().map(|text| figure(text))).unwrap()
 }
 
 /// Every channel of a specification and of its layers.
@@ -165,7 +173,7 @@ fn reports_draw_what_they_are_there_for() {
         of_comparison.iter().all(|id| compared.iter().any(|other| other == id)),
         "{compared:?}"
     );
-    let swept = ids(&sweep().with_figures(&["waf.gc"]));
+    let swept = ids(&with(sweep(), &["waf.gc"]));
     assert_eq!(swept, ["figure-waf-gc-victim-x", "figure-waf-gc-victim-y"]);
 }
 
@@ -183,13 +191,61 @@ fn lines_break_where_nothing_happened() {
 /// A point of a sweep is the mean over its seeds, in the middle of its confidence interval.
 #[test]
 fn sweeps_have_confidence_bands() {
-    let plots = sweep().with_figures(&["waf.gc"]).plots();
+    let plots = with(sweep(), &["waf.gc"]).plots();
     let spec = plots[0].standalone();
     let first = &spec["data"]["values"][0];
     let of = |key: &str| first[key].as_f64().unwrap();
     assert!((of("mean") - 1.52).abs() < 1e-12, "{first}");
     assert!(of("low") < of("mean") && ((of("low") + of("high")) / 2.0 - of("mean")).abs() < 1e-12);
     assert_eq!(spec["layer"][0]["mark"]["type"], "area");
+}
+
+/// A relative figure says at its axis what it is relative to, and is one where it is relative to itself.
+#[test]
+fn relative_figures_are_ratios() {
+    let report = with(sweep(), &["write.iops / ftl.op_percent=10", "sectors.user / sectors.gc"]);
+    let plots = report.plots();
+    plots.iter().for_each(check);
+    let spec = plots[0].standalone();
+    assert_eq!(spec["title"], "Write throughput, victim x");
+    let title = &spec["layer"][0]["encoding"]["y"]["axis"]["title"];
+    assert_eq!(title, "Relative to ftl.op_percent=10 (ratio)");
+    let means: Vec<_> =
+        spec["data"]["values"].as_array().unwrap().iter().map(|row| &row["mean"]).collect();
+    assert_eq!(means, [1.0, 1.0]);
+    assert_eq!(plots.last().unwrap().standalone()["data"]["values"][0]["mean"], 2.0);
+    let stray = sweep().with_figures([figure("waf.gc / ftl.op_percent=30")]).unwrap_err();
+    assert_eq!(stray.to_string(), "no point has ftl.op_percent=30; there are 10, 20");
+}
+
+/// A line is a rule with its label in every plot of its figure, in the plot's unit, and nowhere else;
+/// caption and table have the label, too.
+#[test]
+fn lines_are_labelled_rules() {
+    let label = "the paper <1>";
+    for (report, across) in [(sweep(), "y"), (comparison(2, 9), "x")] {
+        let line =
+            Line { figure: figure("write.clat_ns.p99"), value: 90_000.0, label: label.into() };
+        let report = with(report, &["waf.gc", "write.clat_ns.p99"]).with_lines(vec![line]);
+        let plots = report.plots();
+        plots.iter().for_each(check);
+        let of = |id: &str| plots.iter().filter(|plot| plot.id.starts_with(id)).collect::<Vec<_>>();
+        for plot in of("figure-write-clat-ns-p99") {
+            let spec = plot.standalone();
+            assert_eq!(spec["layer"][0]["mark"]["type"], "rule");
+            assert_eq!(spec["layer"][0]["encoding"][across]["datum"], 90.0, "in µs");
+            assert_eq!(spec["layer"][1]["mark"]["text"], label);
+            assert!(plot.caption.ends_with("Line at 90.00 µs: the paper <1>."), "{}", plot.caption);
+        }
+        assert!(
+            of("figure-waf-gc").iter().all(|plot| !plot.standalone().to_string().contains(label))
+        );
+        assert!(
+            report.html().contains(
+                "<p class=\"note\">write.clat_ns.p99 = 90.00 µs: the paper &lt;1&gt;</p>"
+            )
+        );
+    }
 }
 
 /// A page needs nothing but itself, and forbids itself to ask for more.

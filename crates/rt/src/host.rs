@@ -7,7 +7,7 @@ use crate::time::Nanos;
 use std::cell::Cell;
 
 /// One core.
-#[derive(Default)]
+#[derive(Default, Debug)]
 struct Core {
     /// When everything charged so far is done.
     next_free: Cell<Nanos>,
@@ -31,6 +31,7 @@ impl Core {
 }
 
 /// The cores of a host.
+#[derive(Debug)]
 pub struct HostCpu(Box<[Core]>);
 
 impl HostCpu {

@@ -19,6 +19,7 @@ Examples:
   nandscape report run.json                         report.html
   nandscape report old.json new.json --output both.html
   nandscape report op-vs-victim.jsonl --figure waf.gc --output sweep.html
+  nandscape report rows.jsonl --figure \"waf.gc / stack=pblk\"    relative to pblk, seed by seed
   nandscape report run.json --specs plots           plots/*.vl.json, for vl2svg or the Vega editor
 
 One result is drawn over time and in detail; a few are drawn in one colour each; many, or results \
@@ -34,8 +35,8 @@ pub(crate) struct ReportArgs {
     /// Write each plot as a stand-alone Vega-Lite specification into this folder, too
     #[arg(long, value_name = "DIR")]
     pub(crate) specs: Option<PathBuf>,
-    /// A figure to compare, as a path in the JSON of a run, such as waf.gc (may be repeated)
-    #[arg(long, value_name = "PATH")]
+    /// A figure to compare, such as waf.gc, a path in the JSON of a run (may be repeated)
+    #[arg(long)]
     pub(crate) figure: Vec<String>,
     /// What stands above it; without it, the files' names
     #[arg(long, value_name = "TEXT")]

@@ -10,6 +10,7 @@ use super::capacity::{Capacity, special_ring_sectors};
 use super::flush::Waiter;
 use super::host::Queued;
 use super::layout::Layout;
+use super::line::MAP_ORIGIN;
 use super::open::{Frontier, FrontierId};
 use super::rb::Ring;
 use super::rl::{RateLimiter, Share};
@@ -62,7 +63,7 @@ impl Plan {
         let gc = u32::from(config.gc_stream == GcStream::Own);
         let total = normal.saturating_add(fsync).saturating_add(u32::from(routing.journal) + gc);
         let shared = if layout.stripes() > 1 { layout.stripes() } else { 0 };
-        if total > BUFFERS_MAX || total.saturating_add(shared) > FRONTIERS_MAX {
+        if total > BUFFERS_MAX || total.saturating_add(shared) >= FRONTIERS_MAX {
             let why = format!("{total} write buffers, at most {BUFFERS_MAX} are possible");
             return Err(FtlError::Config { key: "ftl.routing", why });
         }
@@ -96,6 +97,12 @@ impl Plan {
             id if Some(id) == self.journal => BufferRole::Journal,
             _ => BufferRole::Copies,
         })
+    }
+
+    /// Whether a buffer takes the journal and nothing else.
+    #[inline]
+    pub(super) fn is_journal(&self, buffer: BufferId) -> bool {
+        self.journal == Some(buffer)
     }
 
     /// Frontiers.
@@ -161,11 +168,13 @@ impl Plan {
         }
     }
 
-    /// Makes the frontiers, without lines.
-    pub(super) fn make_frontiers(&self) -> Vec<Frontier> {
+    /// Makes the frontiers, without lines; that of mapping blocks is the last.
+    pub(super) fn make_frontiers(&self, with_map: bool) -> Vec<Frontier> {
         let shared = (0..self.shared).map(|stripe| Frontier::new(0, Some(stripe)));
         let first = if self.shared == 0 { 0 } else { self.normal.end };
-        shared.chain((first..self.len()).map(|buffer| Frontier::new(buffer, None))).collect()
+        let own = (first..self.len()).map(|buffer| Frontier::new(buffer, None));
+        let map = with_map.then(|| Frontier::new(MAP_ORIGIN, None));
+        shared.chain(own).chain(map).collect()
     }
 
     /// Makes the buffers, empty.
@@ -197,6 +206,7 @@ impl Plan {
                 frontiers: self.frontiers_of(id),
                 turn: 0,
                 queue: VecDeque::new(),
+                looked: 0,
                 waiters: VecDeque::new(),
             }
         };
@@ -236,6 +246,8 @@ pub(super) struct Buffer {
     pub(super) turn: u32,
     /// Writes that wait for room.
     pub(super) queue: VecDeque<Queued>,
+    /// How many of them, from the front, had their mapping looked up.
+    pub(super) looked: usize,
     /// Bios that wait for durability, in order of position.
     pub(super) waiters: VecDeque<Waiter>,
 }

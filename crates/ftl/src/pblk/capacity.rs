@@ -1,9 +1,11 @@
 //! How much of the device is for data: line metadata, overprovisioning, the limiter's thresholds and
 //! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
 
+use super::l2p::entry_bytes;
 use super::layout::Layout;
+use super::mapshape::quota;
 use super::space::padded_out;
-use crate::config::{CapacityRules, Config, Limiter};
+use crate::config::{CapacityRules, Config, Limiter, MapKind};
 use crate::error::FtlError;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_media::{Geometry, KEY_MAX};
@@ -42,6 +44,8 @@ pub struct Capacity {
     pub reserved_chunks: u32,
     /// Entries of the write buffer, a power of two.
     pub ring_sectors: u32,
+    /// Lines kept for mapping blocks.
+    pub map_lines: u32,
 }
 
 impl Capacity {
@@ -73,15 +77,18 @@ impl Capacity {
         };
         let meta_sectors = u64::from(smeta_sectors + emeta_sectors) * u64::from(lines);
         let op = Overprovisioning::new(geometry, config, good_chunks, meta_sectors)?;
+        let logical_sectors = op.logical_chunks * u64::from(geometry.sectors);
+        let map_lines = map_lines(geometry, config, logical_sectors, line_data_sectors);
         Ok(Self {
             physical_sectors: good_chunks * u64::from(geometry.sectors),
-            logical_sectors: op.logical_chunks * u64::from(geometry.sectors),
+            logical_sectors,
+            map_lines,
             lines,
             line_sectors,
             line_data_sectors,
             smeta_sectors,
             emeta_sectors,
-            high_chunks: op.high_chunks,
+            high_chunks: op.high_chunks.saturating_sub(map_lines * layout.width),
             reserved_chunks: op.reserved_chunks,
             ring_sectors: ring_sectors(geometry, config)?,
         })
@@ -115,17 +122,20 @@ impl Capacity {
         };
         let data = u64::from(self.line_data_sectors);
         let data_lines = self.physical_sectors / u64::from(self.line_sectors);
-        let needed = self.logical_sectors.div_ceil(data) + u64::from(kept_lines + moving_lines);
+        let needed = self.logical_sectors.div_ceil(data)
+            + u64::from(kept_lines + moving_lines)
+            + u64::from(self.map_lines);
         if needed > data_lines {
             let why = format!(
-                "{data_lines} lines are too few: {} of logical space, {kept_lines} kept free and \
-                 {moving_lines} being written or collected make {needed}; raise the \
-                 overprovisioning or use more, smaller chunks",
-                self.logical_sectors.div_ceil(data)
+                "{data_lines} lines are too few: {} of logical space, {kept_lines} kept free, \
+                 {moving_lines} being written or collected and {} for mapping blocks make \
+                 {needed}; raise the overprovisioning or use more, smaller chunks",
+                self.logical_sectors.div_ceil(data),
+                self.map_lines
             );
             return Err(FtlError::Config { key: "ftl.op_percent", why });
         }
-        check_open_chunks(geometry, frontiers)?;
+        check_open_chunks(geometry, frontiers + u32::from(self.map_lines > 0))?;
         self.check_limiter(config)
     }
 
@@ -155,6 +165,12 @@ fn line_sectors(geometry: &Geometry, layout: &Layout) -> Result<u32, FtlError> {
         let why = format!("a line of {sectors} sectors is too long; use fewer sectors a chunk");
         FtlError::Config { key: "media.sectors", why }
     })
+}
+
+/// Lines kept for mapping blocks; none where the table is in RAM.
+fn map_lines(geometry: &Geometry, config: &Config, logical: u64, line_sectors: u32) -> u32 {
+    let MapKind::Cached(map) = &config.map else { return 0 };
+    quota(map, geometry, logical, entry_bytes(geometry.ppa_end()), line_sectors)
 }
 
 /// Each frontier has a line open, one prepared and up to two closing.
@@ -333,6 +349,7 @@ mod tests {
             high_chunks: 43,
             reserved_chunks: 8,
             ring_sectors: 512,
+            map_lines: 0,
         };
         assert_eq!(sizes(&JS_PBLK, &rules(CapacityRules::V4_16)), Ok(expected));
     }

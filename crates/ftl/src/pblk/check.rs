@@ -3,9 +3,11 @@
 use super::Pblk;
 use super::l2p::Place;
 use super::line::{LineId, LineState};
+use super::mapping::{Mapping, Named};
 use super::rb::Ring;
 use super::rl::RateLimiter;
-use nandscape_block::Lba;
+use crate::config::Broken;
+use nandscape_block::{Lba, SectorData};
 use nandscape_media::{Kind, OpenChannel, Ppa};
 
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
@@ -21,7 +23,10 @@ impl<M: OpenChannel> Pblk<M> {
         self.check_pointers()?;
         let mapped = self.check_table()?;
         self.check_valid_bits(mapped)?;
-        self.check_space()
+        self.check_space()?;
+        self.check_map()?;
+        let wrong = self.stats.mismatches;
+        ensure(wrong == 0, || format!("{wrong} sectors were not what was to be read"))
     }
 
     fn check_pointers(&self) -> Result<(), String> {
@@ -73,6 +78,65 @@ impl<M: OpenChannel> Pblk<M> {
             let first = self.geometry.ppa(self.chunk_at(id, index), 0);
             (0..self.geometry.sectors).map(move |i| first.plus(i))
         })
+    }
+
+    /// Mapping blocks are where the directory says and hold what the table says, every table entry
+    /// that names what is not durable pins its block, and the lines kept for mapping blocks are accounted for.
+    fn check_map(&self) -> Result<(), String> {
+        let Some(mapping) = &self.mapping else { return Ok(()) };
+        let (mut located, mut pinned, mut pinned_entries) = (0, 0, 0);
+        for block in 0..mapping.cache.blocks() {
+            located += self.check_block(mapping, block)?;
+            let sectors = mapping.cache.sectors_of(block);
+            let in_ring = (sectors.start..sectors.end.min(self.l2p.len()))
+                .filter(|&lba| self.named(self.l2p.get(Lba(lba))) == Named::Volatile);
+            let entries = in_ring.count() as u32;
+            pinned += u32::from(entries > 0);
+            pinned_entries += entries;
+        }
+        let pins = if mapping.cache.is_whole() { pinned } else { pinned_entries };
+        let counted = mapping.cache.pinned();
+        let ignored = self.config.broken == Broken::MapPins;
+        ensure(counted == pins || ignored, || {
+            format!("{pins} slots hold ring places, {counted} are pinned")
+        })?;
+        let map_lines = || self.lines.iter().map(|(_, line)| line).filter(|line| line.is_map());
+        let valid: u32 = map_lines().map(|line| line.valid).sum();
+        ensure(valid == located, || format!("{located} mapping sectors, {valid} are valid"))?;
+        let held = map_lines().filter(|line| line.state != LineState::Bad).count() as u32;
+        let (kept, quota) = (self.lines.kept, self.capacity.map_lines);
+        ensure(held + kept >= quota, || format!("{held} mapping lines and {kept} kept of {quota}"))
+    }
+
+    /// How many sectors of a block are on media.
+    fn check_block(&self, mapping: &Mapping, block: u32) -> Result<u32, String> {
+        let shape = mapping.store.shape;
+        let settled = mapping.cache.is_settled(block);
+        if mapping.location(block, 0).is_none() {
+            // A device that is worn out may not have written it any more.
+            let blank = !settled
+                || self.stopped.is_some()
+                || self.l2p.is_blank(mapping.cache.sectors_of(block));
+            ensure(blank, || format!("block {block} is neither loaded nor on media"))?;
+            return Ok(0);
+        }
+        let truth = SectorData::Tag(self.digest(block));
+        let mut located = 0;
+        for piece in 0..shape.pieces {
+            let at = mapping.location(block, piece);
+            let at = at.ok_or_else(|| format!("block {block} has no piece {piece}"))?;
+            let key = shape.key(block, piece);
+            for (at, key) in (0..shape.piece_len(piece)).map(|i| (at.plus(i), key + i)) {
+                let oob = self.media.oob(at);
+                let holds = (oob.kind, oob.key) == (Kind::Map, key) && self.lines.is_valid(at);
+                ensure(holds, || format!("block {block} points at {at:?}, which holds {oob:?}"))?;
+                let data = self.media.data(at);
+                let tells = !settled || !self.config.keep_content || data == truth;
+                ensure(tells, || format!("block {block} at {at:?} is not what the table says"))?;
+                located += 1;
+            }
+        }
+        Ok(located)
     }
 
     fn check_space(&self) -> Result<(), String> {

@@ -1,4 +1,5 @@
-//! What the FTL waits for: completions of media commands, in time order, then in order of submission.
+//! What the FTL waits for: completions of media commands, and of its own work where the host's CPU
+//! costs something, in time order, then in order of submission.
 
 use super::buffers::BufferId;
 use super::open::FrontierId;
@@ -7,7 +8,7 @@ use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A media command that completes.
+/// What completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
     /// The write unit of a buffer with this number.
@@ -20,6 +21,16 @@ pub(super) enum What {
     Emeta(FrontierId, u32, Status),
     /// The garbage-collection read with this number.
     GcRead(usize),
+    /// All of this mapping block has been read.
+    MapLoad(u32),
+    /// What the write-back with this number merges its entries into has been read.
+    MapMerge(u32),
+    /// The write unit of mapping blocks with this number.
+    MapUnit(u32, Status),
+    /// The pieces of mapping blocks that collection reads.
+    MapCopies,
+    /// What this core of the host did.
+    Core(u16),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +93,8 @@ impl Events {
         Some((event.at, event.what))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.heap.len()
     }
 }
 
@@ -115,7 +126,7 @@ mod tests {
         assert_eq!(events.next_at(), Some(Nanos(5)));
         let order = drain(&mut events, Nanos(10), u64::MAX);
         assert_eq!(order, [(5, 1), (5, 3), (6, 4), (7, 0), (7, 2)]);
-        assert!(events.is_empty() && events.next_at().is_none());
+        assert!(events.len() == 0 && events.next_at().is_none());
     }
 
     #[test]
@@ -123,7 +134,7 @@ mod tests {
         let mut events = pushed(&[5, 6]);
         assert_eq!(drain(&mut events, Nanos(4), u64::MAX), []);
         assert_eq!(drain(&mut events, Nanos(5), u64::MAX), [(5, 0)]);
-        assert!(!events.is_empty());
+        assert_eq!(events.len(), 1);
     }
 
     /// A round handles what was known when it began: media without timing must not keep the host

@@ -10,6 +10,7 @@
 
 use super::Pblk;
 use super::buffers::{Buffer, BufferId};
+use super::front::Entered;
 use super::route::FileKey;
 use super::units::{Submitted, WriteUnit};
 use crate::config::FlushScope;
@@ -31,6 +32,8 @@ pub(super) struct Waiter {
 struct Flush {
     token: Token,
     since: Nanos,
+    /// Of that, on the host before the FTL learned of it.
+    cpu_ns: u32,
     /// Buffers that are not there yet.
     missing: u32,
     /// A write with PREFLUSH goes on then; anything else is complete.
@@ -85,7 +88,7 @@ impl Flushes {
 
 impl<M: OpenChannel> Pblk<M> {
     /// Waits until what a flush or a PREFLUSH covers is durable; done at once when it is.
-    pub(super) fn drain_first(&mut self, bio: Bio, token: Token) -> Submit {
+    pub(super) fn drain_first(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
         if let Some(file) = self.router.flushed_file(&bio) {
             self.router.fsynced(file, &self.buffers);
         }
@@ -96,10 +99,10 @@ impl<M: OpenChannel> Pblk<M> {
             if bio.op == Op::Flush {
                 return Submit::Done(Done::ok(self.now));
             }
-            return self.admit_or_queue(bio, token, self.now);
+            return self.admit_or_queue(bio, token, entered);
         }
         let then = (bio.op != Op::Flush).then_some(bio);
-        self.wait_for(&targets, token, self.now, then);
+        self.wait_for(&targets, token, entered, then);
         Submit::Pending
     }
 
@@ -157,10 +160,11 @@ impl<M: OpenChannel> Pblk<M> {
         &mut self,
         targets: &[(BufferId, u64)],
         token: Token,
-        since: Nanos,
+        entered: Entered,
         then: Option<Bio>,
     ) {
-        let flush = Flush { token, since, missing: targets.len() as u32, then };
+        let Entered { since, cpu_ns, .. } = entered;
+        let flush = Flush { token, since, cpu_ns, missing: targets.len() as u32, then };
         let flush = self.flushes.add(flush);
         for &(id, target) in targets {
             let buffer = &mut self.buffers[usize::from(id)];
@@ -180,7 +184,7 @@ impl<M: OpenChannel> Pblk<M> {
         while self.buffers[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {
             let Some(waiter) = self.buffers[id].waiters.pop_front() else { return };
             let Some(flush) = self.flushes.arrive(waiter.flush) else { continue };
-            self.count_flush(at, flush.since, waiter.before, unit);
+            self.count_flush(at, (flush.since, flush.cpu_ns), waiter.before, unit);
             match flush.then {
                 None => {
                     let completion = Completion { token: flush.token, done: Done::ok(at) };
@@ -191,23 +195,33 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Divides the waiting time: until the last unit was submitted, by what was submitted meanwhile;
-    /// then its program, by what it wrote.
-    fn count_flush(&mut self, at: Nanos, since: Nanos, before: Submitted, last: &WriteUnit) {
+    /// Divides the waiting time: the way in; until the writer took the last unit, by what was taken
+    /// meanwhile; until its command was submitted; then its program, by what it wrote.
+    fn count_flush(
+        &mut self,
+        at: Nanos,
+        (since, cpu_ns): (Nanos, u32),
+        before: Submitted,
+        last: &WriteUnit,
+    ) {
+        let since = since + Nanos(u64::from(cpu_ns));
         let total = (at - since).0;
-        let waited = last.submitted.saturating_sub(since).0;
+        let submitted = last.submitted.saturating_sub(since).0;
+        let waited = submitted.saturating_sub(u64::from(last.building_ns));
         let ahead_gc = last.before.gc.saturating_sub(before.gc);
         let ahead = ahead_gc + last.before.user.saturating_sub(before.user);
         let gc = share(waited, ahead_gc, ahead);
         let ws_opt = u64::from(self.geometry.ws_opt);
-        let padding = share(total - waited, ws_opt - u64::from(last.entries), ws_opt);
+        let padding = share(total - submitted, ws_opt - u64::from(last.entries), ws_opt);
         let flush = &mut self.stats.flush;
         flush.waited += 1;
-        flush.total_ns += total;
+        flush.total_ns += total + u64::from(cpu_ns);
+        flush.cpu_ns += u64::from(cpu_ns);
         flush.queue_ns += waited - gc;
         flush.gc_ns += gc;
+        flush.writer_ns += submitted - waited;
         flush.padding_ns += padding;
-        flush.program_ns += total - waited - padding;
+        flush.program_ns += total - submitted - padding;
     }
 }
 

@@ -14,6 +14,9 @@ pub(super) const TRIM_MAGIC: u32 = 0x7472_696d;
 /// Trim records that fit one sector.
 pub(super) const TRIMS_PER_SECTOR: usize = (SECTOR_BYTES as usize - 16) / 16;
 
+/// The frontier of lines that hold mapping blocks.
+pub(super) const MAP_FRONTIER: u32 = u32::MAX;
+
 /// Start metadata of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Smeta {

@@ -8,10 +8,11 @@ use super::Pblk;
 use super::buffers::BufferId;
 use super::format::{TrimRecord, decode_trims};
 use super::l2p::Place;
-use super::line::{Line, LineId, LineState, Lines};
+use super::line::{Line, LineId, LineState};
+use super::mapping::Named;
 use super::open::Cursor;
 use super::rb::{Origin, key_is_live, key_lba};
-use crate::config::GcStream;
+use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::{Lba, SectorData};
@@ -31,6 +32,8 @@ const REQUESTS_MAX: usize = 8;
 struct VictimLine {
     id: LineId,
     at: Cursor,
+    /// Valid sectors that were not read yet, at most.
+    unread: u32,
     /// Requests not yet fully inserted.
     requests: u32,
     /// Nothing can be read before its address list is.
@@ -41,21 +44,25 @@ struct VictimLine {
 
 /// Sectors on their way from a victim to the ring.
 #[derive(Default, Debug)]
-struct Request {
+pub(super) struct Request {
     line: LineId,
     buffer: BufferId,
-    sectors: Vec<(Ppa, u32)>,
+    pub(super) sectors: Vec<(Ppa, u32)>,
     data: Vec<SectorData>,
-    inserted: usize,
+    pub(super) inserted: usize,
+    /// Sectors whose mapping was looked up.
+    pub(super) looked: u32,
 }
 
 /// State of garbage collection.
 #[derive(Default, Debug)]
 pub(super) struct Gc {
     victims: Vec<VictimLine>,
-    requests: Vec<Request>,
+    pub(super) requests: Vec<Request>,
     idle: Vec<usize>,
     ready: VecDeque<usize>,
+    /// The next victim may be a line that is left to die.
+    takes_all: bool,
 }
 
 impl Gc {
@@ -74,10 +81,12 @@ impl Gc {
         self.requests.len() - self.idle.len()
     }
 
-    /// Valid sectors of victims whose copies go to a buffer.
-    pub(super) fn valid_for(&self, buffer: BufferId, lines: &Lines) -> u64 {
-        let victims = self.victims.iter().filter(|victim| victim.buffer == buffer);
-        victims.map(|victim| u64::from(lines.get(victim.id).valid)).sum()
+    /// Copies that may still come, and where they go. A sector that was overwritten after it was read
+    /// comes all the same, as a stale one.
+    pub(super) fn coming(&self) -> impl Iterator<Item = (BufferId, u64)> {
+        let unread = self.victims.iter().map(|victim| (victim.buffer, u64::from(victim.unread)));
+        let read = self.requests.iter();
+        unread.chain(read.map(|it| (it.buffer, (it.sectors.len() - it.inserted) as u64)))
     }
 
     fn take_request(&mut self, victim: &VictimLine) -> usize {
@@ -89,7 +98,7 @@ impl Gc {
         (request.line, request.buffer) = (victim.id, victim.buffer);
         request.sectors.clear();
         request.data.clear();
-        request.inserted = 0;
+        (request.inserted, request.looked) = (0, 0);
         number
     }
 
@@ -149,6 +158,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.lines.get(id);
         let buffer = self.copies_of(&line, target);
+        self.gc.takes_all = false;
         self.candidates.remove(id);
         self.lines.get_mut(id).state = LineState::Gc;
         self.stats.gc.victims += 1;
@@ -158,7 +168,8 @@ impl<M: OpenChannel> Pblk<M> {
         origin.victims += 1;
         origin.victim_valid += u64::from(line.valid);
         let ready_at = if line.emeta { self.read_emeta(id)? } else { self.now };
-        let victim = VictimLine { id, at: Cursor::START, requests: 0, ready_at, buffer };
+        let unread = line.valid;
+        let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
         self.gc.victims.push(victim);
         self.limiter_update();
         Ok(true)
@@ -166,7 +177,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
     /// that is short itself. With several buffers a victim must gain more than it may pad, unless users
-    /// stand still.
+    /// stand still. Lines of the journal that are left to die are victims when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
         let short = self.wants_victim(self.lines.free());
         let wanted = |stripe: u32| short || self.wants_victim(self.lines.free_of(stripe));
@@ -182,17 +193,29 @@ impl<M: OpenChannel> Pblk<M> {
         let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
         let gains = |line: LineId| lines.get(line).valid + pad <= lines.get(line).capacity;
         let order = if short { self.candidates.by_gain(settled) } else { lines.stripes_by_need() };
+        let spares = self.config.journal_lines == JournalLines::LeftToDie;
+        let plan = self.router.plan();
+        let spares = spares && !self.gc.takes_all;
+        let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
         self.candidates.find(order, |victims, stripe| {
             let line = |index: LineId| self.layout.line(index, stripe);
             let fits = |index: &LineId| fits(line(*index));
             if !wanted[stripe as usize] {
                 return victims.choose_werr(|index| settled(line(index))).filter(fits);
             }
-            let chosen = victims.choose(|index| settled(line(index)) && gains(line(index)));
-            chosen.filter(fits).or_else(|| {
-                victims.least_valid(|index| settled(line(index)) && gains(line(index))).filter(fits)
-            })
+            let eligible = |index| {
+                let line = line(index);
+                settled(line) && gains(line) && !spared(line)
+            };
+            let chosen = victims.choose(eligible).filter(fits);
+            chosen.or_else(|| victims.least_valid(eligible).filter(fits))
         })
+    }
+
+    /// Nothing moves without copying from lines that are left to die. Whether that is news.
+    pub(super) fn take_all(&mut self) -> bool {
+        let spares = self.config.journal_lines == JournalLines::LeftToDie;
+        spares && !std::mem::replace(&mut self.gc.takes_all, true)
     }
 
     /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
@@ -236,7 +259,10 @@ impl<M: OpenChannel> Pblk<M> {
         let mut victim = self.gc.victims[index];
         let number = self.gc.take_request(&victim);
         let arrived = self.fill_request(&mut victim, number)?;
-        if self.gc.requests[number].sectors.is_empty() {
+        let read = self.gc.requests[number].sectors.len() as u32;
+        let left = victim.unread.saturating_sub(read);
+        victim.unread = if victim.at < end { left } else { 0 };
+        if read == 0 {
             self.gc.idle.push(number);
         } else {
             victim.requests += 1;
@@ -309,9 +335,14 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn insert_copies(&mut self) -> bool {
         let mut moved = false;
         while let Some(&number) = self.gc.ready.front() {
+            if self.is_copying() {
+                break;
+            }
             let left = self.gc.requests[number].sectors.len() - self.gc.requests[number].inserted;
             if left > 0 {
                 let room = self.copy_room(self.gc.requests[number].buffer, left as u32);
+                // Where there is no room a mapping would only come in vain.
+                let room = if room == 0 { 0 } else { self.mapped_copies(number, room) };
                 if room == 0 {
                     break;
                 }
@@ -356,6 +387,7 @@ impl<M: OpenChannel> Pblk<M> {
             inserted += 1;
         }
         self.buffers[usize::from(id)].rl.gc_in(inserted);
+        self.copied(id, inserted);
     }
 
     fn insert_copy(&mut self, id: BufferId, at: Ppa, key: u32, data: SectorData) {
@@ -368,6 +400,9 @@ impl<M: OpenChannel> Pblk<M> {
         if moved {
             rb.push(key, Origin::Gc, data, seq);
             self.invalidate(at, seq + 1);
+            if let (Some(mapping), Some(lba)) = (&mut self.mapping, key_lba(key)) {
+                mapping.changed(lba, Named::Elsewhere, Named::Volatile);
+            }
         } else {
             debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
             rb.push(KEY_EMPTY, Origin::Stale, SectorData::Absent, seq);

@@ -5,7 +5,9 @@
 use super::Pblk;
 use super::buffers::BufferId;
 use super::format::{TrimRecord, encode_trims};
+use super::front::Entered;
 use super::l2p::Place;
+use super::mapping::Named;
 use super::rb::Origin;
 use super::route::{FileKey, file_of};
 use crate::config::{Broken, Discard};
@@ -16,10 +18,12 @@ use nandscape_rt::Nanos;
 /// A bio that waits for admission; `inserted` of its sectors are in the buffer.
 #[derive(Debug)]
 pub(super) struct Queued {
-    lba: Lba,
+    pub(super) lba: Lba,
     sectors: u32,
-    inserted: u32,
-    flags: Flags,
+    pub(super) inserted: u32,
+    /// Sectors whose mapping was looked up.
+    pub(super) looked: u32,
+    pub(super) flags: Flags,
     discard: bool,
     buffer: BufferId,
     file: Option<FileKey>,
@@ -31,18 +35,19 @@ pub(super) struct Queued {
 impl Queued {
     /// Keeps of a write or discard what admission needs.
     #[inline]
-    fn new(bio: Bio, buffer: BufferId, token: Token, since: Nanos) -> Self {
+    fn new(bio: Bio, buffer: BufferId, token: Token, entered: Entered) -> Self {
         Self {
             lba: bio.lba,
             sectors: bio.sectors,
             inserted: 0,
+            looked: 0,
             flags: bio.flags,
             discard: bio.op == Op::Discard,
             buffer,
             file: file_of(bio.owner),
             payload: bio.payload,
             token,
-            since,
+            since: entered.since,
         }
     }
 }
@@ -50,12 +55,12 @@ impl Queued {
 impl<M: OpenChannel> Pblk<M> {
     /// A write, flush or discard comes in.
     #[inline]
-    pub(super) fn accept(&mut self, bio: Bio, token: Token) -> Submit {
+    pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
         let preflush = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
         if preflush && (bio.op == Op::Flush || self.config.broken != Broken::PreflushDrain) {
-            return self.drain_first(bio, token);
+            return self.drain_first(bio, token, entered);
         }
-        self.admit_or_queue(bio, token, self.now)
+        self.admit_or_queue(bio, token, entered)
     }
 
     #[inline]
@@ -64,9 +69,9 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     #[inline]
-    pub(super) fn admit_or_queue(&mut self, bio: Bio, token: Token, since: Nanos) -> Submit {
-        let id = self.buffer_for(&bio);
-        let mut queued = Queued::new(bio, id, token, since);
+    pub(super) fn admit_or_queue(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+        let id = entered.buffer.unwrap_or_else(|| self.buffer_for(&bio));
+        let mut queued = Queued::new(bio, id, token, entered);
         if self.buffers[usize::from(id)].queue.is_empty() {
             if let Some(submit) = self.admit(&mut queued) {
                 return submit;
@@ -80,13 +85,15 @@ impl<M: OpenChannel> Pblk<M> {
     /// Puts a write into the line for its buffer.
     pub(super) fn queue(&mut self, bio: Bio, token: Token, since: Nanos) {
         let id = self.buffer_for(&bio);
-        let queued = Queued::new(bio, id, token, since);
+        let queued = Queued::new(bio, id, token, Entered::at(since));
         self.buffers[usize::from(id)].queue.push_back(queued);
     }
 
     /// Whether anybody waits for the FTL to move.
     pub(super) fn is_waited_for(&self) -> bool {
-        !self.flushes.is_empty() || self.buffers.iter().any(|buffer| !buffer.queue.is_empty())
+        !self.flushes.is_empty()
+            || self.buffers.iter().any(|buffer| !buffer.queue.is_empty())
+            || self.mapping.as_ref().is_some_and(|mapping| !mapping.reads.is_empty())
     }
 
     /// Every bio under way, given up.
@@ -95,7 +102,9 @@ impl<M: OpenChannel> Pblk<M> {
             buffer.waiters.clear();
             buffer.queue.drain(..).map(|queued| queued.token)
         });
-        queues.chain(self.flushes.abandon()).collect()
+        let reads = self.mapping.iter_mut().flat_map(|mapping| mapping.reads.abandon());
+        let outside = self.host.as_mut().map(|host| host.abandon()).unwrap_or_default();
+        queues.chain(self.flushes.abandon()).chain(reads).chain(outside).collect()
     }
 
     /// Inserts as much as there is room for; the answer when all of it is in the buffer.
@@ -103,7 +112,8 @@ impl<M: OpenChannel> Pblk<M> {
     fn admit(&mut self, queued: &mut Queued) -> Option<Submit> {
         let wanted = queued.sectors - queued.inserted;
         let room = self.room_for(queued.buffer, queued.discard, wanted)?;
-        self.admit_part(queued, room)
+        let room = self.mapped_part(queued, room);
+        if room == 0 { None } else { self.admit_part(queued, room) }
     }
 
     /// How many of `wanted` sectors may go on now; `None` when none may.
@@ -118,9 +128,10 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn admit_part(&mut self, queued: &mut Queued, room: u32) -> Option<Submit> {
         if queued.discard {
-            return Some(self.discard(queued));
+            self.discard(queued, room);
+        } else {
+            self.insert_user(queued, room);
         }
-        self.insert_user(queued, room);
         queued.inserted += room;
         (queued.inserted == queued.sectors).then(|| self.admitted(queued))
     }
@@ -128,6 +139,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// All of the bio is in the buffer: acknowledge it, or have it wait for durability.
     #[inline]
     fn admitted(&mut self, queued: &Queued) -> Submit {
+        if queued.discard && !queued.flags.has(Flags::FUA) {
+            return Submit::Done(Done::ok(self.now));
+        }
         if self.buffers[usize::from(queued.buffer)].rb.backlog() >= self.geometry.ws_opt {
             self.needs_pump = true;
         }
@@ -137,7 +151,7 @@ impl<M: OpenChannel> Pblk<M> {
         let rb = &self.buffers[usize::from(queued.buffer)].rb;
         if queued.flags.has(Flags::FUA) && rb.is_dirty() {
             let target = (queued.buffer, rb.mem);
-            self.wait_for(&[target], queued.token, queued.since, None);
+            self.wait_for(&[target], queued.token, Entered::at(queued.since), None);
             return Submit::Pending;
         }
         Submit::Done(Done::ok(self.now + self.media.buffer_write(queued.sectors)))
@@ -159,11 +173,17 @@ impl<M: OpenChannel> Pblk<M> {
             let wanted = front.sectors - front.inserted;
             let Some(room) = self.room_for(buffer, discard, wanted) else { break };
             let Some(mut queued) = self.buffers[id].queue.pop_front() else { break };
+            let room = self.mapped_part(&mut queued, room);
+            if room == 0 {
+                self.buffers[id].queue.push_front(queued);
+                break;
+            }
             moved = true;
             let Some(submit) = self.admit_part(&mut queued, room) else {
                 self.buffers[id].queue.push_front(queued);
                 break;
             };
+            self.buffers[id].looked = self.buffers[id].looked.saturating_sub(1);
             self.stats.stall_ns_max = self.stats.stall_ns_max.max(self.now - queued.since);
             if let Submit::Done(done) = submit {
                 self.done.push(Completion { token: queued.token, done });
@@ -197,8 +217,13 @@ impl<M: OpenChannel> Pblk<M> {
             let rb = &mut self.buffers[id].rb;
             let slot = rb.push(lba.0 as u32, Origin::User, data, seq);
             rb.owned_by(queued.file);
-            if let Place::Media(at) = self.l2p.replace(lba, Place::Cached(slot)) {
+            let before = self.l2p.replace(lba, Place::Cached(slot));
+            if let Place::Media(at) = before {
                 self.invalidate(at, seq + 1);
+            }
+            let named = if self.mapping.is_some() { self.named(before) } else { Named::Elsewhere };
+            if let Some(mapping) = &mut self.mapping {
+                mapping.changed(lba, named, Named::Volatile);
             }
         }
         let buffer = &mut self.buffers[id];
@@ -223,16 +248,22 @@ impl<M: OpenChannel> Pblk<M> {
         !self.logs_discards() || (self.trim_has_slot() && self.user_space(0) >= unit)
     }
 
-    fn discard(&mut self, queued: &Queued) -> Submit {
+    /// Hides the next `sectors` sectors of a discard, which have a record of their own.
+    fn discard(&mut self, queued: &Queued, sectors: u32) {
         let durable = self.logs_discards();
-        let (lba, sectors) = (queued.lba, queued.sectors);
+        let lba = queued.lba.plus(u64::from(queued.inserted));
         let gate = self.next_seq + u64::from(durable);
         let mut hidden = false;
         for lba in (lba.0..lba.0 + u64::from(sectors)).map(Lba) {
-            match self.l2p.replace(lba, Place::Nowhere) {
+            let before = self.l2p.replace(lba, Place::Nowhere);
+            match before {
                 Place::Media(at) => self.invalidate(at, gate),
                 Place::Cached(_) => {}
                 Place::Nowhere => continue,
+            }
+            let named = self.named(before);
+            if let Some(mapping) = &mut self.mapping {
+                mapping.changed(lba, named, Named::Elsewhere);
             }
             hidden = true;
         }
@@ -240,10 +271,6 @@ impl<M: OpenChannel> Pblk<M> {
         if hidden && durable {
             self.log_trim(TrimRecord { lba: lba.0 as u32, sectors, seq: self.next_seq });
         }
-        if queued.flags.has(Flags::FUA) {
-            return self.admitted(queued);
-        }
-        Submit::Done(Done::ok(self.now))
     }
 
     /// Whether the ring keeps, or can keep, a slot for trim records.

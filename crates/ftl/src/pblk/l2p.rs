@@ -1,9 +1,12 @@
 //! The logical-to-physical table: 4 bytes a sector where packed addresses fit 31 bits, else 8
 //! (pblk-map.c `pblk_trans_map_*`). Zero is "unmapped", so a fresh table costs no resident memory.
 
+use bytemuck::{NoUninit, bytes_of, cast_slice};
 use nandscape_block::Lba;
 use nandscape_column::Column;
 use nandscape_media::Ppa;
+use std::ops::Range;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Where a logical sector's newest version is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,13 +27,18 @@ pub(super) enum L2p {
 }
 
 const PACKED_CACHED: u32 = 1 << 31;
+
+/// Bytes of an entry for media with addresses below `ppa_end`.
+pub(super) const fn entry_bytes(ppa_end: u64) -> u32 {
+    if ppa_end < PACKED_CACHED as u64 { 4 } else { 8 }
+}
 const WIDE_CACHED: u64 = 1 << 63;
 
 impl L2p {
     /// An empty table for `sectors` logical sectors on media with addresses below `ppa_end`.
     /// `None` when the process cannot have the address space.
     pub(super) fn new(sectors: u64, ppa_end: u64) -> Option<Self> {
-        Some(if ppa_end < u64::from(PACKED_CACHED) {
+        Some(if entry_bytes(ppa_end) == 4 {
             Self::Packed(Column::zeroed(sectors)?)
         } else {
             Self::Wide(Column::zeroed(sectors)?)
@@ -91,7 +99,48 @@ impl L2p {
 
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> u64 {
-        self.len() * if matches!(self, Self::Packed(_)) { 4 } else { 8 }
+        self.len() * u64::from(self.entry_bytes())
+    }
+
+    /// Bytes of an entry.
+    pub(super) const fn entry_bytes(&self) -> u32 {
+        if matches!(self, Self::Packed(_)) { 4 } else { 8 }
+    }
+
+    /// A digest of the entries of these sectors, as far as there are any.
+    pub(super) fn digest(&self, sectors: Range<u64>) -> u64 {
+        let end = sectors.end.min(self.len()) as usize;
+        let range = (sectors.start as usize).min(end)..end;
+        match self {
+            Self::Packed(table) => xxh3_64(cast_slice(&table[range])),
+            Self::Wide(table) => xxh3_64(cast_slice(&table[range])),
+        }
+    }
+
+    /// The same, with each entry that names the ring as `how` has it.
+    pub(super) fn digest_as(&self, sectors: Range<u64>, how: impl Fn(Place) -> Place) -> u64 {
+        let end = sectors.end.min(self.len()) as usize;
+        let range = (sectors.start as usize).min(end)..end;
+        match self {
+            Self::Packed(table) => {
+                let cached = |entry| entry & PACKED_CACHED != 0;
+                digest_with(&table[range], cached, |entry| pack(how(unpack(entry))))
+            }
+            Self::Wide(table) => {
+                let cached = |entry| entry & WIDE_CACHED != 0;
+                digest_with(&table[range], cached, |entry| pack_wide(how(unpack_wide(entry))))
+            }
+        }
+    }
+
+    /// Whether none of these sectors is mapped.
+    pub(super) fn is_blank(&self, sectors: Range<u64>) -> bool {
+        let end = sectors.end.min(self.len()) as usize;
+        let range = (sectors.start as usize).min(end)..end;
+        match self {
+            Self::Packed(table) => table[range].iter().all(|&entry| entry == 0),
+            Self::Wide(table) => table[range].iter().all(|&entry| entry == 0),
+        }
     }
 
     /// Pulls the entry towards the caches.
@@ -144,6 +193,30 @@ const fn unpack_wide(entry: u64) -> Place {
     }
 }
 
+/// A digest of entries of which those that are `cached` are taken as `how` has them. They are few, so
+/// what lies between them is hashed where it is.
+fn digest_with<T: Copy + NoUninit>(
+    entries: &[T],
+    cached: impl Fn(T) -> bool,
+    how: impl Fn(T) -> T,
+) -> u64 {
+    const STEP: usize = 64;
+    let mut hasher = Xxh3::new();
+    let mut hashed = 0;
+    for (first, step) in (0..).step_by(STEP).zip(entries.chunks(STEP)) {
+        if !step.iter().fold(false, |any, &entry| any | cached(entry)) {
+            continue;
+        }
+        for (at, &entry) in (first..).zip(step).filter(|(_, entry)| cached(**entry)) {
+            hasher.update(cast_slice(&entries[hashed..at]));
+            hasher.update(bytes_of(&how(entry)));
+            hashed = at + 1;
+        }
+    }
+    hasher.update(cast_slice(&entries[hashed..]));
+    hasher.digest()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,5 +238,26 @@ mod tests {
         let mut wide = L2p::new(8, 1 << 31).unwrap();
         assert_eq!(wide.bytes(), 64);
         places(&mut wide);
+    }
+
+    /// A digest with entries exchanged is the digest of the table in which they are.
+    #[test]
+    fn a_digest_sees_ring_entries_as_it_is_told() {
+        for (ppa_end, len) in [(1 << 30, 300), (1 << 31, 300)] {
+            let mut ring = L2p::new(len, ppa_end).unwrap();
+            let mut media = L2p::new(len, ppa_end).unwrap();
+            for lba in (0..len).map(Lba) {
+                let place = Place::Media(Ppa(lba.0 * 3));
+                let in_ring = [0, 63, 64, 65, 299].contains(&lba.0);
+                ring.replace(lba, if in_ring { Place::Cached(lba.0 as u32) } else { place });
+                media.replace(lba, place);
+            }
+            let how = |place| match place {
+                Place::Cached(slot) => Place::Media(Ppa(u64::from(slot) * 3)),
+                other => other,
+            };
+            assert_eq!(ring.digest_as(0..len, how), media.digest(0..len));
+            assert_ne!(ring.digest(0..len), media.digest(0..len));
+        }
     }
 }

@@ -21,6 +21,8 @@ use std::collections::VecDeque;
 pub(super) type LineId = u32;
 /// No line.
 pub(super) const NO_LINE: LineId = u32::MAX;
+/// In place of a buffer: the lines of mapping blocks.
+pub(super) const MAP_ORIGIN: BufferId = BufferId::MAX;
 
 /// Life of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -76,6 +78,14 @@ pub(super) struct Line {
     pub(super) werr: bool,
 }
 
+impl Line {
+    /// Whether the line holds mapping blocks.
+    #[inline]
+    pub(super) const fn is_map(&self) -> bool {
+        self.origin == MAP_ORIGIN
+    }
+}
+
 /// All lines.
 #[derive(Debug)]
 pub(super) struct Lines {
@@ -83,9 +93,15 @@ pub(super) struct Lines {
     valid: Column<u64>,
     layout: Layout,
     nominal: u32,
+    chunk_sectors: u32,
     /// Free lines of each stripe.
     free: Vec<VecDeque<LineId>>,
     free_lines: u32,
+    /// Free lines by the number of their good chunks, and how many lack some.
+    free_by_chunks: Box<[u32]>,
+    short_lines: u32,
+    /// Free lines that are kept for mapping blocks.
+    pub(super) kept: u32,
     cooling: VecDeque<LineId>,
     /// Good chunks of free lines, what the limiter looks at.
     pub(super) free_chunks: u32,
@@ -104,8 +120,12 @@ impl Lines {
             valid: Column::zeroed(geometry.ppa_end() / 64 + 2)?,
             layout,
             nominal: capacity.line_data_sectors,
+            chunk_sectors: geometry.sectors,
             free: (0..layout.stripes()).map(|_| VecDeque::new()).collect(),
             free_lines: 0,
+            free_by_chunks: vec![0; layout.width as usize + 1].into_boxed_slice(),
+            short_lines: 0,
+            kept: 0,
             cooling: VecDeque::new(),
             free_chunks: 0,
             writable: 0,
@@ -216,23 +236,35 @@ impl Lines {
     pub(super) fn release(&mut self, line: LineId) {
         let entry = self.get_mut(line);
         let Line { capacity, chunks, in_flight, .. } = *entry;
+        let was_map = entry.is_map();
         *entry = Line { capacity, chunks, in_flight, ..Line::default() };
+        self.kept += u32::from(was_map);
         self.writable += u64::from(capacity);
         self.free_chunks += chunks;
         self.free_lines += 1;
+        self.free_by_chunks[chunks as usize] += 1;
+        self.short_lines += u32::from(chunks < self.layout.width);
         self.free[self.layout.stripe_of(line) as usize].push_back(line);
     }
 
     /// Takes the line of a stripe that has been free for longest, to prepare it for data; without a
-    /// stripe, of the one with most free lines.
-    pub(super) fn take_free(&mut self, stripe: Option<u32>) -> Option<LineId> {
+    /// stripe, of the one with most free lines. Mapping blocks take from what is kept for them, and
+    /// nobody else does.
+    pub(super) fn take_free(&mut self, stripe: Option<u32>, for_map: bool) -> Option<LineId> {
+        let own = if for_map { self.kept > 0 } else { self.free_lines > self.kept };
+        if !own {
+            return None;
+        }
         let stripe = stripe.unwrap_or_else(|| self.stripes_by_need().last().copied().unwrap_or(0));
         let line = self.free[stripe as usize].pop_front()?;
         self.free_lines -= 1;
+        self.kept -= u32::from(for_map);
         let entry = &mut self.lines[line as usize];
         entry.state = LineState::Next;
         entry.left = entry.capacity;
         self.free_chunks -= entry.chunks;
+        self.free_by_chunks[entry.chunks as usize] -= 1;
+        self.short_lines -= u32::from(entry.chunks < self.layout.width);
         Some(line)
     }
 
@@ -268,9 +300,22 @@ impl Lines {
         stripes
     }
 
-    /// Free chunks and lines.
+    /// Free chunks and lines, but for those kept for mapping blocks.
     pub(super) fn free(&self) -> (u32, u32) {
-        (self.free_chunks, self.free_lines)
+        let chunks = self.free_chunks.saturating_sub(self.kept * self.layout.width);
+        (chunks, self.free_lines.saturating_sub(self.kept))
+    }
+
+    /// What free lines hold, but for those kept for mapping blocks.
+    #[inline]
+    pub(super) fn free_room(&self) -> FreeRoom<'_> {
+        let short = if self.short_lines == 0 { 0 } else { self.layout.width as usize };
+        FreeRoom {
+            lines: self.free().1,
+            line: self.nominal,
+            chunk: self.chunk_sectors,
+            short: &self.free_by_chunks[..short],
+        }
     }
 
     /// Free chunks and lines of a stripe, scaled to the device: each stripe is collected for itself.
@@ -279,6 +324,7 @@ impl Lines {
             return self.free();
         }
         let lines = self.free[stripe as usize].len() as u32 * self.layout.stripes();
+        let lines = lines.saturating_sub(self.kept);
         (lines * self.layout.width, lines)
     }
 
@@ -307,6 +353,59 @@ impl Lines {
         (size_of_val(&*self.lines)
             + (self.free.iter().map(VecDeque::capacity).sum::<usize>() + self.cooling.capacity())
                 * size_of::<LineId>()) as u64
+    }
+}
+
+/// Free lines as somebody sees them who cannot tell which of them come his way. Lines with bad chunks
+/// hold less than others, so he counts on the shortest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FreeRoom<'a> {
+    lines: u32,
+    /// Data sectors of a line without bad chunks.
+    line: u32,
+    /// Sectors of a chunk.
+    chunk: u32,
+    /// How many lines lack chunks, by the number of those that they have.
+    short: &'a [u32],
+}
+
+impl FreeRoom<'_> {
+    /// Lines that lack chunks, the shortest first: how many, and what each holds.
+    fn short(&self) -> impl Iterator<Item = (u32, u64)> {
+        let capacity = |lost: u32| u64::from(self.line.saturating_sub(lost * self.chunk));
+        let lost = (1..=self.short.len() as u32).rev();
+        self.short.iter().zip(lost).map(move |(&lines, lost)| (lines, capacity(lost)))
+    }
+
+    /// Lines that hold `sectors`, whichever they are; more than there are, if those do not suffice.
+    pub(super) fn lines_for(&self, sectors: u64) -> u32 {
+        let (mut left, mut lines) = (sectors, 0);
+        for (count, capacity) in self.short() {
+            if left == 0 {
+                break;
+            }
+            let holds = u64::from(count) * capacity;
+            let all = holds <= left;
+            lines += if all { u64::from(count) } else { left.div_ceil(capacity) };
+            left = left.saturating_sub(holds);
+        }
+        (lines + left.div_ceil(u64::from(self.line))) as u32
+    }
+
+    /// Sectors that so many lines hold, whichever they are.
+    pub(super) fn sectors_of(&self, lines: u32) -> u64 {
+        let (mut left, mut sectors) = (lines, 0);
+        for (count, capacity) in self.short() {
+            let taken = count.min(left);
+            left -= taken;
+            sectors += u64::from(taken) * capacity;
+        }
+        sectors + u64::from(left) * u64::from(self.line)
+    }
+
+    /// Free lines.
+    pub(super) const fn lines(&self) -> u32 {
+        self.lines
     }
 }
 
@@ -350,7 +449,7 @@ mod tests {
     #[test]
     fn a_line_thaws_when_its_own_gate_is_durable() {
         let mut lines = lines();
-        let ids = [0, 1, 2].map(|_| lines.take_free(None).expect("free"));
+        let ids = [0, 1, 2].map(|_| lines.take_free(None, false).expect("free"));
         for (id, gate) in ids.into_iter().zip([30, 10, 20]) {
             lines.get_mut(id).gate = gate;
             lines.cool(id);
@@ -393,14 +492,39 @@ mod tests {
         assert_eq!(lines.get(5).valid, 43);
     }
 
+    /// Whichever lines somebody gets, they hold what he was told.
+    #[test]
+    fn short_lines_are_counted_as_such() {
+        let mut lines = lines();
+        assert_eq!(lines.free_room().lines_for(2 * u64::from(lines.nominal)), 2);
+        for chunks in [1, 3] {
+            let id = lines.take_free(None, false).expect("free");
+            for _ in chunks..4 {
+                lines.lose_chunk(id, 128);
+            }
+            lines.forgo(id, u32::MAX);
+            lines.release(id);
+        }
+        let room = lines.free_room();
+        assert_eq!((room.lines(), room.short), (GEOMETRY.chunks, &[0, 1, 0, 1][..]));
+        let (one, three) = (lines.nominal - 3 * 128, lines.nominal - 128);
+        let sums = [0, one, one + three, one + three + lines.nominal];
+        let shortest = |n: u32| u64::from(sums[n as usize]);
+        for sectors in 1..=shortest(3) {
+            let lines = room.lines_for(sectors);
+            assert!(shortest(lines) >= sectors && shortest(lines - 1) < sectors, "{sectors}");
+        }
+        assert_eq!([0, 1, 2, 3].map(|n| room.sectors_of(n)), [0, 1, 2, 3].map(shortest));
+    }
+
     /// Free lines are used in turn, which wears them alike.
     #[test]
     fn the_line_that_was_free_for_longest_is_taken() {
         let mut lines = lines();
-        let first = lines.take_free(None);
-        assert_eq!((first, lines.take_free(None)), (Some(0), Some(1)));
+        let first = lines.take_free(None, false);
+        assert_eq!((first, lines.take_free(None, false)), (Some(0), Some(1)));
         lines.release(0);
-        let rest: Vec<_> = std::iter::from_fn(|| lines.take_free(None)).collect();
+        let rest: Vec<_> = std::iter::from_fn(|| lines.take_free(None, false)).collect();
         assert_eq!((rest.first(), rest.last()), (Some(&2), Some(&0)));
     }
 
@@ -410,7 +534,7 @@ mod tests {
     fn writable_space_is_counted_once() {
         let mut lines = lines();
         let all = u64::from(LINE_CAPACITY * GEOMETRY.chunks);
-        let id = lines.take_free(None).expect("free");
+        let id = lines.take_free(None, false).expect("free");
         assert_eq!((lines.writable, lines.free_chunks), (all, 4 * 39));
         lines.use_up(id, 8);
         lines.lose_chunk(id, 128);

@@ -39,6 +39,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         buffer.rb.l2p_update += u64::from(unit.entries);
         self.lines.set_valid(unit.line, unit.at, live);
+        self.entries_left(id, &unit, live);
         self.settle(&unit);
         true
     }
@@ -79,7 +80,7 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.lines.get(id);
         if line.valid == 0 && line.pending == 0 {
             self.line_emptied(id);
-        } else if line.state == LineState::Closed {
+        } else if line.state == LineState::Closed && !line.is_map() {
             self.candidates.lower(id, self.lines.weight(id));
         }
     }
@@ -89,6 +90,12 @@ impl<M: OpenChannel> Pblk<M> {
     #[cold]
     pub(super) fn line_emptied(&mut self, id: LineId) {
         match self.lines.get(id).state {
+            LineState::Closed if self.lines.get(id).is_map() => {
+                if let Some(mapping) = &mut self.mapping {
+                    mapping.store.forget(id);
+                }
+                self.cool(id);
+            }
             LineState::Closed => {
                 self.candidates.remove(id);
                 self.stats.gc.free_rides += 1;

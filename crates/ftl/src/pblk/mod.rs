@@ -4,7 +4,8 @@
 //!
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
 //! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
-//! `host` admission and flushes, `trims` durable discards, `victims` the victim index.
+//! `host` admission and flushes, `trims` durable discards, `victims` the victim index, `cpu` and `front` what
+//! all this costs the host.
 //!
 //! The FTL is a state machine: it acts when a bio comes in or a media command completes, and then
 //! pumps until nothing moves. Two rules keep acknowledged data safe with any number of open lines:
@@ -15,16 +16,25 @@ mod buffers;
 mod candidates;
 mod capacity;
 mod check;
+mod cpu;
 mod events;
 mod flush;
 mod format;
+mod front;
 mod gc;
 mod host;
 mod l2p;
 mod layout;
 mod line;
 mod map;
+mod mapcache;
+mod mapline;
+mod mapmount;
+mod mapping;
+mod mapread;
+mod mapshape;
 mod open;
+mod parts;
 mod pick;
 mod rb;
 mod read;
@@ -42,22 +52,25 @@ pub use line::LineState;
 
 use crate::config::{Config, FlushScope};
 use crate::error::FtlError;
-use crate::stats::{FtlStats, MemoryUse};
+use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
 use buffers::{Buffer, BufferId, Plan};
 use candidates::Candidates;
+use cpu::HostSide;
 use events::{Events, What};
 use flush::Flushes;
+use front::Entered;
 use gc::Gc;
 use l2p::{L2p, Place};
 use layout::Layout;
 use line::Lines;
+use mapping::Mapping;
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, SectorData, Submit,
-    Token,
+    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
 };
 use nandscape_media::{ChunkState, Geometry, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
 use open::{Frontier, FrontierId};
+use parts::{Parts, caps, plenty};
 use rb::Ring;
 use route::Router;
 use trims::TrimLog;
@@ -106,7 +119,11 @@ pub struct Pblk<M> {
     next_below: u32,
     lines: Lines,
     candidates: Candidates,
-    /// Parallel units with a write in flight.
+    /// The map's cache and its blocks on media; none where all of it is in RAM.
+    mapping: Option<Box<Mapping>>,
+    /// The host's cores, locks and threads; none where they cost nothing.
+    host: Option<Box<HostSide>>,
+    /// Parallel units with a write in flight, or with one that is being built.
     busy: Box<[bool]>,
     gc: Gc,
     trims: TrimLog,
@@ -157,9 +174,7 @@ impl<M: OpenChannel> Pblk<M> {
         pblk.open_first_line();
         match pblk.stopped.take() {
             None => Ok(pblk),
-            Some(BlockError::PowerLost) => Err(FtlError::PowerLost),
-            Some(BlockError::MemoryCap) => Err(FtlError::MemoryCap),
-            Some(error) => Err(FtlError::Stopped(error)),
+            Some(error) => Err(error.into()),
         }
     }
 
@@ -186,16 +201,17 @@ impl<M: OpenChannel> Pblk<M> {
             Ok(parts) => parts,
             Err(error) => return Err((media, error)),
         };
-        let Parts { layout, plan, buffers, l2p, lines } = parts;
+        let Parts { layout, plan, buffers, l2p, mut lines, mapping } = parts;
+        lines.kept = capacity.map_lines;
         let roles = plan.clone();
         let roles = roles.roles();
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
-        Ok(Self {
+        let mut pblk = Self {
             slot_spacing: rings.clone().max().map_or(0, u32::ilog2),
             plenty: plenty(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
             next_below: (data / 8).max(2 * capacity.ring_sectors),
-            frontiers: plan.make_frontiers(),
+            frontiers: plan.make_frontiers(mapping.is_some()),
             own_seqs: plan.len() > 1 || config.flush_scope == FlushScope::FileEntries,
             router: Router::new(&config, plan),
             candidates: Candidates::new(config.victim, layout, geometry.chunks, data, config.seed),
@@ -208,6 +224,8 @@ impl<M: OpenChannel> Pblk<M> {
             buffers,
             writer: 0,
             lines,
+            mapping,
+            host: None,
             busy: vec![false; geometry.total_units() as usize].into_boxed_slice(),
             gc: Gc::default(),
             trims: TrimLog::default(),
@@ -226,7 +244,9 @@ impl<M: OpenChannel> Pblk<M> {
             capacity,
             config,
             now,
-        })
+        };
+        pblk.charge_cpu(pblk.config.cpu);
+        Ok(pblk)
     }
 
     /// Counts a line's good chunks and puts it on the free list, or aside when it has too few.
@@ -277,6 +297,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// What was counted since the last reset.
     pub fn stats(&self) -> FtlStats {
         let mut stats = self.stats.clone();
+        stats.map = self.mapping.as_ref().map(|mapping| mapping.counts());
+        stats.cpu = self.host.as_ref().map(|host| host.counts().clone());
         if stats.user_written > 0 {
             stats.in_use_sectors_mean = self.in_use_sum as f64 / stats.user_written as f64;
         }
@@ -287,12 +309,23 @@ impl<M: OpenChannel> Pblk<M> {
     pub fn reset_stats(&mut self) {
         self.stats = FtlStats::new(self.geometry.ws_opt, self.router.plan().roles());
         self.in_use_sum = 0;
+        if let Some(mapping) = &mut self.mapping {
+            mapping.reset_counts();
+        }
+        if let Some(host) = &mut self.host {
+            host.reset_counts();
+        }
     }
 
     /// Bytes of RAM by component.
     pub fn memory(&self) -> MemoryUse {
+        let map = match &self.mapping {
+            None => MapMemoryUse { cache_bytes: self.l2p.bytes(), ..MapMemoryUse::default() },
+            Some(mapping) => mapping.memory(),
+        };
         MemoryUse {
-            map_bytes: self.l2p.bytes(),
+            map,
+            map_bytes: map.total(),
             bitmap_bytes: self.lines.bitmap_bytes(),
             line_bytes: self.lines.line_bytes() + self.candidates.bytes(),
             buffers_bytes: self.buffers.iter().map(Buffer::bytes).sum::<u64>()
@@ -325,8 +358,13 @@ impl<M: OpenChannel> Pblk<M> {
         for f in 0..self.frontiers.len() {
             self.line_chores(f as FrontierId)?;
         }
+        if self.is_mounting() {
+            while self.pump_map()? {}
+            return Ok(());
+        }
         loop {
-            let mut moved = self.write_out()?;
+            let mut moved = self.pump_map()?;
+            moved |= self.write_out()?;
             moved |= self.collect()?;
             moved |= self.insert_copies();
             if self.admit_queued() {
@@ -345,22 +383,19 @@ impl<M: OpenChannel> Pblk<M> {
     /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
     /// Whether there was one.
     fn unstick(&mut self) -> Result<bool, FtlError> {
-        if !self.is_waited_for() || !self.events.is_empty() || self.stopped.is_some() {
+        if !self.is_waited_for() || !self.is_at_rest() || self.stopped.is_some() {
             return Ok(false);
         }
-        let mut recycled = false;
-        for id in 0..self.buffers.len() {
-            while self.recycle(id as BufferId) {
-                recycled = true;
-            }
-        }
+        let recycled = self.recycle_all();
         let free_chunks = self.lines.free().0;
         Ok(recycled
-            || (self.frontiers.len() > 1 && self.hand_back_lines())
+            || (self.is_starved() && self.force_drain())
+            || (self.data_frontiers() > 1 && self.hand_back_lines())
             || (!self.drained && self.force_drain())
             || self.relieve(rl::RateLimiter::relieve)
             || self.force_drain()
             || self.relieve(|rl| rl.relieve_users(free_chunks))
+            || self.take_all()
             || self.pad_one()?
             || self.give_up())
     }
@@ -444,9 +479,12 @@ impl<M: OpenChannel> Pblk<M> {
         false
     }
 
-    /// Serves no more bios and fails those under way.
-    fn stop(&mut self, error: BlockError) {
+    /// Serves no more bios, but for reads where writes alone end, and fails those under way.
+    pub(super) fn stop(&mut self, error: BlockError) {
         let at = self.now;
+        if matches!(error, BlockError::ReadOnly(_)) {
+            self.serve_waiting();
+        }
         for token in self.abandon() {
             let done = Done::new(at, Err(error.clone()));
             self.done.push(Completion { token, done });
@@ -484,6 +522,11 @@ impl<M: OpenChannel> Pblk<M> {
             What::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
             What::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
             What::GcRead(number) => self.gc_arrived(number),
+            What::MapLoad(block) => self.map_loaded(block),
+            What::MapMerge(number) => self.send_job(number),
+            What::MapUnit(number, status) => self.map_unit_done(number, status),
+            What::MapCopies => self.map_copies_arrived(),
+            What::Core(core) => self.core_done(core),
         }
     }
 
@@ -516,13 +559,11 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
         if let Err(error) = bio.check(&self.caps) {
             return Submit::Done(Done::new(now, Err(error)));
         }
-        if let Some(error) = self.refusal(bio.op) {
-            return Submit::Done(Done::new(now, Err(error)));
+        if self.host.is_some() {
+            return self.send_in(bio, token);
         }
-        if bio.op == Op::Read {
-            return Submit::Done(self.read(&bio));
-        }
-        let submit = self.accept(bio, token);
+        let entered = Entered::at(self.now);
+        let submit = self.serve(bio, token, entered);
         if self.needs_pump {
             self.pump();
         }
@@ -551,49 +592,5 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
         {
             if op == Op::Read { self.media.prefetch(at) } else { self.lines.prefetch(at) }
         }
-    }
-}
-
-/// The tables and buffers of a pblk.
-struct Parts {
-    layout: Layout,
-    plan: Plan,
-    buffers: Vec<Buffer>,
-    l2p: L2p,
-    lines: Lines,
-}
-
-impl Parts {
-    fn new(geometry: &Geometry, config: &Config, capacity: &Capacity) -> Result<Self, FtlError> {
-        let layout = Layout::new(geometry, config.line_set)?;
-        let plan = Plan::new(config, &layout)?;
-        let buffers = plan.make_buffers(geometry, config, capacity)?;
-        let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
-        let lines = Lines::new(geometry, layout, capacity);
-        let (Some(l2p), Some(lines)) = (l2p, lines) else { return Err(FtlError::AddressSpace) };
-        Ok(Self { layout, plan, buffers, l2p, lines })
-    }
-}
-
-/// Writable sectors that are enough whatever the buffers hold and however it is spread: what the rings
-/// can hold, two lines and three rows; with several frontiers also what each may keep from the others.
-fn plenty(geometry: &Geometry, capacity: &Capacity, plan: &Plan, rings: u64) -> u64 {
-    let row = u64::from(geometry.ws_opt * geometry.total_units());
-    let kept = if plan.frontiers() == 1 { 0 } else { 4 * u64::from(plan.frontiers()) };
-    rings + (2 + kept) * u64::from(capacity.line_data_sectors) + 3 * row
-}
-
-fn caps(config: &Config, capacity: &Capacity) -> DeviceCaps {
-    DeviceCaps {
-        sectors: capacity.logical_sectors,
-        atomic_sectors: 1,
-        fua: Fua::Honoured,
-        volatile_cache: true,
-        discard_sectors: 1,
-        discard_zeroes: true,
-        max_sectors: u32::MAX,
-        keeps_content: config.keep_content,
-        scoped_flush: matches!(config.flush_scope, FlushScope::FileRing | FlushScope::FileEntries),
-        ..DeviceCaps::default()
     }
 }

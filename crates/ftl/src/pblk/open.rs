@@ -9,8 +9,8 @@
 use super::Pblk;
 use super::buffers::BufferId;
 use super::capacity::CLOSING_LINES;
-use super::format::Smeta;
-use super::line::{LineId, LineState};
+use super::format::{MAP_FRONTIER, Smeta};
+use super::line::{LineId, LineState, MAP_ORIGIN};
 use super::write::{MAX_UNIT, Spot};
 use crate::error::FtlError;
 use crate::pblk::events::What;
@@ -191,7 +191,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// kernel; one of several may never want another.
     fn close_full(&mut self, f: FrontierId) {
         let open = self.frontiers[usize::from(f)].open;
-        if self.frontiers.len() > 1 && open.is_some_and(|open| self.lines.get(open.id).left == 0) {
+        if self.data_frontiers() > 1 && open.is_some_and(|open| self.lines.get(open.id).left == 0) {
             self.close_open(f);
         }
     }
@@ -199,7 +199,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// A single frontier always has the next line in preparation, as in the kernel. Several would
     /// hold back as many lines from each other, so they prepare one when they come near needing it.
     fn wants_next(&self, f: FrontierId) -> bool {
-        if self.frontiers.len() == 1 {
+        if f == 0 && self.data_frontiers() == 1 {
             return true;
         }
         let open = self.frontiers[usize::from(f)].open;
@@ -211,8 +211,9 @@ impl<M: OpenChannel> Pblk<M> {
         if frontier.next.is_some() || !self.may_take_line(frontier.buffer) {
             return;
         }
-        let Some(id) = self.lines.take_free(frontier.stripe) else { return };
         let buffer = frontier.buffer;
+        let taken = self.lines.take_free(frontier.stripe, buffer == MAP_ORIGIN);
+        let Some(id) = taken else { return };
         self.lines.get_mut(id).origin = buffer;
         let next = NextLine { id, erased_to: 0, erasing: 0, smeta: SmetaState::Missing };
         self.frontier(f).next = Some(next);
@@ -294,7 +295,7 @@ impl<M: OpenChannel> Pblk<M> {
             logical_sectors: self.capacity.logical_sectors,
             line: next.id,
             width: self.layout.width,
-            frontier: u32::from(f),
+            frontier: if self.lines.get(next.id).is_map() { MAP_FRONTIER } else { u32::from(f) },
         };
         self.lines.get_mut(next.id).seq = self.line_seq;
         self.line_seq += 1;
@@ -335,6 +336,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn give_up_next(&mut self, f: FrontierId, id: LineId) {
         self.lines.forgo(id, u32::MAX);
+        self.lines.kept += u32::from(self.lines.get(id).is_map());
         self.lines.get_mut(id).state = LineState::Bad;
         self.frontier(f).next = None;
     }
@@ -456,7 +458,10 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.lines.get_mut(id);
         line.state = LineState::Closed;
         let (empty, werr) = (line.valid == 0 && line.pending == 0, line.werr);
-        self.candidates.insert(id, weight, werr);
+        match &mut self.mapping {
+            Some(mapping) if line.is_map() => mapping.store.close(id),
+            _ => self.candidates.insert(id, weight, werr),
+        }
         if empty {
             self.line_emptied(id);
         }

@@ -22,7 +22,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn read(&mut self, bio: &Bio) -> Done {
         let wants_data = self.config.keep_content && !bio.flags.has(Flags::NO_DATA);
         self.stats.user_read += u64::from(bio.sectors);
-        let result = self.read_sectors(bio);
+        let result = self.read_sectors(bio.lba, bio.sectors);
         match result {
             Ok((at, None)) => {
                 let reply = if wants_data { Reply::Data(self.contents(bio)) } else { Reply::None };
@@ -35,13 +35,17 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Reserves the time and checks every sector. When the last arrives, and the first error.
     #[inline]
-    fn read_sectors(&mut self, bio: &Bio) -> Result<(Nanos, Option<BlockError>), FtlError> {
+    pub(super) fn read_sectors(
+        &mut self,
+        first: Lba,
+        sectors: u32,
+    ) -> Result<(Nanos, Option<BlockError>), FtlError> {
         let mut end = self.now;
         let mut error = None;
         let mut ring_hits = 0;
         let mut run: Option<Run> = None;
-        for index in 0..bio.sectors {
-            let lba = bio.lba.plus(u64::from(index));
+        for index in 0..sectors {
+            let lba = first.plus(u64::from(index));
             match self.l2p.get(lba) {
                 Place::Nowhere => {}
                 Place::Cached(_) => ring_hits += 1,
@@ -106,11 +110,16 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn contents(&self, bio: &Bio) -> Payload {
-        let content = |index| match self.l2p.get(bio.lba.plus(u64::from(index))) {
+        let content = |index| self.content(bio.lba.plus(u64::from(index)));
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+
+    /// What a sector holds.
+    pub(super) fn content(&self, lba: Lba) -> SectorData {
+        match self.l2p.get(lba) {
             Place::Nowhere => SectorData::Tag(Tag::ZERO),
             Place::Cached(slot) => self.ring_of(slot).slot_data(slot).clone(),
             Place::Media(at) => self.media.data(at),
-        };
-        Payload::collect((0..bio.sectors).map(content).collect())
+        }
     }
 }

@@ -14,7 +14,8 @@
 use super::format::{Smeta, TrimRecord, decode_trims};
 use super::l2p::Place;
 use super::layout::Layout;
-use super::line::{LineId, LineState};
+use super::line::{LineId, LineState, MAP_ORIGIN};
+use super::mapmount::FoundMap;
 use super::open::{Cursor, FrontierId, OpenLine};
 use super::rb::key_lba;
 use super::write::MAX_UNIT;
@@ -26,7 +27,6 @@ use nandscape_media::{
     ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
-use std::collections::BTreeSet;
 
 /// Copies and records found on media, weighed against each other.
 struct Replay {
@@ -34,6 +34,8 @@ struct Replay {
     best: Vec<u64>,
     /// Sectors of trim records: their order and their records, each with its own.
     trims: Vec<TrimSector>,
+    /// Mapping blocks.
+    map: FoundMap,
     seq_max: u64,
 }
 
@@ -66,8 +68,12 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn replay(&mut self, found: &Found) -> Result<(), FtlError> {
         self.instance = found.instance.unwrap_or(self.instance);
-        let mut replay =
-            Replay { best: vec![0; self.l2p.len() as usize], trims: Vec::new(), seq_max: 0 };
+        let mut replay = Replay {
+            best: vec![0; self.l2p.len() as usize],
+            trims: Vec::new(),
+            map: FoundMap::default(),
+            seq_max: 0,
+        };
         for (id, smeta) in (0..).zip(&found.smetas) {
             let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
             self.replay_line(id, line_seq, &mut replay)?;
@@ -75,10 +81,11 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.hide_trimmed(&replay);
         self.next_seq = replay.seq_max + 1;
-        self.count_valid(replay.trims);
+        self.count_valid(replay.trims, replay.best);
+        let stale = self.adopt_map(&replay.map);
         self.place_lines(found);
         self.limiter_update();
-        Ok(())
+        if self.mapping.is_some() { self.rewrite_blocks(stale) } else { Ok(()) }
     }
 
     /// Replays the written sectors of one line; reads its address list, or every unit without one. A
@@ -137,6 +144,15 @@ impl<M: OpenChannel> Pblk<M> {
         for i in 0..self.geometry.ws_opt {
             let at = at.plus(i);
             let oob = self.media.oob(at);
+            if oob.kind == Kind::Map {
+                let line = self.lines.get_mut(id);
+                line.data += 1;
+                if self.mapping.is_some() {
+                    line.origin = MAP_ORIGIN;
+                }
+                replay.map.add(oob.key, oob.seq, at);
+                continue;
+            }
             if !matches!(oob.kind, Kind::Data | Kind::Pad) {
                 continue;
             }
@@ -177,22 +193,36 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Sets the valid bits: of every sector that the table points at, and of trim sectors with a
-    /// record that is needed and not in a younger one already.
-    fn count_valid(&mut self, mut trims: Vec<TrimSector>) {
+    /// record that hides what no younger one does. Others may be in lines that were free already:
+    /// one whose sectors were written and then discarded again looks needed, and is not.
+    fn count_valid(&mut self, trims: Vec<TrimSector>, mut orders: Vec<u64>) {
         for lba in (0..self.l2p.len()).map(Lba) {
             if let Place::Media(at) = self.l2p.get(lba) {
                 self.lines.set_valid(self.lines.of(at), at, 1);
             }
         }
-        trims.sort_by_key(|sector| std::cmp::Reverse(sector.seq));
-        let mut kept = BTreeSet::new();
-        for TrimSector { at, records, .. } in trims {
-            let needed = records.into_iter().filter(|(_, record)| self.still_hides(record));
-            let news = needed.fold(false, |news, (_, record)| kept.insert(record) || news);
-            if news {
+        let copy = |sector: TrimSector| {
+            let TrimSector { seq, at, records } = sector;
+            records.into_iter().map(move |(order, record)| (order, seq, at, record))
+        };
+        let mut copies: Vec<_> = trims.into_iter().flat_map(copy).collect();
+        copies.sort_by_key(|&(order, seq, ..)| std::cmp::Reverse((order, seq)));
+        for (_, _, at, record) in copies {
+            if self.claim(&record, &mut orders) && !self.lines.is_valid(at) {
                 self.lines.set_valid(self.lines.of(at), at, 1);
             }
         }
+    }
+
+    /// Notes all sectors that a record hides. Whether any was not noted before.
+    fn claim(&self, record: &TrimRecord, orders: &mut [u64]) -> bool {
+        let first = u64::from(record.lba);
+        let end = (first + u64::from(record.sectors)).min(self.l2p.len());
+        let mut news = false;
+        for lba in (first..end).filter(|&lba| self.l2p.get(Lba(lba)) == Place::Nowhere) {
+            news |= std::mem::replace(&mut orders[lba as usize], u64::MAX) != u64::MAX;
+        }
+        news
     }
 
     /// Gives every line its state and list. Of the empty lines those with start metadata come last,
@@ -217,6 +247,7 @@ impl<M: OpenChannel> Pblk<M> {
                 self.resume(f, id);
             }
         }
+        self.count_map_lines();
         for id in kept {
             if self.lines.get(id).state != LineState::Open {
                 self.line_closed(id);
@@ -227,11 +258,11 @@ impl<M: OpenChannel> Pblk<M> {
     /// The frontier that a line was opened for, if it is there, has no younger line, and the line has
     /// room.
     fn frontier_to_resume(&mut self, frontier: u32, id: LineId) -> Option<FrontierId> {
-        let f = FrontierId::try_from(frontier).ok()?;
+        let (f, buffer) = self.origin_of(frontier)?;
         let frontier = self.frontiers.get(usize::from(f))?;
         let stripe = self.layout.stripe_of(id);
         let fits = frontier.open.is_none() && frontier.stripe.is_none_or(|own| own == stripe);
-        self.lines.get_mut(id).origin = frontier.buffer;
+        self.lines.get_mut(id).origin = buffer;
         (fits && self.usable_sectors(id) > 0).then_some(f)
     }
 

@@ -197,6 +197,7 @@ mod tests {
         high_chunks: 43,
         reserved_chunks: 8,
         ring_sectors: 512,
+        map_lines: 0,
     };
     const NOW: Nanos = Nanos::from_secs(1);
 

@@ -4,10 +4,12 @@
 //! first.
 //!
 //! Buffers that share frontiers are one *group*. A group's need beyond its own lines is counted in
-//! whole free lines.
+//! whole free lines, and in so many that they suffice whichever it gets: lines with bad chunks are
+//! shorter than others.
 
 use super::Pblk;
 use super::buffers::BufferId;
+use super::line::{FreeRoom, MAP_ORIGIN};
 use super::open::FrontierId;
 use nandscape_media::{Geometry, OpenChannel};
 
@@ -19,27 +21,34 @@ struct Group {
     busy: bool,
 }
 
-/// Every group's balance, and the free lines.
-#[derive(Debug)]
-struct Balance {
-    groups: [Group; 64],
-    len: usize,
-    /// Data sectors of free lines.
-    shared: i64,
-    /// Valid sectors of victims, which will need space.
-    victims: i64,
-    line: i64,
+impl Group {
+    /// Sectors that it needs of free lines.
+    fn needs(&self) -> u64 {
+        if self.busy { (-self.rest).max(0) as u64 } else { 0 }
+    }
 }
 
-impl Balance {
-    /// Free lines that the other groups do not need, in sectors.
+/// Every group's balance, and the free lines.
+#[derive(Debug)]
+struct Balance<'a> {
+    groups: [Group; 64],
+    len: usize,
+    free: FreeRoom<'a>,
+    /// Sectors that victims will need.
+    victims: u64,
+}
+
+impl Balance<'_> {
+    /// Free lines that the other groups do not need.
+    fn lines_beside(&self, group: usize) -> u32 {
+        let others = (0..self.len).filter(|&other| other != group);
+        let needed = others.map(|other| self.free.lines_for(self.groups[other].needs())).sum();
+        self.free.lines().saturating_sub(needed)
+    }
+
+    /// The same in sectors.
     fn shared_for(&self, group: usize) -> i64 {
-        let over = |(other, balance): (usize, &Group)| {
-            let lines = (-balance.rest).max(0).div_euclid(self.line)
-                + i64::from((-balance.rest).max(0) % self.line != 0);
-            if other == group || !balance.busy { 0 } else { lines * self.line }
-        };
-        self.shared - self.groups[..self.len].iter().enumerate().map(over).sum::<i64>()
+        self.free.sectors_of(self.lines_beside(group)) as i64
     }
 }
 
@@ -66,29 +75,30 @@ impl<M: OpenChannel> Pblk<M> {
         let space = if self.router.plan().collects_into(group) {
             rest + balance.shared_for(group) - self.reserve(&balance)
         } else {
-            rest + self.lines_for(group, &balance) * balance.line
+            rest + balance.free.sectors_of(self.lines_for(group, &balance)) as i64
         };
         space.max(0) as u64
     }
 
     /// What garbage collection needs free: two lines, the second for the case that a power cut pads
     /// out the first; more where copies fill several lines at once and all of them are padded out.
-    fn reserve(&self, balance: &Balance) -> i64 {
+    fn reserve(&self, balance: &Balance<'_>) -> i64 {
         let row = i64::from(self.geometry.ws_opt * self.layout.width);
         let lines = i64::from(2 + padded_out(&self.geometry, self.router.plan().shared()));
-        (lines * balance.line - balance.victims).max(0) + row
+        let line = i64::from(self.capacity.line_data_sectors);
+        (lines * line - balance.victims as i64).max(0) + row
     }
 
     /// Free lines that a group may take for user data.
-    fn lines_for(&self, group: usize, balance: &Balance) -> i64 {
+    fn lines_for(&self, group: usize, balance: &Balance<'_>) -> u32 {
         let plan = self.router.plan();
         let kept = if plan.collects_into(group) {
             0
         } else {
             let spare = balance.groups[plan.copies_group()].rest.max(0);
-            (self.reserve(balance) - spare).max(0)
+            balance.free.lines_for((self.reserve(balance) - spare).max(0) as u64)
         };
-        (balance.shared_for(group) - kept).div_euclid(balance.line).max(0)
+        balance.lines_beside(group).saturating_sub(kept)
     }
 
     /// Whether a frontier of this buffer may take a free line now: its group needs one for what is
@@ -96,7 +106,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// not prepared ahead, because they could not be handed back.
     #[inline]
     pub(super) fn may_take_line(&self, id: BufferId) -> bool {
-        self.frontiers.len() == 1 || self.is_due_a_line(id)
+        self.data_frontiers() == 1 || id == MAP_ORIGIN || self.is_due_a_line(id)
     }
 
     fn is_due_a_line(&self, id: BufferId) -> bool {
@@ -112,20 +122,26 @@ impl<M: OpenChannel> Pblk<M> {
         balance.groups[group].rest < 0 || (!scarce && self.lines_for(group, &balance) > 0)
     }
 
+    /// Frontiers of buffers, which come before that of mapping blocks.
+    #[inline]
+    pub(super) fn data_frontiers(&self) -> usize {
+        self.frontiers.len() - usize::from(self.mapping.is_some())
+    }
+
     /// Where users have to stop for want of free lines, those that several frontiers prepared ahead
     /// are handed back.
     pub(super) fn hand_back_scarce(&mut self) {
-        if self.frontiers.len() > 1 && self.buffers[0].rl.stops_users(self.lines.free()) {
+        if self.data_frontiers() > 1 && self.buffers[0].rl.stops_users(self.lines.free()) {
             self.hand_back_lines();
         }
     }
 
     /// Hands back the prepared lines that their groups can do without. Whether there were any.
     pub(super) fn hand_back_lines(&mut self) -> bool {
-        let mut balance = self.balance();
+        let mut groups = self.balance().groups;
         let mut any = false;
-        for f in 0..self.frontiers.len() {
-            let group = &mut balance.groups[self.router.plan().group_of(self.frontiers[f].buffer)];
+        for f in 0..self.data_frontiers() {
+            let group = &mut groups[self.router.plan().group_of(self.frontiers[f].buffer)];
             let spare = if group.busy { group.rest } else { i64::MAX };
             if let Some(left) = self.hand_back(f as FrontierId, spare) {
                 group.rest -= i64::from(left);
@@ -140,40 +156,38 @@ impl<M: OpenChannel> Pblk<M> {
         let balance = self.balance();
         let group = self.router.plan().group_of(id);
         let rest = balance.groups[group].rest;
-        (rest + balance.shared_for(group).max(0)).max(0) as u64
+        (rest + balance.shared_for(group)).max(0) as u64
     }
 
     /// Sectors that copies on their way to a buffer may take now.
     pub(super) fn copy_space(&self, id: BufferId) -> u64 {
-        let victims = self.gc.valid_for(id, &self.lines);
-        self.uncommitted(id) + victims
+        let coming = self.gc.coming().filter(|&(buffer, _)| buffer == id);
+        self.uncommitted(id) + coming.map(|(_, sectors)| sectors).sum::<u64>()
     }
 
-    fn balance(&self) -> Balance {
+    fn balance(&self) -> Balance<'_> {
         let plan = self.router.plan();
         let ws_opt = self.geometry.ws_opt;
         let mut groups = [Group::default(); 64];
-        let mut local = 0;
         for frontier in &self.frontiers {
             let left: u64 = frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum();
-            groups[plan.group_of(frontier.buffer)].rest += left as i64;
-            local += left;
+            if frontier.buffer != MAP_ORIGIN {
+                groups[plan.group_of(frontier.buffer)].rest += left as i64;
+            }
+        }
+        for (id, buffer) in (0..).zip(&self.buffers) {
+            let group = &mut groups[plan.group_of(id)];
+            group.rest -= buffer.committed(ws_opt) as i64;
+            group.busy |= !buffer.is_empty();
         }
         let mut victims = 0;
-        for (id, buffer) in (0..).zip(&self.buffers) {
-            let copies = self.gc.valid_for(id, &self.lines) as i64;
-            let group = &mut groups[plan.group_of(id)];
-            group.rest -= buffer.committed(ws_opt) as i64 + copies;
-            group.busy |= copies > 0 || !buffer.is_empty();
-            victims += copies;
+        for (buffer, sectors) in self.gc.coming() {
+            let group = &mut groups[plan.group_of(buffer)];
+            group.rest -= sectors as i64;
+            group.busy |= sectors > 0;
+            victims += sectors;
         }
         groups[0].busy |= self.trims.has_pending();
-        Balance {
-            groups,
-            len: plan.groups(),
-            shared: self.lines.writable.saturating_sub(local) as i64,
-            victims,
-            line: i64::from(self.capacity.line_data_sectors),
-        }
+        Balance { groups, len: plan.groups(), free: self.lines.free_room(), victims }
     }
 }

@@ -28,15 +28,17 @@ pub(super) struct WriteUnit {
     /// Entries; the rest of the unit is padding.
     pub(super) entries: u32,
     /// Entries of user data and trim records.
-    pub(super) user: u32,
+    pub(super) user: u16,
     /// Entries of garbage collection, stale ones included.
-    pub(super) gc: u32,
+    pub(super) gc: u16,
     pub(super) line: LineId,
     /// Parallel unit.
     pub(super) pu: u32,
     pub(super) at: Ppa,
     pub(super) state: UnitState,
     pub(super) submitted: Nanos,
+    /// How long the writer took to build its command before that; at most 4.2 s.
+    pub(super) building_ns: u32,
     /// User and garbage-collection sectors submitted before it, since the start.
     pub(super) before: Submitted,
 }
@@ -87,6 +89,14 @@ impl Units {
         if self.synced == 0 { None } else { self.units.front().copied() }
     }
 
+    /// Where the entry at a position of the ring was written.
+    pub(super) fn place_of(&self, position: u64) -> Option<Ppa> {
+        let after = self.units.partition_point(|unit| unit.first <= position);
+        let unit = self.units.range(..after).rev().find(|unit| unit.entries > 0)?;
+        let index = position - unit.first;
+        (index < u64::from(unit.entries)).then(|| unit.at.plus(index as u32))
+    }
+
     /// Lets the oldest unit go, which must be behind `sync`.
     #[inline]
     pub(super) fn pop(&mut self) {
@@ -130,13 +140,14 @@ mod tests {
         WriteUnit {
             first,
             entries: user + gc,
-            user,
-            gc,
+            user: user as u16,
+            gc: gc as u16,
             line: 0,
             pu: 0,
             at: Ppa(0),
             state: UnitState::InFlight,
             submitted: Nanos::ZERO,
+            building_ns: 0,
             before: Submitted::default(),
         }
     }

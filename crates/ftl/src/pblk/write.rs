@@ -57,7 +57,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn write_out_of(&mut self, id: BufferId) -> Result<bool, FtlError> {
         let mut moved = false;
-        loop {
+        while !self.is_building(id) {
             let buffer = &self.buffers[usize::from(id)];
             let frontier = if let Some(number) = buffer.units.next_failed() {
                 let Some(spot) = self.seek_for(id)? else { break };
@@ -121,13 +121,14 @@ impl<M: OpenChannel> Pblk<M> {
         let unit = WriteUnit {
             first,
             entries,
-            user: tally.user + tally.trim,
-            gc: tally.gc + tally.stale,
+            user: (tally.user + tally.trim) as u16,
+            gc: (tally.gc + tally.stale) as u16,
             line: spot.line,
             pu: spot.pu,
             at: spot.at,
             state: UnitState::InFlight,
             submitted: self.now,
+            building_ns: 0,
             before: buffer.units.submitted,
         };
         buffer.rb.take(entries);
@@ -147,8 +148,41 @@ impl<M: OpenChannel> Pblk<M> {
         self.program(id, number, &unit, tally)
     }
 
-    /// Issues a unit's write command.
+    /// Takes a unit of media, and has the write command issued as soon as it is built.
     fn program(
+        &mut self,
+        id: BufferId,
+        number: u64,
+        unit: &WriteUnit,
+        tally: Tally,
+    ) -> Result<(), FtlError> {
+        self.busy[unit.pu as usize] = true;
+        self.lines.use_up(unit.line, self.geometry.ws_opt);
+        let line = self.lines.get_mut(unit.line);
+        line.pending += unit.entries;
+        line.in_flight += 1;
+        self.count_unit(id, unit, tally);
+        if self.host.is_some() {
+            self.build(id, number);
+            return Ok(());
+        }
+        self.issue(id, number, unit, tally)
+    }
+
+    /// Issues the write command of a unit that the writer thread has built.
+    pub(super) fn issue_built(&mut self, id: BufferId, number: u64) -> Result<(), FtlError> {
+        let now = self.now;
+        let buffer = &mut self.buffers[usize::from(id)];
+        let unit = buffer.units.get_mut(number);
+        unit.building_ns = u32::try_from((now - unit.submitted).0).unwrap_or(u32::MAX);
+        unit.submitted = now;
+        let unit = *unit;
+        let tally = tally(&buffer.rb, unit.first, unit.entries);
+        self.issue(id, number, &unit, tally)
+    }
+
+    /// Issues a unit's write command.
+    fn issue(
         &mut self,
         id: BufferId,
         number: u64,
@@ -174,13 +208,7 @@ impl<M: OpenChannel> Pblk<M> {
             data: &self.scratch,
         };
         let outcome = self.media.write(self.now, cmd)?;
-        self.busy[unit.pu as usize] = true;
         self.events.push(outcome.at, What::Unit(id, number, outcome.status));
-        self.lines.use_up(unit.line, ws_opt);
-        let line = self.lines.get_mut(unit.line);
-        line.pending += unit.entries;
-        line.in_flight += 1;
-        self.count_unit(id, unit, tally);
         Ok(())
     }
 
@@ -237,7 +265,8 @@ impl<M: OpenChannel> Pblk<M> {
         let buffer = usize::from(id);
         while let Some(unit) = self.buffers[buffer].units.pass() {
             self.buffers[buffer].rb.sync += u64::from(unit.entries);
-            self.buffers[buffer].rl.out(unit.user, unit.gc);
+            self.unpin_durable(id, &unit);
+            self.buffers[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
             self.serve_waiters(at, id, &unit);
         }
         self.thaw();

@@ -4,12 +4,13 @@
 use super::Observer;
 use super::error::RunError;
 use crate::stack::{Fsync, Hints, Stack};
-use crate::timeline::{Request, Requests};
+use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Submit, Token,
 };
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
+use nandscape_ftl::cpu::CpuCosts;
 use nandscape_ftl::stats::FtlStats;
 use nandscape_media::{FaultInjector, Layer, Media, OpenChannel, Utilisation};
 use nandscape_rt::Nanos;
@@ -41,9 +42,14 @@ impl LabMedia for FaultInjector<Media> {
     }
 }
 
+/// The choices of a stack; what they cost the host is charged only when a run begins.
+pub(super) fn uncharged(stack: &Stack, seed: u64) -> Config {
+    Config { seed, cpu: CpuCosts::default(), ..stack.ftl.clone() }
+}
+
 /// A fresh FTL over `media`, as the stack says.
 pub(super) fn format<M: LabMedia>(stack: &Stack, media: M, seed: u64) -> Result<Pblk<M>, RunError> {
-    let config = Config { seed, ..stack.ftl.clone() };
+    let config = uncharged(stack, seed);
     Pblk::format(media, config).map_err(|error| RunError::ftl(stack, error))
 }
 
@@ -109,20 +115,27 @@ impl<M: LabMedia> Hinted<M> {
     ) {
         if let Some(timeline) = observer.timeline() {
             timeline.begin(self.ftl.media().geometry(), slots);
+            timeline.name_host(self.ftl.stats().cpu.as_ref());
             timeline.start(self.ftl.media_mut().device_mut(), &mut self.requests);
+            self.ftl.log_cpu(Some(LOG_ROOM));
         }
     }
 
     /// The run pauses.
     pub(super) fn attend_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
         if let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) {
+            timeline.write_host(self.ftl.log_cpu(Some(LOG_ROOM)));
             timeline.attend(now, self.ftl.media_mut().device_mut(), &mut self.requests);
+            if self.requests.is_none() {
+                self.ftl.log_cpu(None);
+            }
         }
     }
 
     /// The run has ended, well or not.
     pub(super) fn end_timeline(&mut self, observer: &mut dyn Observer) {
         if let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) {
+            timeline.write_host(self.ftl.log_cpu(None));
             timeline.end(self.ftl.media_mut().device_mut(), &mut self.requests);
         }
     }

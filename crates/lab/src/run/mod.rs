@@ -230,6 +230,7 @@ impl<L: Load> Course<'_, L> {
             Some(_) => prepare::mount(stack, media, seed, file.as_deref())?,
         };
         ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
+        ftl.charge_cpu(stack.ftl.cpu);
         let mut device = Hinted::new(ftl, &stack.hints);
         device.reset_counts();
         let ready_s = observer.wall_s();

@@ -10,7 +10,6 @@ use super::{Observer, Phase, RunError};
 use crate::stack::Stack;
 use crate::state::{self, Header, State, StateCache, StateError, StateKey, States};
 use nandscape_ftl::Pblk;
-use nandscape_ftl::config::Config;
 use nandscape_media::{FaultInjector, Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
 use std::io::Read;
@@ -122,7 +121,7 @@ pub(super) fn mount<M: LabMedia>(
     seed: u64,
     file: Option<&str>,
 ) -> Result<Pblk<M>, RunError> {
-    let config = Config { seed, ..stack.ftl.clone() };
+    let config = device::uncharged(stack, seed);
     Pblk::recover(media, config, Nanos::ZERO).map_err(|(_, error)| {
         match (file, RunError::ftl(stack, error)) {
             (Some(file), RunError::Failed(problem)) => StateError::new(file, problem).into(),

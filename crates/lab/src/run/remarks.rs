@@ -3,7 +3,7 @@
 use super::outcome::DeviceSize;
 use super::prepare::Before;
 use super::{Measured, replay};
-use crate::stack::{Host, Stack};
+use crate::stack::Stack;
 
 /// All remarks on a run, those on the beginning first.
 pub(super) fn remarks(
@@ -16,12 +16,17 @@ pub(super) fn remarks(
     all.extend(measured.warnings.iter().cloned());
     all.extend(measured.steady.as_ref().err().cloned());
     all.extend(defects(measured));
-    if stack.host != Host::default() {
-        let what = "the stack sets [host], but host CPU and memory are not charged for yet";
-        all.push(what.to_owned());
-    }
+    all.extend(host(stack).map(str::to_owned));
     all.extend(measured.trace.iter().flat_map(replay::warnings));
     all
+}
+
+/// On what the stack says of the host and nothing comes of.
+fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
+    let memory = stack.host.memory_bytes.map(|_| "[host] memory is not limited yet");
+    let idle = stack.host.cores.filter(|_| stack.ftl.cpu.is_free());
+    let cores = idle.map(|_| "[host] cores cost nothing: the stack sets no ftl.cpu");
+    memory.into_iter().chain(cores)
 }
 
 /// On the state in which the device was.

@@ -106,8 +106,8 @@ fn set_value(raw: &str, place: &Place) -> Node {
     node
 }
 
-/// Lays `over` on `base`: tables merge, anything else replaces. A table laid over `timing`'s name
-/// refines that preset; a recipe laid over a `precondition` starts it anew.
+/// Lays `over` on `base`: tables merge, anything else replaces. A table laid over the name of a
+/// `timing` or `cpu` refines that preset; a recipe laid over a `precondition` starts it anew.
 pub(crate) fn merge(base: &mut Table, over: Table) {
     for (key, node) in over {
         match base.get_mut(&key) {
@@ -124,7 +124,7 @@ fn lay_over(key: &str, under: &mut Node, mut node: Node) {
         *under = node;
         return;
     };
-    if key == "timing" && matches!(under.value, Value::String(_)) {
+    if matches!(key, "timing" | "cpu") && matches!(under.value, Value::String(_)) {
         let name = under.clone();
         under.value = Value::Table(Table::from([("preset".to_owned(), name)]));
     }

@@ -7,7 +7,7 @@ use super::place::StackError;
 use super::reader::{Section, Words};
 use nandscape_ftl::config::{
     BaseRouting, CapacityRules, Config, CoreChoice, Discard, FileRouting, FlushScope, GcStream,
-    Limiter, LineSet, Routing, Victim,
+    JournalLines, Limiter, LineSet, Routing, Victim,
 };
 use nandscape_media::PayloadMode;
 
@@ -42,6 +42,10 @@ const VICTIM: Words<Victim> = Words {
 
 const FTL_KIND: Words<()> =
     Words { here: &[("pblk", ())], later: &["pagemap", "zoned", "interval", "coupled"] };
+const JOURNAL_LINES: Words<JournalLines> = Words {
+    here: &[("collected", JournalLines::Collected), ("left-to-die", JournalLines::LeftToDie)],
+    later: &[],
+};
 const GC_STREAM: Words<GcStream> = Words {
     here: &[("data", GcStream::Data), ("own", GcStream::Own), ("by-origin", GcStream::ByOrigin)],
     later: &[],
@@ -64,7 +68,6 @@ const CORE_CHOICE: Words<CoreChoice> = Words {
     ],
     later: &[],
 };
-const MAP_KIND: Words<()> = Words { here: &[("resident", ())], later: &["cached"] };
 
 /// One word of `routing`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,18 +106,23 @@ pub(super) fn read(
     let limiter = ftl.word("limiter", "kernel", parse_limiter, |_, word| word.to_owned())?;
     let discard = ftl.choice("discard", "durable", &DISCARD)?;
     let ring_sectors = ftl.optional("ring")?;
-    let (victim, gc_stream, gc_text) = read_gc(ftl.section("gc", "ftl.gc")?)?;
-    let map_text = read_map(ftl.section("map", "ftl.map")?)?;
+    let (cpu, map_update) = super::cpu::read(&mut ftl)?;
+    let gc = read_gc(ftl.section("gc", "ftl.gc")?, &config.routing)?;
+    let (map, map_text) = super::map::read(ftl.section("map", "ftl.map")?)?;
     let config = Config {
         ring_sectors,
         limiter,
         discard,
-        victim,
-        gc_stream,
+        victim: gc.victim,
+        gc_stream: gc.stream,
+        journal_lines: gc.journal_lines,
+        map,
+        cpu,
+        map_update,
         keep_content: payload != PayloadMode::None,
         ..config
     };
-    Ok((config, join([titled("ftl", ftl)?, gc_text, map_text])))
+    Ok((config, join([titled("ftl", ftl)?, gc.text, map_text])))
 }
 
 fn parse_limiter(word: &str) -> Result<Limiter, String> {
@@ -126,7 +134,15 @@ fn parse_limiter(word: &str) -> Result<Limiter, String> {
     }
 }
 
-fn read_gc(mut gc: Section<'_>) -> Result<(Victim, GcStream, String), StackError> {
+/// What a stack says of garbage collection.
+struct GcKeys {
+    victim: Victim,
+    stream: GcStream,
+    journal_lines: JournalLines,
+    text: String,
+}
+
+fn read_gc(mut gc: Section<'_>, routing: &Routing) -> Result<GcKeys, StackError> {
     let d: Option<u32> = gc.unwritten("d")?;
     gc.check("d", d != Some(0), "must be at least 1")?;
     let parse = |word: &str| match (parse_victim(word)?, d) {
@@ -139,7 +155,14 @@ fn read_gc(mut gc: Section<'_>) -> Result<(Victim, GcStream, String), StackError
         _ => word.to_owned(),
     })?;
     let stream = gc.choice("stream", "data", &GC_STREAM)?;
-    Ok((victim, stream, titled("ftl.gc", gc)?))
+    let journal_lines = if routing.journal {
+        gc.choice("journal_lines", "collected", &JOURNAL_LINES)?
+    } else if gc.node("journal_lines").is_some() {
+        return Err(gc.reject("journal_lines", "goes with routing = \"journal\" only"));
+    } else {
+        JournalLines::default()
+    };
+    Ok(GcKeys { victim, stream, journal_lines, text: titled("ftl.gc", gc)? })
 }
 
 fn parse_victim(word: &str) -> Result<Victim, String> {
@@ -147,11 +170,6 @@ fn parse_victim(word: &str) -> Result<Victim, String> {
         Some(d) if d > 0 => Ok(Victim::DChoices(d)),
         _ => VICTIM.read(word),
     }
-}
-
-fn read_map(mut map: Section<'_>) -> Result<String, StackError> {
-    map.choice("kind", "resident", &MAP_KIND)?;
-    titled("ftl.map", map)
 }
 
 /// Which buffers there are, what takes which, and what a flush covers.

@@ -2,12 +2,7 @@
 //! are answered as such and not as spelling mistakes.
 
 /// Key path, and what it belongs to.
-const KEYS: &[(&str, &str)] = &[
-    ("fs", "file systems"),
-    ("ftl.map.block", "cached mapping tables"),
-    ("ftl.map.cache", "cached mapping tables"),
-    ("ftl.map.policy", "cached mapping tables"),
-];
+const KEYS: &[(&str, &str)] = &[("fs", "file systems")];
 
 /// What the key at `path` belongs to, if it is one of them.
 pub(super) fn about(path: &str) -> Option<&'static str> {

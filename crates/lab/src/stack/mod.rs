@@ -5,10 +5,12 @@
 //! [`Stack`] with its resolved text, in which every default is written out; that text, read again,
 //! resolves to itself.
 
+mod cpu;
 pub(crate) mod document;
 mod ftl;
 mod grammar;
 mod later;
+mod map;
 mod place;
 pub(crate) mod reader;
 mod recipe;
@@ -55,7 +57,7 @@ pub struct Stack {
     place: Place,
 }
 
-/// `[host]`: written down, and not charged for by anything in this version.
+/// `[host]`. Memory is written down, and not charged for by anything in this version.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Host {
     /// CPU cores.

@@ -167,13 +167,13 @@ fn note_places(table: &Table, path: &str, places: &mut Places) {
 impl<'a> Section<'a> {
     /// The root of a stack whose file begins at `place`.
     pub(crate) fn root(table: &'a Table, place: &Place) -> Self {
-        Self {
-            path: "",
-            table: Some(table),
-            place: place.clone(),
-            asked: Vec::new(),
-            lines: String::new(),
-        }
+        Self::entry(table, "", place)
+    }
+
+    /// One of the tables in a list that is called `path` in messages; it begins at `place`.
+    pub(crate) fn entry(table: &'a Table, path: &'static str, place: &Place) -> Self {
+        let (table, place) = (Some(table), place.clone());
+        Self { path, table, place, asked: Vec::new(), lines: String::new() }
     }
 
     /// The table under `key`, called `path` in messages; absent is the same as empty.
@@ -239,7 +239,7 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, which must be given.
-    pub(super) fn required<T: Field>(&mut self, key: &'static str) -> Result<T, StackError> {
+    pub(crate) fn required<T: Field>(&mut self, key: &'static str) -> Result<T, StackError> {
         self.optional(key)?.ok_or_else(|| {
             let message = format!("is missing; expected {}", T::EXPECTED);
             self.error_at(&self.place, key, message)

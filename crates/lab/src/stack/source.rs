@@ -17,6 +17,11 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("rflush", include_str!("../../stacks/rflush.toml")),
     ("fa-ftl", include_str!("../../stacks/fa-ftl.toml")),
     ("fa-ftl-per-file", include_str!("../../stacks/fa-ftl-per-file.toml")),
+    ("selective-lru", include_str!("../../stacks/selective-lru.toml")),
+    ("selective-hotness", include_str!("../../stacks/selective-hotness.toml")),
+    ("selective-journal", include_str!("../../stacks/selective-journal.toml")),
+    ("dftl", include_str!("../../stacks/dftl.toml")),
+    ("full-house", include_str!("../../stacks/full-house.toml")),
     ("bench-8g", include_str!("../../stacks/bench-8g.toml")),
 ];
 

@@ -1,7 +1,7 @@
 //! What a preconditioned device follows from, as text and as its hash.
 //!
-//! The text is the resolved stack without what preconditioning never sees: name, host, hints, timing
-//! (it is off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
+//! The text is the resolved stack without what preconditioning never sees: name, host, hints, timing and
+//! CPU costs (they are off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
 //! or not. The program is no part of it; a cache adds its own.
 
 use crate::stack::Stack;
@@ -10,8 +10,14 @@ use std::fmt;
 /// Sections that count.
 const SECTIONS: [&str; 3] = ["media", "ftl", "precondition"];
 /// Keys of these that do not.
-const LEFT_OUT: [&str; 4] =
-    ["media.timing", "media.memory_cap", "media.faults.slow_unit", "media.faults.slow_percent"];
+const LEFT_OUT: [&str; 6] = [
+    "media.timing",
+    "media.memory_cap",
+    "media.faults.slow_unit",
+    "media.faults.slow_percent",
+    "ftl.cpu",
+    "ftl.map_update",
+];
 /// Keys in which a stack must agree with a state that it is to run on.
 const BINDING: [&str; 11] = [
     "media.groups",
@@ -131,6 +137,8 @@ mod tests {
             "media.timing=none",
             "media.timing={ preset = \"qemu-ocssd\", planes = 4, read_priority = \"suspend\" }",
             "media.memory_cap=1GiB",
+            "ftl.cpu=qemu",
+            "ftl.map_update=atomic",
         ];
         for set in blind {
             assert_eq!(of(&[set], 1), plain, "{set}");

@@ -2,7 +2,9 @@
 //! value of the grid is laid over a stack together with its place, so that whatever is wrong with it
 //! there is told with file, line and column of the sweep.
 
-use super::{Base, Case, Job, Report, Sweep};
+use super::question::read_lines;
+use super::vars::{JobText, Vars};
+use super::{Base, Case, Named, Report, Sweep};
 use crate::run::UntilSteady;
 use crate::stack::document::{Node, Table, Value, merge, nest, parse};
 use crate::stack::reader::Section;
@@ -38,15 +40,15 @@ pub(super) fn read(
     let bases = read_stacks(&mut root, &files)?;
     let jobs = read_jobs(&mut root, &files)?;
     let seeds = read_seeds(&mut root)?;
-    let report = read_report(&mut root)?;
+    let (report, lines) = (read_report(&mut root)?, read_lines(&mut root)?);
     let until_steady = read_until_steady(&mut root)?;
     let set = root.table("set")?;
     let axes = read_axes(root.table("grid")?)?;
     let place = root.node("grid").map_or(&place, |node| &node.key_place).clone();
     root.close()?;
-    let mut cases = cases(bases, &jobs, set, &axes, &place)?;
+    let mut cases = cases(bases, &jobs, set, &axes, &place, environment)?;
     cases.iter_mut().for_each(|case| case.until_steady = until_steady);
-    Sweep { name, cases, seeds, report }.checked(&place, "grid")
+    Sweep { name, cases, seeds, report, lines }.checked(&place, "grid")
 }
 
 /// Where the files that a sweep names are found.
@@ -64,20 +66,19 @@ fn read_stacks(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Base>, S
 }
 
 /// A list of job files, or a table of names and job texts.
-fn read_jobs(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Arc<Job>>, StackError> {
+fn read_jobs(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<JobText>, StackError> {
     let node = root.node("jobs").ok_or_else(|| {
         root.reject("jobs", "is missing; expected a list of job files, or a table of job texts")
     })?;
     if let Value::Table(table) = &node.value {
         let texts = in_file_order(table);
-        let job = |(name, node): (&String, &Node)| inline_job(name, node, files);
-        return texts.into_iter().map(job).collect();
+        return texts.into_iter().map(|(name, node)| inline_job(name, node, files)).collect();
     }
     let names = strings(root, "jobs")?.unwrap_or_default();
     names.into_iter().map(|(name, place)| file_job(&name, &place, files)).collect()
 }
 
-fn inline_job(name: &str, node: &Node, files: &Files<'_>) -> Result<Arc<Job>, StackError> {
+fn inline_job(name: &str, node: &Node, files: &Files<'_>) -> Result<JobText, StackError> {
     let key = format!("jobs.{name}");
     let Value::String(text) = &node.value else {
         let message = format!("expected the text of a job, found {}", node.value.describe());
@@ -85,17 +86,17 @@ fn inline_job(name: &str, node: &Node, files: &Files<'_>) -> Result<Arc<Job>, St
     };
     // A path of its own kind, so that includes are found and lines are those of the text.
     let path = files.folder.join(format!("{key} (inline)"));
-    let job = Job::parse(name, &path.to_string_lossy(), text, files.environment);
-    job.map(Arc::new).map_err(|error| StackError::new(&node.place, key, error.to_string()))
+    let path = path.to_string_lossy().into_owned();
+    Ok(JobText { name: name.to_owned(), text: text.clone(), path, place: node.place.clone(), key })
 }
 
-fn file_job(name: &str, place: &Place, files: &Files<'_>) -> Result<Arc<Job>, StackError> {
+fn file_job(name: &str, place: &Place, files: &Files<'_>) -> Result<JobText, StackError> {
     let path = files.folder.join(name);
     let error = |message: String| StackError::new(place, "jobs", message);
     let text = files.environment.read(&path);
     let text = text.map_err(|why| error(format!("cannot read {}: {why}", path.display())))?;
-    let job = Job::parse(name, &path.to_string_lossy(), &text, files.environment);
-    job.map(Arc::new).map_err(|why| error(why.to_string()))
+    let path = path.to_string_lossy().into_owned();
+    Ok(JobText { name: name.to_owned(), text, path, place: place.clone(), key: "jobs".to_owned() })
 }
 
 /// A number of seeds, counted from 1, or a list of them.
@@ -120,7 +121,9 @@ fn read_seeds(root: &mut Section<'_>) -> Result<Vec<u64>, StackError> {
 }
 
 fn read_report(root: &mut Section<'_>) -> Result<Report, StackError> {
-    Ok(strings(root, "report")?.map_or(Report::Usual, Report::Chosen))
+    let named = |(text, place)| Named { text, place, key: "report" };
+    let chosen = strings(root, "report")?;
+    Ok(chosen.map_or(Report::Usual, |all| Report::Chosen(all.into_iter().map(named).collect())))
 }
 
 /// `true`, or what a round is and how many there may be.
@@ -203,10 +206,11 @@ type Point = (Base, Vec<(String, Json)>);
 /// Every combination: stacks slowest, then jobs, then the keys of the grid.
 fn cases(
     bases: Vec<Base>,
-    jobs: &[Arc<Job>],
+    jobs: &[JobText],
     set: Option<&Table>,
     axes: &[Axis<'_>],
     place: &Place,
+    environment: &dyn Environment,
 ) -> Result<Vec<Case>, StackError> {
     let lengths = axes.iter().map(|axis| axis.values.len()).chain([bases.len(), jobs.len()]);
     let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul);
@@ -219,9 +223,10 @@ fn cases(
         merge(&mut base.table, set.cloned().unwrap_or_default());
         let points = axes.iter().fold(vec![(base, Vec::new())], cross);
         let resolved = points.into_iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-        let under =
-            |job: &Arc<Job>| resolved.iter().map(|case| case.under(job)).collect::<Vec<_>>();
-        cases.extend(jobs.iter().flat_map(under));
+        for job in jobs {
+            let under = resolved.iter().map(|case| case.under(job, environment));
+            cases.extend(under.collect::<Result<Vec<_>, _>>()?);
+        }
     }
     Ok(cases)
 }
@@ -234,11 +239,23 @@ fn cross(points: Vec<Point>, axis: &Axis<'_>) -> Vec<Point> {
             let (mut base, mut keys) = (base.clone(), keys.clone());
             let leaf = Node { key_place: axis.place.clone(), ..value.clone() };
             merge(&mut base.table, nest(&axis.key, leaf));
-            keys.push((axis.key.clone(), json(&value.value)));
+            add_keys(&axis.key, &value.value, &mut keys);
             crossed.push((base, keys));
         }
     }
     crossed
+}
+
+/// What a value of the grid sets, as rows show it; a table sets several keys at once.
+fn add_keys(key: &str, value: &Value, keys: &mut Vec<(String, Json)>) {
+    match value {
+        Value::Table(table) => {
+            for (name, node) in in_file_order(table) {
+                add_keys(&format!("{key}.{name}"), &node.value, keys);
+            }
+        }
+        _ => keys.push((key.to_owned(), json(value))),
+    }
 }
 
 /// A point of the grid without its job.
@@ -246,23 +263,25 @@ struct Resolved {
     stack_name: String,
     keys: Vec<(String, Json)>,
     stack: Stack,
+    vars: Vars,
 }
 
 impl Resolved {
-    fn under(&self, job: &Arc<Job>) -> Case {
-        Case {
+    fn under(&self, job: &JobText, environment: &dyn Environment) -> Result<Case, StackError> {
+        Ok(Case {
             stack_name: self.stack_name.clone(),
             keys: self.keys.clone(),
             stack: self.stack.clone(),
-            job: job.clone(),
+            job: Arc::new(job.parse(&self.vars, environment)?),
             until_steady: None,
-        }
+        })
     }
 }
 
-fn resolve((base, keys): Point) -> Result<Resolved, StackError> {
+fn resolve((mut base, keys): Point) -> Result<Resolved, StackError> {
+    let vars = Vars::take_from(&mut base.table)?;
     let stack = Stack::from_table(&base.table, &base.place)?;
-    Ok(Resolved { stack_name: base.name, keys, stack })
+    Ok(Resolved { stack_name: base.name, keys, stack, vars })
 }
 
 /// A value as rows show it.

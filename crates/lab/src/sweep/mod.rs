@@ -8,9 +8,12 @@
 
 mod file;
 mod job;
+mod question;
 mod row;
+mod vars;
 
 pub use job::Job;
+pub use question::{Line, Named, Report};
 pub use row::{FinishedRow, program};
 
 use crate::run::{Manner, Observer, RunError, UntilSteady, run_as};
@@ -31,8 +34,10 @@ pub struct Sweep {
     pub cases: Vec<Case>,
     /// Repetitions.
     pub seeds: Vec<u64>,
-    /// What is asked, as paths in the JSON of a run.
+    /// What is asked.
     pub report: Report,
+    /// What the answers are set against.
+    pub lines: Vec<Line>,
 }
 
 /// One point of the grid.
@@ -48,32 +53,6 @@ pub struct Case {
     pub job: Arc<Job>,
     /// Until when the job goes on, if not to its end.
     pub until_steady: Option<UntilSteady>,
-}
-
-/// The figures that a sweep asks for.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Report {
-    /// Nobody said; a selection.
-    Usual,
-    /// As the sweep says, each with its place.
-    Chosen(Vec<(String, Place)>),
-}
-
-impl Report {
-    /// The chosen paths; `None` if nobody said.
-    #[must_use]
-    pub fn chosen(&self) -> Option<Vec<&str>> {
-        let Self::Chosen(columns) = self else { return None };
-        Some(columns.iter().map(|(path, _)| path.as_str()).collect())
-    }
-
-    /// An error about the chosen figure at `index`, if it was chosen.
-    #[must_use]
-    pub fn error(&self, index: usize, why: &str) -> Option<StackError> {
-        let Self::Chosen(columns) = self else { return None };
-        let (path, place) = columns.get(index)?;
-        Some(StackError::new(place, "report", format!("\"{path}\" {why}")))
-    }
 }
 
 impl Sweep {
@@ -119,8 +98,8 @@ impl Sweep {
             Ok(Case { stack_name, keys, stack, job, until_steady })
         };
         let cases = stacks.iter().map(case).collect::<Result<_, _>>()?;
-        Self { name, cases, seeds: (1..=seeds).collect(), report: Report::Usual }
-            .checked(&Place::Argument("compare"), "")
+        let (seeds, report, lines) = ((1..=seeds).collect(), Report::Usual, Vec::new());
+        Self { name, cases, seeds, report, lines }.checked(&Place::Argument("compare"), "")
     }
 
     /// Rejects a grid that is too large or that holds the same run twice.
@@ -141,13 +120,13 @@ impl Sweep {
 
     /// Keys of its jobs that have no effect here.
     pub fn notices(&self) -> impl Iterator<Item = &Notice> {
-        let mut jobs: Vec<&Arc<Job>> = Vec::new();
-        for case in &self.cases {
-            if !jobs.iter().any(|job| Arc::ptr_eq(job, &case.job)) {
-                jobs.push(&case.job);
+        let mut notices: Vec<&Notice> = Vec::new();
+        for notice in self.cases.iter().flat_map(|case| &case.job.file.notices) {
+            if !notices.contains(&notice) {
+                notices.push(notice);
             }
         }
-        jobs.into_iter().flat_map(|job| &job.file.notices)
+        notices.into_iter()
     }
 
     /// How many runs there are.

@@ -1,10 +1,11 @@
-//! A run as a timeline, for Perfetto or Chrome's trace viewer: what every parallel unit, every link and
-//! every job did when, in virtual time (docs/formats/timeline.md).
+//! A run as a timeline, for Perfetto or Chrome's trace viewer: what every parallel unit, every link, the
+//! host's cores, threads and locks, and every job did when, in virtual time (docs/formats/timeline.md).
 //!
 //! The media log their commands and the device notes its requests; both are taken at each pause of the run,
 //! clipped to the window and written. Nothing of this changes a result. The file is valid JSON after each
 //! batch, so also when a run fails. When the window ends, or enough is written, nothing is logged any more.
 
+mod host;
 mod names;
 mod requests;
 mod sink;
@@ -19,12 +20,15 @@ use std::collections::BTreeMap;
 use std::io;
 
 /// Commands and spans logged between two pauses; more are dropped.
-const LOG_ROOM: usize = 1 << 20;
+pub(crate) const LOG_ROOM: usize = 1 << 20;
 /// Commands kept until the last of their spans comes; no unit puts off so many.
 const COMMANDS_KEPT: usize = 1 << 16;
 /// Processes of the document, as its viewers call groups of tracks.
 const UNITS: u32 = 1;
 const LINKS: u32 = 2;
+const CORES: u32 = 3;
+const THREADS: u32 = 4;
+const LOCKS: u32 = 5;
 const JOBS: u32 = 10;
 /// Bits of a token that name an engine's slot.
 const SLOT_MASK: u64 = u32::MAX as u64;

@@ -2,8 +2,12 @@
 //! first axis of numbers, one colour for each value of the next axis, one plot for each combination of
 //! the rest. A comparison, which has no axis of numbers, gets a row a case.
 
-use crate::case::{Axis, Case, plain};
+use super::rules;
+use crate::case::Case;
+use crate::column::Column;
+use crate::figure::{Figure, Line};
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
+use crate::point::{Axis, plain};
 use crate::student::Mean;
 use crate::units::{byte_unit, time_unit};
 use crate::{COMPARED_MAX, Kind, Report};
@@ -12,22 +16,26 @@ use serde_json::{Value, json};
 /// Plots of one figure at most; a reader of more wants a table.
 const FACETS_MAX: usize = 12;
 /// Height of a row and its gap.
-const ROW_HEIGHT: u32 = 28;
+pub(super) const ROW_HEIGHT: u32 = 28;
+/// Part of the height that is kept for the label of a line.
+const LABEL_ROOM: f64 = 0.08;
 
-/// A figure at every point of a sweep.
-struct Figure<'a> {
-    path: &'a str,
+/// A figure as it is drawn.
+struct Drawn<'a> {
+    figure: &'a Figure,
     /// What it is.
     name: String,
     /// What stands at its axis.
     axis: String,
     /// By case.
     means: Vec<Option<Mean>>,
+    /// What it is set against, each with its value as it is drawn.
+    lines: Vec<(f64, &'a Line)>,
 }
 
 /// One plot a figure, or one a figure and combination of the further axes.
 pub(super) fn plots(report: &Report) -> Vec<Plot> {
-    let figures = report.figures.iter().filter_map(|path| Figure::new(report, path));
+    let figures = report.told().filter_map(|column| Drawn::new(column, &report.lines));
     figures
         .flat_map(|figure| match report.kind() {
             Kind::Sweep => along_axis(report, &figure),
@@ -36,55 +44,89 @@ pub(super) fn plots(report: &Report) -> Vec<Plot> {
         .collect()
 }
 
-impl<'a> Figure<'a> {
-    /// `None` where there is nothing to see.
-    fn new(report: &Report, path: &'a str) -> Option<Self> {
-        let means: Vec<Option<Mean>> =
-            report.cases.list.iter().map(|case| case.mean(path)).collect();
-        let largest = means.iter().flatten().map(|mean| mean.mean.abs()).fold(0.0, f64::max);
-        let known = means.iter().any(Option::is_some);
-        (known && (report.chosen || largest > 0.0)).then(|| Self::of(path, means, largest))
-    }
-
-    /// In the unit that suits the largest.
-    fn of(path: &'a str, means: Vec<Option<Mean>>, largest: f64) -> Self {
-        let (name, quantity) = describe(path);
-        let (unit, scale) = match path {
-            _ if path.contains("_ns") => time_unit(largest),
-            _ if path.contains("bytes") => byte_unit(largest),
-            _ => (quantity, 1.0),
-        };
+impl<'a> Drawn<'a> {
+    /// In the unit that suits the largest; `None` where no case has it.
+    fn new(column: &'a Column, lines: &'a [Line]) -> Option<Self> {
+        let figure = column.figure();
+        let means: Vec<Option<Mean>> = column.means().collect();
+        let largest = means.iter().flatten().map(|mean| mean.mean.abs()).reduce(f64::max)?;
+        let Title { name, axis, scale } = title(figure, largest);
         let scaled = |mean: Mean| Mean {
             mean: mean.mean / scale,
             half_width: mean.half_width.map(|half| half / scale),
         };
-        let per_second = if path.ends_with("bw_bytes") { "/s" } else { "" };
-        Self {
-            path,
-            axis: format!("{} ({unit}{per_second})", name.split(':').next().unwrap_or(&name)),
+        let lines = lines.iter().filter(|line| line.figure == *figure);
+        Some(Self {
+            figure,
             name,
+            axis,
             means: means.into_iter().map(|mean| mean.map(scaled)).collect(),
-        }
+            lines: lines.map(|line| (line.value / scale, line)).collect(),
+        })
     }
 
-    /// The lowest and the highest end of an interval, so that plots of it can be compared.
-    fn range(&self) -> Vec<f64> {
+    /// The lowest and the highest that is drawn, so that plots of it can be compared.
+    fn range(&self) -> [f64; 2] {
         let ends = |mean: &Mean| {
             let half = mean.half_width.unwrap_or(0.0);
             [mean.mean - half, mean.mean + half]
         };
         let ends = self.means.iter().flatten().flat_map(ends);
+        let ends = ends.chain(self.lines.iter().map(|(value, _)| *value));
         let (low, high) =
             ends.fold((f64::MAX, f64::MIN), |(low, high), end| (low.min(end), high.max(end)));
-        vec![low, high]
+        let room = if self.lines.is_empty() { 0.0 } else { LABEL_ROOM * (high - low) };
+        [low, high + room]
     }
 
-    /// Its path, and what bands and bars are.
+    fn middle(&self) -> f64 {
+        self.range().iter().sum::<f64>() / 2.0
+    }
+
+    /// What it is, what bands and bars are, and what lines are.
     fn caption(&self, repeated: bool) -> String {
         let confidence =
             if repeated { ": mean and 95 % confidence interval over the seeds" } else { "" };
-        format!("{}{confidence}.", self.path)
+        let lines = self
+            .lines
+            .iter()
+            .map(|(_, line)| format!(" Line at {}: {}.", line.shown(), line.label));
+        format!("{}{confidence}.{}", self.figure, lines.collect::<String>())
     }
+
+    fn slug(&self, facet: &str) -> String {
+        slug(&format!("figure {} {facet}", self.figure))
+    }
+}
+
+/// What stands above a figure and at its axis, and what numbers there are divided by. Only the axis says
+/// what a figure is relative to, for the line above has no room for it in a narrow window.
+struct Title {
+    name: String,
+    axis: String,
+    scale: f64,
+}
+
+fn title(figure: &Figure, largest: f64) -> Title {
+    let name = match figure.ratio() {
+        Some((path, per)) => format!("{path} / {per}"),
+        None => figure.paths().map(|path| describe(path).0).collect(),
+    };
+    if let Some(reference) = figure.reference() {
+        let axis = format!("Relative to {reference} (ratio)");
+        return Title { name, axis, scale: 1.0 };
+    }
+    let Some(path) = figure.plain_path() else {
+        return Title { axis: format!("{name} (ratio)"), name, scale: 1.0 };
+    };
+    let (unit, scale) = match path {
+        _ if path.contains("_ns") => time_unit(largest),
+        _ if path.contains("bytes") => byte_unit(largest),
+        _ => (describe(path).1, 1.0),
+    };
+    let per_second = if path.ends_with("bw_bytes") { "/s" } else { "" };
+    let short = name.split(':').next().unwrap_or(&name);
+    Title { axis: format!("{short} ({unit}{per_second})"), name, scale }
 }
 
 /// What a figure is and what it counts, as far as the path tells; times and bytes find their unit
@@ -133,7 +175,7 @@ fn figure_of_latency(figure: &str) -> String {
 }
 
 /// A row a case: its mean with its confidence interval.
-fn by_case(cases: &[Case], figure: &Figure<'_>) -> Plot {
+fn by_case(cases: &[Case], figure: &Drawn<'_>) -> Plot {
     let labels: Vec<String> = cases.iter().map(|case| case.label.clone()).collect();
     let means = cases.iter().zip(&figure.means);
     let row = |(case, mean): (&Case, &Option<Mean>)| {
@@ -141,20 +183,23 @@ fn by_case(cases: &[Case], figure: &Figure<'_>) -> Plot {
     };
     let rows: Vec<Value> = means.filter_map(row).collect();
     let x = Scale::new(&figure.axis, ScaleKind::Free).encoding("mean", &rows);
-    let y = json!({ "field": "series", "type": "nominal", "sort": labels, "title": null });
+    // Labels of lines have a row each, which is called by so many blanks.
+    let blank = (1..=figure.lines.len()).map(|count| " ".repeat(count));
+    let domain: Vec<String> = labels.iter().cloned().chain(blank).collect();
+    let y = json!({ "field": "series", "type": "nominal", "sort": labels, "scale": { "domain": domain }, "title": null });
     let ends = json!({ "x": span("low", &x), "x2": { "field": "high" } });
     let mut colour = colour("series", &labels);
     colour["legend"] = Value::Null;
     let told = tooltip(&figure.axis, &[("series", "stack")]);
+    let mut layers = rules::upright(&figure.lines, &x, cases.len(), figure.middle());
+    layers.push(json!({ "mark": "rule", "encoding": ends }));
+    layers.push(json!({ "mark": "point", "encoding": { "x": x, "tooltip": told } }));
     let body = json!({
-        "height": ROW_HEIGHT * cases.len() as u32,
+        "height": ROW_HEIGHT * domain.len() as u32,
         "encoding": { "y": y, "color": colour },
-        "layer": [
-            { "mark": "rule", "encoding": ends },
-            { "mark": "point", "encoding": { "x": x, "tooltip": told } },
-        ],
+        "layer": layers,
     });
-    let plot = Plot::new(&slug(&format!("figure {}", figure.path)), &figure.name, rows, body);
+    let plot = Plot::new(&figure.slug(""), &figure.name, rows, body);
     plot.told(&figure.caption(cases.iter().any(|case| case.runs.len() > 1)))
 }
 
@@ -206,7 +251,7 @@ impl<'a> Axes<'a> {
 }
 
 /// A figure along the axis of numbers.
-fn along_axis(report: &Report, figure: &Figure<'_>) -> Vec<Plot> {
+fn along_axis(report: &Report, figure: &Drawn<'_>) -> Vec<Plot> {
     let cases = &report.cases;
     let Some(axes) = Axes::of(&cases.axes) else { return Vec::new() };
     let facet = |case: &Case| -> Vec<Value> {
@@ -241,9 +286,9 @@ fn at_point(axes: &Axes<'_>, case: &Case, mean: &Mean) -> Value {
     row(mean, json!({ "x": case.values[axes.x.0], "series": series }))
 }
 
-fn sweep_plot(figure: &Figure<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value>) -> Plot {
+fn sweep_plot(figure: &Drawn<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value>) -> Plot {
     let mut y = Scale::new(&figure.axis, ScaleKind::Free).encoding("mean", &rows);
-    y["scale"]["domain"] = figure.range().into();
+    y["scale"]["domain"] = json!(figure.range());
     let x = axes.x.1;
     let across = match x.is_numeric() {
         true => Scale::new(&key_title(x), ScaleKind::Free).encoding("x", &rows),
@@ -253,20 +298,22 @@ fn sweep_plot(figure: &Figure<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value
     };
     let told = tooltip(&figure.axis, &[("series", "series"), ("x", x.short_name())]);
     let colour = series_colour(axes);
+    let mut layers = rules::level(&figure.lines, &y);
+    layers.extend(marks(x.is_numeric(), &y, &colour, &told));
     let body = json!({
         "encoding": { "x": across, "color": colour },
-        "layer": layers(x.is_numeric(), &y, &colour, &told),
+        "layer": layers,
     });
     let title = [figure.name.as_str(), facet];
     let title = title.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-    Plot::new(&slug(&format!("figure {} {facet}", figure.path)), &title, rows, body)
+    Plot::new(&figure.slug(facet), &title, rows, body)
 }
 
 /// Dashes that let a line be seen under another.
 const DASHES: [[u32; 2]; 4] = [[1, 0], [7, 3], [2, 2], [10, 2]];
 
 /// Confidence as a band behind a line where numbers lie across, else as a bar through a point.
-fn layers(numeric: bool, y: &Value, colour: &Value, told: &Value) -> Vec<Value> {
+fn marks(numeric: bool, y: &Value, colour: &Value, told: &Value) -> Vec<Value> {
     let ends = json!({ "y": span("low", y), "y2": { "field": "high" } });
     let mut dash = colour.clone();
     dash["scale"]["range"] = json!(DASHES.iter().cycle().take(COMPARED_MAX).collect::<Vec<_>>());

@@ -4,6 +4,7 @@ mod course;
 mod device;
 mod distribution;
 mod figures;
+mod rules;
 
 use crate::case::{Case, Run};
 use crate::plot::Plot;

@@ -6,6 +6,7 @@
 
 mod curves;
 mod fio;
+mod host;
 mod ours;
 
 use super::outcome::Outcome;

@@ -1,6 +1,6 @@
 //! The one key of ours in a result: what the FTL and the media did (docs/formats/result.md).
 
-use super::{VERSION, curves};
+use super::{VERSION, curves, host};
 use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
@@ -41,14 +41,13 @@ impl Outcome {
             put("until_steady", rounds(run));
         }
         put("warnings", self.warnings.clone().into());
-        put(
-            "map",
-            json!({
-                "bytes": self.memory.map_bytes, "hit_ratio": 1.0, "loads": 0, "writebacks": 0,
-            }),
-        );
+        put("map", self.map_json());
         put("memory", self.memory_json());
         put("wear", self.wear_json());
+        if let Some(counts) = &self.ftl.cpu {
+            let cpu = host::host_cpu(counts, &self.ftl.flush, self.virtual_time);
+            put("host_cpu", cpu);
+        }
         put("utilisation", curves::utilisation(&self.utilisation, self.virtual_time));
         put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
         put("series", self.series.iter().map(curves::point).collect());
@@ -132,6 +131,48 @@ impl Outcome {
             "sectors": self.ftl.user_written,
             "stall_ns_max": self.ftl.stall_ns_max.0,
         })
+    }
+
+    /// The cached mapping table; the first four keys are there for a resident one, too.
+    fn map_json(&self) -> Value {
+        let counts = self.ftl.map.unwrap_or_default();
+        let mut map = json!({
+            "bytes": self.memory.map_bytes, "hit_ratio": counts.hit_ratio(),
+            "loads": counts.loads, "writebacks": counts.write_backs,
+        });
+        let (Some(counts), Value::Object(fields)) = (self.ftl.map, &mut map) else { return map };
+        let memory = &self.memory.map;
+        let more = json!({
+            "host_lookups": {
+                "hits": counts.host_hits, "joined": counts.host_joined,
+                "misses": counts.host_misses,
+            },
+            "internal_lookups": {
+                "hits": counts.internal_hits, "joined": counts.internal_joined,
+                "misses": counts.internal_misses,
+            },
+            "zero_fills": counts.zero_fills,
+            "merge_reads": counts.merge_reads,
+            "entries_written": counts.entries_written,
+            "evictions_clean": counts.evictions_clean,
+            "evictions_dirty": counts.evictions_dirty,
+            "no_slot": counts.no_slot,
+            "read_sectors": counts.read_sectors,
+            "pad_sectors": counts.pad_sectors,
+            "copied_sectors": counts.copied_sectors,
+            "victims": counts.victims,
+            "cache_bytes": memory.cache_bytes,
+            "directory_bytes": memory.directory_bytes,
+            "slot_bytes": memory.slot_bytes,
+            "staging_bytes": memory.staging_bytes,
+            "paper_directory_bytes": memory.paper_directory_bytes,
+            "paper_bitmap_bytes": memory.paper_bitmap_bytes,
+            "index_bytes": memory.index_bytes,
+        });
+        if let Value::Object(more) = more {
+            fields.extend(more);
+        }
+        map
     }
 
     fn memory_json(&self) -> Value {

@@ -1,0 +1,321 @@
+//! The host's cores, locks and threads by reservation. Each core does one thing at a time, in order of
+//! arrival; when it begins, the locks on the way are reserved, first come, first served, and so the end
+//! is known. Whoever waits for a lock spins: the core is taken meanwhile. Nothing is pre-empted.
+//!
+//! A request runs on its submitter's core, a thread of the FTL on any core that is free first.
+
+use super::buffers::BufferId;
+use crate::cpu::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
+use nandscape_block::{Bio, Token};
+use nandscape_rt::{HostCpu, Nanos};
+use std::collections::VecDeque;
+
+/// A request on its way to the FTL.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) bio: Bio,
+    pub(super) token: Token,
+    /// When the host submitted it.
+    pub(super) since: Nanos,
+    /// The buffer that it enters, once it has taken the lock.
+    pub(super) buffer: Option<BufferId>,
+}
+
+/// What a core does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Task {
+    /// Brings this request in.
+    Request(u32),
+    /// Builds the command of this unit of a buffer, of so many sectors.
+    Build(BufferId, u64, u32),
+    /// Puts so many copies into a buffer.
+    Copy(BufferId, u32),
+}
+
+/// What a task asks of the locks.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Visit {
+    /// Buffers whose locks it takes, a bit each.
+    pub(super) rings: u64,
+    /// Sectors that enter them.
+    pub(super) inserted: u32,
+    /// Sectors whose mapping is looked up or changed.
+    pub(super) mapped: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    order: u64,
+    since: Nanos,
+    task: Task,
+}
+
+/// The host's side of a pblk.
+#[derive(Debug)]
+pub(super) struct HostSide {
+    costs: CpuCosts,
+    map_update: MapUpdate,
+    cores: HostCpu,
+    running: Vec<Option<Task>>,
+    /// Requests that wait for their core.
+    bound: Vec<VecDeque<Waiting>>,
+    /// Threads that wait for any.
+    free: VecDeque<Waiting>,
+    order: u64,
+    requests: Vec<Option<Request>>,
+    unused: Vec<u32>,
+    /// When each buffer's lock is free.
+    rings: Vec<Nanos>,
+    map: Nanos,
+    writing: Vec<bool>,
+    collecting: bool,
+    counts: CpuCounts,
+    log: Option<Vec<CpuSpan>>,
+    log_room: usize,
+}
+
+impl HostSide {
+    /// Idle cores, free locks.
+    pub(super) fn new(costs: CpuCosts, map_update: MapUpdate, cores: u32, buffers: usize) -> Self {
+        let cores = HostCpu::new(u16::try_from(cores).unwrap_or(u16::MAX));
+        let count = cores.cores();
+        Self {
+            costs,
+            map_update,
+            cores,
+            running: vec![None; count],
+            bound: vec![VecDeque::new(); count],
+            free: VecDeque::new(),
+            order: 0,
+            requests: Vec::new(),
+            unused: Vec::new(),
+            rings: vec![Nanos::ZERO; buffers],
+            map: Nanos::ZERO,
+            writing: vec![false; buffers],
+            collecting: false,
+            counts: CpuCounts::new(count, buffers),
+            log: None,
+            log_room: 0,
+        }
+    }
+
+    /// A request comes in and waits for its core.
+    pub(super) fn enter(&mut self, now: Nanos, bio: Bio, token: Token) {
+        let core = bio.owner.map_or(0, |owner| usize::from(owner.core) % self.running.len());
+        let request = Some(Request { bio, token, since: now, buffer: None });
+        let number = self.unused.pop().unwrap_or_else(|| {
+            self.requests.push(None);
+            self.requests.len() as u32 - 1
+        });
+        self.requests[number as usize] = request;
+        let waiting = self.waiting(now, Task::Request(number));
+        self.bound[core].push_back(waiting);
+    }
+
+    /// A thread of the FTL has something to do and waits for a core.
+    pub(super) fn wake(&mut self, now: Nanos, task: Task) {
+        match task {
+            Task::Build(id, ..) => self.writing[usize::from(id)] = true,
+            Task::Copy(..) => self.collecting = true,
+            Task::Request(_) => {}
+        }
+        let waiting = self.waiting(now, task);
+        self.free.push_back(waiting);
+    }
+
+    fn waiting(&mut self, since: Nanos, task: Task) -> Waiting {
+        self.order += 1;
+        Waiting { order: self.order, since, task }
+    }
+
+    /// An idle core that has something to do, and what: what came first.
+    pub(super) fn next(&mut self, now: Nanos) -> Option<(u16, Task)> {
+        let order = |queue: &VecDeque<Waiting>| queue.front().map(|waiting| waiting.order);
+        let idle = (0..self.running.len()).filter(|&core| self.running[core].is_none());
+        let first =
+            |core: usize| order(&self.bound[core]).into_iter().chain(order(&self.free)).min();
+        let (order_first, core) = idle.filter_map(|core| Some((first(core)?, core))).min()?;
+        let own = order(&self.bound[core]) == Some(order_first);
+        let queue = if own { &mut self.bound[core] } else { &mut self.free };
+        let waiting = queue.pop_front()?;
+        self.count_wait(now - waiting.since, waiting.task);
+        Some((core as u16, waiting.task))
+    }
+
+    fn count_wait(&mut self, wait: Nanos, task: Task) {
+        let sum = match task {
+            Task::Request(_) => &mut self.counts.core_wait_ns,
+            Task::Build(id, ..) => &mut self.counts.writers[usize::from(id)].wait_ns,
+            Task::Copy(..) => &mut self.counts.collector.wait_ns,
+        };
+        *sum += wait.0;
+    }
+
+    /// A request that has not come in yet; `None`: it was given up.
+    pub(super) fn request_mut(&mut self, number: u32) -> Option<&mut Request> {
+        self.requests[number as usize].as_mut()
+    }
+
+    /// An idle core begins a task; when it is done.
+    pub(super) fn begin(&mut self, now: Nanos, core: u16, task: Task, visit: Visit) -> Nanos {
+        let work = self.work_of(task);
+        let costs = self.costs;
+        let times = |ns: u64, sectors: u32| Nanos(ns.saturating_mul(u64::from(sectors)));
+        let end = match task {
+            Task::Request(_) => {
+                let at = now.saturating_add(Nanos(costs.submit_ns));
+                let at = self.pass_locks(at, core, visit, work);
+                at.saturating_add(times(costs.copy_sector_ns, visit.inserted))
+            }
+            Task::Build(_, _, sectors) => now
+                .saturating_add(Nanos(costs.writer_unit_ns))
+                .saturating_add(times(costs.writer_sector_ns, sectors)),
+            Task::Copy(_, sectors) => {
+                let at = self.pass_locks(now, core, visit, work);
+                at.saturating_add(times(costs.gc_sector_ns, sectors))
+            }
+        };
+        self.running[usize::from(core)] = Some(task);
+        let end = self.cores.charge(core, now, end - now);
+        self.count_run(core, task, work, (now, end));
+        end
+    }
+
+    fn work_of(&self, task: Task) -> CpuWork {
+        match task {
+            Task::Build(..) => CpuWork::Build,
+            Task::Copy(..) => CpuWork::Copy,
+            Task::Request(number) => match &self.requests[number as usize] {
+                Some(request) => work_of(&request.bio),
+                None => CpuWork::Flush,
+            },
+        }
+    }
+
+    /// Takes the locks on the way one after the other; when the last is left.
+    fn pass_locks(&mut self, now: Nanos, core: u16, visit: Visit, work: CpuWork) -> Nanos {
+        let costs = self.costs;
+        let mut at = now;
+        let inserted = costs.ring_sector_ns.saturating_mul(u64::from(visit.inserted));
+        let hold = Nanos(costs.ring_request_ns.saturating_add(inserted));
+        for id in (0..self.rings.len()).filter(|&id| visit.rings & 1 << id != 0) {
+            let start = at.max(self.rings[id]);
+            count_lock(&mut self.counts.rings[id], start - at, hold);
+            at = start.saturating_add(hold);
+            self.rings[id] = at;
+            self.note(CpuTrack::Ring(id as u8), work, core, (start, at));
+        }
+        let hold = Nanos(costs.map_sector_ns.saturating_mul(u64::from(visit.mapped)));
+        if self.map_update == MapUpdate::Atomic || visit.mapped == 0 {
+            return at.saturating_add(hold);
+        }
+        let start = at.max(self.map);
+        count_lock(&mut self.counts.map, start - at, hold);
+        self.map = start.saturating_add(hold);
+        self.note(CpuTrack::Map, work, core, (start, self.map));
+        self.map
+    }
+
+    fn count_run(&mut self, core: u16, task: Task, work: CpuWork, (start, end): (Nanos, Nanos)) {
+        let ran = (end - start).0;
+        self.counts.cores_busy_ns[usize::from(core)] += ran;
+        self.note(CpuTrack::Core(core), work, core, (start, end));
+        let (track, thread) = match task {
+            Task::Request(_) => {
+                self.counts.requests += 1;
+                return;
+            }
+            Task::Build(id, ..) => {
+                (CpuTrack::Writer(id), &mut self.counts.writers[usize::from(id)])
+            }
+            Task::Copy(..) => (CpuTrack::Collector, &mut self.counts.collector),
+        };
+        thread.jobs += 1;
+        thread.busy_ns += ran;
+        self.note(track, work, core, (start, end));
+    }
+
+    /// A core is done with its task, and idle.
+    pub(super) fn end(&mut self, core: u16) -> Option<Task> {
+        let task = self.running[usize::from(core)].take()?;
+        match task {
+            Task::Build(id, ..) => self.writing[usize::from(id)] = false,
+            Task::Copy(..) => self.collecting = false,
+            Task::Request(_) => {}
+        }
+        Some(task)
+    }
+
+    /// A request has come in.
+    pub(super) fn take(&mut self, number: u32) -> Option<Request> {
+        self.unused.push(number);
+        self.requests[number as usize].take()
+    }
+
+    /// Whether a buffer's writer thread has something to do already.
+    #[inline]
+    pub(super) fn is_writing(&self, id: BufferId) -> bool {
+        self.writing[usize::from(id)]
+    }
+
+    /// Whether the collecting thread has.
+    pub(super) const fn is_collecting(&self) -> bool {
+        self.collecting
+    }
+
+    /// Whether no thread of the FTL has anything to do.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.collecting && !self.writing.contains(&true)
+    }
+
+    /// Cores that bring a request in: their ends are nothing that the FTL itself waits for.
+    pub(super) fn bringing_in(&self) -> usize {
+        self.running.iter().filter(|task| matches!(task, Some(Task::Request(_)))).count()
+    }
+
+    /// Every request that has not come in, given up.
+    pub(super) fn abandon(&mut self) -> Vec<Token> {
+        let tokens = self.requests.iter_mut().filter_map(Option::take);
+        tokens.map(|request| request.token).collect()
+    }
+
+    /// What was counted.
+    pub(super) const fn counts(&self) -> &CpuCounts {
+        &self.counts
+    }
+
+    /// Begins counting anew.
+    pub(super) fn reset_counts(&mut self) {
+        self.counts = CpuCounts::new(self.running.len(), self.rings.len());
+    }
+
+    /// Logs with so much room from now on, or no more; what was logged so far.
+    pub(super) fn relog(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
+        self.log_room = room.unwrap_or(0);
+        std::mem::replace(&mut self.log, room.map(|_| Vec::new())).unwrap_or_default()
+    }
+
+    fn note(&mut self, track: CpuTrack, work: CpuWork, core: u16, (start, end): (Nanos, Nanos)) {
+        let room = self.log_room;
+        if let Some(log) = self.log.as_mut().filter(|log| log.len() < room && start < end) {
+            log.push(CpuSpan { track, work, core, start, end });
+        }
+    }
+}
+
+fn count_lock(counts: &mut LockCounts, wait: Nanos, hold: Nanos) {
+    counts.taken += 1;
+    counts.held_ns += hold.0;
+    counts.wait_ns += wait.0;
+    counts.wait_ns_max = counts.wait_ns_max.max(wait.0);
+}
+
+fn work_of(bio: &Bio) -> CpuWork {
+    use nandscape_block::Op;
+    match bio.op {
+        Op::Read => CpuWork::Read,
+        Op::Write => CpuWork::Write,
+        Op::Discard => CpuWork::Discard,
+        _ => CpuWork::Flush,
+    }
+}

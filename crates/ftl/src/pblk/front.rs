@@ -1,0 +1,174 @@
+//! The way in where the host's CPU costs something: a request passes its core and the locks before the FTL
+//! learns of it, a write command is built before it is issued, and a batch of copies keeps the
+//! collecting thread busy. A request that finds no room waits behind all that, and costs nothing more.
+//!
+//! Not charged: completions, metadata of lines, and blocks of a cached mapping.
+
+use super::Pblk;
+use super::buffers::BufferId;
+use super::cpu::{HostSide, Task, Visit};
+use super::events::What;
+use crate::config::FlushScope;
+use crate::cpu::{CpuCosts, CpuSpan};
+use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
+use nandscape_media::OpenChannel;
+use nandscape_rt::Nanos;
+
+/// How a bio came to the FTL.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entered {
+    /// When the host submitted it.
+    pub(super) since: Nanos,
+    /// How long it took on the host from then on; at most 4.2 s.
+    pub(super) cpu_ns: u32,
+    /// The buffer whose lock it took.
+    pub(super) buffer: Option<BufferId>,
+}
+
+impl Entered {
+    /// At once.
+    #[inline]
+    pub(super) const fn at(now: Nanos) -> Self {
+        Self { since: now, cpu_ns: 0, buffer: None }
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// From now on the host's CPU costs so much. On a device at rest only.
+    pub fn charge_cpu(&mut self, costs: CpuCosts) {
+        let (update, cores) = (self.config.map_update, self.config.cores);
+        let host = || Box::new(HostSide::new(costs, update, cores, self.buffers.len()));
+        self.host = (!costs.is_free()).then(host);
+    }
+
+    /// Logs what the host does from now on, with room for so many spans, or no more. What was logged.
+    pub fn log_cpu(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
+        self.host.as_mut().map(|host| host.relog(room)).unwrap_or_default()
+    }
+
+    /// Serves a bio that has come in.
+    #[inline]
+    pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
+        if let Some(error) = self.refusal(bio.op) {
+            return Submit::Done(Done::new(self.now, Err(error)));
+        }
+        if bio.op == Op::Read && self.mapping.is_some() {
+            return self.read_mapped(bio, token);
+        }
+        if bio.op == Op::Read {
+            return Submit::Done(self.read(&bio));
+        }
+        self.accept(bio, token, entered)
+    }
+
+    /// A bio goes the way in.
+    #[cold]
+    pub(super) fn send_in(&mut self, bio: Bio, token: Token) -> Submit {
+        if let Some(host) = &mut self.host {
+            host.enter(self.now, bio, token);
+        }
+        self.run_cores();
+        Submit::Pending
+    }
+
+    /// Has a unit's command built.
+    #[cold]
+    pub(super) fn build(&mut self, id: BufferId, number: u64) {
+        if let Some(host) = &mut self.host {
+            host.wake(self.now, Task::Build(id, number, self.geometry.ws_opt));
+        }
+        self.run_cores();
+    }
+
+    /// So many copies were put into a buffer: the thread that did it is busy for a while.
+    pub(super) fn copied(&mut self, id: BufferId, sectors: u32) {
+        if let Some(host) = &mut self.host {
+            host.wake(self.now, Task::Copy(id, sectors));
+            self.run_cores();
+        }
+    }
+
+    /// Whether a buffer's writer thread is busy.
+    #[inline]
+    pub(super) fn is_building(&self, id: BufferId) -> bool {
+        self.host.as_ref().is_some_and(|host| host.is_writing(id))
+    }
+
+    /// Whether the collecting thread is busy.
+    pub(super) fn is_copying(&self) -> bool {
+        self.host.as_ref().is_some_and(|host| host.is_collecting())
+    }
+
+    /// Whether nothing is under way but requests of the host.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let Some(host) = &self.host else { return self.events.len() == 0 };
+        host.is_idle() && self.events.len() == host.bringing_in()
+    }
+
+    /// Idle cores take up what waits for them.
+    fn run_cores(&mut self) {
+        while let Some((core, task)) = self.host.as_mut().and_then(|host| host.next(self.now)) {
+            let visit = self.visit(task);
+            let Some(host) = &mut self.host else { return };
+            let end = host.begin(self.now, core, task, visit);
+            self.events.push(end, What::Core(core));
+        }
+    }
+
+    /// What a task asks of the locks.
+    fn visit(&mut self, task: Task) -> Visit {
+        match task {
+            Task::Request(number) => self.request_visit(number),
+            Task::Build(..) => Visit::default(),
+            Task::Copy(id, sectors) => Visit { rings: 1 << id, inserted: sectors, mapped: sectors },
+        }
+    }
+
+    fn request_visit(&mut self, number: u32) -> Visit {
+        let Some(host) = &mut self.host else { return Visit::default() };
+        let Some(request) = host.request_mut(number) else { return Visit::default() };
+        let bio = &request.bio;
+        let covered = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
+        let sectors = bio.sectors;
+        let mut visit = Visit { rings: 0, inserted: 0, mapped: sectors };
+        if bio.op == Op::Write {
+            let buffer = self.router.route(bio, &self.buffers);
+            visit = Visit { rings: 1 << buffer, inserted: sectors, mapped: sectors };
+            request.buffer = Some(buffer);
+        }
+        if covered {
+            let file = self.router.flushed_file(bio);
+            visit.rings |= match (self.config.flush_scope, file) {
+                (FlushScope::FileRing, Some(file)) => self.router.dirty_of(file, &self.buffers),
+                _ => u64::MAX,
+            };
+        }
+        visit
+    }
+
+    /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
+    pub(super) fn core_done(&mut self, core: u16) {
+        let Some(host) = &mut self.host else { return };
+        match host.end(core) {
+            Some(Task::Request(number)) => self.come_in(number),
+            Some(Task::Build(id, number, _)) => {
+                if let Err(error) = self.issue_built(id, number) {
+                    self.stop(error.into());
+                }
+            }
+            Some(Task::Copy(..)) | None => {}
+        }
+        self.run_cores();
+    }
+
+    /// A request has passed the locks.
+    fn come_in(&mut self, number: u32) {
+        let Some(request) = self.host.as_mut().and_then(|host| host.take(number)) else { return };
+        let cpu_ns = u32::try_from((self.now - request.since).0).unwrap_or(u32::MAX);
+        let entered = Entered { since: request.since, cpu_ns, buffer: request.buffer };
+        let token = request.token;
+        if let Submit::Done(done) = self.serve(request.bio, token, entered) {
+            self.done.push(Completion { token, done });
+        }
+    }
+}

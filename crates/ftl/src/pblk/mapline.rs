@@ -1,0 +1,577 @@
+//! Mapping blocks on media: written around the rings to lines of their own, collected by themselves
+//! (selective mapping-table loading, section 3; what the paper leaves open is decided here).
+//!
+//! - A block is cut into *pieces* of at most a write unit; small blocks share a unit. Every sector's
+//!   key is its place in the table (`block * sectors + index`), its content a digest of the block.
+//! - A block's new pieces become valid together, when all are on media; the old ones are garbage then.
+//!   Nothing waits for that: the table can always be rebuilt from the data's out-of-band data, so a
+//!   mapping line is erased without regard to what else is durable.
+//! - The lines are a quota kept back from data: what all blocks need, a quarter more, and lines for
+//!   writing and collecting. Write-backs leave one line of it, so that collection always finishes.
+//! - Sectors that an open chunk does not serve yet are read from RAM (`staging_bytes`).
+
+use super::Pblk;
+use super::line::{LineId, LineState};
+use super::mapping::Mapping;
+use super::mapshape::Shape;
+use super::open::{Cursor, FrontierId};
+use super::write::{MAX_UNIT, Spot};
+use crate::config::MapConfig;
+use crate::error::FtlError;
+use crate::pblk::events::What;
+use nandscape_block::{SECTOR_BYTES, SectorData, Tag};
+use nandscape_media::{Geometry, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_rt::Nanos;
+use std::collections::VecDeque;
+
+/// Write units of a victim that are read at once.
+const COPY_UNITS: u32 = 8;
+/// How far among the blocks used least recently one is sought to fill a write unit.
+const FILL_WINDOW: u32 = 64;
+
+/// Why a piece is written.
+#[derive(Clone, Copy, Debug)]
+enum Cause {
+    /// The write-back with this number.
+    WriteBack(u32),
+    /// Copied from there.
+    Copy(Ppa),
+}
+
+/// A piece to be written.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    key: u32,
+    sectors: u32,
+    tag: Tag,
+    cause: Cause,
+}
+
+/// A block on its way to media.
+#[derive(Clone, Debug)]
+struct Job {
+    block: u32,
+    version: u32,
+    /// Where the pieces are.
+    to: Box<[Ppa]>,
+    missing: u32,
+    /// The cache waits for it.
+    cached: bool,
+}
+
+/// A write unit under way.
+#[derive(Clone, Debug)]
+struct Unit {
+    line: LineId,
+    pu: u32,
+    at: Ppa,
+    pieces: Vec<Piece>,
+}
+
+/// Things under way, by number.
+#[derive(Debug)]
+struct Slab<T> {
+    slots: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    const fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+
+    fn add(&mut self, thing: T) -> u32 {
+        let Some(number) = self.free.pop() else {
+            self.slots.push(Some(thing));
+            return self.slots.len() as u32 - 1;
+        };
+        self.slots[number as usize] = Some(thing);
+        number
+    }
+
+    fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.slots[number as usize].as_mut()
+    }
+
+    fn take(&mut self, number: u32) -> Option<T> {
+        self.free.push(number);
+        self.slots[number as usize].take()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+}
+
+/// A mapping line being collected.
+#[derive(Clone, Copy, Debug)]
+struct MapVictim {
+    id: LineId,
+    at: Cursor,
+}
+
+/// Blocks on media and on their way there.
+#[derive(Debug)]
+pub(super) struct MapStore {
+    pub(super) frontier: FrontierId,
+    pub(super) shape: Shape,
+    /// Where the pieces after the first are, packed address + 1.
+    rest: Box<[u64]>,
+    /// Sequence of the next sector.
+    pub(super) next_seq: u64,
+    jobs: Slab<Job>,
+    units: Slab<Unit>,
+    /// Pieces that wait for a write unit.
+    out: VecDeque<Piece>,
+    /// Pieces read from the victim, on their way to `out`.
+    copies: Vec<Piece>,
+    /// Copies that are not on media yet.
+    copying: u32,
+    /// Closed mapping lines.
+    closed: Vec<LineId>,
+    victim: Option<MapVictim>,
+    staging_sectors: u64,
+}
+
+impl MapStore {
+    pub(super) fn new(
+        config: &MapConfig,
+        geometry: &Geometry,
+        blocks: u32,
+        frontier: FrontierId,
+    ) -> Self {
+        let shape = Shape::new(config, geometry);
+        let tail = geometry.mw_cunits.next_multiple_of(geometry.ws_opt) + geometry.ws_opt;
+        Self {
+            frontier,
+            shape,
+            rest: vec![0; blocks as usize * (shape.pieces as usize - 1)].into_boxed_slice(),
+            next_seq: 1,
+            jobs: Slab::new(),
+            units: Slab::new(),
+            out: VecDeque::new(),
+            copies: Vec::new(),
+            copying: 0,
+            closed: Vec::new(),
+            victim: None,
+            staging_sectors: u64::from(tail) * u64::from(geometry.total_units()),
+        }
+    }
+
+    fn rest_index(&self, block: u32, piece: u32) -> usize {
+        block as usize * (self.shape.pieces as usize - 1) + piece as usize - 1
+    }
+
+    /// Takes in a closed line.
+    pub(super) fn close(&mut self, id: LineId) {
+        self.closed.push(id);
+    }
+
+    /// A closed line is empty.
+    pub(super) fn forget(&mut self, id: LineId) {
+        self.closed.retain(|&other| other != id);
+    }
+
+    /// Whether no block is on its way to media.
+    pub(super) fn is_idle(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Sectors that what waits will take.
+    fn committed(&self) -> u64 {
+        let together = (self.shape.unit / self.shape.piece).max(1) as usize;
+        let waiting = (self.out.len() + self.copies.len()).div_ceil(together);
+        waiting as u64 * u64::from(self.shape.unit)
+    }
+
+    /// Bytes of directory beyond the first pieces'.
+    pub(super) fn directory_bytes(&self) -> u64 {
+        size_of_val(&*self.rest) as u64
+    }
+
+    /// Bytes of RAM for sectors that media do not serve yet.
+    pub(super) const fn staging_bytes(&self) -> u64 {
+        self.staging_sectors * SECTOR_BYTES
+    }
+}
+
+impl Mapping {
+    /// Where a piece of a block's newest version is.
+    pub(super) fn location(&self, block: u32, piece: u32) -> Option<Ppa> {
+        if piece == 0 {
+            return self.cache.location(block);
+        }
+        self.store.rest[self.store.rest_index(block, piece)].checked_sub(1).map(Ppa)
+    }
+
+    /// Notes where a piece after the first is.
+    pub(super) fn place(&mut self, block: u32, piece: u32, at: Ppa) {
+        if piece > 0 {
+            let index = self.store.rest_index(block, piece);
+            self.store.rest[index] = at.0 + 1;
+        }
+    }
+
+    /// A piece has been copied; whether it is still the newest version.
+    fn moved(&mut self, key: u32, from: Ppa, to: Ppa) -> bool {
+        let Some((block, piece)) = self.store.shape.of_key(key) else { return false };
+        if piece == 0 {
+            return self.cache.moved(block, from, to);
+        }
+        let newest = self.location(block, piece) == Some(from);
+        if newest {
+            self.place(block, piece, to);
+        }
+        newest
+    }
+
+    /// Queues a block's pieces.
+    fn write_out(&mut self, number: u32, block: u32, tag: Tag) {
+        let shape = self.store.shape;
+        for piece in 0..shape.pieces {
+            let (key, sectors) = (shape.key(block, piece), shape.piece_len(piece));
+            self.store.out.push_back(Piece { key, sectors, tag, cause: Cause::WriteBack(number) });
+        }
+    }
+
+    /// The block to write back next: a victim, or a cold one that fills a unit with others.
+    fn next_block(&self) -> Option<u32> {
+        let shape = &self.store.shape;
+        self.cache.next_write_back().or_else(|| {
+            let waiting = self.store.out.len() as u32;
+            let fits = waiting > 0 && (waiting + 1) * shape.piece <= shape.unit;
+            if fits && self.cache.is_whole() { self.cache.pick_dirty(FILL_WINDOW) } else { None }
+        })
+    }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// Sectors that mapping blocks may still take.
+    fn map_room(&self) -> u64 {
+        let Some(mapping) = &self.mapping else { return 0 };
+        let frontier = &self.frontiers[usize::from(mapping.store.frontier)];
+        let left: u64 = frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum();
+        left + u64::from(self.lines.kept) * u64::from(self.capacity.line_data_sectors)
+    }
+
+    /// Begins write-backs and writes what waits, as far as there are room and idle units. Whether
+    /// anything moved.
+    pub(super) fn write_blocks(&mut self) -> Result<bool, FtlError> {
+        let mut moved = false;
+        while self.begin_write_back()? {
+            moved = true;
+        }
+        while self.write_pieces()? {
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Takes one more block to be written back, if the collection of lines keeps its own.
+    fn begin_write_back(&mut self) -> Result<bool, FtlError> {
+        let Some(block) = self.mapping.as_ref().and_then(|mapping| mapping.next_block()) else {
+            return Ok(false);
+        };
+        if !self.has_map_room() {
+            return Ok(false);
+        }
+        let Some(mapping) = &mut self.mapping else { return Ok(false) };
+        let Some(begun) = mapping.cache.write_back_begin(block) else {
+            mapping.owed = mapping.owed.saturating_sub(1);
+            return Ok(true);
+        };
+        let number = self.add_job(block, begun.version, true);
+        if begun.read.is_some() {
+            let end = self.read_pieces(block)?;
+            self.events.push(end, What::MapMerge(number));
+        } else {
+            self.send_job(number);
+        }
+        Ok(true)
+    }
+
+    pub(super) fn has_map_room(&self) -> bool {
+        let Some(mapping) = &self.mapping else { return false };
+        let store = &mapping.store;
+        let reserve = u64::from(self.capacity.line_data_sectors + self.geometry.ws_opt);
+        let wanted = (store.jobs.slots.len() - store.jobs.free.len()) as u64 * store.shape.cost();
+        self.map_room() >= wanted + store.committed() + store.shape.cost() + reserve
+    }
+
+    pub(super) fn add_job(&mut self, block: u32, version: u32, cached: bool) -> u32 {
+        let Some(mapping) = &mut self.mapping else { return 0 };
+        let pieces = mapping.store.shape.pieces;
+        let to = vec![Ppa(0); pieces as usize].into_boxed_slice();
+        mapping.store.jobs.add(Job { block, version, to, missing: pieces, cached })
+    }
+
+    /// A job's block can be written: what it holds now is what media will hold.
+    pub(super) fn send_job(&mut self, number: u32) {
+        let Some(mapping) = &mut self.mapping else { return };
+        let Some(job) = mapping.store.jobs.get_mut(number) else { return };
+        let block = job.block;
+        let tag = self.digest(block);
+        if let Some(mapping) = &mut self.mapping {
+            mapping.write_out(number, block, tag);
+        }
+    }
+
+    /// Fills the next unit of the mapping line with pieces. Whether there was one.
+    fn write_pieces(&mut self) -> Result<bool, FtlError> {
+        let Some(mapping) = self.mapping.as_ref().filter(|m| !m.store.out.is_empty()) else {
+            return Ok(false);
+        };
+        let frontier = mapping.store.frontier;
+        let Some(spot) = self.seek(frontier)? else { return Ok(false) };
+        self.program_pieces(spot)?;
+        self.line_chores(frontier)?;
+        Ok(true)
+    }
+
+    fn program_pieces(&mut self, spot: Spot) -> Result<(), FtlError> {
+        let Some(mapping) = &mut self.mapping else { return Ok(()) };
+        let ws_opt = self.geometry.ws_opt;
+        let mut keys = [KEY_EMPTY; MAX_UNIT];
+        let mut pieces = Vec::new();
+        let mut used = 0;
+        self.scratch.clear();
+        while let Some(piece) = mapping.store.out.front().filter(|p| used + p.sectors <= ws_opt) {
+            for index in 0..piece.sectors {
+                keys[(used + index) as usize] = piece.key + index;
+                self.scratch.push(SectorData::Tag(piece.tag));
+            }
+            used += piece.sectors;
+            pieces.extend(mapping.store.out.pop_front());
+        }
+        self.scratch
+            .resize(if self.config.keep_content { ws_opt as usize } else { 0 }, SectorData::Absent);
+        let seq = mapping.store.next_seq;
+        mapping.store.next_seq += u64::from(ws_opt);
+        mapping.counts.pad_sectors += u64::from(ws_opt - used);
+        let keys = &keys[..ws_opt as usize];
+        let data = &self.scratch;
+        let cmd = WriteCmd { at: spot.at, kind: Kind::Map, seq, seq_deltas: &[], keys, data };
+        let outcome = self.media.write(self.now, cmd)?;
+        self.stats.sectors.map += u64::from(ws_opt);
+        self.busy[spot.pu as usize] = true;
+        let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
+        let number = mapping.store.units.add(unit);
+        self.events.push(outcome.at, What::MapUnit(number, outcome.status));
+        self.lines.use_up(spot.line, ws_opt);
+        let line = self.lines.get_mut(spot.line);
+        line.pending += used;
+        line.in_flight += 1;
+        Ok(())
+    }
+
+    /// A unit of mapping blocks is written, or has to go elsewhere.
+    pub(super) fn map_unit_done(&mut self, number: u32, status: Status) {
+        let Some(mapping) = &mut self.mapping else { return };
+        let Some(unit) = mapping.store.units.take(number) else { return };
+        self.lines.get_mut(unit.line).in_flight -= 1;
+        self.busy[unit.pu as usize] = false;
+        if status != Status::Ok {
+            return self.map_unit_failed(unit);
+        }
+        let mut at = unit.at;
+        for piece in unit.pieces {
+            self.piece_written(piece, at);
+            at = at.plus(piece.sectors);
+        }
+    }
+
+    fn map_unit_failed(&mut self, unit: Unit) {
+        self.stats.program_failures += 1;
+        let used: u32 = unit.pieces.iter().map(|piece| piece.sectors).sum();
+        if let Some(mapping) = &mut self.mapping {
+            for piece in unit.pieces.into_iter().rev() {
+                mapping.store.out.push_front(piece);
+            }
+        }
+        let line = self.lines.get_mut(unit.line);
+        line.pending -= used;
+        line.werr = true;
+        let rest = self.geometry.sectors - self.geometry.sector_of(unit.at) - self.geometry.ws_opt;
+        self.lines.forgo(unit.line, rest);
+        self.line_lowered(unit.line);
+    }
+
+    fn piece_written(&mut self, piece: Piece, at: Ppa) {
+        let Some(mapping) = &mut self.mapping else { return };
+        match piece.cause {
+            Cause::Copy(from) => {
+                mapping.store.copying -= 1;
+                let newest = mapping.moved(piece.key, from, at);
+                self.settle_piece(at, piece.sectors, newest);
+                if newest {
+                    self.drop_piece(from, piece.sectors);
+                }
+            }
+            Cause::WriteBack(number) => {
+                let (_, index) = mapping.store.shape.of_key(piece.key).unwrap_or_default();
+                let Some(job) = mapping.store.jobs.get_mut(number) else { return };
+                job.to[index as usize] = at;
+                job.missing -= 1;
+                if job.missing == 0 {
+                    self.job_done(number);
+                }
+            }
+        }
+    }
+
+    /// All pieces of a block are on media: they are its newest version.
+    fn job_done(&mut self, number: u32) {
+        let Some(mapping) = &mut self.mapping else { return };
+        let Some(job) = mapping.store.jobs.take(number) else { return };
+        let shape = mapping.store.shape;
+        for piece in (0..shape.pieces).rev() {
+            let Some(mapping) = &mut self.mapping else { return };
+            let (to, sectors) = (job.to[piece as usize], shape.piece_len(piece));
+            let old = mapping.location(job.block, piece);
+            if piece > 0 {
+                mapping.place(job.block, piece, to);
+            } else if job.cached {
+                mapping.cache.written(job.block, to, job.version);
+                mapping.owed = mapping.owed.saturating_sub(1);
+            } else {
+                mapping.cache.adopt(job.block, to, job.version);
+            }
+            self.settle_piece(to, sectors, true);
+            if let Some(old) = old {
+                self.drop_piece(old, sectors);
+            }
+        }
+    }
+
+    /// A piece is no longer under way; it is valid, or was superseded meanwhile.
+    fn settle_piece(&mut self, at: Ppa, sectors: u32, valid: bool) {
+        let id = self.lines.of(at);
+        self.lines.get_mut(id).pending -= sectors;
+        if valid {
+            self.lines.set_valid(id, at, u64::MAX >> (64 - sectors));
+        }
+        self.line_lowered(id);
+    }
+
+    /// A piece's old place is garbage; the line may be erased at once.
+    fn drop_piece(&mut self, at: Ppa, sectors: u32) {
+        for index in 0..sectors {
+            self.lines.clear_valid(at.plus(index), 0);
+        }
+        self.line_lowered(self.lines.of(at));
+    }
+
+    /// Reads sectors of a piece: from media, or from RAM while media do not serve them.
+    pub(super) fn read_piece(&mut self, at: Ppa, sectors: u32) -> Result<Nanos, FtlError> {
+        if let Some(mapping) = &mut self.mapping {
+            mapping.counts.read_sectors += u64::from(sectors);
+        }
+        if self.is_served(at.plus(sectors - 1)) {
+            Ok(self.media.read(self.now, at, sectors)?.at)
+        } else {
+            Ok(self.now + self.media.buffer_read(sectors))
+        }
+    }
+
+    /// Collects mapping lines when few sectors are left. Whether anything moved.
+    pub(super) fn collect_map(&mut self) -> Result<bool, FtlError> {
+        let Some(mapping) = &self.mapping else { return Ok(false) };
+        if mapping.store.copying > 0 {
+            return Ok(false);
+        }
+        let Some(victim) = mapping.store.victim else { return Ok(self.start_map_victim()) };
+        self.copy_some(victim)?;
+        Ok(true)
+    }
+
+    fn start_map_victim(&mut self) -> bool {
+        let line = u64::from(self.capacity.line_data_sectors);
+        let room = self.map_room();
+        let Some(mapping) = &mut self.mapping else { return false };
+        if room >= 2 * line + mapping.store.committed() + mapping.store.shape.cost() {
+            return false;
+        }
+        let settled = mapping.store.closed.iter().filter(|&&id| self.lines.get(id).pending == 0);
+        let Some(&id) = settled.min_by_key(|&&id| (self.lines.get(id).valid, id)) else {
+            return false;
+        };
+        let victim = *self.lines.get(id);
+        if u64::from(victim.valid) + u64::from(self.geometry.ws_opt) > room.min(victim.data.into())
+        {
+            return false;
+        }
+        mapping.store.forget(id);
+        mapping.store.victim = Some(MapVictim { id, at: Cursor::START });
+        mapping.counts.victims += 1;
+        mapping.counts.victim_valid += u64::from(victim.valid);
+        self.lines.get_mut(id).state = LineState::Gc;
+        true
+    }
+
+    /// Reads the next valid pieces of the victim, or lets it go when there are none.
+    fn copy_some(&mut self, mut victim: MapVictim) -> Result<(), FtlError> {
+        let (width, ws_opt) = (self.layout.width, self.geometry.ws_opt);
+        let mut arrived = self.now;
+        let mut units = 0;
+        while victim.at < self.line_end() && units < COPY_UNITS {
+            let at = self.ppa_at(victim.id, victim.at);
+            let mask = self.lines.valid_mask(at, ws_opt);
+            if mask != 0 {
+                arrived = arrived.max(self.copy_unit(at, mask)?);
+                units += 1;
+            }
+            victim.at.step(width);
+        }
+        let Some(mapping) = &mut self.mapping else { return Ok(()) };
+        if units > 0 {
+            mapping.store.victim = Some(victim);
+            self.events.push(arrived, What::MapCopies);
+        } else {
+            mapping.store.victim = None;
+            self.end_map_victim(victim.id);
+        }
+        Ok(())
+    }
+
+    fn copy_unit(&mut self, first: Ppa, mut mask: u64) -> Result<Nanos, FtlError> {
+        let mut arrived = self.now;
+        while mask != 0 {
+            let from = first.plus(mask.trailing_zeros());
+            let key = self.media.oob(from).key;
+            let Some(mapping) = &self.mapping else { break };
+            let Some((block, piece)) = mapping.store.shape.of_key(key) else { break };
+            let sectors = mapping.store.shape.piece_len(piece);
+            mask &= !((u64::MAX >> (64 - sectors)) << mask.trailing_zeros());
+            arrived = arrived.max(self.read_piece(from, sectors)?);
+            let tag = match self.media.data(from) {
+                SectorData::Tag(tag) if self.media.readable(from) => tag,
+                _ => self.digest(block),
+            };
+            let copy = Piece { key, sectors, tag, cause: Cause::Copy(from) };
+            if let Some(mapping) = &mut self.mapping {
+                mapping.store.copies.push(copy);
+                mapping.store.copying += 1;
+                mapping.counts.copied_sectors += u64::from(sectors);
+            }
+        }
+        Ok(arrived)
+    }
+
+    /// Copies have been read.
+    pub(super) fn map_copies_arrived(&mut self) {
+        if let Some(mapping) = &mut self.mapping {
+            let copies = std::mem::take(&mut mapping.store.copies);
+            mapping.store.out.extend(copies);
+        }
+    }
+
+    fn end_map_victim(&mut self, id: LineId) {
+        if self.lines.get(id).valid == 0 {
+            self.cool(id);
+        } else if let Some(mapping) = &mut self.mapping {
+            self.lines.get_mut(id).state = LineState::Closed;
+            mapping.store.close(id);
+        }
+        self.limiter_update();
+    }
+}

@@ -1,0 +1,496 @@
+//! The cached mapping table at work: who needs a mapping that is not in RAM waits for its block to be
+//! read (selective mapping-table loading, section 3; DFTL).
+//!
+//! The simulator keeps the complete table in `l2p`, as ground truth; [`MapCache`] says which part of
+//! it the host has in RAM. Guarantees:
+//! - no table entry is looked at or changed for anybody whose mapping is not loaded;
+//! - when a block has been read, everybody who waits for it is served before another load begins, so
+//!   that the smallest cache makes progress;
+//! - a block with entries whose data are not durable is pinned; media never see places in a ring, but
+//!   the address that a durable entry will have when it leaves its ring;
+//! - what is read equals the truth: media carry a digest of each block, and a load compares it.
+//!
+//! Writes and discards wait at the head of their buffer's queue, whose followers' blocks are loaded
+//! ahead; reads wait each for itself; copies at the head of the requests that have arrived.
+
+use super::Pblk;
+use super::host::Queued;
+use super::l2p::Place;
+use super::mapcache::{Access, By, Load, Lookup, MapCache};
+use super::mapline::MapStore;
+use super::mapread::Reads;
+use super::rb::key_lba;
+use super::units::WriteUnit;
+use crate::config::{Broken, Config, MapKind};
+use crate::error::FtlError;
+use crate::pblk::events::What;
+use crate::stats::{MapCounts, MapMemoryUse};
+use nandscape_block::{Flags, Lba, SectorData, Tag};
+use nandscape_media::{Geometry, Kind, OpenChannel};
+use nandscape_rt::Nanos;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+
+/// Sectors of one request whose entries are asked for together where entries are cached singly.
+const ENTRIES_AHEAD: u32 = 32;
+
+/// The cached map.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    pub(super) cache: MapCache,
+    pub(super) store: MapStore,
+    /// Loads that may be in flight.
+    loads_max: usize,
+    /// Sectors whose mapping is to be loaded, in order of demand, each once.
+    wants: VecDeque<Lba>,
+    wanted: BTreeSet<Lba>,
+    /// Everything is pinned: nothing can be loaded until something leaves a ring.
+    pub(super) starved: bool,
+    /// Evictions begun for wants.
+    pub(super) owed: usize,
+    /// Blocks with places in a ring stay in RAM.
+    pins: bool,
+    /// The mount is not over: nothing moves but mapping blocks.
+    pub(super) mounting: bool,
+    /// Entries of each block that name a place in a ring.
+    in_ring: Box<[u32]>,
+    pub(super) reads: Reads,
+    pub(super) counts: MapCounts,
+}
+
+impl Mapping {
+    /// Nothing loaded; `None` where the whole table is in RAM.
+    ///
+    /// # Errors
+    /// The key whose value makes no sense.
+    pub(super) fn new(
+        config: &Config,
+        geometry: &Geometry,
+        logical_sectors: u64,
+        entry_bytes: u32,
+        frontier: u8,
+    ) -> Result<Option<Box<Self>>, FtlError> {
+        let MapKind::Cached(map) = &config.map else { return Ok(None) };
+        let cache = MapCache::new(map, logical_sectors, entry_bytes)?;
+        let store = MapStore::new(map, geometry, cache.blocks(), frontier);
+        let in_ring = vec![0; cache.blocks() as usize].into_boxed_slice();
+        Ok(Some(Box::new(Self {
+            cache,
+            store,
+            loads_max: map.loads_max as usize,
+            wants: VecDeque::new(),
+            wanted: BTreeSet::new(),
+            starved: false,
+            owed: 0,
+            pins: config.broken != Broken::MapPins,
+            mounting: false,
+            in_ring,
+            reads: Reads::default(),
+            counts: MapCounts::default(),
+        })))
+    }
+
+    /// How many of a request's next sectors have their mapping in RAM; asks for the first that has
+    /// not. Each sector is counted as a look-up once, `looked` says how far that is.
+    pub(super) fn ready(
+        &mut self,
+        first: Lba,
+        range: Range<u32>,
+        looked: &mut u32,
+        access: Access,
+        now: Nanos,
+    ) -> u32 {
+        for index in range.clone() {
+            if !self.look(first.plus(u64::from(index)), index, looked, access, now) {
+                if !self.cache.is_whole() {
+                    self.ask_along(first, index + 1..range.end, looked, access, now);
+                }
+                return index - range.start;
+            }
+        }
+        range.end - range.start
+    }
+
+    /// Whether the sector's mapping is in RAM; if not it is asked for.
+    #[inline]
+    fn look(&mut self, lba: Lba, index: u32, looked: &mut u32, access: Access, now: Nanos) -> bool {
+        let loaded = if index < *looked {
+            self.cache.is_loaded(lba)
+        } else {
+            *looked = index + 1;
+            self.cache.access(lba, access, now) == Lookup::Hit
+        };
+        if !loaded {
+            self.want(lba);
+        }
+        loaded
+    }
+
+    /// Entries of one block can come with one read, if all are asked for before it begins.
+    fn ask_along(
+        &mut self,
+        first: Lba,
+        range: Range<u32>,
+        looked: &mut u32,
+        access: Access,
+        now: Nanos,
+    ) {
+        let most = ENTRIES_AHEAD.min(self.cache.slots() / 4);
+        let block = self.cache.block_of(first.plus(u64::from(range.start) - 1));
+        for index in range.take(most as usize) {
+            let lba = first.plus(u64::from(index));
+            if self.cache.block_of(lba) != block {
+                break;
+            }
+            self.look(lba, index, looked, access, now);
+        }
+    }
+
+    /// Queues a load, unless it is under way already.
+    #[cold]
+    fn want(&mut self, lba: Lba) {
+        let key =
+            if self.cache.is_whole() { Lba(u64::from(self.cache.block_of(lba))) } else { lba };
+        if !self.cache.is_loading(lba) && self.wanted.insert(key) {
+            self.wants.push_back(lba);
+        }
+    }
+
+    fn want_served(&mut self) {
+        if let Some(lba) = self.wants.pop_front() {
+            let whole = self.cache.is_whole();
+            let key = if whole { Lba(u64::from(self.cache.block_of(lba))) } else { lba };
+            self.wanted.remove(&key);
+        }
+    }
+
+    /// A table entry changed, from and to a place of this kind.
+    #[inline]
+    pub(super) fn changed(&mut self, lba: Lba, from: Named, to: Named) {
+        let in_ring = &mut self.in_ring[self.cache.block_of(lba) as usize];
+        *in_ring += u32::from(to != Named::Elsewhere);
+        *in_ring -= u32::from(from != Named::Elsewhere);
+        if !self.pins {
+            return self.changed_unpinned(lba);
+        }
+        self.cache.dirty(lba);
+        match (from == Named::Volatile, to == Named::Volatile) {
+            (false, true) => self.cache.pin(lba),
+            (true, false) => self.unpin(lba),
+            _ => {}
+        }
+    }
+
+    /// The block may have left although it named a ring.
+    #[cold]
+    fn changed_unpinned(&mut self, lba: Lba) {
+        if self.cache.is_loaded(lba) {
+            self.cache.dirty(lba);
+        }
+    }
+
+    fn unpin(&mut self, lba: Lba) {
+        self.cache.unpin(lba);
+        self.starved = false;
+    }
+
+    /// A table entry that named a ring names media, as media know already.
+    fn left_ring(&mut self, lba: Lba) {
+        self.in_ring[self.cache.block_of(lba) as usize] -= 1;
+    }
+
+    /// What was counted.
+    pub(super) fn counts(&self) -> MapCounts {
+        let stats = self.cache.stats();
+        MapCounts {
+            host_hits: stats.host.hits,
+            host_joined: stats.host.joined,
+            host_misses: stats.host.misses,
+            internal_hits: stats.internal.hits,
+            internal_joined: stats.internal.joined,
+            internal_misses: stats.internal.misses,
+            loads: stats.loads,
+            zero_fills: stats.zero_fills,
+            write_backs: stats.write_backs,
+            entries_written: stats.entries_written,
+            merge_reads: stats.merge_reads,
+            evictions_clean: stats.evictions_clean,
+            evictions_dirty: stats.evictions_dirty,
+            no_slot: stats.no_slot,
+            ..self.counts
+        }
+    }
+
+    /// Bytes of RAM.
+    pub(super) fn memory(&self) -> MapMemoryUse {
+        let memory = self.cache.memory();
+        MapMemoryUse {
+            cache_bytes: memory.cache_bytes,
+            directory_bytes: memory.directory_bytes + self.store.directory_bytes(),
+            slot_bytes: memory.slot_bytes,
+            staging_bytes: self.store.staging_bytes(),
+            paper_directory_bytes: memory.paper_directory_bytes,
+            paper_bitmap_bytes: memory.paper_bitmap_bytes,
+            index_bytes: memory.index_bytes,
+        }
+    }
+
+    /// Begins counting anew.
+    pub(super) fn reset_counts(&mut self) {
+        self.cache.reset_stats();
+        self.counts = MapCounts::default();
+    }
+}
+
+/// What a table entry names, to the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Named {
+    /// Media, or nothing.
+    Elsewhere,
+    /// A place in a ring whose data are on media.
+    Durable,
+    /// A place in a ring whose data are nowhere else.
+    Volatile,
+}
+
+/// How a bio looks up.
+pub(super) fn access(write: bool, flags: Flags) -> Access {
+    Access { write, by: if flags.has(Flags::JOURNAL) { By::Journal } else { By::Host } }
+}
+
+impl<M: OpenChannel> Pblk<M> {
+    /// How many of the next `room` sectors of a write or discard have their mapping in RAM.
+    #[inline]
+    pub(super) fn mapped_part(&mut self, queued: &mut Queued, room: u32) -> u32 {
+        let Some(mapping) = &mut self.mapping else { return room };
+        let range = queued.inserted..queued.inserted + room;
+        let access = access(true, queued.flags);
+        mapping.ready(queued.lba, range, &mut queued.looked, access, self.now)
+    }
+
+    /// How many of the next `room` copies of a request can be looked up now. Stale ones need no
+    /// look-up: their valid bit is gone.
+    pub(super) fn mapped_copies(&mut self, number: usize, room: u32) -> u32 {
+        let Some(mapping) = &mut self.mapping else { return room };
+        let request = &mut self.gc.requests[number];
+        let access = Access { write: true, by: By::Ftl };
+        let (from, len) = (request.inserted, request.sectors.len());
+        let mut ready = None;
+        for index in from..len.min(from + mapping.loads_max.max(room as usize)) {
+            let (at, key) = request.sectors[index];
+            let Some(lba) = key_lba(key).filter(|_| self.lines.is_valid(at)) else { continue };
+            if ready.is_some() && index < request.looked as usize {
+                continue;
+            }
+            if !mapping.look(lba, index as u32, &mut request.looked, access, self.now) {
+                ready.get_or_insert((index - from) as u32);
+            }
+            if ready.is_none() && index + 1 == from + room as usize {
+                break;
+            }
+        }
+        ready.unwrap_or(room).min(room)
+    }
+
+    /// Asks for the first mapping of writes and discards that wait behind the head of a queue.
+    fn look_ahead(&mut self) {
+        let Some(mapping) = &mut self.mapping else { return };
+        for buffer in &mut self.buffers {
+            let end = buffer.queue.len().min(mapping.loads_max);
+            for queued in buffer.queue.range_mut(buffer.looked.min(end)..end) {
+                if queued.looked == 0 {
+                    let access = access(true, queued.flags);
+                    mapping.look(queued.lba, 0, &mut queued.looked, access, self.now);
+                }
+            }
+            buffer.looked = end;
+        }
+    }
+
+    /// Moves what can move of the map. Whether anything did.
+    #[inline]
+    pub(super) fn pump_map(&mut self) -> Result<bool, FtlError> {
+        if self.mapping.is_none() {
+            return Ok(false);
+        }
+        self.look_ahead();
+        let mut moved = self.collect_map()?;
+        moved |= self.write_blocks()?;
+        moved |= self.start_loads()?;
+        Ok(moved)
+    }
+
+    /// Begins the loads that are wanted, in order, as far as there are slots.
+    fn start_loads(&mut self) -> Result<bool, FtlError> {
+        let mut moved = false;
+        while let Some(mapping) = &mut self.mapping {
+            let Some(&lba) = mapping.wants.front().filter(|_| !mapping.starved) else { break };
+            if mapping.owed >= mapping.wants.len() && !mapping.cache.has_free() {
+                break;
+            }
+            let block = mapping.cache.block_of(lba);
+            match mapping.cache.begin_load(lba, self.now) {
+                Load::Ready => {
+                    mapping.want_served();
+                    self.serve_mapped(block)?;
+                }
+                Load::Read(_) => {
+                    mapping.want_served();
+                    self.read_block(block)?;
+                }
+                Load::Joined => mapping.want_served(),
+                Load::WriteBack => {
+                    mapping.owed += 1;
+                    self.write_blocks()?;
+                }
+                Load::Busy => break,
+                Load::NoSlot => {
+                    return Ok(self.starve() || moved);
+                }
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Everything is pinned: asks again when something is unpinned. Never moves anything.
+    fn starve(&mut self) -> bool {
+        if let Some(mapping) = &mut self.mapping {
+            mapping.starved = true;
+        }
+        false
+    }
+
+    /// Whether somebody waits for a mapping and everything is pinned.
+    pub(super) fn is_starved(&self) -> bool {
+        self.mapping.as_ref().is_some_and(|mapping| mapping.starved)
+    }
+
+    /// Lets whatever can leave the rings. Whether anything could.
+    pub(super) fn recycle_all(&mut self) -> bool {
+        let mut recycled = false;
+        for id in 0..self.buffers.len() {
+            while self.recycle(id as super::BufferId) {
+                recycled = true;
+            }
+        }
+        recycled
+    }
+
+    /// Reads a mapping block, and compares it with the truth.
+    fn read_block(&mut self, block: u32) -> Result<(), FtlError> {
+        let end = self.read_pieces(block)?;
+        self.verify_block(block);
+        self.events.push(end, What::MapLoad(block));
+        Ok(())
+    }
+
+    /// Reserves the time for reading all pieces of a block. When the last arrives.
+    pub(super) fn read_pieces(&mut self, block: u32) -> Result<Nanos, FtlError> {
+        let mut end = self.now;
+        let pieces = self.mapping.as_ref().map_or(0, |mapping| mapping.store.shape.pieces);
+        for piece in 0..pieces {
+            let Some(mapping) = &self.mapping else { break };
+            let Some(at) = mapping.location(block, piece) else { continue };
+            let sectors = mapping.store.shape.piece_len(piece);
+            end = end.max(self.read_piece(at, sectors)?);
+        }
+        Ok(end)
+    }
+
+    /// A block that media hold must be what the table says, since nobody can have changed it.
+    fn verify_block(&mut self, block: u32) {
+        let Some(mapping) = &self.mapping else { return };
+        if !self.config.keep_content || !mapping.cache.is_settled(block) {
+            return;
+        }
+        let shape = mapping.store.shape;
+        let truth = self.digest(block);
+        let (mut wrong, mut lost) = (0, 0);
+        for piece in 0..shape.pieces {
+            let Some(at) = mapping.location(block, piece) else { continue };
+            let oob = self.media.oob(at);
+            let holds = oob.kind == Kind::Map && oob.key == shape.key(block, piece);
+            if !self.media.readable(at) {
+                lost += 1;
+            } else if !holds || self.media.data(at) != SectorData::Tag(truth) {
+                wrong += 1;
+            }
+        }
+        self.stats.mismatches += wrong;
+        self.stats.uncorrectable += lost;
+    }
+
+    /// The digest of a block's entries, as media may know them; nothing where no content is kept.
+    pub(super) fn digest(&self, block: u32) -> Tag {
+        let Some(mapping) = self.mapping.as_ref().filter(|_| self.config.keep_content) else {
+            return Tag::ZERO;
+        };
+        let sectors = mapping.cache.sectors_of(block);
+        Tag::new(if mapping.in_ring[block as usize] == 0 {
+            self.l2p.digest(sectors)
+        } else {
+            self.l2p.digest_as(sectors, |place| self.on_media(place))
+        })
+    }
+
+    /// A place, or where its data are on media already.
+    fn on_media(&self, place: Place) -> Place {
+        let Place::Cached(slot) = place else { return place };
+        let buffer = &self.buffers[(slot >> self.slot_spacing) as usize];
+        let at = buffer.units.place_of(buffer.rb.position_of(slot));
+        at.filter(|_| self.named(place) == Named::Durable).map_or(place, Place::Media)
+    }
+
+    /// What a place is to the cache.
+    #[inline]
+    pub(super) fn named(&self, place: Place) -> Named {
+        let Place::Cached(slot) = place else { return Named::Elsewhere };
+        let rb = self.ring_of(slot);
+        if rb.position_of(slot) < rb.sync { Named::Durable } else { Named::Volatile }
+    }
+
+    /// A unit's entries are durable: those that the table names may go to media with their block.
+    pub(super) fn unpin_durable(&mut self, id: super::BufferId, unit: &WriteUnit) {
+        let Some(mapping) = &mut self.mapping else { return };
+        let rb = &self.buffers[usize::from(id)].rb;
+        for position in unit.first..unit.first + u64::from(unit.entries) {
+            let named = |lba: &Lba| self.l2p.get(*lba) == Place::Cached(rb.slot(position));
+            if let Some(lba) = key_lba(rb.key(position)).filter(named) {
+                mapping.changed(lba, Named::Volatile, Named::Durable);
+            }
+        }
+    }
+
+    /// Those of a unit's entries that `live` names have left the ring.
+    #[inline]
+    pub(super) fn entries_left(&mut self, id: super::BufferId, unit: &WriteUnit, mut live: u64) {
+        let Some(mapping) = &mut self.mapping else { return };
+        let rb = &self.buffers[usize::from(id)].rb;
+        while live != 0 {
+            if let Some(lba) = key_lba(rb.key(unit.first + u64::from(live.trailing_zeros()))) {
+                mapping.left_ring(lba);
+            }
+            live &= live - 1;
+        }
+    }
+
+    /// A block has been read: everybody who waits for it goes on.
+    pub(super) fn map_loaded(&mut self, block: u32) {
+        if let Some(mapping) = &mut self.mapping {
+            mapping.cache.loaded(block, self.now);
+        }
+        if let Err(error) = self.serve_mapped(block) {
+            self.stop(error.into());
+        }
+    }
+
+    fn serve_mapped(&mut self, block: u32) -> Result<(), FtlError> {
+        self.resume_reads(block)?;
+        self.insert_copies();
+        if self.admit_queued() {
+            self.drained = false;
+        }
+        Ok(())
+    }
+}

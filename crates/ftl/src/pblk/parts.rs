@@ -1,0 +1,72 @@
+//! What a pblk is made of, before anything is in it.
+
+use super::buffers::{Buffer, Plan};
+use super::capacity::Capacity;
+use super::l2p::L2p;
+use super::layout::Layout;
+use super::line::Lines;
+use super::mapping::Mapping;
+use super::open::FrontierId;
+use crate::config::{Config, FlushScope};
+use crate::error::FtlError;
+use nandscape_block::{DeviceCaps, Fua};
+use nandscape_media::Geometry;
+
+/// The tables and buffers of a pblk.
+pub(super) struct Parts {
+    pub(super) layout: Layout,
+    pub(super) plan: Plan,
+    pub(super) buffers: Vec<Buffer>,
+    pub(super) l2p: L2p,
+    pub(super) lines: Lines,
+    pub(super) mapping: Option<Box<Mapping>>,
+}
+
+impl Parts {
+    /// Makes them, empty.
+    ///
+    /// # Errors
+    /// A choice that does not fit, or no address space.
+    pub(super) fn new(
+        geometry: &Geometry,
+        config: &Config,
+        capacity: &Capacity,
+    ) -> Result<Self, FtlError> {
+        let layout = Layout::new(geometry, config.line_set)?;
+        let plan = Plan::new(config, &layout)?;
+        let buffers = plan.make_buffers(geometry, config, capacity)?;
+        let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
+        let lines = Lines::new(geometry, layout, capacity);
+        let (Some(l2p), Some(lines)) = (l2p, lines) else { return Err(FtlError::AddressSpace) };
+        let (entry_bytes, frontier) = (l2p.entry_bytes(), plan.frontiers() as FrontierId);
+        let mapping =
+            Mapping::new(config, geometry, capacity.logical_sectors, entry_bytes, frontier)?;
+        Ok(Self { layout, plan, buffers, l2p, lines, mapping })
+    }
+}
+
+/// Writable sectors that are enough whatever the buffers hold and however it is spread: what the rings
+/// can hold, two lines and three rows; with several frontiers also what each may keep from the others.
+pub(super) fn plenty(geometry: &Geometry, capacity: &Capacity, plan: &Plan, rings: u64) -> u64 {
+    let row = u64::from(geometry.ws_opt * geometry.total_units());
+    let kept = if plan.frontiers() == 1 { 0 } else { 4 * u64::from(plan.frontiers()) };
+    rings
+        + (2 + kept + u64::from(capacity.map_lines)) * u64::from(capacity.line_data_sectors)
+        + 3 * row
+}
+
+/// What the device can do.
+pub(super) fn caps(config: &Config, capacity: &Capacity) -> DeviceCaps {
+    DeviceCaps {
+        sectors: capacity.logical_sectors,
+        atomic_sectors: 1,
+        fua: Fua::Honoured,
+        volatile_cache: true,
+        discard_sectors: 1,
+        discard_zeroes: true,
+        max_sectors: u32::MAX,
+        keeps_content: config.keep_content,
+        scoped_flush: matches!(config.flush_scope, FlushScope::FileRing | FlushScope::FileEntries),
+        ..DeviceCaps::default()
+    }
+}

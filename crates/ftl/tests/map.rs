@@ -1,0 +1,147 @@
+//! The cached mapping table: whatever the cache, blocks and policy, every sector reads as written, with
+//! and without timing, through collection, discards and power cuts.
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod common;
+
+use common::{Driver, config};
+use nandscape_block::{Bio, Flags, Lba};
+use nandscape_ftl::config::{CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy};
+use nandscape_media::Kind;
+use nandscape_rt::Stream;
+
+/// Timing in which commands overlap.
+const TIMED: &str = "nvmevirt-970pro";
+
+const POLICIES: [MapPolicy; 4] = [
+    MapPolicy::Lru,
+    MapPolicy::Hotness(HotnessConfig::history()),
+    MapPolicy::Hotness(HotnessConfig::journal()),
+    MapPolicy::Dftl { protected_percent: 80 },
+];
+
+fn cached(map: MapConfig) -> Config {
+    Config { op_percent: Some(40), map: MapKind::Cached(map), ..config() }
+}
+
+fn small(policy: MapPolicy, blocks: u64) -> MapConfig {
+    let cache = CacheSize::Bytes(blocks * 4_096);
+    MapConfig { block_bytes: 4_096, cache, policy, loads_max: 8, evict_batch: 1 }
+}
+
+/// Random overwrites, flushes, discards and reads; checks every read.
+fn load(driver: &mut Driver, expected: &mut [u64], operations: u64, seed: u64) {
+    let mut rng = Stream::new(seed, "load");
+    let end = expected.len() as u64;
+    for tag in (seed << 32..).take(operations as usize) {
+        let lba = rng.below(end);
+        match rng.below(100) {
+            0..80 => {
+                driver.write(lba, tag, Flags::NONE);
+                expected[lba as usize] = tag;
+            }
+            80..84 => {
+                let sectors = (1 + rng.below(600)).min(end - lba);
+                driver.run(Bio::discard(Lba(lba), sectors as u32));
+                expected[lba as usize..(lba + sectors) as usize].fill(0);
+            }
+            84..86 => drop(driver.flush()),
+            _ => assert_eq!(driver.read(lba), common::holds(expected[lba as usize]), "lba {lba}"),
+        }
+    }
+}
+
+#[test]
+fn every_policy_keeps_every_sector() {
+    for timing in ["none", TIMED] {
+        for policy in POLICIES {
+            for block_bytes in [4_096, 16_384, 65_536] {
+                let map = MapConfig { block_bytes, ..small(policy, 4) };
+                let cache = CacheSize::Bytes(map.cache.bytes(0).max(u64::from(block_bytes)));
+                let config = cached(MapConfig { cache, ..map });
+                let mut driver = Driver::new(timing, config.clone());
+                let mut expected = vec![0; driver.sectors() as usize];
+                for seed in 1..4 {
+                    load(&mut driver, &mut expected, 6_000, seed);
+                    driver.pblk.check_invariants().expect("invariants");
+                }
+                let what = format!("{timing} {policy:?} {block_bytes}");
+                driver.check(&expected);
+                let stats = driver.pblk.stats();
+                assert_eq!(stats.mismatches, 0, "{what}");
+                driver.flush();
+                let mut driver = driver.power_cut(config.clone());
+                driver.check(&expected);
+                load(&mut driver, &mut expected, 2_000, 9);
+                driver.check(&expected);
+                driver.pblk.check_invariants().expect("invariants");
+            }
+        }
+    }
+}
+
+/// One slot is enough: whoever waits for a block is served before the next one comes, and what pins
+/// the slot is driven out of the ring.
+#[test]
+fn the_smallest_cache_makes_progress() {
+    for policy in [MapPolicy::Lru, MapPolicy::Dftl { protected_percent: 50 }] {
+        for loads_max in [1, 8] {
+            let config = cached(MapConfig { loads_max, ..small(policy, 1) });
+            let mut driver = Driver::new(TIMED, config);
+            let mut expected = vec![0; driver.sectors() as usize];
+            load(&mut driver, &mut expected, 3_000, 5);
+            let end = expected.len() as u32;
+            driver.run(Bio::discard(Lba(0), end));
+            expected.fill(0);
+            driver.check(&expected);
+            driver.pblk.check_invariants().expect("invariants");
+        }
+    }
+}
+
+/// Dead versions fill the lines of mapping blocks; collecting those keeps every block that lives.
+#[test]
+fn mapping_lines_are_collected() {
+    let policy = MapPolicy::Lru;
+    let mut driver = Driver::new("none", cached(small(policy, 4)));
+    let mut expected = vec![0; driver.sectors() as usize];
+    driver.write_run(0, expected.len() as u64, 1);
+    expected.iter_mut().zip(1..).for_each(|(tag, written)| *tag = written);
+    // The other half's blocks stay where they are, in lines that fill with garbage.
+    let half = expected.len() / 2;
+    load(&mut driver, &mut expected[..half], 60_000, 3);
+    driver.check(&expected);
+    driver.pblk.check_invariants().expect("invariants");
+    let map = driver.pblk.stats().map.expect("cached");
+    assert!(map.victims > 0 && map.copied_sectors > 0, "{map:?}");
+    let sectors = driver.pblk.stats().sectors;
+    assert!(sectors.map > u64::from(driver.pblk.capacity().line_sectors) * 8, "{sectors:?}");
+}
+
+/// Every sector written to media has a cause, mapping blocks and their padding included.
+#[test]
+fn every_sector_is_counted() {
+    let mut driver = Driver::new(TIMED, cached(small(MapPolicy::Lru, 4)));
+    let mut expected = vec![0; driver.sectors() as usize];
+    load(&mut driver, &mut expected, 10_000, 4);
+    let counts = driver.pblk.stats().sectors;
+    let sum = counts.user + counts.gc + counts.pad + counts.line_meta + counts.trim + counts.map;
+    assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
+    assert_eq!(counts.map, driver.pblk.media().counters().writes(Kind::Map).sectors);
+}
+
+/// A cache as large as the table reads no block twice, and what it takes is told to the byte.
+#[test]
+fn a_full_cache_never_misses_again() {
+    let map = MapConfig { cache: CacheSize::Percent(100), ..small(MapPolicy::Lru, 1) };
+    let mut driver = Driver::new("none", cached(map));
+    let mut expected = vec![0; driver.sectors() as usize];
+    load(&mut driver, &mut expected, 20_000, 6);
+    let counts = driver.pblk.stats().map.expect("cached");
+    assert_eq!((counts.loads, counts.write_backs), (0, 0));
+    let memory = driver.pblk.memory();
+    let blocks = (driver.sectors() * 4).div_ceil(4_096);
+    assert_eq!(memory.map.cache_bytes, blocks * 4_096);
+    assert_eq!(memory.map.paper_directory_bytes, blocks * 40);
+    assert_eq!(memory.map_bytes, memory.map.total());
+}

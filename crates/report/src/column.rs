@@ -1,0 +1,250 @@
+//! A figure at every point: the numbers of all seeds, and for relative figures the point that each is
+//! set against.
+//!
+//! A relative figure is paired seed by seed, so that what all points of a seed share cancels out, and
+//! mean and confidence interval are of the ratios.
+
+use crate::figure::{Figure, FigureError, Reference, quotient};
+use crate::point::{Point, axes, coordinates, plain};
+use crate::student::Mean;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The figures that are reported when nobody says.
+const USUAL: [&str; 8] = [
+    "waf.gc",
+    "waf.media",
+    "write.iops",
+    "write.clat_ns.p50",
+    "write.clat_ns.p99",
+    "read.iops",
+    "read.clat_ns.p99",
+    "sync.lat_ns.p99",
+];
+
+/// A figure at every point.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Column {
+    figure: Figure,
+    /// Paths of it that no result knew so far.
+    unknown: Vec<String>,
+    /// Of relative figures: by point, the point that it is relative to.
+    partners: Option<Vec<Option<usize>>>,
+    /// By point: seeds, and what the figure is there before it is relative to anything.
+    numbers: Vec<Vec<(u64, f64)>>,
+}
+
+impl Column {
+    /// Of `figure` at these points, without results as yet.
+    ///
+    /// # Errors
+    /// The figure is relative to what no point has.
+    pub fn new(figure: Figure, points: &[Point]) -> Result<Self, FigureError> {
+        let partners =
+            figure.reference().map(|reference| partners(points, reference)).transpose()?;
+        Ok(Self { partners, ..Self::absolute(figure, points.len()) })
+    }
+
+    /// Those that are reported when nobody says. It is for the reader to leave out what is zero
+    /// everywhere.
+    #[must_use]
+    pub fn usual(points: usize) -> Vec<Self> {
+        USUAL.map(|path| Self::absolute(Figure::at(path), points)).into()
+    }
+
+    fn absolute(figure: Figure, points: usize) -> Self {
+        let unknown = figure.paths().cloned().collect();
+        Self { figure, unknown, partners: None, numbers: vec![Vec::new(); points] }
+    }
+
+    /// Takes in the result of a run at `point`.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn add(&mut self, point: usize, seed: u64, result: &Value) {
+        self.unknown.retain(|path| crate::path::look_up(result, path).is_none());
+        self.numbers[point].extend(self.figure.within(result).map(|number| (seed, number)));
+    }
+
+    /// The figure.
+    #[must_use]
+    pub const fn figure(&self) -> &Figure {
+        &self.figure
+    }
+
+    /// A path of it that no result knows: a slip of the pen.
+    #[must_use]
+    pub fn slip(&self) -> Option<FigureError> {
+        self.unknown.first().map(|path| FigureError::NoPath { path: path.clone() })
+    }
+
+    /// How many results are behind the figure at `point`.
+    #[must_use]
+    pub fn count(&self, point: usize) -> usize {
+        self.samples(point).len()
+    }
+
+    /// The figure at `point` over all seeds; `None` if no run has it.
+    #[must_use]
+    pub fn mean(&self, point: usize) -> Option<Mean> {
+        Mean::of(&self.samples(point))
+    }
+
+    /// The figure at all points, in order.
+    pub fn means(&self) -> impl Iterator<Item = Option<Mean>> {
+        (0..self.numbers.len()).map(|point| self.mean(point))
+    }
+
+    /// Whether it is anything but zero somewhere.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        self.means().flatten().any(|mean| mean.mean != 0.0)
+    }
+
+    fn samples(&self, point: usize) -> Vec<f64> {
+        let own = self.numbers.get(point).into_iter().flatten();
+        let Some(partners) = &self.partners else {
+            return own.map(|(_, number)| *number).collect();
+        };
+        let Some(partner) = partners.get(point).copied().flatten() else { return Vec::new() };
+        let of_seed = |seed: u64| self.numbers[partner].iter().find(|(other, _)| *other == seed);
+        own.filter_map(|(seed, number)| quotient(*number, of_seed(*seed)?.1)).collect()
+    }
+}
+
+/// By point, the one that has the value of the reference and differs in nothing else.
+fn partners(points: &[Point], reference: &Reference) -> Result<Vec<Option<usize>>, FigureError> {
+    check(points, reference)?;
+    let axis = reference.axis.as_str();
+    let others: Vec<String> = axes(points).into_iter().map(|axis| axis.name).collect();
+    let others: Vec<&str> = (others.iter().map(String::as_str))
+        .filter(|other| *other != axis && !goes_along(points, axis, other))
+        .collect();
+    let place =
+        |point: &Point| others.iter().map(|other| point.at(other).to_string()).collect::<Vec<_>>();
+    let found = points.iter().enumerate().filter(|(_, point)| reference.is_of(point));
+    let found: BTreeMap<_, _> = found.map(|(at, point)| (place(point), at)).collect();
+    Ok(points.iter().map(|point| found.get(&place(point)).copied()).collect())
+}
+
+fn check(points: &[Point], reference: &Reference) -> Result<(), FigureError> {
+    let Reference { axis, value } = reference.clone();
+    let all = coordinates(points);
+    let Some(of_axis) = all.iter().find(|other| other.name == axis) else {
+        let known = all.into_iter().map(|other| other.name).collect();
+        return Err(FigureError::NoAxis { axis, known });
+    };
+    let known = || of_axis.values.iter().map(plain).collect();
+    let found = points.iter().any(|point| reference.is_of(point));
+    if found { Ok(()) } else { Err(FigureError::NoValue { axis, value, known: known() }) }
+}
+
+impl Reference {
+    /// Whether the point has this value.
+    fn is_of(&self, point: &Point) -> bool {
+        let value = point.at(&self.axis);
+        let number = || value.as_f64().is_some_and(|number| self.value.parse() == Ok(number));
+        !value.is_null() && (plain(value) == self.value || number())
+    }
+}
+
+/// Whether one value of the grid sets both keys: they are in one table, and whoever knows the one
+/// knows the other.
+fn goes_along(points: &[Point], key: &str, other: &str) -> bool {
+    let table = |key: &str| key.split_once('.').map(|(table, _)| table.to_owned());
+    let pairs = points.iter().map(|point| (point.at(key).to_string(), point.at(other)));
+    let known: BTreeMap<_, _> = pairs.clone().collect();
+    table(key).is_some()
+        && table(key) == table(other)
+        && pairs.into_iter().all(|(value, other)| known.get(&value) == Some(&other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A column of these points and their results, `x` by seed.
+    fn column(figure: &str, runs: &[(Point, &[(u64, f64)])]) -> Result<Column, FigureError> {
+        let points: Vec<Point> = runs.iter().map(|(point, _)| point.clone()).collect();
+        let mut column = Column::new(figure.parse()?, &points)?;
+        for (at, (_, seeds)) in runs.iter().enumerate() {
+            for (seed, x) in *seeds {
+                column.add(at, *seed, &json!({ "nandscape": { "x": x } }));
+            }
+        }
+        Ok(column)
+    }
+
+    fn point(stack: &str, keys: &[(&str, Value)]) -> Point {
+        let keys: Vec<_> =
+            keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        Point::new(stack, "job", &keys)
+    }
+
+    fn means(column: &Column) -> Vec<Option<f64>> {
+        column.means().map(|mean| mean.map(|mean| mean.mean)).collect()
+    }
+
+    /// Ratios are of runs with the same seed, and the interval is that of the ratios: where all
+    /// points of a seed share its luck, the ratio is exact.
+    #[test]
+    fn pairs_have_the_same_seed() {
+        let runs = [
+            (point("a", &[]), &[(1, 10.0), (2, 20.0), (3, 30.0)][..]),
+            (point("b", &[]), &[(3, 15.0), (2, 10.0), (1, 5.0), (9, 1.0)]),
+        ];
+        let column = column("x / stack=a", &runs).unwrap();
+        let whole = Some(Mean { mean: 1.0, half_width: Some(0.0) });
+        let half = Some(Mean { mean: 0.5, half_width: Some(0.0) });
+        assert_eq!(column.means().collect::<Vec<_>>(), [whole, half]);
+        assert_eq!(column.count(1), 3, "seed 9 has no partner");
+    }
+
+    /// The partner differs in the one axis; where there is none, or it is zero, there is no figure.
+    #[test]
+    fn partners_differ_in_one_axis() {
+        let op = |stack: &str, op: f64| point(stack, &[("ftl.op", op.into())]);
+        let runs = [
+            (op("a", 10.0), &[(1, 4.0)][..]),
+            (op("a", 20.0), &[(1, 0.0)]),
+            (op("b", 10.0), &[(1, 2.0)]),
+            (op("b", 20.0), &[(1, 6.0)]),
+            (op("b", 30.0), &[(1, 5.0)]),
+        ];
+        let to_stack = column("x / stack=a", &runs).unwrap();
+        assert_eq!(means(&to_stack), [Some(1.0), None, Some(0.5), None, None]);
+        let to_op = column("x / ftl.op=10", &runs).unwrap();
+        assert_eq!(means(&to_op), [Some(1.0), Some(0.0), Some(1.0), Some(3.0), Some(2.5)]);
+    }
+
+    /// Keys that one value of the grid sets change together; stacks never bring keys along.
+    #[test]
+    fn keys_of_one_value_go_along() {
+        let share = |share: u64, rest: u64, x| {
+            (point("a", &[("var.share", share.into()), ("var.rest", rest.into())]), x)
+        };
+        let runs = [share(10, 90, &[(1, 2.0)][..]), share(50, 50, &[(1, 8.0)])];
+        assert_eq!(means(&column("x / var.share=10", &runs).unwrap()), [Some(1.0), Some(4.0)]);
+        let apart = [
+            (point("a", &[("ftl.op", 10.into())]), &[(1, 2.0)][..]),
+            (point("b", &[("ftl.op", 20.into())]), &[(1, 8.0)]),
+        ];
+        assert_eq!(means(&column("x / stack=a", &apart).unwrap()), [Some(1.0), None]);
+    }
+
+    /// Axes and values that are not there are named beside those that are; one value is an axis, too.
+    #[test]
+    fn references_must_be_there() {
+        let runs = [(point("a", &[("k", "100%".into())]), &[(1, 2.0)][..])];
+        let error = |figure| column(figure, &runs).unwrap_err().to_string();
+        assert_eq!(
+            error("x / stak=a"),
+            "\"stak\" is no axis of the results; they have stack, job, k"
+        );
+        assert_eq!(error("x / k=50%"), "no point has k=50%; there are 100%");
+        assert_eq!(means(&column("x / k=100%", &runs).unwrap()), [Some(1.0)]);
+        let slip = column("x / y", &runs).unwrap().slip().unwrap().to_string();
+        assert!(slip.starts_with("\"y\" is nowhere in the results"), "{slip}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Points: what runs are told apart by, and the axes along which they differ.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What a run is of but for its seed: the names of its coordinates with their values.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point(Vec<(String, Value)>);
+
+/// Something that differs between points.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Axis {
+    /// `stack`, `job`, `file` or a key.
+    pub name: String,
+    /// Its values, each once, in the order of the points.
+    pub values: Vec<Value>,
+}
+
+impl Point {
+    /// A stack with a job, and the keys of a sweep's grid.
+    #[must_use]
+    pub fn new(stack: &str, job: &str, keys: &[(String, Value)]) -> Self {
+        let own = [("stack", stack), ("job", job)];
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+        Self(own.chain(keys.iter().cloned()).collect())
+    }
+
+    /// The same, told from others by the file that it is in.
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        self.0.insert(0, ("file".to_owned(), file.into()));
+        self
+    }
+
+    /// The value under `name`; null where the point knows nothing of it.
+    #[must_use]
+    pub fn at(&self, name: &str) -> &Value {
+        let found = self.0.iter().find(|(other, _)| other == name);
+        found.map_or(&Value::Null, |(_, value)| value)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+impl Axis {
+    /// Whether all values are numbers.
+    pub(crate) fn is_numeric(&self) -> bool {
+        self.values.iter().all(Value::is_number)
+    }
+
+    /// The name without the tables that the key is in.
+    pub(crate) fn short_name(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or(&self.name)
+    }
+}
+
+/// What has more than one value, in the order in which points name it.
+#[must_use]
+pub fn axes(points: &[Point]) -> Vec<Axis> {
+    coordinates(points).into_iter().filter(|axis| axis.values.len() > 1).collect()
+}
+
+/// Everything that points name, even if all have the same value.
+pub(crate) fn coordinates(points: &[Point]) -> Vec<Axis> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in points.iter().flat_map(Point::names) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.into_iter().map(|name| coordinate(points, name)).collect()
+}
+
+fn coordinate(points: &[Point], name: &str) -> Axis {
+    let mut seen = BTreeSet::new();
+    let values = points.iter().map(|point| point.at(name));
+    let values = values.filter(|value| seen.insert(value.to_string())).cloned().collect();
+    Axis { name: name.to_owned(), values }
+}
+
+/// Text without its quotes, other values as they are, nothing as a dash.
+#[must_use]
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
