@@ -95,6 +95,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         if file_type_of(inode.mode) == 0 && !is_reserved(number, &self.sb) {
             self.report.find(place, "is of no type of file");
         }
+        if inode.faddr != 0 {
+            self.report.find(place, "has the address of a fragment");
+        }
         let mut blocks = self.check_xattrs(number, inode, bytes).await?;
         if number != RESIZE_INODE {
             blocks += self.check_content(number, inode).await?;
@@ -115,6 +118,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
             _ => false,
         };
         if !mapped {
+            if inode.size != 0 && inode.file_type() != mode::SYMLINK {
+                self.report.find(place, format!("has {} bytes and no content", inode.size));
+            }
             return Ok(0);
         }
         if !inode.has(flag::EXTENTS) {

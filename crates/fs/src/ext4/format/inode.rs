@@ -100,6 +100,8 @@ record! {
         generation: u32 = 0x64,
         /// Block of extended attributes.
         file_acl: u64 = 0x68 [4] + 0x76 [2],
+        /// Address of a fragment, which there never were: 0.
+        faddr: u32 = 0x70,
         /// crc32c; the upper half only if `extra_isize` reaches it.
         checksum: u32 = 0x7c [2] + 0x82 [2],
         /// Bytes of the fields below.
