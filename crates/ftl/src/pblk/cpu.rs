@@ -6,7 +6,7 @@
 
 use super::buffers::BufferId;
 use crate::cpu::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
-use nandscape_block::{Bio, Token};
+use nandscape_block::{Bio, Op, Token};
 use nandscape_rt::{HostCpu, Nanos};
 use std::collections::VecDeque;
 
@@ -271,6 +271,13 @@ impl HostSide {
     /// Cores that bring a request in: their ends are nothing that the FTL itself waits for.
     pub(super) fn bringing_in(&self) -> usize {
         self.running.iter().filter(|task| matches!(task, Some(Task::Request(_)))).count()
+    }
+
+    /// The reads that have not come in.
+    pub(super) fn take_reads(&mut self) -> Vec<(Bio, Token)> {
+        let is_read = |request: &mut Request| request.bio.op == Op::Read;
+        let reads = self.requests.iter_mut().filter_map(|slot| slot.take_if(is_read));
+        reads.map(|request| (request.bio, request.token)).collect()
     }
 
     /// Every request that has not come in, given up.

@@ -161,6 +161,15 @@ impl<M: OpenChannel> Pblk<M> {
         self.run_cores();
     }
 
+    /// Reads that have not come in are served at once, now that nothing is written any more.
+    pub(super) fn serve_outside(&mut self) {
+        let reads = self.host.as_mut().map(|host| host.take_reads()).unwrap_or_default();
+        for (bio, token) in reads {
+            let done = self.read(&bio);
+            self.done.push(Completion { token, done });
+        }
+    }
+
     /// A request has passed the locks.
     fn come_in(&mut self, number: u32) {
         let Some(request) = self.host.as_mut().and_then(|host| host.take(number)) else { return };

@@ -484,6 +484,7 @@ impl<M: OpenChannel> Pblk<M> {
         let at = self.now;
         if matches!(error, BlockError::ReadOnly(_)) {
             self.serve_waiting();
+            self.serve_outside();
         }
         for token in self.abandon() {
             let done = Done::new(at, Err(error.clone()));
