@@ -83,9 +83,7 @@ impl Host {
         let started = Instant::now();
         self.overwrite(WRITES);
         let per_s = WRITES as f64 / started.elapsed().as_secs_f64();
-        let hits = self.pblk.stats().map.map_or(1.0, |map| {
-            map.host_hits as f64 / (map.host_hits + map.host_joined + map.host_misses).max(1) as f64
-        });
+        let hits = self.pblk.stats().map.map_or(1.0, |map| map.hit_ratio());
         (per_s, hits)
     }
 }

@@ -108,22 +108,35 @@ impl GcCounts {
     }
 }
 
-/// A mapping table that is cached. A look-up is of one sector (4 KiB), counted once a sector and
-/// request: found in RAM, on its way, or missed; by the host, or by the FTL itself (collection).
+/// Look-ups in a mapping table that is cached, each of one sector (4 KiB), counted once a sector and
+/// request.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LookupCounts {
+    /// Found in RAM.
+    pub hits: u64,
+    /// Found on its way.
+    pub joined: u64,
+    /// Not found.
+    pub misses: u64,
+}
+
+impl LookupCounts {
+    const fn plus(&self, other: &Self) -> Self {
+        Self {
+            hits: self.hits + other.hits,
+            joined: self.joined + other.joined,
+            misses: self.misses + other.misses,
+        }
+    }
+}
+
+/// A mapping table that is cached.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MapCounts {
-    /// The host's look-ups that were found in RAM.
-    pub host_hits: u64,
-    /// The host's look-ups of what was on its way.
-    pub host_joined: u64,
-    /// The host's look-ups that missed.
-    pub host_misses: u64,
-    /// The FTL's look-ups that were found in RAM.
-    pub internal_hits: u64,
-    /// The FTL's look-ups of what was on its way.
-    pub internal_joined: u64,
-    /// The FTL's look-ups that missed.
-    pub internal_misses: u64,
+    /// Look-ups by the host, journal included.
+    pub host: LookupCounts,
+    /// Look-ups by the FTL itself (collection).
+    pub internal: LookupCounts,
     /// Blocks read on a miss.
     pub loads: u64,
     /// Misses of something never written, which cost no read.
@@ -153,14 +166,11 @@ pub struct MapCounts {
 }
 
 impl MapCounts {
-    const fn plus(&self, other: &Self) -> Self {
+    /// The sum.
+    pub(crate) const fn plus(&self, other: &Self) -> Self {
         Self {
-            host_hits: self.host_hits + other.host_hits,
-            host_joined: self.host_joined + other.host_joined,
-            host_misses: self.host_misses + other.host_misses,
-            internal_hits: self.internal_hits + other.internal_hits,
-            internal_joined: self.internal_joined + other.internal_joined,
-            internal_misses: self.internal_misses + other.internal_misses,
+            host: self.host.plus(&other.host),
+            internal: self.internal.plus(&other.internal),
             loads: self.loads + other.loads,
             zero_fills: self.zero_fills + other.zero_fills,
             write_backs: self.write_backs + other.write_backs,
@@ -180,8 +190,8 @@ impl MapCounts {
     /// Share of the host's look-ups that were found in RAM; 1 without look-ups.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
-        let total = self.host_hits + self.host_joined + self.host_misses;
-        if total == 0 { 1.0 } else { self.host_hits as f64 / total as f64 }
+        let total = self.host.hits + self.host.joined + self.host.misses;
+        if total == 0 { 1.0 } else { self.host.hits as f64 / total as f64 }
     }
 }
 

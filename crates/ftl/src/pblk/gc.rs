@@ -193,9 +193,7 @@ impl<M: OpenChannel> Pblk<M> {
         let fits = |line: LineId| u64::from(lines.get(line).valid) <= room;
         let gains = |line: LineId| lines.get(line).valid + pad <= lines.get(line).capacity;
         let order = if short { self.candidates.by_gain(settled) } else { lines.stripes_by_need() };
-        let spares = self.config.journal_lines == JournalLines::LeftToDie;
-        let plan = self.router.plan();
-        let spares = spares && !self.gc.takes_all;
+        let (plan, spares) = (self.router.plan(), self.spares_journal());
         let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
         self.candidates.find(order, |victims, stripe| {
             let line = |index: LineId| self.layout.line(index, stripe);
@@ -214,8 +212,14 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Nothing moves without copying from lines that are left to die. Whether that is news.
     pub(super) fn take_all(&mut self) -> bool {
-        let spares = self.config.journal_lines == JournalLines::LeftToDie;
-        spares && !std::mem::replace(&mut self.gc.takes_all, true)
+        let news = self.spares_journal();
+        self.gc.takes_all = true;
+        news
+    }
+
+    /// Whether lines of the journal are no victims now.
+    fn spares_journal(&self) -> bool {
+        self.config.journal_lines == JournalLines::LeftToDie && !self.gc.takes_all
     }
 
     /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find

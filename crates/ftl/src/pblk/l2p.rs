@@ -107,10 +107,15 @@ impl L2p {
         if matches!(self, Self::Packed(_)) { 4 } else { 8 }
     }
 
+    /// Those of these sectors that there are.
+    fn indices(&self, sectors: Range<u64>) -> Range<usize> {
+        let end = sectors.end.min(self.len()) as usize;
+        (sectors.start as usize).min(end)..end
+    }
+
     /// A digest of the entries of these sectors, as far as there are any.
     pub(super) fn digest(&self, sectors: Range<u64>) -> u64 {
-        let end = sectors.end.min(self.len()) as usize;
-        let range = (sectors.start as usize).min(end)..end;
+        let range = self.indices(sectors);
         match self {
             Self::Packed(table) => xxh3_64(cast_slice(&table[range])),
             Self::Wide(table) => xxh3_64(cast_slice(&table[range])),
@@ -119,8 +124,7 @@ impl L2p {
 
     /// The same, with each entry that names the ring as `how` has it.
     pub(super) fn digest_as(&self, sectors: Range<u64>, how: impl Fn(Place) -> Place) -> u64 {
-        let end = sectors.end.min(self.len()) as usize;
-        let range = (sectors.start as usize).min(end)..end;
+        let range = self.indices(sectors);
         match self {
             Self::Packed(table) => {
                 let cached = |entry| entry & PACKED_CACHED != 0;
@@ -135,8 +139,7 @@ impl L2p {
 
     /// Whether none of these sectors is mapped.
     pub(super) fn is_blank(&self, sectors: Range<u64>) -> bool {
-        let end = sectors.end.min(self.len()) as usize;
-        let range = (sectors.start as usize).min(end)..end;
+        let range = self.indices(sectors);
         match self {
             Self::Packed(table) => table[range].iter().all(|&entry| entry == 0),
             Self::Wide(table) => table[range].iter().all(|&entry| entry == 0),

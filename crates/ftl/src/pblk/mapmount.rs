@@ -128,6 +128,9 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Writes stale blocks anew, and waits until they are on media.
     pub(super) fn rewrite_blocks(&mut self, stale: Vec<u32>) -> Result<(), FtlError> {
+        if self.mapping.is_none() {
+            return Ok(());
+        }
         self.set_mounting(true);
         for block in stale {
             if self.stopped.is_none() {

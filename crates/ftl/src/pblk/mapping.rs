@@ -55,6 +55,7 @@ pub(super) struct Mapping {
     /// Entries of each block that name a place in a ring.
     in_ring: Box<[u32]>,
     pub(super) reads: Reads,
+    /// What the cache does not count.
     pub(super) counts: MapCounts,
 }
 
@@ -149,18 +150,19 @@ impl Mapping {
     /// Queues a load, unless it is under way already.
     #[cold]
     fn want(&mut self, lba: Lba) {
-        let key =
-            if self.cache.is_whole() { Lba(u64::from(self.cache.block_of(lba))) } else { lba };
-        if !self.cache.is_loading(lba) && self.wanted.insert(key) {
+        if !self.cache.is_loading(lba) && self.wanted.insert(self.want_key(lba)) {
             self.wants.push_back(lba);
         }
     }
 
+    /// What comes with one load is wanted once.
+    fn want_key(&self, lba: Lba) -> Lba {
+        if self.cache.is_whole() { Lba(u64::from(self.cache.block_of(lba))) } else { lba }
+    }
+
     fn want_served(&mut self) {
         if let Some(lba) = self.wants.pop_front() {
-            let whole = self.cache.is_whole();
-            let key = if whole { Lba(u64::from(self.cache.block_of(lba))) } else { lba };
-            self.wanted.remove(&key);
+            self.wanted.remove(&self.want_key(lba));
         }
     }
 
@@ -201,38 +203,15 @@ impl Mapping {
 
     /// What was counted.
     pub(super) fn counts(&self) -> MapCounts {
-        let stats = self.cache.stats();
-        MapCounts {
-            host_hits: stats.host.hits,
-            host_joined: stats.host.joined,
-            host_misses: stats.host.misses,
-            internal_hits: stats.internal.hits,
-            internal_joined: stats.internal.joined,
-            internal_misses: stats.internal.misses,
-            loads: stats.loads,
-            zero_fills: stats.zero_fills,
-            write_backs: stats.write_backs,
-            entries_written: stats.entries_written,
-            merge_reads: stats.merge_reads,
-            evictions_clean: stats.evictions_clean,
-            evictions_dirty: stats.evictions_dirty,
-            no_slot: stats.no_slot,
-            ..self.counts
-        }
+        self.cache.stats().plus(&self.counts)
     }
 
     /// Bytes of RAM.
     pub(super) fn memory(&self) -> MapMemoryUse {
-        let memory = self.cache.memory();
-        MapMemoryUse {
-            cache_bytes: memory.cache_bytes,
-            directory_bytes: memory.directory_bytes + self.store.directory_bytes(),
-            slot_bytes: memory.slot_bytes,
-            staging_bytes: self.store.staging_bytes(),
-            paper_directory_bytes: memory.paper_directory_bytes,
-            paper_bitmap_bytes: memory.paper_bitmap_bytes,
-            index_bytes: memory.index_bytes,
-        }
+        let mut memory = self.cache.memory();
+        memory.directory_bytes += self.store.directory_bytes();
+        memory.staging_bytes = self.store.staging_bytes();
+        memory
     }
 
     /// Begins counting anew.

@@ -85,7 +85,7 @@ impl<M: OpenChannel> Pblk<M> {
         let stale = self.adopt_map(&replay.map);
         self.place_lines(found);
         self.limiter_update();
-        if self.mapping.is_some() { self.rewrite_blocks(stale) } else { Ok(()) }
+        self.rewrite_blocks(stale)
     }
 
     /// Replays the written sectors of one line; reads its address list, or every unit without one. A

@@ -4,7 +4,7 @@
 
 use super::question::read_lines;
 use super::vars::{JobText, Vars};
-use super::{Base, Case, Named, Report, Sweep};
+use super::{Base, Case, Job, Named, Report, Sweep};
 use crate::run::UntilSteady;
 use crate::stack::document::{Node, Table, Value, merge, nest, parse};
 use crate::stack::reader::Section;
@@ -12,6 +12,7 @@ use crate::stack::{DEFAULT, Place, Stack, StackError};
 use nandscape_workload::fio::Environment;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -203,7 +204,8 @@ fn in_file_order(table: &Table) -> Vec<(&String, &Node)> {
 /// A point of the grid before its stack is resolved.
 type Point = (Base, Vec<(String, Json)>);
 
-/// Every combination: stacks slowest, then jobs, then the keys of the grid.
+/// Every combination: stacks slowest, then jobs, then the keys of the grid. A job is read once for each
+/// set of variables.
 fn cases(
     bases: Vec<Base>,
     jobs: &[JobText],
@@ -224,8 +226,14 @@ fn cases(
         let points = axes.iter().fold(vec![(base, Vec::new())], cross);
         let resolved = points.into_iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
         for job in jobs {
-            let under = resolved.iter().map(|case| case.under(job, environment));
-            cases.extend(under.collect::<Result<Vec<_>, _>>()?);
+            let mut read = BTreeMap::new();
+            for case in &resolved {
+                let job = match read.entry(&case.vars) {
+                    Entry::Occupied(found) => found.into_mut(),
+                    Entry::Vacant(new) => new.insert(Arc::new(job.parse(&case.vars, environment)?)),
+                };
+                cases.push(case.under(job));
+            }
         }
     }
     Ok(cases)
@@ -267,14 +275,14 @@ struct Resolved {
 }
 
 impl Resolved {
-    fn under(&self, job: &JobText, environment: &dyn Environment) -> Result<Case, StackError> {
-        Ok(Case {
+    fn under(&self, job: &Arc<Job>) -> Case {
+        Case {
             stack_name: self.stack_name.clone(),
             keys: self.keys.clone(),
             stack: self.stack.clone(),
-            job: Arc::new(job.parse(&self.vars, environment)?),
+            job: Arc::clone(job),
             until_steady: None,
-        })
+        }
     }
 }
 

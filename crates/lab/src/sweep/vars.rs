@@ -4,7 +4,7 @@
 use super::Job;
 use crate::stack::document::{Node, Table, Value};
 use crate::stack::{Place, StackError};
-use nandscape_workload::fio::Environment;
+use nandscape_workload::fio::{Environment, ExpandError, expand};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -13,6 +13,7 @@ use std::path::Path;
 const TABLE: &str = "var";
 
 /// Variables with their values.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Vars(BTreeMap<String, String>);
 
 impl Vars {
@@ -46,15 +47,10 @@ impl Vars {
     }
 
     fn expand(&self, text: &str) -> Result<String, String> {
-        let (mut expanded, mut rest) = (String::new(), text);
-        while let Some((before, from)) = rest.split_once("${") {
-            let (name, after) = from.split_once('}').ok_or("`${` without an end; expected `}`")?;
-            let value = self.0.get(name).ok_or_else(|| format!("no variable var.{name} is set"))?;
-            expanded += before;
-            expanded += value;
-            rest = after;
-        }
-        Ok(expanded + rest)
+        expand(text, |name| self.0.get(name).cloned()).map_err(|error| match error {
+            ExpandError::Unended => format!("{error}; expected `}}`"),
+            ExpandError::Unset(name) => format!("no variable var.{name} is set"),
+        })
     }
 }
 

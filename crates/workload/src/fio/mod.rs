@@ -19,7 +19,7 @@ mod value;
 
 pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
-pub use reader::{Environment, HostEnvironment, load, parse};
+pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse};
 pub use rules::{
     AccessZone, BlockSizes, Counted, FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Thinking,
     ZoneMode, Zoning,

@@ -156,22 +156,43 @@ impl Reader<'_> {
 
     /// `text` with every `${NAME}` replaced.
     fn expand(&self, place: &Place, key: &str, text: &str) -> Result<String, JobFileError> {
-        let fail = |problem| JobFileError::new(place.clone(), problem).key(key);
-        let mut expanded = String::new();
-        let mut rest = text;
-        while let Some((before, from)) = rest.split_once("${") {
-            let Some((name, after)) = from.split_once('}') else {
-                return Err(fail("`${` without an end".to_owned()).expected("`}`"));
-            };
-            let Some(value) = self.environment.variable(name) else {
-                return Err(fail(format!("the environment variable {name} is not set")));
-            };
-            expanded += before;
-            expanded += &value;
-            rest = after;
-        }
-        Ok(expanded + rest)
+        let value = |name: &str| self.environment.variable(name);
+        expand(text, value).map_err(|error| {
+            let told = |problem| JobFileError::new(place.clone(), problem).key(key);
+            match error {
+                ExpandError::Unended => told(error.to_string()).expected("`}`"),
+                ExpandError::Unset(name) => {
+                    told(format!("the environment variable {name} is not set"))
+                }
+            }
+        })
     }
+}
+
+/// Why a text with variables has no meaning.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ExpandError {
+    /// A name does not end.
+    #[error("`${{` without an end")]
+    Unended,
+    /// Nobody knows this variable.
+    #[error("no variable {0} is set")]
+    Unset(String),
+}
+
+/// `text` with every `${NAME}` replaced by the variable's value.
+///
+/// # Errors
+/// A name without its `}`, or one that has no value.
+pub fn expand(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, ExpandError> {
+    let (mut expanded, mut rest) = (String::new(), text);
+    while let Some((before, from)) = rest.split_once("${") {
+        let (name, after) = from.split_once('}').ok_or(ExpandError::Unended)?;
+        expanded += before;
+        expanded += &value(name).ok_or_else(|| ExpandError::Unset(name.to_owned()))?;
+        rest = after;
+    }
+    Ok(expanded + rest)
 }
 
 /// Sections to jobs: globals applied, values understood.

@@ -8,8 +8,9 @@
 use super::hotness::Hotness;
 use super::list::{FreeList, Link, List, NIL, links};
 use super::lru::{Standing, coldest, from_back};
-use super::{Access, Load, Lookup, MapStats};
+use super::{Access, Load, Lookup};
 use crate::config::{MapConfig, MapPolicy};
+use crate::stats::MapCounts;
 use nandscape_media::Ppa;
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
@@ -130,7 +131,7 @@ impl BlockCache {
         block: u32,
         at: Option<Ppa>,
         now: Nanos,
-        stats: &mut MapStats,
+        stats: &mut MapCounts,
     ) -> Load {
         let slot = self.slot_of[block as usize];
         if slot != NIL {
@@ -157,7 +158,7 @@ impl BlockCache {
         block: u32,
         at: Option<Ppa>,
         now: Nanos,
-        stats: &mut MapStats,
+        stats: &mut MapCounts,
     ) -> Load {
         self.slot_of[block as usize] = slot;
         self.slots[slot as usize] = Slot { block, state: State::Loading, ..FREE_SLOT };
@@ -184,7 +185,7 @@ impl BlockCache {
     }
 
     /// Chooses victims; those that are clean leave. Whether there was one.
-    fn make_room(&mut self, now: Nanos, stats: &mut MapStats) -> bool {
+    fn make_room(&mut self, now: Nanos, stats: &mut MapCounts) -> bool {
         if self.candidates == 0 {
             return false;
         }
@@ -195,7 +196,7 @@ impl BlockCache {
         chosen > 0
     }
 
-    fn evict_one(&mut self, stats: &mut MapStats) -> bool {
+    fn evict_one(&mut self, stats: &mut MapCounts) -> bool {
         let Self { slots, hotness, .. } = self;
         let standing = |slot: u32| {
             let slot = &slots[slot as usize];
@@ -307,7 +308,7 @@ impl BlockCache {
     }
 
     /// The block's write-back is durable: a victim that nobody has used since leaves.
-    pub(super) fn written(&mut self, block: u32, stats: &mut MapStats) {
+    pub(super) fn written(&mut self, block: u32, stats: &mut MapCounts) {
         let slot = self.slot_of[block as usize];
         let entry = self.slots[slot as usize];
         debug_assert_eq!(entry.state, State::Writing);

@@ -13,8 +13,9 @@
 
 use super::list::{FreeList, Link, List, NIL, links};
 use super::lru::{Standing, coldest, from_back};
-use super::{Load, Lookup, MapStats};
+use super::{Load, Lookup};
 use crate::config::MapConfig;
+use crate::stats::MapCounts;
 use nandscape_block::Lba;
 use nandscape_column::Column;
 use nandscape_media::Ppa;
@@ -186,7 +187,7 @@ impl EntryCache {
         page.dirty.len() == 0 && page.writing != Writing::Begun
     }
 
-    pub(super) fn begin_load(&mut self, lba: Lba, at: Option<Ppa>, stats: &mut MapStats) -> Load {
+    pub(super) fn begin_load(&mut self, lba: Lba, at: Option<Ppa>, stats: &mut MapCounts) -> Load {
         if let Some(slot) = self.find(lba) {
             let loading = self.entries[slot as usize].state == State::Loading;
             return if loading { Load::Joined } else { Load::Ready };
@@ -203,7 +204,7 @@ impl EntryCache {
         self.occupy(slot, lba, at, stats)
     }
 
-    fn occupy(&mut self, slot: u32, lba: Lba, at: Option<Ppa>, stats: &mut MapStats) -> Load {
+    fn occupy(&mut self, slot: u32, lba: Lba, at: Option<Ppa>, stats: &mut MapCounts) -> Load {
         self.index[lba.0 as usize] = slot + 1;
         let lba = lba.0 as u32;
         self.entries[slot as usize] = Entry { lba, state: State::Loading, ..FREE_ENTRY };
@@ -233,7 +234,7 @@ impl EntryCache {
     }
 
     /// Chooses a victim; if it is clean it leaves. Whether there was one.
-    fn make_room(&mut self, stats: &mut MapStats) -> bool {
+    fn make_room(&mut self, stats: &mut MapCounts) -> bool {
         if self.pinned == self.probation.len() + self.protected.len() {
             return false;
         }
@@ -361,7 +362,7 @@ impl EntryCache {
     }
 
     /// The page is on media: a victim that nobody has used since leaves.
-    pub(super) fn written(&mut self, page: u32, stats: &mut MapStats) {
+    pub(super) fn written(&mut self, page: u32, stats: &mut MapCounts) {
         let page = &mut self.pages[page as usize];
         debug_assert_eq!(page.writing, Writing::Begun);
         page.writing = Writing::No;

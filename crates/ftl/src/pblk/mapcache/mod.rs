@@ -28,6 +28,7 @@ mod tests;
 
 use crate::config::{CacheSize, MapConfig, MapPolicy};
 use crate::error::FtlError;
+use crate::stats::{MapCounts, MapMemoryUse};
 use blocks::BlockCache;
 use dftl::EntryCache;
 use directory::Directory;
@@ -95,59 +96,6 @@ pub(super) struct WriteBack {
     pub(super) entries: u32,
 }
 
-/// Look-ups, each of one sector (4 KiB).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct LookupCounts {
-    /// Found in RAM.
-    pub(super) hits: u64,
-    /// Found on its way.
-    pub(super) joined: u64,
-    /// Not found.
-    pub(super) misses: u64,
-}
-
-/// What the cache counts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct MapStats {
-    /// Look-ups by the host, journal included.
-    pub(super) host: LookupCounts,
-    /// Look-ups by the FTL itself.
-    pub(super) internal: LookupCounts,
-    /// Blocks read on a miss.
-    pub(super) loads: u64,
-    /// Misses of something never written.
-    pub(super) zero_fills: u64,
-    /// Blocks written.
-    pub(super) write_backs: u64,
-    /// Dirty entries that went with them; equal where blocks are cached whole.
-    pub(super) entries_written: u64,
-    /// Blocks read in order to be written in part.
-    pub(super) merge_reads: u64,
-    /// Blocks (DFTL: entries) that left without a write.
-    pub(super) evictions_clean: u64,
-    /// Blocks (DFTL: entries) that left after one.
-    pub(super) evictions_dirty: u64,
-    /// Times that everything was pinned.
-    pub(super) no_slot: u64,
-}
-
-/// RAM, in bytes. The papers count `cache_bytes` alone, or with `paper_directory_bytes`.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct MapMemory {
-    /// Slots times block size; DFTL: entries times (4 bytes of address + the mapping).
-    pub(super) cache_bytes: u64,
-    /// What is kept for each mapping block: location, version, cache slot, hotness.
-    pub(super) directory_bytes: u64,
-    /// The same by the paper's equation 1, at 40 bytes a block.
-    pub(super) paper_directory_bytes: u64,
-    /// State and order of replacement of the slots; in place of the paper's bitmap.
-    pub(super) slot_bytes: u64,
-    /// The paper's bitmap of free slots: a bit a slot.
-    pub(super) paper_bitmap_bytes: u64,
-    /// Index of DFTL's entries by address: the simulator's, so that a look-up costs no hashing.
-    pub(super) index_bytes: u64,
-}
-
 #[derive(Debug)]
 enum Cache {
     Blocks(BlockCache),
@@ -169,7 +117,7 @@ macro_rules! either {
 pub(super) struct MapCache {
     cache: Cache,
     directory: Directory,
-    stats: MapStats,
+    stats: MapCounts,
     /// A sector's block is its address shifted by this.
     block_shift: u32,
     cache_bytes: u64,
@@ -207,7 +155,7 @@ impl MapCache {
         Ok(Self {
             cache,
             directory: Directory::new(blocks),
-            stats: MapStats::default(),
+            stats: MapCounts::default(),
             block_shift: per_block.trailing_zeros(),
             cache_bytes,
         })
@@ -402,18 +350,18 @@ impl MapCache {
     }
 
     /// What was counted since the last reset.
-    pub(super) const fn stats(&self) -> &MapStats {
+    pub(super) const fn stats(&self) -> &MapCounts {
         &self.stats
     }
 
     /// Begins counting anew.
     pub(super) fn reset_stats(&mut self) {
-        self.stats = MapStats::default();
+        self.stats = MapCounts::default();
     }
 
-    /// Bytes of RAM.
-    pub(super) fn memory(&self) -> MapMemory {
-        MapMemory {
+    /// Bytes of RAM, without what the blocks on media take.
+    pub(super) fn memory(&self) -> MapMemoryUse {
+        MapMemoryUse {
             cache_bytes: self.cache_bytes,
             directory_bytes: self.directory.bytes()
                 + either!(&self.cache, cache => cache.directory_bytes()),
@@ -424,6 +372,7 @@ impl MapCache {
                 Cache::Blocks(_) => 0,
                 Cache::Entries(cache) => cache.index_bytes(),
             },
+            staging_bytes: 0,
         }
     }
 }

@@ -144,12 +144,12 @@ impl Outcome {
         let memory = &self.memory.map;
         let more = json!({
             "host_lookups": {
-                "hits": counts.host_hits, "joined": counts.host_joined,
-                "misses": counts.host_misses,
+                "hits": counts.host.hits, "joined": counts.host.joined,
+                "misses": counts.host.misses,
             },
             "internal_lookups": {
-                "hits": counts.internal_hits, "joined": counts.internal_joined,
-                "misses": counts.internal_misses,
+                "hits": counts.internal.hits, "joined": counts.internal.joined,
+                "misses": counts.internal.misses,
             },
             "zero_fills": counts.zero_fills,
             "merge_reads": counts.merge_reads,

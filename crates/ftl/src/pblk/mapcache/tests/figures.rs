@@ -4,7 +4,7 @@ use super::*;
 
 const TIB_SECTORS: u64 = 1 << 28;
 
-fn memory(policy: MapPolicy) -> MapMemory {
+fn memory(policy: MapPolicy) -> MapMemoryUse {
     let config = MapConfig { policy, ..MapConfig::default() };
     MapCache::new(&config, TIB_SECTORS, 4).expect("a sound configuration").memory()
 }
