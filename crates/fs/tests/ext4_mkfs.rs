@@ -269,7 +269,7 @@ fn big_volumes_take_few_writes() {
 #[test]
 fn nonsense_is_refused() {
     let refusal = |sectors, options: MkfsOptions| {
-        make(MemDevice::new(sectors), &options).err().expect("a refusal").to_string()
+        make(MemDevice::new(sectors), &options).expect_err("a refusal").to_string()
     };
     let with = |features: &[Feature]| {
         let mut all = DEFAULT_FEATURES;
