@@ -1,9 +1,9 @@
 //! A seeded load on a journal: several tasks change, free and reuse blocks, write data beside the
 //! journal, wait for commits, and write metadata back, until they are done or the power goes.
 
-use crate::device::CutDevice;
-use crate::history::History;
-use nandscape_block::{AsyncDevice, Lba, Payload, SectorBytes};
+use super::history::History;
+use crate::common::device::{CutDevice, Device};
+use nandscape_block::{Lba, Payload, SectorBytes};
 use nandscape_fs::ext4::journal::{
     Buffers, Config, Counts, Defect, Journal, JournalError, LogExtents, OrderedData, Tid,
     disk::Features,
@@ -140,7 +140,7 @@ impl OrderedData for Hook {
 /// One task's means.
 struct Task {
     rt: Handle,
-    device: AsyncDevice<CutDevice>,
+    device: Device,
     buffers: Buffers<CutDevice>,
     journal: Journal<CutDevice>,
     world: Rc<World>,
@@ -150,7 +150,7 @@ struct Task {
 /// Runs a load until it is over or the power goes; gives back what happened.
 pub(crate) async fn run(
     rt: Handle,
-    device: AsyncDevice<CutDevice>,
+    device: Device,
     plan: Plan,
     versions: BTreeMap<u64, u64>,
 ) -> Result<(History, Counts), JournalError> {

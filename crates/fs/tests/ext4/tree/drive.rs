@@ -1,7 +1,7 @@
 //! Seeded sequences of operations, done to a file system and to the model, which must agree at every
 //! step.
 
-use crate::model::{Content, Model, Outcome, errno};
+use super::model::{Content, Model, Outcome, errno};
 use nandscape_block::{Payload, Tag};
 use nandscape_fs::contract::{
     Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Kind, RenameMode, SetAttr, Timestamp,
@@ -73,7 +73,7 @@ impl<F: FileSystem> Drive<F> {
         Self { fs, model, rng, handle: handle.clone(), style, next_tag: seed << 32 | 1 }
     }
 
-    fn pick(&mut self, want: impl Fn(&crate::model::Node) -> bool) -> Option<usize> {
+    fn pick(&mut self, want: impl Fn(&super::model::Node) -> bool) -> Option<usize> {
         let fit: Vec<usize> =
             self.model.0.iter().filter(|(_, node)| want(node)).map(|(id, _)| *id).collect();
         (!fit.is_empty()).then(|| fit[self.rng.below(fit.len() as u64) as usize])
@@ -383,8 +383,8 @@ async fn check_names<F: FileSystem>(fs: &F, model: &Model, dir: usize) {
             assert!(twice.is_none(), "{:?} is listed twice", entry.name);
         }
     }
-    assert_eq!(seen.remove(&b".".to_vec()).map(|dot| dot.0), Some(model.node(dir).ino));
-    assert!(seen.remove(&b"..".to_vec()).is_some());
+    assert_eq!(seen.remove(b".".as_slice()).map(|dot| dot.0), Some(model.node(dir).ino));
+    assert!(seen.remove(b"..".as_slice()).is_some());
     let names = model.names(dir).expect("a directory").iter();
     let expected: BTreeMap<_, _> = names
         .map(|(name, id)| (name.clone(), (model.node(*id).ino, model.node(*id).kind())))

@@ -1,9 +1,9 @@
 //! Both ways: what the kernel wrote we read and change, and the kernel and e2fsck agree with what
 //! comes of it.
 
+use super::stand;
+use crate::common::mount::LoopMount;
 use crate::common::{Scratch, e2fsprogs, run, text};
-use crate::oracle::LoopMount;
-use crate::stand;
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, Kind, RenameMode};
 use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::Executor;
@@ -110,7 +110,7 @@ fn what_the_kernel_wrote() {
     for features in [&[][..], &["-O", "^64bit,^metadata_csum"], &["-O", "^flex_bg,^dir_index"]] {
         let scratch = Scratch::new();
         let path = stand::image(&scratch, 128, features);
-        let Some(mount) = LoopMount::new(&path, &scratch, "rw") else { return };
+        let Some(mount) = LoopMount::new(&scratch, &path, "rw") else { return };
         fill(mount.path());
         drop(mount);
         let loaded = path.clone();
@@ -123,7 +123,7 @@ fn what_the_kernel_wrote() {
             read_and_change(&fs).await;
             fs.unmount().await.expect("an unmount");
             let result = stand::check(&device, &scratch);
-            let mount = LoopMount::new(&result, &scratch, "rw").expect("the kernel mounts it");
+            let mount = LoopMount::new(&scratch, &result, "rw").expect("the kernel mounts it");
             check(mount.path());
             fs::write(mount.path().join("more"), content(9, 50_000)).expect("room");
             drop(mount);

@@ -1,10 +1,9 @@
 //! What mkfs makes, against mke2fs: e2fsck finds nothing, dumpe2fs prints the same, and with the same
 //! identity and time the bytes are the same.
 
-mod common;
-
-use common::examine::assert_sound;
-use common::{Scratch, assert_clean, debugfs, e2fsprogs, mke2fs_at, output, text};
+use crate::common::device::{Device, powered};
+use crate::common::examine::assert_sound;
+use crate::common::{Scratch, assert_clean, debugfs, e2fsprogs, mke2fs_at, output, text};
 use nandscape_block::{
     AsyncDevice, BlockDevice, DeviceCaps, ImageDevice, Lba, MemDevice, Payload, SectorData, Tag,
 };
@@ -210,11 +209,11 @@ fn options_are_those_of_mke2fs() {
 }
 
 /// A device of this many sectors, all of them written before.
-async fn used_device(handle: &Handle, sectors: u64, discards: bool) -> AsyncDevice<MemDevice> {
+async fn used_device(handle: &Handle, sectors: u64, discards: bool) -> Device {
     let caps = MemDevice::new(sectors).caps().clone();
     let discard_sectors = if discards { caps.discard_sectors } else { 0 };
     let device = MemDevice::with_caps(DeviceCaps { discard_sectors, ..caps });
-    let device = AsyncDevice::new(handle, device);
+    let device = powered(handle, device);
     for lba in 0..sectors {
         device.write(Lba(lba), 1, Payload::Run(Tag::new(lba + 1))).await.expect("a write");
     }
@@ -240,7 +239,7 @@ fn used_devices_are_made_clean() {
             let device = used_device(&handle, sectors, discards).await;
             mkfs(&device, &options).await.expect("a file system");
             for lba in 0..sectors {
-                let data = device.with(|device| device.durable(Lba(lba)));
+                let data = device.with(|device| device.medium.durable(Lba(lba)));
                 let bytes = data.expand().expect("content is kept");
                 image.write_all_at(&bytes[..], lba * BLOCK_BYTES as u64).unwrap();
             }
@@ -254,12 +253,12 @@ fn used_devices_are_made_clean() {
 #[test]
 fn big_volumes_take_few_writes() {
     let mut executor = Executor::on_virtual_clock();
-    let device = AsyncDevice::new(&executor.handle(), MemDevice::new(64 * GIB / 4096));
+    let device = powered(&executor.handle(), MemDevice::new(64 * GIB / 4096));
     let counted = device.clone();
     let made = executor.block_on(async move { mkfs(&device, &options()).await });
     made.expect("mkfs ends").expect("a file system");
     let written = counted.with(|device| {
-        let data = (0..64 * GIB / 4096).map(|lba| device.durable(Lba(lba)));
+        let data = (0..64 * GIB / 4096).map(|lba| device.medium.durable(Lba(lba)));
         data.filter(|data| !matches!(data, SectorData::Tag(_))).count()
     });
     assert!(written < 1_500, "{written} sectors");

@@ -1,10 +1,8 @@
 //! The structures of ext4 against images that mke2fs and debugfs made: every checksum holds, what was
 //! read is what the tools say, and writing it back changes no byte.
 
-mod common;
-
-use common::image::{Image, filled};
-use common::{Scratch, debugfs, e2fsprogs, mke2fs, output, text};
+use crate::common::image::{Image, filled};
+use crate::common::{Scratch, debugfs, e2fsprogs, mke2fs, output, text};
 use nandscape_fs::ext4::format::*;
 use std::path::Path;
 

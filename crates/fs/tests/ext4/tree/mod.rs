@@ -2,16 +2,13 @@
 //! with bytes, on roomy and on nearly full volumes. After each the volume is unmounted, e2fsck finds
 //! nothing, and a new mount shows the model's tree.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod both_ways;
 mod drive;
 mod model;
 mod oracle;
 mod stand;
 
-use common::{Scratch, e2fsprogs};
+use crate::common::{Scratch, e2fsprogs};
 use drive::{Drive, Style, check_tree};
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::FileSystem;

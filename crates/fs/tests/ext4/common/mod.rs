@@ -1,10 +1,10 @@
 //! The oracles: e2fsprogs and the running kernel, on image files. What a test needs and the machine
 //! lacks skips it with a message; with `NANDSCAPE_REQUIRE_E2FS` set, as in `.ci/run`, it fails.
 
-#![allow(dead_code, reason = "each test uses its part")]
-
+pub(crate) mod device;
 pub(crate) mod examine;
 pub(crate) mod image;
+pub(crate) mod mount;
 pub(crate) mod tree;
 
 use std::fs::File;

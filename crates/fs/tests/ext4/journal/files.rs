@@ -1,9 +1,8 @@
 //! The file-level journal under power cuts, beside commits of JBD2: what an fsync was acknowledged for
 //! comes back from the one or from the other.
 
-use crate::crash::{Device, on_device};
-use crate::device::{CutDevice, medium};
-use nandscape_block::{AsyncDevice, Bio, Fua, Lba, MemDevice, Owner, Payload};
+use crate::common::device::{CutDevice, Device, medium, on_device};
+use nandscape_block::{Bio, Fua, Lba, MemDevice, Owner, Payload};
 use nandscape_fs::ext4::journal::disk::{Features, Superblock};
 use nandscape_fs::ext4::journal::{
     Buffers, Config, Defect, FileJournal, FileRecord, Journal, JournalError, LogExtents,
@@ -68,7 +67,7 @@ fn record(file: u64, version: u64) -> FileRecord {
 /// Writes files and fsyncs them, some by records and some by commits.
 struct Task {
     rt: Handle,
-    device: AsyncDevice<CutDevice>,
+    device: Device,
     buffers: Buffers<CutDevice>,
     journal: Journal<CutDevice>,
     files: FileJournal<CutDevice>,

@@ -1,52 +1,16 @@
 //! The tree as others read it: the running kernel through a loop mount, and debugfs.
-//!
-//! A loop mount needs root and loop devices. Where there are none, that part is skipped with a message;
-//! with `NANDSCAPE_REQUIRE_LOOP` set it fails.
 
-use crate::common::{Scratch, debugfs, run, text};
-use crate::model::{Content, Model};
+use super::model::{Content, Model};
+use crate::common::mount::LoopMount;
+use crate::common::{Scratch, debugfs, text};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// A mount that goes with the value.
-pub(crate) struct LoopMount(PathBuf);
-
-impl LoopMount {
-    /// Mounts an image with these options; `None` where that is not possible at all.
-    pub(crate) fn new(image: &Path, scratch: &Scratch, options: &str) -> Option<Self> {
-        let at = scratch.path("mount");
-        std::fs::create_dir_all(&at).expect("a folder");
-        let options = format!("loop,{options}");
-        let mounted = run("mount", &["-t", "ext4", "-o", &options, text(image), text(&at)]);
-        if mounted.status.success() {
-            return Some(Self(at));
-        }
-        let said = String::from_utf8_lossy(&mounted.stderr).into_owned();
-        let required = std::env::var_os("NANDSCAPE_REQUIRE_LOOP").is_some();
-        assert!(!required, "NANDSCAPE_REQUIRE_LOOP is set: {said}");
-        eprintln!("skipped: no loop mounts here: {said}");
-        None
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for LoopMount {
-    fn drop(&mut self) {
-        let unmounted = run("umount", &[text(&self.0)]);
-        if !std::thread::panicking() {
-            assert!(unmounted.status.success(), "umount {}", self.0.display());
-        }
-    }
-}
+use std::path::Path;
 
 /// The kernel and debugfs read what the model says from an image.
 pub(crate) fn check_image(image: &Path, scratch: &Scratch, model: &Model) {
-    if let Some(mount) = LoopMount::new(image, scratch, "ro") {
+    if let Some(mount) = LoopMount::new(scratch, image, "ro") {
         compare(mount.path(), model, 0, true);
     }
     let dumped = scratch.path("dumped");

@@ -1,25 +1,17 @@
 //! `commit = "ijournal"` on a whole file system: fsyncs by records come back after power cuts wherever
 //! they fall, e2fsck finds the result sound, and an fsync writes little.
 
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../journal/device.rs"]
-mod device;
-
-use common::{Scratch, assert_clean, e2fsprogs, run, text};
-use device::{CutDevice, medium};
-use nandscape_block::{AsyncDevice, Fua, Lba, MemDevice};
+use crate::common::device::{Device, medium, on_device};
+use crate::common::{Scratch, assert_clean, e2fsprogs, run, text};
+use nandscape_block::{Fua, Lba, MemDevice};
 use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, RenameMode, SetAttr};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Commit, Ext4, MountOptions};
-use nandscape_rt::{Executor, Handle, Nanos, Stream};
+use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
-
-type Device = AsyncDevice<CutDevice>;
 
 /// Blocks of the volume.
 const BLOCKS: u64 = 8_192;
@@ -34,23 +26,6 @@ const fn caller(core: u16) -> Caller {
 
 fn options(commit: Commit) -> MountOptions {
     MountOptions { commit, commit_interval: Nanos::from_ms(2), ..MountOptions::default() }
-}
-
-/// Runs `work` on a device whose power goes after `cut` bios.
-fn on_device<T: 'static, F: Future<Output = T> + 'static>(
-    medium: MemDevice,
-    cut: Option<u64>,
-    seed: u64,
-    work: impl FnOnce(Handle, Device) -> F,
-) -> (T, MemDevice, u64) {
-    let mut executor = Executor::on_virtual_clock();
-    let rt = executor.handle();
-    let device = AsyncDevice::new(&rt, CutDevice::new(medium, cut, seed));
-    let output = executor.block_on(work(rt, device.clone())).expect("nobody waits for ever");
-    let empty = CutDevice::new(MemDevice::new(1), None, 0);
-    let used = device.with(|device| std::mem::replace(device, empty));
-    let bios = used.bios;
-    (output, used.into_survivor(cut.is_some()), bios)
 }
 
 fn formatted() -> MemDevice {

@@ -1,11 +1,11 @@
 //! What a file system holds, as a list to compare: read by debugfs, and by the running kernel through
 //! a loop mount.
 
-use super::{Scratch, output, run, text};
+use super::{Scratch, output, text};
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A file, directory or whatever stands at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,47 +25,11 @@ pub(crate) struct Entry {
 /// Entries by path; the root is the empty one.
 pub(crate) type Tree = BTreeMap<String, Entry>;
 
-/// A file system of an image, mounted by the running kernel until the value goes.
-pub(crate) struct Mounted(PathBuf);
-
-impl Mounted {
-    /// Mounts an image; `None` where the machine cannot, unless `NANDSCAPE_REQUIRE_MOUNT` says that it
-    /// must.
-    pub(crate) fn new(scratch: &Scratch, image: &Path, options: &str) -> Option<Self> {
-        let at = scratch.path("mounted");
-        std::fs::create_dir_all(&at).expect("a folder to mount at");
-        let options = format!("loop,{options}");
-        let mounted = run("mount", &["-t", "ext4", "-o", &options, text(image), text(&at)]);
-        if mounted.status.success() {
-            return Some(Self(at));
-        }
-        let said = String::from_utf8_lossy(&mounted.stderr).into_owned();
-        let required = std::env::var_os("NANDSCAPE_REQUIRE_MOUNT").is_some();
-        let able = !said.contains("permission denied")
-            && !said.contains("must be superuser")
-            && !said.contains("failed to setup loop device");
-        assert!(!required && !able, "mount {}: {said}", image.display());
-        eprintln!("skipped: this machine cannot mount images: {said}");
-        None
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Everything in it, but for lost+found.
-    pub(crate) fn tree(&self) -> Tree {
-        let mut tree = Tree::new();
-        walk(&self.0, "", &mut tree);
-        tree
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        // A mount that stays behind shows when the folder is to be removed.
-        let _ = run("umount", &[text(&self.0)]);
-    }
+/// Everything below a folder, but for lost+found.
+pub(crate) fn by_kernel(at: &Path) -> Tree {
+    let mut tree = Tree::new();
+    walk(at, "", &mut tree);
+    tree
 }
 
 fn walk(at: &Path, name: &str, tree: &mut Tree) {

@@ -5,10 +5,9 @@
 //! version; and but for `data=writeback` no file shows what was not written to it. e2fsck's recovery
 //! of a copy gives the same tree as ours. Journals with a broken rule are each caught.
 
-mod common;
-
-use common::{Scratch, assert_clean, e2fsprogs, run, text};
-use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
+use crate::common::device::{CutDevice, Device, powered};
+use crate::common::{Scratch, assert_clean, e2fsprogs, run, text};
+use nandscape_block::{Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, RenameMode};
 use nandscape_fs::ext4::journal::Defect;
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
@@ -22,7 +21,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
 
-type Fs = Ext4<MemDevice>;
+type Fs = Ext4<CutDevice>;
 type Sectors = Vec<SectorData>;
 
 const SECTORS: u64 = 6_144;
@@ -160,9 +159,9 @@ impl Writer {
 }
 
 /// A device with this content.
-async fn loaded(handle: &Handle, sectors: &Sectors) -> AsyncDevice<MemDevice> {
+async fn loaded(handle: &Handle, sectors: &Sectors) -> Device {
     let device = MemDevice::new(SECTORS).with_latency(Nanos::from_us(40));
-    let device = AsyncDevice::new(handle, device);
+    let device = powered(handle, device);
     for (lba, data) in sectors.iter().enumerate() {
         if *data != SectorData::Tag(Tag::ZERO) {
             let payload = Payload::collect(vec![data.clone()]);
@@ -174,10 +173,10 @@ async fn loaded(handle: &Handle, sectors: &Sectors) -> AsyncDevice<MemDevice> {
 }
 
 /// What a power cut leaves of a device.
-fn cut(device: &AsyncDevice<MemDevice>, rng: &mut Stream) -> Sectors {
+fn cut(device: &Device, rng: &mut Stream) -> Sectors {
     device.with(|device| {
-        device.cut_power(rng);
-        (0..SECTORS).map(|lba| device.current(Lba(lba))).collect()
+        device.medium.cut_power(rng);
+        (0..SECTORS).map(|lba| device.medium.current(Lba(lba))).collect()
     })
 }
 
@@ -247,7 +246,7 @@ fn read_back(left: &Sectors, data: DataMode) -> Result<(Tree, Sectors), String> 
         let tree = read_tree(&fs).await.map_err(|error| format!("tree: {error}"))?;
         fs.unmount().await.map_err(|error| format!("unmount: {error}"))?;
         let sectors =
-            device.with(|device| (0..SECTORS).map(|lba| device.current(Lba(lba))).collect());
+            device.with(|device| (0..SECTORS).map(|lba| device.medium.current(Lba(lba))).collect());
         Ok((tree, sectors))
     });
     read.map_err(|deadlock| deadlock.to_string())?

@@ -1,12 +1,11 @@
 //! Our check against e2fsck: sound images of mke2fs, debugfs and the kernel are sound to both, and
 //! whatever damage e2fsck finds, we find.
 
-mod common;
-
-use common::examine::{assert_sound, check_image, dumped, shown};
-use common::image::{Image, filled};
-use common::tree::{Mounted, by_debugfs};
-use common::{Scratch, debugfs_write, e2fsprogs, mke2fs, run, text};
+use crate::common::examine::{assert_sound, check_image, dumped, shown};
+use crate::common::image::{Image, filled};
+use crate::common::mount::LoopMount;
+use crate::common::tree::{by_debugfs, by_kernel};
+use crate::common::{Scratch, debugfs_write, e2fsprogs, mke2fs, run, text};
 use nandscape_fs::ext4::dump::What;
 use nandscape_fs::ext4::format::*;
 use nandscape_rt::Stream;
@@ -59,9 +58,9 @@ fn images_of_the_kernel_are_sound() {
     let scratch = Scratch::new();
     let path = scratch.image("image", 600 << 20);
     mke2fs(&path, &[]);
-    let Some(mounted) = Mounted::new(&scratch, &path, "rw") else { return };
+    let Some(mounted) = LoopMount::new(&scratch, &path, "rw") else { return };
     fill(mounted.path());
-    let by_kernel = mounted.tree();
+    let by_kernel = by_kernel(mounted.path());
     drop(mounted);
     assert_sound(&path);
     assert_eq!(by_debugfs(&scratch, &path), by_kernel);
@@ -98,7 +97,7 @@ fn fill(root: &Path) {
 
 /// The inode of a name.
 fn number(path: &Path, name: &str) -> u32 {
-    let said = common::debugfs(path, &format!("stat {name}"));
+    let said = crate::common::debugfs(path, &format!("stat {name}"));
     said.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("an inode")
 }
 

@@ -1,7 +1,8 @@
 //! The promises of docs/semantics/posix.md, each kept by ext4 in every data mode. The number of a
 //! promise stands at its test.
 
-use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
+use crate::common::device::{CutDevice, Device, powered};
+use nandscape_block::{Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{
     Allocate, Attr, Caller, Data, FileSystem, FsError, Ino, Io, Kind, RenameMode, SetAttr,
     Timestamp, XattrMode,
@@ -11,14 +12,14 @@ use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 
-type Fs = Ext4<MemDevice>;
+type Fs = Ext4<CutDevice>;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 1 << 20;
 const MODES: [DataMode; 3] = [DataMode::Journal, DataMode::Ordered, DataMode::Writeback];
 
-fn device(handle: &Handle, sectors: u64) -> AsyncDevice<MemDevice> {
-    AsyncDevice::new(handle, MemDevice::new(sectors).with_latency(Nanos::from_us(20)))
+fn device(handle: &Handle, sectors: u64) -> Device {
+    powered(handle, MemDevice::new(sectors).with_latency(Nanos::from_us(20)))
 }
 
 fn options(data: DataMode) -> MountOptions {
@@ -26,7 +27,7 @@ fn options(data: DataMode) -> MountOptions {
 }
 
 /// Runs a body on a new volume in one mode, and gives the device back.
-fn on_one<B>(mib: u64, data: DataMode, body: B) -> AsyncDevice<MemDevice>
+fn on_one<B>(mib: u64, data: DataMode, body: B) -> Device
 where
     B: AsyncFn(&Fs, &Handle) + 'static,
 {
@@ -58,8 +59,8 @@ fn over_cuts(
         let cut = on_one(32, data, before);
         let mut rng = Stream::new(seed, "cut");
         let left: Vec<SectorData> = cut.with(|device| {
-            device.cut_power(&mut rng);
-            (0..32 * MIB / 4096).map(|lba| device.current(Lba(lba))).collect()
+            device.medium.cut_power(&mut rng);
+            (0..32 * MIB / 4096).map(|lba| device.medium.current(Lba(lba))).collect()
         });
         let mut executor = Executor::on_virtual_clock();
         let handle = executor.handle();

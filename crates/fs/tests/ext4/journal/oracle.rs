@@ -1,11 +1,10 @@
 //! e2fsprogs as the judge: a log that our journal wrote is replayed by e2fsck to the same blocks as by our
 //! recovery, and read by debugfs; a log that debugfs wrote is recovered by both to the same blocks.
 
+use crate::common::device::{Device, medium, on_device};
 use crate::common::{
     Scratch, assert_clean, debugfs, debugfs_write, e2fsprogs, mke2fs, output, run, text,
 };
-use crate::crash::on_device;
-use crate::device::medium;
 use nandscape_block::{Fua, Lba, MemDevice, Owner, Payload, SectorData, Tag};
 use nandscape_fs::ext4::journal::disk::Features;
 use nandscape_fs::ext4::journal::{
@@ -110,7 +109,7 @@ fn assert_recovered_alike(image: &Path, blocks: &[u64], context: &str) -> Recove
 /// Changes, frees and overwrites blocks of the file in transactions, until the power goes.
 async fn write_log(
     rt: nandscape_rt::Handle,
-    device: nandscape_block::AsyncDevice<crate::device::CutDevice>,
+    device: Device,
     log: LogExtents,
     config: Config,
     blocks: Vec<u64>,

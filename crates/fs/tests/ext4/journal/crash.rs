@@ -1,35 +1,14 @@
 //! Power cuts at every bio, also during recovery: what comes back is a prefix of the transactions with
 //! all that were promised; and each broken variant of the journal is caught by the same campaign.
 
-use crate::device::{CutDevice, medium};
-use crate::history::History;
-use crate::load::{BLOCKS, Plan, run, version};
-use nandscape_block::{AsyncDevice, Fua, Lba, MemDevice, Payload};
+use super::history::History;
+use super::load::{BLOCKS, Plan, run, version};
+use crate::common::device::{Device, medium, on_device};
+use nandscape_block::{Fua, Lba, MemDevice, Payload};
 use nandscape_fs::ext4::journal::disk::{Features, Superblock};
 use nandscape_fs::ext4::journal::{Counts, Defect, JournalError, recover};
-use nandscape_rt::{Executor, Handle, Stream};
+use nandscape_rt::Stream;
 use std::collections::BTreeMap;
-use std::future::Future;
-
-pub(crate) type Device = AsyncDevice<CutDevice>;
-
-/// Runs `work` on a device whose power goes after `cut` bios; gives back what it says, what the
-/// device holds, and how many bios there were.
-pub(crate) fn on_device<T: 'static, F: Future<Output = T> + 'static>(
-    medium: MemDevice,
-    cut: Option<u64>,
-    seed: u64,
-    work: impl FnOnce(Handle, Device) -> F,
-) -> (T, MemDevice, u64) {
-    let mut executor = Executor::on_virtual_clock();
-    let rt = executor.handle();
-    let device = AsyncDevice::new(&rt, CutDevice::new(medium, cut, seed));
-    let output = executor.block_on(work(rt, device.clone())).expect("nobody waits for ever");
-    let empty = CutDevice::new(MemDevice::new(1), None, 0);
-    let used = device.with(|device| std::mem::replace(device, empty));
-    let bios = used.bios;
-    (output, used.into_survivor(cut.is_some()), bios)
-}
 
 /// A device with an empty journal.
 fn formatted(plan: &Plan) -> MemDevice {
