@@ -1,5 +1,6 @@
 //! One handle of the journal, as the operations of the file system use it.
 
+use super::format::CsumSeed;
 use super::journal::{Buffer, Tid, TransactionHandle};
 use crate::contract::Result;
 use nandscape_block::{BlockDevice, Owner, SectorData};
@@ -7,6 +8,25 @@ use std::rc::Rc;
 
 /// A metadata block in memory.
 pub(crate) type BufferRef = Rc<Buffer>;
+
+/// What an inode's metadata block holds, for checksums that are looked at once ([`Buffer::verify`]).
+#[derive(Clone, Copy)]
+pub(crate) enum Holds {
+    Names,
+    Index,
+    Extents,
+}
+
+/// Looks at the checksum of a block, if blocks have any, once after it was read.
+pub(crate) fn verify<E>(
+    buffer: &Buffer,
+    holds: Holds,
+    seed: Option<CsumSeed>,
+    check: impl FnOnce(&[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let Some(seed) = seed else { return Ok(()) };
+    buffer.verify((holds as u8, seed.0), |bytes| check(bytes))
+}
 
 /// An operation's part in the running transaction. Dropped, it ends: what it changed is committed
 /// together with all else in the transaction, later.

@@ -3,7 +3,7 @@
 
 use super::super::format::{IndexNode, NameHash, Place};
 use super::super::inode::Inode;
-use super::super::tx::{BufferRef, Tx};
+use super::super::tx::{BufferRef, Holds, Tx, verify};
 use super::super::volume::{Volume, corrupt};
 use super::Found;
 use crate::contract::Result;
@@ -30,10 +30,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let buffer = self.dir_block(dir, 0).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
-        let root = buffer.with(|bytes| {
-            let root = IndexNode::parse_root(bytes, has_tail, place)?;
-            root.check(bytes, seed, place).map(|()| root)
-        })?;
+        let root = buffer.with(|bytes| IndexNode::parse_root(bytes, has_tail, place))?;
+        verify(&buffer, Holds::Index, seed, |bytes| root.check(bytes, seed, place))?;
         Ok((buffer, root))
     }
 
@@ -41,10 +39,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
-        let node = buffer.with(|bytes| {
-            let node = IndexNode::parse_node(bytes, has_tail, place)?;
-            node.check(bytes, seed, place).map(|()| node)
-        })?;
+        let node = buffer.with(|bytes| IndexNode::parse_node(bytes, has_tail, place))?;
+        verify(&buffer, Holds::Index, seed, |bytes| node.check(bytes, seed, place))?;
         Ok((buffer, node))
     }
 

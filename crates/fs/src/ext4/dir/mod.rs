@@ -15,7 +15,7 @@ use super::format::{
     mode, record_bytes, remove_name, retarget_entry, seal_dir_block,
 };
 use super::inode::Inode;
-use super::tx::{BufferRef, Tx};
+use super::tx::{BufferRef, Holds, Tx, verify};
 use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
 use nandscape_block::BlockDevice;
@@ -67,7 +67,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let seed = dir.seed(&self.sb.borrow());
-        buffer.with(|bytes| check_dir_block(bytes, seed, place))?;
+        verify(&buffer, Holds::Names, seed, |bytes| check_dir_block(bytes, seed, place))?;
         Ok(buffer)
     }
 

@@ -6,7 +6,7 @@ use crate::ext4::format::{
     check_extent_block, flag, seal_extent_block,
 };
 use crate::ext4::inode::Inode;
-use crate::ext4::tx::{BufferRef, Tx};
+use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
 use crate::ext4::volume::{Volume, corrupt};
 use nandscape_block::BlockDevice;
 
@@ -106,11 +106,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
     fn parse_node(&self, inode: &Inode, buffer: &BufferRef, block: u64) -> Result<ExtentNode> {
         let place = Place::InodeBlock { inode: inode.number, block };
         let seed = inode.seed(&self.sb.borrow());
-        buffer.with(|bytes| {
-            let node = ExtentNode::parse(bytes, place)?;
-            check_extent_block(bytes, seed, place)?;
-            Ok(node)
-        })
+        let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
+        verify(buffer, Holds::Extents, seed, |bytes| check_extent_block(bytes, seed, place))?;
+        Ok(node)
     }
 
     /// Changes the list of extents of the leaf that speaks of a block.

@@ -96,7 +96,12 @@ pub struct Buffer {
     pub(super) state: RefCell<State>,
     /// Looked up since eviction last came by.
     pub(super) referenced: Cell<bool>,
+    /// As what the content was found sound since it came.
+    verified: Cell<Option<Verified>>,
 }
+
+/// What a block is taken for, and by whom: a kind that the caller numbers, and the checksum's seed.
+pub type Verified = (u8, u32);
 
 impl Buffer {
     /// What a buffer costs besides its content: itself, its counts and its place in the cache; at most
@@ -104,7 +109,12 @@ impl Buffer {
     pub const OVERHEAD_BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>() + 32;
 
     pub(super) fn new(block: u64, state: State) -> Self {
-        Self { block, state: RefCell::new(state), referenced: Cell::new(true) }
+        Self {
+            block,
+            state: RefCell::new(state),
+            referenced: Cell::new(true),
+            verified: Cell::new(None),
+        }
     }
 
     /// The block.
@@ -121,6 +131,29 @@ impl Buffer {
             SectorData::Bytes(bytes) => look(bytes),
             other => look(&other.expand().unwrap_or_else(zeroes)),
         }
+    }
+
+    /// Looks at its bytes, and at their checksum the first time that they are taken for this. Whoever
+    /// changes them keeps the checksum.
+    ///
+    /// # Errors
+    /// What `check` says; it is asked again the next time.
+    pub fn verify<E>(
+        &self,
+        taken_for: Verified,
+        check: impl FnOnce(&SectorBytes) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.verified.get() != Some(taken_for) {
+            self.with(check)?;
+            self.verified.set(Some(taken_for));
+        }
+        Ok(())
+    }
+
+    /// Replaces the content as a whole.
+    pub(super) fn replace(&self, state: &mut State, content: SectorData) {
+        state.content = content;
+        self.verified.set(None);
     }
 
     /// Whether no transaction under way has changed it: recovery would bring this content.

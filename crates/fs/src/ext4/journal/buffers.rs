@@ -174,10 +174,11 @@ impl<D: BlockDevice + 'static> Unread<'_, D> {
     fn fill(&mut self, content: SectorData) {
         let mut state = self.buffer.state.borrow_mut();
         if std::mem::take(&mut state.reading) {
-            state.content = match content {
+            let content = match content {
                 SectorData::Tag(Tag::ZERO) => self.cache.zeroes(),
                 content => content,
             };
+            self.buffer.replace(&mut state, content);
         }
     }
 }

@@ -150,7 +150,8 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
         let buffer = self.shared.buffers.fresh(block);
         self.claim(&buffer)?;
         let mut state = buffer.state.borrow_mut();
-        (state.content, state.owner) = (content, owner);
+        buffer.replace(&mut state, content);
+        state.owner = owner;
         drop(state);
         Ok(buffer)
     }

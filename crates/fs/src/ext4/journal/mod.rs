@@ -59,7 +59,7 @@ mod recovery;
 mod state;
 mod tid;
 
-pub use buffer::Buffer;
+pub use buffer::{Buffer, Verified};
 pub use buffers::Buffers;
 pub use commit::OrderedData;
 pub use config::{Config, Defect};
