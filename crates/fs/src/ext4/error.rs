@@ -2,6 +2,7 @@
 
 use super::format::{FormatError, Place};
 use super::journal::JournalError;
+use super::raw::RawError;
 use crate::contract::FsError;
 
 /// A structure at `place` that contradicts others.
@@ -17,6 +18,15 @@ impl From<FormatError> for FsError {
             }
             FormatError::Checksum { place, .. } => Self::corrupt("checksum", place.to_string()),
             FormatError::Incompatible { .. } => Self::Incompatible(error.to_string()),
+        }
+    }
+}
+
+impl From<RawError> for FsError {
+    fn from(error: RawError) -> Self {
+        match error {
+            RawError::Format(error) => error.into(),
+            RawError::Device(error) => Self::Io(error),
         }
     }
 }

@@ -5,24 +5,22 @@
 //! that recovery is needed, the list of orphans.
 
 use super::format::{
-    BLOCK_BYTES, ExtentEntries, ExtentNode, Feature, FormatError, GroupDescriptor, Inode,
-    JOURNAL_INODE, Place, STATE_CLEAN, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
+    BLOCK_BYTES, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place, STATE_CLEAN,
+    SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
 use super::journal::{Buffers, Config, Journal, LogExtents, Recovered, file_records, recover};
 use super::options::MountOptions;
+use super::raw::{Raw, read_block};
 use super::sync::OrderedFiles;
-use super::volume::{Group, Volume, corrupt};
+use super::volume::{Group, Volume};
 use super::writeback::Pager;
 use crate::cache::{PageCache, flush_in_background};
 use crate::contract::{FsError, Result, Timestamp};
-use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, Flags, Fua, Lba, Payload, SectorBytes, SectorData,
-};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,26 +39,14 @@ pub struct MountReport {
     pub files: u32,
 }
 
-/// A block of a device that is not mounted yet.
-async fn read<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    block: u64,
-) -> Result<Box<SectorBytes>> {
-    let payload = device.read(Lba(block), 1).await?;
-    payload.sector(0).expand().ok_or(FsError::Unsupported("a device that keeps no content"))
-}
-
-async fn read_superblock<D: BlockDevice + 'static>(device: &AsyncDevice<D>) -> Result<Superblock> {
-    let bytes = read(device, 0).await?;
-    let sb = Superblock::parse(&bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES], 0)?;
-    sb.features().check(true)?;
-    if !sb.has(Feature::HAS_JOURNAL) || sb.journal_inum != JOURNAL_INODE {
+/// A volume whose features are all supported, and which has a journal inside.
+async fn open<D: BlockDevice + 'static>(device: &AsyncDevice<D>) -> Result<Raw<D>> {
+    let raw = Raw::open(device).await?;
+    raw.sb.features().check(true)?;
+    if !raw.sb.has(Feature::HAS_JOURNAL) || raw.sb.journal_inum != JOURNAL_INODE {
         return Err(FsError::Incompatible("a file system without a journal inside it".to_owned()));
     }
-    if sb.blocks_count > device.caps().sectors {
-        return Err(corrupt("superblock: more blocks than the device", Place::Superblock(0)));
-    }
-    Ok(sb)
+    Ok(raw)
 }
 
 /// Writes the superblock, durably.
@@ -68,7 +54,7 @@ async fn write_superblock<D: BlockDevice + 'static>(
     device: &AsyncDevice<D>,
     sb: &Superblock,
 ) -> Result<()> {
-    let mut bytes = read(device, 0).await?;
+    let mut bytes = read_block(device, 0).await?;
     sb.encode(&mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES]);
     let payload = Payload::collect(vec![SectorData::Bytes(Arc::from(bytes))]);
     let fua = device.caps().fua == Fua::Honoured;
@@ -81,45 +67,17 @@ async fn write_superblock<D: BlockDevice + 'static>(
 }
 
 /// Where the log lies: the blocks of the journal's inode.
-async fn log_extents<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    sb: &Superblock,
-) -> Result<LogExtents> {
-    let place = sb.inode_place(JOURNAL_INODE).ok_or(FsError::NoEntry)?;
-    let (block, at) = sb.desc_place(place.group);
-    let bytes = read(device, block).await?;
-    let desc = GroupDescriptor::parse(&bytes[at..at + sb.desc_bytes()], place.group, sb)?;
-    let table = read(device, desc.inode_table + place.block(sb)).await?;
-    let at = place.offset(sb);
-    let inode = Inode::parse(&table[at..at + sb.inode_bytes()], JOURNAL_INODE, sb)?;
-    let mut ranges = Vec::new();
-    let root = ExtentNode::parse(&inode.map, Place::Inode(JOURNAL_INODE))?;
-    let mut nodes = vec![root];
-    while let Some(node) = nodes.pop() {
-        match node.entries {
-            ExtentEntries::Leaf(extents) => {
-                ranges.extend(extents.iter().map(|e| (e.logical, e.start..e.end())));
-            }
-            ExtentEntries::Index { entries, .. } => {
-                for entry in entries {
-                    let bytes = read(device, entry.node).await?;
-                    nodes.push(ExtentNode::parse(&bytes[..], Place::Block(entry.node))?);
-                }
-            }
-        }
-    }
-    ranges.sort_by_key(|(logical, _)| *logical);
-    let ranges: Vec<Range<u64>> = ranges.into_iter().map(|(_, range)| range).collect();
-    Ok(LogExtents::new(ranges)?)
+async fn log_extents<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<LogExtents> {
+    let (inode, _) = raw.inode(JOURNAL_INODE).await?;
+    let extents = raw.extents(JOURNAL_INODE, &inode).await?;
+    Ok(LogExtents::new(extents.iter().map(|extent| extent.start..extent.end()))?)
 }
 
-async fn read_groups<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    sb: &Superblock,
-) -> Result<Vec<Group>> {
+async fn read_groups<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<Vec<Group>> {
+    let sb = &raw.sb;
     let mut groups = Vec::with_capacity(sb.groups() as usize);
     for block in 1..=u64::from(sb.desc_blocks()) {
-        let bytes = read(device, block).await?;
+        let bytes = raw.block(block).await?;
         for slot in bytes.chunks_exact(sb.desc_bytes()).take(BLOCK_BYTES / sb.desc_bytes()) {
             let group = groups.len() as u32;
             if group == sb.groups() {
@@ -159,11 +117,12 @@ impl<D: BlockDevice + 'static> Ext4<D> {
         if !device.caps().keeps_content {
             return Err(FsError::Unsupported("a device that keeps no content"));
         }
-        let log = log_extents(&device, &read_superblock(&device).await?).await?;
+        let log = log_extents(&open(&device).await?).await?;
         let recovered = recover(&device, &log).await?;
         let records = file_records(&device, &log).await?;
-        let mut sb = read_superblock(&device).await?;
-        let groups = read_groups(&device, &sb).await?;
+        let raw = open(&device).await?;
+        let groups = read_groups(&raw).await?;
+        let mut sb = raw.sb;
         let mut features = sb.features();
         features.set(Feature::NEEDS_RECOVERY, true);
         sb.set_features(features);

@@ -1,5 +1,5 @@
 //! Reading structures straight from a device, for those who examine a file system instead of
-//! mounting it.
+//! mounting it, and for a mount that has no journal yet.
 
 use super::format::*;
 use nandscape_block::{AsyncDevice, BlockDevice, BlockError, Lba, Payload};
@@ -39,8 +39,7 @@ impl<D: BlockDevice + 'static> Raw<D> {
             let what = "is not there: no ext4 file system is so small".to_owned();
             return Err(FormatError::Incompatible { place: Place::Superblock(0), what }.into());
         }
-        let payload = device.read(Lba(0), 1).await?;
-        let block = expand(&payload, 0, 0)?;
+        let block = read_block(device, 0).await?;
         let sb = Superblock::parse(&block[SUPERBLOCK_AT..], 0)?;
         if sb.blocks_count > sectors {
             let what = format!("{} blocks do not fit the volume's {sectors}", sb.blocks_count);
@@ -54,8 +53,7 @@ impl<D: BlockDevice + 'static> Raw<D> {
     /// # Errors
     /// What the device says.
     pub async fn block(&self, block: u64) -> Result<BlockBytes, BlockError> {
-        let payload = self.device.read(Lba(block), 1).await?;
-        expand(&payload, 0, block)
+        read_block(&self.device, block).await
     }
 
     /// Reads blocks that follow each other.
@@ -141,6 +139,18 @@ impl<D: BlockDevice + 'static> Raw<D> {
         extents.sort_by_key(|extent| extent.logical);
         Ok(extents)
     }
+}
+
+/// Reads a block of a device.
+///
+/// # Errors
+/// What the device says.
+pub(crate) async fn read_block<D: BlockDevice + 'static>(
+    device: &AsyncDevice<D>,
+    block: u64,
+) -> Result<BlockBytes, BlockError> {
+    let payload = device.read(Lba(block), 1).await?;
+    expand(&payload, 0, block)
 }
 
 fn expand(payload: &Payload, index: u32, first: u64) -> Result<BlockBytes, BlockError> {

@@ -1,16 +1,15 @@
 //! `commit = "ijournal"` on a whole file system: fsyncs by records come back after power cuts wherever
 //! they fall, e2fsck finds the result sound, and an fsync writes little.
 
-use crate::common::device::{Device, medium, on_device};
+use crate::common::device::{Device, medium, on_device, store};
 use crate::common::{Scratch, assert_clean, e2fsprogs, run, text};
-use nandscape_block::{Fua, Lba, MemDevice};
+use nandscape_block::{Fua, MemDevice};
 use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, RenameMode, SetAttr};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Commit, Ext4, MountOptions};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::rc::Rc;
 
 /// Blocks of the volume.
@@ -246,12 +245,6 @@ async fn verify(rt: Handle, device: Device, files: Files, context: String) -> Re
     }
     fs.unmount().await?;
     Ok(report.files)
-}
-
-fn store(device: &MemDevice, image: &Path) {
-    let block = |at| device.current(Lba(at)).expand().expect("content is kept");
-    let bytes: Vec<u8> = (0..BLOCKS).flat_map(|at| *block(at)).collect();
-    std::fs::write(image, bytes).expect("an image");
 }
 
 /// What an fsync promised is there after a cut anywhere, also during recovery, and the volume is

@@ -11,8 +11,8 @@ mod split;
 
 use super::format::{
     BLOCK_BYTES, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, Place, check_dir_block,
-    dir_entries, file_type_of, find_name, flag, init_dir_block, init_first_dir_block, insert_name,
-    mode, record_bytes, remove_name, retarget_entry, seal_dir_block,
+    dir_entries, file_type_of, find_name, flag, has_room, init_dir_block, init_first_dir_block,
+    insert_name, mode, record_bytes, remove_name, retarget_entry, seal_dir_block,
 };
 use super::inode::Inode;
 use super::tx::{BufferRef, Holds, Tx, verify};
@@ -137,14 +137,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Whether a block of names has room for a record of so many bytes.
     fn has_room(&self, buffer: &BufferRef, need: usize) -> bool {
         let has_tail = self.has_checksums();
-        buffer.with(|bytes| {
-            let entries =
-                dir_entries(bytes, has_tail, Place::Block(0)).map_while(std::result::Result::ok);
-            entries.into_iter().any(|entry| {
-                let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
-                entry.record_bytes >= used + need
-            })
-        })
+        buffer.with(|bytes| has_room(bytes, need, has_tail))
     }
 
     /// Adds a name where there is room for it.

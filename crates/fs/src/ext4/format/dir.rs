@@ -62,7 +62,7 @@ const fn end_of_records(bytes: &[u8], has_tail: bool) -> usize {
 
 /// The records of a block, those that are not in use included, its checksum left out.
 #[derive(Clone, Debug)]
-pub struct DirEntries<'a> {
+struct Records<'a> {
     bytes: &'a [u8],
     end: usize,
     at: usize,
@@ -70,12 +70,28 @@ pub struct DirEntries<'a> {
 }
 
 /// Goes through the records of a block; `has_tail` with `metadata_csum`. Ends behind the first error.
-#[must_use]
-pub const fn dir_entries(bytes: &[u8], has_tail: bool, place: Place) -> DirEntries<'_> {
-    DirEntries { bytes, end: end_of_records(bytes, has_tail), at: 0, place }
+pub fn dir_entries(
+    bytes: &[u8],
+    has_tail: bool,
+    place: Place,
+) -> impl Iterator<Item = Result<DirEntry<'_>, FormatError>> {
+    records(bytes, has_tail, place).map(move |entry| entry.and_then(|entry| named(entry, place)))
 }
 
-impl<'a> Iterator for DirEntries<'a> {
+/// The same without a look at what the names are made of, for whoever knows which name to look for.
+const fn records(bytes: &[u8], has_tail: bool, place: Place) -> Records<'_> {
+    Records { bytes, end: end_of_records(bytes, has_tail), at: 0, place }
+}
+
+fn named(entry: DirEntry<'_>, place: Place) -> Result<DirEntry<'_>, FormatError> {
+    if entry.inode != 0 && entry.name.iter().any(|&byte| byte == 0 || byte == b'/') {
+        let what = "name has a character that none may have";
+        return Err(FormatError::corrupt(place, entry.at + HEAD_BYTES, what));
+    }
+    Ok(entry)
+}
+
+impl<'a> Iterator for Records<'a> {
     type Item = Result<DirEntry<'a>, FormatError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -101,9 +117,6 @@ fn entry_at(bytes: &[u8], at: usize, place: Place) -> Result<DirEntry<'_>, Forma
         return corrupt(6, "name does not fit its record");
     }
     let name = &record[HEAD_BYTES..HEAD_BYTES + name_bytes];
-    if inode != 0 && name.iter().any(|&byte| byte == 0 || byte == b'/') {
-        return corrupt(HEAD_BYTES, "name has a character that none may have");
-    }
     Ok(DirEntry { at, record_bytes: length, inode, file_type, name })
 }
 
@@ -117,7 +130,7 @@ pub fn find_name<'a>(
     has_tail: bool,
     place: Place,
 ) -> Result<Option<DirEntry<'a>>, FormatError> {
-    for entry in dir_entries(bytes, has_tail, place) {
+    for entry in records(bytes, has_tail, place) {
         let entry = entry?;
         if entry.inode != 0 && entry.name == name {
             return Ok(Some(entry));
@@ -163,18 +176,28 @@ pub fn insert_name(
     has_tail: bool,
 ) -> bool {
     debug_assert!((1..=NAME_BYTES_MAX).contains(&name.len()));
-    let need = record_bytes(name.len());
-    let room =
-        dir_entries(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
-            let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
-            (entry.record_bytes >= used + need).then_some((entry.at, used, entry.record_bytes))
-        });
-    let Some((at, used, length)) = room else { return false };
+    let Some((at, used, length)) = room_for(bytes, record_bytes(name.len()), has_tail) else {
+        return false;
+    };
     if used > 0 {
         put_u16(bytes, at + 4, used as u16);
     }
     write_record(&mut bytes[at + used..at + length], inode, file_type, name);
     true
+}
+
+/// Whether some record has room for another of `need` bytes.
+#[must_use]
+pub fn has_room(bytes: &[u8], need: usize, has_tail: bool) -> bool {
+    room_for(bytes, need, has_tail).is_some()
+}
+
+/// The first record with room for another: where it is, the bytes that it uses, and all of its bytes.
+fn room_for(bytes: &[u8], need: usize, has_tail: bool) -> Option<(usize, usize, usize)> {
+    records(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
+        let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
+        (entry.record_bytes >= used + need).then_some((entry.at, used, entry.record_bytes))
+    })
 }
 
 /// Fills a record, whose length is that of `bytes`. What stands behind the name stays.
@@ -190,7 +213,7 @@ fn write_record(bytes: &mut [u8], inode: u32, file_type: u8, name: &[u8]) {
 pub fn remove_name(bytes: &mut [u8], name: &[u8], has_tail: bool) -> Option<u32> {
     let mut before: Option<(usize, usize)> = None;
     let mut found = None;
-    for entry in dir_entries(bytes, has_tail, Place::Block(0)).map_while(Result::ok) {
+    for entry in records(bytes, has_tail, Place::Block(0)).map_while(Result::ok) {
         if entry.inode != 0 && entry.name == name {
             found = Some((entry.at, entry.record_bytes, entry.inode));
             break;

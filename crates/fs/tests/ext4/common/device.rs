@@ -2,11 +2,12 @@
 //! version, as the crash model says.
 
 use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, MemDevice,
+    AsyncDevice, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, MemDevice,
     Submit, Token,
 };
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
 use std::future::Future;
+use std::path::Path;
 
 /// A [`MemDevice`] that loses power.
 pub(crate) struct CutDevice {
@@ -90,4 +91,11 @@ pub(crate) fn on_device<T: 'static, F: Future<Output = T> + 'static>(
     let used = device.with(|device| std::mem::replace(device, empty));
     let bios = used.bios;
     (output, used.into_survivor(cut.is_some()), bios)
+}
+
+/// Writes what a medium holds to an image file.
+pub(crate) fn store(medium: &MemDevice, image: &Path) {
+    let block = |at| medium.current(Lba(at)).expand().expect("content is kept");
+    let bytes: Vec<u8> = (0..medium.caps().sectors).flat_map(|at| *block(at)).collect();
+    std::fs::write(image, bytes).expect("an image");
 }

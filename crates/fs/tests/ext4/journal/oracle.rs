@@ -1,7 +1,7 @@
 //! e2fsprogs as the judge: a log that our journal wrote is replayed by e2fsck to the same blocks as by our
 //! recovery, and read by debugfs; a log that debugfs wrote is recovered by both to the same blocks.
 
-use crate::common::device::{Device, medium, on_device};
+use crate::common::device::{Device, medium, on_device, store};
 use crate::common::{
     Scratch, assert_clean, debugfs, debugfs_write, e2fsprogs, mke2fs, output, run, text,
 };
@@ -43,12 +43,6 @@ fn load(image: &Path, fua: Fua) -> MemDevice {
         device.flush().await.expect("power is on");
     });
     device
-}
-
-fn store(device: &MemDevice, image: &Path) {
-    let block = |at| device.current(Lba(at)).expand().expect("content is kept");
-    let bytes: Vec<u8> = (0..BLOCKS).flat_map(|at| *block(at)).collect();
-    std::fs::write(image, bytes).expect("an image");
 }
 
 /// The device blocks of a file, from what debugfs says.

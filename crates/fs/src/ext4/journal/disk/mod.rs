@@ -19,6 +19,7 @@ pub use features::{Checksums, Features};
 pub use revoke::{Revokes, encode as encode_revokes};
 pub use superblock::{Position, Superblock};
 
+use super::super::format::crc32c;
 use super::tid::Tid;
 use nandscape_block::{SECTOR_BYTES, SectorBytes, SectorData};
 
@@ -102,7 +103,7 @@ impl Codec {
     /// The layout of a journal of these features and this UUID.
     #[must_use]
     pub fn new(features: Features, uuid: &[u8; 16]) -> Self {
-        let seed = crc32c_raw(!0, uuid);
+        let seed = crc32c(!0, uuid);
         Self { checksums: features.checksums(), wide: features.is_wide(), seed }
     }
 
@@ -141,7 +142,7 @@ impl Codec {
 
     /// Checksum of a copy as it lies in the log.
     fn copy_checksum(&self, tid: Tid, copy: &SectorBytes) -> u32 {
-        crc32c_raw(crc32c_raw(self.seed, &tid.0.to_be_bytes()), copy)
+        crc32c(crc32c(self.seed, &tid.0.to_be_bytes()), copy)
     }
 
     /// Puts the checksum at the end of a descriptor or revoke block.
@@ -162,8 +163,8 @@ impl Codec {
     /// Checksum of a block whose own checksum lies at `at` and counts as zero.
     fn block_checksum(&self, block: &SectorBytes, at: usize) -> u32 {
         let (before, after) = block.split_at(at);
-        let sum = crc32c_raw(crc32c_raw(self.seed, before), &[0; 4]);
-        crc32c_raw(sum, after.get(4..).unwrap_or_default())
+        let sum = crc32c(crc32c(self.seed, before), &[0; 4]);
+        crc32c(sum, after.get(4..).unwrap_or_default())
     }
 }
 
@@ -181,12 +182,6 @@ pub fn escape(content: &SectorData) -> Option<SectorData> {
 #[must_use]
 pub fn unescape(copy: &SectorData) -> Option<SectorData> {
     copy.patched(0, &MAGIC.to_be_bytes())
-}
-
-/// CRC-32C as ext4 and JBD2 use it: seeded, and not inverted at either end.
-#[must_use]
-pub fn crc32c_raw(seed: u32, bytes: &[u8]) -> u32 {
-    !crc32c::crc32c_append(!seed, bytes)
 }
 
 /// The big-endian word at `at`; zero beyond the end.

@@ -3,7 +3,8 @@
 //! What we do not know in it is kept as it was.
 
 use super::features::{Checksums, Features};
-use super::{BLOCK_BYTES, Codec, Header, Kind, be32, crc32c_raw, put32};
+use super::{BLOCK_BYTES, Codec, Header, Kind, be32, put32};
+use crate::ext4::format::crc32c;
 use crate::ext4::journal::error::{JournalError, LogPlace};
 use crate::ext4::journal::files::Layout;
 use crate::ext4::journal::tid::Tid;
@@ -151,8 +152,8 @@ impl Superblock {
     }
 
     fn checksum(&self) -> u32 {
-        let sum = crc32c_raw(!0, &self.raw[..at::CHECKSUM]);
-        crc32c_raw(crc32c_raw(sum, &[0; 4]), &self.raw[at::CHECKSUM + 4..BYTES])
+        let sum = crc32c(!0, &self.raw[..at::CHECKSUM]);
+        crc32c(crc32c(sum, &[0; 4]), &self.raw[at::CHECKSUM + 4..BYTES])
     }
 
     /// The block, as it is to be written.

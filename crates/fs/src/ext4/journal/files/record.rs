@@ -1,7 +1,8 @@
 //! What a file is at its fsync, and how that lies in the area: one block, and the blocks of the extent
 //! tree behind it. Integers are big-endian, as in the rest of the journal.
 
-use crate::ext4::journal::disk::{BLOCK_BYTES, be32, crc32c_raw, put32};
+use crate::ext4::format::crc32c;
+use crate::ext4::journal::disk::{BLOCK_BYTES, be32, put32};
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::SectorBytes;
 use std::sync::Arc;
@@ -149,10 +150,10 @@ impl FileRecord {
 fn checksum<'a>(seed: u32, blocks: impl Iterator<Item = &'a SectorBytes>) -> u32 {
     blocks.enumerate().fold(seed, |sum, (index, block)| match index {
         0 => {
-            let sum = crc32c_raw(sum, &block[..at::CHECKSUM]);
-            crc32c_raw(crc32c_raw(sum, &[0; 4]), &block[at::CHECKSUM + 4..])
+            let sum = crc32c(sum, &block[..at::CHECKSUM]);
+            crc32c(crc32c(sum, &[0; 4]), &block[at::CHECKSUM + 4..])
         }
-        _ => crc32c_raw(sum, block),
+        _ => crc32c(sum, block),
     })
 }
 

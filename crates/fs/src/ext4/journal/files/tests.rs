@@ -77,7 +77,7 @@ proptest! {
         let blocks = [block, [1; 4_096], [2; 4_096]];
         let own = &blocks[..blocks.len().min(count as usize)];
         let sum = own.iter().fold(seed, |sum, block| {
-            crate::ext4::journal::disk::crc32c_raw(sum, block)
+            crate::ext4::format::crc32c(sum, block)
         });
         let mut blocks = blocks.map(Arc::new);
         Arc::make_mut(&mut blocks[0])[4..8].copy_from_slice(&sum.to_be_bytes());
