@@ -7,6 +7,7 @@ use common::{Folder, err, out};
 fn succeed(folder: &Folder, args: &[&str]) -> String {
     let output = folder.run(args);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
+    assert_eq!(err(&output), "", "{args:?}");
     out(&output)
 }
 

@@ -20,6 +20,9 @@ use xxhash_rust::xxh3::Xxh3;
 /// Sectors of a bio at most.
 const RUN_SECTORS: u32 = 64;
 
+/// What stands before an image's digest in the text of the state that it was imported to.
+const IMAGE_KEY: &str = "image = ";
+
 /// What was copied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Copied {
@@ -43,7 +46,10 @@ pub fn export_image(
 ) -> Result<Copied, RunError> {
     must_keep_content(stack)?;
     let (header, _) = state::open(state)?;
-    let text = state::text(stack, header.seed);
+    // Which image it was is no difference: whatever the device holds is what is asked for.
+    let imported = header.text.lines().filter(|line| line.starts_with(IMAGE_KEY));
+    let text = state::text(stack, header.seed)
+        + &imported.map(|line| format!("{line}\n")).collect::<String>();
     let Prepared { media, file, warnings, .. } = prepare::from_file(stack, &text, state, program)?;
     let mut ftl = prepare::mount(stack, media, header.seed, file.as_deref())?;
     let sectors = ftl.caps().sectors;
@@ -98,7 +104,7 @@ pub fn import_image(
     serve(&mut ftl, Bio::flush())?;
     let mut media = ftl.into_media();
     media.power_cycle();
-    let text = format!("{}image = {:032x}\n", state::text(stack, seed), hash.digest128());
+    let text = format!("{}{IMAGE_KEY}{:032x}\n", state::text(stack, seed), hash.digest128());
     let header = Header {
         key: StateKey::of(&text),
         geometry: stack.media.geometry,
