@@ -8,6 +8,7 @@ mod course;
 mod device;
 mod error;
 mod estimate;
+mod image;
 mod json;
 mod outcome;
 mod precondition;
@@ -19,6 +20,7 @@ mod steady;
 
 pub use course::Point;
 pub use error::RunError;
+pub use image::{Copied, export_image, import_image};
 pub use json::VERSION;
 pub use outcome::{DeviceSize, EraseCounts, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
 pub use precondition::Preconditioned;
