@@ -21,7 +21,7 @@ pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse};
 pub use rules::{
-    AccessZone, BlockSizes, Counted, FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Thinking,
+    AccessZone, BlockSizes, Counted, FileKeys, FlowShare, IoLog, LatencyGoal, Reaping, Replaying, Thinking,
     ZoneMode, Zoning,
 };
 pub use spec::{
