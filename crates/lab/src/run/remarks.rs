@@ -23,7 +23,8 @@ pub(super) fn remarks(
 
 /// On what the stack says of the host and nothing comes of.
 fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
-    let memory = stack.host.memory_bytes.map(|_| "[host] memory is not limited yet");
+    let unused = stack.host.memory_bytes.filter(|_| stack.fs.is_none());
+    let memory = unused.map(|_| "[host] memory limits nothing: the stack has no file system");
     let idle = stack.host.cores.filter(|_| stack.ftl.cpu.is_free());
     let cores = idle.map(|_| "[host] cores cost nothing: the stack sets no ftl.cpu");
     memory.into_iter().chain(cores)

@@ -1,5 +1,6 @@
-//! Sizes as users write them, and what a misspelt word may have meant.
+//! Sizes and times as users write them, and what a misspelt word may have meant.
 
+use nandscape_rt::Nanos;
 use nandscape_workload::fio::edit_distance;
 
 /// Bytes of a size such as `64MiB`, `4k`, `4096`; factors are powers of 1,024 (fio's `kb_base=1024`).
@@ -25,6 +26,24 @@ pub(super) fn show_size(bytes: u64) -> String {
     let units = [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.trailing_zeros() >= *shift);
     unit.map_or_else(|| bytes.to_string(), |(shift, name)| format!("{}{name}", bytes >> shift))
+}
+
+/// Units of time that a stack's values may have, the longest first.
+const TIMES: [(&str, u64); 4] = [("ms", 1_000_000), ("us", 1_000), ("ns", 1), ("s", 1_000_000_000)];
+
+/// A time such as `5s` or `500ms`. `None` when it is none or does not fit 64 bits of nanoseconds.
+pub(crate) fn parse_time(text: &str) -> Option<Nanos> {
+    TIMES.iter().find_map(|(unit, ns)| {
+        let number: u64 = text.trim().strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(*ns).map(Nanos)
+    })
+}
+
+/// A time in the largest unit that divides it.
+pub(super) fn show_time(time: Nanos) -> String {
+    let whole = TIMES.iter().filter(|(_, ns)| time.0.is_multiple_of(*ns));
+    let (unit, ns) = whole.max_by_key(|(_, ns)| *ns).unwrap_or(&("ns", 1));
+    format!("{}{unit}", time.0 / ns)
 }
 
 /// `; did you mean "x"?` for the nearest of `words` that is near enough, else nothing.
@@ -53,6 +72,17 @@ mod tests {
         }
         for wrong in ["", "k", "-1", "1.5g", "4x", "99999999999999999999", "99999999p"] {
             assert_eq!(parse_size(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_have_a_unit_and_survive_a_round_trip() {
+        for (text, ns) in [("5s", 5_000_000_000), ("500ms", 500_000_000), ("7us", 7_000), ("3ns", 3)] {
+            assert_eq!(parse_time(text), Some(Nanos(ns)), "{text}");
+            assert_eq!(show_time(Nanos(ns)), text);
+        }
+        for wrong in ["", "5", "s", "-1s", "1.5s", "99999999999999s"] {
+            assert_eq!(parse_time(wrong), None, "{wrong}");
         }
     }
 
