@@ -135,8 +135,7 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// What was counted since the last reset.
     fn counts(&self) -> Counts {
-        let (ftl, utilisation) =
-            self.look(|ftl| (ftl.stats(), ftl.media().device().utilisation()));
+        let (ftl, utilisation) = self.look(|ftl| (ftl.stats(), ftl.media().device().utilisation()));
         Counts { ftl, utilisation, fs: self.fs_counts() }
     }
 

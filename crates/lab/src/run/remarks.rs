@@ -12,7 +12,7 @@ pub(super) fn remarks(
     before: Option<Before>,
     measured: &Measured,
 ) -> Vec<String> {
-    let mut all: Vec<String> = beginning(size, before, measured).collect();
+    let mut all: Vec<String> = beginning(stack, size, before, measured).collect();
     all.extend(measured.warnings.iter().cloned());
     all.extend(measured.steady.as_ref().err().cloned());
     all.extend(defects(measured));
@@ -32,16 +32,22 @@ fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
 
 /// On the state in which the device was.
 fn beginning(
+    stack: &Stack,
     size: &DeviceSize,
     before: Option<Before>,
     measured: &Measured,
 ) -> impl Iterator<Item = String> {
     let wrote = measured.counts.ftl.user_written > 0;
     let fresh = before.is_none() && wrote && measured.random_writes;
+    let remedy = match &stack.fs {
+        None => "precondition it (precondition.recipe)",
+        Some(_) => "let jobs overwrite large files before those that count (stonewall)",
+    };
     let fresh = fresh.then(|| {
-        "the device was fresh, and random writes on a fresh device are faster than they will be: \
-         precondition it (precondition.recipe)"
-            .to_owned()
+        format!(
+            "the device was fresh, and random writes on a fresh device are faster than they will \
+             be: {remedy}"
+        )
     });
     let done = before.map(|before| before.done);
     let partly = done.filter(|done| done.fill_sectors < size.logical_sectors && wrote).map(|done| {

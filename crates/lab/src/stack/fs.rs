@@ -23,8 +23,9 @@ const CALL_NS_MAX: u64 = 1_000_000_000;
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
-/// Records of one core's files when a stack does not say.
-const RECORDS_BYTES: u64 = 1 << 20;
+/// Share of the log that all records may have, and the one that they get when a stack does not say.
+const RECORDS_DIVISOR_MIN: u32 = 2;
+const RECORDS_DIVISOR: u32 = 4;
 /// Rings of records when a stack does not say of how many cores.
 const DEFAULT_CORES: u32 = 4;
 
@@ -54,15 +55,30 @@ impl FsStack {
     /// Its name.
     pub const KIND: &str = "ext4";
 
-    /// The same, with identity and seeds drawn from the seed of a run.
+    /// The same for a run: identity and seeds are drawn from the run's seed, and room for records is
+    /// found in the log of a device of so many sectors.
     #[must_use]
-    pub fn seeded(&self, seed: u64) -> Self {
+    pub fn for_run(&self, seed: u64, sectors: u64) -> Self {
         let MkfsOptions { uuid, hash_seed, .. } = MkfsOptions::new(seed);
-        Self {
-            mkfs: MkfsOptions { uuid, hash_seed, ..self.mkfs.clone() },
-            mount: MountOptions { seed, ..self.mount.clone() },
-            call: self.call,
+        let mut run = self.clone();
+        run.mkfs = MkfsOptions { uuid, hash_seed, ..run.mkfs };
+        run.mount.seed = seed;
+        if let Commit::Ijournal { slots, slot_blocks: blocks @ 0 } = &mut run.mount.commit {
+            *blocks = self.log_blocks(sectors) / RECORDS_DIVISOR / (*slots).max(1);
         }
+        run
+    }
+
+    /// Blocks of the log on a device of so many sectors.
+    fn log_blocks(&self, sectors: u64) -> u32 {
+        self.mkfs.journal_blocks.unwrap_or_else(|| mkfs::journal_blocks_by_default(sectors))
+    }
+
+    /// Whether records leave JBD2 enough of the log.
+    fn has_room_for_records(&self, sectors: u64) -> bool {
+        let Commit::Ijournal { slots, slot_blocks } = self.mount.commit else { return true };
+        let wanted = u64::from(slots) * u64::from(slot_blocks);
+        wanted <= u64::from(self.log_blocks(sectors) / RECORDS_DIVISOR_MIN)
     }
 
     /// The name of its data mode.
@@ -109,8 +125,10 @@ fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> 
         }
         return Ok(Commit::Jbd2);
     }
-    let slot_blocks = blocks(fs, "records", Some(RECORDS_BYTES))?.unwrap_or_default();
-    fs.check("records", slot_blocks > 1, "must be at least 8KiB for each core")?;
+    let given = blocks(fs, "records")?;
+    fs.check("records", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
+    // 0 is for the size of the log to say.
+    let slot_blocks = given.unwrap_or(0);
     Ok(Commit::Ijournal { slots: host.cores.unwrap_or(DEFAULT_CORES), slot_blocks })
 }
 
@@ -138,7 +156,7 @@ fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackErr
 
 fn read_mkfs(fs: &mut Section<'_>) -> Result<MkfsOptions, StackError> {
     let features = read_features(fs)?;
-    let journal_blocks = blocks(fs, "journal", None)?;
+    let journal_blocks = blocks(fs, "journal")?;
     let inode_ratio = fs.optional("inode_ratio")?.map(|Size(bytes)| bytes);
     let reserved: u32 = fs.or("reserved_percent", 5)?;
     fs.check("reserved_percent", reserved <= 50, "must be 0 to 50")?;
@@ -154,17 +172,9 @@ fn read_mkfs(fs: &mut Section<'_>) -> Result<MkfsOptions, StackError> {
     })
 }
 
-/// A size in whole blocks; without a default it may be left out.
-fn blocks(
-    fs: &mut Section<'_>,
-    key: &'static str,
-    default: Option<u64>,
-) -> Result<Option<u32>, StackError> {
-    let size = match default {
-        Some(bytes) => Some(fs.or(key, Size(bytes))?),
-        None => fs.optional(key)?,
-    };
-    let Some(Size(bytes)) = size else { return Ok(None) };
+/// A size in whole blocks, if given.
+fn blocks(fs: &mut Section<'_>, key: &'static str) -> Result<Option<u32>, StackError> {
+    let Some(Size(bytes)) = fs.optional(key)? else { return Ok(None) };
     let blocks = u32::try_from(bytes / SECTOR_BYTES).ok();
     let blocks = blocks.filter(|_| bytes.is_multiple_of(SECTOR_BYTES));
     blocks.map(Some).ok_or_else(|| fs.reject(key, "must be whole blocks of 4 KiB, below 16TiB"))
@@ -233,9 +243,14 @@ impl super::Stack {
     /// The key at fault.
     pub(crate) fn check_fs(&self, sectors: u64) -> Result<(), StackError> {
         let Some(fs) = &self.fs else { return Ok(()) };
-        mkfs::plan(&fs.mkfs, sectors).map(drop).map_err(|error| {
+        mkfs::plan(&fs.mkfs, sectors).map_err(|error| {
             let key = if fs.mkfs.journal_blocks.is_some() { "fs.journal" } else { "fs.features" };
             self.error(key, &error.to_string())
-        })
+        })?;
+        if !fs.has_room_for_records(sectors) {
+            let why = "the records of all cores may have half of the journal";
+            return Err(self.error("fs.records", why));
+        }
+        Ok(())
     }
 }

@@ -29,6 +29,7 @@ pub(crate) use units::{parse_size, parse_time};
 use nandscape_ftl::config::Config;
 use nandscape_media::{ChunkId, Faults, Geometry, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;
+use nandscape_workload::fio::Notice;
 use reader::Places;
 use std::ops::Range;
 
@@ -210,6 +211,12 @@ impl Stack {
     #[must_use]
     pub fn error(&self, key: &str, why: &str) -> StackError {
         StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
+    }
+
+    /// Whether a notice about a job is worth telling where the job runs on this stack.
+    #[must_use]
+    pub fn tells(&self, notice: &Notice) -> bool {
+        self.fs.is_none() || notice.holds_on_files()
     }
 
     /// A hash of the resolved text: same hash, same stack.

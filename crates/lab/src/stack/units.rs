@@ -77,7 +77,9 @@ mod tests {
 
     #[test]
     fn times_have_a_unit_and_survive_a_round_trip() {
-        for (text, ns) in [("5s", 5_000_000_000), ("500ms", 500_000_000), ("7us", 7_000), ("3ns", 3)] {
+        for (text, ns) in
+            [("5s", 5_000_000_000), ("500ms", 500_000_000), ("7us", 7_000), ("3ns", 3)]
+        {
             assert_eq!(parse_time(text), Some(Nanos(ns)), "{text}");
             assert_eq!(show_time(Nanos(ns)), text);
         }

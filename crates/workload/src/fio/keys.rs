@@ -140,8 +140,7 @@ pub fn supported_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// Why buffered I/O is none on a block device.
-pub(super) const NO_PAGE_CACHE: &str =
-    "jobs run on the block device itself, without a page cache";
+pub(super) const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";
 /// Why names of files mean nothing on a block device.
 pub(super) const NO_FILES: &str = "every job runs on the one block device of the stack";
 const SUBMITTED_AT_ONCE: &str =

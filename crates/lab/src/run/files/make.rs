@@ -65,7 +65,8 @@ pub(super) fn make<D: BlockDevice + 'static>(
     options: &FsStack,
     files: &[File],
 ) -> impl Future<Output = Result<(Ext4<D>, Vec<Ino>), MakeError>> + use<D> {
-    let (rt, device, options, files) = (rt.clone(), device.clone(), options.clone(), files.to_vec());
+    let (rt, device, options, files) =
+        (rt.clone(), device.clone(), options.clone(), files.to_vec());
     async move {
         mkfs(&device, &options.mkfs).await?;
         let (fs, _) = Ext4::mount(&rt, device.clone(), options.mount.clone()).await?;

@@ -20,9 +20,7 @@ use super::device::{Hinted, LabDevice, LabMedia};
 use crate::stack::{FsStack, Stack};
 use crate::timeline::{Request, Requests};
 use calls::Calls;
-use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Fua, Submit, Token,
-};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Fua, Submit, Token};
 use nandscape_fs::contract::FileSystem;
 use nandscape_ftl::Pblk;
 use nandscape_rt::{Executor, Nanos};
@@ -56,7 +54,8 @@ impl<M: LabMedia + 'static> Files<M> {
         let mut executor = Executor::on_virtual_clock();
         let handle = executor.handle();
         let device = AsyncDevice::new(&handle, device);
-        let made = make::make(&handle, &device, &fs.seeded(seed), &layout.files);
+        let options = fs.for_run(seed, device.caps().sectors);
+        let made = make::make(&handle, &device, &options, &layout.files);
         let made = executor.block_on(made).map_err(|stuck| RunError::Failed(stuck.to_string()))?;
         let (fs_made, inodes) = made.map_err(|error| error.on(stack))?;
         if handle.now() > Nanos::ZERO {
