@@ -50,13 +50,9 @@ pub(super) fn show_time(time: Nanos) -> String {
 pub(super) fn did_you_mean<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> String {
     let word: Vec<char> = word.chars().collect();
     let distance = |known: &str| edit_distance(&word, &known.chars().collect::<Vec<_>>());
-    let nearest = words.into_iter().map(|known| (distance(known), known)).min();
-    match nearest {
-        Some((edits, known)) if edits <= 1 + known.len() / 3 => {
-            format!("; did you mean \"{known}\"?")
-        }
-        _ => String::new(),
-    }
+    let distances = words.into_iter().map(|known| (distance(known), known));
+    let near = distances.filter(|(edits, known)| *edits <= 1 + known.len() / 3);
+    near.min().map_or_else(String::new, |(_, known)| format!("; did you mean \"{known}\"?"))
 }
 
 #[cfg(test)]
@@ -92,6 +88,7 @@ mod tests {
     fn near_misses_are_suggested_and_strangers_are_not() {
         assert_eq!(did_you_mean("gredy", ["fifo", "greedy"]), "; did you mean \"greedy\"?");
         assert_eq!(did_you_mean("op_precent", ["op_percent"]), "; did you mean \"op_percent\"?");
+        assert_eq!(did_you_mean("flt", ["fs", "ftl"]), "; did you mean \"ftl\"?");
         assert_eq!(did_you_mean("zebra", ["fifo", "greedy"]), "");
     }
 }
