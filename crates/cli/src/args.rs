@@ -1,10 +1,19 @@
 //! The command line.
 
+mod fs;
 mod report;
 mod state;
+mod trace;
 
+pub(crate) use fs::{
+    DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
+    MkfsArgs,
+};
 pub(crate) use report::{HtmlArgs, ReportArgs};
 pub(crate) use state::{CacheArgs, StateCommand, StateSaveArgs, StatesArgs};
+pub(crate) use trace::{
+    TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
+};
 
 use crate::paint::ColorChoice;
 use crate::timeline::window;
@@ -43,6 +52,8 @@ Examples:
   nandscape run --report run.html                   plots of a run, one file that works offline
   nandscape report old.json new.json                or of results that were kept, side by side
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
+  nandscape mkfs --fs ext4 disk.img --size 1GiB     a file system in an image, as mke2fs makes it
+  nandscape fsck disk.img                           and whether it is sound
   nandscape completions bash                        for your shell; `nandscape man` for man
 
 Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 a sweep
@@ -67,6 +78,14 @@ pub(crate) enum Command {
     State(StatesArgs),
     /// Cut the power at random instants and check what is left, over many seeds
     Crash(CrashArgs),
+    /// Make a file system in an image file
+    Mkfs(MkfsArgs),
+    /// Check the file system in an image file; nothing is changed
+    Fsck(FsckArgs),
+    /// Show structures of the file system in an image file
+    Dump(DumpArgs),
+    /// Write what a device holds to an image file, or an image file to a device
+    Image(ImagesArgs),
     /// Measure this program: ratios of speeds taken in one run
     Bench(BenchArgs),
     /// Print a completion script for a shell
@@ -198,128 +217,6 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
 }
-
-/// `nandscape trace`.
-#[derive(Args, Debug)]
-#[command(after_long_help = "\
-Examples:
-  nandscape trace info my.trace
-  nandscape trace info my.trace --output-format json
-  nandscape trace run my.trace --stack pblk --fold
-  nandscape trace run my.trace --as-fast-as-possible --iodepth 64
-  nandscape trace run my.trace --scale 0.1          ten times as fast as it was recorded
-
-Formats: fio I/O logs (versions 2 and 3), blkparse text, MSR Cambridge CSV, DiskSim and MQSim ASCII; \
-recognised by content.")]
-pub(crate) struct TraceArgs {
-    #[command(subcommand)]
-    pub(crate) command: TraceCommand,
-}
-
-/// What about it.
-#[derive(Subcommand, Debug)]
-pub(crate) enum TraceCommand {
-    /// Footprint, mix, sizes, sequentiality, update intervals
-    Info(TraceInfoArgs),
-    /// Replay it on a stack, in virtual time
-    Run(Box<TraceRunArgs>),
-}
-
-/// Which trace, and how it is read.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct TraceFileArgs {
-    /// The trace
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// Its format; without it, recognised by content
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<TraceFormat>,
-    /// Take the requests of one device only: disk number (MSR), device number (DiskSim), MAJOR,MINOR
-    /// (blkparse) or file name (fio)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) device: Option<String>,
-    /// Leave out up to so many malformed lines
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) skip_bad_lines: u64,
-}
-
-/// How a trace is written.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum TraceFormat {
-    /// fio's I/O log, version 2
-    FioV2,
-    /// fio's I/O log, version 3
-    FioV3,
-    /// What blkparse prints
-    Blkparse,
-    /// The CSV of the MSR Cambridge traces
-    Msr,
-    /// DiskSim's ASCII, also MQSim's
-    Disksim,
-}
-
-/// `nandscape trace info`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct TraceInfoArgs {
-    #[command(flatten)]
-    pub(crate) trace: TraceFileArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-}
-
-/// `nandscape trace run`.
-#[derive(Args, Clone, Debug)]
-#[command(after_long_help = "\
-Requests go out at the times of the trace, counted from its first request. One that finds the device \
-full waits, and its latency counts from when it was due. Reads and writes are widened to sectors of \
-4 KiB, trims narrowed.
-
-Examples:
-  nandscape trace run my.trace --stack pblk --fold
-  nandscape trace run my.trace --as-fast-as-possible --iodepth 64
-  nandscape trace run my.trace --scale 0.1 --output-format json")]
-pub(crate) struct TraceRunArgs {
-    #[command(flatten)]
-    pub(crate) trace: TraceFileArgs,
-    #[command(flatten)]
-    pub(crate) stack: StackArgs,
-    /// Issue a request whenever there is room, whatever its time
-    #[arg(long, conflicts_with = "scale")]
-    pub(crate) as_fast_as_possible: bool,
-    /// Multiply the trace's times: 0.5 is twice as fast
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_scale)]
-    pub(crate) scale: f64,
-    /// Take addresses beyond the device modulo its size
-    #[arg(long)]
-    pub(crate) fold: bool,
-    /// Requests in the device at most [default: 1024, or 32 as fast as possible]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) iodepth: Option<u16>,
-    /// Where all randomness comes from
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Run on this device state instead of preconditioning
-    #[arg(long, value_name = "FILE")]
-    pub(crate) state: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) cache: CacheArgs,
-    #[command(flatten)]
-    pub(crate) timeline: TimelineArgs,
-    #[command(flatten)]
-    pub(crate) output: ResultArgs,
-}
-
-/// A factor that times can be multiplied by.
-fn time_scale(text: &str) -> Result<f64, String> {
-    let scale: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    match scale > 0.0 && scale <= TIME_SCALE_MAX {
-        true => Ok(scale),
-        false => Err(format!("not above 0 and up to {TIME_SCALE_MAX}")),
-    }
-}
-
-/// Times further apart than this factor makes them are a slip of the pen.
-const TIME_SCALE_MAX: f64 = 1e6;
 
 /// How many runs go on at once.
 #[derive(Args, Clone, Copy, Debug)]

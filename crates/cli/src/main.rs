@@ -6,7 +6,9 @@ mod bench;
 mod cache;
 mod compare;
 mod crash;
+mod fs;
 mod hdr;
+mod image;
 mod interrupt;
 mod logs;
 mod manual;
@@ -40,6 +42,10 @@ fn main() -> ExitCode {
         Command::Stacks(args) => stacks::stacks(&args),
         Command::State(args) => state::state(&args),
         Command::Crash(args) => crash::crash(&args),
+        Command::Mkfs(args) => fs::make(&args),
+        Command::Fsck(args) => fs::fsck(&args),
+        Command::Dump(args) => fs::show(&args),
+        Command::Image(args) => image::image(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),

@@ -32,7 +32,7 @@ pub(crate) const COMMIT: &str = env!("NANDSCAPE_COMMIT");
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let (job_name, job) = read_job(args.job.as_deref())?;
-    for notice in &job.notices {
+    for notice in job.notices.iter().filter(|notice| stack.tells(notice)) {
         complain(&format!("{notice}"));
     }
     let cache = Cache::open(&args.cache)?;

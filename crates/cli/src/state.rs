@@ -47,7 +47,7 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
 }
 
 /// Writes a file beside its place and renames it.
-fn drop_in(
+pub(crate) fn drop_in(
     path: &Path,
     write: &mut dyn FnMut(
         &mut dyn std::io::Write,

@@ -3,6 +3,7 @@
 
 use crate::paint::{Paint, Tone};
 use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
+use nandscape_lab::stack::FsStack;
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_rt::Nanos;
@@ -23,6 +24,7 @@ pub(crate) fn summary(
     }
     page.trace(outcome);
     page.rounds(outcome);
+    page.files(outcome);
     page.amplification(outcome);
     page.garbage(outcome);
     page.flushes(outcome);
@@ -108,6 +110,28 @@ impl Page {
         let window = WINDOW_ROUNDS.min(run.rounds);
         let (round, rounds) = (run.asked.round, run.rounds);
         self.line("    ", &format!("{end}: the last {window} of {rounds} rounds of {round}"));
+    }
+
+    fn files(&mut self, outcome: &Outcome) {
+        let (Some(stack), Some(counts)) = (&outcome.stack.fs, &outcome.fs) else { return };
+        let written = outcome.fs_amplification().map_or_else(
+            || "nothing written to files".to_owned(),
+            |factor| format!("{factor:.3} sectors on the device for a sector of a file"),
+        );
+        let journal = &counts.journal;
+        let mut text = format!(
+            "{written}; {} commits, {} journal blocks, {} blocks written home; {} cached",
+            grouped(journal.commits),
+            grouped(journal.log_blocks),
+            grouped(journal.home_blocks),
+            sector_bytes(counts.cached_pages)
+        );
+        if counts.records > 0 {
+            let (records, blocks) = (grouped(counts.records), grouped(counts.record_blocks));
+            text += &format!("; {records} file records in {blocks} blocks");
+        }
+        self.gap();
+        self.line("  ", &format!("{}, data={}: {text}", FsStack::KIND, stack.data()));
     }
 
     fn amplification(&mut self, outcome: &Outcome) {

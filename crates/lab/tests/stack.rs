@@ -1,5 +1,8 @@
 //! The stack file: what it means, and that everything wrong with one is answered with its place.
 
+use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
+use nandscape_fs::ext4::{Commit, MountOptions};
 use nandscape_ftl::config::{
     BaseRouting, CacheSize, CapacityRules, CoreChoice, FileRouting, FlushScope, GcStream,
     HotnessConfig, Limiter, LineSet, MapConfig, MapKind, MapPolicy, Routing, Victim,
@@ -7,6 +10,7 @@ use nandscape_ftl::config::{
 use nandscape_ftl::cpu::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
 use nandscape_media::{PayloadMode, Timing};
+use nandscape_rt::Nanos;
 use std::path::PathBuf;
 
 const NONE: [&str; 0] = [];
@@ -54,7 +58,6 @@ fn resolved_text_resolves_to_itself() {
         "ftl.ring=512",
         "host.cores=8",
         "host.memory=4GiB",
-        "hints.journal_range=[\"0\", \"64MiB\"]",
         "media.timing.program_ns=200000",
         "media.timing.placing=fifo",
         "media.faults.program_rate=0.001",
@@ -64,9 +67,13 @@ fn resolved_text_resolves_to_itself() {
         "media.faults.slow_percent=150",
     ];
     for name in SHIPPED.iter().map(|(name, _)| name) {
-        let stack = Stack::load(name, &overrides).unwrap();
+        let about_fs = match Stack::load(name, &NONE).unwrap().fs {
+            Some(_) => "fs.commit_interval=250ms",
+            None => "hints.journal_range=[\"0\", \"64MiB\"]",
+        };
+        let stack = Stack::load(name, &[&overrides[..], &[about_fs]].concat()).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!(again.toml, stack.toml);
+        assert_eq!((&again.toml, &again.fs), (&stack.toml, &stack.fs));
         assert_eq!(again.hash(), stack.hash());
         assert_eq!((again.media, again.ftl, again.hints), (stack.media, stack.ftl, stack.hints));
     }
@@ -191,7 +198,10 @@ fn mistakes_are_answered_with_their_place() {
 #[test]
 fn keys_and_words_of_later_versions_are_named_as_such() {
     let cases = [
-        ("[fs]\nkind = \"ext4\"\n", "my.toml:11:2: fs: file systems are not in this version"),
+        (
+            "[fs]\nkind = \"f2fs\"\n",
+            "my.toml:12:8: fs.kind: \"f2fs\" is not in this version; expected ext4",
+        ),
         (
             "[ftl]\nkind = \"zoned\"\n",
             "my.toml:12:8: ftl.kind: \"zoned\" is not in this version; expected pblk",
@@ -287,6 +297,92 @@ fn buffers_that_exclude_each_other_are_refused() {
         let found = error(&format!("{MEDIA}\n[ftl]\n{lines}"));
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
     }
+}
+
+/// The file system's keys reach mkfs and mount, with the kernel's and mke2fs's defaults.
+#[test]
+fn a_file_system_is_described_key_by_key() {
+    let fs = |lines: &str| {
+        let text = format!("{MEDIA}\n[fs]\n{lines}");
+        let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
+        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
+        assert_eq!((&again.fs, &again.toml), (&stack.fs, &stack.toml));
+        stack.fs.unwrap()
+    };
+    let plain = fs("kind = \"ext4\"\n");
+    assert_eq!(plain.mount, MountOptions::default());
+    assert_eq!(plain.mkfs.features, DEFAULT_FEATURES);
+    assert_eq!((plain.mkfs.journal_blocks, plain.mkfs.reserved_percent), (None, 5));
+    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
+                 commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
+                 features = [\"^metadata_csum\", \"^64bit\"]\ncall_ns = 7\n\
+                 dirty_background_percent = 5\ndirty_percent = 6\nwriteback_age = \"1s\"\n\
+                 writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
+                 reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n";
+    let full = fs(lines);
+    assert_eq!((full.data(), full.commit(), full.call), ("journal", "ijournal", Nanos(7)));
+    assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
+    assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
+    let cache = CacheConfig {
+        pages: 2048,
+        background_percent: 5,
+        dirty_percent: 6,
+        period: Nanos::from_secs(2),
+        age: Nanos::from_secs(1),
+        read_ahead_pages: 0,
+    };
+    assert_eq!(full.mount.cache, cache);
+    assert_eq!((full.mkfs.journal_blocks, full.mkfs.reserved_percent), (Some(8192), 0));
+    assert_eq!(full.mkfs.inode_ratio, Some(65_536));
+    let off = DEFAULT_FEATURES.without(full.mkfs.features).names();
+    assert_eq!(off, ["64bit", "metadata_csum"]);
+}
+
+/// Mistakes about a file system, and what does not go with one, are answered where they stand.
+#[test]
+fn file_systems_that_cannot_be_are_refused() {
+    let cases = [
+        (
+            "[fs]\nkind = \"ext3\"\n",
+            "my.toml:12:8: fs.kind: expected ext4, found \"ext3\"; did you",
+        ),
+        ("[fs]\ndta = \"journal\"\n", "my.toml:12:1: fs.dta: unknown key; did you mean \"data\"?"),
+        ("[fs]\ndata = \"none\"\n", "my.toml:12:8: fs.data: expected ordered | journal | write"),
+        (
+            "[fs]\nrecords = \"1MiB\"\n",
+            "my.toml:12:11: fs.records: goes with commit = \"ijournal\"",
+        ),
+        ("[fs]\ncommit_interval = 5\n", "my.toml:12:19: fs.commit_interval: expected a time such"),
+        ("[fs]\ncommit_interval = \"0s\"\n", "my.toml:12:19: fs.commit_interval: must be more"),
+        ("[fs]\nfeatures = \"x\"\n", "my.toml:12:12: fs.features: expected a list of features"),
+        ("[fs]\nfeatures = [\"^csum\"]\n", "my.toml:12:12: fs.features: no feature of ext4 is"),
+        ("[fs]\njournal = \"5k\"\n", "my.toml:12:11: fs.journal: must be whole blocks of 4 KiB"),
+        ("[fs]\ndirty_percent = 5\n", "my.toml:12:17: fs.dirty_percent: must be more than dirty"),
+        (
+            "[fs]\n[hints]\njournal_range = [\"0\", \"1MiB\"]\n",
+            "my.toml:13:17: hints.journal_range: a",
+        ),
+        ("[fs]\n[hints]\nfsync = \"file\"\n", "my.toml:13:9: hints.fsync: a file system says"),
+        ("[fs]\n[precondition]\nfill = 1\n", "my.toml:12:1: precondition: a file system is made"),
+        ("payload = \"none\"\n[fs]\n", "my.toml:12:2: fs.kind: needs media.payload = \"tags\" or"),
+    ];
+    for (lines, expected) in cases {
+        let found = error(&format!("{MEDIA}\n{lines}"));
+        assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+}
+
+/// A file system laid over a stack takes the place of what that stack says in its stead.
+#[test]
+fn a_file_system_replaces_hints_and_preconditioning() {
+    let stack = Stack::load("js-pblk", &["fs.kind=ext4"]).unwrap();
+    assert!(stack.fs.is_some() && stack.precondition.is_none());
+    assert_eq!(stack.hints.journal_range, None);
+    assert_eq!(stack.host.memory_bytes, Some(4 << 30));
+    let again = Stack::load("ext4-js-pblk", &["fs.data=writeback"]).unwrap();
+    assert_eq!(again.fs.unwrap().data(), "writeback");
+    let found = Stack::load("ext4-pblk", &["precondition.fill=1"]).unwrap_err().to_string();
+    assert!(found.starts_with("--set precondition.fill: precondition: a file"), "{found}");
 }
 
 /// CPU costs are a preset, or a table over one; the resolved stack has each of them.

@@ -113,6 +113,30 @@ impl Core {
         Ok(())
     }
 
+    /// Does what is due up to `until`, and leaves the virtual clock there.
+    fn run_until(self: &Rc<Self>, until: Nanos) {
+        loop {
+            self.take_notes();
+            while self.tasks.borrow().ready_len() > 0 {
+                self.poll_next();
+                self.take_notes();
+            }
+            let next = self.timers.borrow().next().filter(|at| *at <= until);
+            if next.is_none() {
+                break;
+            }
+            self.fire(next);
+        }
+        self.now.set(self.now().max(until));
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        if self.tasks.borrow().ready_len() > 0 || self.inbox.is_full() {
+            return Some(self.now());
+        }
+        self.timers.borrow().next()
+    }
+
     #[inline]
     fn poll_next(&self) {
         let next = self.tasks.borrow_mut().next_ready();
@@ -210,6 +234,21 @@ impl Executor {
     /// [`Deadlock`], on the virtual clock, when nothing can ever happen again.
     pub fn run(&mut self) -> Result<(), Deadlock> {
         self.0.run(|| self.0.tasks.borrow().awaited() == 0)
+    }
+
+    /// The instant of the next thing to be done, for somebody outside who keeps the time: now if a
+    /// task is ready, else when the next timer is due. `None`: nothing can ever happen again.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.0.next_event()
+    }
+
+    /// Does everything that is to be done up to and including `until`, and leaves the clock there. The
+    /// real clock is not led: nothing happens on it.
+    pub fn run_until(&mut self, until: Nanos) {
+        if matches!(self.0.clock, Clock::Virtual) {
+            self.0.run_until(until);
+        }
     }
 }
 

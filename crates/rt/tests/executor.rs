@@ -351,6 +351,32 @@ fn daemons_keep_nobody_up() {
     log.expect([30]);
 }
 
+/// Somebody outside may keep the time: nothing happens before its instant, and everything by then,
+/// tasks that tasks start included.
+#[test]
+fn an_executor_is_led_from_outside() {
+    let mut executor = Executor::on_virtual_clock();
+    let handle = executor.handle();
+    let log = Log::new();
+    assert_eq!(executor.next_event(), None);
+    let (clock, told) = (handle.clone(), log.clone());
+    handle.spawn_daemon("ticker", async move {
+        loop {
+            clock.sleep(Nanos(10)).await;
+            let (inner, told) = (clock.clone(), told.clone());
+            clock.spawn("child", async move { told.push(inner.now().0) });
+        }
+    });
+    assert_eq!(executor.next_event(), Some(Nanos(0)), "a task is ready");
+    executor.run_until(Nanos(9));
+    log.expect([]);
+    assert_eq!((executor.next_event(), handle.now()), (Some(Nanos(10)), Nanos(9)));
+    executor.run_until(Nanos(30));
+    log.expect([10, 20, 30]);
+    executor.run_until(Nanos(5));
+    assert_eq!((executor.next_event(), handle.now()), (Some(Nanos(40)), Nanos(30)));
+}
+
 /// An executor takes its tasks with it, also those that hold handles to it.
 #[test]
 fn dropping_the_executor_drops_its_tasks() {

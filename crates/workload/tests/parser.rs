@@ -57,6 +57,13 @@ fn machine_keys_are_noticed() {
     let seen: Vec<_> = file.notices.iter().map(|n| (n.place.line, n.key.as_str())).collect();
     assert_eq!(seen, [(2, "ioengine"), (4, "filename"), (5, "buffered")]);
     assert!(file.notices.iter().all(|notice| !notice.why.is_empty()));
+    let on_files: Vec<_> = file.notices.iter().map(|notice| notice.holds_on_files()).collect();
+    assert_eq!(on_files, [true, false, false], "files have names and a page cache");
+    assert!(jobs("[j]\nfile_append=1\n").notices[0].is_refused_on_files());
+    let files =
+        &jobs("[j]\nfilename=x\ndirectory=d\nnrfiles=3\nfilesize=1m\nbuffered=0\n").jobs[0].files;
+    assert_eq!((files.name.as_deref(), files.directory.as_str()), (Some("x"), "d"));
+    assert_eq!((files.count, files.bytes, files.direct), (3, Some(1 << 20), true));
     assert_eq!(jobs("[j]\nioengine=psync\niodepth=32\n").jobs[0].depth(), 1);
     assert_eq!(jobs("[j]\nioengine=io_uring\niodepth=32\n").jobs[0].depth(), 32);
 }

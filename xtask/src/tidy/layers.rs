@@ -5,17 +5,18 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate with the crates that it may depend on.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("column", &[]),
     ("report", &[]),
     ("rt", &[]),
     ("block", &["rt"]),
     ("media", &["rt", "block", "column"]),
     ("ftl", &["rt", "block", "column", "media"]),
-    ("workload", &["rt", "block"]),
-    ("lab", &["rt", "block", "media", "ftl", "workload"]),
-    ("crash", &["rt", "block", "media", "ftl"]),
-    ("cli", &["rt", "block", "column", "media", "ftl", "workload", "lab", "crash", "report"]),
+    ("fs", &["rt", "block"]),
+    ("workload", &["rt", "block", "fs"]),
+    ("lab", &["rt", "block", "media", "ftl", "fs", "workload"]),
+    ("crash", &["rt", "block", "media", "ftl", "fs"]),
+    ("cli", &["rt", "block", "column", "media", "ftl", "fs", "workload", "lab", "crash", "report"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -8,7 +8,7 @@ use super::source::{is_word, words};
 use super::{Finding, Tree};
 
 /// Crates that run on the virtual clock.
-const VIRTUAL: [&str; 7] = ["rt", "block", "media", "ftl", "workload", "lab", "crash"];
+const VIRTUAL: [&str; 8] = ["rt", "block", "media", "ftl", "fs", "workload", "lab", "crash"];
 
 const WALL_CLOCK: &str = "a wall clock: take the time from the executor";
 const PLATFORM: &str = "differs between platforms: use libm";

@@ -3,6 +3,7 @@
 
 use super::Observer;
 use super::error::RunError;
+use super::files::FsCounts;
 use crate::stack::{Fsync, Hints, Stack};
 use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
@@ -11,7 +12,7 @@ use nandscape_block::{
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
-use nandscape_ftl::stats::FtlStats;
+use nandscape_ftl::stats::{FtlStats, SectorCounts};
 use nandscape_media::{FaultInjector, Layer, Media, OpenChannel, Utilisation};
 use nandscape_rt::Nanos;
 use std::ops::Range;
@@ -72,11 +73,13 @@ impl<M: OpenChannel> Hinted<M> {
     }
 }
 
-/// What FTL and media counted.
+/// What file system, FTL and media counted.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) ftl: FtlStats,
     pub(super) utilisation: Utilisation,
+    /// `None`: there is no file system.
+    pub(super) fs: Option<FsCounts>,
 }
 
 impl Counts {
@@ -84,60 +87,117 @@ impl Counts {
     pub(super) fn extend(&mut self, later: &Self) {
         self.ftl.extend(&later.ftl);
         self.utilisation.extend(&later.utilisation);
+        if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
+            fs.extend(later);
+        }
     }
 }
 
-impl<M: LabMedia> Hinted<M> {
+/// What a load runs on: an FTL behind hints, or files of a file system over one.
+pub(super) trait LabDevice: BlockDevice {
+    /// The media under the FTL.
+    type Media: LabMedia;
+
+    /// Changes the FTL, or the requests that are noted for a timeline.
+    fn with<R>(
+        &mut self,
+        look: impl FnOnce(&mut Pblk<Self::Media>, &mut Option<Box<Requests>>) -> R,
+    ) -> R;
+
+    /// Looks at the FTL.
+    fn look<R>(&self, look: impl FnOnce(&Pblk<Self::Media>) -> R) -> R;
+
+    /// Whether a timeline is being written.
+    fn is_logged(&self) -> bool;
+
+    /// The part of the address space that each clone of a job has; none: all have all.
+    fn spaces(&self) -> Vec<Range<u64>> {
+        Vec::new()
+    }
+
+    /// What the file system counted since the last reset, if there is one.
+    fn fs_counts(&self) -> Option<FsCounts> {
+        None
+    }
+
+    /// The file system counts anew.
+    fn reset_fs_counts(&mut self) {}
+
+    /// The run is over: a file system is unmounted.
+    fn close(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Sectors placed since the last reset.
+    fn sectors(&self) -> SectorCounts {
+        self.look(|ftl| ftl.stats().sectors)
+    }
+
     /// What was counted since the last reset.
-    pub(super) fn counts(&self) -> Counts {
-        Counts { ftl: self.ftl.stats(), utilisation: self.ftl.media().device().utilisation() }
+    fn counts(&self) -> Counts {
+        let (ftl, utilisation) = self.look(|ftl| (ftl.stats(), ftl.media().device().utilisation()));
+        Counts { ftl, utilisation, fs: self.fs_counts() }
     }
 
     /// Counts begin anew.
-    pub(super) fn reset_counts(&mut self) {
-        self.ftl.reset_stats();
-        self.ftl.media_mut().device_mut().reset_utilisation();
-    }
-}
-
-/// What a timeline sees of the run.
-impl<M: LabMedia> Hinted<M> {
-    /// Whether a timeline is being written.
-    pub(super) const fn is_logged(&self) -> bool {
-        self.requests.is_some()
+    fn reset_counts(&mut self) {
+        self.reset_fs_counts();
+        self.with(|ftl, _| {
+            ftl.reset_stats();
+            ftl.media_mut().device_mut().reset_utilisation();
+        });
     }
 
     /// The run begins: its engine has slots of these jobs.
-    pub(super) fn begin_timeline<'a>(
+    fn begin_timeline<'a>(
         &mut self,
         observer: &mut dyn Observer,
         slots: impl Iterator<Item = (usize, &'a str)>,
     ) {
-        if let Some(timeline) = observer.timeline() {
-            timeline.begin(self.ftl.media().geometry(), slots);
-            timeline.name_host(self.ftl.stats().cpu.as_ref());
-            timeline.start(self.ftl.media_mut().device_mut(), &mut self.requests);
-            self.ftl.log_cpu(Some(LOG_ROOM));
-        }
+        let Some(timeline) = observer.timeline() else { return };
+        self.with(|ftl, requests| {
+            timeline.begin(ftl.media().geometry(), slots);
+            timeline.name_host(ftl.stats().cpu.as_ref());
+            timeline.start(ftl.media_mut().device_mut(), requests);
+            ftl.log_cpu(Some(LOG_ROOM));
+        });
     }
 
     /// The run pauses.
-    pub(super) fn attend_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
-        if let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) {
-            timeline.write_host(self.ftl.log_cpu(Some(LOG_ROOM)));
-            timeline.attend(now, self.ftl.media_mut().device_mut(), &mut self.requests);
-            if self.requests.is_none() {
-                self.ftl.log_cpu(None);
+    fn attend_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
+        let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
+        self.with(|ftl, requests| {
+            timeline.write_host(ftl.log_cpu(Some(LOG_ROOM)));
+            timeline.attend(now, ftl.media_mut().device_mut(), requests);
+            if requests.is_none() {
+                ftl.log_cpu(None);
             }
-        }
+        });
     }
 
     /// The run has ended, well or not.
-    pub(super) fn end_timeline(&mut self, observer: &mut dyn Observer) {
-        if let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) {
-            timeline.write_host(self.ftl.log_cpu(None));
-            timeline.end(self.ftl.media_mut().device_mut(), &mut self.requests);
-        }
+    fn end_timeline(&mut self, observer: &mut dyn Observer) {
+        let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
+        self.with(|ftl, requests| {
+            timeline.write_host(ftl.log_cpu(None));
+            timeline.end(ftl.media_mut().device_mut(), requests);
+        });
+    }
+}
+
+impl<M: LabMedia> LabDevice for Hinted<M> {
+    type Media = M;
+
+    fn with<R>(&mut self, look: impl FnOnce(&mut Pblk<M>, &mut Option<Box<Requests>>) -> R) -> R {
+        look(&mut self.ftl, &mut self.requests)
+    }
+
+    fn look<R>(&self, look: impl FnOnce(&Pblk<M>) -> R) -> R {
+        look(&self.ftl)
+    }
+
+    fn is_logged(&self) -> bool {
+        self.requests.is_some()
     }
 }
 

@@ -8,6 +8,8 @@ mod course;
 mod device;
 mod error;
 mod estimate;
+mod files;
+mod image;
 mod json;
 mod outcome;
 mod precondition;
@@ -19,6 +21,8 @@ mod steady;
 
 pub use course::Point;
 pub use error::RunError;
+pub use files::FsCounts;
+pub use image::{Copied, export_image, import_image};
 pub use json::VERSION;
 pub use outcome::{DeviceSize, EraseCounts, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
 pub use precondition::Preconditioned;
@@ -30,9 +34,10 @@ use crate::stack::Stack;
 use crate::state::States;
 use crate::timeline::Timeline;
 use course::Totals;
-use device::{Counts, Hinted, LabMedia};
+use device::{Counts, Hinted, LabDevice, LabMedia};
 use estimate::Estimate;
-use nandscape_block::{BlockDevice, BlockError};
+use files::{Files, Layout};
+use nandscape_block::BlockError;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_media::{ChunkState, FaultInjector};
@@ -134,8 +139,9 @@ pub fn run_as(
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
+    let layout = stack.fs.as_ref().map(|_| Layout::new(job)).transpose()?;
     let jobs = Jobs { file: job, until_steady: manner.until_steady };
-    run_load(stack, jobs, seed, manner, observer)
+    run_load(stack, jobs, layout, seed, manner, observer)
 }
 
 /// Replays `trace` on `stack`.
@@ -163,15 +169,19 @@ pub fn replay_as<R: BufRead>(
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    run_load(stack, trace, seed, manner, observer)
+    if stack.fs.is_some() {
+        let why = "a trace is replayed on a block device, not on files: leave out [fs]";
+        return Err(stack.error("fs", why).into());
+    }
+    run_load(stack, trace, None, seed, manner, observer)
 }
 
 /// What runs on a device in the measured phase.
 trait Load {
     /// Runs it to its end.
-    fn measure<M: LabMedia>(
+    fn measure<D: LabDevice>(
         self,
-        device: &mut Hinted<M>,
+        device: &mut D,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError>;
@@ -186,14 +196,19 @@ struct Jobs<'a> {
 fn run_load(
     stack: &Stack,
     load: impl Load,
+    layout: Option<Layout>,
     seed: u64,
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
+    if layout.is_some() && matches!(manner.states, States::File(_)) {
+        let why = "a file system is made on a fresh device, not on a saved state: leave out [fs]";
+        return Err(stack.error("fs", why).into());
+    }
     let began_s = observer.wall_s();
     let Prepared { media, by: before, file, warnings } =
         prepare(stack, seed, manner.states, manner.program, observer)?;
-    let course = Course { stack, load, seed, before, file, warnings, began_s };
+    let course = Course { stack, load, layout, seed, before, file, warnings, began_s };
     match &stack.media.faults.commands {
         None => course.run_on(media, observer),
         Some(faults) => {
@@ -207,6 +222,8 @@ fn run_load(
 struct Course<'a, L> {
     stack: &'a Stack,
     load: L,
+    /// The files of the jobs, if they run on any.
+    layout: Option<Layout>,
     seed: u64,
     /// How the media were preconditioned; `None`: they are fresh.
     before: Option<Before>,
@@ -217,19 +234,36 @@ struct Course<'a, L> {
 }
 
 impl<L: Load> Course<'_, L> {
-    fn run_on<M: LabMedia>(
-        self,
+    fn run_on<M: LabMedia + 'static>(
+        mut self,
         media: M,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
-        let Self { stack, load, seed, before, file, warnings, began_s } = self;
-        let mut ftl = match before {
+        let (stack, seed) = (self.stack, self.seed);
+        let ftl = match self.before {
             None => device::format(stack, media, seed)?,
-            Some(_) => prepare::mount(stack, media, seed, file.as_deref())?,
+            Some(_) => prepare::mount(stack, media, seed, self.file.as_deref())?,
         };
-        ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
-        ftl.charge_cpu(stack.ftl.cpu);
-        let mut device = Hinted::new(ftl, &stack.hints);
+        let device = Hinted::new(ftl, &stack.hints);
+        match (&stack.fs, self.layout.take()) {
+            (Some(fs), Some(layout)) => {
+                let files = Files::lay_out(stack, fs, layout, device, seed)?;
+                self.measure_on(files, observer)
+            }
+            _ => self.measure_on(device, observer),
+        }
+    }
+
+    fn measure_on<D: LabDevice>(
+        self,
+        mut device: D,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, RunError> {
+        let Self { stack, load, seed, before, warnings, began_s, .. } = self;
+        device.with(|ftl, _| {
+            ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
+            ftl.charge_cpu(stack.ftl.cpu);
+        });
         device.reset_counts();
         let ready_s = observer.wall_s();
         let measured = load.measure(&mut device, seed, observer);
@@ -241,7 +275,11 @@ impl<L: Load> Course<'_, L> {
         measured.warnings.extend(warnings);
         let wall =
             WallTime { precondition_s: ready_s - began_s, measured_s: observer.wall_s() - ready_s };
-        Ok(conclude(stack, seed, &device.ftl, before, measured, wall))
+        let mut outcome = device.look(|ftl| conclude(stack, seed, ftl, before, measured, wall));
+        if let Err(error) = device.close() {
+            outcome.warnings.push(format!("the file system was not unmounted: {error}"));
+        }
+        Ok(outcome)
     }
 }
 
@@ -297,9 +335,9 @@ fn options(seed: u64) -> Options {
 }
 
 impl Load for Jobs<'_> {
-    fn measure<M: LabMedia>(
+    fn measure<D: LabDevice>(
         self,
-        device: &mut Hinted<M>,
+        device: &mut D,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
@@ -310,15 +348,15 @@ impl Load for Jobs<'_> {
     }
 }
 
-fn measure_whole<M: LabMedia>(
+fn measure_whole<D: LabDevice>(
     file: &JobFile,
-    device: &mut Hinted<M>,
+    device: &mut D,
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
     let mut engine = begin(file, device, seed, observer)?;
     let estimate = Estimate::new(file, device.caps());
-    let mut pause = |engine: &Engine<_>, device: &mut Hinted<M>| {
+    let mut pause = |engine: &Engine<_>, device: &mut D| {
         device.attend_timeline(observer, engine.now());
         observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
     };
@@ -336,13 +374,14 @@ fn measure_whole<M: LabMedia>(
 }
 
 /// An engine for these jobs, ready to begin, and watched.
-fn begin<M: LabMedia>(
+fn begin<D: LabDevice>(
     file: &JobFile,
-    device: &mut Hinted<M>,
+    device: &mut D,
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Engine<SectorCounts>, RunError> {
-    let mut engine = Engine::new(file, device.caps(), &options(seed))
+    let options = Options { spaces: device.spaces(), ..options(seed) };
+    let mut engine = Engine::new(file, device.caps(), &options)
         .map_err(|error| RunError::Job(error.to_string()))?;
     engine.record(observer.recorder());
     device.begin_timeline(observer, engine.slots());
@@ -380,12 +419,12 @@ fn bytes<S>(engine: &Engine<S>) -> u64 {
 
 /// Runs `until` then or to the end, with a pause now and then. Pausing changes no result: whatever
 /// happens at an instant happens then.
-fn drive<M: LabMedia>(
+fn drive<D: LabDevice>(
     engine: &mut Engine<SectorCounts>,
-    device: &mut Hinted<M>,
+    device: &mut D,
     sampler: &mut Sampler,
     until: Nanos,
-    pause: &mut impl FnMut(&Engine<SectorCounts>, &mut Hinted<M>),
+    pause: &mut impl FnMut(&Engine<SectorCounts>, &mut D),
 ) -> Result<(), RunError> {
     loop {
         let share = if device.is_logged() { 0 } else { engine.now().0 / POINTS_MAX as u64 };
@@ -400,9 +439,9 @@ fn drive<M: LabMedia>(
 }
 
 /// Runs until `stop` or to the end.
-fn run_to<M: LabMedia>(
+fn run_to<D: LabDevice>(
     engine: &mut Engine<SectorCounts>,
-    device: &mut Hinted<M>,
+    device: &mut D,
     sampler: &mut Sampler,
     stop: Nanos,
 ) -> Result<RunState, RunError> {
@@ -419,11 +458,11 @@ struct Sampler {
     before: SectorCounts,
 }
 
-impl<M: LabMedia> Probe<Hinted<M>> for Sampler {
+impl<D: LabDevice> Probe<D> for Sampler {
     type Sample = SectorCounts;
 
-    fn sample(&mut self, device: &Hinted<M>, _: Nanos) -> SectorCounts {
-        self.before.plus(&device.ftl.stats().sectors)
+    fn sample(&mut self, device: &D, _: Nanos) -> SectorCounts {
+        self.before.plus(&device.sectors())
     }
 }
 
@@ -451,6 +490,7 @@ fn conclude<M: LabMedia>(
         workload: measured.results,
         trace: measured.trace,
         ftl: measured.counts.ftl,
+        fs: measured.counts.fs,
         memory: ftl.memory(),
         media_bytes: media.memory_bytes(),
         wear: media.wear(),

@@ -2,6 +2,7 @@
 //! seed. All figures are of the measured phase.
 
 use super::course::Point;
+use super::files::FsCounts;
 use super::precondition::Preconditioned;
 use super::rounds::RoundsRun;
 use crate::stack::Stack;
@@ -137,6 +138,8 @@ pub struct Outcome {
     pub trace: Option<TraceCounts>,
     /// What the FTL did.
     pub ftl: FtlStats,
+    /// What the file system did; `None`: there is none.
+    pub fs: Option<FsCounts>,
     /// RAM of the FTL.
     pub memory: MemoryUse,
     /// RAM of the virtual media.
@@ -165,6 +168,13 @@ impl Outcome {
     #[must_use]
     pub fn write_amplification(&self) -> WriteAmplification {
         WriteAmplification::of(&self.ftl.sectors)
+    }
+
+    /// Sectors that the device took from a file system for each that jobs wrote to files.
+    #[must_use]
+    pub fn fs_amplification(&self) -> Option<f64> {
+        let files = self.fs?.written_sectors;
+        (files > 0).then(|| self.ftl.user_written as f64 / files as f64)
     }
 
     /// Mean share of valid sectors in a victim; zero without victims.

@@ -211,7 +211,12 @@ fn restore(stack: &Stack, header: &Header, input: impl Read) -> Result<Media, Sn
 }
 
 /// The state at `path`, which `stack` must fit.
-fn from_file(stack: &Stack, text: &str, path: &Path, program: &str) -> Result<Prepared, RunError> {
+pub(super) fn from_file(
+    stack: &Stack,
+    text: &str,
+    path: &Path,
+    program: &str,
+) -> Result<Prepared, RunError> {
     let name = path.display().to_string();
     let error = |problem: String| StateError::new(&name, problem);
     let (header, input) = state::open(path)?;

@@ -12,7 +12,7 @@ pub(super) fn remarks(
     before: Option<Before>,
     measured: &Measured,
 ) -> Vec<String> {
-    let mut all: Vec<String> = beginning(size, before, measured).collect();
+    let mut all: Vec<String> = beginning(stack, size, before, measured).collect();
     all.extend(measured.warnings.iter().cloned());
     all.extend(measured.steady.as_ref().err().cloned());
     all.extend(defects(measured));
@@ -23,7 +23,8 @@ pub(super) fn remarks(
 
 /// On what the stack says of the host and nothing comes of.
 fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
-    let memory = stack.host.memory_bytes.map(|_| "[host] memory is not limited yet");
+    let unused = stack.host.memory_bytes.filter(|_| stack.fs.is_none());
+    let memory = unused.map(|_| "[host] memory limits nothing: the stack has no file system");
     let idle = stack.host.cores.filter(|_| stack.ftl.cpu.is_free());
     let cores = idle.map(|_| "[host] cores cost nothing: the stack sets no ftl.cpu");
     memory.into_iter().chain(cores)
@@ -31,16 +32,22 @@ fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
 
 /// On the state in which the device was.
 fn beginning(
+    stack: &Stack,
     size: &DeviceSize,
     before: Option<Before>,
     measured: &Measured,
 ) -> impl Iterator<Item = String> {
     let wrote = measured.counts.ftl.user_written > 0;
     let fresh = before.is_none() && wrote && measured.random_writes;
+    let remedy = match &stack.fs {
+        None => "precondition it (precondition.recipe)",
+        Some(_) => "let jobs overwrite large files before those that count (stonewall)",
+    };
     let fresh = fresh.then(|| {
-        "the device was fresh, and random writes on a fresh device are faster than they will be: \
-         precondition it (precondition.recipe)"
-            .to_owned()
+        format!(
+            "the device was fresh, and random writes on a fresh device are faster than they will \
+             be: {remedy}"
+        )
     });
     let done = before.map(|before| before.done);
     let partly = done.filter(|done| done.fill_sectors < size.logical_sectors && wrote).map(|done| {

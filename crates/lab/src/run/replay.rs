@@ -1,11 +1,12 @@
 //! A trace as what runs on a stack.
 
 use super::course::Totals;
-use super::device::{self, Hinted, LabMedia};
+use super::device::{self, LabDevice};
 use super::prepare;
 use super::{Load, Measured, Observer, Phase, RunError, Sampler, options};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
+use nandscape_ftl::Pblk;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceCounts, TraceReader};
@@ -40,9 +41,9 @@ pub fn check_trace<R: BufRead>(
 }
 
 impl<R: BufRead> Load for Trace<R> {
-    fn measure<M: LabMedia>(
+    fn measure<D: LabDevice>(
         self,
-        device: &mut Hinted<M>,
+        device: &mut D,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
@@ -52,7 +53,8 @@ impl<R: BufRead> Load for Trace<R> {
         replay.record(observer.recorder());
         device.begin_timeline(observer, std::iter::once((0, "trace")));
         while replay.run_for(device, &mut sampler, REPORT_EVENTS)? == RunState::Paused {
-            device.attend_timeline(observer, device.ftl.now());
+            let now = device.look(Pblk::now);
+            device.attend_timeline(observer, now);
             observer.progress(Phase::Measure, replay.read().bytes as f64 / bytes);
         }
         let (results, counts) = replay.finish();

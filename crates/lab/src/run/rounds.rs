@@ -93,11 +93,7 @@ impl FromStr for Round {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let time = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-        let timed = time.iter().find_map(|(unit, ns)| {
-            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-            number.checked_mul(*ns).map(|ns| Self::Time(Nanos(ns)))
-        });
+        let timed = crate::stack::parse_time(text).map(Self::Time);
         let percent = || text.strip_suffix('%')?.parse().ok().map(Self::Percent);
         let bytes = || crate::stack::parse_size(text).map(Self::Bytes);
         timed

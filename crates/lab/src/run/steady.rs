@@ -1,23 +1,22 @@
 //! A job that goes on in rounds until it is steady.
 
 use super::course::Totals;
-use super::device::{Counts, Hinted, LabMedia};
+use super::device::{Counts, LabDevice};
 use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady};
 use super::{
     INTERVAL, Measured, Observer, Phase, RunError, Sampler, begin, bytes, drive, first_ramp,
     run_to, totals, writes_at_random,
 };
-use nandscape_block::BlockDevice;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_workload::engine::{Engine, JobResult, RunState};
 use nandscape_workload::fio::JobFile;
 
 /// Runs `file`, whose jobs go on for ever, until the last five rounds are steady, or as many as are
 /// allowed. What is measured is those five.
-pub(super) fn measure<M: LabMedia>(
+pub(super) fn measure<D: LabDevice>(
     file: &JobFile,
     until: UntilSteady,
-    device: &mut Hinted<M>,
+    device: &mut D,
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
@@ -54,25 +53,25 @@ fn endless(file: &JobFile) -> Result<JobFile, RunError> {
 }
 
 /// Jobs on their device.
-struct Course<'a, M: LabMedia> {
+struct Course<'a, D: LabDevice> {
     engine: Engine<SectorCounts>,
-    device: &'a mut Hinted<M>,
+    device: &'a mut D,
     observer: &'a mut dyn Observer,
     sampler: Sampler,
     /// All jobs have ended, although they should not: something failed.
     finished: bool,
 }
 
-impl<M: LabMedia> Course<'_, M> {
+impl<D: LabDevice> Course<'_, D> {
     /// Leaves out what comes before the end of every ramp.
     fn pass_ramp(&mut self, file: &JobFile) -> Result<(), RunError> {
         let ramp = first_ramp(file);
         if ramp.0 > 0 {
             let Self { engine, device, observer, sampler, .. } = self;
-            let mut pause = |engine: &Engine<_>, device: &mut Hinted<M>| {
+            let mut pause = |engine: &Engine<_>, device: &mut D| {
                 device.attend_timeline(*observer, engine.now());
             };
-            drive(engine, device, sampler, ramp, &mut pause)?;
+            drive(engine, &mut **device, sampler, ramp, &mut pause)?;
             self.restart();
         }
         Ok(())
@@ -87,7 +86,7 @@ impl<M: LabMedia> Course<'_, M> {
     }
 
     fn totals(&self) -> Totals {
-        let sectors = self.sampler.before.plus(&self.device.ftl.stats().sectors);
+        let sectors = self.sampler.before.plus(&self.device.sectors());
         totals(&self.engine, sectors)
     }
 

@@ -106,9 +106,16 @@ fn set_value(raw: &str, place: &Place) -> Node {
     node
 }
 
+/// Sections that are about a device without a file system.
+const BEFORE_FS: [&str; 2] = ["hints", "precondition"];
+
 /// Lays `over` on `base`: tables merge, anything else replaces. A table laid over the name of a
-/// `timing` or `cpu` refines that preset; a recipe laid over a `precondition` starts it anew.
+/// `timing` or `cpu` refines that preset; a recipe laid over a `precondition` starts it anew, and so does a
+/// file system with all that it says or does itself.
 pub(crate) fn merge(base: &mut Table, over: Table) {
+    if over.contains_key("fs") && !base.contains_key("fs") {
+        BEFORE_FS.iter().for_each(|section| drop(base.remove(*section)));
+    }
     for (key, node) in over {
         match base.get_mut(&key) {
             Some(under) => lay_over(&key, under, node),

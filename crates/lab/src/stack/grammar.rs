@@ -5,7 +5,7 @@ use super::document::Table;
 use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
 use super::{Fsync, Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
-use super::{ftl, recipe, timing};
+use super::{fs, ftl, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_media::{Faults, Geometry, PayloadMode, UnitId};
 
@@ -30,16 +30,18 @@ const FSYNC: Words<Fsync> =
 pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     let mut root = Section::root(table, place);
     let name = root.or("name", "unnamed".to_owned())?;
-    let (host, host_text) = read_host(root.section("host", "host")?)?;
+    let fs = root.section("fs", "fs")?;
+    let (host, host_text) = read_host(root.section("host", "host")?, !fs.is_absent())?;
     let (media, media_text) = read_media(root.section("media", "media")?)?;
     let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, media.payload, &host)?;
+    let (fs, fs_text) = fs::read(fs, &host, media.payload)?;
     let (hints, hints_text) = read_hints(root.section("hints", "hints")?)?;
     let (precondition, precondition_text) =
         read_precondition(root.section("precondition", "precondition")?)?;
-    let toml =
-        join([root.close()?, host_text, media_text, ftl_text, hints_text, precondition_text]);
+    let texts = [host_text, media_text, ftl_text, fs_text, hints_text, precondition_text];
+    let toml = join([root.close()?, join(texts)]);
     let (places, place) = (Places::new(), place.clone());
-    Ok(Stack { name, host, media, ftl, hints, precondition, toml, places, place })
+    Ok(Stack { name, host, media, ftl, fs, hints, precondition, toml, places, place })
 }
 
 /// Closes a section and heads its resolved lines, if it has any.
@@ -48,10 +50,16 @@ pub(super) fn titled(title: &str, section: Section<'_>) -> Result<String, StackE
     Ok(if lines.is_empty() { lines } else { format!("[{title}]\n{lines}") })
 }
 
-fn read_host(mut host: Section<'_>) -> Result<(Host, String), StackError> {
+/// Only a file system needs memory.
+fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), StackError> {
     let cores = host.optional("cores")?;
     host.check("cores", cores != Some(0), "must be at least 1")?;
-    let memory_bytes = host.optional("memory")?.map(|Size(bytes)| bytes);
+    let memory = if has_fs {
+        Some(host.or("memory", Size(fs::MEMORY_BYTES))?)
+    } else {
+        host.optional("memory")?
+    };
+    let memory_bytes = memory.map(|Size(bytes)| bytes);
     Ok((Host { cores, memory_bytes }, titled("host", host)?))
 }
 

@@ -7,9 +7,9 @@
 
 mod cpu;
 pub(crate) mod document;
+mod fs;
 mod ftl;
 mod grammar;
-mod later;
 mod map;
 mod place;
 pub(crate) mod reader;
@@ -18,16 +18,18 @@ pub(crate) mod source;
 mod timing;
 mod units;
 
+pub use fs::FsStack;
 pub use place::{Place, StackError};
 pub use reader::Size;
 pub use recipe::RECIPES;
 pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
-pub(crate) use units::parse_size;
+pub(crate) use units::{parse_size, parse_time};
 
 use nandscape_ftl::config::Config;
 use nandscape_media::{ChunkId, Faults, Geometry, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;
+use nandscape_workload::fio::Notice;
 use reader::Places;
 use std::ops::Range;
 
@@ -45,6 +47,8 @@ pub struct Stack {
     pub media: MediaStack,
     /// The FTL; the seed is set when a run begins.
     pub ftl: Config,
+    /// The file system; `None`: the workload sees the raw block device.
+    pub fs: Option<FsStack>,
     /// What a file system would have said.
     pub hints: Hints,
     /// What is written before measuring.
@@ -57,7 +61,7 @@ pub struct Stack {
     place: Place,
 }
 
-/// `[host]`. Memory is written down, and not charged for by anything in this version.
+/// `[host]`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Host {
     /// CPU cores.
@@ -196,6 +200,10 @@ impl Stack {
     pub(crate) fn from_table(table: &document::Table, place: &Place) -> Result<Self, StackError> {
         let mut stack = grammar::read(table, place)?;
         stack.places = reader::places(table);
+        if stack.fs.is_some() {
+            fs::check_alone(&stack.hints, &stack.precondition)
+                .map_err(|(key, why)| stack.error(key, why))?;
+        }
         Ok(stack)
     }
 
@@ -203,6 +211,12 @@ impl Stack {
     #[must_use]
     pub fn error(&self, key: &str, why: &str) -> StackError {
         StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
+    }
+
+    /// Whether a notice about a job is worth telling where the job runs on this stack.
+    #[must_use]
+    pub fn tells(&self, notice: &Notice) -> bool {
+        self.fs.is_none() || notice.holds_on_files()
     }
 
     /// A hash of the resolved text: same hash, same stack.

@@ -3,9 +3,9 @@
 //! resolved stack in the same pass.
 
 use super::document::{Node, Table, Value};
-use super::later;
 use super::place::{Place, StackError};
-use super::units::{did_you_mean, parse_size, show_size};
+use super::units::{did_you_mean, parse_size, parse_time, show_size, show_time};
+use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 
 /// A type that a value can be read as.
@@ -91,6 +91,20 @@ impl Field for Size {
     }
     fn show(&self) -> String {
         show_size(self.0).show()
+    }
+}
+
+/// A span of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Span(pub(super) Nanos);
+
+impl Field for Span {
+    const EXPECTED: &'static str = "a time such as \"5s\" or \"500ms\"";
+    fn read(node: &Node) -> Option<Self> {
+        if let Value::String(text) = &node.value { parse_time(text).map(Self) } else { None }
+    }
+    fn show(&self) -> String {
+        show_time(self.0).show()
     }
 }
 
@@ -311,10 +325,7 @@ impl<'a> Section<'a> {
             return Ok(self.lines);
         };
         let path = self.full(key);
-        let message = match later::about(&path) {
-            Some(what) => format!("{what} are not in this version"),
-            None => self.unknown_key(key),
-        };
+        let message = self.unknown_key(key);
         Err(StackError::new(&node.key_place, path, message))
     }
 

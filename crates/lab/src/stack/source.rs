@@ -22,6 +22,11 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("selective-journal", include_str!("../../stacks/selective-journal.toml")),
     ("dftl", include_str!("../../stacks/dftl.toml")),
     ("full-house", include_str!("../../stacks/full-house.toml")),
+    ("ext4-pblk", include_str!("../../stacks/ext4-pblk.toml")),
+    ("ext4-js-pblk", include_str!("../../stacks/ext4-js-pblk.toml")),
+    ("ext4-fa-ftl", include_str!("../../stacks/ext4-fa-ftl.toml")),
+    ("ext4-selective", include_str!("../../stacks/ext4-selective.toml")),
+    ("ext4-full-house", include_str!("../../stacks/ext4-full-house.toml")),
     ("bench-8g", include_str!("../../stacks/bench-8g.toml")),
 ];
 

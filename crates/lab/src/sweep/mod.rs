@@ -121,9 +121,11 @@ impl Sweep {
     /// Keys of its jobs that have no effect here.
     pub fn notices(&self) -> impl Iterator<Item = &Notice> {
         let mut notices: Vec<&Notice> = Vec::new();
-        for notice in self.cases.iter().flat_map(|case| &case.job.file.notices) {
-            if !notices.contains(&notice) {
-                notices.push(notice);
+        for case in &self.cases {
+            for notice in case.job.file.notices.iter().filter(|notice| case.stack.tells(notice)) {
+                if !notices.contains(&notice) {
+                    notices.push(notice);
+                }
             }
         }
         notices.into_iter()

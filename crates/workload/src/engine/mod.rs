@@ -76,6 +76,7 @@ use plan::Plan;
 use shadow::{Shadow, Version};
 use shape::{Kind, Shape};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Requests in flight, and jobs, that a run has room for.
 const SLOTS_MAX: u64 = 1 << 20;
@@ -90,6 +91,8 @@ pub struct Options {
     /// Number of the last write of an earlier run on the same device ([`Engine::version`]), so that
     /// its content is told apart from this run's; 0 when there was none.
     pub version: u32,
+    /// The sectors that each clone of each job has for itself, in their order; empty: all have all.
+    pub spaces: Vec<Range<u64>>,
     /// Distance of the series' points, until there are too many.
     pub interval: Nanos,
     /// Points at most; an even number.
@@ -104,6 +107,7 @@ impl Default for Options {
             seed: 1,
             began: Nanos::ZERO,
             version: 0,
+            spaces: Vec::new(),
             interval: Nanos::from_secs(1),
             points_max: 1_024,
             still_ios_max: 10_000_000,
@@ -171,7 +175,7 @@ impl<S> Engine<S> {
             return Err(EngineError::TooDeep { asked, max: SLOTS_MAX });
         }
         let shadowed = file.jobs.iter().any(|spec| spec.verify);
-        let (jobs, stages) = clone_jobs(file, caps, options.seed, shadowed)?;
+        let (jobs, stages) = clone_jobs(file, caps, options, shadowed)?;
         let series = options.series();
         let mut engine = Self {
             stages,
@@ -472,7 +476,7 @@ fn grouped(results: impl Iterator<Item = (bool, JobResult)>) -> Vec<JobResult> {
 fn clone_jobs(
     file: &JobFile,
     caps: &DeviceCaps,
-    seed: u64,
+    options: &Options,
     shadowed: bool,
 ) -> Result<(Vec<Job>, Stages), EngineError> {
     let mut jobs: Vec<Job> = Vec::new();
@@ -486,11 +490,12 @@ fn clone_jobs(
             stages.push_back(Vec::new());
         }
         for clone in 0..spec.numjobs {
-            let plan = Plan::new(spec, caps, clone)?;
             let number = jobs.len() as u32;
+            let space = options.spaces.get(jobs.len()).cloned().unwrap_or(0..caps.sectors);
+            let plan = Plan::new(spec, caps, clone, &space)?;
             let shapes = Kind::ALL.map(|kind| Shape::new(kind, number, spec, &plan, shadowed));
             let stream = format!("fio/{index}/{}/{clone}", spec.name);
-            let seed = job_seed(seed, spec.randseed);
+            let seed = job_seed(options.seed, spec.randseed);
             let draw = Draw::new(spec, &plan, seed, &stream)?;
             let pacer = Pacer::new(spec, seed, &stream);
             let mut job = Job::new(number, spec, plan, shapes, draw, pacer);

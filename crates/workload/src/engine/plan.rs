@@ -8,6 +8,7 @@ use super::shadow;
 use super::sizes::Sizes;
 use crate::fio::{Amount, Direction, Distribution, JobSpec, Mix};
 use nandscape_block::{DeviceCaps, Fua, SECTOR_BYTES};
+use std::ops;
 
 /// What a job does on this device.
 #[derive(Clone, Debug)]
@@ -42,11 +43,16 @@ pub(super) enum Durability {
 }
 
 impl Plan {
-    /// The plan of a clone of `spec` on a device with these capabilities.
-    pub(super) fn new(spec: &JobSpec, caps: &DeviceCaps, clone: u32) -> Result<Self, EngineError> {
+    /// The plan of a clone of `spec` that has these sectors of a device with these capabilities.
+    pub(super) fn new(
+        spec: &JobSpec,
+        caps: &DeviceCaps,
+        clone: u32,
+        space: &ops::Range<u64>,
+    ) -> Result<Self, EngineError> {
         let fail = |problem| refuse(spec, problem);
         supported(spec, caps).map_err(fail)?;
-        let (base, bytes) = extent(spec, caps, clone).map_err(fail)?;
+        let (base, bytes) = extent(spec, space, clone).map_err(fail)?;
         let smallest = used(spec).map(|d| spec.sizes(d).min()).min().unwrap_or(SECTOR_BYTES);
         let whole = bytes - bytes % smallest;
         let strides = strides(spec, bytes).map_err(fail)?;
@@ -59,7 +65,7 @@ impl Plan {
             None => places[direction as usize].sizes.largest(),
         });
         Ok(Self {
-            range: Range { base: base / SECTOR_BYTES, sectors, places, strides },
+            range: Range { base: space.start + base / SECTOR_BYTES, sectors, places, strides },
             order: order(spec),
             loop_bytes: spec
                 .io_size
@@ -149,9 +155,9 @@ fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
     Ok(())
 }
 
-/// Start and length of a clone's range in bytes.
-fn extent(spec: &JobSpec, caps: &DeviceCaps, clone: u32) -> Result<(u64, u64), String> {
-    let device = caps.sectors.saturating_mul(SECTOR_BYTES);
+/// Start, counted from that of its space, and length of a clone's range in bytes.
+fn extent(spec: &JobSpec, space: &ops::Range<u64>, clone: u32) -> Result<(u64, u64), String> {
+    let device = (space.end - space.start).saturating_mul(SECTOR_BYTES);
     let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
     let offset = start(spec, device, clone).ok_or("its offset overflows 64 bits")?;
     let rest = device.saturating_sub(offset);

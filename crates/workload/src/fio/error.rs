@@ -1,6 +1,8 @@
 //! What can be wrong with a job file, and what is worth telling about one that is right. Both carry
 //! a place: file, line and, where it means something, column.
 
+use super::keys::{NO_FILES, NO_PAGE_CACHE};
+use super::known::NOT_ON_FILES;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -84,6 +86,20 @@ pub struct Notice {
     pub key: String,
     /// Why it does nothing here.
     pub why: &'static str,
+}
+
+impl Notice {
+    /// Whether it is worth telling where there are files; elsewhere all are.
+    #[must_use]
+    pub fn holds_on_files(&self) -> bool {
+        ![NO_FILES, NO_PAGE_CACHE].contains(&self.why)
+    }
+
+    /// Whether the key means something on files, and is not carried out.
+    #[must_use]
+    pub fn is_refused_on_files(&self) -> bool {
+        self.why == NOT_ON_FILES
+    }
 }
 
 impl fmt::Display for Notice {

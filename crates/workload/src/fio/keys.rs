@@ -14,6 +14,8 @@ pub(super) type Setter = fn(&mut JobSpec, &Value<'_>) -> Set;
 
 /// More requests in flight than any device has use for.
 const DEPTH_MAX: u64 = 65_536;
+/// Files of one job at most.
+const FILES_MAX: u64 = 1 << 20;
 const SECOND: Nanos = Nanos::from_secs(1);
 const MICROSECOND: Nanos = Nanos::from_us(1);
 
@@ -78,8 +80,21 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["fdatasync"], store!(fdatasync, |v| v.count(0, u64::MAX))),
     (&["end_fsync"], store!(end_fsync, |v| v.flag())),
     (&["sync"], store!(sync, sync)),
-    (&["direct"], |_, value| Ok((!value.flag()?).then_some(NO_PAGE_CACHE))),
-    (&["buffered"], |_, value| Ok(value.flag()?.then_some(NO_PAGE_CACHE))),
+    (&["direct"], |job, value| direct(job, value.flag()?)),
+    (&["buffered"], |job, value| direct(job, !value.flag()?)),
+    (&["filename"], file_name),
+    (&["directory"], |job, value| {
+        job.files.directory = value.text("the name of a folder")?.into();
+        Ok(Some(NO_FILES))
+    }),
+    (&["nrfiles"], |job, value| {
+        job.files.count = value.count(1, FILES_MAX)? as u32;
+        Ok(Some(NO_FILES))
+    }),
+    (&["filesize"], |job, value| {
+        job.files.bytes = sectors(value).map(|bytes| (bytes > 0).then_some(bytes))?;
+        Ok(Some(NO_FILES))
+    }),
     (&["rate"], store!(rate, |v| rates(v, "bytes a second, such as 10m or 10m,5m"))),
     (&["rate_iops"], store!(rate_iops, |v| rates(v, "I/Os a second, such as 1000 or 1000,500"))),
     (&["rate_process"], store!(poisson, rate_process)),
@@ -124,7 +139,10 @@ pub fn supported_keys() -> impl Iterator<Item = &'static str> {
     all().flat_map(|(names, _)| names.iter().copied())
 }
 
-const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";
+/// Why buffered I/O is none on a block device.
+pub(super) const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";
+/// Why names of files mean nothing on a block device.
+pub(super) const NO_FILES: &str = "every job runs on the one block device of the stack";
 const SUBMITTED_AT_ONCE: &str =
     "submission takes no virtual time: a batch is submitted in the instant in which it is made";
 const SPINNING: &str = "spinning is a part of thinktime that takes no processor in virtual time";
@@ -182,6 +200,16 @@ fn sectors(value: &Value<'_>) -> Result<u64, String> {
     let expected = "a multiple of 4096 bytes (the device's sector), such as 1m";
     let bytes = units::bytes(value.text(expected)?, value.kb_base);
     bytes.filter(|bytes| bytes.is_multiple_of(SECTOR_BYTES)).ok_or_else(|| expected.into())
+}
+
+fn direct(job: &mut JobSpec, direct: bool) -> Set {
+    job.files.direct = direct;
+    Ok((!direct).then_some(NO_PAGE_CACHE))
+}
+
+fn file_name(job: &mut JobSpec, value: &Value<'_>) -> Set {
+    job.files.name = Some(value.text("the name of a file or device")?.into());
+    Ok(Some(NO_FILES))
 }
 
 /// fio's synchronous engines have one request in flight, whatever `iodepth` says.

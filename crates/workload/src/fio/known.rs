@@ -1,39 +1,39 @@
 //! Keys of fio that are recognised without being carried out: those that steer a real machine, which
 //! are accepted with a notice, and those that would change the workload, which are refused by name.
 
+/// Why keys about files have no effect on a block device. On files they would have one that is not
+/// carried out, so there they are refused.
+pub(super) const NOT_ON_FILES: &str = "there are no files to lay out on a block device";
+
 /// Accepted with a notice: the reason, and the keys.
 pub(super) const MACHINE: &[(&str, &[&str])] = &[
+    ("a log is replayed on the one block device of the stack", &["replay_redirect"]),
     (
-        "every job runs on the one block device of the stack",
+        NOT_ON_FILES,
         &[
-            "filename",
-            "directory",
             "filename_format",
             "unique_filename",
             "opendir",
-            "filesize",
-            "replay_redirect",
+            "file_service_type",
+            "overwrite",
+            "unlink_each_loop",
+            "fsync_on_close",
+            "file_append",
+            "fill_device",
+            "pre_read",
         ],
     ),
     (
-        "there are no files to lay out on a block device",
+        "files, where there are any, are laid out before the run begins and stay open",
         &[
-            "nrfiles",
             "openfiles",
-            "file_service_type",
             "fallocate",
             "create_serialize",
             "create_fsync",
             "create_on_open",
-            "overwrite",
             "unlink",
-            "unlink_each_loop",
-            "fsync_on_close",
-            "file_append",
             "allow_file_create",
             "fadvise_hint",
-            "fill_device",
-            "pre_read",
             "lockfile",
             "allow_mounted_write",
         ],
@@ -93,7 +93,7 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
             "log_alternate_epoch",
         ],
     ),
-    ("there is no cache to drop", &["invalidate"]),
+    ("a run begins with nothing cached", &["invalidate"]),
     ("a log is read before the run begins", &["read_iolog_chunked"]),
     ("fio itself does nothing with it any more", &["rwmixcycle", "flow_watermark"]),
     (

@@ -170,6 +170,26 @@ impl LatencyGoal {
         Self { target: Nanos::ZERO, window: Nanos::ZERO, percentile: 100.0, goes_on: false };
 }
 
+/// `filename` and its relatives, which count where a stack has files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileKeys {
+    /// `direct`: I/O goes past the page cache.
+    pub direct: bool,
+    /// `filename`: the one file of all clones; absent: files of their own.
+    pub name: Option<String>,
+    /// `directory`: where they lie.
+    pub directory: String,
+    /// `nrfiles`: files of a clone.
+    pub count: u32,
+    /// `filesize`: bytes of each.
+    pub bytes: Option<u64>,
+}
+
+impl FileKeys {
+    pub(super) const DEFAULT: Self =
+        Self { direct: false, name: None, directory: String::new(), count: 1, bytes: None };
+}
+
 /// `flow`, `flow_id`, `flow_sleep`: a share in what several jobs issue.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowShare {

@@ -2,7 +2,7 @@
 
 use super::error::{Notice, Place};
 use super::rules::{
-    AccessZone, BlockSizes, FlowShare, LatencyGoal, Reaping, Replaying, Thinking, Zoning,
+    AccessZone, BlockSizes, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying, Thinking, Zoning,
 };
 use super::units::Amount;
 use nandscape_block::Op;
@@ -158,6 +158,8 @@ pub struct JobSpec {
     pub options: Vec<JobOption>,
     /// `rw`.
     pub pattern: Pattern,
+    /// `filename`, `directory`, `nrfiles`, `filesize`, `direct`.
+    pub files: FileKeys,
     /// `bs` by direction, in bytes; multiples of 4096. [`JobSpec::sizes`] knows what counts.
     pub block_bytes: [u64; 3],
     /// `bsrange` by direction: least and largest, in bytes.
@@ -212,7 +214,7 @@ pub struct JobSpec {
     pub randseed: Option<u64>,
     /// `fsync`: a flush after every so many writes; 0: none.
     pub fsync: u64,
-    /// `fdatasync`, the same; a block device knows no difference.
+    /// `fdatasync`, the same; only files know a difference.
     pub fdatasync: u64,
     /// `end_fsync`: a flush behind the last write.
     pub end_fsync: bool,
@@ -266,6 +268,7 @@ impl JobSpec {
             place,
             options: Vec::new(),
             pattern: Pattern { mix: Mix::Only(Direction::Read), random: false },
+            files: FileKeys::DEFAULT,
             block_bytes: [4096; 3],
             block_range: [None; 3],
             block_split: [const { Vec::new() }; 3],

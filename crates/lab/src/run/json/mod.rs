@@ -6,6 +6,7 @@
 
 mod curves;
 mod fio;
+mod fs;
 mod host;
 mod ours;
 

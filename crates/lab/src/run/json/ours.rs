@@ -1,6 +1,6 @@
 //! The one key of ours in a result: what the FTL and the media did (docs/formats/result.md).
 
-use super::{VERSION, curves, host};
+use super::{VERSION, curves, fs, host};
 use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
@@ -25,6 +25,9 @@ impl Outcome {
         put("geometry", curves::geometry(&self.stack.media.geometry));
         put("precondition", self.precondition_json());
         put("waf", self.waf_json());
+        if let (Some(stack), Some(counts)) = (&self.stack.fs, &self.fs) {
+            put("fs", fs::fs(stack, counts));
+        }
         put("sectors", self.sectors_json());
         put("erases", self.ftl.erases.into());
         put("gc", self.gc_json());
@@ -77,7 +80,7 @@ impl Outcome {
 
     fn waf_json(&self) -> Value {
         let waf = self.write_amplification();
-        json!({ "gc": waf.gc, "gc_pad": waf.gc_pad, "media": waf.media, "fs": null })
+        json!({ "gc": waf.gc, "gc_pad": waf.gc_pad, "media": waf.media, "fs": self.fs_amplification() })
     }
 
     fn sectors_json(&self) -> Value {

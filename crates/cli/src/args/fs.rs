@@ -1,0 +1,172 @@
+//! Arguments about file systems on image files: `nandscape mkfs`, `fsck`, `dump`, `image`.
+
+use super::StackArgs;
+use clap::{Args, Subcommand, ValueEnum};
+use nandscape_lab::stack::Size;
+use std::path::PathBuf;
+
+/// A file system.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum FsKind {
+    /// ext4 with JBD2, 4 KiB blocks
+    Ext4,
+}
+
+/// `nandscape mkfs`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape mkfs --fs ext4 disk.img --size 1GiB
+  nandscape mkfs --fs ext4 disk.img --size 64GiB --label data --journal-size 256MiB
+  nandscape mkfs --fs ext4 disk.img --size 1GiB --features ^metadata_csum,^flex_bg
+  nandscape mkfs --fs ext4 disk.img --force         over what the image holds, in its size
+  mount -o loop disk.img /mnt                       the image is a real one
+
+Layout and defaults are mke2fs's; the image is sparse. The same seed and time give the same image.")]
+pub(crate) struct MkfsArgs {
+    /// The file system
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub(crate) fs: FsKind,
+    /// The image file; made if it does not exist
+    #[arg(value_name = "IMAGE")]
+    pub(crate) image: PathBuf,
+    /// Size of the image [default: that of the file]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<Size>,
+    /// Replace what the image holds
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Label, up to 16 bytes
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) label: String,
+    /// Features to turn on, or off with ^ before the name, as in mke2fs -O
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) features: Vec<String>,
+    /// Size of the journal [default: by the size of the image]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) journal_size: Option<Size>,
+    /// Bytes of image for each inode [default: by the size of the image]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) inode_ratio: Option<u64>,
+    /// Bytes of an inode: 128, 256, 512, 1024
+    #[arg(long, value_name = "BYTES", default_value_t = 256)]
+    pub(crate) inode_size: u16,
+    /// Percentage of blocks that only root may take
+    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
+    pub(crate) reserved_percent: u8,
+    /// Where UUID and seed of directory hashes come from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// When it is made, in seconds since 1970 [default: now]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time: Option<i64>,
+}
+
+/// `nandscape fsck`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape fsck disk.img
+  nandscape fsck disk.img && echo sound
+
+Nothing is changed. Exit codes: 0 nothing is wrong; 1 something is, and is listed with its place; 2 the \
+image holds no file system, or one that is not supported.")]
+pub(crate) struct FsckArgs {
+    /// The image file
+    #[arg(value_name = "IMAGE")]
+    pub(crate) image: PathBuf,
+}
+
+/// `nandscape dump`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape dump disk.img                           the superblock
+  nandscape dump disk.img --groups
+  nandscape dump disk.img --inode 2                 the root directory's inode
+  nandscape dump disk.img --directory 2             and the names in it
+  nandscape dump disk.img --extents 8               where the journal lies
+  nandscape dump disk.img --journal                 and what its log holds
+
+Fields are called as in docs/formats/ext4.md.")]
+pub(crate) struct DumpArgs {
+    /// The image file
+    #[arg(value_name = "IMAGE")]
+    pub(crate) image: PathBuf,
+    #[command(flatten)]
+    pub(crate) what: DumpWhat,
+}
+
+/// What to show; without any, the superblock.
+#[derive(Args, Clone, Debug)]
+#[group(multiple = false)]
+pub(crate) struct DumpWhat {
+    /// Every group
+    #[arg(long)]
+    pub(crate) groups: bool,
+    /// An inode, with its attributes
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) inode: Option<u32>,
+    /// The names of a directory, and its index
+    #[arg(long, value_name = "INODE")]
+    pub(crate) directory: Option<u32>,
+    /// The extent tree of a file
+    #[arg(long, value_name = "INODE")]
+    pub(crate) extents: Option<u32>,
+    /// The journal's log
+    #[arg(long)]
+    pub(crate) journal: bool,
+}
+
+/// `nandscape image`.
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape mkfs --fs ext4 disk.img --size 2GiB
+  nandscape image import disk.img --stack pblk --set media.payload=bytes --output disk.state
+  nandscape image export disk.state again.img --stack pblk --set media.payload=bytes
+
+An image is the content of the block device, sector by sector, as any tool reads it. A state is what lies \
+on its media (docs/formats/state.md).")]
+pub(crate) struct ImagesArgs {
+    #[command(subcommand)]
+    pub(crate) command: ImageCommand,
+}
+
+/// What about them.
+#[derive(Subcommand, Debug)]
+pub(crate) enum ImageCommand {
+    /// Write what the device of a state holds to a sparse image
+    Export(ImageExportArgs),
+    /// Write an image to a fresh device, and save its state
+    Import(ImageImportArgs),
+}
+
+/// `nandscape image export`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ImageExportArgs {
+    /// The state
+    #[arg(value_name = "STATE")]
+    pub(crate) state: PathBuf,
+    /// The image file
+    #[arg(value_name = "IMAGE")]
+    pub(crate) image: PathBuf,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+}
+
+/// `nandscape image import`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ImageImportArgs {
+    /// The image file
+    #[arg(value_name = "IMAGE")]
+    pub(crate) image: PathBuf,
+    #[command(flatten)]
+    pub(crate) stack: StackArgs,
+    /// Where all randomness comes from
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// The state
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}

@@ -1,0 +1,200 @@
+//! `nandscape mkfs`, `fsck` and `dump`: file systems on image files.
+
+use crate::args::{DumpArgs, DumpWhat, FsckArgs, MkfsArgs};
+use crate::output::{Failure, print};
+use crate::summary::{bytes, grouped};
+use anyhow::{Context, anyhow};
+use nandscape_block::{AsyncDevice, ImageDevice, SECTOR_BYTES};
+use nandscape_fs::ext4::check::{Report, check};
+use nandscape_fs::ext4::dump::{What, dump};
+use nandscape_fs::ext4::format::{Feature, Features, Superblock, Timestamp};
+use nandscape_fs::ext4::mkfs::{MkfsError, MkfsOptions, mkfs};
+use nandscape_fs::ext4::raw::RawError;
+use nandscape_lab::stack::Size;
+use nandscape_rt::Executor;
+use std::fmt::Write;
+use std::fs::File;
+use std::future::Future;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Sectors at the beginning of an image that tell whether it holds something.
+const HEAD_SECTORS: u64 = 2;
+
+/// Makes a file system.
+pub(crate) fn make(args: &MkfsArgs) -> Result<(), Failure> {
+    let options = options(args)?;
+    let named = |error: MkfsError| match error {
+        MkfsError::Device(error) => Failure::run(anyhow!("{}: {error}", args.image.display())),
+        error => Failure::input(anyhow!("{}: {error}", args.image.display())),
+    };
+    // A dry run on nothing finds what cannot be made, before the file is touched.
+    let sectors = sectors(args)?;
+    nandscape_fs::ext4::mkfs::plan(&options, sectors).map_err(named)?;
+    let file = empty_file(args, sectors)?;
+    let made = on_image(file, sectors, async move |device| mkfs(&device, &options).await)?;
+    let sb = made.map_err(named)?;
+    print(&summary(args, &sb))
+}
+
+/// How many sectors the image is to have.
+fn sectors(args: &MkfsArgs) -> Result<u64, Failure> {
+    let name = args.image.display();
+    let size = match (args.size, std::fs::metadata(&args.image)) {
+        (Some(Size(size)), _) => size,
+        (None, Ok(metadata)) if metadata.is_file() => metadata.len(),
+        (None, Ok(_)) => return Err(Failure::input(anyhow!("{name}: is no file"))),
+        (None, Err(_)) => {
+            let what = "does not exist: give it a --size to make it";
+            return Err(Failure::input(anyhow!("{name}: {what}")));
+        }
+    };
+    Ok(size / SECTOR_BYTES)
+}
+
+/// The image file, all of it a hole.
+fn empty_file(args: &MkfsArgs, sectors: u64) -> Result<File, Failure> {
+    let name = args.image.display();
+    let open = || -> std::io::Result<File> {
+        File::options().read(true).write(true).create(true).truncate(false).open(&args.image)
+    };
+    let file = open().with_context(|| format!("cannot open {name}")).map_err(Failure::Input)?;
+    if !args.force && holds_something(&file).map_err(Failure::run)? {
+        let what = "already holds something: --force replaces it";
+        return Err(Failure::input(anyhow!("{name}: {what}")));
+    }
+    let cut = file.set_len(0).and_then(|()| file.set_len(sectors * SECTOR_BYTES));
+    cut.with_context(|| format!("cannot resize {name}")).map_err(Failure::Run)?;
+    Ok(file)
+}
+
+/// Whether the head of a file is not all zeroes.
+fn holds_something(file: &File) -> std::io::Result<bool> {
+    use std::io::Read;
+    let mut head = Vec::new();
+    file.take(HEAD_SECTORS * SECTOR_BYTES).read_to_end(&mut head)?;
+    Ok(head.iter().any(|&byte| byte != 0))
+}
+
+fn options(args: &MkfsArgs) -> Result<MkfsOptions, Failure> {
+    let defaults = MkfsOptions::new(args.seed);
+    let mut features = defaults.features;
+    for name in &args.features {
+        let (feature, on) = feature(name)?;
+        features.set(feature, on);
+    }
+    let journal_blocks = args.journal_size.map(|Size(size)| size / SECTOR_BYTES);
+    let too_large = |_| Failure::input(anyhow!("--journal-size: beyond what a journal can have"));
+    Ok(MkfsOptions {
+        features,
+        label: args.label.clone(),
+        journal_blocks: journal_blocks.map(u32::try_from).transpose().map_err(too_large)?,
+        inode_ratio: args.inode_ratio,
+        inode_bytes: args.inode_size,
+        reserved_percent: args.reserved_percent,
+        now: Timestamp { seconds: args.time.unwrap_or_else(now), nanos: 0 },
+        fresh: true,
+        ..defaults
+    })
+}
+
+/// A feature by its name, and whether it is to be on.
+fn feature(name: &str) -> Result<(Feature, bool), Failure> {
+    let bare = name.trim_start_matches('^');
+    let unknown = || Failure::input(anyhow!("--features: no feature of ext4 is called {bare:?}"));
+    Ok((Features::named(bare).ok_or_else(unknown)?, !name.starts_with('^')))
+}
+
+#[expect(clippy::disallowed_methods, reason = "an image is made when the user makes it")]
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
+}
+
+fn summary(args: &MkfsArgs, sb: &Superblock) -> String {
+    let size = sb.blocks_count * SECTOR_BYTES;
+    let journal = u64::from(sb.jnl_blocks[15]) << 32 | u64::from(sb.jnl_blocks[16]);
+    format!(
+        "{}: ext4 of {}, {} inodes, {} groups, journal of {}\n  {}\n",
+        args.image.display(),
+        bytes(size as f64),
+        grouped(sb.inodes_count.into()),
+        sb.groups(),
+        bytes(journal as f64),
+        sb.features().names().join(" ")
+    )
+}
+
+/// Checks a file system.
+pub(crate) fn fsck(args: &FsckArgs) -> Result<(), Failure> {
+    let report = examine(&args.image, async |device| check(&device).await)?;
+    print(&listed(&args.image, &report))?;
+    if report.is_clean() {
+        return Ok(());
+    }
+    let count = report.findings.len() as u64 + report.findings_left_out;
+    Err(Failure::Run(anyhow!("{}: {count} findings", args.image.display())))
+}
+
+fn listed(image: &Path, report: &Report) -> String {
+    let mut text = String::new();
+    for finding in &report.findings {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}: {finding}", image.display());
+    }
+    if report.findings_left_out > 0 {
+        let _ = writeln!(text, "and {} more", grouped(report.findings_left_out));
+    }
+    let counts = [
+        (u64::from(report.inodes), "inodes"),
+        (report.directories.into(), "of them directories"),
+        (report.orphans.into(), "orphans"),
+        (report.blocks, "blocks in use"),
+    ];
+    let counts = counts.map(|(count, what)| format!("{} {what}", grouped(count)));
+    let _ = writeln!(text, "{}: {}", image.display(), counts.join(", "));
+    text
+}
+
+/// Shows structures.
+pub(crate) fn show(args: &DumpArgs) -> Result<(), Failure> {
+    let what = what(&args.what);
+    print(&examine(&args.image, async move |device| dump(&device, what).await)?)
+}
+
+fn what(args: &DumpWhat) -> What {
+    let numbered = [
+        args.inode.map(What::Inode),
+        args.directory.map(What::Directory),
+        args.extents.map(What::Extents),
+        args.groups.then_some(What::Groups),
+        args.journal.then_some(What::Journal),
+    ];
+    numbered.into_iter().flatten().next().unwrap_or(What::Superblock)
+}
+
+/// Reads a file system; what is wrong with it is bad input.
+fn examine<T: 'static, F: Future<Output = Result<T, RawError>> + 'static>(
+    image: &Path,
+    look: impl FnOnce(AsyncDevice<ImageDevice<File>>) -> F,
+) -> Result<T, Failure> {
+    let name = image.display();
+    let file = File::open(image).with_context(|| format!("cannot open {name}"));
+    let file = file.map_err(Failure::Input)?;
+    let sectors = file.metadata().map_err(Failure::run)?.len() / SECTOR_BYTES;
+    on_image(file, sectors, look)?.map_err(|error| match error {
+        RawError::Device(error) => Failure::run(anyhow!("{name}: {error}")),
+        error => Failure::input(anyhow!("{name}: {error}")),
+    })
+}
+
+/// Runs something on the device of an image file.
+fn on_image<T: 'static, F: Future<Output = T> + 'static>(
+    file: File,
+    sectors: u64,
+    work: impl FnOnce(AsyncDevice<ImageDevice<File>>) -> F,
+) -> Result<T, Failure> {
+    let mut executor = Executor::on_virtual_clock();
+    let device = AsyncDevice::new(&executor.handle(), ImageDevice::new(file, sectors));
+    executor.block_on(work(device)).map_err(|deadlock| Failure::run(anyhow!("{deadlock}")))
+}

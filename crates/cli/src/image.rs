@@ -1,0 +1,54 @@
+//! `nandscape image`: raw images of devices, out of states and into them.
+
+use crate::args::{ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs};
+use crate::output::{Failure, complain, print};
+use crate::run::{COMMIT, classify};
+use crate::state::drop_in;
+use crate::summary::bytes;
+use anyhow::Context;
+use nandscape_lab::SECTOR_BYTES;
+use nandscape_lab::run::{Copied, export_image, import_image};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::sweep::program;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+
+/// Exports or imports.
+pub(crate) fn image(args: &ImagesArgs) -> Result<(), Failure> {
+    match &args.command {
+        ImageCommand::Export(args) => export(args),
+        ImageCommand::Import(args) => import(args),
+    }
+}
+
+fn export(args: &ImageExportArgs) -> Result<(), Failure> {
+    let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
+    let named = || format!("cannot write {}", args.image.display());
+    let file = File::create(&args.image).with_context(named).map_err(Failure::Run)?;
+    let mut out = BufWriter::new(file);
+    let copied = export_image(&stack, &args.state, &program(COMMIT), &mut out);
+    let copied = copied.map_err(classify)?;
+    let size = copied.sectors * SECTOR_BYTES;
+    let written = out.flush().and_then(|()| out.get_ref().set_len(size));
+    written.with_context(named).map_err(Failure::Run)?;
+    copied.warnings.iter().for_each(|warning| complain(warning));
+    print(&said(&args.image, &copied))
+}
+
+fn import(args: &ImageImportArgs) -> Result<(), Failure> {
+    let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
+    let file = File::open(&args.image);
+    let file = file.with_context(|| format!("cannot open {}", args.image.display()));
+    let mut image = BufReader::new(file.map_err(Failure::Input)?);
+    let made = import_image(&stack, args.seed, &program(COMMIT), &mut image);
+    let (state, copied) = made.map_err(classify)?;
+    drop_in(&args.output, &mut |out| state.write(out))?;
+    print(&said(&args.output, &copied))
+}
+
+fn said(path: &Path, copied: &Copied) -> String {
+    let size = |sectors: u64| bytes((sectors * SECTOR_BYTES) as f64);
+    let (filled, sectors) = (size(copied.filled), size(copied.sectors));
+    format!("{}: {filled} of content on a device of {sectors}\n", path.display())
+}

@@ -1,0 +1,94 @@
+//! File systems and images as users meet them: made, checked, shown, brought to a device and back.
+
+mod common;
+
+use common::{Folder, err, out};
+
+fn succeed(folder: &Folder, args: &[&str]) -> String {
+    let output = folder.run(args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", err(&output));
+    assert_eq!(err(&output), "", "{args:?}");
+    out(&output)
+}
+
+/// An image is made, is sound, is shown, survives a device, and is the same when made again.
+#[test]
+fn an_image_is_made_and_brought_to_a_device() {
+    let folder = Folder::new("images");
+    let make =
+        ["mkfs", "--fs", "ext4", "a.img", "--size", "48MiB", "--label", "hello", "--time", "1000"];
+    let said = succeed(&folder, &make);
+    assert!(said.contains("a.img: ext4 of 48.00 MiB"), "{said}");
+    assert!(succeed(&folder, &["fsck", "a.img"]).contains("2 of them directories, 0 orphans"));
+    let shown = succeed(&folder, &["dump", "a.img"]);
+    assert!(shown.contains("\"hello\"") && shown.contains("has_journal"), "{shown}");
+    let names = succeed(&folder, &["dump", "a.img", "--directory", "2"]);
+    assert!(names.contains("\"lost+found\""), "{names}");
+    for what in [&["--groups"][..], &["--inode", "8"], &["--extents", "8"], &["--journal"]] {
+        succeed(&folder, &[&["dump", "a.img"], what].concat());
+    }
+
+    let stack = ["--stack", "small.toml", "--set", "media.payload=bytes"];
+    succeed(
+        &folder,
+        &[&["image", "import", "a.img"], &stack[..], &["--output", "a.state"]].concat(),
+    );
+    succeed(&folder, &[&["image", "export", "a.state", "b.img"], &stack[..]].concat());
+    let read = |name: &str| std::fs::read(folder.0.join(name)).unwrap();
+    let (a, b) = (read("a.img"), read("b.img"));
+    assert!(b.len() > a.len(), "the device is larger than the image");
+    assert_eq!(a, b[..a.len()]);
+    succeed(&folder, &["fsck", "b.img"]);
+
+    succeed(&folder, &[&make[..3], &["c.img"], &make[4..]].concat());
+    assert_eq!(read("c.img"), a);
+}
+
+/// Damage is exit code 1, with its place.
+#[test]
+fn damage_is_found() {
+    let folder = Folder::new("images-damaged");
+    succeed(&folder, &["mkfs", "--fs", "ext4", "a.img", "--size", "16MiB"]);
+    let path = folder.0.join("a.img");
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The last byte of a group's flags, behind the superblock.
+    bytes[4096 + 0x13] ^= 0x80;
+    std::fs::write(&path, bytes).unwrap();
+    let output = folder.run(&["fsck", "a.img"]);
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    let said = out(&output);
+    assert!(said.contains("a.img: descriptor of group 0: checksum"), "{said}");
+}
+
+/// Wrong input is exit code 2, says what and where, and touches nothing.
+#[test]
+fn wrong_input_is_told() {
+    let folder = Folder::new("images-wrong");
+    folder.write("notes", "my notes");
+    let refused = |args: &[&str], expected: &str| {
+        let output = folder.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains(expected), "{expected} in {}", err(&output));
+    };
+    let mkfs = ["mkfs", "--fs", "ext4"];
+    refused(&[&mkfs[..], &["none.img"]].concat(), "give it a --size");
+    refused(&[&mkfs[..], &["notes", "--size", "16MiB"]].concat(), "--force replaces it");
+    refused(&[&mkfs[..], &["a.img", "--size", "20KiB"]].concat(), "too few");
+    refused(
+        &[&mkfs[..], &["a.img", "--size", "1GiB", "--features", "bigalloc"]].concat(),
+        "bigalloc",
+    );
+    refused(
+        &[&mkfs[..], &["a.img", "--size", "1GiB", "--features", "nonsense"]].concat(),
+        "nonsense",
+    );
+    assert!(!folder.0.join("a.img").exists());
+    assert_eq!(std::fs::read_to_string(folder.0.join("notes")).unwrap(), "my notes");
+    refused(&["fsck", "notes"], "notes: ");
+    refused(&["fsck", "gone.img"], "gone.img");
+    folder.write("zeroes", &"\0".repeat(16384));
+    refused(&["dump", "zeroes"], "no ext4 file system here");
+    let import =
+        ["image", "import", "notes", "--stack", "small.toml", "--set", "media.payload=none"];
+    refused(&[&import[..], &["--output", "x"]].concat(), "media.payload");
+}

@@ -1,0 +1,111 @@
+//! How much faster than its own time ext4 runs: files are created, written, synced and deleted by
+//! several threads, on a device that answers after a fixed time. Prints virtual seconds over wall
+//! seconds, and the memory that a volume takes, of which the device's map of sectors is a part.
+//!
+//! `cargo bench -p nandscape-fs --bench mix [FILES]`
+#![expect(clippy::disallowed_methods, reason = "a benchmark measures wall time")]
+
+use nandscape_block::{AsyncDevice, MemDevice, Payload, Tag};
+use nandscape_fs::contract::{Caller, Data, FileSystem, Io};
+use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
+use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
+use nandscape_rt::{Executor, Handle, Nanos};
+use std::time::Instant;
+
+/// Files a measurement, unless the first number among the arguments says otherwise.
+const FILES: u64 = 40_000;
+/// A flash drive behind NVMe: between a read from NAND and a write into a buffer.
+const LATENCY: Nanos = Nanos::from_us(100);
+const VOLUME_GIB: u64 = 64;
+/// Files that a thread leaves before it deletes the oldest.
+const LIVE: u64 = 256;
+const PAGES: u32 = 4;
+
+struct Mix {
+    name: &'static str,
+    data: DataMode,
+    threads: u16,
+    /// Files from one fsync to the next.
+    fsync_every: u64,
+}
+
+const MIXES: [Mix; 5] = [
+    Mix { name: "ordered, 1 thread", data: DataMode::Ordered, threads: 1, fsync_every: 1 },
+    Mix { name: "ordered, 8 threads", data: DataMode::Ordered, threads: 8, fsync_every: 1 },
+    Mix { name: "journal, 1 thread", data: DataMode::Journal, threads: 1, fsync_every: 1 },
+    Mix { name: "writeback, 1 thread", data: DataMode::Writeback, threads: 1, fsync_every: 1 },
+    Mix { name: "ordered, fsync of 1 in 8", data: DataMode::Ordered, threads: 1, fsync_every: 8 },
+];
+
+/// Bytes that the process has in RAM.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    status
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .map_or(0, |pages: u64| pages * 4096)
+}
+
+async fn mounted(rt: &Handle, data: DataMode) -> Ext4<MemDevice> {
+    let device = MemDevice::new(VOLUME_GIB << 18).with_latency(LATENCY);
+    let device = AsyncDevice::new(rt, device);
+    let options = MkfsOptions { fresh: true, ..MkfsOptions::new(1) };
+    mkfs(&device, &options).await.expect("a file system");
+    let options = MountOptions { data, ..MountOptions::default() };
+    Ext4::mount(rt, device, options).await.expect("a mount").0
+}
+
+/// One thread's part of the mix, in a directory of its own.
+async fn work(fs: Ext4<MemDevice>, thread: u16, files: u64, fsync_every: u64) {
+    let caller = Caller { thread, core: thread, uid: 0, gid: 0 };
+    let name = |file: u64| format!("file{file}").into_bytes();
+    let dir = format!("thread{thread}").into_bytes();
+    let dir = fs.mkdir(caller, fs.root(), &dir, 0o755).await.expect("mkdir").ino;
+    for file in 0..files {
+        let ino = fs.create(caller, dir, &name(file), 0o644).await.expect("create").ino;
+        let tags = Payload::Run(Tag::new(1 + (u64::from(thread) << 40) + file * u64::from(PAGES)));
+        let data = Data::Sectors(tags, PAGES);
+        fs.write(caller, ino, 0, data, Io::Buffered).await.expect("write");
+        if file % fsync_every == 0 {
+            fs.fsync(caller, ino).await.expect("fsync");
+        }
+        if let Some(old) = file.checked_sub(LIVE) {
+            fs.unlink(caller, dir, &name(old)).await.expect("unlink");
+        }
+    }
+}
+
+async fn run(rt: Handle, mix: &'static Mix, files: u64) {
+    let before = resident();
+    let fs = mounted(&rt, mix.data).await;
+    let empty = resident().saturating_sub(before);
+    let (wall, from) = (Instant::now(), rt.now());
+    let each = files / u64::from(mix.threads);
+    let threads = (0..mix.threads)
+        .map(|thread| rt.spawn("thread", work(fs.clone(), thread, each, mix.fsync_every)));
+    for thread in threads.collect::<Vec<_>>() {
+        thread.await.expect("a thread ends");
+    }
+    let virtual_s = (rt.now() - from).0 as f64 / 1e9;
+    let wall_s = wall.elapsed().as_secs_f64();
+    let used = resident().saturating_sub(before);
+    println!(
+        "{:<26} {virtual_s:>8.2} s virtual {wall_s:>7.3} s wall {:>7.1} x {:>7.2} us a file   \
+         {} bytes a GiB empty, {} after",
+        mix.name,
+        virtual_s / wall_s,
+        wall_s * 1e6 / files as f64,
+        empty / VOLUME_GIB,
+        used / VOLUME_GIB,
+    );
+}
+
+fn main() {
+    let asked = std::env::args().find_map(|argument| argument.parse().ok());
+    for mix in &MIXES {
+        let mut executor = Executor::on_virtual_clock();
+        let work = run(executor.handle(), mix, asked.unwrap_or(FILES));
+        executor.block_on(work).expect("nobody waits for ever");
+    }
+}

@@ -1,0 +1,54 @@
+//! Background write-back: one task a mount, as Linux has one a device.
+
+use super::read::Backing;
+use super::{IN_FLIGHT_MAX, Mapping, PageCache};
+use crate::contract::FsError;
+use nandscape_rt::Nanos;
+use nandscape_rt::combine::select2;
+
+/// Pages of one file that are written before the next file has its turn.
+const TURN_PAGES: u64 = 1024;
+
+/// Writes old pages back, and the oldest when too many are dirty, until the cache is stopped.
+pub async fn flush_in_background<B: Backing>(cache: PageCache, backing: B) {
+    let core = &cache.0;
+    let mut look_at = core.handle.now() + core.config.period;
+    while !core.stopped.get() {
+        let _ = select2(core.wake.notified(), core.handle.sleep_until(look_at)).await;
+        let background = core.config.share(core.config.background_percent);
+        while core.dirty.get() > background && turn(&cache, &backing, Nanos::MAX).await {}
+        if core.handle.now() >= look_at {
+            look_at = core.handle.now() + core.config.period;
+            let begun = core.handle.now();
+            let expired = begun.saturating_sub(core.config.age);
+            while begun >= core.config.age && turn(&cache, &backing, expired).await {}
+        }
+    }
+}
+
+/// Writes some of the file that has been dirty longest, if since `expired` or before. Whether there
+/// was such a file and something was written.
+async fn turn<B: Backing>(cache: &PageCache, backing: &B, expired: Nanos) -> bool {
+    let core = &cache.0;
+    let oldest =
+        core.dirty_files.borrow().first_key_value().map(|(key, file)| (key.0, file.clone()));
+    let Some((_, file)) = oldest.filter(|(since, _)| *since <= expired) else { return false };
+    while core.in_flight.get() > IN_FLIGHT_MAX && !core.stopped.get() {
+        core.progress.notified().await;
+    }
+    let before = core.cleaned.get() + core.in_flight.get();
+    let limit = if expired == Nanos::MAX { TURN_PAGES } else { u64::MAX };
+    if let Err(error) = backing.write_back(&file, limit).await {
+        give_up(&file, &error);
+    }
+    file.requeue();
+    core.cleaned.get() + core.in_flight.get() > before && !core.stopped.get()
+}
+
+/// Pages that cannot even be sent would keep writers waiting for ever: their content is lost, as
+/// that of pages which the device refuses, and the next sync of the file says so.
+fn give_up(file: &Mapping, error: &FsError) {
+    while let Some(run) = file.take_run(0..u64::MAX, u64::MAX) {
+        run.finish(Some(error.clone()));
+    }
+}

@@ -1,0 +1,194 @@
+//! The page cache: pages of payload over a device, shared by all file systems. After Linux's
+//! `mm/{filemap,readahead,page-writeback,vmscan}.c`, in their shape and with their defaults.
+//!
+//! - A file's pages are its [`Mapping`]; the [`PageCache`] counts them all and keeps them within a
+//!   memory limit: clean pages go by second chance, dirty ones are written back first.
+//! - A page is a tag or bytes. Whoever writes a part of it expands the tag; what lies beyond the end
+//!   of the file is zero.
+//! - Dirty pages are written back when they are 30 s old (looked at every 5 s), or when more than
+//!   `background_percent` of memory is dirty. Past the middle between that and `dirty_percent`,
+//!   a writer waits until as many pages are clean as it made dirty; at `dirty_percent` it waits
+//!   until there are fewer. Linux computes pauses from a measured bandwidth instead; in the long run
+//!   either makes writers as fast as the device, each by its share of what is dirtied.
+//! - What is written back is a copy taken when the write begins. A page may be written again
+//!   meanwhile; two writes of one page are never in flight together.
+//! - State changes happen between waiting points, on one thread, so nothing here is locked.
+
+mod flusher;
+mod mapping;
+mod page;
+mod read;
+mod run;
+
+pub use flusher::flush_in_background;
+pub use mapping::Mapping;
+pub use read::{Backing, Located, read_pages};
+pub use run::WriteRun;
+
+use nandscape_rt::sync::Notify;
+use nandscape_rt::{Handle, Nanos};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::{Rc, Weak};
+
+/// Pages that eviction looks at in one file before it turns to the next.
+const EVICT_BATCH: usize = 32;
+/// Pages that eviction looks at before it gives up for this time.
+const EVICT_SCAN: usize = 4096;
+/// Pages in flight to the device beyond which background write-back waits.
+const IN_FLIGHT_MAX: u64 = 4096;
+
+/// Limits and times of a page cache. The defaults are Linux's.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CacheConfig {
+    /// Pages that memory has room for.
+    pub pages: u64,
+    /// Share of them that may be dirty before write-back starts by itself.
+    pub background_percent: u8,
+    /// Share of them that may be dirty at all.
+    pub dirty_percent: u8,
+    /// How often write-back looks for old pages.
+    pub period: Nanos,
+    /// When a dirty page is old.
+    pub age: Nanos,
+    /// Largest read-ahead window, in pages; 0 turns it off.
+    pub read_ahead_pages: u32,
+}
+
+impl Default for CacheConfig {
+    fn default() -> Self {
+        Self {
+            pages: 1 << 20,
+            background_percent: 10,
+            dirty_percent: 20,
+            period: Nanos::from_secs(5),
+            age: Nanos::from_secs(30),
+            read_ahead_pages: 32,
+        }
+    }
+}
+
+impl CacheConfig {
+    fn share(&self, percent: u8) -> u64 {
+        (self.pages.saturating_mul(u64::from(percent)) / 100).max(1)
+    }
+}
+
+/// When a file's first dirty page was dirtied, and its turn among those of the same instant.
+type Queued = (Nanos, u64);
+
+pub(crate) struct Core {
+    handle: Handle,
+    config: CacheConfig,
+    /// Every file with pages, in the order in which eviction visits them.
+    clock: RefCell<VecDeque<Weak<mapping::Inner>>>,
+    /// Files with dirty pages, oldest first.
+    dirty_files: RefCell<BTreeMap<Queued, Mapping>>,
+    next_turn: Cell<u64>,
+    resident: Cell<u64>,
+    dirty: Cell<u64>,
+    in_flight: Cell<u64>,
+    /// Pages whose write-back has ended, ever.
+    cleaned: Cell<u64>,
+    wake: Notify,
+    progress: Notify,
+    stopped: Cell<bool>,
+}
+
+/// The pages of all files of a mount. Cheap to clone; clones are the same cache.
+#[derive(Clone)]
+pub struct PageCache(pub(crate) Rc<Core>);
+
+fn bump(counter: &Cell<u64>, by: u64) {
+    counter.set(counter.get() + by);
+}
+
+fn drop_by(counter: &Cell<u64>, by: u64) {
+    counter.set(counter.get() - by);
+}
+
+impl PageCache {
+    /// An empty cache.
+    #[must_use]
+    pub fn new(handle: &Handle, config: CacheConfig) -> Self {
+        Self(Rc::new(Core {
+            handle: handle.clone(),
+            config,
+            clock: RefCell::default(),
+            dirty_files: RefCell::default(),
+            next_turn: Cell::new(0),
+            resident: Cell::new(0),
+            dirty: Cell::new(0),
+            in_flight: Cell::new(0),
+            cleaned: Cell::new(0),
+            wake: Notify::new(handle, "write-back"),
+            progress: Notify::new(handle, "pages written back"),
+            stopped: Cell::new(false),
+        }))
+    }
+
+    /// Pages in memory.
+    #[must_use]
+    pub fn resident(&self) -> u64 {
+        self.0.resident.get()
+    }
+
+    /// Pages that the device does not have yet, those on their way not counted.
+    #[must_use]
+    pub fn dirty(&self) -> u64 {
+        self.0.dirty.get()
+    }
+
+    /// Files with dirty pages, the one that has waited longest first.
+    #[must_use]
+    pub fn dirty_files(&self) -> Vec<Mapping> {
+        self.0.dirty_files.borrow().values().cloned().collect()
+    }
+
+    /// To be awaited by whoever dirtied this many pages: starts write-back if much is dirty, and
+    /// waits its share of it if too much is.
+    pub async fn throttle(&self, dirtied: u64) {
+        let core = &self.0;
+        let background = core.config.share(core.config.background_percent);
+        let limit = core.config.share(core.config.dirty_percent);
+        if core.dirty.get() <= background || core.stopped.get() {
+            return;
+        }
+        core.wake.notify_one();
+        let free_run = background.midpoint(limit);
+        let paid = core.cleaned.get() + dirtied;
+        let load = || core.dirty.get() + core.in_flight.get();
+        while load() > free_run
+            && (core.cleaned.get() < paid || load() > limit)
+            && !core.stopped.get()
+        {
+            core.wake.notify_one();
+            core.progress.notified().await;
+        }
+    }
+
+    /// Ends background write-back, and lets go who waits for it.
+    pub fn stop(&self) {
+        self.0.stopped.set(true);
+        self.0.wake.notify_one();
+        self.0.progress.notify_waiters();
+    }
+}
+
+impl Core {
+    /// Makes room for a page more, if something can be evicted.
+    fn make_room(&self) {
+        let mut looked = 0;
+        while self.resident.get() >= self.config.pages && looked < EVICT_SCAN {
+            let Some(next) = self.clock.borrow_mut().pop_front() else { return };
+            let Some(inner) = next.upgrade() else { continue };
+            looked += inner.evict(EVICT_BATCH).max(1);
+            if inner.is_listed() {
+                self.clock.borrow_mut().push_back(next);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! Reading through the cache: what is missing is read in runs, and sequential readers are read
+//! ahead of, in windows that double up to a limit (Linux's `mm/readahead.c`).
+
+use super::bump;
+use super::mapping::{Look, Mapping};
+use super::page::Page;
+use crate::contract::Result;
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Lba, Payload, Reply, SectorData, Tag};
+use std::future::Future;
+use std::ops::Range;
+
+/// What a file system tells the cache, and does for it.
+pub trait Backing: Clone + 'static {
+    /// The device under it.
+    type Device: BlockDevice + 'static;
+
+    /// The device.
+    fn device(&self) -> &AsyncDevice<Self::Device>;
+
+    /// Where the file's content from `page` on is, for up to `pages` pages, at least one.
+    fn locate(
+        &self,
+        mapping: &Mapping,
+        page: u64,
+        pages: u64,
+    ) -> impl Future<Output = Result<Located>>;
+
+    /// Sends up to `pages` dirty pages of the file to the device; need not wait for them.
+    fn write_back(&self, mapping: &Mapping, pages: u64) -> impl Future<Output = Result<()>>;
+}
+
+/// Where pages are.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Located {
+    /// Nowhere: this many pages read as zeroes.
+    Hole(u64),
+    /// This many pages lie on the device from there on.
+    At(Lba, u64),
+    /// One page, whose newest content has not reached its place yet.
+    Known(SectorData),
+}
+
+/// How each thread has read a file lately; a few at most.
+#[derive(Default)]
+pub(super) struct Streams(Vec<ReadStream>);
+
+struct ReadStream {
+    thread: u16,
+    /// The page behind the last read.
+    next: u64,
+    /// The page behind what was read ahead.
+    ahead: u64,
+    /// Pages of the last window.
+    window: u64,
+}
+
+/// Threads whose reading of one file is remembered.
+const STREAMS_MAX: usize = 16;
+
+impl Streams {
+    /// Notes a read, and says what to read ahead now.
+    fn note(&mut self, thread: u16, read: &Range<u64>, max: u64) -> Option<Range<u64>> {
+        let stream = self.of(thread);
+        let sequential = read.start == stream.next;
+        stream.next = read.end;
+        if !sequential {
+            (stream.window, stream.ahead) = (0, read.end);
+            return None;
+        }
+        stream.ahead = stream.ahead.max(read.end);
+        if stream.ahead - read.end > stream.window / 2 {
+            return None;
+        }
+        let first = (read.end - read.start).next_power_of_two() * 2;
+        stream.window = if stream.window == 0 { first } else { stream.window * 2 }.min(max);
+        let start = stream.ahead;
+        stream.ahead = start + stream.window;
+        Some(start..stream.ahead)
+    }
+
+    fn of(&mut self, thread: u16) -> &mut ReadStream {
+        let known = self.0.iter().position(|stream| stream.thread == thread);
+        let index = known.unwrap_or_else(|| {
+            if self.0.len() == STREAMS_MAX {
+                self.0.remove(0);
+            }
+            self.0.push(ReadStream { thread, next: 0, ahead: 0, window: 0 });
+            self.0.len() - 1
+        });
+        &mut self.0[index]
+    }
+}
+
+/// The content of pages `range`, from memory or from the device. Reads ahead for `thread` if it
+/// goes through the file in order.
+///
+/// # Errors
+/// What the file system or the device says.
+pub async fn read_pages<B: Backing>(
+    backing: &B,
+    mapping: &Mapping,
+    thread: u16,
+    range: Range<u64>,
+) -> Result<Vec<SectorData>> {
+    read_ahead(backing, mapping, thread, &range);
+    let mut data = Vec::with_capacity((range.end - range.start) as usize);
+    while let Some(page) = Some(range.start + data.len() as u64).filter(|page| *page < range.end) {
+        match mapping.look(page) {
+            Look::There(content) => data.push(content),
+            Look::Reading => mapping.0.settled.notified().await,
+            Look::Missing => fill(backing, mapping, page..range.end).await?,
+        }
+    }
+    Ok(data)
+}
+
+fn read_ahead<B: Backing>(backing: &B, mapping: &Mapping, thread: u16, range: &Range<u64>) {
+    let core = &mapping.0.core;
+    let max = u64::from(core.config.read_ahead_pages);
+    if max == 0 {
+        return;
+    }
+    let ahead = mapping.0.streams.borrow_mut().note(thread, range, max);
+    let Some(ahead) = ahead.map(|ahead| ahead.start..ahead.end.min(mapping.0.length.get())) else {
+        return;
+    };
+    if ahead.start >= ahead.end {
+        return;
+    }
+    let (backing, mapping) = (backing.clone(), mapping.clone());
+    drop(core.handle.clone().spawn("read-ahead", async move {
+        let mut page = ahead.start;
+        while page < ahead.end.min(mapping.0.length.get()) {
+            match mapping.look(page) {
+                // An error shows again to whoever really reads the page.
+                Look::Missing if fill(&backing, &mapping, page..ahead.end).await.is_err() => return,
+                _ => page += 1,
+            }
+        }
+    }));
+}
+
+/// Reads the run of missing pages at the start of `range`.
+async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> Result<()> {
+    let filling = Filling::begin(mapping, range);
+    let mut replies = Vec::new();
+    let mut page = filling.range.start;
+    while page < filling.range.end {
+        let located = backing.locate(mapping, page, filling.range.end - page).await?;
+        let (count, reply) = match located {
+            Located::Hole(pages) => (pages, Err(SectorData::Tag(Tag::ZERO))),
+            Located::Known(data) => (1, Err(data)),
+            Located::At(lba, pages) => {
+                let max = backing.device().caps().max_sectors;
+                let most = if max == 0 { u64::from(u32::MAX) } else { u64::from(max) };
+                let count = pages.min(most).min(filling.range.end - page);
+                let mut bio = Bio::read(lba, count as u32);
+                bio.owner = Some(mapping.owner());
+                (count, Ok(backing.device().submit(bio)))
+            }
+        };
+        let count = count.clamp(1, filling.range.end - page);
+        replies.push((page..page + count, reply));
+        page += count;
+    }
+    for (pages, reply) in replies {
+        match reply {
+            Err(data) => pages.for_each(|page| filling.put(page, data.clone())),
+            Ok(reply) => {
+                let payload = match reply.await? {
+                    Reply::Data(payload) => payload,
+                    _ => Payload::None,
+                };
+                for (index, page) in pages.enumerate() {
+                    filling.put(page, payload.sector(index as u32));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pages that wait for their content. Dropped early, those that did not get any are missing again.
+struct Filling<'a> {
+    mapping: &'a Mapping,
+    id: u32,
+    range: Range<u64>,
+}
+
+impl<'a> Filling<'a> {
+    fn begin(mapping: &'a Mapping, range: Range<u64>) -> Self {
+        let inner = &mapping.0;
+        let id = inner.next_fill.get();
+        inner.next_fill.set(id.wrapping_add(1).max(1));
+        let mut end = range.start;
+        while end < range.end && !inner.pages.borrow().contains_key(&end) {
+            inner.core.make_room();
+            inner.pages.borrow_mut().insert(end, Page::reading(id));
+            bump(&inner.core.resident, 1);
+            end += 1;
+        }
+        inner.list();
+        Self { mapping, id, range: range.start..end }
+    }
+
+    /// Puts content in place, unless the page was forgotten or written meanwhile.
+    fn put(&self, page: u64, data: SectorData) {
+        if let Some(entry) = self.mapping.0.pages.borrow_mut().get_mut(&page)
+            && entry.fill == self.id
+        {
+            (entry.data, entry.fill) = (data, 0);
+        }
+    }
+}
+
+impl Drop for Filling<'_> {
+    fn drop(&mut self) {
+        let inner = &self.mapping.0;
+        let mut pages = inner.pages.borrow_mut();
+        let left = pages.extract_if(self.range.clone(), |_, page| page.fill == self.id).count();
+        super::drop_by(&inner.core.resident, left as u64);
+        inner.settled.notify_waiters();
+    }
+}

@@ -1,0 +1,115 @@
+//! A run of pages on its way to the device.
+
+use super::mapping::{Inner, Mapping};
+use super::{bump, drop_by};
+use crate::contract::FsError;
+use nandscape_block::SectorData;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Contiguous pages of a file that are being written: a copy of their content, taken when the
+/// write began. Dropped without [`WriteRun::finish`], the pages are dirty again.
+pub struct WriteRun {
+    inner: Rc<Inner>,
+    first: u64,
+    data: Vec<SectorData>,
+    finished: bool,
+}
+
+impl Mapping {
+    /// Takes the first run of dirty pages in the range that are not on their way already, at most
+    /// `max` of them.
+    #[must_use]
+    pub fn take_run(&self, range: Range<u64>, max: u64) -> Option<WriteRun> {
+        let mut pages = self.0.pages.borrow_mut();
+        let mut dirty = self.0.dirty.borrow_mut();
+        let ready = |index: &u64| pages.get(index).is_some_and(|page| !page.writing);
+        let first = dirty.range(range.clone()).copied().find(ready)?;
+        let end = range.end.min(first.saturating_add(max));
+        let mut data = Vec::new();
+        for index in first..end {
+            let Some(page) = pages.get_mut(&index) else { break };
+            if !page.dirty || page.writing {
+                break;
+            }
+            (page.dirty, page.writing) = (false, true);
+            dirty.remove(&index);
+            data.push(page.data.clone());
+        }
+        let count = data.len() as u64;
+        drop_by(&self.0.core.dirty, count);
+        bump(&self.0.core.in_flight, count);
+        bump(&self.0.writing, count);
+        let clean = dirty.is_empty();
+        drop((pages, dirty));
+        if clean {
+            self.requeue();
+        }
+        Some(WriteRun { inner: Rc::clone(&self.0), first, data, finished: false })
+    }
+}
+
+impl WriteRun {
+    /// The first page.
+    #[must_use]
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The page behind the last.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.first + self.data.len() as u64
+    }
+
+    /// The content, page by page.
+    #[must_use]
+    pub fn data(&self) -> &[SectorData] {
+        &self.data
+    }
+
+    /// Notes that these pages have blocks now; returns how many of them had been promised one.
+    pub fn settle_promises(&self, range: Range<u64>) -> u64 {
+        let mut pages = self.inner.pages.borrow_mut();
+        let had = |(_, page): (_, &mut super::page::Page)| std::mem::take(&mut page.reserved);
+        pages.range_mut(range).map(had).filter(|had| *had).count() as u64
+    }
+
+    /// The device has the pages, or has refused them: their content is then lost, and the error
+    /// comes out of the next sync of the file.
+    pub fn finish(mut self, error: Option<FsError>) {
+        if let Some(error) = error {
+            self.inner.error.borrow_mut().get_or_insert(error);
+        }
+        self.end_writing(false);
+    }
+
+    fn end_writing(&mut self, failed: bool) {
+        self.finished = true;
+        let Inner { core, pages, dirty, .. } = &*self.inner;
+        let count = self.data.len() as u64;
+        for (&index, page) in pages.borrow_mut().range_mut(self.first..self.first + count) {
+            page.writing = false;
+            if failed && !std::mem::replace(&mut page.dirty, true) {
+                dirty.borrow_mut().insert(index);
+                bump(&core.dirty, 1);
+            }
+        }
+        drop_by(&core.in_flight, count);
+        drop_by(&self.inner.writing, count);
+        bump(&core.cleaned, count);
+        if failed {
+            Mapping(Rc::clone(&self.inner)).requeue();
+        }
+        self.inner.settled.notify_waiters();
+        core.progress.notify_waiters();
+    }
+}
+
+impl Drop for WriteRun {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.end_writing(true);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The cache over a file that lies on the device page by page.
+
+use super::*;
+use crate::contract::Result;
+use nandscape_block::{
+    AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Lba, MemDevice, Op, Owner, Payload,
+    SectorData, Submit, Tag, Token,
+};
+use nandscape_rt::Executor;
+use nandscape_rt::combine::join_all;
+
+/// Remembers the bios that it was sent.
+struct Recorder {
+    below: MemDevice,
+    bios: Vec<(Op, u64, u32)>,
+}
+
+impl BlockDevice for Recorder {
+    fn caps(&self) -> &DeviceCaps {
+        self.below.caps()
+    }
+
+    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        self.bios.push((bio.op, bio.lba.0, bio.sectors));
+        self.below.submit(now, bio, token)
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.below.next_event()
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        self.below.advance(now, done);
+    }
+}
+
+/// A file whose page `n` is sector `n`.
+#[derive(Clone)]
+struct Flat(AsyncDevice<Recorder>);
+
+impl Backing for Flat {
+    type Device = Recorder;
+
+    fn device(&self) -> &AsyncDevice<Recorder> {
+        &self.0
+    }
+
+    async fn locate(&self, _mapping: &Mapping, page: u64, pages: u64) -> Result<Located> {
+        Ok(Located::At(Lba(page), pages))
+    }
+
+    async fn write_back(&self, mapping: &Mapping, pages: u64) -> Result<()> {
+        while let Some(run) = mapping.take_run(0..u64::MAX, pages) {
+            let payload = Payload::collect(run.data().to_vec());
+            let sectors = run.data().len() as u32;
+            let written = self.0.write(Lba(run.first()), sectors, payload).await;
+            run.finish(written.err().map(Into::into));
+        }
+        Ok(())
+    }
+}
+
+/// A cache, a file in it, and the way to its device.
+struct Stand {
+    cache: PageCache,
+    file: Mapping,
+    flat: Flat,
+    handle: Handle,
+}
+
+impl Stand {
+    fn bios(&self) -> Vec<(Op, u64, u32)> {
+        self.flat.0.with(|device| std::mem::take(&mut device.bios))
+    }
+
+    async fn read(&self, range: std::ops::Range<u64>) -> Vec<SectorData> {
+        read_pages(&self.flat, &self.file, 0, range).await.expect("pages")
+    }
+
+    fn write(&self, page: u64, tag: u64) {
+        self.file.write(page, SectorData::Tag(Tag::new(tag)), false);
+    }
+}
+
+/// Runs a body over a cache with these limits; every operation of the device takes 100 us.
+fn run(config: CacheConfig, body: impl AsyncFnOnce(Stand) + 'static) {
+    let mut executor = Executor::on_virtual_clock();
+    let handle = executor.handle();
+    let ran = executor.block_on(async move {
+        let below = MemDevice::new(1 << 16).with_latency(Nanos::from_us(100));
+        let flat = Flat(AsyncDevice::new(&handle, Recorder { below, bios: Vec::new() }));
+        let cache = PageCache::new(&handle, config);
+        drop(handle.spawn_daemon("flusher", flush_in_background(cache.clone(), flat.clone())));
+        let owner = Owner { file: 1, generation: 0, thread: 0, core: 0 };
+        let file = Mapping::new(&cache, owner);
+        file.set_length(1 << 16);
+        body(Stand { cache, file, flat, handle }).await;
+    });
+    ran.expect("no deadlock");
+}
+
+/// A page is read once, however many want it, and comes from memory after that.
+#[test]
+fn pages_are_read_once() {
+    run(CacheConfig::default(), async |stand| {
+        let reads = join_all((0..5).map(|_| stand.read(100..104))).await;
+        assert!(reads.iter().all(|pages| pages.len() == 4));
+        stand.read(101..103).await;
+        assert_eq!(stand.bios(), [(Op::Read, 100, 4)]);
+    });
+}
+
+/// Read-ahead doubles its window up to the limit for a reader that goes on, and leaves others alone.
+#[test]
+fn windows_double() {
+    run(CacheConfig::default(), async |stand| {
+        for page in 0..128 {
+            stand.read(page..page + 1).await;
+            stand.handle.sleep(Nanos::from_ms(1)).await;
+        }
+        let sizes: Vec<u32> = stand.bios().iter().map(|bio| bio.2).collect();
+        assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 32, 32, 32]);
+        for page in [9_000, 7_000, 8_000] {
+            stand.read(page..page + 1).await;
+        }
+        assert_eq!(stand.bios().len(), 3);
+    });
+}
+
+/// Memory holds no more pages than it may, and keeps those in use.
+#[test]
+fn memory_is_limited() {
+    let config = CacheConfig { pages: 64, read_ahead_pages: 0, ..CacheConfig::default() };
+    run(config, async |stand| {
+        for page in 0..1_000 {
+            stand.read(5_000..5_001).await;
+            stand.read(page * 2..page * 2 + 1).await;
+            assert!(stand.cache.resident() <= 64);
+        }
+        let hot = stand.bios().iter().filter(|bio| bio.1 == 5_000).count();
+        assert!(hot <= 2, "{hot} reads of the page that is used all the time");
+    });
+}
+
+/// A dirty page is written when it is 30 s old, neighbours in one bio.
+#[test]
+fn old_pages_are_written_back() {
+    run(CacheConfig::default(), async |stand| {
+        (0..8).rev().for_each(|page| stand.write(page, page + 1));
+        stand.handle.sleep(Nanos::from_secs(29)).await;
+        assert_eq!((stand.bios(), stand.cache.dirty()), (Vec::new(), 8));
+        stand.handle.sleep(Nanos::from_secs(7)).await;
+        assert_eq!((stand.bios(), stand.cache.dirty()), (vec![(Op::Write, 0, 8)], 0));
+    });
+}
+
+/// Writers wait before too much is dirty, and in the end all of it is written.
+#[test]
+fn writers_are_throttled() {
+    let config = CacheConfig { pages: 1_000, ..CacheConfig::default() };
+    run(config, async |stand| {
+        for page in 0..5_000 {
+            stand.write(page * 2, page + 1);
+            stand.cache.throttle(1).await;
+            assert!(stand.cache.dirty() <= 201);
+        }
+        // One page a bio of 100 us, but for what may be dirty.
+        let least = Nanos::from_us(100 * (5_000 - 200));
+        assert!(stand.handle.now() >= least, "{}", stand.handle.now());
+        stand.handle.sleep(Nanos::from_secs(40)).await;
+        assert_eq!(stand.cache.dirty(), 0);
+    });
+}
+
+/// A page written to while it is under way is written again, after and never beside the first time.
+#[test]
+fn pages_are_written_one_time_after_the_other() {
+    run(CacheConfig::default(), async |stand| {
+        stand.write(7, 1);
+        let first = stand.file.take_run(0..u64::MAX, 10).expect("a dirty page");
+        stand.write(7, 2);
+        assert!(stand.file.take_run(0..u64::MAX, 10).is_none());
+        assert_eq!(first.data(), [SectorData::Tag(Tag::new(1))]);
+        first.finish(None);
+        let second = stand.file.take_run(0..u64::MAX, 10).expect("dirty again");
+        assert_eq!(second.data(), [SectorData::Tag(Tag::new(2))]);
+        drop(second);
+        assert!(stand.file.is_dirty(7), "a write given up leaves the page dirty");
+    });
+}
+
+/// Forgotten pages are gone, with the reads that would have filled them.
+#[test]
+fn forgotten_pages_stay_forgotten() {
+    run(CacheConfig { read_ahead_pages: 0, ..CacheConfig::default() }, async |stand| {
+        stand.file.write(3, SectorData::Tag(Tag::new(9)), true);
+        assert_eq!(stand.file.discard(0..10), 1);
+        assert_eq!((stand.cache.dirty(), stand.cache.resident()), (0, 0));
+        let (file, flat) = (stand.file.clone(), stand.flat.clone());
+        let read = stand.handle.spawn("reader", async move {
+            read_pages(&flat, &file, 0, 20..21).await.map(|pages| pages.len())
+        });
+        stand.handle.sleep(Nanos::from_us(50)).await;
+        stand.file.discard(0..100);
+        assert_eq!(read.await, Ok(Ok(1)));
+        let reads = stand.bios().iter().filter(|bio| bio.1 == 20).count();
+        assert_eq!(reads, 2, "what was on its way was not kept");
+    });
+}

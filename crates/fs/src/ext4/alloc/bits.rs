@@ -1,0 +1,122 @@
+//! Searching and changing bitmaps of a group, 64 bits at a time. A set bit is in use.
+
+use std::ops::Range;
+
+/// Word `index` of a bitmap, little-endian as on disk; all ones beyond its end.
+fn word(bitmap: &[u8], index: usize) -> u64 {
+    let bytes = bitmap.get(index * 8..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// A bitmap, with the bits of another one taken for set as well.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    bitmap: &'a [u8],
+    also: Option<&'a [u8]>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) const fn new(bitmap: &'a [u8], also: Option<&'a [u8]>) -> Self {
+        Self { bitmap, also }
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        word(self.bitmap, index) | self.also.map_or(0, |also| word(also, index))
+    }
+
+    /// The first bit of this value in the range; its end if there is none.
+    fn find(&self, value: bool, range: Range<u32>) -> u32 {
+        let mut at = range.start;
+        while at < range.end {
+            let whole = self.word(at as usize / 64);
+            let wanted = if value { whole } else { !whole } >> (at % 64);
+            if wanted != 0 {
+                return (at + wanted.trailing_zeros()).min(range.end);
+            }
+            at += 64 - at % 64;
+        }
+        range.end
+    }
+
+    /// The first run of free bits in the range, cut to `max`.
+    pub(crate) fn next_run(&self, range: Range<u32>, max: u32) -> Option<Range<u32>> {
+        let start = self.find(false, range.clone());
+        let end = range.end.min(start.saturating_add(max));
+        (start < range.end).then(|| start..self.find(true, start..end))
+    }
+
+    /// The first run of `wanted` free bits, or else the longest there is.
+    pub(crate) fn best_run(&self, range: Range<u32>, wanted: u32) -> Option<Range<u32>> {
+        let mut best: Option<Range<u32>> = None;
+        let mut from = range.start;
+        while let Some(run) = self.next_run(from..range.end, wanted) {
+            from = run.end;
+            if best.as_ref().is_none_or(|best| run.len() > best.len()) {
+                best = Some(run);
+            }
+            if best.as_ref().is_some_and(|best| best.len() >= wanted as usize) {
+                break;
+            }
+        }
+        best
+    }
+}
+
+/// Whether every bit of the range has this value.
+pub(crate) fn all(bitmap: &[u8], range: Range<u32>, value: bool) -> bool {
+    View::new(bitmap, None).find(!value, range.clone()) == range.end
+}
+
+/// Gives every bit of the range this value.
+pub(crate) fn fill(bitmap: &mut [u8], range: Range<u32>, value: bool) {
+    for bit in range {
+        let byte = &mut bitmap[bit as usize / 8];
+        let mask = 1 << (bit % 8);
+        *byte = if value { *byte | mask } else { *byte & !mask };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The runs found are those that a look at each bit finds.
+        #[test]
+        fn runs_are_what_single_bits_say(
+            bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], 32),
+            busy in proptest::collection::vec(prop_oneof![3 => Just(0u8), 1 => any::<u8>()], 32),
+            start in 0..256u32,
+            wanted in 1..80u32,
+        ) {
+            let view = View::new(&bytes, Some(&busy));
+            let free: Vec<bool> = (0..256)
+                .map(|bit| (bytes[bit / 8] | busy[bit / 8]) >> (bit % 8) & 1 == 0)
+                .collect();
+            let mut runs = Vec::new();
+            let mut from = start;
+            while let Some(run) = view.next_run(from..256, u32::MAX) {
+                prop_assert!(run.clone().all(|bit| free[bit as usize]));
+                from = run.end;
+                runs.push(run);
+            }
+            let found: usize = runs.iter().map(ExactSizeIterator::len).sum();
+            prop_assert_eq!(found, free[start as usize..].iter().filter(|free| **free).count());
+            let longest = runs.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+            let best = view.best_run(start..256, wanted).map_or(0, |run| run.len());
+            prop_assert_eq!(best, longest.min(wanted as usize));
+        }
+
+        /// Filling changes the range and nothing else.
+        #[test]
+        fn fills_are_exact(a in 0..256u32, b in 0..256u32, value in any::<bool>()) {
+            let range = a.min(b)..a.max(b);
+            let mut bytes = [if value { 0 } else { 255 }; 32];
+            fill(&mut bytes, range.clone(), value);
+            for bit in 0..256 {
+                prop_assert_eq!(all(&bytes, bit..bit + 1, value), range.contains(&bit));
+            }
+        }
+    }
+}

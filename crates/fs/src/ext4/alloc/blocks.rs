@@ -1,0 +1,226 @@
+//! Blocks: near a goal, many at once, and never one that a power cut could still need.
+//!
+//! - A run is taken at the goal if that is free, so that files grow in one piece; else the first run
+//!   of the wanted length in the goal's group and those behind it; else the longest of a group, the
+//!   wanted length being halved until some group has it. After ext4's mballoc, without its buddy
+//!   bitmaps: a bitmap is searched by words instead.
+//! - A block freed by a transaction may not be taken again before that has committed: until then a
+//!   power cut would bring back the old owner, with the new one's data in it. Such blocks are *held*
+//!   in memory, in a second bitmap of the group.
+//! - Between the last waiting point and the end of a search-and-take there is none: no lock is needed.
+
+use super::bits::{self, View};
+use crate::contract::{FsError, Result};
+use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
+use crate::ext4::tx::{BufferRef, Tx};
+use crate::ext4::volume::{Volume, corrupt};
+use nandscape_block::BlockDevice;
+use std::ops::Range;
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Takes up to `wanted` contiguous blocks near `goal`.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] when every free block is held, or none is left.
+    pub(crate) async fn take_blocks(
+        &self,
+        tx: &Tx<D>,
+        goal: u64,
+        wanted: u32,
+    ) -> Result<Range<u64>> {
+        self.release_held();
+        let goal = if goal < self.blocks_count() { goal } else { 0 };
+        let home = self.sb.borrow().group_of(goal);
+        if let Some(run) = self.take_at(tx, goal, wanted).await? {
+            return Ok(run);
+        }
+        let groups = self.group_count();
+        let mut least = wanted.min(self.sb.borrow().blocks_per_group);
+        while least > 0 {
+            for step in 0..groups {
+                let group = (home + step) % groups;
+                let from = if step == 0 { goal } else { 0 };
+                if let Some(run) = self.take_in(tx, group, from, wanted, least).await? {
+                    return Ok(run);
+                }
+            }
+            least /= 2;
+        }
+        Err(FsError::NoSpace)
+    }
+
+    /// Takes what is free from `goal` on.
+    async fn take_at(&self, tx: &Tx<D>, goal: u64, wanted: u32) -> Result<Option<Range<u64>>> {
+        let group = self.sb.borrow().group_of(goal);
+        if self.groups.borrow()[group as usize].desc.free_blocks_count == 0 {
+            return Ok(None);
+        }
+        let start = (goal - self.sb.borrow().group_first_block(group)) as u32;
+        let end = self.blocks_in(group);
+        self.search_and_take(tx, group, |view| {
+            view.next_run(start..end, wanted).filter(|run| run.start == start)
+        })
+        .await
+    }
+
+    /// Takes a run of at least `least` blocks in a group.
+    async fn take_in(
+        &self,
+        tx: &Tx<D>,
+        group: u32,
+        from: u64,
+        wanted: u32,
+        least: u32,
+    ) -> Result<Option<Range<u64>>> {
+        let known = self.groups.borrow()[group as usize].longest_at_most;
+        let free = self.groups.borrow()[group as usize].desc.free_blocks_count;
+        if free.min(known) < least {
+            return Ok(None);
+        }
+        let first = self.sb.borrow().group_first_block(group);
+        let start = from.saturating_sub(first).min(u64::from(u32::MAX)) as u32;
+        let end = self.blocks_in(group);
+        let mut longest = 0;
+        let taken = self
+            .search_and_take(tx, group, |view| {
+                let behind = view.best_run(start..end, wanted);
+                let enough = |run: &Range<u32>| run.len() >= wanted as usize;
+                let best = behind.filter(enough).or_else(|| view.best_run(0..end, wanted));
+                longest = best.as_ref().map_or(0, |run| run.len() as u32);
+                best.filter(|run| run.len() >= least as usize)
+            })
+            .await?;
+        if taken.is_none() {
+            self.groups.borrow_mut()[group as usize].longest_at_most = longest;
+        }
+        Ok(taken)
+    }
+
+    /// Takes the run that `search` chooses in a group's bitmap.
+    async fn search_and_take(
+        &self,
+        tx: &Tx<D>,
+        group: u32,
+        search: impl FnOnce(View<'_>) -> Option<Range<u32>>,
+    ) -> Result<Option<Range<u64>>> {
+        let bitmap = self.block_bitmap(tx, group).await?;
+        tx.access(&bitmap).await?;
+        let run = {
+            let groups = self.groups.borrow();
+            let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
+            bitmap.with(|bytes| search(View::new(bytes, held)))
+        };
+        let Some(run) = run else { return Ok(None) };
+        self.change_block_bits(tx, group, &bitmap, run.clone(), true).await?;
+        let first = self.sb.borrow().group_first_block(group);
+        Ok(Some(first + u64::from(run.start)..first + u64::from(run.end)))
+    }
+
+    /// Takes these blocks, those of them that are free.
+    pub(crate) async fn claim_blocks(&self, tx: &Tx<D>, blocks: Range<u64>) -> Result<()> {
+        let mut from = blocks.start;
+        while from < blocks.end {
+            let group = self.sb.borrow().group_of(from);
+            let here = self.sb.borrow().group_blocks(group);
+            let end = blocks.end.min(here.end);
+            let bits = (from - here.start) as u32..(end - here.start) as u32;
+            let bitmap = self.block_bitmap(tx, group).await?;
+            tx.access(&bitmap).await?;
+            let mut at = bits.start;
+            let next = |at| bitmap.with(|b| View::new(b, None).next_run(at..bits.end, u32::MAX));
+            while let Some(free) = next(at) {
+                at = free.end;
+                self.change_block_bits(tx, group, &bitmap, free, true).await?;
+            }
+            from = end;
+        }
+        Ok(())
+    }
+
+    /// Gives blocks back; they are held until the transaction has committed.
+    pub(crate) async fn free_blocks(&self, tx: &Tx<D>, blocks: Range<u64>) -> Result<()> {
+        if blocks.start >= blocks.end || blocks.end > self.blocks_count() {
+            return Err(corrupt("block number", Place::Block(blocks.start)));
+        }
+        let mut from = blocks.start;
+        while from < blocks.end {
+            let group = self.sb.borrow().group_of(from);
+            let here = self.sb.borrow().group_blocks(group);
+            let end = blocks.end.min(here.end);
+            let bits = (from - here.start) as u32..(end - here.start) as u32;
+            let bitmap = self.block_bitmap(tx, group).await?;
+            tx.access(&bitmap).await?;
+            if !bitmap.with(|bytes| bits::all(bytes, bits.clone(), true)) {
+                return Err(corrupt("block bitmap: freed twice", Place::BlockBitmap(group)));
+            }
+            self.hold(tx, group, bits.clone());
+            self.change_block_bits(tx, group, &bitmap, bits, false).await?;
+            from = end;
+        }
+        Ok(())
+    }
+
+    /// Changes bits of a bitmap that the transaction has access to, and the counts that go with it.
+    async fn change_block_bits(
+        &self,
+        tx: &Tx<D>,
+        group: u32,
+        bitmap: &BufferRef,
+        bits: Range<u32>,
+        taken: bool,
+    ) -> Result<()> {
+        let count = bits.len() as u32;
+        tx.change(bitmap, |bytes| {
+            bits::fill(bytes, bits.clone(), taken);
+            let sb = self.sb.borrow();
+            let info = &mut self.groups.borrow_mut()[group as usize];
+            let free = &mut info.desc.free_blocks_count;
+            *free = if taken { free.saturating_sub(count) } else { free.saturating_add(count) };
+            info.desc.flags &= !GROUP_BLOCK_UNINIT;
+            info.desc.seal_block_bitmap(bytes, &sb);
+            if !taken {
+                info.longest_at_most = u32::MAX;
+            }
+        })?;
+        let total = self.free_blocks.get();
+        let count = u64::from(count);
+        self.free_blocks.set(if taken { total - count.min(total) } else { total + count });
+        self.write_group(tx, group).await
+    }
+
+    /// Keeps freed blocks from being taken before the transaction has committed.
+    fn hold(&self, tx: &Tx<D>, group: u32, bits: Range<u32>) {
+        let mut groups = self.groups.borrow_mut();
+        let held = &mut groups[group as usize].held;
+        bits::fill(&mut held.get_or_insert_with(|| Box::new([0; 4096]))[..], bits.clone(), true);
+        self.held_blocks.set(self.held_blocks.get() + bits.len() as u64);
+        self.held.borrow_mut().push_back((tx.tid(), group, bits));
+    }
+
+    /// Lets go of blocks whose transaction has committed.
+    pub(super) fn release_held(&self) {
+        let mut held = self.held.borrow_mut();
+        while let Some((_, group, bits)) = held.pop_front_if(|(tid, ..)| self.is_committed(*tid)) {
+            let mut groups = self.groups.borrow_mut();
+            let info = &mut groups[group as usize];
+            info.longest_at_most = u32::MAX;
+            self.held_blocks.set(self.held_blocks.get() - bits.len() as u64);
+            if let Some(map) = &mut info.held {
+                bits::fill(&mut map[..], bits, false);
+                if map.iter().all(|byte| *byte == 0) {
+                    info.held = None;
+                }
+            }
+        }
+    }
+
+    /// Whether blocks are held that a commit would let go.
+    pub(crate) fn holds_blocks(&self) -> bool {
+        !self.held.borrow().is_empty()
+    }
+
+    fn blocks_in(&self, group: u32) -> u32 {
+        let blocks = self.sb.borrow().group_blocks(group);
+        (blocks.end - blocks.start) as u32
+    }
+}

@@ -1,0 +1,93 @@
+//! Connections: every file has the names that it says, every directory leads up to the root, orphans
+//! are in their list.
+
+use super::volume::{Seen, Volume};
+use crate::ext4::format::*;
+use nandscape_block::{BlockDevice, BlockError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More links than a directory can count; it says 1 then.
+const DIR_LINKS_MAX: u32 = 65_000;
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Follows the list of inodes that wait to be deleted or truncated.
+    pub(super) async fn check_orphans(&mut self) -> Result<(), BlockError> {
+        let (mut next, mut listed) = (self.sb.last_orphan, BTreeSet::new());
+        while next != 0 {
+            let at = self.sb.inode_place(next).filter(|_| next >= self.sb.first_ino);
+            let Some(at) = at.filter(|at| self.has_table(at.group) && listed.insert(next)) else {
+                let what = format!("the list of orphans leads to inode {next}");
+                self.report.find(Place::Superblock(0), what);
+                break;
+            };
+            let block = at.block(&self.sb);
+            let bytes = self.read_table(at.group, block, block + 1).await?;
+            let bytes = &bytes[at.offset(&self.sb)..][..self.sb.inode_bytes()];
+            let parsed = Inode::parse(bytes, next, &self.sb);
+            let Some(inode) = self.report.sound(Place::Inode(next), parsed) else { break };
+            if inode.links_count == 0 {
+                self.check_in_use(next, &inode, bytes, true).await?;
+            }
+            self.report.orphans += 1;
+            next = inode.dtime;
+        }
+        // What orphaned directories hold is not looked into.
+        self.directories.clear();
+        for number in std::mem::take(&mut self.undeleted) {
+            if !listed.contains(&number) {
+                let what = "has no name, was never deleted, and is no orphan";
+                self.report.find(Place::Inode(number), what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts names, and walks up from every directory.
+    pub(super) fn check_links(&mut self) {
+        let mut connected = BTreeSet::from([ROOT_INODE]);
+        let inodes = std::mem::take(&mut self.inodes);
+        let ordinary = |number: &u32| *number >= self.sb.first_ino || *number == ROOT_INODE;
+        for (&number, seen) in
+            inodes.iter().filter(|(number, seen)| ordinary(number) && !seen.orphan)
+        {
+            let place = Place::Inode(number);
+            let many = seen.is_dir() && seen.links == 1 && seen.names > DIR_LINKS_MAX;
+            if seen.names == 0 {
+                self.report.find(place, "is in use and has no name");
+            } else if u32::from(seen.links) != seen.names && !many {
+                let what = format!("says {} links, has {}", seen.links, seen.names);
+                self.report.find(place, what);
+            }
+            if !seen.is_dir() {
+                continue;
+            }
+            if !leads_up(number, &inodes, &mut connected) {
+                self.report.find(place, "is a directory that the root does not lead to");
+            }
+            let above = if number == ROOT_INODE { Some(ROOT_INODE) } else { seen.parent };
+            if seen.above != above {
+                let what = format!(".. leads to {:?}, the name is in {above:?}", seen.above);
+                self.report.find(place, what);
+            }
+        }
+        self.inodes = inodes;
+        for (block, (said, counted)) in std::mem::take(&mut self.shared) {
+            if said != counted {
+                let what = format!("says {said} inodes share it, {counted} do");
+                self.report.find(Place::Block(block), what);
+            }
+        }
+    }
+}
+
+/// Whether the directories above one lead to one that is known to be connected; they are then.
+fn leads_up(number: u32, inodes: &BTreeMap<u32, Seen>, connected: &mut BTreeSet<u32>) -> bool {
+    let (mut at, mut path) = (number, BTreeSet::new());
+    while !connected.contains(&at) {
+        let parent = inodes.get(&at).and_then(|seen| seen.parent);
+        let Some(parent) = parent.filter(|_| path.insert(at)) else { return false };
+        at = parent;
+    }
+    connected.append(&mut path);
+    true
+}

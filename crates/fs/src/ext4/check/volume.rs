@@ -1,0 +1,117 @@
+//! The volume under check: what was read of it, and what was found so far.
+
+use super::Report;
+use super::space::Space;
+use crate::ext4::format::*;
+use crate::ext4::raw::{BlockBytes, Raw, RawError};
+use nandscape_block::{AsyncDevice, BlockDevice, BlockError};
+use std::collections::BTreeMap;
+
+/// Blocks of a table that are read at once.
+const TABLE_RUN_BLOCKS: u64 = 64;
+
+/// What is remembered of an inode in use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Seen {
+    /// Type of file.
+    pub(super) file_type: u16,
+    /// What the inode says about its names.
+    pub(super) links: u16,
+    /// Names that were found, `.` and `..` among them.
+    pub(super) names: u32,
+    /// Of a directory, the one that holds its name.
+    pub(super) parent: Option<u32>,
+    /// Of a directory, what its `..` says.
+    pub(super) above: Option<u32>,
+    /// It waits to be deleted.
+    pub(super) orphan: bool,
+}
+
+impl Seen {
+    pub(super) const fn is_dir(&self) -> bool {
+        self.file_type == mode::DIR
+    }
+}
+
+/// A directory that waits to be looked into.
+pub(super) struct Directory {
+    pub(super) number: u32,
+    pub(super) generation: u32,
+    pub(super) indexed: bool,
+    /// Runs of its blocks, from its first block on and without a gap.
+    pub(super) runs: Vec<Extent>,
+}
+
+pub(super) struct Volume<D> {
+    raw: Raw<D>,
+    pub(super) sb: Superblock,
+    pub(super) groups: Vec<GroupDescriptor>,
+    pub(super) space: Space,
+    pub(super) inodes: BTreeMap<u32, Seen>,
+    pub(super) directories: Vec<Directory>,
+    /// Inodes without a name that say nothing of being deleted.
+    pub(super) undeleted: Vec<u32>,
+    /// Runs of the journal.
+    pub(super) journal: Vec<Extent>,
+    /// Of each block of attributes, how many inodes share it by its own count and by ours.
+    pub(super) shared: BTreeMap<u64, (u32, u32)>,
+    pub(super) report: Report,
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Reads the superblock.
+    pub(super) async fn open(device: &AsyncDevice<D>) -> Result<Self, RawError> {
+        let raw = Raw::open(device).await?;
+        raw.sb.features().check(false)?;
+        Ok(Self {
+            space: Space::new(&raw.sb),
+            sb: raw.sb.clone(),
+            raw,
+            groups: Vec::new(),
+            inodes: BTreeMap::new(),
+            directories: Vec::new(),
+            undeleted: Vec::new(),
+            journal: Vec::new(),
+            shared: BTreeMap::new(),
+            report: Report::default(),
+        })
+    }
+
+    /// Reads a block that is known to be inside the volume.
+    pub(super) async fn read(&self, block: u64) -> Result<BlockBytes, BlockError> {
+        self.raw.block(block).await
+    }
+
+    /// The blocks of a group's inode table from `from` on, before `to`: as many as are read at once.
+    pub(super) async fn read_table(
+        &self,
+        group: u32,
+        from: u64,
+        to: u64,
+    ) -> Result<Vec<u8>, BlockError> {
+        let table = self.groups[group as usize].inode_table;
+        self.raw.blocks(table + from, (to - from).min(TABLE_RUN_BLOCKS) as u32).await
+    }
+
+    /// Claims blocks for one owner; whether they are in the volume and nobody else's.
+    pub(super) fn claim(&mut self, first: u64, blocks: u64, owner: Place) -> bool {
+        let end = first.checked_add(blocks).filter(|end| *end <= self.sb.blocks_count);
+        let Some(end) = end.filter(|_| first > 0 || matches!(owner, Place::Superblock(0))) else {
+            let end = first.saturating_add(blocks);
+            let what = format!("blocks {first}..{end} are not all in the volume");
+            self.report.find(owner, what);
+            return false;
+        };
+        let twice = self.space.claim(first..end);
+        if let Some(twice) = twice {
+            self.report.find(owner, format!("block {twice} belongs to something else as well"));
+        }
+        twice.is_none()
+    }
+
+    pub(super) fn finish(mut self) -> Report {
+        self.report.inodes = self.inodes.len() as u32;
+        self.report.blocks = self.space.used();
+        self.report
+    }
+}

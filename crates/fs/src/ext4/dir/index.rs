@@ -1,0 +1,136 @@
+//! The hash index of a directory: finding the block of a name, and going through blocks in the order
+//! of hashes (Linux's `dx_probe` and `ext4_htree_next_block`).
+
+use super::super::format::{IndexNode, NameHash, Place};
+use super::super::inode::Inode;
+use super::super::tx::{BufferRef, Holds, Tx, verify};
+use super::super::volume::{Volume, corrupt};
+use super::Found;
+use crate::contract::Result;
+use nandscape_block::BlockDevice;
+
+/// A node of the index on the way down, and the pair taken there.
+pub(super) struct IndexStep {
+    pub(super) buffer: BufferRef,
+    pub(super) node: IndexNode,
+    pub(super) at: usize,
+}
+
+/// The way from the root to a block of names.
+pub(super) type IndexPath = Vec<IndexStep>;
+
+/// The block of names at the end of the way.
+pub(super) fn leaf_of(path: &IndexPath) -> u64 {
+    path.last().map_or(0, |step| step.node.entries[step.at].block.into())
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// The root of a directory's index.
+    pub(super) async fn index_root(&self, dir: &Inode) -> Result<(BufferRef, IndexNode)> {
+        let buffer = self.dir_block(dir, 0).await?;
+        let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
+        let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
+        let root = buffer.with(|bytes| IndexNode::parse_root(bytes, has_tail, place))?;
+        verify(&buffer, Holds::Index, seed, |bytes| root.check(bytes, seed, place))?;
+        Ok((buffer, root))
+    }
+
+    async fn index_node(&self, dir: &Inode, logical: u64) -> Result<(BufferRef, IndexNode)> {
+        let buffer = self.dir_block(dir, logical).await?;
+        let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
+        let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
+        let node = buffer.with(|bytes| IndexNode::parse_node(bytes, has_tail, place))?;
+        verify(&buffer, Holds::Index, seed, |bytes| node.check(bytes, seed, place))?;
+        Ok((buffer, node))
+    }
+
+    /// What the names of an indexed directory hash to.
+    pub(super) fn hash_in(&self, dir: &Inode, root: &IndexNode, name: &[u8]) -> Result<NameHash> {
+        let version = root.root.map_or(0, |root| root.hash_version);
+        Ok(self.hash_version(version, dir)?.hash(name, &self.sb.borrow().hash_seed))
+    }
+
+    /// The way to the first block that may hold names of a hash.
+    pub(super) async fn probe(&self, dir: &Inode, hash: u32) -> Result<IndexPath> {
+        let (buffer, node) = self.index_root(dir).await?;
+        let levels = node.root.map_or(0, |root| root.levels);
+        let at = node.find(hash);
+        let mut path = vec![IndexStep { buffer, node, at }];
+        for _ in 0..levels {
+            let (buffer, node) = self.index_node(dir, leaf_of(&path)).await?;
+            let at = node.find(hash);
+            path.push(IndexStep { buffer, node, at });
+        }
+        Ok(path)
+    }
+
+    /// Goes on to the next block of names. Returns the least hash there, or nothing at the end.
+    pub(super) async fn advance(&self, dir: &Inode, path: &mut IndexPath) -> Result<Option<u32>> {
+        let depth = path.len();
+        let more = |step: &IndexStep| step.at + 1 < step.node.entries.len();
+        let Some(level) = path.iter().rposition(more) else { return Ok(None) };
+        path.truncate(level + 1);
+        let step = &mut path[level];
+        step.at += 1;
+        let hash = step.node.entries[step.at].hash;
+        while path.len() < depth {
+            let (buffer, node) = self.index_node(dir, leaf_of(path)).await?;
+            path.push(IndexStep { buffer, node, at: 0 });
+        }
+        Ok(Some(hash))
+    }
+
+    /// Finds a name through the index.
+    pub(super) async fn find_indexed(&self, dir: &Inode, name: &[u8]) -> Result<Option<Found>> {
+        let (_, root) = self.index_root(dir).await?;
+        let hash = self.hash_in(dir, &root, name)?.hash;
+        let mut path = self.probe(dir, hash).await?;
+        loop {
+            let buffer = self.names(dir, leaf_of(&path)).await?;
+            if let Some(found) = self.find_in(dir, &buffer, name)? {
+                return Ok(Some(found));
+            }
+            // Names of one hash go on in the next block if its least hash says so.
+            match self.advance(dir, &mut path).await? {
+                Some(next) if next == hash | 1 => {}
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Changes the root of an index beside its pairs, checksum included.
+    pub(super) async fn edit_root(
+        &self,
+        tx: &Tx<D>,
+        dir: &Inode,
+        buffer: &BufferRef,
+        edit: impl FnOnce(&mut [u8]),
+    ) -> Result<()> {
+        let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
+        let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
+        tx.edit(buffer, |bytes| {
+            edit(bytes);
+            let root = IndexNode::parse_root(bytes, has_tail, place)?;
+            root.seal(bytes, seed);
+            Ok::<_, super::super::format::FormatError>(())
+        })
+        .await?
+        .map_err(|_| corrupt("directory index", place))
+    }
+
+    /// Writes a node of the index.
+    pub(super) async fn store_index(
+        &self,
+        tx: &Tx<D>,
+        dir: &Inode,
+        buffer: &BufferRef,
+        node: &IndexNode,
+    ) -> Result<()> {
+        let seed = dir.seed(&self.sb.borrow());
+        tx.edit(buffer, |bytes| {
+            node.encode(bytes);
+            node.seal(bytes, seed);
+        })
+        .await
+    }
+}

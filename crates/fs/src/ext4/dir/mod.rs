@@ -1,0 +1,263 @@
+//! Directories in operation: names in blocks, with a hash index once there is more than one block.
+//!
+//! - The caller holds the directory's `lock`, shared to look and alone to change, and has made sure
+//!   that a name to be added is not there.
+//! - A directory never shrinks, as in ext4. Names move between blocks only when an indexed block is
+//!   split, and listing in the order of hashes does not notice that.
+
+mod index;
+mod list;
+mod split;
+
+use super::format::{
+    BLOCK_BYTES, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, Place, check_dir_block,
+    dir_entries, file_type_of, find_name, flag, has_room, init_dir_block, init_first_dir_block,
+    insert_name, mode, record_bytes, remove_name, retarget_entry, seal_dir_block,
+};
+use super::inode::Inode;
+use super::tx::{BufferRef, Holds, Tx, verify};
+use super::volume::{Volume, corrupt};
+use crate::contract::{FsError, Kind, Result};
+use nandscape_block::BlockDevice;
+
+/// Where a name stands.
+pub(crate) struct Found {
+    pub(crate) inode: u32,
+    buffer: BufferRef,
+    at: usize,
+}
+
+/// The kind that a record's type shows.
+pub(super) const fn kind_shown(file_type: u8) -> Kind {
+    match file_type {
+        1 => Kind::File,
+        2 => Kind::Directory,
+        7 => Kind::Symlink,
+        _ => Kind::Special,
+    }
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    fn is_indexed(&self, dir: &Inode) -> bool {
+        self.has(Feature::DIR_INDEX) && dir.raw.borrow().has(flag::INDEX)
+    }
+
+    /// The hash of a directory whose root says `version`.
+    fn hash_version(&self, version: u8, dir: &Inode) -> Result<HashVersion> {
+        let unsigned = self.sb.borrow().flags & FLAG_UNSIGNED_HASH != 0;
+        let known = HashVersion::of(version, unsigned);
+        known.ok_or_else(|| corrupt("directory hash", Place::Inode(dir.number)))
+    }
+
+    fn blocks_of(dir: &Inode) -> u64 {
+        dir.size.get() / BLOCK_BYTES as u64
+    }
+
+    /// A block of a directory, unchecked.
+    async fn dir_block(&self, dir: &Inode, logical: u64) -> Result<BufferRef> {
+        let mapped = self.map(dir, logical, 1).await?;
+        let super::extents::Mapped::Blocks { start, unwritten: false, .. } = mapped else {
+            return Err(corrupt("directory: hole", Place::Inode(dir.number)));
+        };
+        self.read_block(start).await
+    }
+
+    /// A block of names.
+    async fn names(&self, dir: &Inode, logical: u64) -> Result<BufferRef> {
+        let buffer = self.dir_block(dir, logical).await?;
+        let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
+        let seed = dir.seed(&self.sb.borrow());
+        verify(&buffer, Holds::Names, seed, |bytes| check_dir_block(bytes, seed, place))?;
+        Ok(buffer)
+    }
+
+    fn find_in(&self, dir: &Inode, buffer: &BufferRef, name: &[u8]) -> Result<Option<Found>> {
+        let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
+        let has_tail = self.has_checksums();
+        buffer.with(|bytes| {
+            let found = find_name(bytes, name, has_tail, place)?;
+            let found = found.map(|entry| Found {
+                inode: entry.inode,
+                buffer: buffer.clone(),
+                at: entry.at,
+            });
+            Ok(found)
+        })
+    }
+
+    /// Where a name stands, if it is there.
+    pub(crate) async fn find(&self, dir: &Inode, name: &[u8]) -> Result<Option<Found>> {
+        if self.is_indexed(dir) {
+            if name == b"." || name == b".." {
+                return self.find_dot(dir, name).await;
+            }
+            return self.find_indexed(dir, name).await;
+        }
+        for logical in 0..Self::blocks_of(dir) {
+            let buffer = self.names(dir, logical).await?;
+            if let Some(found) = self.find_in(dir, &buffer, name)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// `.` or `..` of an indexed directory: the first two records of its root.
+    async fn find_dot(&self, dir: &Inode, name: &[u8]) -> Result<Option<Found>> {
+        let buffer = self.dir_block(dir, 0).await?;
+        let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
+        buffer.with(|bytes| {
+            for entry in dir_entries(bytes, false, place).take(2) {
+                let DirEntry { at, inode, name: stored, .. } = entry?;
+                if stored == name {
+                    return Ok(Some(Found { inode, buffer: buffer.clone(), at }));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Changes a block of names, checksum included.
+    async fn edit_names<R>(
+        &self,
+        tx: &Tx<D>,
+        dir: &Inode,
+        buffer: &BufferRef,
+        edit: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R> {
+        let seed = dir.seed(&self.sb.borrow());
+        tx.edit(buffer, |bytes| {
+            let result = edit(bytes);
+            seal_dir_block(bytes, seed);
+            result
+        })
+        .await
+    }
+
+    /// Whether a block of names has room for a record of so many bytes.
+    fn has_room(&self, buffer: &BufferRef, need: usize) -> bool {
+        let has_tail = self.has_checksums();
+        buffer.with(|bytes| has_room(bytes, need, has_tail))
+    }
+
+    /// Adds a name where there is room for it.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] when the volume, or the index, is full.
+    pub(crate) async fn add_name(
+        &self,
+        tx: &Tx<D>,
+        dir: &Inode,
+        name: &[u8],
+        inode: u32,
+        file_mode: u16,
+    ) -> Result<()> {
+        let entry = (name, inode, file_type_of(file_mode));
+        if self.is_indexed(dir) {
+            return self.add_indexed(tx, dir, entry).await;
+        }
+        let blocks = Self::blocks_of(dir);
+        for logical in 0..blocks {
+            let buffer = self.names(dir, logical).await?;
+            if self.has_room(&buffer, record_bytes(name.len())) {
+                return self.insert_into(tx, dir, &buffer, entry).await;
+            }
+        }
+        if blocks == 1 && self.has(Feature::DIR_INDEX) {
+            self.make_index(tx, dir).await?;
+            return self.add_indexed(tx, dir, entry).await;
+        }
+        let (_, buffer) = self.append_block(tx, dir).await?;
+        let has_tail = self.has_checksums();
+        tx.change(&buffer, |bytes| init_dir_block(bytes, has_tail))?;
+        self.insert_into(tx, dir, &buffer, entry).await
+    }
+
+    /// Puts a name into a block that has room for it.
+    async fn insert_into(
+        &self,
+        tx: &Tx<D>,
+        dir: &Inode,
+        buffer: &BufferRef,
+        (name, inode, file_type): (&[u8], u32, u8),
+    ) -> Result<()> {
+        let has_tail = self.has_checksums();
+        let insert = |bytes: &mut [u8]| insert_name(bytes, name, inode, file_type, has_tail);
+        if self.edit_names(tx, dir, buffer, insert).await? {
+            return Ok(());
+        }
+        Err(corrupt("directory: room", Place::Inode(dir.number)))
+    }
+
+    /// Adds an empty block to a directory; its number there, and its buffer, all zeroes.
+    async fn append_block(&self, tx: &Tx<D>, dir: &Inode) -> Result<(u64, BufferRef)> {
+        let logical = Self::blocks_of(dir);
+        if logical >= 1 << 31 {
+            return Err(FsError::NoSpace);
+        }
+        let goal = self.goal(dir, logical).await?;
+        let taken = self.take_blocks(tx, goal, 1).await?;
+        let buffer = tx.fresh(taken.start)?;
+        self.map_blocks(tx, dir, logical, taken, false).await?;
+        dir.set_size((logical + 1) * BLOCK_BYTES as u64);
+        dir.raw.borrow_mut().size = dir.size.get();
+        self.write_inode(tx, dir, true).await?;
+        Ok((logical, buffer))
+    }
+
+    /// Makes the first block of a new directory.
+    pub(crate) async fn make_dir(&self, tx: &Tx<D>, dir: &Inode, parent: u32) -> Result<()> {
+        let (_, buffer) = self.append_block(tx, dir).await?;
+        let has_tail = self.has_checksums();
+        self.edit_names(tx, dir, &buffer, |bytes| {
+            init_first_dir_block(bytes, dir.number, parent, has_tail);
+        })
+        .await
+    }
+
+    /// Takes a name out.
+    pub(crate) async fn remove_name(&self, tx: &Tx<D>, dir: &Inode, name: &[u8]) -> Result<()> {
+        let found = self.find(dir, name).await?.ok_or(FsError::NoEntry)?;
+        let has_tail = self.has_checksums();
+        let remove = |bytes: &mut [u8]| remove_name(bytes, name, has_tail);
+        self.edit_names(tx, dir, &found.buffer, remove).await?.map(drop).ok_or(FsError::NoEntry)
+    }
+
+    /// Leads a name to another inode.
+    pub(crate) async fn retarget(
+        &self,
+        tx: &Tx<D>,
+        dir: &Inode,
+        name: &[u8],
+        inode: u32,
+        file_mode: u16,
+    ) -> Result<()> {
+        let found = self.find(dir, name).await?.ok_or(FsError::NoEntry)?;
+        let file_type = file_type_of(file_mode);
+        let in_root = self.is_indexed(dir) && name == b"..";
+        let change = |bytes: &mut [u8]| retarget_entry(bytes, found.at, inode, file_type);
+        if in_root {
+            return self.edit_root(tx, dir, &found.buffer, change).await;
+        }
+        self.edit_names(tx, dir, &found.buffer, change).await
+    }
+
+    /// Leads `..` to another directory.
+    pub(crate) async fn set_parent(&self, tx: &Tx<D>, dir: &Inode, parent: u32) -> Result<()> {
+        self.retarget(tx, dir, b"..", parent, mode::DIR).await
+    }
+
+    /// The directory that `..` leads to.
+    pub(crate) async fn parent_of(&self, dir: &Inode) -> Result<u32> {
+        let found = self.find(dir, b"..").await?;
+        found
+            .map(|found| found.inode)
+            .ok_or(corrupt("directory without ..", Place::Inode(dir.number)))
+    }
+
+    /// Whether only `.` and `..` are there.
+    pub(crate) async fn is_empty_dir(&self, dir: &Inode) -> Result<bool> {
+        let names = self.list(dir, 0, 3).await?;
+        Ok(names.iter().all(|entry| entry.name == b"." || entry.name == b".."))
+    }
+}

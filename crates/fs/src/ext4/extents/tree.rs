@@ -1,0 +1,243 @@
+//! The way down an extent tree, and changes on the way back up.
+
+use crate::contract::Result;
+use crate::ext4::format::{
+    BLOCK_BYTES, Extent, ExtentEntries, ExtentIndex, ExtentNode, NODE_ENTRIES, Place, ROOT_ENTRIES,
+    check_extent_block, flag, seal_extent_block,
+};
+use crate::ext4::inode::Inode;
+use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
+use crate::ext4::volume::{Volume, corrupt};
+use nandscape_block::BlockDevice;
+
+/// A node on the way down.
+struct Step {
+    /// Where the node is; the root is in the inode.
+    buffer: Option<BufferRef>,
+    node: ExtentNode,
+    /// The entry by which the way goes on.
+    child: usize,
+}
+
+/// The nodes from the root to a leaf.
+pub(super) struct Path(Vec<Step>);
+
+impl Path {
+    /// The last node.
+    pub(super) fn leaf(&self) -> &ExtentNode {
+        &self.0[self.0.len() - 1].node
+    }
+
+    /// The first block that the leaf does not speak of.
+    pub(super) fn next_key(&self) -> u64 {
+        let next = self.0.iter().rev().find_map(|step| match &step.node.entries {
+            ExtentEntries::Leaf(_) => None,
+            ExtentEntries::Index { entries, .. } => entries.get(step.child + 1),
+        });
+        next.map_or(1 << 32, |entry| u64::from(entry.logical))
+    }
+}
+
+/// How many entries, whichever kind.
+fn count(entries: &ExtentEntries) -> usize {
+    match entries {
+        ExtentEntries::Leaf(extents) => extents.len(),
+        ExtentEntries::Index { entries, .. } => entries.len(),
+    }
+}
+
+/// The first block that the entries speak of.
+fn first_key(entries: &ExtentEntries) -> Option<u32> {
+    match entries {
+        ExtentEntries::Leaf(extents) => extents.first().map(|extent| extent.logical),
+        ExtentEntries::Index { entries, .. } => entries.first().map(|entry| entry.logical),
+    }
+}
+
+/// Takes the entries from `at` on.
+fn split_off(entries: &mut ExtentEntries, at: usize) -> ExtentEntries {
+    match entries {
+        ExtentEntries::Leaf(extents) => ExtentEntries::Leaf(extents.split_off(at)),
+        ExtentEntries::Index { depth, entries } => {
+            ExtentEntries::Index { depth: *depth, entries: entries.split_off(at) }
+        }
+    }
+}
+
+/// What a change of a node means for the node above.
+enum Above {
+    Nothing,
+    /// The node begins elsewhere now.
+    Key(u32),
+    /// The node is gone.
+    Gone,
+    /// The node has a new neighbour behind it.
+    Also(ExtentIndex),
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// The way to the leaf that speaks of a block.
+    pub(super) async fn path(&self, inode: &Inode, logical: u64) -> Result<Path> {
+        let place = Place::Inode(inode.number);
+        if !inode.raw.borrow().has(flag::EXTENTS) {
+            return Err(crate::contract::FsError::Unsupported("a file without extents"));
+        }
+        let mut node = ExtentNode::parse(&inode.raw.borrow().map, place)?;
+        let mut buffer = None;
+        let mut steps = Vec::with_capacity(usize::from(node.depth()) + 1);
+        loop {
+            let ExtentEntries::Index { depth, entries } = &node.entries else {
+                steps.push(Step { buffer, node, child: 0 });
+                return Ok(Path(steps));
+            };
+            let behind = entries.partition_point(|entry| u64::from(entry.logical) <= logical);
+            let child = behind.saturating_sub(1);
+            let (depth, block) = (*depth, entries[child].node);
+            steps.push(Step { buffer, node, child });
+            let below = self.read_block(block).await?;
+            node = self.parse_node(inode, &below, block)?;
+            if node.depth() + 1 != depth {
+                return Err(corrupt("extent tree: depth", Place::Block(block)));
+            }
+            buffer = Some(below);
+        }
+    }
+
+    fn parse_node(&self, inode: &Inode, buffer: &BufferRef, block: u64) -> Result<ExtentNode> {
+        let place = Place::InodeBlock { inode: inode.number, block };
+        let seed = inode.seed(&self.sb.borrow());
+        let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
+        verify(buffer, Holds::Extents, seed, |bytes| check_extent_block(bytes, seed, place))?;
+        Ok(node)
+    }
+
+    /// Changes the list of extents of the leaf that speaks of a block.
+    pub(super) async fn edit_leaf(
+        &self,
+        tx: &Tx<D>,
+        inode: &Inode,
+        logical: u64,
+        edit: impl FnOnce(&mut Vec<Extent>),
+    ) -> Result<()> {
+        inode.last_extent.set(None);
+        let Path(mut steps) = self.path(inode, logical).await?;
+        if let Some(ExtentEntries::Leaf(extents)) =
+            steps.last_mut().map(|step| &mut step.node.entries)
+        {
+            edit(extents);
+        }
+        while let Some(step) = steps.pop() {
+            let above = match &step.buffer {
+                Some(buffer) => {
+                    let buffer = buffer.clone();
+                    self.store_block(tx, inode, &buffer, step.node).await?
+                }
+                None => {
+                    self.store_root(tx, inode, step.node).await?;
+                    Above::Nothing
+                }
+            };
+            let Some(parent) = steps.last_mut() else { break };
+            let ExtentEntries::Index { entries, .. } = &mut parent.node.entries else { break };
+            match above {
+                Above::Nothing => break,
+                Above::Key(key) if entries[parent.child].logical == key => break,
+                Above::Key(key) => entries[parent.child].logical = key,
+                Above::Gone => drop(entries.remove(parent.child)),
+                Above::Also(entry) => entries.insert(parent.child + 1, entry),
+            }
+        }
+        self.shrink_root(tx, inode).await
+    }
+
+    async fn store_block(
+        &self,
+        tx: &Tx<D>,
+        inode: &Inode,
+        buffer: &BufferRef,
+        mut node: ExtentNode,
+    ) -> Result<Above> {
+        if count(&node.entries) == 0 {
+            self.free_metadata(tx, inode, buffer.block()).await?;
+            return Ok(Above::Gone);
+        }
+        let mut above = first_key(&node.entries).map_or(Above::Nothing, Above::Key);
+        if count(&node.entries) > usize::from(node.max) {
+            let behind = split_off(&mut node.entries, usize::from(node.max) / 2 + 1);
+            above = Above::Also(self.new_node(tx, inode, behind, buffer.block()).await?);
+        }
+        tx.access(buffer).await?;
+        let seed = inode.seed(&self.sb.borrow());
+        tx.change(buffer, |bytes| {
+            node.encode(bytes);
+            seal_extent_block(bytes, seed);
+        })?;
+        Ok(above)
+    }
+
+    /// Puts entries into a block of their own.
+    async fn new_node(
+        &self,
+        tx: &Tx<D>,
+        inode: &Inode,
+        entries: ExtentEntries,
+        goal: u64,
+    ) -> Result<ExtentIndex> {
+        let logical = first_key(&entries).unwrap_or(0);
+        let block = self.take_metadata(tx, inode, goal).await?;
+        let buffer = tx.fresh(block)?;
+        let node = ExtentNode::block_of(entries);
+        let seed = inode.seed(&self.sb.borrow());
+        tx.change(&buffer, |bytes| {
+            node.encode(bytes);
+            seal_extent_block(bytes, seed);
+        })?;
+        Ok(ExtentIndex { logical, node: block })
+    }
+
+    async fn store_root(&self, tx: &Tx<D>, inode: &Inode, mut root: ExtentNode) -> Result<()> {
+        if count(&root.entries) == 0 {
+            root = ExtentNode::empty_root();
+        }
+        if count(&root.entries) > usize::from(ROOT_ENTRIES) {
+            let depth = root.depth() + 1;
+            let goal = self.home_of(inode);
+            let below = self.new_node(tx, inode, root.entries, goal).await?;
+            root.entries = ExtentEntries::Index { depth, entries: vec![below] };
+        }
+        root.encode(&mut inode.raw.borrow_mut().map);
+        Ok(())
+    }
+
+    /// Takes a single leaf below the root into it, if it fits.
+    async fn shrink_root(&self, tx: &Tx<D>, inode: &Inode) -> Result<()> {
+        let root = ExtentNode::parse(&inode.raw.borrow().map, Place::Inode(inode.number))?;
+        let ExtentEntries::Index { depth: 1, entries } = &root.entries else { return Ok(()) };
+        let &[only] = &entries[..] else { return Ok(()) };
+        let buffer = self.read_block(only.node).await?;
+        let below = self.parse_node(inode, &buffer, only.node)?;
+        if count(&below.entries) > usize::from(ROOT_ENTRIES) {
+            return Ok(());
+        }
+        let root = ExtentNode { entries: below.entries, ..ExtentNode::empty_root() };
+        root.encode(&mut inode.raw.borrow_mut().map);
+        self.free_metadata(tx, inode, only.node).await
+    }
+
+    /// Takes a block for a node, a directory or attributes, and charges the inode with it.
+    pub(crate) async fn take_metadata(&self, tx: &Tx<D>, inode: &Inode, goal: u64) -> Result<u64> {
+        let taken = self.take_blocks(tx, goal, 1).await?;
+        inode.add_blocks(1);
+        Ok(taken.start)
+    }
+
+    /// Frees such a block.
+    pub(crate) async fn free_metadata(&self, tx: &Tx<D>, inode: &Inode, block: u64) -> Result<()> {
+        tx.forget(block)?;
+        self.free_blocks(tx, block..block + 1).await?;
+        inode.add_blocks(-1);
+        Ok(())
+    }
+}
+
+const _: () = assert!(NODE_ENTRIES as usize * 12 + 16 <= BLOCK_BYTES);

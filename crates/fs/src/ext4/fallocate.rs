@@ -1,0 +1,61 @@
+//! Blocks ahead of data, and holes.
+
+use super::file::{PAGE, check_extent_of_file};
+use super::inode::Inode;
+use super::volume::Volume;
+use crate::contract::{Allocate, Caller, FsError, Result};
+use nandscape_block::BlockDevice;
+use std::rc::Rc;
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock alone.
+    pub(crate) async fn allocate(
+        self: &Rc<Self>,
+        caller: Caller,
+        inode: &Rc<Inode>,
+        what: Allocate,
+        offset: u64,
+        len: u64,
+    ) -> Result<()> {
+        if len == 0 {
+            return Err(FsError::Invalid("no bytes to allocate"));
+        }
+        let end = check_extent_of_file(inode, offset, len)?;
+        if !matches!(what, Allocate::Reserve { .. }) {
+            self.punch(inode, offset, end).await?;
+        }
+        let pages = offset / PAGE..end.div_ceil(PAGE);
+        let (done, size) = match what {
+            Allocate::PunchHole => (Ok(()), 0),
+            Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => {
+                let reserved = self.reserve_range(caller, inode, &pages).await;
+                let grows = reserved.is_ok() && !keep_size;
+                (reserved, if grows { end } else { 0 })
+            }
+        };
+        let tx = self.begin(4, 0).await?;
+        // Delayed pages would have brought the length to disk; they may be gone now.
+        inode.set_size(inode.size.get().max(size));
+        inode.raw.borrow_mut().size = inode.size.get();
+        inode.touch(self.now(), true);
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        done
+    }
+
+    /// Makes a hole: zeroes in the pages at its ends, no blocks in between.
+    async fn punch(self: &Rc<Self>, inode: &Rc<Inode>, offset: u64, end: u64) -> Result<()> {
+        let (first, last) = (offset.div_ceil(PAGE), end / PAGE);
+        if offset / PAGE == end / PAGE {
+            return self.zero_in_page(inode, offset, end - offset).await;
+        }
+        self.zero_in_page(inode, offset, first * PAGE - offset).await?;
+        self.zero_in_page(inode, last * PAGE, end - last * PAGE).await?;
+        inode.pages.written(first..last).await;
+        self.unpromise(inode.pages.discard(first..last));
+        self.free_range(inode, first..last).await?;
+        // Reading ahead may have brought a page back before its block was gone.
+        inode.pages.discard(first..last);
+        Ok(())
+    }
+}

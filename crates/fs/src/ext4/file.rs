@@ -1,0 +1,311 @@
+//! Content of files through the page cache: reads, delayed writes, and writes through the journal.
+
+use super::extents::Mapped;
+use super::inode::Inode;
+use super::options::DataMode;
+use super::tx::Tx;
+use super::volume::Volume;
+use super::writeback::Pager;
+use crate::cache::read_pages;
+use crate::contract::{Caller, Data, FsError, Kind, Result};
+use nandscape_block::{BlockDevice, SECTOR_BYTES, SectorData, Tag};
+use nandscape_rt::Nanos;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Bytes of a page.
+pub(super) const PAGE: u64 = SECTOR_BYTES;
+/// The longest file: 2^32 - 1 blocks.
+pub(super) const SIZE_MAX: u64 = ((1 << 32) - 1) * PAGE;
+/// Times of files are as coarse as Linux's: a tick of 4 ms.
+const TICK: Nanos = Nanos::from_ms(4);
+/// Pages that one transaction logs with `data=journal`.
+const LOGGED_PAGES: u64 = 8;
+
+/// The part of some data that lies in one page.
+#[derive(Clone, Copy)]
+struct Piece {
+    page: u64,
+    /// Where it begins in the page, and in the data.
+    in_page: usize,
+    in_data: usize,
+    len: usize,
+}
+
+/// The pages that `len` bytes from `offset` touch.
+fn pieces(offset: u64, len: u64) -> impl Iterator<Item = Piece> {
+    let end = offset + len;
+    (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
+        let start = offset.max(page * PAGE);
+        Piece {
+            page,
+            in_page: (start - page * PAGE) as usize,
+            in_data: (start - offset) as usize,
+            len: (end.min((page + 1) * PAGE) - start) as usize,
+        }
+    })
+}
+
+/// The content of a whole page of the data, if the piece is one.
+fn whole(data: &Data, piece: Piece) -> Option<SectorData> {
+    match data {
+        Data::Sectors(payload, _) => Some(payload.sector((piece.in_data / PAGE as usize) as u32)),
+        Data::Bytes(bytes) => {
+            let bytes = bytes.get(piece.in_data..)?.first_chunk()?;
+            (piece.len == PAGE as usize).then(|| SectorData::Bytes(Arc::new(*bytes)))
+        }
+    }
+}
+
+/// Refuses what is no file, and lengths that no file has.
+pub(super) fn check_extent_of_file(inode: &Inode, offset: u64, len: u64) -> Result<u64> {
+    match inode.kind() {
+        Kind::File => {}
+        Kind::Directory => return Err(FsError::IsDirectory),
+        _ => return Err(FsError::Invalid("neither a file nor a directory")),
+    }
+    offset.checked_add(len).filter(|end| *end <= SIZE_MAX).ok_or(FsError::FileTooBig)
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Reads through the cache.
+    pub(crate) async fn read_file(
+        self: &Rc<Self>,
+        caller: Caller,
+        inode: &Rc<Inode>,
+        offset: u64,
+        len: u64,
+    ) -> Result<Data> {
+        let end = offset.saturating_add(len).min(inode.size.get());
+        if offset >= end {
+            return Ok(Data::Bytes(Vec::new()));
+        }
+        let pages = offset / PAGE..end.div_ceil(PAGE);
+        let first = pages.start;
+        let content =
+            read_pages(&Pager(Rc::clone(self)), &inode.pages, caller.thread, pages).await?;
+        Ok(Data::from_pages(content, (offset - first * PAGE) as usize, (end - offset) as usize))
+    }
+
+    /// Writes to the cache, or to the journal with `data=journal`. The caller holds the inode's lock
+    /// alone. Returns the bytes written, and how many pages that dirtied.
+    pub(crate) async fn write_file(
+        self: &Rc<Self>,
+        caller: Caller,
+        inode: &Rc<Inode>,
+        offset: u64,
+        data: &Data,
+    ) -> Result<u64> {
+        if matches!(data, Data::Sectors(..)) && !offset.is_multiple_of(PAGE) {
+            return Err(FsError::Invalid("whole sectors go to multiples of 4,096"));
+        }
+        check_extent_of_file(inode, offset, data.len())?;
+        inode.pages.set_writer(caller.thread, caller.core);
+        let mut written = 0;
+        let mut result = Ok(());
+        if self.options.data == DataMode::Journal {
+            let all: Vec<Piece> = pieces(offset, data.len()).collect();
+            for some in all.chunks(LOGGED_PAGES as usize) {
+                result = self.log_pieces(caller, inode, offset, data, some).await;
+                if result.is_err() {
+                    break;
+                }
+                written += some.iter().map(|piece| piece.len as u64).sum::<u64>();
+            }
+        } else {
+            for piece in pieces(offset, data.len()) {
+                result = self.delay_piece(caller, inode, data, piece).await;
+                if result.is_err() {
+                    break;
+                }
+                written += piece.len as u64;
+                inode.set_size(inode.size.get().max(offset + written));
+            }
+        }
+        if written > 0 {
+            self.touch_file(inode).await?;
+            return Ok(written);
+        }
+        result.map(|()| 0)
+    }
+
+    /// Notes the change of a file's content, once a tick.
+    pub(super) async fn touch_file(&self, inode: &Inode) -> Result<()> {
+        let tick = Nanos(self.rt.now().0 - self.rt.now().0 % TICK.0);
+        let now = crate::contract::Timestamp::at(self.options.epoch_s, tick);
+        let same = inode.raw.borrow().mtime() == super::inode::kept(&inode.raw.borrow(), now);
+        if same {
+            return Ok(());
+        }
+        let tx = self.begin(4, 0).await?;
+        inode.touch(now, true);
+        self.write_inode(&tx, inode, false).await?;
+        tx.stop();
+        Ok(())
+    }
+
+    /// What a page will hold once the piece is written.
+    async fn content(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        data: &Data,
+        piece: Piece,
+    ) -> Result<SectorData> {
+        if let Some(content) = whole(data, piece) {
+            return Ok(content);
+        }
+        let old = self.page(inode, piece.page).await?;
+        let bytes = match data {
+            Data::Bytes(bytes) => bytes.get(piece.in_data..piece.in_data + piece.len),
+            Data::Sectors(..) => None,
+        };
+        let patched = bytes.and_then(|bytes| old.patched(piece.in_page, bytes));
+        patched.ok_or(FsError::Unsupported("a device that keeps no content"))
+    }
+
+    /// A page, zeroes behind the end of the file.
+    pub(super) async fn page(self: &Rc<Self>, inode: &Rc<Inode>, page: u64) -> Result<SectorData> {
+        if let Some(content) = inode.pages.peek(page) {
+            return Ok(content);
+        }
+        if page * PAGE >= inode.size.get() {
+            return Ok(SectorData::Tag(Tag::ZERO));
+        }
+        let pager = Pager(Rc::clone(self));
+        let mut content = read_pages(&pager, &inode.pages, u16::MAX, page..page + 1).await?;
+        Ok(content.pop().unwrap_or_default())
+    }
+
+    /// Writes a piece to the cache. A page without a block is promised one.
+    async fn delay_piece(
+        self: &Rc<Self>,
+        caller: Caller,
+        inode: &Rc<Inode>,
+        data: &Data,
+        piece: Piece,
+    ) -> Result<()> {
+        let content = self.content(inode, data, piece).await?;
+        let pages = &inode.pages;
+        let has_block = || pages.is_dirty(piece.page) || pages.is_reserved(piece.page);
+        // Nobody else writes to this file, so a hole stays one until its page is dirty.
+        let hole = !has_block() && self.is_hole(inode, piece.page).await?;
+        if hole {
+            self.promise(caller, 1)?;
+        }
+        pages.write(piece.page, content, hole);
+        Ok(())
+    }
+
+    /// Whether nothing is mapped at a page, not even an unwritten block.
+    pub(super) async fn is_hole(&self, inode: &Inode, page: u64) -> Result<bool> {
+        let _map = inode.map_lock.read().await;
+        Ok(matches!(self.map(inode, page, 1).await?, Mapped::Hole(_)))
+    }
+
+    /// Logs some pieces in one transaction (`data=journal`).
+    async fn log_pieces(
+        self: &Rc<Self>,
+        caller: Caller,
+        inode: &Rc<Inode>,
+        offset: u64,
+        data: &Data,
+        some: &[Piece],
+    ) -> Result<()> {
+        let mut contents = Vec::with_capacity(some.len());
+        for piece in some {
+            contents.push((piece.page, self.content(inode, data, *piece).await?));
+        }
+        let end = some.last().map_or(0, |last| offset + (last.in_data + last.len) as u64);
+        self.check_space(caller, some.len() as u64)?;
+        self.log_pages(inode, contents, inode.size.get().max(end)).await
+    }
+
+    /// Logs pages, and the length of the file, in one transaction.
+    pub(super) async fn log_pages(
+        &self,
+        inode: &Rc<Inode>,
+        contents: Vec<(u64, SectorData)>,
+        size: u64,
+    ) -> Result<()> {
+        let pages = contents.len() as u32;
+        let tx = self.begin(16 + 6 * pages, 0).await?;
+        let map = inode.map_lock.write().await;
+        for (page, content) in contents {
+            let block = self.block_for(&tx, inode, page).await?;
+            tx.log_data(block, content.clone(), inode.pages.owner())?;
+            inode.pages.put_clean(page, content);
+        }
+        drop(map);
+        inode.set_size(size);
+        inode.raw.borrow_mut().size = size;
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        Ok(())
+    }
+
+    /// The block of a page, taken now if it has none, and known as written.
+    async fn block_for(&self, tx: &Tx<D>, inode: &Inode, page: u64) -> Result<u64> {
+        match self.map(inode, page, 1).await? {
+            Mapped::Blocks { start, unwritten, .. } => {
+                if unwritten {
+                    self.convert(tx, inode, &(page..page + 1), false).await?;
+                }
+                Ok(start)
+            }
+            Mapped::Hole(_) => {
+                let goal = self.goal(inode, page).await?;
+                let taken = self.take_blocks(tx, goal, 1).await?;
+                let start = taken.start;
+                self.map_blocks(tx, inode, page, taken, false).await?;
+                Ok(start)
+            }
+        }
+    }
+
+    /// Makes zeroes of a range within one page, if anything is mapped or waits there.
+    pub(super) async fn zero_in_page(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        offset: u64,
+        len: u64,
+    ) -> Result<()> {
+        let page = offset / PAGE;
+        // Data on its way to a block that was allocated ahead is not known as written yet.
+        inode.pages.written(page..page + 1).await;
+        let nothing = !inode.pages.is_dirty(page)
+            && !inode.pages.is_reserved(page)
+            && self.reads_as_zeroes(inode, page).await?;
+        if len == 0 || nothing {
+            return Ok(());
+        }
+        let old = self.page(inode, page).await?;
+        let zeroes = vec![0; len as usize];
+        let patched = old.patched((offset % PAGE) as usize, &zeroes);
+        let content = patched.ok_or(FsError::Unsupported("a device that keeps no content"))?;
+        if self.options.data == DataMode::Journal {
+            return self.log_pages(inode, vec![(page, content)], inode.size.get()).await;
+        }
+        inode.pages.write(page, content, false);
+        Ok(())
+    }
+
+    async fn reads_as_zeroes(&self, inode: &Inode, page: u64) -> Result<bool> {
+        let _map = inode.map_lock.read().await;
+        Ok(match self.map(inode, page, 1).await? {
+            Mapped::Hole(_) => true,
+            Mapped::Blocks { unwritten, .. } => unwritten,
+        })
+    }
+
+    /// Makes zeroes of what the last page will hold behind the end `size`, and sends them off.
+    pub(super) async fn zero_tail(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
+        let into = size % PAGE;
+        if into == 0 {
+            return Ok(());
+        }
+        self.zero_in_page(inode, size, PAGE - into).await?;
+        let page = size / PAGE;
+        inode.pages.written(page..page + 1).await;
+        self.send_dirty(inode, page..page + 1, 1, false).await
+    }
+}

@@ -1,0 +1,230 @@
+//! What recovery does with file-level records: each file becomes what its record says.
+//!
+//! All blocks and inode numbers that the records name are taken first, so that nothing that recovery
+//! allocates (a block of a directory) can be one of them. Every step may be done twice, as happens
+//! when power goes before the records are given up.
+
+use super::record::Nodes;
+use crate::contract::Result;
+use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
+use crate::ext4::journal::{FileRecord, NewName};
+use crate::ext4::namei::NAME_CREDITS;
+use crate::ext4::volume::{Volume, corrupt};
+use nandscape_block::BlockDevice;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Credits of a change of one group's bits: its bitmap and its descriptor.
+const GROUP_CREDITS: u32 = 2;
+
+/// The blocks of a file: runs of data, and the blocks of its tree.
+#[derive(Default)]
+struct Blocks {
+    data: Vec<Range<u64>>,
+    nodes: Vec<u64>,
+}
+
+impl Blocks {
+    fn all(&self) -> impl Iterator<Item = Range<u64>> {
+        self.data.iter().cloned().chain(self.nodes.iter().map(|&node| node..node + 1))
+    }
+}
+
+/// A record, and what it says.
+struct File {
+    record: FileRecord,
+    raw: format::Inode,
+    blocks: Blocks,
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Makes each file what its record says, and gives up the records.
+    pub(crate) async fn apply_files(&self, records: Vec<FileRecord>) -> Result<()> {
+        let mut files = Vec::new();
+        for record in records {
+            files.push(self.read_record(record).await?);
+        }
+        for file in &files {
+            self.take_named(file).await?;
+        }
+        for file in &files {
+            self.apply(file).await?;
+        }
+        Ok(self.journal.files_applied().await?)
+    }
+
+    async fn read_record(&self, record: FileRecord) -> Result<File> {
+        let place = Place::Inode(record.inode);
+        let raw = format::Inode::parse(&record.image, record.inode, &self.sb.borrow())?;
+        if raw.generation != record.generation
+            || record.image.len() != self.sb.borrow().inode_bytes()
+        {
+            return Err(corrupt("record of a file: inode", place));
+        }
+        let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
+        if blocks.all().any(|run| run.end > self.blocks_count()) {
+            return Err(corrupt("record of a file: blocks", place));
+        }
+        Ok(File { record, raw, blocks })
+    }
+
+    /// The blocks of a file whose tree is partly in `nodes`, and else on the volume.
+    async fn blocks_of_tree(
+        &self,
+        raw: &format::Inode,
+        place: Place,
+        nodes: &Nodes,
+    ) -> Result<Blocks> {
+        let known: BTreeMap<u64, _> = nodes.iter().map(|(block, bytes)| (*block, bytes)).collect();
+        let mut blocks = Blocks::default();
+        let mut left = vec![ExtentNode::parse(&raw.map, place)?];
+        while let Some(node) = left.pop() {
+            match node.entries {
+                ExtentEntries::Leaf(extents) => {
+                    blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));
+                }
+                ExtentEntries::Index { depth, entries } => {
+                    for entry in entries {
+                        blocks.nodes.push(entry.node);
+                        let below = match known.get(&entry.node) {
+                            Some(bytes) => ExtentNode::parse(&bytes[..], place)?,
+                            None => {
+                                let buffer = self.read_block(entry.node).await?;
+                                buffer.with(|bytes| ExtentNode::parse(bytes, place))?
+                            }
+                        };
+                        if below.depth() + 1 != depth {
+                            return Err(corrupt("record of a file: depth of its tree", place));
+                        }
+                        left.push(below);
+                    }
+                }
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Takes what a record names: the inode number, and its blocks.
+    async fn take_named(&self, file: &File) -> Result<()> {
+        let tx = self.begin(GROUP_CREDITS * 2, 0).await?;
+        self.claim_inode(&tx, file.record.inode).await?;
+        tx.stop();
+        for run in file.blocks.all() {
+            let groups = self.groups_in(&run);
+            let tx = self.begin(GROUP_CREDITS * 2 * groups, 0).await?;
+            self.claim_blocks(&tx, run).await?;
+            tx.stop();
+        }
+        Ok(())
+    }
+
+    fn groups_in(&self, run: &Range<u64>) -> u32 {
+        let sb = self.sb.borrow();
+        sb.group_of(run.end.max(1) - 1) - sb.group_of(run.start) + 1
+    }
+
+    /// Writes a file as its record has it, with its names, and frees blocks that it no longer has: one
+    /// transaction, so that nothing is freed twice.
+    async fn apply(&self, file: &File) -> Result<()> {
+        let record = &file.record;
+        let old = self.blocks_before(file).await?;
+        let lost = lost_runs(&old, &file.blocks);
+        let groups: u32 = lost.iter().map(|run| self.groups_in(run)).sum();
+        let names = NAME_CREDITS * record.names.len() as u32;
+        let credits = 4 + names + record.nodes.len() as u32 + GROUP_CREDITS * groups;
+        let tx = self.begin(credits, old.nodes.len() as u32).await?;
+        for (block, content) in &record.nodes {
+            let buffer = tx.fresh(*block)?;
+            tx.change(&buffer, |bytes| bytes.copy_from_slice(&content[..]))?;
+        }
+        let (block, slot) = self.inode_slot(record.inode)?;
+        let buffer = self.read_block(block).await?;
+        tx.edit(&buffer, |bytes| bytes[slot].copy_from_slice(&record.image)).await?;
+        for name in &record.names {
+            self.apply_name(&tx, file, name).await?;
+        }
+        for run in lost {
+            if old.nodes.contains(&run.start) {
+                tx.forget(run.start)?;
+            }
+            self.free_blocks(&tx, run).await?;
+        }
+        tx.stop();
+        self.inodes.borrow_mut().remove(&record.inode);
+        Ok(())
+    }
+
+    async fn apply_name(
+        &self,
+        tx: &crate::ext4::tx::Tx<D>,
+        file: &File,
+        NewName { parent, name, .. }: &NewName,
+    ) -> Result<()> {
+        let dir = self.inode(*parent).await?;
+        if !dir.is_dir() {
+            return Err(corrupt("record of a file: its directory", Place::Inode(*parent)));
+        }
+        match self.find(&dir, name).await? {
+            Some(found) if found.inode == file.record.inode => Ok(()),
+            Some(_) => Err(corrupt("record of a file: its name is taken", Place::Inode(*parent))),
+            None => {
+                self.add_name(tx, &dir, name, file.record.inode, file.raw.mode).await?;
+                dir.touch(self.now(), true);
+                self.write_inode(tx, &dir, true).await
+            }
+        }
+    }
+
+    /// The blocks that the file has on the volume now; none if it is new there.
+    async fn blocks_before(&self, file: &File) -> Result<Blocks> {
+        let number = file.record.inode;
+        let (block, slot) = self.inode_slot(number)?;
+        let buffer = self.read_block(block).await?;
+        let bytes = buffer.with(|bytes| bytes[slot].to_vec());
+        let Ok(old) = format::Inode::parse(&bytes, number, &self.sb.borrow()) else {
+            return Ok(Blocks::default());
+        };
+        if old.generation != file.record.generation || old.links_count == 0 {
+            return Ok(Blocks::default());
+        }
+        self.blocks_of_tree(&old, Place::Inode(number), &Nodes::new()).await
+    }
+}
+
+/// What a file had and has no more; blocks of its tree one by one.
+fn lost_runs(old: &Blocks, new: &Blocks) -> Vec<Range<u64>> {
+    let mut kept: Vec<Range<u64>> = new.all().collect();
+    kept.sort_unstable_by_key(|run| run.start);
+    old.all().flat_map(|run| without(run, &kept)).collect()
+}
+
+/// The parts of a run that lie in none of the others, which are in order.
+fn without(run: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut parts = Vec::new();
+    let mut at = run.start;
+    for other in others.iter().filter(|other| other.end > run.start && other.start < run.end) {
+        if other.start > at {
+            parts.push(at..other.start);
+        }
+        at = at.max(other.end);
+    }
+    if at < run.end {
+        parts.push(at..run.end);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a run is what no other covers.
+    #[test]
+    fn runs_lose_what_others_cover() {
+        let all = Vec::from_iter(std::iter::once(5..10));
+        assert_eq!(without(5..10, &[]), all);
+        assert_eq!(without(5..10, &[0..5, 10..20]), all);
+        assert_eq!(without(5..10, &[0..6, 7..8, 9..20]), [6..7, 8..9]);
+        assert!(without(5..10, &[5..7, 7..10]).is_empty());
+    }
+}

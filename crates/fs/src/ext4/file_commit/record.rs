@@ -1,0 +1,113 @@
+//! Making a record of a file, and writing it for an fsync.
+
+use crate::contract::{Kind, Result};
+use crate::ext4::format::{ExtentEntries, ExtentNode, Place, file_type_of};
+use crate::ext4::inode::Inode;
+use crate::ext4::inodes::LINKS_MAX;
+use crate::ext4::journal::{FileRecord, NewName, Tid};
+use crate::ext4::options::{Commit, DataMode};
+use crate::ext4::tx::Tx;
+use crate::ext4::volume::Volume;
+use nandscape_block::{BlockDevice, SectorBytes};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Blocks of an extent tree: address and content.
+pub(super) type Nodes = Vec<(u64, Arc<SectorBytes>)>;
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Begins to take file-level records, if the mount asked for it.
+    pub(crate) async fn start_files(&self) -> Result<()> {
+        if let Commit::Ijournal { slots, slot_blocks } = self.options.commit {
+            let files = self.journal.enable_files(slots, slot_blocks).await?;
+            *self.files.borrow_mut() = Some(files);
+        }
+        Ok(())
+    }
+
+    /// No record can tell what this transaction does to an inode.
+    pub(crate) fn bar_record(&self, tx: &Tx<D>, inode: u32) {
+        if self.keeps_changes() {
+            self.changes.borrow_mut().bar(inode, tx.tid());
+        }
+    }
+
+    /// A new file has got its name; of a new directory no record can tell.
+    pub(crate) fn note_new(&self, tx: &Tx<D>, dir: &Inode, inode: &Inode, name: &[u8]) {
+        if !self.keeps_changes() {
+            return;
+        }
+        let file_mode = inode.raw.borrow().mode;
+        let kind = file_type_of(file_mode);
+        let name = NewName { parent: dir.number, kind, name: name.to_vec() };
+        let mut changes = self.changes.borrow_mut();
+        match inode.kind() {
+            Kind::File => changes.name(inode.number, tx.tid(), name),
+            _ => changes.bar(inode.number, tx.tid()),
+        }
+    }
+
+    const fn keeps_changes(&self) -> bool {
+        matches!(self.options.commit, Commit::Ijournal { .. })
+    }
+
+    /// Transactions up to `tid` are committed.
+    pub(crate) fn forget_changes(&self, tid: Tid) {
+        self.changes.borrow_mut().forget(tid);
+    }
+
+    /// Makes a file durable by a record of its own, its data having been written out. False if that
+    /// cannot be: then the running transaction must be committed.
+    pub(crate) async fn commit_file(&self, inode: &Inode) -> Result<bool> {
+        let Some(files) = self.files.borrow().clone() else { return Ok(false) };
+        let able = inode.kind() == Kind::File && (1..=LINKS_MAX).contains(&inode.links());
+        if !able || self.options.data == DataMode::Journal {
+            return Ok(false);
+        }
+        let Commit::Ijournal { slot_blocks, .. } = self.options.commit else { return Ok(false) };
+        let map = inode.map_lock.read().await;
+        let Some(nodes) = self.changed_nodes(inode, slot_blocks as usize / 2).await? else {
+            return Ok(false);
+        };
+        let mut image = self.with_slot(inode, <[u8]>::to_vec).await?;
+        // From here on nothing waits: the record is of one moment, and of one transaction.
+        inode.raw.borrow().encode(&mut image, inode.number, &self.sb.borrow());
+        let Some(names) = self.changes.borrow().names_of(inode.number) else { return Ok(false) };
+        let orphans = self.orphans.try_lock();
+        let is_orphan =
+            |list: &Vec<Rc<Inode>>| list.iter().any(|other| other.number == inode.number);
+        if inode.links() == 0 || orphans.as_ref().is_none_or(|list| is_orphan(list)) {
+            return Ok(false);
+        }
+        let generation = inode.raw.borrow().generation;
+        let record = FileRecord { inode: inode.number, generation, image, names, nodes };
+        let sent = files.commit(&record, inode.pages.owner());
+        drop((orphans, map));
+        Ok(sent.await?)
+    }
+
+    /// The blocks of a file's extent tree that are not committed as they are, if they are not too many.
+    async fn changed_nodes(&self, inode: &Inode, most: usize) -> Result<Option<Nodes>> {
+        let root = ExtentNode::parse(&inode.raw.borrow().map, Place::Inode(inode.number))?;
+        let mut nodes = Nodes::new();
+        let mut left = vec![root];
+        while let Some(node) = left.pop() {
+            let ExtentEntries::Index { depth, entries } = node.entries else { continue };
+            for entry in entries {
+                let buffer = self.read_block(entry.node).await?;
+                let place = Place::InodeBlock { inode: inode.number, block: entry.node };
+                let bytes = buffer.with(|bytes| Arc::new(*bytes));
+                if depth > 1 {
+                    left.push(ExtentNode::parse(&bytes[..], place)?);
+                }
+                if !buffer.is_committed() {
+                    nodes.push((entry.node, bytes));
+                }
+                if nodes.len() >= most {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(nodes))
+    }
+}

@@ -1,0 +1,287 @@
+//! Blocks of directories: records that follow each other without a gap, and with `metadata_csum` a
+//! checksum that looks like an unused record. Source: Documentation/filesystems/ext4/directory.rst.
+//!
+//! Everything works on the bytes of a block, so that what it does not touch stays as it was. What
+//! changes a block leaves its checksum to [`seal_dir_block`].
+
+use super::checksum::CsumSeed;
+use super::error::{FormatError, Place};
+use super::inode::mode;
+use super::wire::{put_u16, put_u32, u16_at, u32_at};
+
+/// Bytes of a name at most.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Bytes of the record that holds a block's checksum.
+pub const DIR_TAIL_BYTES: usize = 12;
+
+/// What the type of a checksum's record says.
+const TAIL_TYPE: u8 = 0xde;
+/// Bytes of a record before its name.
+const HEAD_BYTES: usize = 8;
+
+/// A record of a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirEntry<'a> {
+    /// Where the record begins in its block.
+    pub at: usize,
+    /// Bytes of the record.
+    pub record_bytes: usize,
+    /// The inode, 0 in a record that is not in use.
+    pub inode: u32,
+    /// Type of file, see [`file_type_of`].
+    pub file_type: u8,
+    /// The name.
+    pub name: &'a [u8],
+}
+
+/// The type of file that a record shows for an inode of this mode.
+#[must_use]
+pub const fn file_type_of(mode: u16) -> u8 {
+    match mode & mode::TYPE {
+        mode::REGULAR => 1,
+        mode::DIR => 2,
+        mode::CHAR => 3,
+        mode::BLOCK => 4,
+        mode::FIFO => 5,
+        mode::SOCKET => 6,
+        mode::SYMLINK => 7,
+        _ => 0,
+    }
+}
+
+/// Bytes that a record of a name needs.
+#[must_use]
+pub const fn record_bytes(name_bytes: usize) -> usize {
+    (HEAD_BYTES + name_bytes).next_multiple_of(4)
+}
+
+/// The bytes of a block that hold records: without its checksum.
+const fn end_of_records(bytes: &[u8], has_tail: bool) -> usize {
+    if has_tail { bytes.len().saturating_sub(DIR_TAIL_BYTES) } else { bytes.len() }
+}
+
+/// The records of a block, those that are not in use included, its checksum left out.
+#[derive(Clone, Debug)]
+struct Records<'a> {
+    bytes: &'a [u8],
+    end: usize,
+    at: usize,
+    place: Place,
+}
+
+/// Goes through the records of a block; `has_tail` with `metadata_csum`. Ends behind the first error.
+pub fn dir_entries(
+    bytes: &[u8],
+    has_tail: bool,
+    place: Place,
+) -> impl Iterator<Item = Result<DirEntry<'_>, FormatError>> {
+    records(bytes, has_tail, place).map(move |entry| entry.and_then(|entry| named(entry, place)))
+}
+
+/// The same without a look at what the names are made of, for whoever knows which name to look for.
+const fn records(bytes: &[u8], has_tail: bool, place: Place) -> Records<'_> {
+    Records { bytes, end: end_of_records(bytes, has_tail), at: 0, place }
+}
+
+fn named(entry: DirEntry<'_>, place: Place) -> Result<DirEntry<'_>, FormatError> {
+    if entry.inode != 0 && entry.name.iter().any(|&byte| byte == 0 || byte == b'/') {
+        let what = "name has a character that none may have";
+        return Err(FormatError::corrupt(place, entry.at + HEAD_BYTES, what));
+    }
+    Ok(entry)
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<DirEntry<'a>, FormatError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.end {
+            return None;
+        }
+        let entry = entry_at(&self.bytes[..self.end], self.at, self.place);
+        self.at = entry.as_ref().map_or(self.end, |entry| self.at + entry.record_bytes);
+        Some(entry)
+    }
+}
+
+fn entry_at(bytes: &[u8], at: usize, place: Place) -> Result<DirEntry<'_>, FormatError> {
+    let corrupt = |byte, what| Err(FormatError::corrupt(place, at + byte, what));
+    let record = &bytes[at..];
+    let length = usize::from(u16_at(record, 4));
+    if length < record_bytes(1) || !length.is_multiple_of(4) || length > record.len() {
+        return corrupt(4, "record's length is out of range");
+    }
+    let (name_bytes, file_type) = (usize::from(record[6]), record[7]);
+    let inode = u32_at(record, 0);
+    if record_bytes(name_bytes) > length || (name_bytes == 0 && inode != 0) {
+        return corrupt(6, "name does not fit its record");
+    }
+    let name = &record[HEAD_BYTES..HEAD_BYTES + name_bytes];
+    Ok(DirEntry { at, record_bytes: length, inode, file_type, name })
+}
+
+/// The record of a name.
+///
+/// # Errors
+/// A record before it that is unsound.
+pub fn find_name<'a>(
+    bytes: &'a [u8],
+    name: &[u8],
+    has_tail: bool,
+    place: Place,
+) -> Result<Option<DirEntry<'a>>, FormatError> {
+    for entry in records(bytes, has_tail, place) {
+        let entry = entry?;
+        if entry.inode != 0 && entry.name == name {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes a block of no names.
+pub fn init_dir_block(bytes: &mut [u8], has_tail: bool) {
+    bytes.fill(0);
+    let end = end_of_records(bytes, has_tail);
+    put_u16(bytes, 4, end as u16);
+    if has_tail {
+        init_tail(bytes);
+    }
+}
+
+/// Makes the first block of a new directory: `.` and `..`.
+pub fn init_first_dir_block(bytes: &mut [u8], inode: u32, parent: u32, has_tail: bool) {
+    init_dir_block(bytes, has_tail);
+    let fits = insert_name(bytes, b".", inode, 2, has_tail)
+        && insert_name(bytes, b"..", parent, 2, has_tail);
+    debug_assert!(fits, "a block has room for two names");
+}
+
+fn init_tail(bytes: &mut [u8]) {
+    let at = bytes.len() - DIR_TAIL_BYTES;
+    let tail = &mut bytes[at..];
+    tail.fill(0);
+    put_u16(tail, 4, DIR_TAIL_BYTES as u16);
+    tail[7] = TAIL_TYPE;
+}
+
+/// Adds a name where the first record has room for it. Whether there was room; the name must not be
+/// there already.
+#[must_use]
+pub fn insert_name(
+    bytes: &mut [u8],
+    name: &[u8],
+    inode: u32,
+    file_type: u8,
+    has_tail: bool,
+) -> bool {
+    debug_assert!((1..=NAME_BYTES_MAX).contains(&name.len()));
+    let Some((at, used, length)) = room_for(bytes, record_bytes(name.len()), has_tail) else {
+        return false;
+    };
+    if used > 0 {
+        put_u16(bytes, at + 4, used as u16);
+    }
+    write_record(&mut bytes[at + used..at + length], inode, file_type, name);
+    true
+}
+
+/// Whether some record has room for another of `need` bytes.
+#[must_use]
+pub fn has_room(bytes: &[u8], need: usize, has_tail: bool) -> bool {
+    room_for(bytes, need, has_tail).is_some()
+}
+
+/// The first record with room for another: where it is, the bytes that it uses, and all of its bytes.
+fn room_for(bytes: &[u8], need: usize, has_tail: bool) -> Option<(usize, usize, usize)> {
+    records(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
+        let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
+        (entry.record_bytes >= used + need).then_some((entry.at, used, entry.record_bytes))
+    })
+}
+
+/// Fills a record, whose length is that of `bytes`. What stands behind the name stays.
+fn write_record(bytes: &mut [u8], inode: u32, file_type: u8, name: &[u8]) {
+    put_u32(bytes, 0, inode);
+    put_u16(bytes, 4, bytes.len() as u16);
+    bytes[6] = name.len() as u8;
+    bytes[7] = file_type;
+    bytes[HEAD_BYTES..HEAD_BYTES + name.len()].copy_from_slice(name);
+}
+
+/// Takes a name out: its record goes to the one before, or is marked as not in use. Gives its inode.
+pub fn remove_name(bytes: &mut [u8], name: &[u8], has_tail: bool) -> Option<u32> {
+    let mut before: Option<(usize, usize)> = None;
+    let mut found = None;
+    for entry in records(bytes, has_tail, Place::Block(0)).map_while(Result::ok) {
+        if entry.inode != 0 && entry.name == name {
+            found = Some((entry.at, entry.record_bytes, entry.inode));
+            break;
+        }
+        before = Some((entry.at, entry.record_bytes));
+    }
+    let (at, length, inode) = found?;
+    match before {
+        Some((before, before_length)) => {
+            put_u16(bytes, before + 4, (before_length + length) as u16)
+        }
+        None => put_u32(bytes, at, 0),
+    }
+    Some(inode)
+}
+
+/// Leads the record at `at` to another inode.
+pub fn retarget_entry(bytes: &mut [u8], at: usize, inode: u32, file_type: u8) {
+    put_u32(bytes, at, inode);
+    bytes[at + 7] = file_type;
+}
+
+/// Makes a block of these names (inode, type, name), without room between them. Whether they fit.
+#[must_use]
+pub fn pack_dir_block(bytes: &mut [u8], names: &[(u32, u8, &[u8])], has_tail: bool) -> bool {
+    init_dir_block(bytes, has_tail);
+    let end = end_of_records(bytes, has_tail);
+    let need: usize = names.iter().map(|(_, _, name)| record_bytes(name.len())).sum();
+    if need > end {
+        return false;
+    }
+    let mut at = 0;
+    for (index, (inode, file_type, name)) in names.iter().enumerate() {
+        let last = index + 1 == names.len();
+        let next = if last { end } else { at + record_bytes(name.len()) };
+        write_record(&mut bytes[at..next], *inode, *file_type, name);
+        at = next;
+    }
+    true
+}
+
+/// Writes a block's checksum; `seed` is the directory's.
+pub fn seal_dir_block(bytes: &mut [u8], seed: Option<CsumSeed>) {
+    if let Some(seed) = seed {
+        init_tail(bytes);
+        let end = end_of_records(bytes, true);
+        let computed = seed.block_up_to(bytes, end);
+        put_u32(bytes, end + 8, computed);
+    }
+}
+
+/// Whether a block's checksum is there and holds.
+///
+/// # Errors
+/// [`FormatError`].
+pub fn check_dir_block(
+    bytes: &[u8],
+    seed: Option<CsumSeed>,
+    place: Place,
+) -> Result<(), FormatError> {
+    let Some(seed) = seed else { return Ok(()) };
+    let end = end_of_records(bytes, true);
+    let tail = &bytes[end..];
+    if u32_at(tail, 0) != 0
+        || u16_at(tail, 4) != DIR_TAIL_BYTES as u16
+        || tail[6..8] != [0, TAIL_TYPE]
+    {
+        return Err(FormatError::corrupt(place, end, "has no checksum"));
+    }
+    FormatError::checksum(place, u32_at(tail, 8), seed.block_up_to(bytes, end))
+}

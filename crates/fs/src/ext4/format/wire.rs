@@ -1,0 +1,161 @@
+//! Little-endian records: a table of fields and places makes a plain struct, its reading and its
+//! writing.
+//!
+//! - Writing touches the bytes of the fields and no others: what a record does not know survives when
+//!   it is written over the bytes that it was read from.
+//! - A field beyond the end of the bytes reads as 0 and is not written. So one table serves records
+//!   that grew, such as group descriptors of 32 and of 64 bytes.
+//! - The table stays at hand as `FIELDS`, for those who list a record, and for the byte tables of
+//!   docs/formats/ext4.md, which are checked against it.
+
+/// Where a field of a record lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Field {
+    /// The field's name.
+    pub name: &'static str,
+    /// Its first byte.
+    pub at: usize,
+    /// How many bytes lie there.
+    pub bytes: usize,
+    /// Place and length of the upper bytes of a field that is split in two.
+    pub upper: Option<(usize, usize)>,
+}
+
+/// What a field holds: an integer, or an array of them.
+pub(super) trait Wire: Sized {
+    /// Its length.
+    const BYTES: usize;
+    /// Reads it from the beginning of `bytes`.
+    fn get(bytes: &[u8]) -> Self;
+    /// Writes it to the beginning of `bytes`.
+    fn put(&self, bytes: &mut [u8]);
+}
+
+macro_rules! integers {
+    ($($int:ty),*) => {$(
+        impl Wire for $int {
+            const BYTES: usize = size_of::<Self>();
+            fn get(bytes: &[u8]) -> Self {
+                uint(bytes, 0, Self::BYTES) as Self
+            }
+            fn put(&self, bytes: &mut [u8]) {
+                put_uint(bytes, 0, Self::BYTES, u64::from(*self));
+            }
+        }
+    )*};
+}
+integers!(u8, u16, u32, u64);
+
+impl<T: Wire, const N: usize> Wire for [T; N] {
+    const BYTES: usize = N * T::BYTES;
+    fn get(bytes: &[u8]) -> Self {
+        std::array::from_fn(|i| T::get(bytes.get(i * T::BYTES..).unwrap_or_default()))
+    }
+    fn put(&self, bytes: &mut [u8]) {
+        for (i, item) in self.iter().enumerate() {
+            item.put(bytes.get_mut(i * T::BYTES..).unwrap_or_default());
+        }
+    }
+}
+
+/// The `len` bytes at `at`, or 0 if they are not all there.
+pub(super) fn uint(bytes: &[u8], at: usize, len: usize) -> u64 {
+    let place = bytes.get(at..at + len).unwrap_or_default();
+    place.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// Writes the low `len` bytes of `value` at `at`, if there is room for all of them.
+pub(super) fn put_uint(bytes: &mut [u8], at: usize, len: usize, value: u64) {
+    if let Some(place) = bytes.get_mut(at..at + len) {
+        place.copy_from_slice(&value.to_le_bytes()[..len]);
+    }
+}
+
+/// The 16-bit integer at `at`.
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    uint(bytes, at, 2) as u16
+}
+
+/// The 32-bit integer at `at`.
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    uint(bytes, at, 4) as u32
+}
+
+/// Writes a 16-bit integer at `at`.
+pub(super) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
+    put_uint(bytes, at, 2, u64::from(value));
+}
+
+/// Writes a 32-bit integer at `at`.
+pub(super) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+    put_uint(bytes, at, 4, u64::from(value));
+}
+
+/// A record from its table. `name: type = offset` is a field in one piece; in
+/// `name: type = low[n] + high[m]`, `n` bytes lie at `low` and the `m` above them at `high`.
+macro_rules! record {
+    (
+        $(#[$about:meta])*
+        pub struct $record:ident {
+            $( $(#[$doc:meta])* $name:ident : $type:ty =
+                $at:literal $([$low:literal] + $high_at:literal [$high:literal])?, )*
+        }
+    ) => {
+        $(#[$about])*
+        pub struct $record {
+            $( $(#[$doc])* pub $name: $type, )*
+        }
+
+        impl $record {
+            /// Where each field lies.
+            pub const FIELDS: &'static [$crate::ext4::format::Field] = &[
+                $( record!(@field $name, $type, $at $(, $low, $high_at, $high)?), )*
+            ];
+
+            /// The fields as they stand in `bytes`, unchecked.
+            pub(super) fn read(bytes: &[u8]) -> Self {
+                Self { $( $name: record!(@get bytes, $type, $at $(, $low, $high_at, $high)?), )* }
+            }
+
+            /// Writes the fields over `bytes`.
+            pub(super) fn write(&self, bytes: &mut [u8]) {
+                $( record!(@put bytes, self.$name, $at $(, $low, $high_at, $high)?); )*
+            }
+        }
+    };
+    (@field $name:ident, $type:ty, $at:literal) => {
+        $crate::ext4::format::Field {
+            name: stringify!($name),
+            at: $at,
+            bytes: <$type as $crate::ext4::format::wire::Wire>::BYTES,
+            upper: None,
+        }
+    };
+    (@field $name:ident, $type:ty, $at:literal, $low:literal, $high_at:literal, $high:literal) => {
+        $crate::ext4::format::Field {
+            name: stringify!($name),
+            at: $at,
+            bytes: $low,
+            upper: Some(($high_at, $high)),
+        }
+    };
+    (@get $bytes:ident, $type:ty, $at:literal) => {
+        <$type as $crate::ext4::format::wire::Wire>::get($bytes.get($at..).unwrap_or_default())
+    };
+    (@get $bytes:ident, $type:ty, $at:literal, $low:literal, $high_at:literal, $high:literal) => {{
+        use $crate::ext4::format::wire::uint;
+        (uint($bytes, $at, $low) | uint($bytes, $high_at, $high) << (8 * $low)) as $type
+    }};
+    (@put $bytes:ident, $value:expr, $at:literal) => {
+        $crate::ext4::format::wire::Wire::put(
+            &$value,
+            $bytes.get_mut($at..).unwrap_or_default(),
+        )
+    };
+    (@put $bytes:ident, $value:expr, $at:literal, $low:literal, $high_at:literal, $high:literal) => {{
+        use $crate::ext4::format::wire::put_uint;
+        put_uint($bytes, $at, $low, u64::from($value));
+        put_uint($bytes, $high_at, $high, u64::from($value) >> (8 * $low));
+    }};
+}
+pub(super) use record;

@@ -1,0 +1,189 @@
+//! Inodes in memory.
+//!
+//! `raw` is what the inode table says, or will say once the running transaction commits; it changes
+//! only between waiting points, under a transaction that writes it. Of a file that grew in memory,
+//! `size` is ahead of `raw.size` until the new pages have blocks (delayed allocation).
+//!
+//! Locks, in the order in which they are taken: `lock` (Linux's i_rwsem: shared by readers, alone for
+//! whoever changes size, names or attributes), a transaction, `map_lock` (i_data_sem: the extent tree).
+
+use super::format::{self, CsumSeed, Extent, Superblock, mode};
+use super::journal::Tid;
+use crate::cache::{Mapping, PageCache};
+use crate::contract::{Attr, Ino, Kind, Timestamp};
+use nandscape_block::Owner;
+use nandscape_rt::Handle;
+use nandscape_rt::sync::{Notify, RwLock};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+/// An inode in memory.
+pub(crate) struct Inode {
+    pub(crate) number: u32,
+    pub(crate) lock: RwLock<()>,
+    pub(crate) map_lock: RwLock<()>,
+    pub(crate) raw: RefCell<format::Inode>,
+    /// Length as calls see it.
+    pub(crate) size: Cell<u64>,
+    pub(crate) pages: Mapping,
+    pub(crate) opens: Cell<u32>,
+    /// Freed: whoever still holds it finds nothing there.
+    pub(crate) deleted: Cell<bool>,
+    /// The extent found last, as long as the tree has not changed.
+    pub(crate) last_extent: Cell<Option<Extent>>,
+    /// The transaction that last changed anything, and what a reader of the content needs.
+    pub(crate) sync_tid: Cell<Option<Tid>>,
+    pub(crate) datasync_tid: Cell<Option<Tid>>,
+    pub(crate) in_flight: InFlight,
+}
+
+/// Writes of new data under way, in the order in which they were sent.
+pub(crate) struct InFlight {
+    next: Cell<u64>,
+    sent: RefCell<BTreeSet<u64>>,
+    arrived: Notify,
+}
+
+impl InFlight {
+    /// Notes that a write is sent.
+    pub(crate) fn send(&self) -> u64 {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        self.sent.borrow_mut().insert(id);
+        id
+    }
+
+    /// Notes that it has ended.
+    pub(crate) fn arrive(&self, id: u64) {
+        self.sent.borrow_mut().remove(&id);
+        self.arrived.notify_waiters();
+    }
+
+    /// Waits until everything sent so far has ended.
+    pub(crate) async fn settle(&self) {
+        let end = self.next.get();
+        while self.sent.borrow().first().is_some_and(|first| *first < end) {
+            self.arrived.notified().await;
+        }
+    }
+}
+
+impl Inode {
+    pub(crate) fn new(rt: &Handle, cache: &PageCache, number: u32, raw: format::Inode) -> Self {
+        let owner = Owner { file: number.into(), generation: raw.generation, thread: 0, core: 0 };
+        let size = raw.size;
+        let pages = Mapping::new(cache, owner);
+        pages.set_length(size.div_ceil(4096));
+        Self {
+            number,
+            lock: RwLock::new(rt, "inode", ()),
+            map_lock: RwLock::new(rt, "extent tree", ()),
+            raw: RefCell::new(raw),
+            size: Cell::new(size),
+            pages,
+            opens: Cell::new(0),
+            deleted: Cell::new(false),
+            last_extent: Cell::new(None),
+            sync_tid: Cell::new(None),
+            datasync_tid: Cell::new(None),
+            in_flight: InFlight {
+                next: Cell::new(0),
+                sent: RefCell::default(),
+                arrived: Notify::new(rt, "new data on its way"),
+            },
+        }
+    }
+
+    /// Where checksums of its blocks begin.
+    pub(crate) fn seed(&self, sb: &Superblock) -> Option<CsumSeed> {
+        self.raw.borrow().seed(self.number, sb)
+    }
+
+    /// Counts blocks that it gained or lost.
+    pub(crate) fn add_blocks(&self, blocks: i64) {
+        let mut raw = self.raw.borrow_mut();
+        let before = raw.blocks_4k();
+        raw.set_blocks_4k(before.saturating_add_signed(blocks));
+    }
+
+    /// Sets the length as calls see it.
+    pub(crate) fn set_size(&self, size: u64) {
+        self.size.set(size);
+        self.pages.set_length(size.div_ceil(4096));
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        kind_of(self.raw.borrow().mode)
+    }
+
+    pub(crate) fn is_dir(&self) -> bool {
+        self.raw.borrow().is_dir()
+    }
+
+    pub(crate) fn links(&self) -> u16 {
+        self.raw.borrow().links_count
+    }
+
+    /// Whether nothing needs it in memory but the cache of inodes.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.opens.get() == 0 && !self.pages.is_busy() && self.links() > 0
+    }
+
+    pub(crate) fn attr(&self) -> Attr {
+        let raw = self.raw.borrow();
+        Attr {
+            ino: Ino(self.number.into()),
+            generation: raw.generation,
+            kind: kind_of(raw.mode),
+            mode: raw.mode & !mode::TYPE,
+            links: raw.links_count.into(),
+            uid: raw.uid,
+            gid: raw.gid,
+            size: self.size.get(),
+            blocks: raw.blocks_4k() * 8,
+            atime: shown(raw.atime()),
+            mtime: shown(raw.mtime()),
+            ctime: shown(raw.ctime()),
+            crtime: shown(raw.crtime()),
+        }
+    }
+
+    /// Notes a change of content (`mtime` and `ctime`) or of attributes (`ctime` alone).
+    pub(crate) fn touch(&self, now: Timestamp, content: bool) {
+        let mut raw = self.raw.borrow_mut();
+        let now = kept(&raw, now);
+        raw.set_ctime(now);
+        if content {
+            raw.set_mtime(now);
+        }
+    }
+}
+
+/// The kind of file that a mode tells.
+pub(crate) const fn kind_of(file_mode: u16) -> Kind {
+    match file_mode & mode::TYPE {
+        mode::REGULAR => Kind::File,
+        mode::DIR => Kind::Directory,
+        mode::SYMLINK => Kind::Symlink,
+        _ => Kind::Special,
+    }
+}
+
+const fn shown(time: format::Timestamp) -> Timestamp {
+    Timestamp { seconds: time.seconds, nanos: time.nanos }
+}
+
+/// A time as an inode keeps it: one without extra fields knows whole seconds up to 2038.
+pub(crate) fn kept(raw: &format::Inode, time: Timestamp) -> format::Timestamp {
+    let Timestamp { seconds, nanos } = time;
+    if raw.extra_isize >= EXTRA_OF_TIMES {
+        let seconds = seconds.clamp(i32::MIN.into(), SECONDS_MAX);
+        return format::Timestamp { seconds, nanos };
+    }
+    format::Timestamp { seconds: seconds.clamp(i32::MIN.into(), i32::MAX.into()), nanos: 0 }
+}
+
+/// Extra bytes of an inode that keeps all its times whole.
+const EXTRA_OF_TIMES: u16 = 24;
+/// The last second that two more bits can tell, in the year 2446.
+const SECONDS_MAX: i64 = (3 << 32) + i32::MAX as i64;

@@ -1,0 +1,203 @@
+//! Inodes between the table on disk and memory.
+
+use super::format::{
+    self, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode,
+};
+use super::inode::{Inode, kept};
+use super::tx::Tx;
+use super::volume::{Volume, corrupt};
+use crate::contract::{Caller, FsError, Ino, Result};
+use nandscape_block::BlockDevice;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Links that a file can have; a directory that has more counts them as 1 (`dir_nlink`).
+pub(crate) const LINKS_MAX: u16 = 65_000;
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// The block of the inode table that holds an inode, and its bytes there.
+    pub(crate) fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
+        let sb = self.sb.borrow();
+        let place = sb.inode_place(number);
+        let place = place.ok_or_else(|| corrupt("inode number", Place::Inode(number)))?;
+        let table = self.groups.borrow()[place.group as usize].desc.inode_table;
+        let at = place.offset(&sb);
+        Ok((table + place.block(&sb), at..at + sb.inode_bytes()))
+    }
+
+    /// An inode that a caller names: the root, or one that is no part of the format itself.
+    ///
+    /// # Errors
+    /// [`FsError::NoEntry`] if there is none.
+    pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
+        if self.unmounted.get() {
+            return Err(FsError::ReadOnly);
+        }
+        let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
+        let sb_first = self.sb.borrow().first_ino;
+        if number != ROOT_INODE && (number < sb_first || number > self.sb.borrow().inodes_count) {
+            return Err(FsError::NoEntry);
+        }
+        let inode = self.inode(number).await?;
+        let gone = inode.links() == 0 && inode.opens.get() == 0;
+        if gone || inode.deleted.get() { Err(FsError::NoEntry) } else { Ok(inode) }
+    }
+
+    /// A directory that a caller names.
+    pub(crate) async fn dir_of(&self, ino: Ino) -> Result<Rc<Inode>> {
+        let inode = self.inode_of(ino).await?;
+        if inode.is_dir() { Ok(inode) } else { Err(FsError::NotDirectory) }
+    }
+
+    /// An inode, from memory or from the table.
+    pub(crate) async fn inode(&self, number: u32) -> Result<Rc<Inode>> {
+        if let Some(known) = self.inodes.borrow().get(&number) {
+            return Ok(Rc::clone(known));
+        }
+        let (block, slot) = self.inode_slot(number)?;
+        let buffer = self.read_block(block).await?;
+        let raw =
+            buffer.with(|bytes| format::Inode::parse(&bytes[slot], number, &self.sb.borrow()))?;
+        if raw.mode == 0 {
+            return Err(FsError::NoEntry);
+        }
+        if raw.has(flag::INLINE_DATA | flag::ENCRYPT) {
+            return Err(FsError::Unsupported("inline or encrypted data"));
+        }
+        // Whoever read it first meanwhile is right.
+        if let Some(known) = self.inodes.borrow().get(&number) {
+            return Ok(Rc::clone(known));
+        }
+        let inode = Inode::new(&self.rt, &self.cache, number, raw);
+        // What changed it last is not known any more; it cannot be newer than this.
+        inode.sync_tid.set(self.last_tid.get());
+        inode.datasync_tid.set(self.last_tid.get());
+        Ok(self.keep_inode(inode))
+    }
+
+    /// Keeps an inode in memory, and lets others go that nobody uses.
+    fn keep_inode(&self, inode: Inode) -> Rc<Inode> {
+        let inode = Rc::new(inode);
+        let mut inodes = self.inodes.borrow_mut();
+        if inodes.len() >= self.options.inodes {
+            inodes.retain(|_, inode| Rc::strong_count(inode) > 1 || !inode.is_idle());
+        }
+        inodes.insert(inode.number, Rc::clone(&inode));
+        inode
+    }
+
+    /// Writes an inode into the table. `datasync`: a reader of the content needs the change.
+    pub(crate) async fn write_inode(
+        &self,
+        tx: &Tx<D>,
+        inode: &Inode,
+        datasync: bool,
+    ) -> Result<()> {
+        let (block, slot) = self.inode_slot(inode.number)?;
+        let buffer = self.read_block(block).await?;
+        tx.edit(&buffer, |bytes| {
+            inode.raw.borrow().encode(&mut bytes[slot], inode.number, &self.sb.borrow());
+        })
+        .await?;
+        inode.sync_tid.set(Some(tx.tid()));
+        if datasync {
+            inode.datasync_tid.set(Some(tx.tid()));
+        }
+        Ok(())
+    }
+
+    /// Looks at all bytes of an inode in the table.
+    pub(crate) async fn with_slot<R>(
+        &self,
+        inode: &Inode,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
+        let (block, slot) = self.inode_slot(inode.number)?;
+        let buffer = self.read_block(block).await?;
+        Ok(buffer.with(|bytes| look(&bytes[slot])))
+    }
+
+    /// Changes the bytes of an inode behind its fields, and writes its fields.
+    pub(crate) async fn edit_slot(
+        &self,
+        tx: &Tx<D>,
+        inode: &Inode,
+        edit: impl FnOnce(&mut [u8]),
+    ) -> Result<()> {
+        let (block, slot) = self.inode_slot(inode.number)?;
+        let buffer = self.read_block(block).await?;
+        tx.edit(&buffer, |bytes| edit(&mut bytes[slot])).await?;
+        self.write_inode(tx, inode, false).await
+    }
+
+    /// A new inode, written to the table: one link (a directory: two), no content.
+    pub(crate) async fn new_inode(
+        &self,
+        tx: &Tx<D>,
+        caller: Caller,
+        parent: &Inode,
+        file_mode: u16,
+    ) -> Result<Rc<Inode>> {
+        let is_dir = file_mode & mode::TYPE == mode::DIR;
+        let number = self.take_inode(tx, parent.number, is_dir).await?;
+        let (block, slot) = self.inode_slot(number)?;
+        let buffer = self.read_block(block).await?;
+        tx.edit(&buffer, |bytes| bytes[slot].fill(0)).await?;
+        let raw = self.new_raw(caller, parent, file_mode);
+        let inode = self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw));
+        self.write_inode(tx, &inode, true).await?;
+        Ok(inode)
+    }
+
+    fn new_raw(&self, caller: Caller, parent: &Inode, file_mode: u16) -> format::Inode {
+        const SET_GROUP_ID: u16 = 0o2000;
+        let is_dir = file_mode & mode::TYPE == mode::DIR;
+        let inherits = parent.raw.borrow().mode & SET_GROUP_ID != 0;
+        let mut raw = format::Inode {
+            mode: file_mode | if inherits && is_dir { SET_GROUP_ID } else { 0 },
+            uid: caller.uid,
+            gid: if inherits { parent.raw.borrow().gid } else { caller.gid },
+            links_count: if is_dir { 2 } else { 1 },
+            generation: self.generations.borrow_mut().bits() as u32,
+            ..format::Inode::default()
+        };
+        if self.sb.borrow().inode_bytes() >= INODE_BYTES_KNOWN {
+            raw.extra_isize = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
+        }
+        let now = kept(&raw, self.now());
+        if raw.extra_isize > 0 {
+            raw.set_crtime(now);
+        }
+        raw.set_atime(now);
+        raw.set_ctime(now);
+        raw.set_mtime(now);
+        if file_mode & mode::TYPE != mode::SYMLINK {
+            raw.flags |= flag::EXTENTS;
+            format::ExtentNode::empty_root().encode(&mut raw.map);
+        }
+        raw
+    }
+
+    /// Counts a subdirectory more.
+    pub(crate) fn add_subdir(&self, dir: &Inode) {
+        let mut raw = dir.raw.borrow_mut();
+        let many = raw.links_count == 1 || raw.links_count >= LINKS_MAX;
+        raw.links_count = if many { 1 } else { raw.links_count + 1 };
+    }
+
+    /// Counts a subdirectory less.
+    pub(crate) fn remove_subdir(&self, dir: &Inode) {
+        let mut raw = dir.raw.borrow_mut();
+        if raw.links_count > 2 {
+            raw.links_count -= 1;
+        }
+    }
+
+    /// Whether a directory may have another subdirectory.
+    pub(crate) fn may_add_subdir(&self, dir: &Inode) -> Result<()> {
+        if dir.links() >= LINKS_MAX && !self.has(Feature::DIR_NLINK) {
+            return Err(FsError::TooManyLinks);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! The cache of metadata blocks.
+//!
+//! Buffers are found in an ordered map. Those that nothing holds on to are evicted by second chance
+//! when there are more than the limit. Home writes are grouped: neighbours travel in one bio.
+
+use super::buffer::{Buffer, State};
+use super::error::JournalError;
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Lba, Owner, Payload, SectorData, Tag};
+use nandscape_rt::Handle;
+use nandscape_rt::sync::Notify;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Buffers that eviction looks at before it gives up for this time.
+const EVICT_SCAN: usize = 64;
+
+struct Inner<D> {
+    device: AsyncDevice<D>,
+    buffers: RefCell<BTreeMap<u64, Rc<Buffer>>>,
+    limit: usize,
+    /// Where eviction goes on.
+    cursor: Cell<u64>,
+    /// A read has ended.
+    read: Notify,
+    /// Content of blocks that were never written.
+    zeroes: SectorData,
+}
+
+/// The cache of metadata blocks over a device. Cheap to clone; clones are the same cache.
+pub struct Buffers<D>(Rc<Inner<D>>);
+
+impl<D> Clone for Buffers<D> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<D: BlockDevice + 'static> Buffers<D> {
+    /// A cache that keeps about `limit` buffers, more only while a journal needs them.
+    #[must_use]
+    pub fn new(rt: &Handle, device: AsyncDevice<D>, limit: usize) -> Self {
+        Self(Rc::new(Inner {
+            device,
+            buffers: RefCell::default(),
+            limit,
+            cursor: Cell::new(0),
+            read: Notify::new(rt, "a metadata block"),
+            zeroes: SectorData::Bytes(Arc::from(Tag::ZERO.expand())),
+        }))
+    }
+
+    /// The device below.
+    #[must_use]
+    pub fn device(&self) -> &AsyncDevice<D> {
+        &self.0.device
+    }
+
+    /// How many buffers there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.buffers.borrow().len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A block, read from the device if it is not in memory.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] when it cannot be read; nothing is kept of it then.
+    pub async fn get(&self, block: u64) -> Result<Rc<Buffer>, JournalError> {
+        loop {
+            match self.find(block) {
+                Some(buffer) if buffer.state.borrow().reading => self.0.read.notified().await,
+                Some(buffer) => return Ok(buffer),
+                None => return self.read(block).await,
+            }
+        }
+    }
+
+    /// A block that is in memory, without reading it.
+    #[must_use]
+    pub fn cached(&self, block: u64) -> Option<Rc<Buffer>> {
+        self.find(block).filter(|buffer| !buffer.state.borrow().reading)
+    }
+
+    /// Drops buffers that nothing holds on to, whatever the limit.
+    pub fn drop_clean(&self) {
+        self.0.buffers.borrow_mut().retain(|_, buffer| !is_free(buffer));
+    }
+
+    fn find(&self, block: u64) -> Option<Rc<Buffer>> {
+        let buffer = self.0.buffers.borrow().get(&block).map(Rc::clone)?;
+        buffer.referenced.set(true);
+        Some(buffer)
+    }
+
+    /// The buffer of a block whose old content does not matter; new ones are of zeroes.
+    pub(super) fn fresh(&self, block: u64) -> Rc<Buffer> {
+        if let Some(buffer) = self.find(block) {
+            // Whoever reads it gets what the caller is about to write, not what the device brings.
+            buffer.state.borrow_mut().reading = false;
+            return buffer;
+        }
+        self.insert(block, State { content: self.0.zeroes.clone(), ..State::default() })
+    }
+
+    /// The content of zeroes, shared.
+    pub(super) fn zeroes(&self) -> SectorData {
+        self.0.zeroes.clone()
+    }
+
+    /// Forgets a buffer.
+    pub(super) fn remove(&self, block: u64) {
+        self.0.buffers.borrow_mut().remove(&block);
+    }
+
+    fn insert(&self, block: u64, state: State) -> Rc<Buffer> {
+        self.evict();
+        let buffer = Rc::new(Buffer::new(block, state));
+        self.0.buffers.borrow_mut().insert(block, Rc::clone(&buffer));
+        buffer
+    }
+
+    async fn read(&self, block: u64) -> Result<Rc<Buffer>, JournalError> {
+        let buffer = self.insert(block, State { reading: true, ..State::default() });
+        let mut unread = Unread { cache: self, buffer: &buffer };
+        let reply = self.0.device.submit(Bio::read(Lba(block), 1).with(Flags::META)).await?;
+        let nandscape_block::Reply::Data(payload) = reply else {
+            return Err(JournalError::Io(nandscape_block::BlockError::Malformed("no data")));
+        };
+        unread.fill(payload.sector(0));
+        drop(unread);
+        Ok(buffer)
+    }
+
+    /// Makes room by second chance.
+    fn evict(&self) {
+        let mut buffers = self.0.buffers.borrow_mut();
+        for _ in 0..EVICT_SCAN {
+            if buffers.len() < self.0.limit {
+                return;
+            }
+            let from = self.0.cursor.get();
+            let next = buffers.range((Bound::Excluded(from), Bound::Unbounded)).next();
+            let Some((&block, buffer)) = next.or_else(|| buffers.iter().next()) else { return };
+            self.0.cursor.set(block);
+            if !buffer.referenced.replace(false) && is_free(buffer) {
+                buffers.remove(&block);
+            }
+        }
+    }
+}
+
+/// Whether nothing but the cache holds on to a buffer.
+fn is_free(buffer: &Rc<Buffer>) -> bool {
+    Rc::strong_count(buffer) == 1 && buffer.state.borrow().is_idle()
+}
+
+/// A read under way. When it ends, those who wait for it go on; if it failed, one of them tries again.
+struct Unread<'a, D: BlockDevice + 'static> {
+    cache: &'a Buffers<D>,
+    buffer: &'a Rc<Buffer>,
+}
+
+impl<D: BlockDevice + 'static> Unread<'_, D> {
+    /// The content arrived, and counts unless somebody gave the buffer another meanwhile.
+    fn fill(&mut self, content: SectorData) {
+        let mut state = self.buffer.state.borrow_mut();
+        if std::mem::take(&mut state.reading) {
+            let content = match content {
+                SectorData::Tag(Tag::ZERO) => self.cache.zeroes(),
+                content => content,
+            };
+            self.buffer.replace(&mut state, content);
+        }
+    }
+}
+
+impl<D: BlockDevice + 'static> Drop for Unread<'_, D> {
+    fn drop(&mut self) {
+        if self.buffer.state.borrow().reading {
+            self.cache.remove(self.buffer.block());
+        }
+        self.cache.0.read.notify_waiters();
+    }
+}
+
+/// Contents of consecutive blocks, to travel in one bio.
+pub(super) struct Run {
+    first: Lba,
+    contents: Vec<SectorData>,
+    owner: Option<Owner>,
+}
+
+impl Run {
+    /// Whether they are a file's data.
+    pub(super) const fn is_owned(&self) -> bool {
+        self.owner.is_some()
+    }
+
+    /// The bio that writes them.
+    pub(super) fn into_bio(self, flags: Flags) -> Bio {
+        let sectors = self.contents.len() as u32;
+        let payload = Payload::Sectors(self.contents.into_boxed_slice());
+        let bio = Bio::write(self.first, sectors, payload).with(flags);
+        Bio { owner: self.owner, ..bio }
+    }
+}
+
+/// Collects contents into runs of neighbours, as long as the device takes them.
+pub(super) struct Runs {
+    run: Run,
+    longest: usize,
+}
+
+impl Runs {
+    pub(super) fn new(max_sectors: u32) -> Self {
+        let longest = if max_sectors == 0 { 256 } else { max_sectors as usize };
+        Self { run: Run { first: Lba(0), contents: Vec::new(), owner: None }, longest }
+    }
+
+    /// Adds the content of a block; gives back the run before it if that ends here.
+    pub(super) fn push(&mut self, at: Lba, content: SectorData) -> Option<Run> {
+        self.push_owned(at, content, None)
+    }
+
+    /// The same for a block that belongs to a file; a run is of one file, or of none.
+    pub(super) fn push_owned(
+        &mut self,
+        at: Lba,
+        content: SectorData,
+        owner: Option<Owner>,
+    ) -> Option<Run> {
+        let run = &mut self.run;
+        let goes_on = run.first.0 + run.contents.len() as u64 == at.0 && run.owner == owner;
+        let ended = if goes_on && run.contents.len() < self.longest { None } else { self.take() };
+        if self.run.contents.is_empty() {
+            (self.run.first, self.run.owner) = (at, owner);
+        }
+        self.run.contents.push(content);
+        ended
+    }
+
+    /// The run that was being collected.
+    pub(super) fn take(&mut self) -> Option<Run> {
+        let empty = Run { first: Lba(0), contents: Vec::new(), owner: None };
+        Some(std::mem::replace(&mut self.run, empty)).filter(|run| !run.contents.is_empty())
+    }
+}

@@ -1,0 +1,342 @@
+//! The commit task: every so often, or when somebody waits for it, the running transaction is written
+//! to the log. After `jbd2_journal_commit_transaction` in `fs/jbd2/commit.c`; its phases are the
+//! functions called by [`commit_running`], in order.
+
+use super::buffer::{Buffer, Claim};
+use super::buffers::Runs;
+use super::config::Defect;
+use super::disk::{Commit, Descriptor, Position, Tag, encode_revokes, escape};
+use super::error::JournalError;
+use super::state::{Committing, Logged, Shared};
+use super::tid::Tid;
+use nandscape_block::{Bio, BlockDevice, BlockError, Flags, SectorBytes, SectorData};
+use nandscape_rt::Nanos;
+use nandscape_rt::combine::{join2, select2};
+use std::future::{Future, ready};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What the journal asks of the file system around a commit.
+pub trait OrderedData {
+    /// Writes out, and waits for, the data that must be on the device before transaction `tid` is
+    /// committed (`data=ordered`). An error aborts the journal; who wants to go on answers `Ok`.
+    fn write_out(&self, tid: Tid) -> impl Future<Output = Result<(), BlockError>>;
+
+    /// Transaction `tid` is committed: what it freed may be used again.
+    fn committed(&self, _tid: Tid) {}
+}
+
+/// No ordered data.
+impl OrderedData for () {
+    fn write_out(&self, _tid: Tid) -> impl Future<Output = Result<(), BlockError>> {
+        ready(Ok(()))
+    }
+}
+
+/// A transaction that is being committed: what is to be logged, and where.
+struct Work {
+    tid: Tid,
+    /// Its first block in the log.
+    start: u32,
+    /// How many blocks it takes there.
+    blocks: u32,
+    dirty: Vec<Rc<Buffer>>,
+    forgotten: Vec<Rc<Buffer>>,
+    revokes: Vec<u64>,
+}
+
+/// What the commit task does next.
+enum Next {
+    Commit,
+    WaitUntil(Nanos),
+    Wait,
+    Stop,
+}
+
+/// Commits until the journal is stopped.
+pub(super) async fn serve<D: BlockDevice + 'static>(shared: Rc<Shared<D>>, hook: impl OrderedData) {
+    loop {
+        match shared.next_commit() {
+            Next::Commit => {
+                if let Err(error) = commit_running(&shared, &hook).await {
+                    shared.abort(&error);
+                }
+            }
+            Next::WaitUntil(at) => {
+                let _ = select2(shared.rt.sleep_until(at), shared.wanted.notified()).await;
+            }
+            Next::Wait => shared.wanted.notified().await,
+            Next::Stop => return,
+        }
+    }
+}
+
+async fn commit_running<D: BlockDevice + 'static>(
+    shared: &Rc<Shared<D>>,
+    hook: &impl OrderedData,
+) -> Result<(), JournalError> {
+    shared.lock_running().await;
+    let Some(work) = shared.switch() else { return Ok(()) };
+    shared.mark_in_use(&work).await?;
+    if shared.has_defect(Defect::CommitBeforeData) {
+        shared.write_commit_block(&work).await?;
+    }
+    let (data, copies) = join2(hook.write_out(work.tid), shared.write_copies(&work)).await;
+    data?;
+    copies?;
+    let freed = shared.tail_to_move();
+    if !shared.has_defect(Defect::CommitBeforeData) {
+        shared.write_commit_block(&work).await?;
+    }
+    let tid = work.tid;
+    shared.conclude_all(work).await?;
+    hook.committed(tid);
+    shared.finish(tid);
+    match freed {
+        Some(tail) => shared.move_tail_to(tail).await,
+        None => Ok(()),
+    }
+}
+
+impl<D: BlockDevice + 'static> Shared<D> {
+    fn next_commit(&self) -> Next {
+        let state = self.state.borrow();
+        match &state.running {
+            _ if state.aborted.is_some() => {
+                if state.stopping {
+                    Next::Stop
+                } else {
+                    Next::Wait
+                }
+            }
+            Some(running) if state.requested.reached(running.tid) => Next::Commit,
+            Some(running) => {
+                let due = running.started.saturating_add(self.config.commit_interval);
+                if due <= self.rt.now() { Next::Commit } else { Next::WaitUntil(due) }
+            }
+            None if state.stopping => Next::Stop,
+            None => Next::Wait,
+        }
+    }
+
+    /// Nobody joins the running transaction any more; waits for those who have.
+    async fn lock_running(&self) {
+        let busy = || {
+            let mut state = self.state.borrow_mut();
+            let running = state.running.as_mut();
+            running.is_some_and(|running| {
+                running.locked = true;
+                running.handles > 0
+            })
+        };
+        while busy() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// The running transaction becomes the committing one and takes its place in the log; another may
+    /// begin.
+    fn switch(&self) -> Option<Work> {
+        let mut state = self.state.borrow_mut();
+        let running = state.running.take()?;
+        let (mut dirty, mut forgotten) = (Vec::with_capacity(running.buffers.len()), Vec::new());
+        for buffer in running.buffers {
+            let mut buffer_state = buffer.state.borrow_mut();
+            buffer_state.committing = std::mem::take(&mut buffer_state.running);
+            buffer_state.to_log = buffer_state.committing == Claim::Dirty;
+            let list = if buffer_state.to_log { &mut dirty } else { &mut forgotten };
+            list.push(Rc::clone(&buffer));
+        }
+        let revokes: Vec<u64> = match self.has_defect(Defect::MissingRevoke) {
+            true => Vec::new(),
+            false => running.revokes.into_iter().collect(),
+        };
+        let revoke_blocks = revokes.len().div_ceil(self.codec.block_revokes());
+        let descriptors = dirty.len().div_ceil(self.codec.descriptor_copies());
+        let blocks = (revoke_blocks + descriptors + dirty.len() + 1) as u32;
+        let start = state.ring.take(blocks);
+        let tid = running.tid;
+        state.committing = Some(Committing { tid, start, barrier_sent: false });
+        state.counts.log_blocks += u64::from(blocks);
+        state.counts.copies += dirty.len() as u64;
+        state.counts.revoke_blocks += revoke_blocks as u64;
+        drop(state);
+        self.changed.notify_waiters();
+        Some(Work { tid, start, blocks, dirty, forgotten, revokes })
+    }
+
+    /// If the superblock says that the log is empty, it now says where this transaction begins. The
+    /// commit block's barrier makes that durable.
+    async fn mark_in_use(self: &Rc<Self>, work: &Work) -> Result<(), JournalError> {
+        let mut superblock = self.superblock.lock().await;
+        if superblock.start().block != 0 {
+            return Ok(());
+        }
+        let start = Position { tid: work.tid, block: work.start };
+        superblock.set_start(start);
+        self.write_superblock(&superblock, false).await?;
+        self.state.borrow_mut().ring.set_tail(start);
+        Ok(())
+    }
+
+    /// Writes revoke blocks, descriptors and copies, all at once, and waits for them.
+    async fn write_copies(&self, work: &Work) -> Result<(), JournalError> {
+        let bios = self.copy_bios(work)?;
+        let pending: Vec<_> = bios.into_iter().map(|bio| self.device.submit(bio)).collect();
+        let mut result = Ok(());
+        for reply in pending {
+            result = result.and(reply.await.map(drop));
+        }
+        for buffer in &work.dirty {
+            buffer.state.borrow_mut().logging = false;
+        }
+        self.copied.notify_waiters();
+        Ok(result?)
+    }
+
+    fn copy_bios(&self, work: &Work) -> Result<Vec<Bio>, JournalError> {
+        let mut log = LogWrites::new(self, work.start);
+        for revokes in work.revokes.chunks(self.codec.block_revokes()) {
+            log.push_block(encode_revokes(&self.codec, work.tid, revokes))?;
+        }
+        let mut copies = Vec::with_capacity(self.codec.descriptor_copies());
+        for buffers in work.dirty.chunks(self.codec.descriptor_copies()) {
+            let mut descriptor = Descriptor::new(&self.codec, work.tid);
+            for buffer in buffers {
+                let content = start_logging(buffer);
+                let escaped = escape(&content);
+                let is_escaped = escaped.is_some();
+                let copy = escaped.unwrap_or(content);
+                let tag = Tag::new(&self.codec, work.tid, buffer.block(), &copy, is_escaped);
+                descriptor.push(&tag);
+                copies.push(copy);
+            }
+            log.push_block(descriptor.finish())?;
+            for copy in copies.drain(..) {
+                log.push(copy)?;
+            }
+        }
+        Ok(log.finish())
+    }
+
+    /// Writes the block that makes the transaction count, when all before it is durable.
+    async fn write_commit_block(&self, work: &Work) -> Result<(), JournalError> {
+        let now = self.rt.now().0;
+        let commit = Commit {
+            seconds: self.config.epoch_s + now / 1_000_000_000,
+            nanoseconds: (now % 1_000_000_000) as u32,
+        };
+        let at = self.state.borrow().ring.after(work.start, work.blocks - 1);
+        let block = commit.encode(&self.codec, work.tid);
+        let mut log = LogWrites::new(self, at);
+        log.push_block(block)?;
+        if let Some(committing) = &mut self.state.borrow_mut().committing {
+            committing.barrier_sent = true;
+        }
+        for bio in log.finish() {
+            self.device.submit(bio.with(self.commit_flags())).await?;
+        }
+        if !self.fua && !self.has_defect(Defect::MissingBarrier) {
+            self.device.flush().await?;
+        }
+        Ok(())
+    }
+
+    fn commit_flags(&self) -> Flags {
+        let fua = if self.fua { Flags::FUA } else { Flags::NONE };
+        match self.config.defect {
+            Some(Defect::MissingBarrier) => Flags::NONE,
+            Some(Defect::CommitBeforeData) => fua,
+            _ => Flags::PREFLUSH | fua,
+        }
+    }
+
+    /// The buffers now wait to be written home; those that were freed leave.
+    async fn conclude_all(&self, work: Work) -> Result<(), JournalError> {
+        let Work { tid, start, mut dirty, forgotten, .. } = work;
+        dirty.retain(|buffer| self.conclude(tid, buffer));
+        let live = dirty.len();
+        self.state.borrow_mut().logged.push_back(Logged { tid, start, live, buffers: dirty });
+        for buffer in forgotten {
+            self.conclude(tid, &buffer);
+            // The block may be used for something else soon, over which this must not be written.
+            while buffer.state.borrow().going_home {
+                self.alive()?;
+                self.homed.notified().await;
+            }
+            if buffer.state.borrow().is_idle() {
+                self.buffers.remove(buffer.block());
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, tid: Tid) {
+        let mut state = self.state.borrow_mut();
+        state.committing = None;
+        state.committed = tid;
+        state.counts.commits += 1;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Where the tail can go with the barrier of the commit block to come, if that frees enough to be
+    /// worth a write of the superblock.
+    fn tail_to_move(&self) -> Option<Position> {
+        let mut state = self.state.borrow_mut();
+        let keep = state.keep_from();
+        (state.ring.before(keep.block) >= self.limits.get().transaction_blocks).then_some(keep)
+    }
+
+    /// Moves the tail, unless somebody moved it meanwhile.
+    async fn move_tail_to(self: &Rc<Self>, tail: Position) -> Result<(), JournalError> {
+        let superblock = self.superblock.lock().await;
+        let now = self.state.borrow().ring.tail();
+        if now.tid.reached(tail.tid) {
+            return Ok(());
+        }
+        self.write_tail(superblock, tail).await
+    }
+}
+
+/// The content to be logged, which from now on is on its way.
+fn start_logging(buffer: &Buffer) -> SectorData {
+    let mut state = buffer.state.borrow_mut();
+    (state.to_log, state.logging) = (false, true);
+    state.frozen.take().unwrap_or_else(|| state.content.clone())
+}
+
+/// Contents for consecutive log blocks, made into bios.
+struct LogWrites<'a, D> {
+    shared: &'a Shared<D>,
+    at: u32,
+    runs: Runs,
+    bios: Vec<Bio>,
+}
+
+impl<'a, D: BlockDevice + 'static> LogWrites<'a, D> {
+    fn new(shared: &'a Shared<D>, at: u32) -> Self {
+        Self { shared, at, runs: Runs::new(shared.max_sectors), bios: Vec::new() }
+    }
+
+    fn push_block(&mut self, block: Box<SectorBytes>) -> Result<(), JournalError> {
+        self.push(SectorData::Bytes(Arc::from(block)))
+    }
+
+    fn push(&mut self, content: SectorData) -> Result<(), JournalError> {
+        let (at, _) = self.shared.extents.locate(self.at)?;
+        let ended = self.runs.push(at, content);
+        self.bios.extend(ended.map(|run| run.into_bio(FLAGS)));
+        self.at = self.shared.state.borrow().ring.after(self.at, 1);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Vec<Bio> {
+        let last = self.runs.take();
+        self.bios.extend(last.map(|run| run.into_bio(FLAGS)));
+        self.bios
+    }
+}
+
+/// The flags of log writes.
+const FLAGS: Flags = Flags::JOURNAL;

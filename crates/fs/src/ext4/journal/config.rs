@@ -1,0 +1,53 @@
+//! What can be chosen about a journal.
+
+use super::disk::Features;
+use nandscape_rt::Nanos;
+
+/// The choices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Age at which a running transaction is committed by itself (ext4's `commit=`).
+    pub commit_interval: Nanos,
+    /// Seconds since 1970 at virtual time zero, for the times in commit blocks.
+    pub epoch_s: u64,
+    /// Features of the log from now on.
+    pub features: Features,
+    /// A defect for campaigns that must find it; `None` in all other use.
+    pub defect: Option<Defect>,
+}
+
+impl Config {
+    /// The kernel's choices for a file system with or without `metadata_csum` and `64bit`.
+    #[must_use]
+    pub const fn of_file_system(metadata_csum: bool, wide: bool) -> Self {
+        Self {
+            commit_interval: Nanos::from_secs(5),
+            epoch_s: 0,
+            features: Features::of_file_system(metadata_csum, wide),
+            defect: None,
+        }
+    }
+}
+
+/// A journal that breaks one rule. Only for tests: a crash campaign must catch each of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Defect {
+    /// The commit block is written, durably, before what it commits.
+    CommitBeforeData,
+    /// The tail moves over transactions whose blocks were not written home.
+    TailBeforeCheckpoint,
+    /// Freed blocks are not revoked.
+    MissingRevoke,
+    /// Nothing is flushed, no write is FUA.
+    MissingBarrier,
+}
+
+impl Defect {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::CommitBeforeData,
+        Self::TailBeforeCheckpoint,
+        Self::MissingRevoke,
+        Self::MissingBarrier,
+    ];
+}

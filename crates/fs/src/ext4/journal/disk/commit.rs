@@ -1,0 +1,51 @@
+//! Commit blocks: what lies before one in the log, back to the commit before it, is a transaction.
+
+use super::{BLOCK_BYTES, Checksums, Codec, Header, Kind, be32, put32};
+use crate::ext4::journal::tid::Tid;
+use nandscape_block::SectorBytes;
+
+const CHECKSUM_AT: usize = 0x10;
+const SECONDS_AT: usize = 0x30;
+const NANOSECONDS_AT: usize = 0x38;
+
+/// When a transaction was committed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Commit {
+    /// Seconds since 1970.
+    pub seconds: u64,
+    /// And nanoseconds.
+    pub nanoseconds: u32,
+}
+
+impl Commit {
+    /// The commit block of a transaction.
+    #[must_use]
+    pub fn encode(&self, codec: &Codec, tid: Tid) -> Box<SectorBytes> {
+        let mut block = Box::new([0; BLOCK_BYTES]);
+        Header { kind: Kind::Commit, tid }.put(&mut block);
+        block[SECONDS_AT..SECONDS_AT + 8].copy_from_slice(&self.seconds.to_be_bytes());
+        put32(&mut block[..], NANOSECONDS_AT, self.nanoseconds);
+        if codec.checksums != Checksums::None {
+            let checksum = codec.block_checksum(&block, CHECKSUM_AT);
+            put32(&mut block[..], CHECKSUM_AT, checksum);
+        }
+        block
+    }
+
+    /// The time in a block whose header says that it is a commit.
+    #[must_use]
+    pub fn parse(block: &SectorBytes) -> Self {
+        let seconds = u64::from(be32(block, SECONDS_AT)) << 32;
+        Self {
+            seconds: seconds | u64::from(be32(block, SECONDS_AT + 4)),
+            nanoseconds: be32(block, NANOSECONDS_AT),
+        }
+    }
+
+    /// Whether the block's checksum holds, if it has one.
+    #[must_use]
+    pub fn checksum_holds(codec: &Codec, block: &SectorBytes) -> bool {
+        codec.checksums == Checksums::None
+            || be32(block, CHECKSUM_AT) == codec.block_checksum(block, CHECKSUM_AT)
+    }
+}

@@ -1,0 +1,101 @@
+//! Home writes: committed contents go where they belong, after which the log need not keep them.
+
+use super::buffer::Buffer;
+use super::buffers::Runs;
+use super::error::JournalError;
+use super::state::Shared;
+use super::tid::Tid;
+use nandscape_block::{BlockDevice, Flags, Lba, SectorData};
+use nandscape_rt::Nanos;
+use std::rc::Rc;
+
+/// A buffer on its way home.
+struct Going {
+    buffer: Rc<Buffer>,
+    /// The transaction that committed the content.
+    tid: Tid,
+    /// The content, taken before anybody could change it again.
+    content: SectorData,
+}
+
+impl<D: BlockDevice + 'static> Shared<D> {
+    /// Writes home those of the buffers that may be, and waits until they are there. The writes go on
+    /// if the caller is dropped.
+    pub(super) async fn write_home(
+        self: &Rc<Self>,
+        buffers: impl IntoIterator<Item = Rc<Buffer>>,
+        flags: Flags,
+    ) -> Result<(), JournalError> {
+        let mut going: Vec<Going> = buffers.into_iter().filter_map(set_out).collect();
+        if going.is_empty() {
+            return Ok(());
+        }
+        going.sort_unstable_by_key(|going| going.buffer.block());
+        let write = write(Rc::clone(self), going, flags);
+        match self.rt.spawn("metadata home writes", write).await {
+            Ok(result) => result,
+            Err(_) => self.alive(),
+        }
+    }
+
+    /// Writes home what was committed before `before` and is not there yet.
+    pub(super) async fn write_back(self: &Rc<Self>, before: Nanos) -> Result<(), JournalError> {
+        let old: Vec<Rc<Buffer>> = {
+            let state = self.state.borrow();
+            let buffers = state.logged.iter().flat_map(|logged| &logged.buffers);
+            buffers.filter(|buffer| buffer.state.borrow().dirty_since < before).cloned().collect()
+        };
+        self.write_home(old, Flags::NONE).await
+    }
+
+    fn arrive(&self, buffer: &Buffer, tid: Tid) {
+        let mut buffer = buffer.state.borrow_mut();
+        let mut state = self.state.borrow_mut();
+        buffer.going_home = false;
+        if buffer.checkpoint == Some(tid) {
+            buffer.checkpoint = None;
+            state.release(tid);
+        }
+        state.counts.home_blocks += 1;
+    }
+}
+
+/// Marks a buffer as on its way home, if it may go.
+fn set_out(buffer: Rc<Buffer>) -> Option<Going> {
+    let mut state = buffer.state.borrow_mut();
+    let tid = state.checkpoint.filter(|_| state.is_settled() && !state.going_home)?;
+    state.going_home = true;
+    let content = state.content.clone();
+    drop(state);
+    Some(Going { buffer, tid, content })
+}
+
+async fn write<D: BlockDevice + 'static>(
+    shared: Rc<Shared<D>>,
+    going: Vec<Going>,
+    flags: Flags,
+) -> Result<(), JournalError> {
+    let mut runs = Runs::new(shared.max_sectors);
+    let mut bios = Vec::new();
+    let mut homes = Vec::with_capacity(going.len());
+    for Going { buffer, tid, content } in going {
+        let owner = buffer.state.borrow().owner;
+        bios.extend(runs.push_owned(Lba(buffer.block()), content, owner));
+        homes.push((buffer, tid));
+    }
+    bios.extend(runs.take());
+    let bios = bios.into_iter().map(|run| {
+        let meta = if run.is_owned() { Flags::NONE } else { Flags::META };
+        run.into_bio(flags | meta)
+    });
+    let pending: Vec<_> = bios.map(|bio| (bio.sectors, shared.device.submit(bio))).collect();
+    let mut homes = homes.into_iter();
+    for (sectors, reply) in pending {
+        if let Err(error) = reply.await {
+            return shared.try_io(Err(error));
+        }
+        homes.by_ref().take(sectors as usize).for_each(|(buffer, tid)| shared.arrive(&buffer, tid));
+        shared.homed.notify_waiters();
+    }
+    Ok(())
+}

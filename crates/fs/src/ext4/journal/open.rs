@@ -1,0 +1,334 @@
+//! A journal in use: opening it, joining transactions, waiting for commits, emptying the log.
+
+use super::buffers::Buffers;
+use super::commit::{self, OrderedData};
+use super::config::Config;
+use super::disk::{Features, Position, Superblock};
+use super::error::{JournalError, LogPlace};
+use super::extents::LogExtents;
+use super::files::FileJournal;
+use super::handle::TransactionHandle;
+use super::log::{Limits, Ring};
+use super::state::{Counts, Shared, State};
+use super::tid::Tid;
+use nandscape_block::{
+    AsyncDevice, Bio, BlockDevice, BlockError, Flags, Fua, Payload, SectorBytes, SectorData,
+};
+use nandscape_rt::sync::{Mutex, Notify};
+use nandscape_rt::{Handle, Nanos};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Blocks that a log has at least. The kernel wants 1,024; tests wrap around sooner.
+pub(super) const MIN_BLOCKS: u32 = 16;
+/// Linux's `EIO`.
+const EIO: i32 = 5;
+
+/// A journal in use. Cheap to clone; clones are the same journal.
+pub struct Journal<D>(Rc<Shared<D>>);
+
+impl<D> Clone for Journal<D> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<D: BlockDevice + 'static> Journal<D> {
+    /// Opens a journal whose log is empty. Its features become those of `config` with the first
+    /// commit.
+    ///
+    /// # Errors
+    /// [`JournalError::NeedsRecovery`] if the log is not empty, and what is wrong with the superblock.
+    pub async fn open(
+        rt: &Handle,
+        buffers: &Buffers<D>,
+        extents: LogExtents,
+        config: Config,
+    ) -> Result<Self, JournalError> {
+        if let Some(what) = config.features.refused() {
+            return Err(JournalError::Incompatible(what));
+        }
+        let device = buffers.device().clone();
+        let mut superblock = read_superblock(&device, &extents).await?;
+        if superblock.start().block != 0 {
+            return Err(JournalError::NeedsRecovery);
+        }
+        if superblock.blocks() - superblock.first() < MIN_BLOCKS {
+            let what = "too short to hold transactions";
+            return Err(JournalError::Corrupt { place: LogPlace::Superblock, what });
+        }
+        let mark = superblock.features().incompat & Features::IJOURNAL;
+        let incompat = config.features.incompat | mark;
+        superblock.set_features(Features { incompat, ..config.features });
+        superblock.set_errno(0);
+        Ok(Self(Rc::new(share(rt, buffers, extents, config, superblock))))
+    }
+
+    /// Starts the task that commits, with the file system's part of it.
+    pub fn start_commits(&self, hook: impl OrderedData + 'static) {
+        let serve = commit::serve(Rc::clone(&self.0), hook);
+        drop(self.0.rt.spawn_daemon("journal commit", serve));
+    }
+
+    /// Joins the running transaction, or begins one, with the right to change so many blocks.
+    ///
+    /// # Errors
+    /// [`JournalError::TooLarge`], or [`JournalError::Aborted`].
+    pub async fn start(&self, credits: u32) -> Result<TransactionHandle<D>, JournalError> {
+        self.0.start(credits).await
+    }
+
+    /// Credits that a handle may ask for at most.
+    #[must_use]
+    pub fn max_credits(&self) -> u32 {
+        self.0.limits.get().credits
+    }
+
+    /// Credits that a handle needs to revoke so many blocks.
+    #[must_use]
+    pub fn revoke_credits(&self, blocks: u32) -> u32 {
+        if blocks == 0 { 0 } else { blocks / self.0.codec.block_revokes() as u32 + 1 }
+    }
+
+    /// The running transaction, if there is one.
+    #[must_use]
+    pub fn running(&self) -> Option<Tid> {
+        self.0.state.borrow().running.as_ref().map(|running| running.tid)
+    }
+
+    /// The last transaction that was committed.
+    #[must_use]
+    pub fn committed(&self) -> Tid {
+        self.0.state.borrow().committed
+    }
+
+    /// Whether the commit of `tid` is still to send its barrier. If so, an fsync that waits for it needs
+    /// no flush of its own for data that is acknowledged now.
+    #[must_use]
+    pub fn will_send_barrier(&self, tid: Tid) -> bool {
+        let state = self.0.state.borrow();
+        let sent = state
+            .committing
+            .is_some_and(|committing| committing.tid == tid && committing.barrier_sent);
+        !sent && !state.committed.reached(tid)
+    }
+
+    /// Commits everything up to `tid`, and waits for it. Transactions that never were, or are over,
+    /// take no time.
+    ///
+    /// # Errors
+    /// [`JournalError::Aborted`].
+    pub async fn commit(&self, tid: Tid) -> Result<(), JournalError> {
+        self.0.commit(tid).await
+    }
+
+    /// Commits whatever was changed so far, and waits for it.
+    ///
+    /// # Errors
+    /// [`JournalError::Aborted`].
+    pub async fn commit_all(&self) -> Result<(), JournalError> {
+        let last = self.0.state.borrow().next_tid.previous();
+        self.0.commit(last).await
+    }
+
+    /// Writes home what was committed before `before` and is not there yet.
+    ///
+    /// # Errors
+    /// Those of the device, which also abort the journal.
+    pub async fn write_back(&self, before: Nanos) -> Result<(), JournalError> {
+        self.0.write_back(before).await
+    }
+
+    /// Commits everything, writes it home and marks the log as empty. Whoever goes on changing blocks
+    /// keeps it from ending.
+    ///
+    /// # Errors
+    /// [`JournalError::Aborted`].
+    pub async fn flush(&self) -> Result<(), JournalError> {
+        loop {
+            self.commit_all().await?;
+            while let Some(tid) = self.oldest() {
+                self.0.checkpoint(tid).await?;
+            }
+            if self.mark_empty().await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Empties the log, gives up the area of file-level records, and ends the commit task.
+    ///
+    /// # Errors
+    /// [`JournalError::Aborted`]; the commit task ends all the same.
+    pub async fn stop(&self) -> Result<(), JournalError> {
+        let stopped = self.leave().await;
+        self.0.state.borrow_mut().stopping = true;
+        self.0.wanted.notify_one();
+        stopped
+    }
+
+    async fn leave(&self) -> Result<(), JournalError> {
+        self.flush().await?;
+        let layout = self.0.superblock.lock().await.files();
+        match layout {
+            Some(layout) if layout.applying.is_none() => self.0.disable_files().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the end of the log to file-level records: `slots` rings of `slot_blocks` each. To be
+    /// called before the first transaction.
+    ///
+    /// # Errors
+    /// [`JournalError::NeedsRecovery`] while recovered records are not applied,
+    /// [`JournalError::NoRoom`] if the log is in use or too short.
+    pub async fn enable_files(
+        &self,
+        slots: u32,
+        slot_blocks: u32,
+    ) -> Result<FileJournal<D>, JournalError> {
+        let layout = self.0.enable_files(slots, slot_blocks).await?;
+        Ok(FileJournal::new(Rc::clone(&self.0), layout))
+    }
+
+    /// The file-level records that recovery found are applied: writes everything home and gives up
+    /// the area. Nothing to do if there was none.
+    ///
+    /// # Errors
+    /// [`JournalError::Aborted`].
+    pub async fn files_applied(&self) -> Result<(), JournalError> {
+        if self.0.superblock.lock().await.files().is_none() {
+            return Ok(());
+        }
+        self.flush().await?;
+        self.0.disable_files().await
+    }
+
+    /// Whether an error has aborted the journal, and which.
+    #[must_use]
+    pub fn aborted(&self) -> Option<String> {
+        self.0.state.borrow().aborted.clone()
+    }
+
+    /// What the journal did so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.0.state.borrow().counts
+    }
+
+    /// The oldest transaction that is not home.
+    fn oldest(&self) -> Option<Tid> {
+        let mut state = self.0.state.borrow_mut();
+        state.keep_from();
+        state.logged.front().map(|logged| logged.tid)
+    }
+
+    /// Marks the log as empty, unless it no longer is.
+    async fn mark_empty(&self) -> Result<bool, JournalError> {
+        let mut superblock = self.0.superblock.lock().await;
+        let next = {
+            let state = self.0.state.borrow();
+            let idle = state.running.is_none() && state.committing.is_none();
+            if !idle || !state.logged.is_empty() {
+                return Ok(false);
+            }
+            state.next_tid
+        };
+        let flushed = self.0.device.flush().await;
+        self.0.try_io(flushed)?;
+        superblock.set_start(Position { tid: next, block: 0 });
+        self.0.write_superblock(&superblock, true).await?;
+        let mut state = self.0.state.borrow_mut();
+        let head = state.ring.head();
+        state.ring.set_tail(Position { tid: next, block: head });
+        Ok(true)
+    }
+}
+
+impl<D: BlockDevice + 'static> Shared<D> {
+    /// After this error nothing more is written but the error itself, in the superblock.
+    pub(super) fn abort(self: &Rc<Self>, error: &JournalError) {
+        if self.state.borrow().aborted.is_some() {
+            return;
+        }
+        self.state.borrow_mut().aborted = Some(error.to_string());
+        for waiting in [&self.changed, &self.wanted, &self.copied, &self.homed] {
+            waiting.notify_waiters();
+        }
+        drop(self.rt.spawn_daemon("journal abort", note_abort(Rc::clone(self))));
+    }
+}
+
+async fn note_abort<D: BlockDevice + 'static>(shared: Rc<Shared<D>>) {
+    let mut superblock = shared.superblock.lock().await;
+    superblock.set_errno(-EIO);
+    // The device may be what failed, and there is nobody left to tell.
+    let _ = write_superblock(&shared.device, &shared.extents, &superblock, true).await;
+}
+
+fn share<D: BlockDevice + 'static>(
+    rt: &Handle,
+    buffers: &Buffers<D>,
+    extents: LogExtents,
+    config: Config,
+    superblock: Superblock,
+) -> Shared<D> {
+    let caps = buffers.device().caps();
+    let codec = superblock.codec();
+    // The kernel skips one id: the last transaction may have begun before power was cut.
+    let next = superblock.start().tid.next();
+    let ring = Ring::new(superblock.first(), superblock.blocks(), next);
+    Shared {
+        rt: rt.clone(),
+        device: buffers.device().clone(),
+        buffers: buffers.clone(),
+        extents,
+        codec,
+        limits: Cell::new(Limits::new(&ring, &codec)),
+        fua: caps.fua == Fua::Honoured,
+        max_sectors: caps.max_sectors,
+        state: RefCell::new(State::new(ring, next)),
+        superblock: Mutex::new(rt, "journal superblock", superblock),
+        checkpointing: Mutex::new(rt, "journal checkpoint", ()),
+        changed: Notify::new(rt, "a transaction"),
+        wanted: Notify::new(rt, "a commit to do"),
+        copied: Notify::new(rt, "a copy in the log"),
+        homed: Notify::new(rt, "a buffer home"),
+        config,
+    }
+}
+
+/// Writes the journal's superblock, if need be so that it is durable when this ends: with FUA, or by a
+/// flush where the device takes none. PREFLUSH is never set: who needs a flush before has done it.
+pub(super) async fn write_superblock<D: BlockDevice + 'static>(
+    device: &AsyncDevice<D>,
+    extents: &LogExtents,
+    superblock: &Superblock,
+    durably: bool,
+) -> Result<(), JournalError> {
+    let (at, _) = extents.locate(0)?;
+    let fua = durably && device.caps().fua == Fua::Honoured;
+    let content = SectorData::Bytes(Arc::new(*superblock.bytes()));
+    let flags = Flags::JOURNAL | Flags::SYNC | if fua { Flags::FUA } else { Flags::NONE };
+    let bio = Bio::write(at, 1, Payload::Sectors(Box::new([content]))).with(flags);
+    device.submit(bio).await?;
+    if durably && !fua {
+        device.flush().await?;
+    }
+    Ok(())
+}
+
+/// Reads and checks the superblock of the journal that lies in these extents.
+pub(super) async fn read_superblock<D: BlockDevice + 'static>(
+    device: &AsyncDevice<D>,
+    extents: &LogExtents,
+) -> Result<Superblock, JournalError> {
+    let (at, _) = extents.locate(0)?;
+    let payload = device.read(at, 1).await?;
+    let raw: Box<SectorBytes> = payload
+        .sector(0)
+        .expand()
+        .ok_or(JournalError::Io(BlockError::Unsupported("reading back content")))?;
+    Superblock::parse(raw, extents.blocks())
+}

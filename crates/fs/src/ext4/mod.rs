@@ -1,0 +1,41 @@
+//! ext4 with JBD2: images that e2fsprogs and the Linux kernel accept, and that they made for us.
+//!
+//! [`format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
+//! file system in operation: a `Volume` with its allocators (`alloc`), extent trees (`extents`),
+//! directories (`dir`), names (`namei`, `rename`), content (`file`, `direct`, `writeback`,
+//! `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
+//! examine them; they share only the formats with the rest.
+
+pub mod check;
+pub mod dump;
+pub mod format;
+pub mod journal;
+pub mod mkfs;
+pub mod raw;
+
+mod alloc;
+mod dir;
+mod direct;
+mod error;
+mod extents;
+mod fallocate;
+mod file;
+mod file_commit;
+mod fs;
+mod inode;
+mod inodes;
+mod mount;
+mod namei;
+mod options;
+mod orphan;
+mod rename;
+mod sync;
+mod truncate;
+mod tx;
+mod volume;
+mod writeback;
+mod xattr;
+
+pub use fs::Ext4;
+pub use mount::MountReport;
+pub use options::{Commit, DataMode, MountOptions};

@@ -1,0 +1,240 @@
+//! Mount and unmount.
+//!
+//! Mount goes in this order, each step needing only what the ones before have made sound: the
+//! superblock's features, the journal's recovery, the superblock and the descriptors once more, the mark
+//! that recovery is needed, the list of orphans.
+
+use super::format::{
+    BLOCK_BYTES, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place, STATE_CLEAN,
+    SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
+};
+use super::fs::Ext4;
+use super::journal::{Buffers, Config, Journal, LogExtents, Recovered, file_records, recover};
+use super::options::MountOptions;
+use super::raw::{Raw, read_block};
+use super::sync::OrderedFiles;
+use super::volume::{Group, Volume};
+use super::writeback::Pager;
+use crate::cache::{PageCache, flush_in_background};
+use crate::contract::{FsError, Result, Timestamp};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Fua, Lba, Payload, SectorData};
+use nandscape_rt::sync::{Mutex, RwLock};
+use nandscape_rt::{Handle, Nanos, Stream};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How often old metadata is looked for, and when it is old.
+const HOME_PERIOD: Nanos = Nanos::from_secs(5);
+const HOME_AGE: Nanos = Nanos::from_secs(30);
+
+/// What mount found to do.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MountReport {
+    /// What the journal held.
+    pub recovered: Recovered,
+    /// Files whose removal or truncation was finished.
+    pub orphans: u32,
+    /// Files whose records were applied.
+    pub files: u32,
+}
+
+/// A volume whose features are all supported, and which has a journal inside.
+async fn open<D: BlockDevice + 'static>(device: &AsyncDevice<D>) -> Result<Raw<D>> {
+    let raw = Raw::open(device).await?;
+    raw.sb.features().check(true)?;
+    if !raw.sb.has(Feature::HAS_JOURNAL) || raw.sb.journal_inum != JOURNAL_INODE {
+        return Err(FsError::Incompatible("a file system without a journal inside it".to_owned()));
+    }
+    Ok(raw)
+}
+
+/// Writes the superblock, durably.
+async fn write_superblock<D: BlockDevice + 'static>(
+    device: &AsyncDevice<D>,
+    sb: &Superblock,
+) -> Result<()> {
+    let mut bytes = read_block(device, 0).await?;
+    sb.encode(&mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES]);
+    let payload = Payload::collect(vec![SectorData::Bytes(Arc::from(bytes))]);
+    let fua = device.caps().fua == Fua::Honoured;
+    let durable = if fua { Flags::FUA } else { Flags::NONE };
+    device.submit(Bio::write(Lba(0), 1, payload).with(Flags::META | durable)).await?;
+    if !fua {
+        device.flush().await?;
+    }
+    Ok(())
+}
+
+/// Where the log lies: the blocks of the journal's inode.
+async fn log_extents<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<LogExtents> {
+    let (inode, _) = raw.inode(JOURNAL_INODE).await?;
+    let extents = raw.extents(JOURNAL_INODE, &inode).await?;
+    Ok(LogExtents::new(extents.iter().map(|extent| extent.start..extent.end()))?)
+}
+
+async fn read_groups<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<Vec<Group>> {
+    let sb = &raw.sb;
+    let mut groups = Vec::with_capacity(sb.groups() as usize);
+    for block in 1..=u64::from(sb.desc_blocks()) {
+        let bytes = raw.block(block).await?;
+        for slot in bytes.chunks_exact(sb.desc_bytes()).take(BLOCK_BYTES / sb.desc_bytes()) {
+            let group = groups.len() as u32;
+            if group == sb.groups() {
+                break;
+            }
+            let desc = GroupDescriptor::parse(slot, group, sb)?;
+            check_group(&desc, group, sb)?;
+            groups.push(Group::new(desc));
+        }
+    }
+    Ok(groups)
+}
+
+/// What a descriptor points at must be on the volume.
+fn check_group(desc: &GroupDescriptor, group: u32, sb: &Superblock) -> Result<(), FormatError> {
+    let table_end = desc.inode_table.saturating_add(sb.inode_table_blocks().into());
+    let end = desc.block_bitmap.max(desc.inode_bitmap).saturating_add(1).max(table_end);
+    let inside = end <= sb.blocks_count && desc.block_bitmap > 0 && desc.inode_bitmap > 0;
+    if inside && desc.inode_table > 0 {
+        return Ok(());
+    }
+    let (place, what) = (Place::GroupDescriptor(group), "points beyond the volume");
+    Err(FormatError::Corrupt { place, byte: 0, what })
+}
+
+impl<D: BlockDevice + 'static> Ext4<D> {
+    /// Mounts the file system on a device: recovers the journal, finishes orphans, starts write-back.
+    ///
+    /// # Errors
+    /// What is wrong with the volume: [`FsError::Incompatible`] by feature's name,
+    /// [`FsError::Corrupt`] with the place.
+    pub async fn mount(
+        rt: &Handle,
+        device: AsyncDevice<D>,
+        options: MountOptions,
+    ) -> Result<(Self, MountReport)> {
+        if !device.caps().keeps_content {
+            return Err(FsError::Unsupported("a device that keeps no content"));
+        }
+        let log = log_extents(&open(&device).await?).await?;
+        let recovered = recover(&device, &log).await?;
+        let records = file_records(&device, &log).await?;
+        let raw = open(&device).await?;
+        let groups = read_groups(&raw).await?;
+        let mut sb = raw.sb;
+        let mut features = sb.features();
+        features.set(Feature::NEEDS_RECOVERY, true);
+        sb.set_features(features);
+        sb.mnt_count = sb.mnt_count.saturating_add(1);
+        sb.mtime = Timestamp::at(options.epoch_s, rt.now()).seconds as u32;
+        write_superblock(&device, &sb).await?;
+        let buffers = Buffers::new(rt, device.clone(), options.buffers);
+        let journal = Journal::open(rt, &buffers, log, journal_config(&sb, &options)).await?;
+        let volume = Rc::new(new_volume(rt, device, buffers, journal, options, sb, groups));
+        start_tasks(&volume);
+        let orphans = volume.finish_orphans().await?;
+        let files = records.len() as u32;
+        volume.apply_files(records).await?;
+        volume.start_files().await?;
+        Ok((Self(volume), MountReport { recovered, orphans, files }))
+    }
+}
+
+fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
+    Config {
+        commit_interval: options.commit_interval,
+        epoch_s: options.epoch_s.max(0) as u64,
+        defect: options.defect,
+        ..Config::of_file_system(sb.has(Feature::METADATA_CSUM), sb.has(Feature::BIT64))
+    }
+}
+
+fn new_volume<D: BlockDevice + 'static>(
+    rt: &Handle,
+    device: AsyncDevice<D>,
+    buffers: Buffers<D>,
+    journal: Journal<D>,
+    options: MountOptions,
+    sb: Superblock,
+    groups: Vec<Group>,
+) -> Volume<D> {
+    let free_blocks = groups.iter().map(|group| u64::from(group.desc.free_blocks_count)).sum();
+    let free_inodes = groups.iter().map(|group| u64::from(group.desc.free_inodes_count)).sum();
+    Volume {
+        rt: rt.clone(),
+        device,
+        buffers,
+        journal,
+        cache: PageCache::new(rt, options.cache.clone()),
+        generations: RefCell::new(Stream::new(options.seed, "ext4 generations")),
+        options,
+        sb: RefCell::new(sb),
+        groups: RefCell::new(groups),
+        free_blocks: Cell::new(free_blocks),
+        free_inodes: Cell::new(free_inodes),
+        last_tid: Cell::new(None),
+        promised: Cell::new(0),
+        held: RefCell::default(),
+        held_blocks: Cell::new(0),
+        ordered: RefCell::default(),
+        inodes: RefCell::default(),
+        namespace: RwLock::new(rt, "names", ()),
+        orphans: Mutex::new(rt, "orphans", Vec::new()),
+        making_bitmap: Mutex::new(rt, "new bitmap", ()),
+        unmounted: Cell::new(false),
+        files: RefCell::default(),
+        changes: RefCell::default(),
+    }
+}
+
+fn start_tasks<D: BlockDevice + 'static>(volume: &Rc<Volume<D>>) {
+    volume.journal.start_commits(OrderedFiles(Rc::downgrade(volume)));
+    let pager = Pager(Rc::clone(volume));
+    drop(volume.rt.spawn_daemon("flusher", flush_in_background(volume.cache.clone(), pager)));
+    let home = Rc::clone(volume);
+    drop(volume.rt.spawn_daemon("metadata flusher", async move {
+        loop {
+            home.rt.sleep(HOME_PERIOD).await;
+            let now = home.rt.now();
+            if home.unmounted.get() || home.journal.aborted().is_some() {
+                return;
+            }
+            if now >= HOME_AGE {
+                // An error aborts the journal, which every call then says.
+                let _ = home.journal.write_back(now - HOME_AGE).await;
+            }
+        }
+    }));
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Writes everything out and leaves the volume clean.
+    pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
+        if self.unmounted.replace(true) {
+            return Err(FsError::ReadOnly);
+        }
+        let open: Vec<_> = self.inodes.borrow().values().map(Rc::clone).collect();
+        for inode in open {
+            inode.opens.set(0);
+            self.delete_if_unused(&inode).await?;
+        }
+        self.sync_all().await?;
+        self.cache.stop();
+        self.journal.stop().await?;
+        let sb = {
+            let mut sb = self.sb.borrow_mut();
+            let mut features = sb.features();
+            features.set(Feature::NEEDS_RECOVERY, false);
+            sb.set_features(features);
+            sb.free_blocks_count = self.free_blocks.get();
+            sb.free_inodes_count = self.free_inodes.get() as u32;
+            sb.state |= STATE_CLEAN;
+            sb.wtime = self.now().seconds as u32;
+            sb.clone()
+        };
+        write_superblock(&self.device, &sb).await?;
+        self.device.flush().await?;
+        Ok(())
+    }
+}

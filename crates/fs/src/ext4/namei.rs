@@ -1,0 +1,267 @@
+//! Names: create, link, unlink, rename and their kin.
+//!
+//! Locks: `namespace` shared, then the directory, then the file, so always down the tree; a rename
+//! takes `namespace` alone and may then lock in any order. All are held while a transaction is begun,
+//! and a commit needs none of them.
+
+use super::format::mode;
+use super::inode::Inode;
+use super::inodes::LINKS_MAX;
+use super::tx::Tx;
+use super::volume::Volume;
+use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
+use nandscape_block::BlockDevice;
+use std::rc::Rc;
+
+/// Credits of an operation on names: splits of a directory and its index, the new inode, the parents,
+/// bitmaps and descriptors, the superblock.
+pub(super) const NAME_CREDITS: u32 = 48;
+/// Blocks that such an operation may take.
+pub(super) const NAME_BLOCKS: u64 = 10;
+
+/// Whether a name may stand in a directory.
+pub(super) fn check_name(name: &[u8]) -> Result<()> {
+    match name {
+        b"" => Err(FsError::NoEntry),
+        b"." | b".." => Err(FsError::Invalid("`.` and `..` are not names of files")),
+        _ if name.len() > NAME_MAX => Err(FsError::NameTooLong),
+        _ if name.contains(&b'/') || name.contains(&0) => {
+            Err(FsError::Invalid("a name has neither `/` nor NUL"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a new name is to lead to.
+#[derive(Clone, Copy)]
+pub(crate) enum New<'a> {
+    File,
+    Directory,
+    Symlink(&'a [u8]),
+}
+
+impl New<'_> {
+    const fn type_bits(self) -> u16 {
+        match self {
+            Self::File => mode::REGULAR,
+            Self::Directory => mode::DIR,
+            Self::Symlink(_) => mode::SYMLINK,
+        }
+    }
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Runs an operation, once more if it found no space but a commit would let some go.
+    pub(crate) async fn with_space<R>(&self, operation: impl AsyncFn() -> Result<R>) -> Result<R> {
+        match operation().await {
+            Err(FsError::NoSpace) if self.holds_blocks() => {
+                self.journal.commit_all().await?;
+                operation().await
+            }
+            result => result,
+        }
+    }
+
+    /// A directory that is still there, once its lock is held.
+    fn check_alive(dir: &Inode) -> Result<()> {
+        if dir.links() == 0 || dir.deleted.get() { Err(FsError::NoEntry) } else { Ok(()) }
+    }
+
+    /// What a name leads to.
+    pub(crate) async fn look_up(&self, dir: Ino, name: &[u8]) -> Result<Rc<Inode>> {
+        if name.len() > NAME_MAX {
+            return Err(FsError::NameTooLong);
+        }
+        let dir = self.dir_of(dir).await?;
+        let _shared = dir.lock.read().await;
+        Self::check_alive(&dir)?;
+        let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
+        self.inode(found.inode).await
+    }
+
+    /// Makes a file, directory or symbolic link.
+    pub(crate) async fn make(
+        &self,
+        caller: Caller,
+        dir: Ino,
+        name: &[u8],
+        what: New<'_>,
+        permissions: u16,
+    ) -> Result<Rc<Inode>> {
+        let _namespace = self.namespace.read().await;
+        let dir = self.dir_of(dir).await?;
+        let _alone = dir.lock.write().await;
+        Self::check_alive(&dir)?;
+        if self.find(&dir, name).await?.is_some() {
+            return Err(FsError::Exists);
+        }
+        check_name(name)?;
+        if matches!(what, New::Directory) {
+            self.may_add_subdir(&dir)?;
+        }
+        self.check_space(caller, NAME_BLOCKS)?;
+        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let file_mode = what.type_bits() | permissions & !mode::TYPE;
+        let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
+        let made = self.fill_new(&tx, &dir, &inode, name, what).await;
+        if made.is_ok() {
+            self.note_new(&tx, &dir, &inode, name);
+        } else {
+            inode.raw.borrow_mut().links_count = 0;
+            self.add_orphan(&tx, &inode).await?;
+            self.write_inode(&tx, &inode, false).await?;
+        }
+        tx.stop();
+        if made.is_err() {
+            self.delete(&inode).await?;
+        }
+        made.map(|()| inode)
+    }
+
+    /// Gives a new inode its content and its name.
+    async fn fill_new(
+        &self,
+        tx: &Tx<D>,
+        dir: &Inode,
+        inode: &Inode,
+        name: &[u8],
+        what: New<'_>,
+    ) -> Result<()> {
+        match what {
+            New::File => {}
+            New::Directory => self.make_dir(tx, inode, dir.number).await?,
+            New::Symlink(target) => self.set_target(tx, inode, target).await?,
+        }
+        self.add_name(tx, dir, name, inode.number, what.type_bits()).await?;
+        if matches!(what, New::Directory) {
+            self.add_subdir(dir);
+        }
+        dir.touch(self.now(), true);
+        self.write_inode(tx, dir, true).await?;
+        self.write_inode(tx, inode, true).await
+    }
+
+    /// Keeps the target of a symbolic link in the inode or, if it is long, in a block.
+    async fn set_target(&self, tx: &Tx<D>, inode: &Inode, target: &[u8]) -> Result<()> {
+        if !inode.raw.borrow_mut().set_fast_symlink(target) {
+            {
+                let mut raw = inode.raw.borrow_mut();
+                raw.flags |= super::format::flag::EXTENTS;
+                super::format::ExtentNode::empty_root().encode(&mut raw.map);
+                raw.size = target.len() as u64;
+            }
+            let taken = self.take_blocks(tx, self.home_of(inode), 1).await?;
+            let buffer = tx.fresh(taken.start)?;
+            tx.change(&buffer, |bytes| bytes[..target.len()].copy_from_slice(target))?;
+            self.map_blocks(tx, inode, 0, taken, false).await?;
+        }
+        inode.set_size(target.len() as u64);
+        Ok(())
+    }
+
+    /// The target of a symbolic link.
+    pub(crate) async fn target(&self, inode: &Inode) -> Result<Vec<u8>> {
+        if let Some(target) = inode.raw.borrow().fast_symlink() {
+            return Ok(target.to_vec());
+        }
+        let super::extents::Mapped::Blocks { start, .. } = self.map(inode, 0, 1).await? else {
+            return Err(FsError::corrupt("symbolic link", format!("inode {}", inode.number)));
+        };
+        let buffer = self.read_block(start).await?;
+        let len = inode.size.get().min(4096) as usize;
+        Ok(buffer.with(|bytes| bytes[..len].to_vec()))
+    }
+
+    /// Gives a file another name.
+    pub(crate) async fn add_link(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<Rc<Inode>> {
+        let _namespace = self.namespace.read().await;
+        let inode = self.inode_of(ino).await?;
+        let dir = self.dir_of(dir).await?;
+        if inode.is_dir() {
+            return Err(FsError::NotPermitted);
+        }
+        let _alone = dir.lock.write().await;
+        Self::check_alive(&dir)?;
+        if self.find(&dir, name).await?.is_some() {
+            return Err(FsError::Exists);
+        }
+        check_name(name)?;
+        let _file = inode.lock.write().await;
+        match inode.links() {
+            0 => return Err(FsError::NoEntry),
+            LINKS_MAX.. => return Err(FsError::TooManyLinks),
+            _ => {}
+        }
+        self.check_space(caller, NAME_BLOCKS)?;
+        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let file_mode = inode.raw.borrow().mode;
+        self.add_name(&tx, &dir, name, inode.number, file_mode).await?;
+        self.bar_record(&tx, inode.number);
+        inode.raw.borrow_mut().links_count += 1;
+        inode.touch(self.now(), false);
+        dir.touch(self.now(), true);
+        self.write_inode(&tx, &inode, true).await?;
+        self.write_inode(&tx, &dir, true).await?;
+        tx.stop();
+        drop(_file);
+        Ok(inode)
+    }
+
+    /// Takes a name away: of a directory, which must be empty, or of anything else.
+    pub(crate) async fn take_name(&self, dir: Ino, name: &[u8], is_dir: bool) -> Result<()> {
+        let namespace = self.namespace.read().await;
+        let dir = self.dir_of(dir).await?;
+        match name {
+            b"." if is_dir => return Err(FsError::Invalid("`.` cannot be removed")),
+            b".." if is_dir => return Err(FsError::NotEmpty),
+            b"." | b".." => return Err(FsError::IsDirectory),
+            _ if name.len() > NAME_MAX => return Err(FsError::NameTooLong),
+            _ => {}
+        }
+        let alone = dir.lock.write().await;
+        let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
+        let inode = self.inode(found.inode).await?;
+        let file = inode.lock.write().await;
+        match (inode.is_dir(), is_dir) {
+            (true, false) => return Err(FsError::IsDirectory),
+            (false, true) => return Err(FsError::NotDirectory),
+            (true, true) if !self.is_empty_dir(&inode).await? => return Err(FsError::NotEmpty),
+            _ => {}
+        }
+        let tx = self.begin(NAME_CREDITS, 0).await?;
+        self.bar_record(&tx, dir.number);
+        self.remove_name(&tx, &dir, name).await?;
+        self.lose_link(&tx, &dir, &inode).await?;
+        dir.touch(self.now(), true);
+        self.write_inode(&tx, &dir, true).await?;
+        tx.stop();
+        drop((namespace, alone, file));
+        self.delete_if_unused(&inode).await
+    }
+
+    /// Counts a name less, in the transaction that took it from `dir`.
+    pub(super) async fn lose_link(&self, tx: &Tx<D>, dir: &Inode, inode: &Rc<Inode>) -> Result<()> {
+        self.bar_record(tx, inode.number);
+        let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
+        if inode.is_dir() {
+            self.remove_subdir(dir);
+        }
+        inode.raw.borrow_mut().links_count = links;
+        inode.touch(self.now(), false);
+        if links == 0 {
+            self.add_orphan(tx, inode).await?;
+        }
+        self.write_inode(tx, inode, true).await
+    }
+
+    /// Frees an inode if its last name is gone and nobody has it open.
+    pub(crate) async fn delete_if_unused(&self, inode: &Rc<Inode>) -> Result<()> {
+        if inode.links() == 0 && inode.opens.get() == 0 { self.delete(inode).await } else { Ok(()) }
+    }
+}

@@ -1,0 +1,71 @@
+//! What can be chosen at mount.
+
+use super::journal::Defect;
+use crate::cache::CacheConfig;
+use nandscape_rt::Nanos;
+
+/// How file data and the journal go together (ext4's `data=`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum DataMode {
+    /// Data goes through the journal.
+    Journal,
+    /// New data is on the device before the transaction that leads to it commits.
+    #[default]
+    Ordered,
+    /// Data may come later than what leads to it.
+    Writeback,
+}
+
+/// What an fsync commits (`commit`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Commit {
+    /// The running transaction, with what everybody changed.
+    #[default]
+    Jbd2,
+    /// A record of the file, as far as one will do: see [`super::journal::files`].
+    Ijournal {
+        /// Rings of records, one a core.
+        slots: u32,
+        /// Blocks of each.
+        slot_blocks: u32,
+    },
+}
+
+/// Options of a mount.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MountOptions {
+    /// The data mode.
+    pub data: DataMode,
+    /// What an fsync commits.
+    pub commit: Commit,
+    /// Age at which a running transaction is committed (ext4's `commit=`).
+    pub commit_interval: Nanos,
+    /// The page cache.
+    pub cache: CacheConfig,
+    /// Metadata blocks kept in memory.
+    pub buffers: usize,
+    /// Inodes kept in memory, those in use not counted.
+    pub inodes: usize,
+    /// Seconds after 1970 at which the run began, for the times of files.
+    pub epoch_s: i64,
+    /// Seed of inode generations.
+    pub seed: u64,
+    /// A journal with one rule broken, for campaigns that must notice.
+    pub defect: Option<Defect>,
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        Self {
+            data: DataMode::default(),
+            commit: Commit::default(),
+            commit_interval: Nanos::from_secs(5),
+            cache: CacheConfig::default(),
+            buffers: 16_384,
+            inodes: 16_384,
+            epoch_s: 1_700_000_000,
+            seed: 1,
+            defect: None,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Renames: one transaction, so that after a power cut a file has its old name or its new one.
+
+use super::format::ROOT_INODE;
+use super::inode::Inode;
+use super::namei::{NAME_BLOCKS, NAME_CREDITS, check_name};
+use super::tx::Tx;
+use super::volume::Volume;
+use crate::contract::{Caller, FsError, Ino, NAME_MAX, RenameMode, Result};
+use nandscape_block::BlockDevice;
+use nandscape_rt::sync::WriteGuard;
+use std::rc::Rc;
+
+/// One end of a rename: a name in a directory.
+struct End<'a> {
+    dir: Rc<Inode>,
+    name: &'a [u8],
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Moves a name.
+    pub(crate) async fn move_name(
+        &self,
+        caller: Caller,
+        from: (Ino, &[u8]),
+        to: (Ino, &[u8]),
+        mode: RenameMode,
+    ) -> Result<()> {
+        let namespace = self.namespace.write().await;
+        let from = End { dir: self.dir_of(from.0).await?, name: from.1 };
+        let to = End { dir: self.dir_of(to.0).await?, name: to.1 };
+        for name in [from.name, to.name] {
+            if name.len() > NAME_MAX {
+                return Err(FsError::NameTooLong);
+            }
+            check_name(name)?;
+        }
+        let _dirs = self.lock_both(&from.dir, &to.dir).await;
+        let found = self.find(&from.dir, from.name).await?.ok_or(FsError::NoEntry)?;
+        let moved = self.inode(found.inode).await?;
+        let victim = match self.find(&to.dir, to.name).await? {
+            Some(found) => Some(self.inode(found.inode).await?),
+            None => None,
+        };
+        if mode == RenameMode::NoReplace && victim.is_some() {
+            return Err(FsError::Exists);
+        }
+        self.check_loop(&moved, &to.dir).await?;
+        if mode == RenameMode::Exchange {
+            let other = victim.ok_or(FsError::NoEntry)?;
+            self.check_loop(&other, &from.dir).await?;
+            return self.exchange(&from, &to, &moved, &other).await;
+        }
+        if victim.as_ref().is_some_and(|victim| victim.number == moved.number) {
+            return Ok(());
+        }
+        self.check_victim(&moved, victim.as_deref()).await?;
+        if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {
+            self.may_add_subdir(&to.dir)?;
+        }
+        self.check_space(caller, NAME_BLOCKS)?;
+        self.replace(&from, &to, &moved, victim.as_ref()).await?;
+        drop((_dirs, namespace));
+        match victim {
+            Some(victim) => self.delete_if_unused(&victim).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn lock_both(&self, a: &Inode, b: &Inode) -> (WriteGuard<()>, Option<WriteGuard<()>>) {
+        let first = a.lock.write().await;
+        let second = if a.number == b.number { None } else { Some(b.lock.write().await) };
+        (first, second)
+    }
+
+    /// A directory cannot move into itself or below.
+    async fn check_loop(&self, moved: &Inode, to: &Inode) -> Result<()> {
+        if !moved.is_dir() {
+            return Ok(());
+        }
+        let mut above = to.number;
+        while above != ROOT_INODE {
+            if above == moved.number {
+                return Err(FsError::Invalid("a directory cannot move below itself"));
+            }
+            above = self.parent_of(&*self.inode(above).await?).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_victim(&self, moved: &Inode, victim: Option<&Inode>) -> Result<()> {
+        let Some(victim) = victim else { return Ok(()) };
+        match (moved.is_dir(), victim.is_dir()) {
+            (true, false) => Err(FsError::NotDirectory),
+            (false, true) => Err(FsError::IsDirectory),
+            (true, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
+            _ => Ok(()),
+        }
+    }
+
+    async fn replace(
+        &self,
+        from: &End<'_>,
+        to: &End<'_>,
+        moved: &Rc<Inode>,
+        victim: Option<&Rc<Inode>>,
+    ) -> Result<()> {
+        let tx = self.begin(2 * NAME_CREDITS, 0).await?;
+        let file_mode = moved.raw.borrow().mode;
+        match victim {
+            Some(victim) => {
+                self.retarget(&tx, &to.dir, to.name, moved.number, file_mode).await?;
+                self.lose_link(&tx, &to.dir, victim).await?;
+            }
+            None => self.add_name(&tx, &to.dir, to.name, moved.number, file_mode).await?,
+        }
+        self.remove_name(&tx, &from.dir, from.name).await?;
+        self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
+        self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
+        tx.stop();
+        Ok(())
+    }
+
+    async fn exchange(
+        &self,
+        from: &End<'_>,
+        to: &End<'_>,
+        moved: &Rc<Inode>,
+        other: &Rc<Inode>,
+    ) -> Result<()> {
+        let tx = self.begin(NAME_CREDITS, 0).await?;
+        let (moved_mode, other_mode) = (moved.raw.borrow().mode, other.raw.borrow().mode);
+        self.retarget(&tx, &to.dir, to.name, moved.number, moved_mode).await?;
+        self.retarget(&tx, &from.dir, from.name, other.number, other_mode).await?;
+        self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
+        self.change_parent(&tx, other, &to.dir, &from.dir).await?;
+        self.bar_record(&tx, other.number);
+        other.touch(self.now(), false);
+        self.write_inode(&tx, other, true).await?;
+        self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
+        tx.stop();
+        Ok(())
+    }
+
+    /// A directory that moved has another parent.
+    async fn change_parent(
+        &self,
+        tx: &Tx<D>,
+        moved: &Inode,
+        from: &Inode,
+        to: &Inode,
+    ) -> Result<()> {
+        if !moved.is_dir() || from.number == to.number {
+            return Ok(());
+        }
+        self.set_parent(tx, moved, to.number).await?;
+        self.remove_subdir(from);
+        self.add_subdir(to);
+        Ok(())
+    }
+
+    async fn finish_rename(&self, tx: &Tx<D>, [moved, from, to]: [&Rc<Inode>; 3]) -> Result<()> {
+        moved.touch(self.now(), false);
+        from.touch(self.now(), true);
+        to.touch(self.now(), true);
+        for inode in [moved, from, to] {
+            self.bar_record(tx, inode.number);
+            self.write_inode(tx, inode, true).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Making things durable: `fsync`, `fdatasync`, `sync`, and what a commit asks of file data.
+
+use super::extents::Logical;
+use super::inode::Inode;
+use super::journal::{OrderedData, Tid};
+use super::volume::Volume;
+use crate::contract::Result;
+use nandscape_block::{Bio, BlockDevice, BlockError, FlushScope};
+use std::rc::{Rc, Weak};
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Writes all dirty pages of a file and waits for them.
+    pub(crate) async fn write_out(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
+        self.write_out_range(inode, &(0..u64::MAX)).await?;
+        inode.pages.take_error()
+    }
+
+    /// Writes the dirty pages of a range and waits for them.
+    pub(crate) async fn write_out_range(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        pages: &Logical,
+    ) -> Result<()> {
+        // Pages that were under way at first and had been written to again have the second turn.
+        for _ in 0..2 {
+            self.send_dirty(inode, pages.clone(), u64::MAX, true).await?;
+            inode.pages.written(pages.clone()).await;
+        }
+        Ok(())
+    }
+
+    /// Makes a file durable; `data_only` leaves out attributes that reading does not need.
+    pub(crate) async fn sync_file(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        data_only: bool,
+    ) -> Result<()> {
+        self.write_out(inode).await?;
+        let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
+        match tid.filter(|tid| !self.is_committed(*tid)) {
+            Some(_) if self.commit_file(inode).await? => Ok(()),
+            Some(tid) => {
+                let barrier = self.journal.will_send_barrier(tid);
+                self.journal.commit(tid).await?;
+                if barrier { Ok(()) } else { self.flush_file(inode).await }
+            }
+            None => self.flush_file(inode).await,
+        }
+    }
+
+    /// Makes the data of one file durable. What leads to it is already.
+    async fn flush_file(&self, inode: &Inode) -> Result<()> {
+        let owner = Some(inode.pages.owner());
+        self.device.submit(Bio { owner, scope: FlushScope::Owner, ..Bio::flush() }).await?;
+        Ok(())
+    }
+
+    /// Makes everything durable.
+    pub(crate) async fn sync_all(self: &Rc<Self>) -> Result<()> {
+        for pages in self.cache.dirty_files() {
+            let inode = self.inodes.borrow().get(&(pages.owner().file as u32)).map(Rc::clone);
+            if let Some(inode) = inode {
+                self.write_out(&inode).await?;
+            }
+        }
+        self.journal.commit_all().await?;
+        self.device.flush().await?;
+        Ok(())
+    }
+}
+
+/// The commit's view of file data. It does not keep the volume alive.
+pub(crate) struct OrderedFiles<D: BlockDevice + 'static>(pub(crate) Weak<Volume<D>>);
+
+impl<D: BlockDevice + 'static> OrderedData for OrderedFiles<D> {
+    fn committed(&self, tid: Tid) {
+        if let Some(volume) = self.0.upgrade() {
+            volume.forget_changes(tid);
+        }
+    }
+
+    async fn write_out(&self, tid: Tid) -> Result<(), BlockError> {
+        let Some(volume) = self.0.upgrade() else { return Ok(()) };
+        let files = volume.ordered.borrow_mut().remove(&tid.0).unwrap_or_default();
+        for inode in files.into_values() {
+            inode.in_flight.settle().await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Taking blocks from files: truncation, holes, and the end of an inode.
+//!
+//! A large file does not fit one transaction, so it is cut in steps, each of which leaves a sound
+//! file; the list of orphans makes sure that the steps go on after a power cut.
+
+use super::extents::Logical;
+use super::format::{Extent, mode};
+use super::inode::Inode;
+use super::options::DataMode;
+use super::tx::Tx;
+use super::volume::Volume;
+use crate::contract::{Kind, Result};
+use nandscape_block::BlockDevice;
+use std::rc::Rc;
+
+/// Extents cut in one step.
+const STEP_EXTENTS: usize = 8;
+/// Blocks cut in one step, where each must be revoked.
+const STEP_REVOKES: u64 = 1024;
+/// Credits of a step: the tree, and bitmap and descriptor of up to two groups an extent.
+const STEP_CREDITS: u32 = 16 + 4 * STEP_EXTENTS as u32;
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Whether the journal may hold copies of a file's blocks.
+    fn is_journalled(&self, inode: &Inode) -> bool {
+        inode.kind() != Kind::File || self.options.data == DataMode::Journal
+    }
+
+    /// Unmaps and frees a range of blocks, in steps.
+    pub(crate) async fn free_range(&self, inode: &Inode, range: Logical) -> Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            let tx = self.begin(STEP_CREDITS, STEP_REVOKES as u32 + 8).await?;
+            let map = inode.map_lock.write().await;
+            at = self.free_some(&tx, inode, &(at..range.end)).await?;
+            drop(map);
+            self.write_inode(&tx, inode, true).await?;
+            tx.stop();
+        }
+        Ok(())
+    }
+
+    /// One step of it; returns where to go on.
+    async fn free_some(&self, tx: &Tx<D>, inode: &Inode, range: &Logical) -> Result<u64> {
+        let revoked = self.is_journalled(inode);
+        let limit = if revoked { STEP_REVOKES } else { u64::MAX };
+        let (parts, next) = self.unmap_some(tx, inode, range, STEP_EXTENTS, limit).await?;
+        for Extent { start, blocks, .. } in parts {
+            let blocks = start..start + u64::from(blocks);
+            if revoked {
+                blocks.clone().try_for_each(|block| tx.forget(block))?;
+            }
+            self.free_blocks(tx, blocks).await?;
+        }
+        Ok(next)
+    }
+
+    /// Frees what lies behind the length that the table knows, and takes the inode off the list of
+    /// orphans.
+    pub(crate) async fn cut_blocks(&self, inode: &Inode) -> Result<()> {
+        let first = inode.raw.borrow().size.div_ceil(4096);
+        self.free_range(inode, first..1 << 32).await?;
+        let tx = self.begin(8, 0).await?;
+        self.remove_orphan(&tx, inode).await?;
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        Ok(())
+    }
+
+    /// Changes the length of a file; the caller holds its lock alone.
+    pub(crate) async fn set_length(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
+        let old = inode.size.get();
+        if size < old {
+            self.zero_tail(inode, size).await?;
+        }
+        inode.set_size(size);
+        let first = size.div_ceil(4096);
+        if size < old {
+            inode.pages.written(first..u64::MAX).await;
+            self.unpromise(inode.pages.discard(first..u64::MAX));
+        }
+        let tx = self.begin(10, 0).await?;
+        inode.raw.borrow_mut().size = size;
+        inode.touch(self.now(), true);
+        if size < old {
+            self.add_orphan(&tx, inode).await?;
+            // The zeroes behind the new end are on the device before the end is.
+            self.order(tx.tid(), inode);
+        }
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        if size < old { self.cut_blocks(inode).await } else { Ok(()) }
+    }
+
+    /// Frees an inode that has no name and that nobody holds open.
+    pub(crate) async fn delete(&self, inode: &Rc<Inode>) -> Result<()> {
+        let _alone = inode.lock.write().await;
+        if inode.deleted.get() || inode.links() > 0 || inode.opens.get() > 0 {
+            return Ok(());
+        }
+        inode.deleted.set(true);
+        inode.pages.written(0..u64::MAX).await;
+        self.unpromise(inode.pages.discard(0..u64::MAX));
+        if inode.raw.borrow().has(super::format::flag::EXTENTS) {
+            self.free_range(inode, 0..1 << 32).await?;
+        }
+        let tx = self.begin(24, 2).await?;
+        self.drop_xattr_block(&tx, inode).await?;
+        self.remove_orphan(&tx, inode).await?;
+        let is_dir = inode.raw.borrow().mode & mode::TYPE == mode::DIR;
+        {
+            let mut raw = inode.raw.borrow_mut();
+            raw.dtime = self.now().seconds as u32;
+            raw.size = 0;
+        }
+        self.write_inode(&tx, inode, false).await?;
+        // Before the number is free: from then on it may be another inode's.
+        self.inodes.borrow_mut().remove(&inode.number);
+        self.free_inode(&tx, inode.number, is_dir).await?;
+        tx.stop();
+        Ok(())
+    }
+}

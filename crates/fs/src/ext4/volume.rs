@@ -1,0 +1,249 @@
+//! A mounted volume: what all operations share, and the metadata that belongs to no file.
+
+use super::alloc::bits;
+pub(crate) use super::error::corrupt;
+use super::file_commit::Changes;
+use super::format::{
+    self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
+    SUPERBLOCK_BYTES, Superblock,
+};
+use super::inode::Inode;
+use super::journal::{Buffers, FileJournal, Journal, Tid};
+use super::options::MountOptions;
+use super::tx::{BufferRef, Tx};
+use crate::cache::PageCache;
+use crate::contract::{Result, Timestamp};
+use nandscape_block::{AsyncDevice, BlockDevice};
+use nandscape_rt::sync::{Mutex, RwLock};
+use nandscape_rt::{Handle, Stream};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// A block group in memory.
+pub(crate) struct Group {
+    pub(crate) desc: GroupDescriptor,
+    /// Blocks freed by transactions that have not committed.
+    pub(crate) held: Option<Box<[u8; 4096]>>,
+    /// No free run is longer, as far as is known.
+    pub(crate) longest_at_most: u32,
+    /// Whether the checksums of the bitmaps were looked at.
+    checked: [Cell<bool>; 2],
+}
+
+impl Group {
+    pub(crate) fn new(desc: GroupDescriptor) -> Self {
+        Self { desc, held: None, longest_at_most: u32::MAX, checked: Default::default() }
+    }
+}
+
+/// The two bitmaps of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bitmap {
+    Blocks,
+    Inodes,
+}
+
+/// Freed blocks of a group, and the transaction that freed them.
+pub(crate) type Held = (Tid, u32, Range<u32>);
+
+/// Files that have new data which a transaction must find on the device.
+pub(crate) type Ordered = BTreeMap<u32, BTreeMap<u32, Rc<Inode>>>;
+
+/// A mounted volume.
+pub(crate) struct Volume<D: BlockDevice + 'static> {
+    pub(crate) rt: Handle,
+    pub(crate) device: AsyncDevice<D>,
+    pub(crate) buffers: Buffers<D>,
+    pub(crate) journal: Journal<D>,
+    pub(crate) options: MountOptions,
+    pub(crate) cache: PageCache,
+    pub(crate) sb: RefCell<Superblock>,
+    pub(crate) groups: RefCell<Vec<Group>>,
+    pub(crate) free_blocks: Cell<u64>,
+    pub(crate) free_inodes: Cell<u64>,
+    /// The newest transaction that anything was part of.
+    pub(crate) last_tid: Cell<Option<Tid>>,
+    /// Blocks that data in memory was promised.
+    pub(crate) promised: Cell<u64>,
+    pub(crate) held: RefCell<VecDeque<Held>>,
+    /// How many blocks these are.
+    pub(crate) held_blocks: Cell<u64>,
+    pub(crate) ordered: RefCell<Ordered>,
+    pub(crate) inodes: RefCell<BTreeMap<u32, Rc<Inode>>>,
+    /// Shared by whoever changes names in one directory; alone for renames.
+    pub(crate) namespace: RwLock<()>,
+    /// Inodes without a name that are still open or being freed, as the list on disk has them.
+    pub(crate) orphans: Mutex<Vec<Rc<Inode>>>,
+    /// Held while a bitmap is made that was never written.
+    pub(crate) making_bitmap: Mutex<()>,
+    pub(crate) generations: RefCell<Stream>,
+    pub(crate) unmounted: Cell<bool>,
+    /// Takes file-level records, if the mount asked for it.
+    pub(crate) files: RefCell<Option<FileJournal<D>>>,
+    pub(crate) changes: RefCell<Changes>,
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    pub(crate) fn blocks_count(&self) -> u64 {
+        self.sb.borrow().blocks_count
+    }
+
+    pub(crate) fn group_count(&self) -> u32 {
+        self.groups.borrow().len() as u32
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp::at(self.options.epoch_s, self.rt.now())
+    }
+
+    pub(crate) fn has(&self, feature: format::Feature) -> bool {
+        self.sb.borrow().has(feature)
+    }
+
+    /// Whether blocks carry checksums.
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.has(format::Feature::METADATA_CSUM)
+    }
+
+    /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
+    pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx<D>> {
+        let credits = credits + self.journal.revoke_credits(revokes);
+        let tx = Tx::new(self.journal.start(credits).await?);
+        self.last_tid.set(Some(tx.tid()));
+        Ok(tx)
+    }
+
+    /// A metadata block.
+    pub(crate) async fn read_block(&self, block: u64) -> Result<BufferRef> {
+        if block >= self.blocks_count() {
+            return Err(corrupt("block number", Place::Block(block)));
+        }
+        Ok(self.buffers.get(block).await?)
+    }
+
+    pub(crate) fn is_committed(&self, tid: Tid) -> bool {
+        self.journal.committed().reached(tid)
+    }
+
+    /// Writes the descriptor of a group.
+    pub(crate) async fn write_group(&self, tx: &Tx<D>, group: u32) -> Result<()> {
+        let (block, at) = self.sb.borrow().desc_place(group);
+        let buffer = self.read_block(block).await?;
+        tx.edit(&buffer, |bytes| {
+            let sb = self.sb.borrow();
+            let bytes = &mut bytes[at..at + sb.desc_bytes()];
+            self.groups.borrow()[group as usize].desc.encode(bytes, group, &sb);
+        })
+        .await
+    }
+
+    /// Writes the superblock.
+    pub(crate) async fn write_superblock(&self, tx: &Tx<D>) -> Result<()> {
+        let buffer = self.read_block(0).await?;
+        tx.edit(&buffer, |bytes| {
+            let bytes = &mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
+            self.sb.borrow().encode(bytes);
+        })
+        .await
+    }
+
+    /// The block bitmap of a group; made if there never was one.
+    pub(crate) async fn block_bitmap(&self, tx: &Tx<D>, group: u32) -> Result<BufferRef> {
+        self.bitmap(tx, group, Bitmap::Blocks).await
+    }
+
+    /// The inode bitmap of a group; made if there never was one.
+    pub(crate) async fn inode_bitmap(&self, tx: &Tx<D>, group: u32) -> Result<BufferRef> {
+        self.bitmap(tx, group, Bitmap::Inodes).await
+    }
+
+    async fn bitmap(&self, tx: &Tx<D>, group: u32, which: Bitmap) -> Result<BufferRef> {
+        let (flag, block) = {
+            let desc = &self.groups.borrow()[group as usize].desc;
+            match which {
+                Bitmap::Blocks => (GROUP_BLOCK_UNINIT, desc.block_bitmap),
+                Bitmap::Inodes => (GROUP_INODE_UNINIT, desc.inode_bitmap),
+            }
+        };
+        if self.groups.borrow()[group as usize].desc.has(flag) {
+            let _alone = self.making_bitmap.lock().await;
+            if self.groups.borrow()[group as usize].desc.has(flag) {
+                self.make_bitmap(tx, group, which, block)?;
+                self.write_group(tx, group).await?;
+            }
+        }
+        let buffer = self.read_block(block).await?;
+        self.check_bitmap(group, which, &buffer)?;
+        Ok(buffer)
+    }
+
+    /// Makes the bitmap of a group in which only the format's own blocks, or no inodes, are in use.
+    fn make_bitmap(&self, tx: &Tx<D>, group: u32, which: Bitmap, block: u64) -> Result<()> {
+        let buffer = tx.fresh(block)?;
+        let used = match which {
+            Bitmap::Blocks => self.own_blocks(group),
+            Bitmap::Inodes => {
+                std::iter::once(self.sb.borrow().inodes_per_group..8 * 4096).collect()
+            }
+        };
+        tx.change(&buffer, |bytes| {
+            used.into_iter().for_each(|range| bits::fill(bytes, range, true));
+            let sb = self.sb.borrow();
+            let info = &mut self.groups.borrow_mut()[group as usize];
+            match which {
+                Bitmap::Blocks => {
+                    info.desc.flags &= !GROUP_BLOCK_UNINIT;
+                    info.desc.seal_block_bitmap(bytes, &sb);
+                }
+                Bitmap::Inodes => {
+                    info.desc.flags &= !GROUP_INODE_UNINIT;
+                    info.desc.seal_inode_bitmap(bytes, &sb);
+                }
+            }
+        })
+    }
+
+    /// The bits of a block bitmap that stand for the format's own blocks, or for nothing.
+    fn own_blocks(&self, group: u32) -> Vec<Range<u32>> {
+        let sb = self.sb.borrow();
+        let here = sb.group_blocks(group);
+        let table = u64::from(sb.inode_table_blocks());
+        let mut own = vec![
+            here.start..here.start + u64::from(sb.superblock_blocks(group)),
+            here.end..here.start + 8 * 4096,
+        ];
+        for Group { desc, .. } in self.groups.borrow().iter() {
+            own.push(desc.block_bitmap..desc.block_bitmap + 1);
+            own.push(desc.inode_bitmap..desc.inode_bitmap + 1);
+            own.push(desc.inode_table..desc.inode_table + table);
+        }
+        let end = here.start + 8 * 4096;
+        let bit = |block: u64| (block.clamp(here.start, end) - here.start) as u32;
+        own.into_iter()
+            .map(|range| bit(range.start)..bit(range.end))
+            .filter(|r| !r.is_empty())
+            .collect()
+    }
+
+    /// Checks a bitmap's checksum, the first time that it is looked at.
+    fn check_bitmap(&self, group: u32, which: Bitmap, buffer: &BufferRef) -> Result<()> {
+        let groups = self.groups.borrow();
+        let info = &groups[group as usize];
+        let sb = self.sb.borrow();
+        if info.checked[which as usize].replace(true) {
+            return Ok(());
+        }
+        Ok(buffer.with(|bytes| match which {
+            Bitmap::Blocks => info.desc.check_block_bitmap(bytes, group, &sb),
+            Bitmap::Inodes => info.desc.check_inode_bitmap(bytes, group, &sb),
+        })?)
+    }
+
+    /// Notes that a file has new data which the transaction must find on the device.
+    pub(crate) fn order(&self, tid: Tid, inode: &Rc<Inode>) {
+        let mut ordered = self.ordered.borrow_mut();
+        ordered.entry(tid.0).or_default().insert(inode.number, Rc::clone(inode));
+    }
+}

@@ -1,0 +1,257 @@
+//! Dirty pages on their way to the device: blocks are chosen now, for whole runs at once.
+//!
+//! The order is ext4's. A run of pages is marked as under way; what it lacks in blocks is taken and
+//! mapped in a transaction, to which the file is attached (`data=ordered`), and sent before that
+//! transaction can commit; the commit waits for what was sent and needs no transaction for it. Blocks
+//! from `fallocate` are known as written only when the data is there.
+
+use super::extents::{Logical, Mapped};
+use super::file::PAGE;
+use super::inode::Inode;
+use super::options::DataMode;
+use super::volume::Volume;
+use crate::cache::{Backing, Located, Mapping, WriteRun};
+use crate::contract::{FsError, Result};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Lba, Payload, SectorData};
+use nandscape_rt::combine::join_all;
+use std::future::Future;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Longest run that is written at once, in pages.
+const RUN_PAGES: u64 = 2048;
+/// Credits for taking and mapping a run: tree, bitmap, descriptor, inode.
+const MAP_CREDITS: u32 = 24;
+
+/// The volume as the page cache's backing.
+pub(crate) struct Pager<D: BlockDevice + 'static>(pub(crate) Rc<Volume<D>>);
+
+impl<D: BlockDevice + 'static> Clone for Pager<D> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<D: BlockDevice + 'static> Pager<D> {
+    fn inode_of(&self, mapping: &Mapping) -> Result<Rc<Inode>> {
+        let number = mapping.owner().file as u32;
+        self.0.inodes.borrow().get(&number).map(Rc::clone).ok_or(FsError::NoEntry)
+    }
+}
+
+impl<D: BlockDevice + 'static> Backing for Pager<D> {
+    type Device = D;
+
+    fn device(&self) -> &AsyncDevice<D> {
+        &self.0.device
+    }
+
+    async fn locate(&self, mapping: &Mapping, page: u64, pages: u64) -> Result<Located> {
+        let inode = self.inode_of(mapping)?;
+        let _map = inode.map_lock.read().await;
+        let (start, blocks) = match self.0.map(&inode, page, pages).await? {
+            Mapped::Hole(blocks) | Mapped::Blocks { blocks, unwritten: true, .. } => {
+                return Ok(Located::Hole(blocks));
+            }
+            Mapped::Blocks { start, blocks, .. } => (start, blocks),
+        };
+        if self.0.options.data != DataMode::Journal {
+            return Ok(Located::At(Lba(start), blocks));
+        }
+        // The newest content may still be in the journal only.
+        let logged = |block: &u64| self.0.buffers.cached(*block).is_some();
+        match (start..start + blocks).position(|block| logged(&block)) {
+            Some(0) => {
+                let buffer = self.0.buffers.cached(start);
+                Ok(buffer.map_or(Located::At(Lba(start), 1), |b| Located::Known(b.content())))
+            }
+            Some(before) => Ok(Located::At(Lba(start), before as u64)),
+            None => Ok(Located::At(Lba(start), blocks)),
+        }
+    }
+
+    async fn write_back(&self, mapping: &Mapping, pages: u64) -> Result<()> {
+        let inode = self.inode_of(mapping)?;
+        self.0.send_dirty(&inode, 0..u64::MAX, pages, false).await
+    }
+}
+
+/// A stretch of a run that lies in one piece on the device.
+struct Stretch {
+    pages: Logical,
+    unwritten: bool,
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// Sends up to `most` dirty pages of a range to the device, without waiting for them.
+    pub(crate) async fn send_dirty(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        range: Range<u64>,
+        most: u64,
+        sync: bool,
+    ) -> Result<()> {
+        let mut left = most;
+        while let Some(run) = inode.pages.take_run(range.clone(), left.min(RUN_PAGES)) {
+            left -= (run.end() - run.first()).min(left);
+            self.send_run(inode, run, sync).await?;
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives blocks to a run and sends it off. A task of its own sees it to its end.
+    async fn send_run(self: &Rc<Self>, inode: &Rc<Inode>, run: WriteRun, sync: bool) -> Result<()> {
+        let mut sent = Vec::new();
+        let mut unwritten = Vec::new();
+        let mut at = run.first();
+        let mut failed = None;
+        while at < run.end() {
+            match self.send_next(inode, &run, at, sync).await {
+                Ok((stretch, id, arrived)) => {
+                    sent.push((id, arrived));
+                    at = stretch.pages.end;
+                    if stretch.unwritten {
+                        unwritten.push(stretch.pages);
+                    }
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        let known = failed.clone();
+        let (volume, inode) = (Rc::clone(self), Rc::clone(inode));
+        drop(self.rt.spawn("write-back", async move {
+            let ended = join_all(sent.into_iter().map(async |(id, arrived)| {
+                let ended = arrived.await;
+                inode.in_flight.arrive(id);
+                ended.err()
+            }))
+            .await;
+            let mut error = failed.or(ended.into_iter().flatten().next());
+            for pages in unwritten {
+                if error.is_none() {
+                    error = volume.mark_written(&inode, &pages).await.err();
+                }
+            }
+            // Pages that got no block do not need the promise of one any more.
+            volume.unpromise(run.settle_promises(at..run.end()));
+            run.finish(error);
+        }));
+        known.map_or(Ok(()), Err)
+    }
+
+    /// Sends the stretch of a run that begins at page `at`.
+    async fn send_next(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        run: &WriteRun,
+        at: u64,
+        sync: bool,
+    ) -> Result<(Stretch, u64, impl Future<Output = Result<()>> + use<D>)> {
+        let map = inode.map_lock.read().await;
+        let mut mapped = self.map(inode, at, run.end() - at).await?;
+        drop(map);
+        let end = at + mapped.blocks();
+        let grows = inode.raw.borrow().size < inode.size.get().min(end * PAGE);
+        let mut tx = None;
+        if matches!(mapped, Mapped::Hole(_)) || grows {
+            let begun = self.begin(MAP_CREDITS, 0).await?;
+            let _map = inode.map_lock.write().await;
+            mapped = self.map(inode, at, run.end() - at).await?;
+            if let Mapped::Hole(pages) = mapped {
+                mapped = self.take_for(&begun, inode, at, pages).await?;
+            }
+            let end = at + mapped.blocks();
+            let size = inode.raw.borrow().size.max(inode.size.get().min(end * PAGE));
+            inode.raw.borrow_mut().size = size;
+            self.write_inode(&begun, inode, true).await?;
+            tx = Some(begun);
+        }
+        let Mapped::Blocks { start, blocks, unwritten } = mapped else {
+            return Err(FsError::corrupt("extent tree", format!("inode {}", inode.number)));
+        };
+        let pages = at..at + blocks;
+        // From here to the end of the transaction nothing waits: it cannot commit before the data is
+        // on its way.
+        self.unpromise(run.settle_promises(pages.clone()));
+        let from = (at - run.first()) as usize;
+        let data = &run.data()[from..from + blocks as usize];
+        let id = inode.in_flight.send();
+        let arrived = self.send_blocks(inode, start, data, sync);
+        if let Some(tx) = tx {
+            if self.options.data == DataMode::Ordered {
+                self.order(tx.tid(), inode);
+            }
+            tx.stop();
+        }
+        Ok((Stretch { pages, unwritten }, id, arrived))
+    }
+
+    /// Takes and maps blocks for a hole.
+    async fn take_for(
+        &self,
+        tx: &super::tx::Tx<D>,
+        inode: &Inode,
+        logical: u64,
+        pages: u64,
+    ) -> Result<Mapped> {
+        let goal = self.goal(inode, logical).await?;
+        let taken = self.take_blocks(tx, goal, pages as u32).await?;
+        let (start, blocks) = (taken.start, taken.end - taken.start);
+        self.map_blocks(tx, inode, logical, taken, false).await?;
+        Ok(Mapped::Blocks { start, blocks, unwritten: false })
+    }
+
+    /// Submits writes of contiguous blocks of a file.
+    pub(super) fn send_blocks(
+        &self,
+        inode: &Inode,
+        start: u64,
+        data: &[SectorData],
+        sync: bool,
+    ) -> impl Future<Output = Result<()>> + use<D> {
+        let max = self.device.caps().max_sectors as usize;
+        let chunk = if max == 0 { data.len().max(1) } else { max };
+        let mut lba = start;
+        let mut replies = Vec::new();
+        for some in data.chunks(chunk) {
+            let payload = Payload::collect(some.to_vec());
+            let mut bio = Bio::write(Lba(lba), some.len() as u32, payload);
+            bio.owner = Some(inode.pages.owner());
+            if sync {
+                bio = bio.with(Flags::SYNC);
+            }
+            replies.push(self.device.submit(bio));
+            lba += some.len() as u64;
+        }
+        async move {
+            let ended = join_all(replies).await;
+            ended.into_iter().try_for_each(|reply| reply.map(drop))?;
+            Ok(())
+        }
+    }
+
+    /// Blocks that were allocated ahead hold data now.
+    pub(super) async fn mark_written(&self, inode: &Inode, pages: &Logical) -> Result<()> {
+        let mut at = pages.start;
+        while at < pages.end {
+            let tx = self.begin(MAP_CREDITS, 0).await?;
+            let map = inode.map_lock.write().await;
+            let mapped = self.map(inode, at, pages.end - at).await?;
+            let end = at + mapped.blocks();
+            if matches!(mapped, Mapped::Blocks { unwritten: true, .. }) {
+                self.convert(&tx, inode, &(at..end), false).await?;
+            }
+            drop(map);
+            self.write_inode(&tx, inode, true).await?;
+            tx.stop();
+            at = end;
+        }
+        Ok(())
+    }
+}

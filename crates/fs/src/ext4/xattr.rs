@@ -1,0 +1,166 @@
+//! Extended attributes: behind the inode's fields as far as they fit, the rest in a block.
+//!
+//! A block may be shared between inodes that the kernel or mke2fs wrote; whoever changes his
+//! attributes then gets a block of his own.
+
+use super::format::{
+    BLOCK_BYTES, Place, Xattr, check_xattr_block, encode_inode_xattrs, encode_xattr_block,
+    parse_inode_xattrs, parse_xattr_block, seal_xattr_block,
+};
+use super::inode::Inode;
+use super::tx::Tx;
+use super::volume::{Volume, corrupt};
+use crate::contract::{Caller, FsError, Result, XattrMode};
+use nandscape_block::BlockDevice;
+
+/// Credits of a change: inode, old and new block, bitmap and descriptor twice.
+const XATTR_CREDITS: u32 = 12;
+
+/// The attribute of a full name.
+fn named(name: &[u8], value: &[u8]) -> Result<Xattr> {
+    let text = std::str::from_utf8(name).map_err(|_| FsError::Unsupported("that attribute"))?;
+    Xattr::new(text, value).ok_or(FsError::Unsupported("attributes of that prefix"))
+}
+
+impl<D: BlockDevice + 'static> Volume<D> {
+    /// All attributes: those in the inode, those in the block.
+    async fn xattrs(&self, inode: &Inode) -> Result<(Vec<Xattr>, Vec<Xattr>)> {
+        let extra = inode.raw.borrow().extra_isize;
+        let place = Place::Inode(inode.number);
+        let body = self.with_slot(inode, |bytes| parse_inode_xattrs(bytes, extra, place)).await??;
+        let block = inode.raw.borrow().file_acl;
+        if block == 0 {
+            return Ok((body, Vec::new()));
+        }
+        Ok((body, self.xattr_block(inode, block).await?.1))
+    }
+
+    /// How many inodes share a block of attributes, and the attributes.
+    async fn xattr_block(&self, inode: &Inode, block: u64) -> Result<(u32, Vec<Xattr>)> {
+        let buffer = self.read_block(block).await?;
+        let place = Place::InodeBlock { inode: inode.number, block };
+        let seed = self.sb.borrow().csum_seed();
+        Ok(buffer.with(|bytes| {
+            check_xattr_block(bytes, block, seed, place)?;
+            parse_xattr_block(bytes, place)
+        })?)
+    }
+
+    /// The value of an attribute.
+    pub(crate) async fn get_xattr(&self, inode: &Inode, name: &[u8]) -> Result<Vec<u8>> {
+        let (body, block) = self.xattrs(inode).await?;
+        let found = body.into_iter().chain(block).find(|xattr| xattr.whole_name() == name);
+        found.map(|xattr| xattr.value).ok_or(FsError::NoData)
+    }
+
+    /// The names of all attributes.
+    pub(crate) async fn list_xattrs(&self, inode: &Inode) -> Result<Vec<Vec<u8>>> {
+        let (body, block) = self.xattrs(inode).await?;
+        Ok(body.iter().chain(&block).map(Xattr::whole_name).collect())
+    }
+
+    /// Sets an attribute, or removes it; the caller holds the inode's lock alone.
+    pub(crate) async fn change_xattr(
+        &self,
+        caller: Caller,
+        inode: &Inode,
+        name: &[u8],
+        value: Option<&[u8]>,
+        how: XattrMode,
+    ) -> Result<()> {
+        let new = named(name, value.unwrap_or_default())?;
+        let (mut all, block) = self.xattrs(inode).await?;
+        all.extend(block);
+        let before = all.len();
+        all.retain(|xattr| (xattr.index, &xattr.name) != (new.index, &new.name));
+        let known = all.len() < before;
+        if !known && (value.is_none() || how == XattrMode::Replace) {
+            return Err(FsError::NoData);
+        }
+        if known && how == XattrMode::Create {
+            return Err(FsError::Exists);
+        }
+        if value.is_some() {
+            all.push(new);
+        }
+        if value.is_some() {
+            self.check_space(caller, 2)?;
+        }
+        self.store_xattrs(inode, all).await
+    }
+
+    async fn store_xattrs(&self, inode: &Inode, all: Vec<Xattr>) -> Result<()> {
+        let extra = inode.raw.borrow().extra_isize;
+        let slot = self.with_slot(inode, <[u8]>::to_vec).await?;
+        let mut scratch = slot.clone();
+        let (mut body, mut rest) = (Vec::new(), Vec::new());
+        for xattr in all {
+            body.push(xattr);
+            if !encode_inode_xattrs(&mut scratch, extra, &body) {
+                rest.extend(body.pop());
+            }
+        }
+        let mut block = Box::new([0; BLOCK_BYTES]);
+        if !encode_xattr_block(&mut block, 1, &rest) {
+            return Err(FsError::NoSpace);
+        }
+        let tx = self.begin(XATTR_CREDITS, 2).await?;
+        if rest.is_empty() {
+            self.drop_xattr_block(&tx, inode).await?;
+        } else {
+            self.store_xattr_block(&tx, inode, &mut block).await?;
+        }
+        inode.touch(self.now(), false);
+        self.edit_slot(&tx, inode, |bytes| {
+            let fits = encode_inode_xattrs(bytes, extra, &body);
+            debug_assert!(fits, "tried above");
+        })
+        .await?;
+        tx.stop();
+        Ok(())
+    }
+
+    /// Writes the block of attributes, to a block that is the inode's alone.
+    async fn store_xattr_block(
+        &self,
+        tx: &Tx<D>,
+        inode: &Inode,
+        bytes: &mut [u8; BLOCK_BYTES],
+    ) -> Result<()> {
+        self.bar_record(tx, inode.number);
+        let old = inode.raw.borrow().file_acl;
+        let own = old != 0 && self.xattr_block(inode, old).await?.0 == 1;
+        let (block, buffer) = if own {
+            (old, self.read_block(old).await?)
+        } else {
+            self.drop_xattr_block(tx, inode).await?;
+            let block = self.take_metadata(tx, inode, self.home_of(inode)).await?;
+            inode.raw.borrow_mut().file_acl = block;
+            (block, tx.fresh(block)?)
+        };
+        seal_xattr_block(bytes, block, self.sb.borrow().csum_seed());
+        tx.edit(&buffer, |target| target.copy_from_slice(bytes)).await
+    }
+
+    /// Gives up the inode's block of attributes; the caller writes the inode.
+    pub(crate) async fn drop_xattr_block(&self, tx: &Tx<D>, inode: &Inode) -> Result<()> {
+        self.bar_record(tx, inode.number);
+        let block = std::mem::take(&mut inode.raw.borrow_mut().file_acl);
+        if block == 0 {
+            return Ok(());
+        }
+        let (shared, xattrs) = self.xattr_block(inode, block).await?;
+        if shared == 1 {
+            return self.free_metadata(tx, inode, block).await;
+        }
+        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        if !encode_xattr_block(&mut bytes, shared - 1, &xattrs) {
+            return Err(corrupt("attributes", Place::Block(block)));
+        }
+        seal_xattr_block(&mut bytes, block, self.sb.borrow().csum_seed());
+        let buffer = self.read_block(block).await?;
+        tx.edit(&buffer, |target| target.copy_from_slice(&*bytes)).await?;
+        inode.add_blocks(-1);
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! Images mounted by the running kernel.
+//!
+//! That needs root and loop devices. Where there are none, the test goes on without, with a message;
+//! with `NANDSCAPE_REQUIRE_LOOP` set, as in `.ci/run` where the machine can, it fails.
+
+use super::{Scratch, run, text};
+use std::path::{Path, PathBuf};
+
+/// A file system of an image, mounted until the value goes.
+pub(crate) struct LoopMount(PathBuf);
+
+impl LoopMount {
+    /// Mounts an image with these options; `None` where the machine cannot.
+    pub(crate) fn new(scratch: &Scratch, image: &Path, options: &str) -> Option<Self> {
+        let at = scratch.path("mounted");
+        std::fs::create_dir_all(&at).expect("a folder to mount at");
+        let options = format!("loop,{options}");
+        let mounted = run("mount", &["-t", "ext4", "-o", &options, text(image), text(&at)]);
+        if mounted.status.success() {
+            return Some(Self(at));
+        }
+        let said = String::from_utf8_lossy(&mounted.stderr).into_owned();
+        let required = std::env::var_os("NANDSCAPE_REQUIRE_LOOP").is_some();
+        let able = !said.contains("permission denied")
+            && !said.contains("must be superuser")
+            && !said.contains("failed to setup loop device");
+        assert!(!required && !able, "mount {}: {said}", image.display());
+        eprintln!("skipped: this machine cannot mount images: {said}");
+        None
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for LoopMount {
+    fn drop(&mut self) {
+        // A mount that stays behind shows when the folder is to be removed.
+        let _ = run("umount", &[text(&self.0)]);
+    }
+}

@@ -1,0 +1,14 @@
+//! ext4 as a whole and its parts against reference models, e2fsprogs and the running kernel.
+//!
+//! One test program of many modules and one kind of device ([`common::device`]): each further one
+//! would compile the whole file system once more.
+
+mod check;
+mod common;
+mod crash;
+mod format;
+mod ijournal;
+mod journal;
+mod mkfs;
+mod posix;
+mod tree;

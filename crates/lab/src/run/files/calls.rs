@@ -1,0 +1,173 @@
+//! Bios of the engine as calls of a file system.
+//!
+//! - A read or write of a stretch of the address space is a read or write of each file in it, in order.
+//! - A flush is an fsync (or fdatasync) of each file that its job has written since its last one; of the
+//!   job's first file if there is none.
+//! - A discard punches a hole.
+//! - A thread makes one call at a time, and each takes so much of it before the file system begins.
+
+use super::counts::FsCounts;
+use super::layout::Layout;
+use nandscape_block::{Bio, BlockDevice, BlockError, Completion, Done, Flags, Op, Payload};
+use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
+use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
+use nandscape_fs::ext4::Ext4;
+use nandscape_rt::{Handle, Nanos};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Open files, and who calls.
+pub(super) struct Calls<D: BlockDevice + 'static> {
+    pub(super) handle: Handle,
+    pub(super) fs: Ext4<D>,
+    pub(super) layout: Layout,
+    /// The files' numbers.
+    pub(super) inodes: Vec<Ino>,
+    /// What a call takes of its thread.
+    pub(super) cost: Nanos,
+    /// When each thread may make its next call.
+    pub(super) free: RefCell<BTreeMap<u16, Nanos>>,
+    /// Files that each clone has written since its last sync.
+    pub(super) written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
+    /// Calls that ended.
+    pub(super) done: RefCell<Vec<Completion>>,
+    pub(super) counts: Cell<FsCounts>,
+}
+
+impl<D: BlockDevice + 'static> Calls<D> {
+    /// Serves a bio, and notes its end.
+    pub(super) async fn serve(&self, bio: Bio, token: Token) {
+        let caller = caller(&bio);
+        self.enter(caller).await;
+        let result = self.call(caller, &bio).await.map_err(|error| block_error(error, bio.lba));
+        let done = Done::new(self.handle.now(), result);
+        self.done.borrow_mut().push(Completion { token, done });
+    }
+
+    /// Waits for the thread, and for what the call takes of it.
+    async fn enter(&self, caller: Caller) {
+        let now = self.handle.now();
+        let begins = {
+            let mut free = self.free.borrow_mut();
+            let free = free.entry(caller.thread).or_default();
+            *free = now.max(*free).saturating_add(self.cost);
+            *free
+        };
+        self.handle.sleep_until(begins).await;
+    }
+
+    async fn call(&self, caller: Caller, bio: &Bio) -> Result<Reply> {
+        let clone = bio.owner.map_or(0, |owner| owner.file as usize);
+        let direct = self.layout.clones.get(clone).is_some_and(|clone| clone.direct);
+        let io = if direct { Io::Direct } else { Io::Buffered };
+        match bio.op {
+            Op::Read => self.read(caller, bio, io).await,
+            Op::Write => self.write(caller, bio, io, clone).await.map(|()| Reply::None),
+            Op::Discard => self.punch(caller, bio).await.map(|()| Reply::None),
+            Op::Flush => self.sync(caller, clone).await.map(|()| Reply::None),
+            _ => Err(FsError::Unsupported("anything but reads, writes, trims and syncs of files")),
+        }
+    }
+
+    fn parts(&self, bio: &Bio) -> impl Iterator<Item = (usize, u64, u64)> {
+        self.layout.parts(bio.lba.0, bio.sectors.into())
+    }
+
+    async fn read(&self, caller: Caller, bio: &Bio, io: Io) -> Result<Reply> {
+        let mut content = Vec::new();
+        for (file, first, sectors) in self.parts(bio) {
+            let (offset, len) = (first * SECTOR_BYTES, sectors * SECTOR_BYTES);
+            let data = self.fs.read(caller, self.inodes[file], offset, len, io).await?;
+            let Data::Sectors(payload, sectors) = data else {
+                return Err(FsError::corrupt("length", format!("inode {}", self.inodes[file].0)));
+            };
+            if !bio.flags.has(Flags::NO_DATA) {
+                content.extend((0..sectors).map(|sector| payload.sector(sector)));
+            }
+        }
+        self.count(|counts| counts.read_sectors += u64::from(bio.sectors));
+        match bio.flags.has(Flags::NO_DATA) {
+            true => Ok(Reply::None),
+            false => Ok(Reply::Data(Payload::collect(content))),
+        }
+    }
+
+    async fn write(&self, caller: Caller, bio: &Bio, io: Io, clone: usize) -> Result<()> {
+        let mut at: u32 = 0;
+        for (file, first, sectors) in self.parts(bio) {
+            let content = (at..at + sectors as u32).map(|sector| bio.payload.sector(sector));
+            let data = Data::Sectors(Payload::collect(content.collect()), sectors as u32);
+            self.fs.write(caller, self.inodes[file], first * SECTOR_BYTES, data, io).await?;
+            self.note_written(clone, file);
+            at += sectors as u32;
+        }
+        self.count(|counts| counts.written_sectors += u64::from(bio.sectors));
+        Ok(())
+    }
+
+    async fn punch(&self, caller: Caller, bio: &Bio) -> Result<()> {
+        for (file, first, sectors) in self.parts(bio) {
+            let (offset, len) = (first * SECTOR_BYTES, sectors * SECTOR_BYTES);
+            let hole = Allocate::PunchHole;
+            self.fs.fallocate(caller, self.inodes[file], hole, offset, len).await?;
+        }
+        Ok(())
+    }
+
+    async fn sync(&self, caller: Caller, clone: usize) -> Result<()> {
+        let Some(job) = self.layout.clones.get(clone) else { return Ok(()) };
+        let written = self.written.borrow_mut().remove(&clone);
+        let files = written.unwrap_or_else(|| BTreeSet::from([job.files.start]));
+        for file in files {
+            self.count(|counts| counts.fsyncs += 1);
+            if job.data_only {
+                self.fs.fdatasync(caller, self.inodes[file]).await?;
+            } else {
+                self.fs.fsync(caller, self.inodes[file]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn note_written(&self, clone: usize, file: usize) {
+        self.written.borrow_mut().entry(clone).or_default().insert(file);
+    }
+
+    fn count(&self, change: impl FnOnce(&mut FsCounts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// All that was counted since the mount.
+    pub(super) fn counts(&self) -> FsCounts {
+        FsCounts {
+            journal: self.fs.journal_counts(),
+            records: self.fs.file_records(),
+            record_blocks: self.fs.file_record_blocks(),
+            cached_pages: self.fs.cached_pages(),
+            ..self.counts.get()
+        }
+    }
+}
+
+/// Who issued a bio.
+fn caller(bio: &Bio) -> Caller {
+    bio.owner.map_or_else(Caller::default, |owner| Caller {
+        thread: owner.thread,
+        core: owner.core,
+        ..Caller::default()
+    })
+}
+
+/// What a file system says, as a block device would.
+fn block_error(error: FsError, lba: Lba) -> BlockError {
+    match error {
+        FsError::Io(error) => error,
+        FsError::NoSpace => BlockError::Io { lba, what: "no space left" },
+        FsError::ReadOnly => BlockError::ReadOnly("the file system met an error"),
+        FsError::Unsupported(what) => BlockError::Unsupported(what),
+        FsError::Corrupt { what, .. } => BlockError::Corrupt { kind: what, lba },
+        other => BlockError::Defect(other.to_string()),
+    }
+}

@@ -1,0 +1,56 @@
+//! What a file system and the calls to it counted.
+
+use nandscape_fs::ext4::journal::Counts as Journal;
+
+/// Counts of a file system, since the measured phase began.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FsCounts {
+    /// Sectors of files that jobs read.
+    pub read_sectors: u64,
+    /// Sectors of files that jobs wrote.
+    pub written_sectors: u64,
+    /// Calls of fsync and fdatasync.
+    pub fsyncs: u64,
+    /// What the journal did.
+    pub journal: Journal,
+    /// File-level records, and blocks of the journal's area that they took.
+    pub records: u64,
+    /// Blocks of the journal's area that they took.
+    pub record_blocks: u64,
+    /// Pages of files in memory at the end.
+    pub cached_pages: u64,
+}
+
+impl FsCounts {
+    /// Every count of a sum, beside its like.
+    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 13] {
+        let (ours, theirs) = (&mut self.journal, &other.journal);
+        [
+            (&mut self.read_sectors, other.read_sectors),
+            (&mut self.written_sectors, other.written_sectors),
+            (&mut self.fsyncs, other.fsyncs),
+            (&mut ours.commits, theirs.commits),
+            (&mut ours.log_blocks, theirs.log_blocks),
+            (&mut ours.copies, theirs.copies),
+            (&mut ours.frozen, theirs.frozen),
+            (&mut ours.revoke_blocks, theirs.revoke_blocks),
+            (&mut ours.home_blocks, theirs.home_blocks),
+            (&mut ours.forced_checkpoints, theirs.forced_checkpoints),
+            (&mut ours.superblocks, theirs.superblocks),
+            (&mut self.records, other.records),
+            (&mut self.record_blocks, other.record_blocks),
+        ]
+    }
+
+    /// What was counted since `earlier`.
+    pub(super) fn since(mut self, earlier: &Self) -> Self {
+        self.pairs(earlier).into_iter().for_each(|(sum, before)| *sum = sum.saturating_sub(before));
+        self
+    }
+
+    /// Adds what the same file system counted later.
+    pub(in crate::run) fn extend(&mut self, later: &Self) {
+        self.pairs(later).into_iter().for_each(|(sum, more)| *sum += more);
+        self.cached_pages = later.cached_pages;
+    }
+}

@@ -1,0 +1,238 @@
+//! Which files the jobs of a job file have, and where each lies in the one address space that the
+//! engine sees: one file behind the other, those of a clone in a row.
+//!
+//! After fio (filesetup.c): a clone has `nrfiles` files of its own, called `job.clone.file`, unless
+//! `filename` names one for all. A file is `filesize` long, or as long as its share of `offset` and
+//! `size` asks for; the longest wins where several jobs name one file.
+
+use crate::run::RunError;
+use nandscape_block::SECTOR_BYTES;
+use nandscape_workload::fio::{Amount, Direction, JobFile, JobSpec};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Sectors that all files together may have.
+const SECTORS_MAX: u64 = 1 << 34;
+
+/// A file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct File {
+    /// Folders and name.
+    pub(super) path: Vec<String>,
+    /// Its first sector in the engine's address space.
+    pub(super) base: u64,
+    /// Its length.
+    pub(super) sectors: u64,
+    /// Whether somebody reads it before it was written.
+    pub(super) filled: bool,
+}
+
+/// A clone of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Clone {
+    /// Its files.
+    pub(super) files: Range<usize>,
+    /// It goes past the page cache.
+    pub(super) direct: bool,
+    /// Its syncs leave out what reading does not need.
+    pub(super) data_only: bool,
+}
+
+/// The files of all jobs.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Layout {
+    pub(super) files: Vec<File>,
+    pub(super) clones: Vec<Clone>,
+}
+
+impl Layout {
+    /// The files that these jobs ask for.
+    ///
+    /// # Errors
+    /// What cannot be done on files, with its place.
+    pub(crate) fn new(jobs: &JobFile) -> Result<Self, RunError> {
+        if let Some(notice) = jobs.notices.iter().find(|notice| notice.is_refused_on_files()) {
+            let (place, key) = (&notice.place, &notice.key);
+            return Err(RunError::Job(format!("{place}: {key}: not supported on files")));
+        }
+        let mut layout = Self::default();
+        let mut shared = BTreeMap::new();
+        for spec in &jobs.jobs {
+            for clone in 0..spec.numjobs {
+                let added = layout.add(spec, clone, &mut shared);
+                added.map_err(|problem| {
+                    RunError::Job(format!("{}: job {}: {problem}", spec.place, spec.name))
+                })?;
+            }
+        }
+        layout.place()?;
+        Ok(layout)
+    }
+
+    /// Adds the files of a clone.
+    fn add(
+        &mut self,
+        spec: &JobSpec,
+        clone: u32,
+        shared: &mut BTreeMap<Vec<String>, usize>,
+    ) -> Result<(), String> {
+        if spec.replays() {
+            return Err("read_iolog goes to a block device, not to files".to_owned());
+        }
+        let sectors = sectors(spec, clone)?;
+        let mix = spec.pattern.mix;
+        let filled = mix.has(Direction::Read) || mix.has(Direction::Trim);
+        let first = self.files.len();
+        let files = if let Some(name) = &spec.files.name {
+            let path = path(&spec.files.directory, name)?;
+            let at = *shared.entry(path.clone()).or_insert(first);
+            if at == first {
+                self.files.push(File { path, base: 0, sectors, filled });
+            }
+            let file = &mut self.files[at];
+            file.sectors = file.sectors.max(sectors);
+            file.filled |= filled;
+            at..at + 1
+        } else {
+            for file in 0..spec.files.count {
+                let name = format!("{}.{clone}.{file}", spec.name.replace('/', "_"));
+                let path = path(&spec.files.directory, &name)?;
+                self.files.push(File { path, base: 0, sectors, filled });
+            }
+            first..self.files.len()
+        };
+        let data_only = spec.fdatasync > 0 && spec.fsync == 0;
+        self.clones.push(Clone { files, direct: spec.files.direct, data_only });
+        Ok(())
+    }
+
+    /// Puts one file behind the other.
+    fn place(&mut self) -> Result<(), RunError> {
+        let mut base: u64 = 0;
+        for file in &mut self.files {
+            file.base = base;
+            base = base.saturating_add(file.sectors);
+        }
+        if base > SECTORS_MAX {
+            return Err(RunError::Job("the files of all jobs have more than 64 TiB".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Sectors of all files.
+    pub(super) fn sectors(&self) -> u64 {
+        self.files.last().map_or(0, |file| file.base + file.sectors)
+    }
+
+    /// The part of the address space that each clone has.
+    pub(super) fn spaces(&self) -> Vec<Range<u64>> {
+        let space = |clone: &Clone| {
+            let files = &self.files[clone.files.clone()];
+            let last = files.last().map_or(0, |file| file.base + file.sectors);
+            files.first().map_or(0, |file| file.base)..last
+        };
+        self.clones.iter().map(space).collect()
+    }
+
+    /// The parts of files that a stretch of the address space is: index, first sector, sectors.
+    pub(super) fn parts(
+        &self,
+        first: u64,
+        sectors: u64,
+    ) -> impl Iterator<Item = (usize, u64, u64)> {
+        let end = (first + sectors).min(self.sectors());
+        let start = self.files.partition_point(|file| file.base + file.sectors <= first);
+        let files = self.files.iter().enumerate().skip(start);
+        files.take_while(move |(_, file)| file.base < end).map(move |(index, file)| {
+            let from = first.max(file.base);
+            let to = end.min(file.base + file.sectors);
+            (index, from - file.base, to - from)
+        })
+    }
+}
+
+/// Sectors of each file of a clone.
+fn sectors(spec: &JobSpec, clone: u32) -> Result<u64, String> {
+    if let Some(bytes) = spec.files.bytes {
+        return Ok(bytes.div_ceil(SECTOR_BYTES));
+    }
+    let needed = "a job on files needs a size in bytes (size=64m), or filesize";
+    let given = [Some(spec.offset), Some(spec.offset_increment), spec.size];
+    let [Some(Amount::Bytes(offset)), Some(Amount::Bytes(increment)), Some(Amount::Bytes(size))] =
+        given
+    else {
+        return Err(needed.to_owned());
+    };
+    let end = increment.checked_mul(clone.into()).and_then(|skipped| skipped.checked_add(offset));
+    let end = end.and_then(|offset| offset.checked_add(size)).ok_or("its offset overflows")?;
+    let share = end.div_ceil(SECTOR_BYTES).div_ceil(spec.files.count.into());
+    if share == 0 { Err(needed.to_owned()) } else { Ok(share) }
+}
+
+/// Folders and name; everything lies below the root.
+fn path(directory: &str, name: &str) -> Result<Vec<String>, String> {
+    let steps = directory.split('/').chain(name.split('/'));
+    let steps = steps.filter(|step| !step.is_empty() && *step != ".");
+    let path: Vec<String> = steps.map(str::to_owned).collect();
+    if path.iter().any(|step| step == "..") || path.is_empty() {
+        return Err(format!("\"{name}\" in \"{directory}\" names no file below the root"));
+    }
+    if name.contains(':') || directory.contains(':') {
+        let several = "one filename and one directory for a job; nrfiles makes several files";
+        return Err(format!("\"{name}\" in \"{directory}\": {several}"));
+    }
+    if let Some(long) = path.iter().find(|step| step.len() > nandscape_fs::contract::NAME_MAX) {
+        return Err(format!("the name \"{long}\" is longer than 255 bytes"));
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscape_workload::fio::{HostEnvironment, parse};
+
+    fn layout(text: &str) -> Result<Layout, String> {
+        let jobs = parse(text, "a.fio", &HostEnvironment).unwrap();
+        Layout::new(&jobs).map_err(|error| error.to_string())
+    }
+
+    /// Clones have files of their own in a row; a named file is everybody's, as long as the longest
+    /// asks for; spaces are where the engine finds them.
+    #[test]
+    fn files_lie_one_behind_the_other() {
+        let text = "[a]\nrw=randwrite\nsize=1m\nnumjobs=2\nnrfiles=2\n[b]\nfilename=/x/y\nsize=64k\n\
+                    [c]\nrw=write\nfilename=y\ndirectory=x\nsize=128k\noffset=64k\n";
+        let layout = layout(text).unwrap();
+        let files: Vec<_> =
+            layout.files.iter().map(|f| (f.path.join("/"), f.base, f.sectors, f.filled)).collect();
+        let own = |name: &str, base| (name.to_owned(), base, 128, false);
+        let expected = [
+            own("a.0.0", 0),
+            own("a.0.1", 128),
+            own("a.1.0", 256),
+            own("a.1.1", 384),
+            ("x/y".to_owned(), 512, 48, true),
+        ];
+        assert_eq!(files, expected);
+        assert_eq!(layout.spaces(), [0..256, 256..512, 512..560, 512..560]);
+        assert_eq!(layout.parts(120, 16).collect::<Vec<_>>(), [(0, 120, 8), (1, 0, 8)]);
+        assert_eq!(layout.parts(512, 4).collect::<Vec<_>>(), [(4, 0, 4)]);
+    }
+
+    /// What cannot be done on files is said with its place.
+    #[test]
+    fn what_files_cannot_do_is_refused() {
+        let cases = [
+            ("[a]\nrw=write\n", "a.fio:1:1: job a: a job on files needs a size"),
+            ("[a]\nrw=write\nsize=50%\n", "a.fio:1:1: job a: a job on files needs a size"),
+            ("[a]\nsize=1m\nfile_append=1\n", "a.fio:3:1: file_append: not supported on files"),
+            ("[a]\nsize=1m\nfilename=../x\n", "a.fio:1:1: job a: \"../x\" in \"\" names no file"),
+            ("[a]\nsize=1m\nfilename=x:y\n", "a.fio:1:1: job a: \"x:y\" in \"\": one filename"),
+        ];
+        for (text, expected) in cases {
+            let found = layout(text).unwrap_err();
+            assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+        }
+    }
+}

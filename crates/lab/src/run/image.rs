@@ -1,0 +1,186 @@
+//! Raw images of a device: what a host reads of it, sector by sector. An image goes through the FTL
+//! both ways, without timing; what it leaves on media is a state like any other.
+
+use super::RunError;
+use super::device;
+use super::precondition::Preconditioned;
+use super::prepare::{self, Prepared};
+use crate::stack::Stack;
+use crate::state::{self, Header, State, StateKey};
+use nandscape_block::{
+    Bio, BlockDevice, Completion, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Submit, Tag, Token,
+};
+use nandscape_ftl::Pblk;
+use nandscape_media::{Media, PayloadMode};
+use nandscape_rt::Nanos;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Sectors of a bio at most.
+const RUN_SECTORS: u32 = 64;
+
+/// What stands before an image's digest in the text of the state that it was imported to.
+const IMAGE_KEY: &str = "image = ";
+
+/// What was copied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// Sectors of the device.
+    pub sectors: u64,
+    /// Those among them that are not zeroes.
+    pub filled: u64,
+    /// What a reader should know about the state.
+    pub warnings: Vec<String>,
+}
+
+/// Writes what the device of a state holds to `out`, which is left sparse where there are zeroes.
+///
+/// # Errors
+/// A state that does not fit the stack, a device without content, and what `out` answered.
+pub fn export_image(
+    stack: &Stack,
+    state: &Path,
+    program: &str,
+    out: &mut (impl Write + Seek),
+) -> Result<Copied, RunError> {
+    must_keep_content(stack)?;
+    let (header, _) = state::open(state)?;
+    // Which image it was is no difference: whatever the device holds is what is asked for.
+    let imported = header.text.lines().filter(|line| line.starts_with(IMAGE_KEY));
+    let text = state::text(stack, header.seed)
+        + &imported.map(|line| format!("{line}\n")).collect::<String>();
+    let Prepared { media, file, warnings, .. } = prepare::from_file(stack, &text, state, program)?;
+    let mut ftl = prepare::mount(stack, media, header.seed, file.as_deref())?;
+    let sectors = ftl.caps().sectors;
+    let mut filled = 0;
+    for first in (0..sectors).step_by(RUN_SECTORS as usize) {
+        let run = (sectors - first).min(RUN_SECTORS.into()) as u32;
+        let Reply::Data(payload) = serve(&mut ftl, Bio::read(Lba(first), run))? else { continue };
+        for index in 0..run {
+            let sector = payload.sector(index);
+            if sector != SectorData::Tag(Tag::ZERO) {
+                let bytes =
+                    sector.expand().ok_or_else(|| RunError::Failed(NO_CONTENT.to_owned()))?;
+                let at = (first + u64::from(index)) * SECTOR_BYTES;
+                put(out, at, &bytes[..]).map_err(|error| failed("write", &error))?;
+                filled += 1;
+            }
+        }
+    }
+    Ok(Copied { sectors, filled, warnings })
+}
+
+/// Writes an image to a fresh device, and gives its state.
+///
+/// # Errors
+/// A stack that cannot be built, an image that is larger than the device, and what `image` answered.
+pub fn import_image(
+    stack: &Stack,
+    seed: u64,
+    program: &str,
+    image: &mut impl Read,
+) -> Result<(State, Copied), RunError> {
+    must_keep_content(stack)?;
+    let mut ftl = device::format(stack, prepare::fresh(stack, seed)?, seed)?;
+    let sectors = ftl.caps().sectors;
+    let (mut at, mut filled, mut hash) = (0, 0, Xxh3::new());
+    let mut bytes = vec![0; RUN_SECTORS as usize * SECTOR_BYTES as usize];
+    loop {
+        let read = read_up_to(image, &mut bytes).map_err(|error| failed("read", &error))?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&bytes[..read]);
+        let run = read.next_multiple_of(SECTOR_BYTES as usize);
+        bytes[read..run].fill(0);
+        if at + run as u64 / SECTOR_BYTES > sectors {
+            let what = format!("the image is larger than the device of {sectors} sectors");
+            return Err(RunError::Job(what));
+        }
+        filled += write_filled(&mut ftl, at, &bytes[..run])?;
+        at += run as u64 / SECTOR_BYTES;
+    }
+    serve(&mut ftl, Bio::flush())?;
+    let mut media = ftl.into_media();
+    media.power_cycle();
+    let text = format!("{}{IMAGE_KEY}{:032x}\n", state::text(stack, seed), hash.digest128());
+    let header = Header {
+        key: StateKey::of(&text),
+        geometry: stack.media.geometry,
+        payload: stack.media.payload,
+        seed,
+        preconditioned: Preconditioned { fill_sectors: filled, ..Preconditioned::default() },
+        program: program.to_owned(),
+        text,
+    };
+    Ok((State { header, media }, Copied { sectors, filled, warnings: Vec::new() }))
+}
+
+const NO_CONTENT: &str = "the device keeps no content";
+
+fn must_keep_content(stack: &Stack) -> Result<(), RunError> {
+    match stack.media.payload {
+        PayloadMode::None => {
+            let why = "keeps no content, so there is no image of it: bytes or tags do";
+            Err(stack.error("media.payload", why).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn failed(what: &str, error: &io::Error) -> RunError {
+    RunError::Failed(format!("cannot {what} the image: {error}"))
+}
+
+fn put(out: &mut (impl Write + Seek), at: u64, bytes: &[u8]) -> io::Result<()> {
+    out.seek(SeekFrom::Start(at))?;
+    out.write_all(bytes)
+}
+
+/// Fills `bytes` as far as the stream goes.
+fn read_up_to(stream: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match stream.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Writes the sectors that are not zeroes; how many there were.
+fn write_filled(ftl: &mut Pblk<Media>, first: u64, bytes: &[u8]) -> Result<u64, RunError> {
+    let mut filled = 0;
+    for (lba, sector) in (first..).zip(bytes.chunks_exact(SECTOR_BYTES as usize)) {
+        if sector.iter().all(|&byte| byte == 0) {
+            continue;
+        }
+        let payload = Payload::from_bytes(sector);
+        let payload = payload.map_err(|_| RunError::Failed("half a sector".to_owned()))?;
+        serve(ftl, Bio::write(Lba(lba), 1, payload))?;
+        filled += 1;
+    }
+    Ok(filled)
+}
+
+/// Serves a bio on a device without timing.
+fn serve(ftl: &mut Pblk<Media>, bio: Bio) -> Result<Reply, RunError> {
+    let mut completions: Vec<Completion> = Vec::new();
+    let done = match ftl.submit(Nanos::ZERO, bio, Token(0)) {
+        Submit::Done(done) => done,
+        Submit::Pending => loop {
+            if let Some(completion) = completions.pop() {
+                break completion.done;
+            }
+            if ftl.next_event().ok_or(RunError::Stuck)? > Nanos::ZERO {
+                return Err(RunError::TimePassed);
+            }
+            ftl.advance(Nanos::ZERO, &mut completions);
+        },
+    };
+    done.result.map_err(|error| RunError::Failed(error.to_string()))
+}

@@ -1,0 +1,30 @@
+//! What the file system did, as part of a result (docs/formats/result.md).
+
+use crate::run::FsCounts;
+use crate::stack::FsStack;
+use nandscape_block::SECTOR_BYTES;
+use serde_json::{Value, json};
+
+pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
+    let journal = &counts.journal;
+    json!({
+        "kind": FsStack::KIND,
+        "data": stack.data(),
+        "commit": stack.commit(),
+        "read_sectors": counts.read_sectors,
+        "written_sectors": counts.written_sectors,
+        "fsyncs": counts.fsyncs,
+        "journal": {
+            "commits": journal.commits,
+            "blocks": journal.log_blocks,
+            "copies": journal.copies,
+            "frozen": journal.frozen,
+            "revoke_blocks": journal.revoke_blocks,
+            "superblocks": journal.superblocks,
+            "home_blocks": journal.home_blocks,
+            "forced_checkpoints": journal.forced_checkpoints,
+        },
+        "records": { "count": counts.records, "blocks": counts.record_blocks },
+        "cache_bytes": counts.cached_pages * SECTOR_BYTES,
+    })
+}

@@ -1,0 +1,256 @@
+//! The `[fs]` section of a stack file: the file system between workload and FTL, how it is made and how it
+//! is mounted. Names of features and choices of sizes are mke2fs's, those of times and dirty ratios
+//! Linux's.
+
+use super::document::Value;
+use super::grammar::titled;
+use super::place::StackError;
+use super::reader::{Section, Size, Span, Words};
+use super::{Fsync, Hints, Host, Precondition};
+use nandscape_block::SECTOR_BYTES;
+use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::ext4::format::{Feature, Features};
+use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsOptions};
+use nandscape_fs::ext4::{Commit, DataMode, MountOptions};
+use nandscape_media::PayloadMode;
+use nandscape_rt::Nanos;
+
+/// What a call takes of the host when a stack does not say.
+const CALL_NS: u64 = 1_000;
+/// A call that takes longer is none.
+const CALL_NS_MAX: u64 = 1_000_000_000;
+/// Page cache of a host that a stack does not describe.
+pub(super) const MEMORY_BYTES: u64 = 4 << 30;
+/// The least page cache.
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
+/// Share of the log that all records may have, and the one that they get when a stack does not say.
+const RECORDS_DIVISOR_MIN: u32 = 2;
+const RECORDS_DIVISOR: u32 = 4;
+/// Rings of records when a stack does not say of how many cores.
+const DEFAULT_CORES: u32 = 4;
+
+const KIND: Words<()> = Words { here: &[("ext4", ())], later: &["f2fs"] };
+const DATA: Words<DataMode> = Words {
+    here: &[
+        ("ordered", DataMode::Ordered),
+        ("journal", DataMode::Journal),
+        ("writeback", DataMode::Writeback),
+    ],
+    later: &[],
+};
+const COMMIT: Words<bool> = Words { here: &[("jbd2", false), ("ijournal", true)], later: &[] };
+
+/// `[fs]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FsStack {
+    /// How it is made; identity and seeds are set when a run begins.
+    pub mkfs: MkfsOptions,
+    /// How it is mounted, likewise.
+    pub mount: MountOptions,
+    /// What each call takes of the thread that makes it.
+    pub call: Nanos,
+}
+
+impl FsStack {
+    /// Its name.
+    pub const KIND: &str = "ext4";
+
+    /// The same for a run: identity and seeds are drawn from the run's seed, and room for records is
+    /// found in the log of a device of so many sectors.
+    #[must_use]
+    pub fn for_run(&self, seed: u64, sectors: u64) -> Self {
+        let MkfsOptions { uuid, hash_seed, .. } = MkfsOptions::new(seed);
+        let mut run = self.clone();
+        run.mkfs = MkfsOptions { uuid, hash_seed, ..run.mkfs };
+        run.mount.seed = seed;
+        if let Commit::Ijournal { slots, slot_blocks: blocks @ 0 } = &mut run.mount.commit {
+            *blocks = self.log_blocks(sectors) / RECORDS_DIVISOR / (*slots).max(1);
+        }
+        run
+    }
+
+    /// Blocks of the log on a device of so many sectors.
+    fn log_blocks(&self, sectors: u64) -> u32 {
+        self.mkfs.journal_blocks.unwrap_or_else(|| mkfs::journal_blocks_by_default(sectors))
+    }
+
+    /// Whether records leave JBD2 enough of the log.
+    fn has_room_for_records(&self, sectors: u64) -> bool {
+        let Commit::Ijournal { slots, slot_blocks } = self.mount.commit else { return true };
+        let wanted = u64::from(slots) * u64::from(slot_blocks);
+        wanted <= u64::from(self.log_blocks(sectors) / RECORDS_DIVISOR_MIN)
+    }
+
+    /// The name of its data mode.
+    #[must_use]
+    pub fn data(&self) -> &'static str {
+        DATA.here.iter().find(|(_, mode)| *mode == self.mount.data).map_or("", |(name, _)| name)
+    }
+
+    /// The name of what an fsync commits.
+    #[must_use]
+    pub const fn commit(&self) -> &'static str {
+        if matches!(self.mount.commit, Commit::Jbd2) { "jbd2" } else { "ijournal" }
+    }
+}
+
+/// Reads the section; nothing without one.
+pub(super) fn read(
+    mut fs: Section<'_>,
+    host: &Host,
+    payload: PayloadMode,
+) -> Result<(Option<FsStack>, String), StackError> {
+    if fs.is_absent() {
+        return Ok((None, String::new()));
+    }
+    fs.choice("kind", FsStack::KIND, &KIND)?;
+    fs.check("kind", payload != PayloadMode::None, "needs media.payload = \"tags\" or \"bytes\"")?;
+    let data = fs.choice("data", "ordered", &DATA)?;
+    let commit = read_commit(&mut fs, host)?;
+    let commit_interval = fs.or("commit_interval", Span(Nanos::from_secs(5)))?.0;
+    fs.check("commit_interval", commit_interval > Nanos::ZERO, "must be more than nothing")?;
+    let cache = read_cache(&mut fs, host)?;
+    let mkfs = read_mkfs(&mut fs)?;
+    let call = Nanos(fs.or("call_ns", CALL_NS)?);
+    fs.check("call_ns", call.0 <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
+    let mount = MountOptions { data, commit, commit_interval, cache, ..MountOptions::default() };
+    Ok((Some(FsStack { mkfs, mount, call }), titled("fs", fs)?))
+}
+
+/// What an fsync commits, and the room for it.
+fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> {
+    if !fs.choice("commit", "jbd2", &COMMIT)? {
+        if fs.node("records").is_some() {
+            return Err(fs.reject("records", "goes with commit = \"ijournal\" only"));
+        }
+        return Ok(Commit::Jbd2);
+    }
+    let given = blocks(fs, "records")?;
+    fs.check("records", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
+    // 0 is for the size of the log to say.
+    let slot_blocks = given.unwrap_or(0);
+    Ok(Commit::Ijournal { slots: host.cores.unwrap_or(DEFAULT_CORES), slot_blocks })
+}
+
+fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackError> {
+    let default = CacheConfig::default();
+    let mut percent = |key, default: u8| -> Result<u8, StackError> {
+        let percent: u32 = fs.or(key, default.into())?;
+        fs.check(key, (1..=100).contains(&percent), "must be 1 to 100 percent of host.memory")?;
+        Ok(percent as u8)
+    };
+    let background_percent = percent("dirty_background_percent", default.background_percent)?;
+    let dirty_percent = percent("dirty_percent", default.dirty_percent)?;
+    let ordered = background_percent < dirty_percent;
+    fs.check("dirty_percent", ordered, "must be more than dirty_background_percent")?;
+    let period = fs.or("writeback_period", Span(default.period))?.0;
+    fs.check("writeback_period", period > Nanos::ZERO, "must be more than nothing")?;
+    let age = fs.or("writeback_age", Span(default.age))?.0;
+    let ahead = Size(u64::from(default.read_ahead_pages) * SECTOR_BYTES);
+    let Size(ahead) = fs.or("read_ahead", ahead)?;
+    fs.check("read_ahead", ahead <= 1 << 30, "must be at most 1GiB")?;
+    let pages = host.memory_bytes.unwrap_or(MEMORY_BYTES).max(MEMORY_BYTES_MIN) / SECTOR_BYTES;
+    let read_ahead_pages = (ahead / SECTOR_BYTES) as u32;
+    Ok(CacheConfig { pages, background_percent, dirty_percent, period, age, read_ahead_pages })
+}
+
+fn read_mkfs(fs: &mut Section<'_>) -> Result<MkfsOptions, StackError> {
+    let features = read_features(fs)?;
+    let journal_blocks = blocks(fs, "journal")?;
+    let inode_ratio = fs.optional("inode_ratio")?.map(|Size(bytes)| bytes);
+    let reserved: u32 = fs.or("reserved_percent", 5)?;
+    fs.check("reserved_percent", reserved <= 50, "must be 0 to 50")?;
+    let reserved_percent = reserved as u8;
+    let defaults = MkfsOptions::new(0);
+    Ok(MkfsOptions {
+        features,
+        journal_blocks,
+        inode_ratio,
+        reserved_percent,
+        fresh: true,
+        ..defaults
+    })
+}
+
+/// A size in whole blocks, if given.
+fn blocks(fs: &mut Section<'_>, key: &'static str) -> Result<Option<u32>, StackError> {
+    let Some(Size(bytes)) = fs.optional(key)? else { return Ok(None) };
+    let blocks = u32::try_from(bytes / SECTOR_BYTES).ok();
+    let blocks = blocks.filter(|_| bytes.is_multiple_of(SECTOR_BYTES));
+    blocks.map(Some).ok_or_else(|| fs.reject(key, "must be whole blocks of 4 KiB, below 16TiB"))
+}
+
+/// mke2fs's defaults with the list's changes: names turn features on, or off with ^ in front.
+fn read_features(fs: &mut Section<'_>) -> Result<Features, StackError> {
+    let mut features = DEFAULT_FEATURES;
+    let Some(node) = fs.node("features") else { return Ok(features) };
+    let Value::Array(names) = &node.value else {
+        let found = node.value.describe();
+        let expected = "expected a list of features such as [\"^metadata_csum\"]";
+        return Err(fs.reject("features", format!("{expected}, found {found}")));
+    };
+    let mut words = Vec::new();
+    for name in names {
+        let Value::String(word) = &name.value else {
+            let found = name.value.describe();
+            return Err(fs.reject("features", format!("expected names of features, found {found}")));
+        };
+        let (feature, on) = named(word).map_err(|why| fs.reject("features", why))?;
+        features.set(feature, on);
+        words.push(format!("\"{word}\""));
+    }
+    fs.write("features", &format!("[{}]", words.join(", ")));
+    Ok(features)
+}
+
+fn named(word: &str) -> Result<(Feature, bool), String> {
+    let bare = word.trim_start_matches('^');
+    let known = Features::named(bare);
+    let feature = known.ok_or_else(|| format!("no feature of ext4 is called \"{bare}\""))?;
+    Ok((feature, !word.starts_with('^')))
+}
+
+/// Refuses what a file system says or does itself.
+pub(super) fn check_alone(
+    hints: &Hints,
+    precondition: &Precondition,
+) -> Result<(), (&'static str, &'static str)> {
+    if hints.journal_range.is_some() {
+        return Err((
+            "hints.journal_range",
+            "a file system flags its journal itself: leave this out, or [fs]",
+        ));
+    }
+    if hints.fsync != Fsync::Device {
+        return Err((
+            "hints.fsync",
+            "a file system says itself what an fsync covers: leave this out, or [fs]",
+        ));
+    }
+    if !precondition.is_none() {
+        return Err((
+            "precondition",
+            "a file system is made on a fresh device: use recipe = \"none\", or leave out [fs]",
+        ));
+    }
+    Ok(())
+}
+
+impl super::Stack {
+    /// Whether the file system can be made on a device of so many sectors.
+    ///
+    /// # Errors
+    /// The key at fault.
+    pub(crate) fn check_fs(&self, sectors: u64) -> Result<(), StackError> {
+        let Some(fs) = &self.fs else { return Ok(()) };
+        mkfs::plan(&fs.mkfs, sectors).map_err(|error| {
+            let key = if fs.mkfs.journal_blocks.is_some() { "fs.journal" } else { "fs.features" };
+            self.error(key, &error.to_string())
+        })?;
+        if !fs.has_room_for_records(sectors) {
+            let why = "the records of all cores may have half of the journal";
+            return Err(self.error("fs.records", why));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! Runs on files: what a file system between workload and FTL promises to those who measure.
+
+use nandscape_lab::run::{Manner, Outcome, RunError, Trace, Unobserved, replay, run, run_as};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::state::States;
+use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
+use nandscape_lab::workload::trace::{Format, How, Pace, ReadOptions, TraceReader};
+use std::path::Path;
+
+/// A small device, on which every run is short.
+const SMALL: [&str; 4] =
+    ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", "host.memory=64MiB"];
+
+fn stack(name: &str, set: &[&str]) -> Stack {
+    Stack::load(name, &[&SMALL, set].concat()).unwrap()
+}
+
+fn job(text: &str) -> JobFile {
+    parse(text, "files.fio", &HostEnvironment).unwrap()
+}
+
+fn outcome(name: &str, set: &[&str], text: &str) -> Outcome {
+    run(&stack(name, set), &job(text), 1, &mut Unobserved).unwrap()
+}
+
+fn refused(name: &str, set: &[&str], text: &str) -> String {
+    let error = run(&stack(name, set), &job(text), 1, &mut Unobserved).unwrap_err();
+    assert!(error.is_bad_input(), "{error}");
+    error.to_string()
+}
+
+const MIX: &str = "[global]\nsize=2m\nruntime=20ms\ntime_based\n\
+                   [t]\nrw=randwrite\nbs=8k\nfsync=2\nnumjobs=2\n\
+                   [d]\nrw=randrw\ndirect=1\niodepth=4\n[s]\nrw=write\nbs=64k\nfdatasync=8\n";
+
+/// A run on files is a function of stack, job and seed, whatever an fsync commits.
+#[test]
+fn same_input_same_result() {
+    for name in ["ext4-pblk", "ext4-js-pblk", "ext4-fa-ftl"] {
+        let json = || outcome(name, &[], MIX).to_json("files").to_string();
+        assert_eq!(json(), json(), "{name}");
+    }
+}
+
+/// What is written through a file system is read again: past the cache and through it, from several
+/// files, with holes punched in between, in every data mode and kind of commit.
+#[test]
+fn content_survives() {
+    let text = "[a]\nrw=randwrite\nbs=4k\nsize=2m\nnrfiles=3\nnumjobs=2\nverify=crc32c\nfsync=7\n\
+                [b]\nstonewall\nrw=randtrimwrite\nbs=16k\ndirect=1\nsize=1m\nverify=crc32c\n\
+                [c]\nstonewall\nfilename=shared\nrw=randrw\nbsrange=4k-64k\nsize=4m\nverify=md5\n";
+    let sets: [&[&str]; 4] =
+        [&[], &["fs.data=journal"], &["fs.data=writeback"], &["fs.commit=ijournal"]];
+    for set in sets {
+        for memory in ["host.memory=64MiB", "host.memory=1MiB"] {
+            let outcome = outcome("ext4-pblk", &[set, &[memory]].concat(), text);
+            for job in &outcome.workload.jobs {
+                assert!(!job.failed(), "{set:?}: {:?}", job.failures);
+                assert!(job.verified_sectors > 0, "{set:?}");
+            }
+            assert_eq!(outcome.ftl.mismatches, 0);
+        }
+    }
+}
+
+/// The log's bios carry JOURNAL, and an FTL that separates them does.
+#[test]
+fn the_journal_is_separated() {
+    let outcome = outcome("ext4-js-pblk", &[], MIX);
+    let fs = outcome.fs.unwrap();
+    assert!(fs.journal.commits > 0 && fs.fsyncs > 0);
+    assert!(outcome.ftl.sectors.journal > 0);
+    let journal = outcome.to_json("files")["nandscape"]["sectors"]["journal"].as_u64().unwrap();
+    assert!(journal <= fs.journal.log_blocks + fs.journal.superblocks, "nothing else carries it");
+}
+
+/// Overwrites that nobody syncs die in the page cache: the device sees fewer than the files. With an
+/// fsync behind each, it sees more, the journal's too.
+#[test]
+fn the_page_cache_absorbs_overwrites() {
+    let overwrites = "[w]\nrw=randwrite\nbs=4k\nsize=1m\nloops=8\n";
+    let lazy = outcome("ext4-pblk", &[], overwrites);
+    assert_eq!(lazy.fs.unwrap().written_sectors, 8 * 256);
+    assert!(lazy.fs_amplification().unwrap() < 0.5, "{:?}", lazy.fs_amplification());
+    let eager = outcome("ext4-pblk", &[], &format!("{overwrites}fsync=1\n"));
+    assert!(eager.fs_amplification().unwrap() >= 1.0, "{:?}", eager.fs_amplification());
+    assert_eq!(eager.fs.unwrap().fsyncs, 8 * 256);
+    let json = eager.to_json("files");
+    let ours = &json["nandscape"];
+    assert_eq!(ours["waf"]["fs"].as_f64(), eager.fs_amplification());
+    assert_eq!(ours["fs"]["data"], "ordered");
+    assert!(ours["fs"]["journal"]["commits"].as_u64().unwrap() > 0);
+}
+
+/// A run begins with nothing cached: the first pass over a file comes from the device, the second from
+/// memory, in the time that calls take.
+#[test]
+fn caches_begin_cold() {
+    let read = |loops: u32| {
+        let text = format!("[r]\nrw=randread\nbs=4k\nsize=2m\nloops={loops}\n");
+        outcome("ext4-pblk", &["fs.call_ns=500"], &text)
+    };
+    let (once, twice) = (read(1), read(2));
+    assert_eq!((once.ftl.user_read, twice.ftl.user_read), (512, 512));
+    let more = twice.virtual_time - once.virtual_time;
+    assert_eq!(more.0, 512 * 500);
+    assert_eq!(once.fs.unwrap().cached_pages, 512);
+    let direct = outcome("ext4-pblk", &[], "[r]\nrw=read\nbs=4k\nsize=2m\nloops=2\ndirect=1\n");
+    assert_eq!((direct.ftl.user_read, direct.fs.unwrap().cached_pages), (1024, 0));
+}
+
+/// Laying out files is not measured, and counters begin behind a ramp.
+#[test]
+fn what_comes_before_is_not_counted() {
+    let read = outcome("ext4-pblk", &[], "[r]\nrw=read\nbs=64k\nsize=4m\ndirect=1\n");
+    assert_eq!((read.ftl.user_written, read.fs.unwrap().written_sectors), (0, 0));
+    assert_eq!(read.fs_amplification(), None);
+    let text = "[w]\nrw=write\nbs=64k\nsize=4m\ntime_based\nruntime=10ms\n";
+    let direct = format!("{text}direct=1\nramp_time=10ms\n");
+    let ramped = outcome("ext4-pblk", &[], &direct).fs.unwrap().written_sectors;
+    let whole = outcome("ext4-pblk", &[], &direct.replace("ramp_time", "startdelay"));
+    let whole = whole.fs.unwrap().written_sectors;
+    assert!(ramped > 0 && ramped < 2 * whole, "{ramped} behind a ramp, {whole} in all");
+}
+
+/// Cores that commit files leave the running transaction alone.
+#[test]
+fn file_records_take_the_place_of_commits() {
+    let set = ["fs.commit=ijournal", "host.cores=2"];
+    let fs = outcome("ext4-pblk", &set, MIX).fs.unwrap();
+    assert!(fs.records > 0 && fs.records > 4 * fs.journal.commits, "{fs:?}");
+}
+
+/// What a file system cannot be asked for is answered by name, before anything runs.
+#[test]
+fn what_does_not_fit_is_refused() {
+    let write = "[w]\nrw=write\nsize=1m\n";
+    let records = ["fs.commit=ijournal", "fs.records=1MiB"];
+    let cases: [(&[&str], &str, &str); 6] = [
+        (&records, write, "--set fs.records: fs.records: the records of all cores may have half"),
+        (&[], "[w]\nrw=write\n", "files.fio:1:1: job w: a job on files needs a size"),
+        (&[], "[w]\nsize=1m\npre_read=1\n", "files.fio:3:1: pre_read: not supported on files"),
+        (&[], "[r]\nrw=read\nsize=8g\n", "the files of all jobs do not fit the file system"),
+        (&["fs.journal=1GiB"], write, "--set fs.journal: fs.journal: a journal of 262144 blocks"),
+        (&["fs.features=[\"bigalloc\"]"], write, "--set fs.features: fs.features: "),
+    ];
+    for (set, text, expected) in cases {
+        let found = refused("ext4-pblk", set, text);
+        assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
+    }
+    let manner = Manner { states: States::File(Path::new("x.state")), ..Manner::default() };
+    let error = run_as(&stack("ext4-pblk", &[]), &job(write), 1, manner, &mut Unobserved);
+    assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));
+}
+
+/// A trace is of a block device.
+#[test]
+fn traces_do_not_go_to_files() {
+    let options = ReadOptions { format: Some(Format::Msr), ..ReadOptions::default() };
+    let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
+    let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false };
+    let trace = Trace { reader, bytes: 0, how };
+    let error = replay(&stack("ext4-pblk", &[]), trace, 1, &mut Unobserved);
+    assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));
+}
+
+/// Files and block device take the same load; only there are calls and a cache between.
+#[test]
+fn direct_io_reaches_the_device() {
+    let text = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=2m\ndirect=1\n";
+    let files = outcome("ext4-pblk", &["fs.call_ns=0"], text);
+    let raw = outcome("pblk", &["precondition.recipe=none"], text);
+    let ios = |outcome: &Outcome| outcome.workload.jobs[0].direction(Direction::Write).ios;
+    assert_eq!(ios(&files), ios(&raw));
+    assert!(files.ftl.user_written >= raw.ftl.user_written);
+}
