@@ -1,14 +1,18 @@
 //! How much faster than its own time ext4 runs: files are created, written, synced and deleted by
-//! several threads, on a device that answers after a fixed time. Prints virtual seconds over wall
-//! seconds, and the memory that a volume takes, of which the device's map of sectors is a part.
+//! several threads, on pblk over the open-channel SSD of the JS-Pblk paper, and on a device that answers
+//! after a fixed time. Prints virtual seconds over wall seconds, and the memory that a volume takes,
+//! of which the device's map of sectors is a part.
 //!
-//! `cargo bench -p nandscape-fs --bench mix [FILES]`
+//! `cargo bench -p nandscape-lab --bench ext4 [FILES]`
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures wall time")]
 
-use nandscape_block::{AsyncDevice, MemDevice, Payload, Tag};
+use nandscape_block::{AsyncDevice, BlockDevice, MemDevice, Payload, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Io};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
+use nandscape_ftl::Pblk;
+use nandscape_ftl::config::Config;
+use nandscape_media::{Geometry, Media, MediaConfig, PayloadMode, Timing};
 use nandscape_rt::{Executor, Handle, Nanos};
 use std::time::Instant;
 
@@ -17,6 +21,18 @@ const FILES: u64 = 40_000;
 /// A flash drive behind NVMe: between a read from NAND and a write into a buffer.
 const LATENCY: Nanos = Nanos::from_us(100);
 const VOLUME_GIB: u64 = 64;
+/// 7.5 GiB on 8 parallel units (JS-Pblk, table 1).
+const JS_PBLK: Geometry = Geometry {
+    groups: 2,
+    units: 4,
+    chunks: 60,
+    sectors: 4_096,
+    ws_min: 4,
+    ws_opt: 8,
+    mw_cunits: 24,
+    maxoc: 0,
+    maxocpu: 0,
+};
 /// Files that a thread leaves before it deletes the oldest.
 const LIVE: u64 = 256;
 const PAGES: u32 = 4;
@@ -47,8 +63,17 @@ fn resident() -> u64 {
         .map_or(0, |pages: u64| pages * 4096)
 }
 
-async fn mounted(rt: &Handle, data: DataMode) -> Ext4<MemDevice> {
-    let device = MemDevice::new(VOLUME_GIB << 18).with_latency(LATENCY);
+fn fixed() -> MemDevice {
+    MemDevice::new(VOLUME_GIB << 18).with_latency(LATENCY)
+}
+
+fn pblk() -> Pblk<Media> {
+    let timing = Timing::preset("nvmevirt-970pro").expect("a preset");
+    let media = MediaConfig { timing, payload: PayloadMode::Bytes, ..MediaConfig::new(JS_PBLK) };
+    Pblk::format(Media::new(media).expect("sound"), Config::default()).expect("fits")
+}
+
+async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4<D> {
     let device = AsyncDevice::new(rt, device);
     let options = MkfsOptions { fresh: true, ..MkfsOptions::new(1) };
     mkfs(&device, &options).await.expect("a file system");
@@ -57,7 +82,7 @@ async fn mounted(rt: &Handle, data: DataMode) -> Ext4<MemDevice> {
 }
 
 /// One thread's part of the mix, in a directory of its own.
-async fn work(fs: Ext4<MemDevice>, thread: u16, files: u64, fsync_every: u64) {
+async fn work<D: BlockDevice + 'static>(fs: Ext4<D>, thread: u16, files: u64, fsync_every: u64) {
     let caller = Caller { thread, core: thread, uid: 0, gid: 0 };
     let name = |file: u64| format!("file{file}").into_bytes();
     let dir = format!("thread{thread}").into_bytes();
@@ -76,9 +101,10 @@ async fn work(fs: Ext4<MemDevice>, thread: u16, files: u64, fsync_every: u64) {
     }
 }
 
-async fn run(rt: Handle, mix: &'static Mix, files: u64) {
+async fn run<D: BlockDevice + 'static>(rt: Handle, device: D, mix: &'static Mix, files: u64) {
+    let gib = (device.caps().sectors >> 18).max(1);
     let before = resident();
-    let fs = mounted(&rt, mix.data).await;
+    let fs = mounted(&rt, device, mix.data).await;
     let empty = resident().saturating_sub(before);
     let (wall, from) = (Instant::now(), rt.now());
     let each = files / u64::from(mix.threads);
@@ -96,16 +122,23 @@ async fn run(rt: Handle, mix: &'static Mix, files: u64) {
         mix.name,
         virtual_s / wall_s,
         wall_s * 1e6 / files as f64,
-        empty / VOLUME_GIB,
-        used / VOLUME_GIB,
+        empty / gib,
+        used / gib,
     );
+}
+
+fn on<D: BlockDevice + 'static>(name: &str, device: impl Fn() -> D, files: u64) {
+    println!("{name}");
+    for mix in &MIXES {
+        let mut executor = Executor::on_virtual_clock();
+        let work = run(executor.handle(), device(), mix, files);
+        executor.block_on(work).expect("nobody waits for ever");
+    }
 }
 
 fn main() {
     let asked = std::env::args().find_map(|argument| argument.parse().ok());
-    for mix in &MIXES {
-        let mut executor = Executor::on_virtual_clock();
-        let work = run(executor.handle(), mix, asked.unwrap_or(FILES));
-        executor.block_on(work).expect("nobody waits for ever");
-    }
+    let files = asked.unwrap_or(FILES);
+    on("pblk, JS-Pblk's device", pblk, files);
+    on("100 us a bio", fixed, files);
 }
