@@ -211,7 +211,8 @@ fn draw_load(family: Family, intensity_percent: u32, rng: &mut Stream) -> Load {
     }
 }
 
-fn draw_cut(family: Family, ops: u32, rng: &mut Stream) -> CutPlan {
+/// One round's cut, in a load of about so many requests.
+pub(crate) fn draw_cut(family: Family, ops: u32, rng: &mut Stream) -> CutPlan {
     let ops = u64::from(ops);
     let weights: [u64; 6] = match family {
         Family::Mixed => [2, 3, 1, 2, 3, 2],
