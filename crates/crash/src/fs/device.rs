@@ -14,7 +14,7 @@ use nandscape_block::{
 use nandscape_rt::combine::select2;
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos, Stream};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// The device of every file system here, so that file systems are compiled for one.
 pub(crate) type Device = AsyncDevice<Switch>;
@@ -128,9 +128,23 @@ impl Left {
     }
 }
 
-/// A bio that ends with a promise.
-fn is_barrier(bio: &Bio) -> bool {
-    bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH) || bio.flags.has(Flags::FUA)
+/// A bio whose answer may set off a cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Promise {
+    /// It says that something is durable.
+    Barrier,
+    /// It says so of itself alone.
+    Tail,
+}
+
+fn promise(bio: &Bio) -> Option<Promise> {
+    let (flush, fua) = (bio.flags.has(Flags::PREFLUSH), bio.flags.has(Flags::FUA));
+    match bio.op {
+        Op::Flush => Some(Promise::Barrier),
+        Op::Write if flush => Some(Promise::Barrier),
+        Op::Write if fua => Some(Promise::Tail),
+        _ => None,
+    }
 }
 
 /// What was submitted.
@@ -145,6 +159,7 @@ pub(crate) struct Bios {
     pub(crate) requests: u64,
     barriers: u64,
     acknowledged: u64,
+    tails: u64,
 }
 
 impl Bios {
@@ -152,7 +167,7 @@ impl Bios {
         let sectors = u64::from(bio.sectors);
         self.requests += 1;
         self.changes += u64::from(bio.op != Op::Read);
-        self.barriers += u64::from(is_barrier(bio));
+        self.barriers += u64::from(promise(bio).is_some());
         match bio.op {
             Op::Read => self.sectors_read += sectors,
             Op::Write => self.sectors_written += sectors,
@@ -174,8 +189,8 @@ pub(crate) struct Switch {
     bios: Bios,
     /// What had come when the cut was planned.
     before: Bios,
-    /// Barriers that are not answered yet.
-    pending: BTreeSet<Token>,
+    /// Promises that are not answered yet.
+    pending: BTreeMap<Token, Promise>,
 }
 
 impl Switch {
@@ -188,7 +203,7 @@ impl Switch {
             off: false,
             bios: Bios::default(),
             before: Bios::default(),
-            pending: BTreeSet::new(),
+            pending: BTreeMap::new(),
         };
         switch.medium.watch(None);
         switch
@@ -226,8 +241,8 @@ impl Switch {
         self.bios
     }
 
-    /// Looks whether the trigger has come. `acknowledged` is when a barrier's answer comes.
-    fn look(&mut self, now: Nanos, acknowledged: Option<Nanos>) {
+    /// Looks whether the trigger has come. `kept` is a promise, and when its answer comes.
+    fn look(&mut self, now: Nanos, kept: Option<(Promise, Nanos)>) {
         let power = self.medium.power();
         if matches!(power, Power::Off(_)) {
             self.off = true;
@@ -235,10 +250,14 @@ impl Switch {
         }
         let Some(plan) = &self.plan else { return };
         let delay = plan.delay;
+        let acknowledged = kept.map(|(_, at)| at);
+        let tail = kept.filter(|(promise, _)| *promise == Promise::Tail).map(|(_, at)| at);
         self.bios.acknowledged += u64::from(acknowledged.is_some());
+        self.bios.tails += u64::from(tail.is_some());
         let on_flash = matches!(self.medium, Medium::Flash(_));
         let changes = self.bios.changes - self.before.changes;
         let barriers = self.bios.barriers - self.before.barriers;
+        let tails = self.bios.tails - self.before.tails;
         let answered = self.bios.acknowledged - self.before.acknowledged;
         let since = match (plan.trigger, power) {
             (Trigger::Request(n), _) if changes >= n => Some(now),
@@ -247,6 +266,7 @@ impl Switch {
             }
             (Trigger::BarrierSubmitted(n), _) if barriers >= n => Some(now),
             (Trigger::BarrierAcked(n), _) if answered >= n => acknowledged,
+            (Trigger::TailMoved(n), _) if tails >= n => tail,
             (_, Power::Noticed(at)) => Some(at.max(now)),
             _ => None,
         };
@@ -292,16 +312,17 @@ impl BlockDevice for Switch {
             return Submit::Done(Self::lost(now));
         }
         self.bios.count(&bio);
-        let barrier = is_barrier(&bio);
+        let promise = promise(&bio);
         let submitted = self.medium.device_mut().submit(now, bio, token);
-        let acknowledged = match &submitted {
-            Submit::Done(done) => (barrier && done.result.is_ok()).then_some(done.at),
+        let kept = match &submitted {
+            Submit::Done(done) if done.result.is_ok() => promise.map(|promise| (promise, done.at)),
+            Submit::Done(_) => None,
             Submit::Pending => {
-                self.pending.extend(barrier.then_some(token));
+                self.pending.extend(promise.map(|promise| (token, promise)));
                 None
             }
         };
-        self.look(now, acknowledged);
+        self.look(now, kept);
         if self.off { Submit::Done(Self::lost(now)) } else { submitted }
     }
 
@@ -319,8 +340,10 @@ impl BlockDevice for Switch {
         for completion in &mut done[first..] {
             if self.off {
                 completion.done = Self::lost(now);
-            } else if self.pending.remove(&completion.token) && completion.done.result.is_ok() {
-                self.look(now, Some(completion.done.at));
+            } else if let Some(promise) = self.pending.remove(&completion.token)
+                && completion.done.result.is_ok()
+            {
+                self.look(now, Some((promise, completion.done.at)));
             }
         }
     }

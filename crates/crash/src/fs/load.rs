@@ -17,8 +17,11 @@ use std::rc::Rc;
 /// Directories below a writer's, and names of files in each.
 const DIRS: u64 = 3;
 const FILES: u64 = 3;
+/// Directories that are changed now and then: only the oldest transactions of a log know of them.
+const SHELVES: u64 = 12;
 /// Pages that a file may have.
 const PAGES: u64 = 12;
+const SHELF: &str = "shelf";
 /// Pages of a write.
 const WRITE_PAGES: u64 = 4;
 /// Files of a directory that is soon removed, and its names' length: two blocks of names.
@@ -86,7 +89,8 @@ impl Writer {
                 31..=32 => self.make_directory().await?,
                 33 => self.remove_directory().await?,
                 34 => self.move_directory().await?,
-                35..=36 => self.use_blocks_again().await?,
+                35 => self.use_blocks_again().await?,
+                36 => self.use_shelf().await?,
                 _ => self.pause().await,
             }
         }
@@ -101,7 +105,9 @@ impl Writer {
     }
 
     fn tell(&self, line: impl FnOnce() -> String) {
-        self.model.borrow_mut().tell(format!("{} {}", self.handle.now(), line()));
+        let zeroes = "0".repeat(LONG_NAME - 2);
+        let line = line().replace(&zeroes, "");
+        self.model.borrow_mut().tell(format!("{} {line}", self.handle.now()));
     }
 
     /// A path where a file may be: in a directory that exists.
@@ -118,7 +124,9 @@ impl Writer {
     /// A file that exists, if there is any.
     fn any_file(&mut self) -> Option<(String, Node)> {
         let model = self.model.borrow();
-        let files = || model.names().iter().filter(|(_, node)| model.is_file(**node));
+        let busy = |path: &str| !path.starts_with(SHELF);
+        let names = || model.names().iter().filter(|(path, _)| busy(path));
+        let files = || names().filter(|(_, node)| model.is_file(**node));
         let count = files().count() as u64;
         let index = (count > 0).then(|| self.rng.below(count))?;
         files().nth(index as usize).map(|(path, node)| (path.clone(), *node))
@@ -305,6 +313,25 @@ impl Writer {
             self.sync_path(&path, node).await?;
         }
         Ok(())
+    }
+
+    /// A directory that is left alone most of the time gets a file or loses it, durably.
+    async fn use_shelf(&mut self) -> Result<(), FsError> {
+        let dir = format!("{SHELF}{}", self.rng.below(SHELVES));
+        if !self.model.borrow().names().contains_key(&dir) {
+            self.mkdir(&dir).await?;
+        }
+        let file = format!("{dir}/f");
+        let exists = self.model.borrow().names().contains_key(&file);
+        match exists {
+            true => self.unlink_path(&file).await?,
+            false => drop(self.file(&file).await?),
+        }
+        let node = self.model.borrow().names().get(&dir).copied();
+        match node {
+            Some(node) => self.sync_path(&dir, node).await,
+            None => Ok(()),
+        }
     }
 
     async fn sync(&mut self) -> Result<(), FsError> {

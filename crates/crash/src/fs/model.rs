@@ -26,7 +26,7 @@ pub(crate) const ROOT: Node = Node(0);
 pub(crate) type Names = BTreeMap<String, Node>;
 
 /// Lines of the story that are kept.
-const STORY_LINES_MAX: usize = 60;
+const STORY_LINES_MAX: usize = 100;
 
 const ZERO: SectorData = SectorData::Tag(Tag::ZERO);
 

@@ -25,7 +25,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 /// Blocks that are left to the writers.
-const SPARE_BLOCKS: u64 = 560;
+const SPARE_BLOCKS: u64 = 640;
 const BALLAST: &str = "ballast";
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
@@ -49,7 +49,7 @@ impl Choices {
         Self {
             style: Style {
                 writers: 1 + rng.below(4) as u16,
-                operations: 50 + log_uniform(rng, 400),
+                operations: 50 << rng.below(7),
                 sync_percent: [5, 15, 30, 50][rng.below(4) as usize],
                 pause_ns: if rng.chance(0.5) { log_uniform(rng, 1 << 34) } else { 0 },
             },
@@ -169,8 +169,11 @@ impl<'a> Run<'a> {
     }
 
     fn draw_cut(&mut self) -> CutPlan {
-        let most = log_uniform(&mut self.rng, 1 << 13) as u32;
-        draw_cut(Family::Journal, 64 + most, &mut self.rng)
+        let most = 64 << self.rng.below(9);
+        let cut = draw_cut(Family::Journal, most, &mut self.rng);
+        // The log has been full once.
+        let trigger = Trigger::TailMoved(1 + self.rng.below(64));
+        if self.rng.chance(0.2) { CutPlan { trigger, ..cut } } else { cut }
     }
 
     /// A cut while the journal is recovered, or shortly after.
