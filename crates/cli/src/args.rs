@@ -1,10 +1,12 @@
 //! The command line.
 
+mod crash;
 mod fs;
 mod report;
 mod state;
 mod trace;
 
+pub(crate) use crash::{CommitChoice, CrashFsArgs, FileSystemChoice};
 pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     MkfsArgs,
@@ -369,7 +371,11 @@ Examples:
   nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
   nandscape crash --matrix all --composition '*/*/*/data/dftl-serial'
   nandscape crash --broken stale-map --composition '*/*/*/*/lru'   would it notice?
-  nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl")]
+  nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl
+  nandscape crash --fs ext4 --stack js-pblk --data journal --cuts 2000
+  nandscape crash --fs ext4 --stack pblk --cuts 200 --oracle-every 10   asks e2fsck, too
+  nandscape crash --fs ext4 --commit ijournal --cuts 2000
+  nandscape crash --fs ext4 --broken missing-revoke      would it notice?")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]
@@ -395,9 +401,12 @@ pub(crate) struct CrashArgs {
     /// Run legal compositions in turn, instead of what the seeds draw
     #[arg(long, value_enum, conflicts_with_all = ["stack", "seeds"])]
     pub(crate) matrix: Option<Which>,
-    /// Power cuts for each composition [default: 50 for all, 1000 for pairs]
-    #[arg(long, requires = "matrix", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; of a file
+    /// system, in all [default: 200]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) cuts: Option<u64>,
+    #[command(flatten)]
+    pub(crate) on_fs: CrashFsArgs,
     /// Threads; the result does not depend on it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) jobs: u32,
@@ -429,6 +438,14 @@ pub(crate) enum BrokenRule {
     StaleMap,
     /// Mapping blocks leave RAM while they name places in a ring
     MapPins,
+    /// ext4: the commit block is written before what it commits
+    CommitBeforeData,
+    /// ext4: the log's tail moves over what is not written home
+    TailBeforeCheckpoint,
+    /// ext4: freed blocks are not revoked
+    MissingRevoke,
+    /// ext4: the journal flushes nothing
+    MissingBarrier,
 }
 
 /// `nandscape completions`.

@@ -1,6 +1,9 @@
 //! `nandscape crash`: power-cut and fault campaigns, on as many threads as wanted. Seeds are
 //! independent, so the report does not depend on the number of threads.
 
+mod e2fsck;
+mod fs;
+
 use crate::args::{BrokenRule, CrashArgs, OutputFormat, Which};
 use crate::output::{Failure, deliver, print};
 use crate::pool::spread;
@@ -19,6 +22,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs a campaign and prints what it found.
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
+    if let Some(which) = args.on_fs.fs {
+        return print_report(&fs::campaign(which, args)?, args);
+    }
     let options = options(args)?;
     if let Some(which) = args.matrix {
         return matrix(which, args, &options);
@@ -26,10 +32,19 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let end = args.first.checked_add(args.seeds).ok_or_else(|| {
         Failure::input(anyhow!("--first {} --seeds {}: too many seeds", args.first, args.seeds))
     })?;
-    let report = campaign(&options, args.first, end, args.jobs);
+    if args.cuts.is_some() {
+        return Err(Failure::input(anyhow!(
+            "--cuts: needs --matrix or --fs; --seeds says how many"
+        )));
+    }
+    print_report(&campaign(&options, args.first, end, args.jobs), args)
+}
+
+/// Prints a report; a broken promise is a failure.
+fn print_report(report: &CampaignReport, args: &CrashArgs) -> Result<(), Failure> {
     let text = match args.output.output_format {
         OutputFormat::Normal => format!("{report}\n"),
-        OutputFormat::Json => pretty(&to_json(&report, args.first))?,
+        OutputFormat::Json => pretty(&to_json(report, args.first))?,
     };
     deliver(&text, args.output.output.as_deref())?;
     match report.violations.len() {
@@ -110,7 +125,7 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
 }
 
 fn options(args: &CrashArgs) -> Result<Options, Failure> {
-    let stack = args.stack.as_deref().map(|name| stack_choice(name, &args.set)).transpose()?;
+    let stack = stack(args)?;
     let faults =
         args.faults.map(|one_in| FaultRates { program_one_in: one_in, erase_one_in: one_in });
     let broken = match args.broken {
@@ -121,9 +136,24 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         Some(BrokenRule::LostTrims) => Broken::LostTrims,
         Some(BrokenRule::StaleMap) => Broken::StaleMap,
         Some(BrokenRule::MapPins) => Broken::MapPins,
+        Some(
+            BrokenRule::CommitBeforeData
+            | BrokenRule::TailBeforeCheckpoint
+            | BrokenRule::MissingRevoke
+            | BrokenRule::MissingBarrier,
+        ) => {
+            return Err(Failure::input(anyhow!(
+                "--broken: a rule of ext4's journal: add --fs ext4"
+            )));
+        }
     };
     let pins = args.composition.unwrap_or_default();
     Ok(Options { stack, faults, broken, pins, ..Options::default() })
+}
+
+/// The stack that was asked for.
+fn stack(args: &CrashArgs) -> Result<Option<StackChoice>, Failure> {
+    args.stack.as_deref().map(|name| stack_choice(name, &args.set)).transpose()
 }
 
 fn stack_choice(name: &str, set: &[String]) -> Result<StackChoice, Failure> {

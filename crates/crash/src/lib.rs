@@ -5,6 +5,7 @@
 pub mod campaign;
 pub mod composition;
 mod drive;
+pub mod fs;
 mod history;
 pub mod load;
 pub mod lookout;

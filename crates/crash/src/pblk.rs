@@ -18,9 +18,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Draws of a seed that the FTL may refuse before the seed counts as a failure.
 const DRAWS_MAX: usize = 200;
 
-/// Smaller devices are not worth a campaign.
-const SECTORS_MIN: u64 = 16;
-
 /// Media commands in a phase after which the FTL counts as working without end.
 const COMMANDS_MAX: u64 = 2_000_000;
 
@@ -44,23 +41,35 @@ pub(crate) struct Target {
 /// Runs one seed. A panic of the FTL is a violation like any other.
 #[must_use]
 pub fn run_seed(seed: u64, options: &Options) -> SeedOutcome {
+    match draw_device(seed, options) {
+        Ok((scenario, target)) => {
+            // Nothing of a panicked run is looked at again.
+            let run = AssertUnwindSafe(|| run_scenario(&scenario, target, options));
+            let panicked = |_| broken(&scenario, "the FTL panicked".into());
+            catch_unwind(run).unwrap_or_else(panicked)
+        }
+        Err((scenario, what)) => broken(&scenario, what),
+    }
+}
+
+/// The first scenario of a seed that the FTL does not refuse, and its fresh device; else the last one
+/// drawn, and why there is none.
+pub(crate) fn draw_device(
+    seed: u64,
+    options: &Options,
+) -> Result<(Scenario, Target), (Scenario, String)> {
     let mut refused = Vec::new();
     loop {
         let scenario = Scenario::draw(seed, refused, options);
-        match Target::format(&scenario) {
-            Ok(target) => {
-                // Nothing of a panicked run is looked at again.
-                let run = AssertUnwindSafe(|| run_scenario(&scenario, target));
-                let panicked = |_| broken(&scenario, "the FTL panicked".into());
-                return catch_unwind(run).unwrap_or_else(panicked);
-            }
+        match Target::format(&scenario, options.sectors_min) {
+            Ok(target) => return Ok((scenario, target)),
             Err(why) if scenario.refused.len() + 1 < DRAWS_MAX => {
                 refused = scenario.refused;
                 refused.push(why);
             }
             Err(why) => {
                 let what = format!("none of {DRAWS_MAX} drawn devices was formatted, last: {why}");
-                return broken(&scenario, what);
+                return Err((scenario, what));
             }
         }
     }
@@ -83,8 +92,8 @@ pub fn run_campaign(
     report
 }
 
-fn run_scenario(scenario: &Scenario, target: Target) -> SeedOutcome {
-    let again = || Target::format(scenario).ok();
+fn run_scenario(scenario: &Scenario, target: Target, options: &Options) -> SeedOutcome {
+    let again = || Target::format(scenario, options.sectors_min).ok();
     let line = scenario.to_string();
     let mut outcome = run_subject(scenario.seed, &scenario.plan, line, target, again);
     outcome.counts.redrawn = scenario.refused.len() as u64;
@@ -92,7 +101,7 @@ fn run_scenario(scenario: &Scenario, target: Target) -> SeedOutcome {
 }
 
 /// The outcome of a seed that has no other.
-fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
+pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
     let seed = scenario.seed;
     let violation = Violation {
         seed,
@@ -119,7 +128,7 @@ fn rate(one_in: u32) -> f64 {
 
 impl Target {
     /// A fresh device; else why there can be none.
-    fn format(scenario: &Scenario) -> Result<Self, String> {
+    fn format(scenario: &Scenario, sectors_min: u64) -> Result<Self, String> {
         let media = Media::new(MediaConfig {
             timing: scenario.timing.1,
             bad_chunks: scenario.bad_chunks.clone(),
@@ -135,7 +144,7 @@ impl Target {
         let media = FaultInjector::new(media, faults, scenario.seed);
         let pblk = Pblk::format(Lookout::new(Tracer::new(media)), scenario.config.clone());
         let pblk = pblk.map_err(refusal)?;
-        if pblk.caps().sectors < SECTORS_MIN {
+        if pblk.caps().sectors < sectors_min {
             return Err("no logical space".into());
         }
         let rng = Stream::new(scenario.seed, "cut");

@@ -43,6 +43,9 @@ pub enum Trigger {
     BarrierSubmitted(u64),
     /// The n-th flush, or write with FUA or PREFLUSH, is acknowledged.
     BarrierAcked(u64),
+    /// The n-th write with FUA but without PREFLUSH is acknowledged: so a journal moves its tail. Only
+    /// campaigns on file systems wait for it.
+    TailMoved(u64),
     /// The n-th media command of a kind is submitted.
     Command(CommandKind, u64),
     /// Right behind the n-th media command.
@@ -67,6 +70,7 @@ impl fmt::Display for CutPlan {
             Trigger::Request(n) => write!(f, "request-{n}")?,
             Trigger::BarrierSubmitted(n) => write!(f, "barrier-submitted-{n}")?,
             Trigger::BarrierAcked(n) => write!(f, "barrier-acked-{n}")?,
+            Trigger::TailMoved(n) => write!(f, "tail-moved-{n}")?,
             Trigger::Command(kind, n) => write!(f, "media-{kind:?}-{n}")?,
             Trigger::OffAfter(n) => write!(f, "off-after-{n}")?,
         }
@@ -211,7 +215,8 @@ fn draw_load(family: Family, intensity_percent: u32, rng: &mut Stream) -> Load {
     }
 }
 
-fn draw_cut(family: Family, ops: u32, rng: &mut Stream) -> CutPlan {
+/// One round's cut, in a load of about so many requests.
+pub(crate) fn draw_cut(family: Family, ops: u32, rng: &mut Stream) -> CutPlan {
     let ops = u64::from(ops);
     let weights: [u64; 6] = match family {
         Family::Mixed => [2, 3, 1, 2, 3, 2],

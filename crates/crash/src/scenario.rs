@@ -19,9 +19,6 @@ use nandscape_rt::Stream;
 use std::fmt;
 use std::ops::Range;
 
-/// Sectors of the largest device.
-const SECTORS_MAX: u32 = 8_192;
-
 /// How often media commands fail: one in so many; 0 means never.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FaultRates {
@@ -69,6 +66,10 @@ pub struct Options {
     pub intensity_percent: u32,
     /// A campaign ends early after so many violations.
     pub violations_max: usize,
+    /// Logical sectors that a device has at least; smaller ones are drawn again.
+    pub sectors_min: u64,
+    /// Sectors of the largest device.
+    pub sectors_max: u32,
 }
 
 impl Default for Options {
@@ -82,6 +83,8 @@ impl Default for Options {
             rounds: None,
             intensity_percent: 100,
             violations_max: 10,
+            sectors_min: 16,
+            sectors_max: 8_192,
         }
     }
 }
@@ -119,10 +122,10 @@ impl Scenario {
         let composed = options.stack.as_ref().map(|stack| Composition::of(&stack.config));
         let composition = draw_composition(&options.pins, composed, refused.len() as u32, streams);
         let geometry = match &options.stack {
-            Some(stack) => scaled(&stack.geometry, rng),
-            None => draw_geometry(plan.family, rng),
+            Some(stack) => scaled(&stack.geometry, options.sectors_max, rng),
+            None => draw_geometry(plan.family, options.sectors_max, rng),
         };
-        let geometry = in_stripes(geometry, composition.line_set, streams);
+        let geometry = in_stripes(geometry, composition.line_set, options.sectors_max, streams);
         let geometry = limited(geometry, options.stack.is_none(), streams);
         let timing = match &options.stack {
             Some(stack) => stack.timing.clone(),
@@ -216,7 +219,7 @@ pub(crate) fn between(rng: &mut Stream, least: u32, most: u32) -> u32 {
     least + rng.below(u64::from(most.max(least) - least) + 1) as u32
 }
 
-fn draw_geometry(family: Family, rng: &mut Stream) -> Geometry {
+fn draw_geometry(family: Family, sectors_max: u32, rng: &mut Stream) -> Geometry {
     let overwrite = family == Family::Overwrite;
     let (groups, units) = match overwrite {
         true => (between(rng, 1, 3), 2),
@@ -237,7 +240,7 @@ fn draw_geometry(family: Family, rng: &mut Stream) -> Geometry {
         maxoc: 0,
         maxocpu: 0,
     };
-    let room = SECTORS_MAX / (groups * units * chunks) / ws_opt;
+    let room = sectors_max / (groups * units * chunks) / ws_opt;
     let most = if small_lines { room.min(8) } else { room.min(128) };
     with_sectors(shape, most.max(4), rng)
 }
@@ -250,14 +253,14 @@ fn with_sectors(shape: Geometry, units_max: u32, rng: &mut Stream) -> Geometry {
 }
 
 /// A small device of the same write rules.
-fn scaled(geometry: &Geometry, rng: &mut Stream) -> Geometry {
+fn scaled(geometry: &Geometry, sectors_max: u32, rng: &mut Stream) -> Geometry {
     let shape = Geometry {
         groups: geometry.groups.min(between(rng, 1, 4)),
         units: geometry.units.min(between(rng, 1, 4)),
         chunks: geometry.chunks.min(between(rng, 12, 40)),
         ..*geometry
     };
-    let room = SECTORS_MAX / (shape.total_units() * shape.chunks) / shape.ws_opt.max(1);
+    let room = sectors_max / (shape.total_units() * shape.chunks) / shape.ws_opt.max(1);
     with_sectors(shape, room.min(geometry.sectors / shape.ws_opt.max(1)), rng)
 }
 
@@ -294,14 +297,14 @@ fn any<T>(choices: impl Iterator<Item = T>, rng: &mut Stream) -> T {
 }
 
 /// The shape, with parallel units that divide into stripes.
-fn in_stripes(shape: Geometry, set: LineSet, rng: &mut Stream) -> Geometry {
+fn in_stripes(shape: Geometry, set: LineSet, sectors_max: u32, rng: &mut Stream) -> Geometry {
     if set == LineSet::Device {
         return shape;
     }
     let power = |n: u32| 1 << n.ilog2();
     let divides = Geometry { groups: power(shape.groups), units: power(shape.units), ..shape };
     // The write units of a line, on fewer parallel units.
-    let room = SECTORS_MAX / (divides.total_units() * divides.chunks) / divides.ws_opt;
+    let room = sectors_max / (divides.total_units() * divides.chunks) / divides.ws_opt;
     let longer = divides.sectors / divides.ws_opt * between(rng, 1, divides.total_units());
     let least = divides.mw_cunits / divides.ws_opt + 1;
     let write_units = longer.min(room).max(least).max(2);

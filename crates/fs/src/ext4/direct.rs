@@ -93,20 +93,56 @@ impl<D: BlockDevice + 'static> Volume<D> {
         inode.pages.set_writer(caller.thread, caller.core);
         self.write_out_range(inode, &pages).await?;
         self.unpromise(inode.pages.discard(pages.clone()));
-        self.reserve_range(caller, inode, &pages).await?;
-        self.write_mapped(inode, &pages, &sectors_of(data)).await?;
-        // Reads that ran beside the write may have brought old content into the cache.
-        inode.pages.written(pages.clone()).await;
-        self.unpromise(inode.pages.discard(pages));
-        if end > inode.size.get() {
-            let tx = self.begin(4, 0).await?;
-            inode.set_size(end);
-            inode.raw.borrow_mut().size = end;
-            self.write_inode(&tx, inode, true).await?;
-            tx.stop();
+        let grows = end > inode.size.get();
+        if grows {
+            self.begin_to_grow(inode).await?;
         }
+        let written = self.write_past_cache(caller, inode, &pages, data).await;
+        if grows {
+            self.end_growing(inode, written.is_ok().then_some(end)).await?;
+        }
+        written?;
         self.touch_file(inode).await?;
         Ok(len)
+    }
+
+    /// Gives blocks to pages and writes them.
+    async fn write_past_cache(
+        self: &Rc<Self>,
+        caller: Caller,
+        inode: &Rc<Inode>,
+        pages: &Logical,
+        data: &Data,
+    ) -> Result<()> {
+        self.reserve_range(caller, inode, pages).await?;
+        self.write_mapped(inode, pages, &sectors_of(data)).await?;
+        // Reads that ran beside the write may have brought old content into the cache.
+        inode.pages.written(pages.clone()).await;
+        self.unpromise(inode.pages.discard(pages.clone()));
+        Ok(())
+    }
+
+    /// Until the length says so, what is written behind it is not the file's: after a power cut it must
+    /// not show when the file grows again. So the file is an orphan meanwhile.
+    async fn begin_to_grow(&self, inode: &Rc<Inode>) -> Result<()> {
+        let tx = self.begin(6, 0).await?;
+        self.add_orphan(&tx, inode).await?;
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        Ok(())
+    }
+
+    /// The file has its new length, if it got one.
+    async fn end_growing(&self, inode: &Rc<Inode>, end: Option<u64>) -> Result<()> {
+        let tx = self.begin(8, 0).await?;
+        if let Some(end) = end {
+            inode.set_size(end);
+            inode.raw.borrow_mut().size = end;
+        }
+        self.remove_orphan(&tx, inode).await?;
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        Ok(())
     }
 
     /// Writes pages that all have blocks.

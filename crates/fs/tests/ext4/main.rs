@@ -5,8 +5,9 @@
 
 mod check;
 mod common;
-mod crash;
 mod format;
+mod fsx;
+mod growth;
 mod ijournal;
 mod journal;
 mod mkfs;

@@ -1,0 +1,58 @@
+//! Power cuts under a file system.
+
+use clap::{Args, ValueEnum};
+use nandscape_fs::ext4::DataMode;
+
+/// Which file system, and how it is mounted.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CrashFsArgs {
+    /// Put a file system on each device, run a load on files, and judge files and names
+    #[arg(long, value_enum, conflicts_with_all = ["seeds", "faults", "composition", "matrix"])]
+    pub(crate) fs: Option<FileSystemChoice>,
+    /// Data mode of the file system
+    #[arg(long, value_enum, default_value = "ordered", requires = "fs")]
+    data: DataChoice,
+    /// What an fsync commits
+    #[arg(long, value_enum, default_value = "jbd2", requires = "fs")]
+    pub(crate) commit: CommitChoice,
+    /// e2fsck judges one in so many cuts, and recovers a copy that must show the same files
+    #[arg(long, value_name = "K", requires = "fs", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) oracle_every: Option<u64>,
+}
+
+impl CrashFsArgs {
+    pub(crate) const fn data(&self) -> DataMode {
+        match self.data {
+            DataChoice::Ordered => DataMode::Ordered,
+            DataChoice::Journal => DataMode::Journal,
+            DataChoice::Writeback => DataMode::Writeback,
+        }
+    }
+}
+
+/// A file system.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum FileSystemChoice {
+    /// ext4 with JBD2
+    Ext4,
+}
+
+/// How data and journal go together.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum DataChoice {
+    /// New data is on the device before what leads to it
+    Ordered,
+    /// Data goes through the journal
+    Journal,
+    /// Data may come later than what leads to it
+    Writeback,
+}
+
+/// What an fsync commits.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum CommitChoice {
+    /// What everybody changed
+    Jbd2,
+    /// A record of the one file, where that will do
+    Ijournal,
+}

@@ -1,0 +1,520 @@
+//! One seed: a new volume, then rounds of load, cut, recovery and judgement, and an orderly end.
+//!
+//! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
+//! is how host memory is lost. Time goes on where the stretch before it ended.
+
+use super::device::{Back, Bios, Device, Left, Medium, Switch, cut_is_due};
+use super::load::{Style, Writer};
+use super::model::Model;
+use super::tree::{Fs, PAGE, Tree, read_tree};
+use super::{FsOptions, Image, LATENCY, Oracle, VOLUME_SECTORS};
+use crate::drive::Trouble;
+use crate::outcome::Counts;
+use crate::plan::{CutPlan, Family, Trigger, draw_cut, log_uniform};
+use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
+use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Io};
+use nandscape_fs::ext4::check::check;
+use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
+use nandscape_fs::ext4::{Commit, DataMode, Ext4, MountOptions};
+use nandscape_rt::combine::{Either, join_all, select2, timeout};
+use nandscape_rt::{Executor, Handle, Nanos, Stream};
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::rc::Rc;
+
+/// Blocks that are left to the writers.
+const SPARE_BLOCKS: u64 = 640;
+const BALLAST: &str = "ballast";
+/// Sectors of a read or write of a whole volume.
+const WINDOW: u64 = 32;
+/// Virtual time after which a stretch counts as working without end.
+const LIMIT: Nanos = Nanos::from_secs(100_000);
+/// Blocks of the smallest journal.
+const JOURNAL_BLOCKS: u32 = 1_024;
+
+/// What a seed chooses about mounts and load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Choices {
+    style: Style,
+    commit_interval: Nanos,
+    write_back: Nanos,
+    cache_pages: u64,
+}
+
+impl Choices {
+    fn draw(seed: u64) -> Self {
+        let rng = &mut Stream::new(seed, "fs-choices");
+        Self {
+            style: Style {
+                writers: 1 + rng.below(4) as u16,
+                operations: 50 << rng.below(7),
+                sync_percent: [5, 15, 30, 50][rng.below(4) as usize],
+                pause_ns: if rng.chance(0.5) { log_uniform(rng, 1 << 34) } else { 0 },
+            },
+            commit_interval: Nanos(log_uniform(rng, 5_000_000_000).max(100_000)),
+            write_back: Nanos(log_uniform(rng, 30_000_000_000).max(1_000_000)),
+            cache_pages: [96, 512, 4_096][rng.below(3) as usize],
+        }
+    }
+}
+
+impl fmt::Display for Choices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Style { writers, operations, sync_percent, pause_ns } = self.style;
+        write!(
+            f,
+            "writers={writers} operations={operations} syncs={sync_percent}% pause={} commit={} \
+             write-back={} cache={}",
+            Nanos(pause_ns),
+            self.commit_interval,
+            self.write_back,
+            self.cache_pages
+        )
+    }
+}
+
+/// A seed under way.
+pub(crate) struct Run<'a> {
+    seed: u64,
+    options: &'a FsOptions,
+    oracle: Option<&'a dyn Oracle>,
+    choices: Choices,
+    models: Vec<Rc<RefCell<Model>>>,
+    counts: Counts,
+    round: u32,
+    now: Nanos,
+    mounts: u64,
+    rng: Stream,
+    /// Of the writer that is at fault.
+    story: Vec<String>,
+}
+
+impl fmt::Display for Run<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FsOptions { data, commit, defect, rounds, .. } = self.options;
+        write!(
+            f,
+            "data={data:?} commit={commit:?} defect={defect:?} rounds={rounds} {}",
+            self.choices
+        )
+    }
+}
+
+/// What a failed call is.
+fn failed(what: &str) -> impl Fn(FsError) -> Trouble + '_ {
+    move |error| Trouble::new(format!("{what}: {error}"))
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
+        let choices = Choices::draw(seed);
+        let records = options.commit != Commit::Jbd2;
+        let stale = options.data == DataMode::Writeback;
+        let model =
+            |writer| Rc::new(RefCell::new(Model::new(format!("w{writer}"), records, stale)));
+        Self {
+            seed,
+            options,
+            oracle,
+            choices,
+            models: (0..choices.style.writers).map(model).collect(),
+            counts: Counts::default(),
+            round: 0,
+            now: Nanos::ZERO,
+            mounts: 0,
+            rng: Stream::new(seed, "fs-rounds"),
+            story: Vec::new(),
+        }
+    }
+
+    pub(crate) fn round(&self) -> u32 {
+        self.round
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(crate) fn story(&self) -> Vec<String> {
+        self.story.clone()
+    }
+
+    /// Everything that a seed does.
+    pub(crate) fn rounds(&mut self, medium: Medium) -> Result<(), Trouble> {
+        self.now = medium.ready_at();
+        let mut medium = self.make(medium)?;
+        for round in 0..self.options.rounds {
+            self.round = round;
+            let cut = self.draw_cut();
+            let left = self.load_until(medium, &cut)?;
+            medium = self.recover(left, &cut.recovery_cuts)?;
+            while self.rng.chance(0.3) {
+                let cut = self.draw_mount_cut();
+                let left = self.mount_until(medium, &cut)?;
+                medium = self.recover(left, &cut.recovery_cuts)?;
+            }
+            if self.oracle_looks() {
+                medium = self.ask_oracle(medium)?;
+            }
+        }
+        self.round = self.options.rounds;
+        self.end(medium)
+    }
+
+    fn oracle_looks(&self) -> bool {
+        let cut = self.seed.wrapping_mul(self.options.rounds.into()) + u64::from(self.round);
+        self.oracle.is_some() && cut.is_multiple_of(self.options.oracle_every.max(1))
+    }
+
+    fn draw_cut(&mut self) -> CutPlan {
+        let most = 64 << self.rng.below(9);
+        let cut = draw_cut(Family::Journal, most, &mut self.rng);
+        // The log has been full once.
+        let trigger = Trigger::TailMoved(1 + self.rng.below(64));
+        if self.rng.chance(0.2) { CutPlan { trigger, ..cut } } else { cut }
+    }
+
+    /// A cut while the journal is recovered, or shortly after.
+    fn draw_mount_cut(&mut self) -> CutPlan {
+        let trigger = match self.rng.below(3) {
+            0 => Trigger::Instant(Nanos(log_uniform(&mut self.rng, 1 << 27))),
+            1 => Trigger::OffAfter(log_uniform(&mut self.rng, 1 << 9)),
+            _ => Trigger::Request(log_uniform(&mut self.rng, 1 << 7)),
+        };
+        let delay = if self.rng.chance(0.5) { Nanos::ZERO } else { Nanos(self.rng.below(100_000)) };
+        let recovery_cuts = if self.rng.chance(0.2) {
+            vec![log_uniform(&mut self.rng, 1 << 10)]
+        } else {
+            Vec::new()
+        };
+        CutPlan { trigger, delay, recovery_cuts }
+    }
+
+    fn mount_options(&mut self) -> MountOptions {
+        self.mounts += 1;
+        let cache = CacheConfig {
+            pages: self.choices.cache_pages,
+            period: Nanos((self.choices.write_back.0 / 4).max(1)),
+            age: self.choices.write_back,
+            ..CacheConfig::default()
+        };
+        MountOptions {
+            data: self.options.data,
+            commit: self.options.commit,
+            commit_interval: self.choices.commit_interval,
+            cache,
+            // Generations must not come again: they tell files apart.
+            seed: self.seed.wrapping_mul(1_000).wrapping_add(self.mounts),
+            defect: self.options.defect,
+            ..MountOptions::default()
+        }
+    }
+
+    /// Runs something on a medium until it ends.
+    fn stretch<T: 'static, F: Future<Output = T> + 'static>(
+        &mut self,
+        medium: Medium,
+        work: impl FnOnce(Handle, Device) -> F + 'static,
+    ) -> Result<(T, Medium), Trouble> {
+        let mut executor = Executor::on_virtual_clock();
+        let (handle, began) = (executor.handle(), self.now);
+        let ended = executor.block_on(async move {
+            handle.sleep_until(began).await;
+            let device = AsyncDevice::new(&handle, Switch::new(&handle, medium));
+            let output = timeout(&handle, LIMIT, work(handle.clone(), device.clone())).await;
+            let taken =
+                device.with(|switch| (switch.take(), switch.bios(), switch.works_without_end()));
+            (output, taken, handle.now())
+        });
+        let (output, (medium, bios, endless), now) =
+            ended.map_err(|deadlock| Trouble::new(deadlock.to_string()))?;
+        self.now = now;
+        self.count(bios);
+        match output {
+            Ok(output) if !endless => Ok((output, medium)),
+            Ok(_) => Err(Trouble::new("the device works without end")),
+            Err(elapsed) => Err(Trouble::new(format!("it works without end: {elapsed}"))),
+        }
+    }
+
+    fn count(&mut self, bios: Bios) {
+        self.counts.requests += bios.requests;
+        self.counts.sectors_read += bios.sectors_read;
+        self.counts.sectors_written += bios.sectors_written;
+        self.counts.sectors_discarded += bios.sectors_discarded;
+        self.counts.flushes += bios.flushes;
+    }
+
+    fn count_commands(&mut self, medium: &Medium) {
+        let commands = medium.commands();
+        self.counts.programs += commands.programs;
+        self.counts.erases += commands.erases;
+    }
+
+    /// Makes the volume, the writers' directories, and a file that takes most of the room.
+    fn make(&mut self, medium: Medium) -> Result<Medium, Trouble> {
+        let (options, models) = (self.mount_options(), self.models.clone());
+        let seed = self.seed;
+        let work = move |handle: Handle, device: Device| async move {
+            let small = MkfsOptions {
+                blocks: Some(VOLUME_SECTORS),
+                journal_blocks: Some(JOURNAL_BLOCKS),
+                inode_ratio: Some(1 << 14),
+                fresh: true,
+                ..MkfsOptions::new(seed)
+            };
+            let made = mkfs(&device, &small).await;
+            made.map_err(|error| Trouble::new(format!("mkfs: {error}")))?;
+            let (fs, _) = Ext4::mount(&handle, device, options).await.map_err(failed("mount"))?;
+            for model in models {
+                let name = model.borrow().root().to_owned();
+                let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
+                made.map_err(failed("mkdir"))?;
+            }
+            fill(&fs).await.map_err(failed("ballast"))?;
+            fs.unmount().await.map_err(failed("unmount"))
+        };
+        let (made, medium) = self.stretch(medium, work)?;
+        made.map(|()| medium)
+    }
+
+    /// Mounts, judges what is there, and lets the load run until power fails.
+    fn load_until(&mut self, medium: Medium, cut: &CutPlan) -> Result<Left, Trouble> {
+        let (judged, medium) = self.judge_and_load(medium, Some(cut))?;
+        judged?;
+        Ok(self.cut(medium))
+    }
+
+    fn cut(&mut self, medium: Medium) -> Left {
+        self.count_commands(&medium);
+        self.counts.cuts += 1;
+        self.now += Nanos(1);
+        medium.cut(self.now)
+    }
+
+    fn judge_and_load(
+        &mut self,
+        medium: Medium,
+        cut: Option<&CutPlan>,
+    ) -> Result<(Result<(), Trouble>, Medium), Trouble> {
+        let (options, models) = (self.mount_options(), self.models.clone());
+        let (seed, style, round) = (self.seed, self.choices.style, self.round);
+        let (cut, story) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
+        let told = Rc::clone(&story);
+        let work = move |handle: Handle, device: Device| async move {
+            let mounted = Ext4::mount(&handle, device.clone(), options).await;
+            let (fs, _) = mounted.map_err(failed("mount"))?;
+            let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
+            judge(&tree, &models, &story, Model::judge)?;
+            for model in &models {
+                model.borrow_mut().settle(&tree);
+            }
+            let writers = (0..).zip(&models).map(|(number, model)| {
+                Writer::new(&handle, &fs, number, style, model, seed, round).run()
+            });
+            let Some(cut) = cut else {
+                run_all(writers, &models, &story).await?;
+                return fs.unmount().await.map_err(failed("unmount"));
+            };
+            let load = run_all(writers, &models, &story);
+            match select2(load, cut_is_due(&handle, &device, &cut)).await {
+                // What the load says when power is off is void.
+                Either::First(Err(_)) if device.with(Switch::is_off) => Ok(()),
+                Either::First(ended) => ended,
+                Either::Second(()) => Ok(()),
+            }
+        };
+        let ended = self.stretch(medium, work);
+        self.story = told.take();
+        ended
+    }
+
+    /// Mounts until power fails.
+    fn mount_until(&mut self, medium: Medium, cut: &CutPlan) -> Result<Left, Trouble> {
+        let (options, plan) = (self.mount_options(), cut.clone());
+        let work = move |handle: Handle, device: Device| async move {
+            let due = cut_is_due(&handle, &device, &plan);
+            match select2(Ext4::mount(&handle, device.clone(), options), due).await {
+                Either::First(Err(_)) if device.with(Switch::is_off) => Ok(()),
+                Either::First(mounted) => mounted.map(drop).map_err(failed("mount")),
+                Either::Second(()) => Ok(()),
+            }
+        };
+        let (mounted, medium) = self.stretch(medium, work)?;
+        mounted?;
+        self.counts.cuts_in_recovery += 1;
+        Ok(self.cut(medium))
+    }
+
+    /// The FTL's recovery, cut after so many media commands again and again.
+    fn recover(&mut self, mut left: Left, cuts: &[u64]) -> Result<Medium, Trouble> {
+        let mut off_after = cuts.iter().copied();
+        loop {
+            let limit = off_after.next();
+            match left.recover(self.now, limit) {
+                Back::Up(medium, ready) => {
+                    self.now = ready;
+                    let sound = medium.check_invariants();
+                    return sound
+                        .map(|()| medium)
+                        .map_err(|why| Trouble::new(format!("after the FTL's recovery: {why}")));
+                }
+                Back::CutAgain(remains, at) if limit.is_some() => {
+                    (left, self.now) = (remains, at);
+                    self.counts.cuts += 1;
+                    self.counts.cuts_in_recovery += 1;
+                }
+                Back::CutAgain(..) => {
+                    return Err(Trouble::new("the FTL's recovery works without end"));
+                }
+                Back::Failed(why) => {
+                    return Err(Trouble::new(format!("the FTL's recovery failed: {why}")));
+                }
+            }
+        }
+    }
+
+    /// A last load without a cut; what is unmounted then is whole and sound.
+    fn end(&mut self, medium: Medium) -> Result<(), Trouble> {
+        let (judged, medium) = self.judge_and_load(medium, None)?;
+        judged?;
+        let (options, models) = (self.mount_options(), self.models.clone());
+        let story = Rc::new(RefCell::new(Vec::new()));
+        let told = Rc::clone(&story);
+        let work = move |handle: Handle, device: Device| async move {
+            let report =
+                check(&device).await.map_err(|error| Trouble::new(format!("check: {error}")))?;
+            if let Some(finding) = report.findings.first() {
+                return Err(Trouble::new(format!("after an unmount: {finding}")));
+            }
+            let (fs, _) = Ext4::mount(&handle, device, options).await.map_err(failed("mount"))?;
+            let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
+            judge(&tree, &models, &story, Model::judge_exactly)
+        };
+        let ended = self.stretch(medium, work);
+        self.story = told.take();
+        let (sound, medium) = ended?;
+        self.count_commands(&medium);
+        sound
+    }
+
+    /// Shows the oracle what the last cut left, and what we make of it.
+    fn ask_oracle(&mut self, medium: Medium) -> Result<Medium, Trouble> {
+        let Some(oracle) = self.oracle else { return Ok(medium) };
+        let (left, medium) = self.stretch(medium, |_, device| export(device))?;
+        let left = left?;
+        let (ours, after) = self.recover_copy(left.clone())?;
+        let said = |what| move |said: String| Trouble::new(format!("{what}: {said}"));
+        oracle.check(&after).map_err(said("the oracle, on what our recovery left"))?;
+        if self.options.commit == Commit::Jbd2 {
+            let theirs = oracle.recover(&left).map_err(said("the oracle's recovery"))?;
+            oracle.check(&theirs).map_err(said("the oracle, on its own recovery"))?;
+            let (theirs, _) = self.recover_copy(theirs)?;
+            if let Some(path) = difference(&ours, &theirs) {
+                return Err(Trouble::new(format!("the oracle's recovery left another {path}")));
+            }
+        }
+        Ok(medium)
+    }
+
+    /// Mounts a copy of a volume; its tree, and what an unmount leaves.
+    fn recover_copy(&mut self, image: Image) -> Result<(Tree, Image), Trouble> {
+        let device = MemDevice::new(VOLUME_SECTORS).with_latency(LATENCY);
+        let medium = Medium::Memory(Box::new(device), Stream::new(self.seed, "copy"));
+        let (counts, now, mounts) = (self.counts, self.now, self.mounts);
+        let options = self.mount_options();
+        let work = move |handle: Handle, device: Device| async move {
+            import(&device, image).await?;
+            let mounted = Ext4::mount(&handle, device.clone(), options).await;
+            let (fs, _) = mounted.map_err(failed("mount of a copy"))?;
+            let tree = read_tree(&fs).await.map_err(failed("reading the tree of a copy"))?;
+            fs.unmount().await.map_err(failed("unmount of a copy"))?;
+            Ok((tree, export(device).await?))
+        };
+        let ended = self.stretch(medium, work);
+        // The seed's own run goes on as if nobody had looked.
+        (self.counts, self.now, self.mounts) = (counts, now, mounts);
+        ended?.0
+    }
+}
+
+/// Where two trees differ.
+fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
+    let differs = |path: &&String| ours.get(*path) != theirs.get(*path);
+    ours.keys().chain(theirs.keys()).find(differs)
+}
+
+/// Runs the writers until all have ended or one fails.
+async fn run_all<F: Future<Output = Result<(), FsError>>>(
+    writers: impl Iterator<Item = F>,
+    models: &[Rc<RefCell<Model>>],
+    story: &RefCell<Vec<String>>,
+) -> Result<(), Trouble> {
+    for (ended, model) in join_all(writers).await.into_iter().zip(models) {
+        if let Err(error) = ended {
+            *story.borrow_mut() = model.borrow().story();
+            return Err(Trouble::new(format!("{}: {error}", model.borrow().root())));
+        }
+    }
+    Ok(())
+}
+
+/// Holds a tree against every writer's model, and against what the ballast is.
+fn judge(
+    tree: &Tree,
+    models: &[Rc<RefCell<Model>>],
+    story: &RefCell<Vec<String>>,
+    judged: impl Fn(&Model, &Tree) -> Result<(), String>,
+) -> Result<(), Trouble> {
+    for model in models {
+        let model = model.borrow();
+        if let Err(what) = judged(&model, tree) {
+            *story.borrow_mut() = model.story();
+            return Err(Trouble::new(what));
+        }
+    }
+    let ballast = tree.get(BALLAST).ok_or_else(|| Trouble::new("the ballast is gone"))?;
+    let mut pages = (1..).zip(&ballast.pages);
+    match pages.find(|(tag, page)| **page != SectorData::Tag(Tag::new(*tag))) {
+        None => Ok(()),
+        Some((tag, page)) => Err(Trouble::new(format!("ballast, page {}: {page:?}", tag - 1))),
+    }
+}
+
+/// Writes the ballast: all that is free but for what the writers are to have.
+async fn fill(fs: &Fs) -> Result<(), FsError> {
+    let me = Caller::default();
+    let pages = fs.statfs(me).await?.free.saturating_sub(SPARE_BLOCKS);
+    let file = fs.create(me, fs.root(), BALLAST.as_bytes(), 0o600).await?.ino;
+    for first in (0..pages).step_by(WINDOW as usize) {
+        let count = WINDOW.min(pages - first) as u32;
+        let data = Data::Sectors(Payload::Run(Tag::new(1 + first)), count);
+        fs.write(me, file, first * PAGE, data, Io::Buffered).await?;
+    }
+    fs.fsync(me, file).await
+}
+
+/// Reads a whole volume.
+async fn export(device: Device) -> Result<Image, Trouble> {
+    let mut image = Image::new();
+    for first in (0..VOLUME_SECTORS).step_by(WINDOW as usize) {
+        let count = WINDOW.min(VOLUME_SECTORS - first) as u32;
+        let read = device.read(Lba(first), count).await;
+        let read = read.map_err(|error| Trouble::new(format!("export: {error}")))?;
+        image.extend((0..count).map(|index| read.sector(index)));
+    }
+    Ok(image)
+}
+
+/// Writes a whole volume, durably.
+async fn import(device: &Device, image: Image) -> Result<(), Trouble> {
+    for (lba, content) in (0..).zip(image) {
+        if content != SectorData::Tag(Tag::ZERO) {
+            let written = device.write(Lba(lba), 1, Payload::collect(vec![content])).await;
+            written.map_err(|error| Trouble::new(format!("import: {error}")))?;
+        }
+    }
+    device.flush().await.map_err(|error| Trouble::new(format!("import: {error}")))
+}

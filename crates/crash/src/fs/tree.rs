@@ -1,0 +1,113 @@
+//! What a mounted file system shows: every name below the root with what it leads to, content
+//! included.
+
+use super::device::Switch;
+use nandscape_block::{SectorData, Tag};
+use nandscape_fs::contract::{Attr, Caller, Data, FileSystem, FsError, Ino, Io, Kind};
+use nandscape_fs::ext4::Ext4;
+use std::collections::BTreeMap;
+
+/// The file system under test.
+pub(crate) type Fs = Ext4<Switch>;
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4_096;
+
+/// Names asked for at once.
+const NAMES: usize = 256;
+/// Pages read at once.
+const PAGES: u64 = 64;
+
+/// Tells files apart, also those that had the same inode one after the other.
+pub(crate) type Identity = (Ino, u32);
+
+/// What a name leads to.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Seen {
+    pub(crate) identity: Identity,
+    pub(crate) kind: Kind,
+    /// Of a file; else 0.
+    pub(crate) size: u64,
+    /// Of a file. What lies behind its end in its last page is zeroes here.
+    pub(crate) pages: Vec<SectorData>,
+}
+
+/// By path from the root, without the first slash.
+pub(crate) type Tree = BTreeMap<String, Seen>;
+
+pub(crate) fn identity(attr: &Attr) -> Identity {
+    (attr.ino, attr.generation)
+}
+
+/// Everything but `lost+found`.
+pub(crate) async fn read_tree(fs: &Fs) -> Result<Tree, FsError> {
+    let me = Caller::default();
+    let mut tree = Tree::new();
+    let mut left = vec![(String::new(), fs.root())];
+    while let Some((path, dir)) = left.pop() {
+        for (name, ino) in names(fs, dir).await? {
+            let path = if path.is_empty() { name } else { format!("{path}/{name}") };
+            if path == "lost+found" {
+                continue;
+            }
+            let attr = fs.getattr(me, ino).await?;
+            if attr.kind == Kind::Directory {
+                left.push((path.clone(), ino));
+            }
+            tree.insert(path, see(fs, &attr).await?);
+        }
+    }
+    Ok(tree)
+}
+
+/// The names in a directory, but for `.` and `..`.
+async fn names(fs: &Fs, dir: Ino) -> Result<Vec<(String, Ino)>, FsError> {
+    let (mut names, mut cookie) = (Vec::new(), 0);
+    loop {
+        let entries = fs.readdir(Caller::default(), dir, cookie, NAMES).await?;
+        let Some(last) = entries.last() else { return Ok(names) };
+        cookie = last.cookie;
+        let shown =
+            entries.into_iter().map(|e| (String::from_utf8_lossy(&e.name).into_owned(), e.ino));
+        names.extend(shown.filter(|(name, _)| name != "." && name != ".."));
+    }
+}
+
+async fn see(fs: &Fs, attr: &Attr) -> Result<Seen, FsError> {
+    let size = if attr.kind == Kind::File { attr.size } else { 0 };
+    let mut pages = Vec::new();
+    for first in (0..size.div_ceil(PAGE)).step_by(PAGES as usize) {
+        let len = (PAGES * PAGE).min(size - first * PAGE);
+        let data = fs.read(Caller::default(), attr.ino, first * PAGE, len, Io::Buffered).await?;
+        pages.extend(into_pages(data, len));
+    }
+    Ok(Seen { identity: identity(attr), kind: attr.kind, size, pages })
+}
+
+/// Content as whole pages; a part of a page is filled with zeroes.
+fn into_pages(data: Data, len: u64) -> Vec<SectorData> {
+    let count = len.div_ceil(PAGE);
+    match data {
+        Data::Sectors(payload, _) => (0..count).map(|index| payload.sector(index as u32)).collect(),
+        Data::Bytes(bytes) => {
+            bytes.chunks(PAGE as usize).map(|bytes| head(bytes, bytes.len())).collect()
+        }
+    }
+}
+
+/// The first bytes of a page, followed by zeroes.
+fn head(bytes: &[u8], len: usize) -> SectorData {
+    let zeroes = SectorData::Tag(Tag::ZERO);
+    if bytes[..len].iter().all(|byte| *byte == 0) {
+        return zeroes;
+    }
+    zeroes.patched(0, &bytes[..len]).unwrap_or_default()
+}
+
+/// The content with all behind its first `len` bytes made zeroes.
+pub(crate) fn cut_page(content: &SectorData, len: u64) -> SectorData {
+    if len >= PAGE {
+        return content.clone();
+    }
+    content.expand().map_or(SectorData::Absent, |bytes| head(&*bytes, len as usize))
+}

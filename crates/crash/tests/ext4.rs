@@ -1,0 +1,73 @@
+//! ext4 keeps its promises over power cuts, on pblk and on a device whose cache loses any subset; and
+//! each rule of its journal, left out, is caught by the same campaign.
+
+use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
+use nandscape_crash::{CampaignReport, FaultRates, Options};
+use nandscape_fs::ext4::journal::Defect;
+use nandscape_fs::ext4::{Commit, DataMode};
+
+const MODES: [DataMode; 3] = [DataMode::Ordered, DataMode::Journal, DataMode::Writeback];
+/// Seeds in which a broken rule must show.
+const SEEDS_MAX: u64 = 400;
+
+fn flash() -> Base {
+    Base::Flash(Box::new(Options { faults: Some(FaultRates::default()), ..Options::default() }))
+}
+
+/// Runs seeds that must keep every promise.
+fn campaign(options: &FsOptions, seeds: std::ops::Range<u64>) -> CampaignReport {
+    let mut report = CampaignReport::default();
+    seeds.for_each(|seed| report.add(run_fs_seed(seed, options, None)));
+    assert!(report.held(), "{:?}: {report}", options.data);
+    report
+}
+
+#[test]
+fn ext4_on_pblk_keeps_every_promise() {
+    for data in MODES {
+        let report = campaign(&FsOptions::new(flash(), data), 0..8);
+        assert!(report.counts.cuts >= 32 && report.counts.cuts_in_recovery > 4, "{report}");
+    }
+}
+
+#[test]
+fn ext4_on_a_cache_that_loses_any_subset_keeps_every_promise() {
+    for data in MODES {
+        campaign(&FsOptions::new(Base::Memory, data), 100..108);
+    }
+}
+
+#[test]
+fn file_level_commits_keep_every_promise() {
+    let commit = Commit::Ijournal { slots: 2, slot_blocks: 24 };
+    for base in [flash(), Base::Memory] {
+        campaign(&FsOptions { commit, ..FsOptions::new(base, DataMode::Ordered) }, 200..208);
+    }
+}
+
+/// The same seed does the same, whatever ran before it.
+#[test]
+fn a_seed_is_all_there_is_to_a_run() {
+    let options = FsOptions::new(flash(), DataMode::Ordered);
+    let [first, again] = [7, 7].map(|seed| run_fs_seed(seed, &options, None));
+    assert_eq!(first, again);
+}
+
+fn is_caught(base: Base, defect: Defect) -> bool {
+    let options = FsOptions { defect: Some(defect), ..FsOptions::new(base, DataMode::Ordered) };
+    (0..SEEDS_MAX).any(|seed| run_fs_seed(seed, &options, None).violation.is_some())
+}
+
+#[test]
+fn broken_journals_on_pblk_are_caught() {
+    for defect in Defect::ALL {
+        assert!(is_caught(flash(), defect), "{defect:?} went unnoticed");
+    }
+}
+
+#[test]
+fn broken_journals_on_a_cache_are_caught() {
+    for defect in Defect::ALL {
+        assert!(is_caught(Base::Memory, defect), "{defect:?} went unnoticed");
+    }
+}

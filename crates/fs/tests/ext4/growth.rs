@@ -1,0 +1,64 @@
+//! Files that grow past the page cache while power fails, found by the crash campaign: blocks written
+//! behind the end that a file has on disk must not show when the file grows again.
+
+use crate::common::device::{Device, medium, on_device};
+use nandscape_block::{Fua, MemDevice, Payload, Tag};
+use nandscape_fs::contract::{Caller, Data, FileSystem, Io, SetAttr};
+use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
+use nandscape_fs::ext4::{Ext4, MountOptions};
+use nandscape_rt::{Handle, Nanos};
+
+const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+const BLOCKS: u64 = 4_096;
+const PAGE: u64 = 4_096;
+const PAGES: u32 = 5;
+
+/// Commits fall between any two steps.
+fn options() -> MountOptions {
+    MountOptions { commit_interval: Nanos(500), ..MountOptions::default() }
+}
+
+fn formatted() -> MemDevice {
+    let work = |_, device: Device| async move {
+        mkfs(&device, &MkfsOptions { fresh: true, ..MkfsOptions::new(1) }).await.expect("mkfs");
+        device.flush().await.expect("power is on");
+    };
+    on_device(medium(BLOCKS, Fua::Honoured), None, 0, work).1
+}
+
+/// Appends to an empty file as long as there is power.
+async fn append(rt: Handle, device: Device) {
+    let Ok((fs, _)) = Ext4::mount(&rt, device, options()).await else { return };
+    let Ok(file) = fs.create(ME, fs.root(), b"file", 0o644).await else { return };
+    if fs.fsync(ME, file.ino).await.is_ok() {
+        let tags = Data::Sectors(Payload::Run(Tag::new(1)), PAGES);
+        // Power may fail on the way.
+        let _ = fs.write(ME, file.ino, 0, tags, Io::Direct).await;
+        rt.sleep(Nanos::from_ms(1)).await;
+    }
+}
+
+/// Wherever power fails during a direct append, what the file's length does not cover reads as zeroes
+/// when the length comes to cover it.
+#[test]
+fn direct_appends_leave_nothing_behind_the_end() {
+    let mut grown = [0; 2];
+    let bios = on_device(formatted(), None, 0, append).2;
+    for cut in 0..bios {
+        let (_, left, _) = on_device(formatted(), Some(cut), cut, append);
+        let look = |rt, device| async move {
+            let (fs, _) = Ext4::mount(&rt, device, options()).await.expect("a mount");
+            let Ok(file) = fs.lookup(ME, fs.root(), b"file").await else { return None };
+            let larger = SetAttr { size: Some(u64::from(PAGES) * PAGE), ..SetAttr::default() };
+            fs.setattr(ME, file.ino, larger).await.expect("a length");
+            let read = fs.read(ME, file.ino, file.size, u64::MAX, Io::Buffered).await;
+            let zero = read.expect("data").to_bytes().iter().all(|byte| *byte == 0);
+            assert!(zero, "cut {cut}: what was behind {} shows", file.size);
+            Some(file.size)
+        };
+        if let Some(size) = on_device(left, None, 0, look).0 {
+            grown[usize::from(size > 0)] += 1;
+        }
+    }
+    assert!(grown[0] > 3, "cuts fell into the append: {grown:?}");
+}
