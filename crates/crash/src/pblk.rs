@@ -57,7 +57,7 @@ pub fn run_seed(seed: u64, options: &Options) -> SeedOutcome {
 pub(crate) fn draw_device(
     seed: u64,
     options: &Options,
-) -> Result<(Scenario, Target), (Scenario, String)> {
+) -> Result<(Scenario, Target), (Box<Scenario>, String)> {
     let mut refused = Vec::new();
     loop {
         let scenario = Scenario::draw(seed, refused, options);
@@ -69,7 +69,7 @@ pub(crate) fn draw_device(
             }
             Err(why) => {
                 let what = format!("none of {DRAWS_MAX} drawn devices was formatted, last: {why}");
-                return Err((scenario, what));
+                return Err((Box::new(scenario), what));
             }
         }
     }

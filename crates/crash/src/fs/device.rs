@@ -50,6 +50,8 @@ impl Medium {
             Self::Flash(target) => Left::Flash(Box::new(target.cut(at))),
             Self::Memory(mut device, mut rng) => {
                 device.cut_power(&mut rng);
+                // What was in flight has nobody left to tell.
+                device.advance(Nanos::MAX, &mut Vec::new());
                 Left::Memory(device, rng)
             }
         }

@@ -35,11 +35,13 @@ const ZERO: SectorData = SectorData::Tag(Tag::ZERO);
 struct Page {
     covered: SectorData,
     later: Vec<SectorData>,
+    /// What may lie behind the end of the file in this page, of writes that a cut took the length of.
+    behind: Vec<SectorData>,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self { covered: ZERO, later: Vec::new() }
+        Self { covered: ZERO, later: Vec::new(), behind: Vec::new() }
     }
 }
 
@@ -49,7 +51,7 @@ impl Page {
     }
 
     fn values(&self) -> impl Iterator<Item = &SectorData> {
-        [&self.covered].into_iter().chain(&self.later)
+        [&self.covered].into_iter().chain(&self.later).chain(&self.behind)
     }
 
     /// Whether it may have got its block since it was covered.
@@ -82,6 +84,9 @@ impl Content {
         self.size = self.newest_size();
         self.sizes.clear();
         for page in self.pages.values_mut() {
+            if matches!(page.later.last(), Some(SectorData::Tag(_))) {
+                page.behind.clear();
+            }
             page.covered = page.later.pop().unwrap_or_else(|| page.covered.clone());
             page.later.clear();
         }
@@ -256,6 +261,8 @@ impl Model {
         file.sizes.push(size);
         for (index, page) in file.pages.range_mut(size / PAGE..) {
             let kept = size.saturating_sub(index * PAGE);
+            let behind: Vec<_> = page.behind.iter().map(|value| cut_page(value, kept)).collect();
+            page.behind.extend(behind);
             let content = cut_page(page.newest(), kept);
             page.later.push(content);
         }
@@ -402,7 +409,8 @@ impl Model {
             let page = file.pages.get(&index).unwrap_or(&unknown);
             let len = (seen.size - index * PAGE).min(PAGE);
             let known = page.values().any(|value| cut_page(value, len) == *content);
-            if !known && !(self.stale_allowed && page.may_be_new()) {
+            let permitted = known || self.stale_allowed && page.may_be_new();
+            if !permitted {
                 let (content, covered) = (describe(content), describe(&page.covered));
                 let later: Vec<String> = page.later.iter().map(describe).collect();
                 return Err(format!(
@@ -423,15 +431,16 @@ impl Model {
             self.identities.insert(seen.identity, node);
             names.insert(path.to_owned(), node);
             if let Some(file) = self.files.get_mut(&node) {
-                let pages = (0..).zip(&seen.pages);
-                let known = |(index, covered): (u64, &SectorData)| {
-                    (index, Page { covered: covered.clone(), later: Vec::new() })
-                };
-                *file = Content {
-                    size: seen.size,
-                    sizes: Vec::new(),
-                    pages: pages.map(known).collect(),
-                };
+                let pages = (0..).zip(&seen.pages).map(|(index, covered)| {
+                    let len = seen.size - index * PAGE;
+                    let known = file.pages.get(&index).filter(|_| len < PAGE);
+                    let values = known.into_iter().flat_map(Page::values);
+                    let behind = values.filter(|value| cut_page(value, len) == *covered).cloned();
+                    let behind = behind.collect();
+                    (index, Page { covered: covered.clone(), later: Vec::new(), behind })
+                });
+                let pages = pages.collect();
+                *file = Content { size: seen.size, sizes: Vec::new(), pages };
             }
         }
         let kept: BTreeSet<Node> = names.values().copied().collect();

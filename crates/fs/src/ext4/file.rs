@@ -306,6 +306,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
         self.zero_in_page(inode, size, PAGE - into).await?;
         let page = size / PAGE;
         inode.pages.written(page..page + 1).await;
-        self.send_dirty(inode, page..page + 1, 1, false).await
+        self.send_dirty(inode, page..page + 1, 1, false).await?;
+        // The flusher may have taken the page first, and not have sent it yet.
+        inode.pages.written(page..page + 1).await;
+        Ok(())
     }
 }
