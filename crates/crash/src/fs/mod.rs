@@ -1,7 +1,7 @@
 //! Power cuts under ext4: on a pblk over media, or on the reference device.
 //!
 //! A seed chooses device, load and cuts. After each cut the FTL recovers, then the journal, each perhaps
-//! cut again on the way; then every file and name must be one that the [`model`] permits
+//! cut again on the way; then every file and name must be one that the `model` permits
 //! (docs/semantics/posix.md). A sample of what the cuts left also goes to an [`Oracle`]: other tools
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
 //! the seed and the options alone, with an oracle or without.

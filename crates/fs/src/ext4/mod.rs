@@ -1,6 +1,6 @@
 //! ext4 with JBD2: images that e2fsprogs and the Linux kernel accept, and that they made for us.
 //!
-//! [`format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
+//! [`mod@format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
 //! file system in operation: a `Volume` with its allocators (`alloc`), extent trees (`extents`),
 //! directories (`dir`), names (`namei`, `rename`), content (`file`, `direct`, `writeback`,
 //! `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
