@@ -204,11 +204,12 @@ impl<D: BlockDevice + 'static> FileSystem for Ext4<D> {
         }
         let direct = io == Io::Direct && self.0.options.data != DataMode::Journal;
         let write = async || {
-            let grows = offset.saturating_add(data.len()) > inode.size.get();
             // Writes past the cache that leave the length alone run beside each other, as in Linux.
-            if direct && !grows {
+            if direct {
                 let _shared = inode.lock.read().await;
-                return self.0.write_direct(caller, &inode, offset, &data).await;
+                if !inode.deleted.get() && !inode.grows_on_disk(offset, data.len()) {
+                    return self.0.write_direct(caller, &inode, offset, &data).await;
+                }
             }
             let _alone = inode.lock.write().await;
             match inode.deleted.get() {
