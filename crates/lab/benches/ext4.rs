@@ -61,8 +61,8 @@ fn pblk() -> Pblk<Media> {
     Pblk::format(media, stack.ftl).expect("fits")
 }
 
-async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4<D> {
-    let device = AsyncDevice::new(rt, device);
+async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4 {
+    let device = AsyncDevice::new(rt, device).erased();
     let options = MkfsOptions { fresh: true, ..MkfsOptions::new(1) };
     mkfs(&device, &options).await.expect("a file system");
     let options = MountOptions { data, ..MountOptions::default() };
@@ -70,7 +70,7 @@ async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMod
 }
 
 /// One thread's part of the mix, in a directory of its own.
-async fn work<D: BlockDevice + 'static>(fs: Ext4<D>, thread: u16, files: u64, fsync_every: u64) {
+async fn work(fs: Ext4, thread: u16, files: u64, fsync_every: u64) {
     let caller = Caller { thread, core: thread, uid: 0, gid: 0 };
     let name = |file: u64| format!("file{file}").into_bytes();
     let dir = format!("thread{thread}").into_bytes();

@@ -5,17 +5,14 @@ use super::bump;
 use super::mapping::{Look, Mapping};
 use super::page::Page;
 use crate::contract::Result;
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{AsyncDevice, Bio, Lba, Payload, Reply, SectorData, Tag};
 use std::future::Future;
 use std::ops::Range;
 
 /// What a file system tells the cache, and does for it.
 pub trait Backing: Clone + 'static {
     /// The device under it.
-    type Device: BlockDevice + 'static;
-
-    /// The device.
-    fn device(&self) -> &AsyncDevice<Self::Device>;
+    fn device(&self) -> &AsyncDevice;
 
     /// Where the file's content from `page` on is, for up to `pages` pages, at least one.
     fn locate(

@@ -6,7 +6,7 @@ use super::file::{PAGE, check_extent_of_file};
 use super::inode::Inode;
 use super::volume::Volume;
 use crate::contract::{Caller, Data, FsError, Result};
-use nandscape_block::{Bio, BlockDevice, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{Bio, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_rt::combine::join_all;
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ const MAP_CREDITS: u32 = 24;
 /// Blocks taken in one transaction.
 const MAP_BLOCKS: u64 = 32_767;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Reads from the device.
     pub(crate) async fn read_direct(
         self: &Rc<Self>,
@@ -60,7 +60,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         range: &Logical,
     ) -> Result<(
         u64,
-        Option<impl Future<Output = Result<Reply, nandscape_block::BlockError>> + use<D>>,
+        Option<impl Future<Output = Result<Reply, nandscape_block::BlockError>> + use<>>,
     )> {
         let _map = inode.map_lock.read().await;
         let max = u64::from(self.device.caps().max_sectors);

@@ -8,22 +8,22 @@ use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, FileSystem, FsError, Ino, Io, Kind, RenameMode, Result,
     SetAttr, StatFs, XattrMode,
 };
-use nandscape_block::BlockDevice;
+use async_trait::async_trait;
 use std::rc::Rc;
 
 /// The longest target of a symbolic link: a block with its end mark.
 const TARGET_MAX: usize = 4095;
 
 /// A mounted ext4. Cheap to clone; clones are the same mount.
-pub struct Ext4<D: BlockDevice + 'static>(pub(super) Rc<Volume<D>>);
+pub struct Ext4(pub(super) Rc<Volume>);
 
-impl<D: BlockDevice + 'static> Clone for Ext4<D> {
+impl Clone for Ext4 {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<D: BlockDevice + 'static> Ext4<D> {
+impl Ext4 {
     /// What the journal did since mount.
     #[must_use]
     pub fn journal_counts(&self) -> super::journal::Counts {
@@ -49,7 +49,8 @@ impl<D: BlockDevice + 'static> Ext4<D> {
     }
 }
 
-impl<D: BlockDevice + 'static> FileSystem for Ext4<D> {
+#[async_trait(?Send)]
+impl FileSystem for Ext4 {
     fn root(&self) -> Ino {
         Ino(super::format::ROOT_INODE.into())
     }

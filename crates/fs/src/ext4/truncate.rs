@@ -10,7 +10,6 @@ use super::options::DataMode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{Kind, Result};
-use nandscape_block::BlockDevice;
 use std::rc::Rc;
 
 /// Extents cut in one step.
@@ -20,7 +19,7 @@ const STEP_REVOKES: u64 = 1024;
 /// Credits of a step: the tree, and bitmap and descriptor of up to two groups an extent.
 const STEP_CREDITS: u32 = 16 + 4 * STEP_EXTENTS as u32;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Whether the journal may hold copies of a file's blocks.
     fn is_journalled(&self, inode: &Inode) -> bool {
         inode.kind() != Kind::File || self.options.data == DataMode::Journal
@@ -41,7 +40,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// One step of it; returns where to go on.
-    async fn free_some(&self, tx: &Tx<D>, inode: &Inode, range: &Logical) -> Result<u64> {
+    async fn free_some(&self, tx: &Tx, inode: &Inode, range: &Logical) -> Result<u64> {
         let revoked = self.is_journalled(inode);
         let limit = if revoked { STEP_REVOKES } else { u64::MAX };
         let (parts, next) = self.unmap_some(tx, inode, range, STEP_EXTENTS, limit).await?;

@@ -7,7 +7,7 @@
 use super::layout::File;
 use crate::run::RunError;
 use crate::stack::{FsStack, Stack};
-use nandscape_block::{AsyncDevice, BlockDevice, BlockError, Payload, SECTOR_BYTES, Tag};
+use nandscape_block::{AsyncDevice, BlockError, Payload, SECTOR_BYTES, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
 use nandscape_fs::ext4::Ext4;
 use nandscape_fs::ext4::mkfs::{MkfsError, mkfs};
@@ -59,12 +59,12 @@ impl MakeError {
 }
 
 /// A file system with these files in it, and their numbers.
-pub(super) fn make<D: BlockDevice + 'static>(
+pub(super) fn make(
     rt: &Handle,
-    device: &AsyncDevice<D>,
+    device: &AsyncDevice,
     options: &FsStack,
     files: &[File],
-) -> impl Future<Output = Result<(Ext4<D>, Vec<Ino>), MakeError>> + use<D> {
+) -> impl Future<Output = Result<(Ext4, Vec<Ino>), MakeError>> + use<> {
     let (rt, device, options, files) =
         (rt.clone(), device.clone(), options.clone(), files.to_vec());
     async move {
@@ -84,7 +84,7 @@ pub(super) fn make<D: BlockDevice + 'static>(
 }
 
 /// Makes one file, as long as it is to be.
-async fn lay_out<D: BlockDevice + 'static>(fs: &Ext4<D>, file: &File) -> Result<Ino> {
+async fn lay_out(fs: &Ext4, file: &File) -> Result<Ino> {
     let Some((name, folders)) = file.path.split_last() else { return Err(FsError::NoEntry) };
     let mut folder = fs.root();
     for step in folders {

@@ -32,7 +32,7 @@ use std::rc::Rc;
 pub(super) struct Files<M: LabMedia + 'static> {
     executor: Executor,
     device: AsyncDevice<Hinted<M>>,
-    calls: Rc<Calls<Hinted<M>>>,
+    calls: Rc<Calls>,
     caps: DeviceCaps,
     /// What was counted when counts began anew.
     reset: FsCounts,
@@ -55,7 +55,7 @@ impl<M: LabMedia + 'static> Files<M> {
         let handle = executor.handle();
         let device = AsyncDevice::new(&handle, device);
         let options = fs.for_run(seed, device.caps().sectors);
-        let made = make::make(&handle, &device, &options, &layout.files);
+        let made = make::make(&handle, &device.erased(), &options, &layout.files);
         let made = executor.block_on(made).map_err(|stuck| RunError::Failed(stuck.to_string()))?;
         let (fs_made, inodes) = made.map_err(|error| error.on(stack))?;
         if handle.now() > Nanos::ZERO {
