@@ -16,7 +16,7 @@ pub use counts::FsCounts;
 pub(super) use layout::Layout;
 
 use super::RunError;
-use super::device::{Hinted, LabDevice, LabMedia};
+use super::device::{Flash, Hinted, LabDevice};
 use crate::stack::{FsStack, Stack};
 use crate::timeline::{Request, Requests};
 use calls::Calls;
@@ -29,9 +29,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// The jobs' files, as the device that the engine runs on.
-pub(super) struct Files<M: LabMedia + 'static> {
+pub(super) struct Files {
     executor: Executor,
-    device: AsyncDevice<Hinted<M>>,
+    device: AsyncDevice<Hinted>,
     calls: Rc<Calls>,
     caps: DeviceCaps,
     /// What was counted when counts began anew.
@@ -40,13 +40,13 @@ pub(super) struct Files<M: LabMedia + 'static> {
     requests: Option<Box<Requests>>,
 }
 
-impl<M: LabMedia + 'static> Files<M> {
+impl Files {
     /// Makes the file system of `stack` on a fresh device, and the files in it.
     pub(super) fn lay_out(
         stack: &Stack,
         fs: &FsStack,
         layout: Layout,
-        device: Hinted<M>,
+        device: Hinted,
         seed: u64,
     ) -> Result<Self, RunError> {
         stack.check_fs(device.caps().sectors)?;
@@ -91,7 +91,7 @@ fn caps(device: &DeviceCaps, layout: &Layout) -> DeviceCaps {
     }
 }
 
-impl<M: LabMedia + 'static> BlockDevice for Files<M> {
+impl BlockDevice for Files {
     fn caps(&self) -> &DeviceCaps {
         &self.caps
     }
@@ -123,15 +123,16 @@ impl<M: LabMedia + 'static> BlockDevice for Files<M> {
     }
 }
 
-impl<M: LabMedia + 'static> LabDevice for Files<M> {
-    type Media = M;
-
-    fn with<R>(&mut self, look: impl FnOnce(&mut Pblk<M>, &mut Option<Box<Requests>>) -> R) -> R {
+impl LabDevice for Files {
+    fn with<R>(
+        &mut self,
+        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
+    ) -> R {
         let requests = &mut self.requests;
         self.device.with(|device| look(&mut device.ftl, requests))
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Pblk<M>) -> R) -> R {
+    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
         self.device.with(|device| look(&device.ftl))
     }
 
