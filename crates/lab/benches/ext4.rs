@@ -57,7 +57,8 @@ fn fixed() -> MemDevice {
 
 fn pblk() -> Pblk<Media> {
     let stack = Stack::load("pblk", &["media.payload=bytes"]).expect("a shipped stack");
-    let media = Media::new(stack.media.config(1)).expect("sound");
+    let mut media = Media::new(stack.media.config(1)).expect("sound");
+    media.set_timing(stack.media.timing.timing);
     Pblk::format(media, stack.ftl).expect("fits")
 }
 
