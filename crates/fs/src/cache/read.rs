@@ -101,13 +101,15 @@ pub async fn read_pages<B: Backing>(
 ) -> Result<Vec<SectorData>> {
     read_ahead(backing, mapping, thread, &range);
     let mut data = Vec::with_capacity((range.end - range.start) as usize);
+    let mut missed = 0;
     while let Some(page) = Some(range.start + data.len() as u64).filter(|page| *page < range.end) {
         match mapping.look(page) {
             Look::There(content) => data.push(content),
             Look::Reading => mapping.0.settled.notified().await,
-            Look::Missing => fill(backing, mapping, page..range.end).await?,
+            Look::Missing => missed += fill(backing, mapping, page..range.end).await?,
         }
     }
+    mapping.0.core.note_lookups(data.len() as u64, missed);
     Ok(data)
 }
 
@@ -137,9 +139,10 @@ fn read_ahead<B: Backing>(backing: &B, mapping: &Mapping, thread: u16, range: &R
     }));
 }
 
-/// Reads the run of missing pages at the start of `range`.
-async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> Result<()> {
+/// Reads the run of missing pages at the start of `range`; returns how many those were.
+async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> Result<u64> {
     let filling = Filling::begin(mapping, range);
+    let missing = filling.range.end - filling.range.start;
     let mut replies = Vec::new();
     let mut page = filling.range.start;
     while page < filling.range.end {
@@ -174,7 +177,7 @@ async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> 
             }
         }
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// Pages that wait for their content. Dropped early, those that did not get any are missing again.

@@ -42,6 +42,12 @@ impl Ext4 {
         self.0.files.borrow().as_ref().map_or(0, |files| files.written().1)
     }
 
+    /// Pages of files that readers asked for since mount.
+    #[must_use]
+    pub fn page_lookups(&self) -> crate::cache::Lookups {
+        self.0.cache.lookups()
+    }
+
     /// Pages of files in memory.
     #[must_use]
     pub fn cached_pages(&self) -> u64 {

@@ -145,6 +145,7 @@ impl Calls {
             journal: self.fs.journal_counts(),
             records: self.fs.file_records(),
             record_blocks: self.fs.file_record_blocks(),
+            lookups: self.fs.page_lookups(),
             cached_pages: self.fs.cached_pages(),
             ..self.counts.get()
         }
