@@ -7,7 +7,7 @@ use crate::ext4::inodes::LINKS_MAX;
 use crate::ext4::journal::{FileRecord, NewName, Tid};
 use crate::ext4::options::{Commit, DataMode};
 use crate::ext4::tx::Tx;
-use crate::ext4::volume::Volume;
+use crate::ext4::volume::{Volume, corrupt};
 use nandscape_block::SectorBytes;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -98,7 +98,11 @@ impl Volume {
                 let place = Place::InodeBlock { inode: inode.number, block: entry.node };
                 let bytes = buffer.with(|bytes| Arc::new(*bytes));
                 if depth > 1 {
-                    left.push(ExtentNode::parse(&bytes[..], place)?);
+                    let below = ExtentNode::parse(&bytes[..], place)?;
+                    if below.depth() + 1 != depth {
+                        return Err(corrupt("extent tree: depth", place));
+                    }
+                    left.push(below);
                 }
                 if !buffer.is_committed() {
                     nodes.push((entry.node, bytes));
