@@ -14,7 +14,9 @@ use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
 use nandscape_ftl::stats::{FtlStats, SectorCounts};
 use nandscape_media::{FaultInjector, Layer, Media, OpenChannel, Utilisation};
-use nandscape_rt::Nanos;
+use nandscape_fs::ext4::Ext4;
+use nandscape_rt::{Handle, Nanos};
+use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
 
 /// Media whose timing can be set and whose memory can be asked for, whatever stands before it.
@@ -93,10 +95,20 @@ impl Counts {
     }
 }
 
+/// A file system over a device, and what a workload needs to run on it.
+pub(super) struct Mounted<M: LabMedia + 'static> {
+    pub(super) rt: Handle,
+    pub(super) fs: Ext4<Hinted<M>>,
+    /// Filesets that are there, once.
+    pub(super) planted: Vec<Planted>,
+    /// What a call takes of a core.
+    pub(super) call: Nanos,
+}
+
 /// What a load runs on: an FTL behind hints, or files of a file system over one.
 pub(super) trait LabDevice: BlockDevice {
     /// The media under the FTL.
-    type Media: LabMedia;
+    type Media: LabMedia + 'static;
 
     /// Changes the FTL, or the requests that are noted for a timeline.
     fn with<R>(
@@ -122,6 +134,11 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// The file system counts anew.
     fn reset_fs_counts(&mut self) {}
+
+    /// The file system, for whoever calls it himself.
+    fn mounted(&mut self) -> Option<Mounted<Self::Media>> {
+        None
+    }
 
     /// The run is over: a file system is unmounted.
     fn close(&mut self) -> Result<(), String> {
@@ -185,7 +202,7 @@ pub(super) trait LabDevice: BlockDevice {
     }
 }
 
-impl<M: LabMedia> LabDevice for Hinted<M> {
+impl<M: LabMedia + 'static> LabDevice for Hinted<M> {
     type Media = M;
 
     fn with<R>(&mut self, look: impl FnOnce(&mut Pblk<M>, &mut Option<Box<Requests>>) -> R) -> R {

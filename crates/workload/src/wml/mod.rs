@@ -4,6 +4,7 @@
 //! 1.4. Where it differs, it is stricter: a name that nobody knows is an error with its place, and
 //! nothing is ignored without a [`WmlNotice`]. docs/formats/wml.md lists everything.
 
+pub mod engine;
 mod error;
 mod lexer;
 mod model;
@@ -12,6 +13,7 @@ mod parser;
 mod random;
 mod resolve;
 mod syntax;
+mod tree;
 
 pub use error::{At, WmlError, WmlNotice};
 pub use model::{
@@ -19,6 +21,7 @@ pub use model::{
 };
 pub use ops::{Class, OPS, Op, Way};
 pub use random::Random;
+pub use tree::{Directory, Leaf, Tree, TreeError, leaf_name};
 
 use error::Source;
 

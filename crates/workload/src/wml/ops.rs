@@ -162,6 +162,11 @@ impl Op {
         )
     }
 
+    /// Whether it counts reads and writes alone.
+    pub(super) const fn watches_data(self) -> bool {
+        matches!(self, Self::Bwlimit | Self::Iopslimit | Self::Finishonbytes)
+    }
+
     /// Whether an attribute means something to it.
     pub(super) fn takes(self, attribute: &str) -> bool {
         let limits = [Self::Bwlimit, Self::Iopslimit, Self::Opslimit];

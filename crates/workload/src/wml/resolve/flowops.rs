@@ -97,6 +97,11 @@ impl<'a> Resolver<'a> {
                 let what = "no flowop of this thread";
                 return Err(self.source.unknown(target.at, what, &target.text, names));
             };
+            let limit = simple[flowop].1;
+            if simple[index].1.way().is_none() && limit.watches_data() {
+                let problem = format!("{} reads and writes nothing", target.text);
+                return Err(self.source.error(target.at, problem));
+            }
             watch(&mut flowops, flowop, index);
         }
         self.threads.push(Thread {

@@ -13,8 +13,8 @@ use super::model::{Fileset, Number, Period, QuitMode, Thread, Workload};
 use super::ops::Op;
 use super::syntax::{Attributes, Command, SetValue, Statement, Value, Word};
 use crate::fio::Place;
-pub(super) use flowops::DESCRIPTORS;
 use flowops::Composite;
+pub(super) use flowops::DESCRIPTORS;
 use values::{Given, Item, Scope, Variables};
 
 /// Seconds of a run that ends when its time is over and does not say when.
