@@ -5,7 +5,8 @@
 //! distributed; one that is as deep as its depth says holds files, others hold directories, and the
 //! root goes on until there are enough files. Names are numbers from 1 within a directory, of eight
 //! digits. Then files are taken at random, and each is there at the beginning with the probability
-//! that `prealloc` says.
+//! that `prealloc` says. Where a directory holds both files and empty directories, these are numbered behind
+//! those (Filebench gives both the same names).
 
 use super::model::{Fileset, Number};
 use nandscape_rt::dist::Gamma;
@@ -199,15 +200,16 @@ impl Growth<'_> {
         let depth = self.shape.depth(self.fileset, &mut self.rng);
         let width = self.shape.width(self.fileset, &mut self.rng);
         let holds_leaves = !is_root && u64::from(above) + 1 >= depth;
-        let is_full = |serial: u32| !is_root && f64::from(serial) >= width + 1.0;
+        let is_full = |held: u32| !is_root && f64::from(held) >= width;
+        let mut serial = 0;
         for leaves in [Leaves::Files, Leaves::Directories] {
-            let mut serial = 1;
-            while !is_full(serial) && self.wants(leaves) {
+            let mut held = 0;
+            while !is_full(held) && self.wants(leaves) {
+                (held, serial) = (held + 1, serial + 1);
                 match holds_leaves {
                     true => self.leaf(leaves, this, serial),
                     false => self.directory(this, serial, above + 1)?,
                 }
-                serial += 1;
             }
         }
         Ok(())
@@ -261,14 +263,22 @@ mod tests {
         depth
     }
 
-    /// As many files as were asked for, in directories about as wide and as deep as was asked for.
+    /// Without a spread, directories are as wide and as deep as was asked for.
+    #[test]
+    fn a_tree_without_spread_is_even() {
+        let tree = tree("entries=10000,dirwidth=20,dirgamma=0,size=4k");
+        assert!((tree.mean_depth - 3.07).abs() < 0.01);
+        assert!(tree.files.iter().all(|file| depth(&tree, file.parent) == 3));
+        assert_eq!(tree.directories.len(), 1 + 25 + 500);
+    }
+
+    /// As many files as were asked for, in directories about as wide as was asked for; branches that
+    /// happen to be deep hold most.
     #[test]
     fn a_tree_has_the_shape_that_was_asked_for() {
         let tree = tree("entries=20000,dirwidth=20,size=4k,prealloc=80");
         assert_eq!(tree.files.len(), 20_000);
-        let depths: u32 = tree.files.iter().map(|file| depth(&tree, file.parent)).sum();
-        let mean = f64::from(depths) / 20_000.0;
-        assert!((2.0..6.0).contains(&mean), "{mean}, of {}", tree.mean_depth);
+        assert!(tree.files.iter().all(|file| depth(&tree, file.parent) > 1), "none in the root");
         let holders: BTreeSet<u32> = tree.files.iter().map(|file| file.parent).collect();
         let width = 20_000.0 / holders.len() as f64;
         assert!((15.0..26.0).contains(&width), "{width}");
@@ -282,8 +292,11 @@ mod tests {
     fn names_are_unique() {
         let tree = tree("entries=500,leafdirs=300,dirwidth=7,size=1k,prealloc");
         let mut seen = BTreeSet::new();
-        for leaf in &tree.files {
+        for leaf in tree.files.iter().chain(&tree.leafdirs) {
             assert!(leaf.serial > 0 && seen.insert((leaf.parent, leaf.serial)));
+        }
+        for directory in tree.directories.iter().skip(1) {
+            assert!(seen.insert((directory.parent, directory.serial)));
         }
         assert_eq!((tree.files.len(), tree.leafdirs.len()), (500, 300));
         assert!(tree.files.iter().chain(&tree.leafdirs).all(|leaf| leaf.exists));
@@ -322,5 +335,5 @@ mod tests {
         assert_eq!((parents.len(), first), (GOLDEN.0, GOLDEN.1.to_vec()));
     }
 
-    const GOLDEN: (usize, [u32; 8]) = (0, [0; 8]);
+    const GOLDEN: (usize, [u32; 8]) = (13, [32, 15, 22, 9, 1, 23, 25, 2]);
 }

@@ -3,6 +3,7 @@
 use super::super::ops::Op;
 use super::files::failed;
 use super::runner::{Descriptor, Doing, Open, Runner, Step, Stop};
+use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::contract::{FileSystem, FsError, Io};
 use std::rc::Rc;
 
@@ -12,7 +13,8 @@ impl<F: FileSystem + 'static> Runner<F> {
     async fn set_up(&mut self, doing: Doing<'_>) -> Step<(usize, Open, u64)> {
         let fd = self.descriptor(doing.arguments);
         let Descriptor { file, open } = self.descriptors[fd];
-        if let (1.., Some((held, _)), Some(named)) = (fd, file, doing.arguments.fileset)
+        if let (1.., Some(_), Some((held, _)), Some(named)) =
+            (fd, open, file, doing.arguments.fileset)
             && held != named
         {
             let name = |set: usize| &self.shared.workload.filesets[set].name;
@@ -55,11 +57,24 @@ impl<F: FileSystem + 'static> Runner<F> {
         }
     }
 
-    /// Reads a stretch; the bytes that came.
+    /// Reads a stretch; the bytes that came. Whole pages and the rest of a file that does not end with
+    /// one come by themselves, because pages can then stay what they are.
     async fn read_at(&self, open: Open, offset: u64, len: u64) -> Step<u64> {
         self.enter().await;
-        let data = self.shared.fs.read(self.caller, open.ino, offset, len, open.io).await;
-        data.map(|data| data.len()).map_err(|error| refused(&error, open.io))
+        let (fs, caller) = (&self.shared.fs, self.caller);
+        let size = fs.getattr(caller, open.ino).await.map_err(|error| failed(&error))?.size;
+        let end = offset.saturating_add(len).min(size);
+        let pages = end - end % SECTOR_BYTES;
+        let parts = match open.io {
+            // Direct I/O is of whole pages, even at the end.
+            Io::Direct => [(offset, offset.saturating_add(len)), (end, end)],
+            Io::Buffered => [(offset, pages), (pages.max(offset), end)],
+        };
+        for (from, to) in parts.into_iter().filter(|(from, to)| from < to && *from < end) {
+            let data = fs.read(caller, open.ino, from, to - from, open.io).await;
+            data.map_err(|error| refused(&error, open.io))?;
+        }
+        Ok(end.saturating_sub(offset))
     }
 
     async fn write_at(&self, open: Open, offset: u64, len: u64) -> Step {

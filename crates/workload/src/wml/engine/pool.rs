@@ -144,24 +144,26 @@ impl Pool {
 
     /// Gives one back as it was.
     pub(super) fn give_back(&self, index: u32) {
-        let mut state = self.state.borrow_mut();
-        state.busy -= 1;
-        state.entries[index as usize].is_busy = false;
-        drop(state);
-        self.idle.notify_waiters();
+        self.release(index, |opens| opens);
     }
 
     /// Gives one back that is open once more.
     pub(super) fn opened(&self, index: u32) {
-        self.state.borrow_mut().entries[index as usize].opens += 1;
-        self.give_back(index);
+        self.release(index, |opens| opens + 1);
     }
 
-    /// Gives one back that is open once less.
+    /// Gives one back that is open once less; after it was deleted, it is not open anyway.
     pub(super) fn closed(&self, index: u32) {
-        let entry = &mut self.state.borrow_mut().entries[index as usize].opens;
-        *entry = entry.saturating_sub(1);
-        self.give_back(index);
+        self.release(index, |opens| opens.saturating_sub(1));
+    }
+
+    fn release(&self, index: u32, opens: impl FnOnce(u32) -> u32) {
+        let mut state = self.state.borrow_mut();
+        state.busy -= 1;
+        let entry = &mut state.entries[index as usize];
+        *entry = Entry { is_busy: false, opens: opens(entry.opens) };
+        drop(state);
+        self.idle.notify_waiters();
     }
 
     /// Says that one is there.
