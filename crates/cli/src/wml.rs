@@ -33,7 +33,8 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     }
     let mut watch = Watch::new();
     watch.timeline(&args.timeline)?;
-    let manner = Manner { states: States::default(), program: &program(COMMIT), until_steady: None };
+    let manner =
+        Manner { states: States::default(), program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
     let watched = watch.finish();
     let outcome = outcome.map_err(classify)?;

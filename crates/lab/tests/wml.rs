@@ -74,7 +74,7 @@ fn a_result_is_whole() {
 fn examples_run() {
     let cases: [(&str, &[(&str, &str)]); 7] = [
         ("varmail.f", &[("messages", "100"), ("seconds", "1")]),
-        ("fileserver.f", &[("files", "100"), ("size", "32k"), ("threads", "8")]),
+        ("fileserver.f", &[("files", "400"), ("size", "32k"), ("threads", "4")]),
         ("webserver.f", &[("pages", "100"), ("threads", "8")]),
         ("webproxy.f", &[("pages", "200"), ("threads", "8"), ("rate", "200")]),
         ("oltp.f", &[("clients", "8"), ("writers", "2"), ("seconds", "1")]),

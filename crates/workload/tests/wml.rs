@@ -1,7 +1,7 @@
 //! Filebench's language: a corpus that has every construct, and a wrong file for each kind of error
 //! that says, in its first line, where and how it must be refused.
 
-use nandscape_workload::wml::{Op, OPS, WmlError, Workload, parse};
+use nandscape_workload::wml::{OPS, Op, WmlError, Workload, parse};
 use std::path::{Path, PathBuf};
 
 fn files(folder: &str) -> Vec<(String, String)> {
@@ -26,7 +26,8 @@ fn wrong_files_say_where() {
     let mut wrong = Vec::new();
     for (name, text) in files {
         let expected = text.lines().next().and_then(|line| line.strip_prefix("#: ")).unwrap();
-        let found = read(&name, &text).map_or_else(|error| error.to_string(), |_| "accepted".into());
+        let found =
+            read(&name, &text).map_or_else(|error| error.to_string(), |_| "accepted".into());
         if !found.starts_with(&format!("{name}:{expected}")) {
             wrong.push(format!("{name}\n  expected {expected}\n  found    {found}"));
         }
@@ -42,7 +43,8 @@ fn the_corpus_is_understood() {
         let workload = read(&name, &text).unwrap_or_else(|error| panic!("{error}"));
         used.extend(workload.threads.iter().flat_map(|thread| &thread.simple).map(|(_, op)| *op));
     }
-    let unused: Vec<&str> = OPS.iter().filter(|(_, op)| !used.contains(op)).map(|(name, _)| *name).collect();
+    let unused: Vec<&str> =
+        OPS.iter().filter(|(_, op)| !used.contains(op)).map(|(name, _)| *name).collect();
     assert_eq!(unused, [] as [&str; 0]);
 }
 
@@ -72,7 +74,8 @@ fn what_has_no_effect_is_told() {
     for start in expected {
         assert!(told.iter().any(|line| line.starts_with(start)), "{start}: {told:?}");
     }
-    let after = "define process name=p { thread name=t { flowop delay name=d,value=1 } }\nrun 1\nrun 2";
+    let after =
+        "define process name=p { thread name=t { flowop delay name=d,value=1 } }\nrun 1\nrun 2";
     let notices = read("n.f", after).unwrap().notices;
     assert_eq!(notices[0].to_string(), "n.f:3:1: what follows is never reached");
 }
@@ -104,9 +107,38 @@ fn definitions_are_looked_at_last() {
 fn any_text_is_read_or_refused() {
     use proptest::prelude::*;
     let words = prop::sample::select(vec![
-        "set", "$a", "=", "5k", "-", "define", "fileset", "process", "flowop", "thread", "name", ",",
-        "{", "}", "(", ")", "randvar", "cvar", "type", "tabular", "randtable", "\"x$a\"", "run", "\n",
-        "read", "path", "/t", "*", "psrun", "-3", "é", "\"",
+        "set",
+        "$a",
+        "=",
+        "5k",
+        "-",
+        "define",
+        "fileset",
+        "process",
+        "flowop",
+        "thread",
+        "name",
+        ",",
+        "{",
+        "}",
+        "(",
+        ")",
+        "randvar",
+        "cvar",
+        "type",
+        "tabular",
+        "randtable",
+        "\"x$a\"",
+        "run",
+        "\n",
+        "read",
+        "path",
+        "/t",
+        "*",
+        "psrun",
+        "-3",
+        "é",
+        "\"",
     ]);
     let text = prop::collection::vec(words, 0..60).prop_map(|words| words.join(" "));
     proptest!(ProptestConfig::with_cases(2_000), |(text in text)| {

@@ -9,12 +9,12 @@ use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Submit, Token,
 };
+use nandscape_fs::ext4::Ext4;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
 use nandscape_ftl::stats::{FtlStats, SectorCounts};
 use nandscape_media::{FaultInjector, Layer, Media, OpenChannel, Utilisation};
-use nandscape_fs::ext4::Ext4;
 use nandscape_rt::{Handle, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;

@@ -3,7 +3,10 @@
 use super::course::{self, Totals};
 use super::device::{LabDevice, LabMedia, Mounted};
 use super::files::Contents;
-use super::{Hinted, INTERVAL, Load, Manner, Measured, Observer, Outcome, POINTS_MAX, Phase, RunError, run_load};
+use super::{
+    Hinted, INTERVAL, Load, Manner, Measured, Observer, Outcome, POINTS_MAX, Phase, RunError,
+    run_load,
+};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::ext4::Ext4;
@@ -172,11 +175,7 @@ impl Watch {
     }
 }
 
-fn point<D: LabDevice>(
-    at: Nanos,
-    device: &D,
-    session: &Running<D::Media>,
-) -> Point<SectorCounts> {
+fn point<D: LabDevice>(at: Nanos, device: &D, session: &Running<D::Media>) -> Point<SectorCounts> {
     let sums = session.sums();
     Point {
         at,

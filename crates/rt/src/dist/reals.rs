@@ -91,7 +91,12 @@ impl Triangular {
     /// # Errors
     /// When the mode does not lie between limits that are apart.
     pub fn new(lower: f64, upper: f64, mode: f64) -> Result<Self, BadParameter> {
-        require(lower < upper && upper.is_finite(), "the upper limit", upper, "above the lower one")?;
+        require(
+            lower < upper && upper.is_finite(),
+            "the upper limit",
+            upper,
+            "above the lower one",
+        )?;
         require((lower..=upper).contains(&mode), "the mode", mode, "between the limits")?;
         Ok(Self { lower, upper, peak: (mode - lower) / (upper - lower) })
     }

@@ -125,7 +125,10 @@ fn real_numbers_are_distributed_as_they_should() {
     let weibull = Weibull::new(1.7, 40.0).unwrap();
     assert_same(|rng| weibull.sample(rng), &rand_distr::Weibull::new(40.0, 1.7).unwrap());
     let triangular = Triangular::new(-1.0, 5.0, 0.5).unwrap();
-    assert_same(|rng| triangular.sample(rng), &rand_distr::Triangular::new(-1.0, 5.0, 0.5).unwrap());
+    assert_same(
+        |rng| triangular.sample(rng),
+        &rand_distr::Triangular::new(-1.0, 5.0, 0.5).unwrap(),
+    );
 }
 
 #[test]

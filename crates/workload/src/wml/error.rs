@@ -128,7 +128,10 @@ mod tests {
             let known = ["entries", "size"].into_iter();
             source.unknown(At { line: 1, column: 1 }, "no attribute", name, known).problem
         };
-        assert_eq!(told("entreis"), "no attribute is called \"entreis\"; did you mean \"entries\"?");
+        assert_eq!(
+            told("entreis"),
+            "no attribute is called \"entreis\"; did you mean \"entries\"?"
+        );
         assert_eq!(told("depth"), "no attribute is called \"depth\"; known: entries, size");
     }
 }

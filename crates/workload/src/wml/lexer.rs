@@ -151,7 +151,8 @@ impl Lexer<'_> {
         let written = self.next_while(is_in_word);
         let number = number(&written).and_then(|number| number.checked_mul(sign));
         number.map(Token::Number).ok_or_else(|| {
-            let expected = "a whole number, with k, m or g (1024, 1024^2, 1024^3) behind it or nothing";
+            let expected =
+                "a whole number, with k, m or g (1024, 1024^2, 1024^3) behind it or nothing";
             self.source.error(at, format!("\"{written}\" is no number; expected {expected}"))
         })
     }
@@ -169,7 +170,9 @@ impl Lexer<'_> {
         }
         let name = self.next_while(is_in_name);
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            return Err(self.source.error(at, "a variable is a $ and a name that begins with a letter"));
+            return Err(self
+                .source
+                .error(at, "a variable is a $ and a name that begins with a letter"));
         }
         match close {
             Some(close) if self.next() != Some(close) => {
@@ -240,7 +243,8 @@ mod tests {
     #[test]
     fn every_kind_of_token() {
         let word = |text: &str| Token::Word(text.to_owned());
-        let read = read("set $a=/x.y-z # {\n,05 16k -2 {(${b1} * $(c)/ - 1)} mean:4;g:1.5\"\"").unwrap();
+        let read =
+            read("set $a=/x.y-z # {\n,05 16k -2 {(${b1} * $(c)/ - 1)} mean:4;g:1.5\"\"").unwrap();
         let expected = [
             word("set"),
             Token::Variable("a".into()),

@@ -30,11 +30,7 @@ use error::Source;
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
-pub fn parse(
-    text: &str,
-    name: &str,
-    overrides: &[(String, String)],
-) -> Result<Workload, WmlError> {
+pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Workload, WmlError> {
     let source = Source::new(name, text);
     let statements = parser::parse(&source)?;
     resolve::resolve(&source, &statements, overrides)

@@ -96,8 +96,23 @@ pub const OPS: [(&str, Op); 31] = [
 
 /// Every attribute that a flowop may have.
 pub(super) const ATTRIBUTES: [&str; 18] = [
-    "name", "iters", "filesetname", "filename", "fd", "srcfd", "iosize", "workingset", "random",
-    "dsync", "directio", "noreadahead", "opennext", "indexed", "value", "target", "blocking",
+    "name",
+    "iters",
+    "filesetname",
+    "filename",
+    "fd",
+    "srcfd",
+    "iosize",
+    "workingset",
+    "random",
+    "dsync",
+    "directio",
+    "noreadahead",
+    "opennext",
+    "indexed",
+    "value",
+    "target",
+    "blocking",
     "highwater",
 ];
 
@@ -118,8 +133,8 @@ impl Op {
     #[must_use]
     pub const fn class(self) -> Class {
         use Op::{
-            Aiowait, Aiowrite, Block, Bwlimit, Delay, Eventlimit, Finishonbytes, Finishoncount, Hog,
-            Iopslimit, Opslimit, Print, Semblock, Sempost, Wakeup,
+            Aiowait, Aiowrite, Block, Bwlimit, Delay, Eventlimit, Finishonbytes, Finishoncount,
+            Hog, Iopslimit, Opslimit, Print, Semblock, Sempost, Wakeup,
         };
         match self {
             Aiowrite | Aiowait => Class::Aio,
@@ -171,7 +186,9 @@ impl Op {
     pub(super) fn takes(self, attribute: &str) -> bool {
         let limits = [Self::Bwlimit, Self::Iopslimit, Self::Opslimit];
         let finishes = [Self::Finishoncount, Self::Finishonbytes];
-        let picks = self.opens() || self.needs_fileset() || matches!(self, Self::Deletefile | Self::Statfile);
+        let picks = self.opens()
+            || self.needs_fileset()
+            || matches!(self, Self::Deletefile | Self::Statfile);
         let has_fd = self.opens()
             || [Self::Createfile, Self::Closefile, Self::Deletefile, Self::Statfile, Self::Fsync]
                 .contains(&self);
@@ -187,7 +204,10 @@ impl Op {
             "random" => matches!(self, Self::Read | Self::Write | Self::Aiowrite),
             "value" => {
                 finishes.contains(&self)
-                    || matches!(self, Self::Hog | Self::Delay | Self::Semblock | Self::Sempost | Self::Print)
+                    || matches!(
+                        self,
+                        Self::Hog | Self::Delay | Self::Semblock | Self::Sempost | Self::Print
+                    )
             }
             "target" => {
                 limits.contains(&self)

@@ -10,8 +10,23 @@ use super::syntax::{
 
 /// Words that begin a command.
 const COMMANDS: [&str; 17] = [
-    "create", "debug", "define", "domultisync", "echo", "enable", "eventgen", "list", "psrun", "quit",
-    "run", "set", "sleep", "stats", "system", "usage", "version",
+    "create",
+    "debug",
+    "define",
+    "domultisync",
+    "echo",
+    "enable",
+    "eventgen",
+    "list",
+    "psrun",
+    "quit",
+    "run",
+    "set",
+    "sleep",
+    "stats",
+    "system",
+    "usage",
+    "version",
 ];
 /// What may be defined.
 const DEFINED: [&str; 5] = ["fileset", "file", "process", "flowop", "randvar"];
@@ -165,7 +180,12 @@ impl Parser<'_> {
             ("randvar", SetValue::Random as fn(Attributes) -> SetValue),
             ("cvar", SetValue::Custom as fn(Attributes) -> SetValue),
         ] {
-            if self.is_word(word) && self.tokens.get(self.next + 1).is_some_and(|(_, token)| *token == Token::Mark('(')) {
+            if self.is_word(word)
+                && self
+                    .tokens
+                    .get(self.next + 1)
+                    .is_some_and(|(_, token)| *token == Token::Mark('('))
+            {
                 self.next += 2;
                 let attributes = self.attributes(at)?;
                 self.mark(')', " behind the attributes")?;

@@ -26,7 +26,9 @@ pub enum TreeError {
     #[error("fileset {0}: more than {ENTRIES_MAX} files and directories")]
     TooMany(String),
     /// A chain of directories without end.
-    #[error("fileset {0}: its directories lie more than {DEPTH_MAX} deep; give it a larger dirwidth")]
+    #[error(
+        "fileset {0}: its directories lie more than {DEPTH_MAX} deep; give it a larger dirwidth"
+    )]
     TooDeep(String),
     /// No files and no directories.
     #[error("fileset {0}: its random number of entries came out as 0")]

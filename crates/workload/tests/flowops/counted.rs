@@ -1,8 +1,8 @@
 //! What is counted and shown, and that it is the same each time.
 
 use crate::stand::{CALL, one_thread, run, run_with};
-use nandscape_workload::wml::engine::summary_line;
 use nandscape_rt::Nanos;
+use nandscape_workload::wml::engine::summary_line;
 
 const BUSY: &str = "set $dir=/tmp\nset $app=randvar(type=gamma,min=512,mean=8k,round=512)\n\
     define fileset name=a,path=$dir,entries=200,dirwidth=10,size=12k,prealloc=80\n\
@@ -78,8 +78,16 @@ fn output_has_its_form() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "Per-Operation Breakdown");
     assert!(lines[1].starts_with("d                    3ops        1ops/s   0.0mb/s 1000.000ms/op [1000.000ms - 1000.000ms]"), "{}", lines[1]);
-    assert!(lines[2].starts_with("r                    9ops        2ops/s   0.1mb/s "), "{}", lines[2]);
-    assert!(lines[3].starts_with("IO Summary:     9 ops 2.250 ops/s 2/0 rd/wr   0.1mb/s "), "{}", lines[3]);
+    assert!(
+        lines[2].starts_with("r                    9ops        2ops/s   0.1mb/s "),
+        "{}",
+        lines[2]
+    );
+    assert!(
+        lines[3].starts_with("IO Summary:     9 ops 2.250 ops/s 2/0 rd/wr   0.1mb/s "),
+        "{}",
+        lines[3]
+    );
     assert_eq!(lines.len(), 4);
     let half = summary_line(&ran.report.sums(), Nanos::from_secs(8));
     assert!(half.starts_with("IO Summary:     9 ops 1.125 ops/s 1/0 rd/wr"), "{half}");

@@ -110,7 +110,8 @@ fn read_and_write() {
     assert_eq!((ran.row("s").count, ran.row("s").bytes), (9, 2 * 65_536));
     assert_eq!(ran.row("r").bytes, 100 * 4_096);
     assert_eq!(ran.files("a")[0].attr.size, 65_536);
-    let flowops = "flowop write name=w,filename=a,iosize=24k,iters=4\nflowop finishoncount name=f,value=4";
+    let flowops =
+        "flowop write name=w,filename=a,iosize=24k,iters=4\nflowop finishoncount name=f,value=4";
     let mut ran = run(&one_thread(one, flowops, FIRST));
     assert_eq!(ran.files("a")[0].attr.size, 96 << 10, "sequential writes go on behind the end");
 }
@@ -150,7 +151,8 @@ fn makedir_removedir_listdir() {
     let dirs = "define fileset name=d,path=$dir,leafdirs=30,dirwidth=6,prealloc";
     let mut ran = run(&one_thread(dirs, "flowop removedir name=m,filesetname=d", FIRST));
     assert_eq!((ran.row("m").count, ran.found().len()), (30, ran.sets[0].directories.len()));
-    let flowops = "flowop listdir name=l,filesetname=a,iters=6\nflowop finishoncount name=f,value=6";
+    let flowops =
+        "flowop listdir name=l,filesetname=a,iters=6\nflowop finishoncount name=f,value=6";
     let ran = run(&one_thread(SET, flowops, FIRST));
     assert!(ran.row("l").bytes > 0 && ran.row("l").count == 6);
 }
@@ -202,13 +204,17 @@ fn what_fails_says_so() {
         ("flowop fsync name=c,fd=4", "flowop c: fd 4 is not open"),
         ("flowop readwholefile name=c,fd=4", "flowop c: it names no fileset"),
         ("flowop openfile name=c,filesetname=a,fd=1,iters=2", "flowop c: fd 1 is open already"),
-        ("flowop read name=c,filesetname=a,random,iosize=1m", "flowop c: the file, or its workingset"),
+        (
+            "flowop read name=c,filesetname=a,random,iosize=1m",
+            "flowop c: the file, or its workingset",
+        ),
         ("flowop write name=c,filesetname=ro,iosize=1k", "flowop c: fileset ro is readonly"),
         ("flowop read name=c,filesetname=a,iosize=1k,directio", "flowop c: invalid argument"),
         ("flowop print name=c,value=hello", "thread t goes round without taking any time"),
         ("flowop deletefile name=c,filesetname=a", "flowop c: nothing of fileset a exists"),
     ];
-    let sets = format!("{SET}\ndefine fileset name=ro,path=$dir,entries=3,dirwidth=3,prealloc,readonly");
+    let sets =
+        format!("{SET}\ndefine fileset name=ro,path=$dir,entries=3,dirwidth=3,prealloc,readonly");
     for (flowops, expected) in cases {
         let ran = run(&one_thread(&sets, flowops, "run 5"));
         let found = ran.report.failure().unwrap_or_default().to_owned();

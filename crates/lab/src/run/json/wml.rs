@@ -56,7 +56,9 @@ fn latency(latency: &Latencies) -> Value {
         return Value::Null;
     }
     let histogram = latency.histogram();
-    let at = |(name, quantile): (&str, f64)| (name.to_owned(), histogram.value_at_quantile(quantile).into());
+    let at = |(name, quantile): (&str, f64)| {
+        (name.to_owned(), histogram.value_at_quantile(quantile).into())
+    };
     let percentiles: Map<String, Value> = PERCENTILES.into_iter().map(at).collect();
     json!({
         "min": latency.min().0,

@@ -43,7 +43,9 @@ impl<F: FileSystem + 'static> Runner<F> {
     /// A random multiple of `iosize` such that `iosize` bytes from there lie within `spread`.
     fn random_offset(&mut self, spread: u64, iosize: u64) -> Step<u64> {
         let Some(last) = spread.checked_sub(iosize) else {
-            let problem = format!("the file, or its workingset, of {spread} bytes is smaller than iosize={iosize}");
+            let problem = format!(
+                "the file, or its workingset, of {spread} bytes is smaller than iosize={iosize}"
+            );
             return Err(Stop::Failed(problem));
         };
         let offset = if last == 0 { 0 } else { self.rng.below(last) };
@@ -198,11 +200,13 @@ impl<F: FileSystem + 'static> Runner<F> {
         let offset = self.random_offset(spread, iosize)?;
         let began = self.now();
         self.enter().await;
-        let (shared, pending, caller) = (Rc::clone(&self.shared), Rc::clone(&self.pending), self.caller);
+        let (shared, pending, caller) =
+            (Rc::clone(&self.shared), Rc::clone(&self.pending), self.caller);
         pending.outstanding.set(pending.outstanding.get() + 1);
         let task = self.shared.rt.spawn("aiowrite", async move {
             let stretch = (offset, iosize);
-            let mut result = shared.contents.write(&*shared.fs, caller, open.ino, stretch, open.io).await;
+            let mut result =
+                shared.contents.write(&*shared.fs, caller, open.ino, stretch, open.io).await;
             if open.is_sync && result.is_ok() {
                 shared.stats.fsyncs.set(shared.stats.fsyncs.get() + 1);
                 result = shared.fs.fsync(caller, open.ino).await;
@@ -238,9 +242,9 @@ impl<F: FileSystem + 'static> Runner<F> {
 /// Why I/O failed, with the rule that direct I/O has.
 fn refused(error: &FsError, io: Io) -> Stop {
     match (error, io) {
-        (FsError::Invalid(_), Io::Direct) => Stop::Failed(format!(
-            "{error}: with directio, offsets and sizes are multiples of 4096"
-        )),
+        (FsError::Invalid(_), Io::Direct) => {
+            Stop::Failed(format!("{error}: with directio, offsets and sizes are multiples of 4096"))
+        }
         _ => failed(error),
     }
 }

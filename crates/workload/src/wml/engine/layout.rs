@@ -62,7 +62,8 @@ async fn plant<F: FileSystem>(
     for index in &tree.order {
         let leaf = tree.files[*index as usize];
         let parent = directories[leaf.parent as usize];
-        let ino = fs.create(caller, parent, leaf_name(leaf.serial).as_bytes(), FILE_MODE).await?.ino;
+        let ino =
+            fs.create(caller, parent, leaf_name(leaf.serial).as_bytes(), FILE_MODE).await?.ino;
         for offset in (0..leaf.bytes).step_by(BLOCK_BYTES as usize) {
             let len = BLOCK_BYTES.min(leaf.bytes - offset);
             contents.write(fs, caller, ino, (offset, len), Io::Buffered).await?;

@@ -236,7 +236,8 @@ mod tests {
         let other = std::rc::Rc::clone(&pool);
         let result = executor.block_on(async move {
             assert_eq!(pool.pick(Want::Present, By::Rotation(0)).await, Some(0));
-            let waiting = rt.spawn("waits", async move { other.pick(Want::Present, By::Index(0)).await });
+            let waiting =
+                rt.spawn("waits", async move { other.pick(Want::Present, By::Index(0)).await });
             rt.sleep(nandscape_rt::Nanos(5)).await;
             assert!(!waiting.is_finished());
             pool.give_back(0);

@@ -1,8 +1,8 @@
 //! What threads wait for besides files: events, each other.
 
-use nandscape_rt::{Handle, Nanos, Stream};
-use nandscape_rt::sync::Notify;
 use super::super::model::Number;
+use nandscape_rt::sync::Notify;
+use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::Cell;
 
 /// Events are made so many at a time.
@@ -112,7 +112,9 @@ mod tests {
         let rt = executor.handle();
         let events = Rc::new(Events::new(&rt, Some(Number::Fixed(1000))));
         let (maker, clock) = (Rc::clone(&events), rt.clone());
-        drop(rt.spawn_daemon("events", async move { maker.make(&clock, Stream::new(1, "e")).await }));
+        drop(
+            rt.spawn_daemon("events", async move { maker.make(&clock, Stream::new(1, "e")).await }),
+        );
         let counted = executor.block_on(async move {
             for _ in 0..500 {
                 events.take(2).await;

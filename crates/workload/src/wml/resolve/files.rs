@@ -10,7 +10,15 @@ use std::sync::Arc;
 /// Attributes of a file. Those that concern how files are made, or trees that are there already, mean
 /// nothing here; `cached` is of Filebench 1.4.
 const FILE: [&str; 10] = [
-    "name", "path", "size", "prealloc", "paralloc", "reuse", "trusttree", "readonly", "writeonly",
+    "name",
+    "path",
+    "size",
+    "prealloc",
+    "paralloc",
+    "reuse",
+    "trusttree",
+    "readonly",
+    "writeonly",
     "cached",
 ];
 /// What a fileset has beside those; `filesizegamma` is of 1.4.

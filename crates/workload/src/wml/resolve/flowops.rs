@@ -201,7 +201,8 @@ impl<'a> Assembly<'_, 'a> {
         let Composite { attributes: defined, flowops, .. } = self.resolver.composites[index];
         let scope = self.scope(locals);
         let given = Given::new(scope, "a composite flowop", attributes, &COMPOSITE, true)?;
-        let definition = Given::new(self.scope(None), "a composite flowop", defined, &COMPOSITE, true)?;
+        let definition =
+            Given::new(self.scope(None), "a composite flowop", defined, &COMPOSITE, true)?;
         let own = own_variables(&definition, &given)?;
         let name = format!("{prefix}{}", given.required_text("name")?);
         let iters = match given.find("iters") {
@@ -286,7 +287,8 @@ impl Resolver<'_> {
             return Err(given.error(given.place("noreadahead"), problem));
         }
         let iosize = given.number_or("iosize", 0)?;
-        let needs_size = op.way().is_some() && !matches!(op, Op::Readwholefile | Op::Writewholefile);
+        let needs_size =
+            op.way().is_some() && !matches!(op, Op::Readwholefile | Op::Writewholefile);
         if needs_size && matches!(iosize, Number::Fixed(0)) {
             return Err(given.error(given.at(), format!("{} needs iosize=…", op.name())));
         }

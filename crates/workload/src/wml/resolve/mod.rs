@@ -151,7 +151,9 @@ impl<'a> Resolver<'a> {
                 let seconds = seconds.as_ref().map(|value| self.seconds(value)).transpose()?;
                 return Ok(Some(Run { seconds, period: None }));
             }
-            Command::Psrun(period, seconds) => return self.psrun(period.as_ref(), seconds.as_ref()),
+            Command::Psrun(period, seconds) => {
+                return self.psrun(period.as_ref(), seconds.as_ref());
+            }
             _ => {}
         }
         Ok(None)
@@ -188,7 +190,9 @@ impl<'a> Resolver<'a> {
             SetValue::Random(attributes) => {
                 let (inner, random) = randoms::randvar(self.scope(), attributes)?;
                 if inner.is_some() {
-                    return Err(self.source.error(attributes.at, "the randvar has its name already"));
+                    return Err(self
+                        .source
+                        .error(attributes.at, "the randvar has its name already"));
                 }
                 Item::Random(random)
             }
@@ -290,12 +294,7 @@ impl<'a> Resolver<'a> {
         self.scope().number(given.required("rate")?)
     }
 
-    fn finish(
-        self,
-        run: Run,
-        event_rate: Option<Number>,
-        at: At,
-    ) -> Result<Workload, WmlError> {
+    fn finish(self, run: Run, event_rate: Option<Number>, at: At) -> Result<Workload, WmlError> {
         if self.threads.is_empty() {
             return Err(self.source.error(at, "there is no process that could run"));
         }

@@ -28,7 +28,8 @@ pub(super) fn randvar(
 ) -> Result<(Option<String>, Arc<Random>), WmlError> {
     let given = Given::new(scope, "a randvar", attributes, &RANDVAR, false)?;
     let table = given.find("randtable").is_some();
-    let kind = given.text("type")?.unwrap_or_else(|| if table { "tabular" } else { "gamma" }.into());
+    let kind =
+        given.text("type")?.unwrap_or_else(|| if table { "tabular" } else { "gamma" }.into());
     let min = given.fixed_or("min", 0)? as f64;
     let gamma = given.fixed_or("gamma", GAMMA_DEFAULT)? as f64 / 1000.0;
     let mean = given.value("mean")?.map(|value| scope.fixed(value)).transpose()?;
@@ -121,9 +122,8 @@ fn parameters(given: &Given<'_>, known: &[(&str, f64)]) -> Result<Vec<f64>, WmlE
             return Err(given.scope.source.unknown(at, "no parameter", name, names));
         };
         let number = number.parse::<f64>().ok().filter(|number| number.is_finite());
-        values[index] = number.ok_or_else(|| {
-            given.error(at, format!("expected {name}:NUMBER, found \"{part}\""))
-        })?;
+        values[index] = number
+            .ok_or_else(|| given.error(at, format!("expected {name}:NUMBER, found \"{part}\"")))?;
     }
     Ok(values)
 }

@@ -161,7 +161,8 @@ impl<'a> Given<'a> {
 
     /// Where an attribute's value stands, or the whole thing.
     pub(super) fn place(&self, name: &str) -> At {
-        let value = self.find(name).map(|found| found.value.as_ref().map_or(found.name.at, |v| v.at));
+        let value =
+            self.find(name).map(|found| found.value.as_ref().map_or(found.name.at, |v| v.at));
         value.unwrap_or(self.attributes.at)
     }
 
