@@ -9,12 +9,14 @@ set $clients=50
 set $writers=10
 set $block=2k
 set $direct=false
+# Of each of the ten files, and of the log.
+set $filesize=10m
 set $seconds=2
 # What a transaction takes of a core, in nanoseconds.
 set $work=200000
 
-define fileset name=tables,path=$dir,entries=10,size=10m,dirwidth=1024,prealloc=100
-define file name=redo,path=$dir,size=10m,prealloc
+define fileset name=tables,path=$dir,entries=10,size=$filesize,dirwidth=1024,prealloc=100
+define file name=redo,path=$dir,size=$filesize,prealloc
 
 define process name=logwriter
 {

@@ -77,7 +77,7 @@ fn examples_run() {
         ("fileserver.f", &[("files", "400"), ("size", "32k"), ("threads", "4")]),
         ("webserver.f", &[("pages", "100"), ("threads", "8")]),
         ("webproxy.f", &[("pages", "200"), ("threads", "8"), ("rate", "200")]),
-        ("oltp.f", &[("clients", "8"), ("writers", "2"), ("seconds", "1")]),
+        ("oltp.f", &[("clients", "8"), ("writers", "2"), ("filesize", "2m"), ("seconds", "1")]),
         ("videoserver.f", &[("videosize", "1m"), ("rate", "8")]),
         ("mongo.f", &[("documents", "100")]),
     ];
