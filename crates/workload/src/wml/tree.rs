@@ -17,7 +17,7 @@ use thiserror::Error;
 /// Directories below each other at most.
 const DEPTH_MAX: u32 = 64;
 /// Files and directories of a fileset at most.
-const ENTRIES_MAX: u64 = 1 << 26;
+const ENTRIES_MAX: u64 = 1 << 24;
 
 /// Why there is no such tree.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]

@@ -5,7 +5,7 @@
 //! stretch is several calls of the file system one after the other, though one of the thread.
 
 use nandscape_block::{Payload, SECTOR_BYTES, Tag};
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, Result};
+use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, Result};
 use std::cell::Cell;
 
 /// Tags from here on are ours.
@@ -45,7 +45,8 @@ impl Contents {
             fs.write(caller, ino, offset, self.bytes(head - offset), io).await?;
         }
         let pages = (end - head) / SECTOR_BYTES;
-        if let Ok(sectors @ 1..) = u32::try_from(pages) {
+        let sectors = u32::try_from(pages).map_err(|_| FsError::FileTooBig)?;
+        if sectors > 0 {
             let data = Data::Sectors(Payload::Run(self.next(pages)), sectors);
             fs.write(caller, ino, head, data, io).await?;
         }

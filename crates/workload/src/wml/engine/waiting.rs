@@ -5,8 +5,9 @@ use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::Cell;
 
-/// Events are made so many at a time.
+/// Events are made so many at a time, or as many as come in the shortest period.
 const BATCH: u64 = 10;
+const PERIOD_MIN: Nanos = Nanos::from_us(1);
 /// Events of so many seconds are kept at most.
 const KEPT_SECONDS: u64 = 5;
 
@@ -38,9 +39,13 @@ impl Events {
                 self.is_on.set(false);
                 break;
             }
-            rt.sleep(Nanos(BATCH * Nanos::from_secs(1).0 / per_second).max(Nanos(1))).await;
+            let second = Nanos::from_secs(1).0;
+            let period = Nanos(BATCH * second / per_second).max(PERIOD_MIN);
+            rt.sleep(period).await;
+            // No less than a batch: what the period was rounded down by does not count.
+            let came = u128::from(per_second) * u128::from(period.0) / u128::from(second);
             if self.queue.get() < per_second.saturating_mul(KEPT_SECONDS) {
-                self.queue.set(self.queue.get() + BATCH);
+                self.queue.set(self.queue.get().saturating_add(BATCH.max(came as u64)));
             }
             self.came.notify_waiters();
         }

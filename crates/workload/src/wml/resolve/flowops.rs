@@ -17,6 +17,10 @@ const COMPOSITE: [&str; 2] = ["name", "iters"];
 pub(in crate::wml) const DESCRIPTORS: usize = 128;
 /// Threads of a workload at most.
 const THREADS_MAX: u64 = u16::MAX as u64;
+/// Composite flowops within each other at most.
+const NESTING_MAX: u32 = 32;
+/// Flowops of a thread at most, composite ones taken apart.
+const FLOWOPS_MAX: usize = 10_000;
 /// Highest value of a `semblock`'s mark.
 const HIGHWATER_MAX: u64 = 1 << 31;
 
@@ -34,6 +38,8 @@ struct Assembly<'r, 'a> {
     simple: Vec<(String, Op)>,
     /// Targets of limits, which may come later in the thread.
     watched: Vec<(Word, usize)>,
+    /// Composite flowops around the present one.
+    nesting: u32,
 }
 
 impl<'a> Resolver<'a> {
@@ -88,7 +94,8 @@ impl<'a> Resolver<'a> {
         }
         self.note_idle(idle);
         let visible = self.composites.len();
-        let mut assembly = Assembly { resolver: self, simple: Vec::new(), watched: Vec::new() };
+        let mut assembly =
+            Assembly { resolver: self, simple: Vec::new(), watched: Vec::new(), nesting: 0 };
         let mut flowops = assembly.list(&syntax.flowops, "", None, visible)?;
         let Assembly { simple, watched, .. } = assembly;
         for (target, flowop) in watched {
@@ -209,7 +216,13 @@ impl<'a> Assembly<'_, 'a> {
             Some(_) => given.number_or("iters", 1)?,
             None => definition.number_or("iters", 1)?,
         };
+        self.nesting += 1;
+        if self.nesting > NESTING_MAX {
+            let problem = format!("more than {NESTING_MAX} composite flowops within each other");
+            return Err(self.resolver.source.error(attributes.at, problem));
+        }
         let inner = self.list(flowops, &format!("{name}."), Some(&own), index)?;
+        self.nesting -= 1;
         Ok(Flowop { name, iters, body: Body::Composite(inner) })
     }
 
@@ -232,6 +245,10 @@ impl<'a> Assembly<'_, 'a> {
             self.resolver.note(name.at, text);
         }
         let index = self.simple.len();
+        if index >= FLOWOPS_MAX {
+            let problem = format!("more than {FLOWOPS_MAX} flowops in a thread");
+            return Err(self.resolver.source.error(attributes.at, problem));
+        }
         self.simple.push((name.clone(), op));
         match (op, target) {
             (Op::Wakeup | Op::Sempost, Some(target)) => self.resolver.targets.push((target, op)),
