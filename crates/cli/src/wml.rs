@@ -12,7 +12,6 @@ use nandscape_lab::state::States;
 use nandscape_lab::sweep::program;
 use nandscape_lab::workload::wml::parse;
 use std::path::Path;
-use std::rc::Rc;
 
 /// Whether a file is a workload of Filebench: by its name, as Filebench's own are called.
 pub(crate) fn is_workload(file: &Path) -> bool {
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let stack = Stack::load(&args.stack.stack, &keys).map_err(Failure::input)?;
     let (name, text) = job_text(Some(file))?;
     let variables = variables.iter().map(|set| variable(set)).collect::<Result<Vec<_>, _>>()?;
-    let workload = Rc::new(parse(&text, &name, &variables).map_err(Failure::input)?);
+    let workload = parse(&text, &name, &variables).map_err(Failure::input)?;
     for notice in &workload.notices {
         complain(&notice.to_string());
     }

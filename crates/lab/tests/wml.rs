@@ -4,7 +4,6 @@ use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, run_workload};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::wml::{Workload, parse};
 use std::path::Path;
-use std::rc::Rc;
 
 /// A small device, on which every run is short.
 const SMALL: [&str; 4] =
@@ -14,23 +13,23 @@ fn stack(name: &str) -> Stack {
     Stack::load(name, &SMALL).unwrap()
 }
 
-fn example(name: &str, set: &[(&str, &str)]) -> Rc<Workload> {
+fn example(name: &str, set: &[(&str, &str)]) -> Workload {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
     let text = std::fs::read_to_string(path).unwrap();
     let set: Vec<_> =
         set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Rc::new(parse(&text, name, &set).unwrap())
+    parse(&text, name, &set).unwrap()
 }
 
-fn text(text: &str) -> Rc<Workload> {
-    Rc::new(parse(text, "t.f", &[]).unwrap())
+fn text(text: &str) -> Workload {
+    parse(text, "t.f", &[]).unwrap()
 }
 
-fn run(stack_name: &str, workload: &Rc<Workload>) -> Result<Outcome, RunError> {
+fn run(stack_name: &str, workload: &Workload) -> Result<Outcome, RunError> {
     run_workload(&stack(stack_name), workload, 1, Manner::default(), &mut Unobserved)
 }
 
-fn mail() -> Rc<Workload> {
+fn mail() -> Workload {
     example("varmail.f", &[("messages", "200"), ("threads", "4"), ("seconds", "1")])
 }
 
@@ -126,7 +125,7 @@ fn early_ends_have_reasons() {
 /// Input that does not fit is refused before anything runs.
 #[test]
 fn what_does_not_fit_is_refused() {
-    let refused = |stack: &str, workload: &Rc<Workload>| {
+    let refused = |stack: &str, workload: &Workload| {
         let error = run(stack, workload).unwrap_err();
         assert!(error.is_bad_input(), "{error}");
         error.to_string()

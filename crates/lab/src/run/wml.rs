@@ -31,7 +31,7 @@ const SILENCE: Nanos = Nanos::from_secs(3_600);
 /// workload early is part of the outcome.
 pub fn run_workload(
     stack: &Stack,
-    workload: &Rc<Workload>,
+    workload: &Workload,
     seed: u64,
     manner: Manner<'_>,
     observer: &mut dyn Observer,
@@ -47,9 +47,10 @@ pub fn run_workload(
     let trees = workload.filesets.iter().map(|fileset| Tree::new(fileset, seed));
     let trees = trees.collect::<Result<Vec<_>, _>>();
     let trees = trees.map_err(|error| RunError::Job(error.to_string()))?;
+    let workload = Rc::new(workload.clone());
     let cores = stack.host.cores.unwrap_or(DEFAULT_CORES);
-    let load = Flowops { workload: Rc::clone(workload), cores: cores.min(u16::MAX.into()) as u16 };
-    let contents = Contents::Trees(Rc::clone(workload), trees);
+    let load = Flowops { workload: Rc::clone(&workload), cores: cores.min(u16::MAX.into()) as u16 };
+    let contents = Contents::Trees(workload, trees);
     run_load(stack, load, Some(contents), seed, manner, observer)
 }
 

@@ -76,6 +76,10 @@ fn openfile_readwholefile_statfile() {
                    flowop statfile name=s,filesetname=a\n\
                    flowop finishoncount name=f,value=30,target=s";
     let ran = run(&one_thread(SET, flowops, FIRST));
+    let without = flowops.replace(",fd=3\n", "\n").replace(",fd=3,", ",");
+    let without = without.replace("flowop statfile name=own\n", "");
+    let defaulted = run(&one_thread(SET, &without, FIRST));
+    assert_eq!(defaulted.row("r").bytes, 300_000, "the default descriptor is one, too");
     assert_eq!((ran.row("r").count, ran.row("r").bytes), (30, 300_000));
     assert_eq!((ran.row("own").count, ran.row("s").count), (30, 30));
 }

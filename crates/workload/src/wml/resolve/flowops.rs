@@ -294,8 +294,9 @@ impl Resolver<'_> {
         let fd = given.count_or("fd", 0, descriptors.clone())? as usize;
         let srcfd = given.count_or("srcfd", 0, descriptors)? as usize;
         let fileset = self.fileset_of(given)?;
-        let can_do_without = !op.needs_fileset() && (fd > 0 || !op.takes("filesetname"));
-        if fileset.is_none() && !can_do_without {
+        // Others may find their descriptor open.
+        let picks = matches!(op, Op::Deletefile | Op::Statfile) && fd == 0;
+        if fileset.is_none() && (op.needs_fileset() || picks) {
             let problem = format!("{} needs filesetname=…", op.name());
             return Err(given.error(given.at(), problem));
         }
