@@ -42,6 +42,7 @@ Examples:
   nandscape run my.fio --stack pblk-4.13            a fio job file on another stack
   nandscape run --set ftl.gc.victim=greedy --set ftl.op_percent=20
   nandscape run --output-format json --output result.json
+  nandscape run examples/varmail.f --stack ext4-js-pblk   a Filebench workload on files
   nandscape run my.fio --trace run.json             a timeline for https://ui.perfetto.dev
   nandscape trace info my.trace                     what a block trace is like
   nandscape trace run my.trace --stack pblk --fold  and what a stack makes of it
@@ -64,7 +65,7 @@ was interrupted.";
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run a fio job file on a stack, in virtual time
+    /// Run a fio job file or a Filebench workload on a stack, in virtual time
     Run(RunArgs),
     /// Describe a block trace, or replay it on a stack
     Trace(TraceArgs),
@@ -186,6 +187,11 @@ Examples:
   nandscape run my.fio --until-steady=round=500ms,rounds=40
   nandscape run my.fio --state filled.state
   nandscape run my.fio --report run.html            plots, in one file that works offline
+  nandscape run examples/fileserver.f --stack ext4-pblk --set '$files=10000'
+                                                    a Filebench workload, and a variable of it
+
+A file whose name ends in .f is a Filebench workload, which needs a stack with [fs]; --until-steady, \
+--state, --log-dir and --hdr-log do not go with it (docs/formats/wml.md).
 
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
 follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
@@ -194,7 +200,8 @@ in the user's cache folder, and runs that need the same one take it from there; 
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
 fio's names: docs/formats/logs.md.")]
 pub(crate) struct RunArgs {
-    /// A fio job file; without one, the built-in example: 4 KiB random writes, queue depth 32
+    /// A fio job file, or a Filebench workload (.f); without one, the built-in example: 4 KiB random
+    /// writes, queue depth 32
     #[arg(value_name = "JOB")]
     pub(crate) job: Option<PathBuf>,
     #[command(flatten)]

@@ -26,6 +26,7 @@ mod sweep;
 mod table;
 mod timeline;
 mod trace;
+mod wml;
 
 use args::{Cli, Command};
 use clap::Parser;

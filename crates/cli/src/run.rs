@@ -1,4 +1,4 @@
-//! `nandscape run`: a fio job file on a stack.
+//! `nandscape run`: a fio job file on a stack; workload files of Filebench go to `wml.rs`.
 
 use crate::args::{ResultArgs, ResultFormat, RunArgs, StackArgs};
 use crate::cache::Cache;
@@ -8,6 +8,7 @@ use crate::output::{Failure, complain, deliver};
 use crate::paint::{ColorChoice, Paint};
 use crate::report::report_run;
 use crate::summary::summary;
+use crate::wml;
 use anyhow::{Context, anyhow};
 use nandscape_lab::run::{Manner, Outcome, RunError, UntilSteady, run_as};
 use nandscape_lab::stack::{DEFAULT, Stack};
@@ -30,6 +31,9 @@ pub(crate) const COMMIT: &str = env!("NANDSCAPE_COMMIT");
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
+    if let Some(file) = args.job.as_deref().filter(|file| wml::is_workload(file)) {
+        return wml::run(args, file, color);
+    }
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let (job_name, job) = read_job(args.job.as_deref())?;
     for notice in job.notices.iter().filter(|notice| stack.tells(notice)) {
@@ -139,6 +143,9 @@ pub(crate) fn pretty(json: &Value) -> Result<String, Failure> {
 
 /// A job that failed fails the run, after its result was written.
 pub(crate) fn verdict(outcome: &Outcome) -> Result<(), Failure> {
+    if let Some(why) = outcome.flowops.as_ref().and_then(|report| report.failure()) {
+        return Err(Failure::run(anyhow!("the workload ended early: {why}")));
+    }
     let failed = outcome.workload.jobs.iter().find(|job| job.failed());
     failed.map_or(Ok(()), |job| {
         let why = job.failures.first().map_or_else(String::new, |failure| format!(": {failure}"));
@@ -147,7 +154,7 @@ pub(crate) fn verdict(outcome: &Outcome) -> Result<(), Failure> {
 }
 
 /// The command that makes the same result.
-fn again(args: &RunArgs) -> String {
+pub(crate) fn again(args: &RunArgs) -> String {
     let mut words = vec!["nandscape".to_owned(), "run".to_owned()];
     words.extend(args.job.as_ref().map(|job| quoted(&job.display().to_string())));
     words.extend(stack_words(&args.stack));

@@ -7,6 +7,7 @@ use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
 use nandscape_lab::stack::FsStack;
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
+use nandscape_lab::workload::wml::engine::{Report, summary_line};
 use nandscape_rt::Nanos;
 
 /// The summary of `outcome`; `again` is the command that makes it again.
@@ -20,8 +21,9 @@ pub(crate) fn summary(
     let mut page = Page { text: String::new(), paint };
     let title = format!("{job_name} on {}, seed {}", outcome.stack.name, outcome.seed);
     page.line("", &paint.paint(Tone::Heading, &title));
-    for job in &outcome.workload.jobs {
-        page.job(job);
+    match &outcome.flowops {
+        Some(report) => page.flowops(report),
+        None => outcome.workload.jobs.iter().for_each(|job| page.job(job)),
     }
     page.trace(outcome);
     page.rounds(outcome);
@@ -82,6 +84,37 @@ impl Page {
         for failure in &job.failures {
             let failed = self.paint.paint(Tone::Failure, "FAILED");
             self.line("    ", &format!("{failed} {failure}"));
+        }
+    }
+
+    /// What flowops did, as Filebench shows it.
+    fn flowops(&mut self, report: &Report) {
+        for text in report.echoes.iter().chain(&report.messages) {
+            self.line("  ", text);
+        }
+        self.gap();
+        for set in &report.filesets {
+            let (files, there) = (grouped(set.files), grouped(set.preallocated));
+            let text = format!(
+                "{}: {files} files, {there} of them there at the beginning, in {} directories, {}; {} \
+                 empty directories",
+                set.name,
+                grouped(set.directories),
+                bytes(set.bytes as f64),
+                grouped(set.leafdirs)
+            );
+            self.line("  ", &text);
+        }
+        for snapshot in &report.snapshots {
+            let summary = summary_line(&snapshot.sums, snapshot.length);
+            self.text.push_str(&format!("  {:>6.0} s: {summary}\n", snapshot.at.as_secs_f64()));
+        }
+        self.gap();
+        // Lines of a table are not wrapped.
+        self.text.push_str(&report.to_text());
+        if let Some(why) = report.failure() {
+            let failed = self.paint.paint(Tone::Failure, "FAILED");
+            self.line("  ", &format!("{failed} {why}"));
         }
     }
 

@@ -144,7 +144,7 @@ fn what_does_not_fit_is_refused() {
         (&records, write, "--set fs.records: fs.records: the records of all cores may have half"),
         (&[], "[w]\nrw=write\n", "files.fio:1:1: job w: a job on files needs a size"),
         (&[], "[w]\nsize=1m\npre_read=1\n", "files.fio:3:1: pre_read: not supported on files"),
-        (&[], "[r]\nrw=read\nsize=8g\n", "the files of all jobs do not fit the file system"),
+        (&[], "[r]\nrw=read\nsize=8g\n", "the files do not fit the file system"),
         (&["fs.journal=1GiB"], write, "--set fs.journal: fs.journal: a journal of 262144 blocks"),
         (&["fs.features=[\"bigalloc\"]"], write, "--set fs.features: fs.features: "),
     ];

@@ -1,9 +1,11 @@
 //! Workloads: where the I/O comes from.
 //!
 //! [`fio`] reads fio's job files; [`engine`] runs them on a block device in virtual time. [`trace`]
-//! reads block traces, describes them, and replays them likewise.
+//! reads block traces, describes them, and replays them likewise. [`wml`] reads Filebench's workload files and
+//! runs them on a file system.
 
 pub mod engine;
 pub mod fio;
 pub mod log;
 pub mod trace;
+pub mod wml;

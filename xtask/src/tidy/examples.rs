@@ -7,7 +7,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let jobs = tree
         .files
         .iter()
-        .filter(|file| file.path.starts_with("examples/") && file.path.ends_with(".fio"));
+        .filter(|file| file.path.starts_with("examples/"))
+        .filter(|file| [".fio", ".f"].iter().any(|end| file.path.ends_with(end)));
     let unnamed = jobs.filter(|job| !documents().any(|document| document.text.contains(&job.path)));
     let message = "no document names this example";
     unnamed.map(|job| Finding::at(job, 0, "examples", message.to_owned())).collect()
@@ -23,8 +24,9 @@ mod tests {
             ("README.md", "run examples/seen.fio"),
             ("examples/seen.fio", "[a]\n"),
             ("examples/unseen.fio", "[a]\n"),
+            ("examples/unseen.f", "run 1\n"),
         ]);
         let paths: Vec<_> = check(&tree).into_iter().map(|finding| finding.path).collect();
-        assert_eq!(paths, ["examples/unseen.fio"]);
+        assert_eq!(paths, ["examples/unseen.fio", "examples/unseen.f"]);
     }
 }

@@ -9,12 +9,14 @@ use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Submit, Token,
 };
+use nandscape_fs::ext4::Ext4;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
 use nandscape_ftl::stats::{FtlStats, SectorCounts};
 use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel, Utilisation};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Handle, Nanos};
+use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
 
 /// The media of every run: without faults where the stack injects none, so that everything above is
@@ -81,6 +83,16 @@ impl Counts {
     }
 }
 
+/// A file system over a device, and what a workload needs to run on it.
+pub(super) struct Mounted {
+    pub(super) rt: Handle,
+    pub(super) fs: Ext4,
+    /// Filesets that are there, once.
+    pub(super) planted: Vec<Planted>,
+    /// What a call takes of a core.
+    pub(super) call: Nanos,
+}
+
 /// What a load runs on: an FTL behind hints, or files of a file system over one.
 pub(super) trait LabDevice: BlockDevice {
     /// Changes the FTL, or the requests that are noted for a timeline.
@@ -107,6 +119,11 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// The file system counts anew.
     fn reset_fs_counts(&mut self) {}
+
+    /// The file system, for whoever calls it himself.
+    fn mounted(&mut self) -> Option<Mounted> {
+        None
+    }
 
     /// The run is over: a file system is unmounted.
     fn close(&mut self) -> Result<(), String> {

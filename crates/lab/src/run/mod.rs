@@ -18,6 +18,7 @@ mod remarks;
 mod replay;
 mod rounds;
 mod steady;
+mod wml;
 
 pub use course::Point;
 pub use error::RunError;
@@ -29,6 +30,7 @@ pub use precondition::Preconditioned;
 pub use prepare::{Before, make_state};
 pub use replay::{Trace, check_trace};
 pub use rounds::{Round, RoundsRun, UntilSteady, WINDOW_ROUNDS};
+pub use wml::run_workload;
 
 use crate::stack::Stack;
 use crate::state::States;
@@ -36,7 +38,7 @@ use crate::timeline::Timeline;
 use course::Totals;
 use device::{Counts, Flash, Hinted, LabDevice};
 use estimate::Estimate;
-use files::{Files, Layout};
+use files::{Contents, Files, Layout};
 use nandscape_block::BlockError;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::stats::SectorCounts;
@@ -47,6 +49,7 @@ use nandscape_workload::engine::{
 };
 use nandscape_workload::fio::{Direction, JobFile};
 use nandscape_workload::trace::TraceCounts;
+use nandscape_workload::wml::engine::Report;
 use prepare::{Prepared, prepare};
 
 /// Distance of the first points of a series.
@@ -139,8 +142,9 @@ pub fn run_as(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     let layout = stack.fs.as_ref().map(|_| Layout::new(job)).transpose()?;
+    let contents = layout.map(Contents::Jobs);
     let jobs = Jobs { file: job, until_steady: manner.until_steady };
-    run_load(stack, jobs, layout, seed, manner, observer)
+    run_load(stack, jobs, contents, seed, manner, observer)
 }
 
 /// Replays `trace` on `stack`.
@@ -195,19 +199,19 @@ struct Jobs<'a> {
 fn run_load(
     stack: &Stack,
     load: impl Load,
-    layout: Option<Layout>,
+    contents: Option<Contents>,
     seed: u64,
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    if layout.is_some() && matches!(manner.states, States::File(_)) {
+    if contents.is_some() && matches!(manner.states, States::File(_)) {
         let why = "a file system is made on a fresh device, not on a saved state: leave out [fs]";
         return Err(stack.error("fs", why).into());
     }
     let began_s = observer.wall_s();
     let Prepared { media, by: before, file, warnings } =
         prepare(stack, seed, manner.states, manner.program, observer)?;
-    let course = Course { stack, load, layout, seed, before, file, warnings, began_s };
+    let course = Course { stack, load, contents, seed, before, file, warnings, began_s };
     let fault_seed = if before.is_some() { prepare::fault_seed(seed) } else { seed };
     course.run_on(device::flash(stack, media, fault_seed), observer)
 }
@@ -216,8 +220,8 @@ fn run_load(
 struct Course<'a, L> {
     stack: &'a Stack,
     load: L,
-    /// The files of the jobs, if they run on any.
-    layout: Option<Layout>,
+    /// What the file system holds, if there is one.
+    contents: Option<Contents>,
     seed: u64,
     /// How the media were preconditioned; `None`: they are fresh.
     before: Option<Before>,
@@ -235,9 +239,9 @@ impl<L: Load> Course<'_, L> {
             Some(_) => prepare::mount(stack, media, seed, self.file.as_deref())?,
         };
         let device = Hinted::new(ftl, &stack.hints);
-        match (&stack.fs, self.layout.take()) {
-            (Some(fs), Some(layout)) => {
-                let files = Files::lay_out(stack, fs, layout, device, seed)?;
+        match (&stack.fs, self.contents.take()) {
+            (Some(fs), Some(contents)) => {
+                let files = Files::lay_out(stack, fs, contents, device, seed)?;
                 self.measure_on(files, observer)
             }
             _ => self.measure_on(device, observer),
@@ -292,6 +296,8 @@ struct Measured {
     rounds: Option<RoundsRun>,
     /// How a trace was treated, if one was replayed.
     trace: Option<TraceCounts>,
+    /// What flowops did, if a workload of them ran.
+    flowops: Option<Report>,
     /// Whether the load writes at random.
     random_writes: bool,
     /// What a reader should know about it.
@@ -313,6 +319,7 @@ impl Measured {
             counts,
             rounds: None,
             trace: None,
+            flowops: None,
             random_writes: false,
             warnings: Vec::new(),
         }
@@ -479,6 +486,7 @@ fn conclude(
         wall,
         workload: measured.results,
         trace: measured.trace,
+        flowops: measured.flowops,
         ftl: measured.counts.ftl,
         fs: measured.counts.fs,
         memory: ftl.memory(),

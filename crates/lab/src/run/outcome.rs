@@ -13,6 +13,7 @@ use nandscape_media::{Utilisation, Wear};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::Results;
 use nandscape_workload::trace::TraceCounts;
+use nandscape_workload::wml::engine::Report;
 
 /// Write amplification, three ways (DESIGN, decision 10). `None` without user writes.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -136,6 +137,8 @@ pub struct Outcome {
     pub workload: Results<SectorCounts>,
     /// How the trace was treated, if one was replayed.
     pub trace: Option<TraceCounts>,
+    /// What flowops did, if a workload of them ran.
+    pub flowops: Option<Report>,
     /// What the FTL did.
     pub ftl: FtlStats,
     /// What the file system did; `None`: there is none.

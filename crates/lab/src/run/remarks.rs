@@ -39,9 +39,10 @@ fn beginning(
 ) -> impl Iterator<Item = String> {
     let wrote = measured.counts.ftl.user_written > 0;
     let fresh = before.is_none() && wrote && measured.random_writes;
-    let remedy = match &stack.fs {
-        None => "precondition it (precondition.recipe)",
-        Some(_) => "let jobs overwrite large files before those that count (stonewall)",
+    let remedy = match (&stack.fs, &measured.flowops) {
+        (None, _) => "precondition it (precondition.recipe)",
+        (Some(_), None) => "let jobs overwrite large files before those that count (stonewall)",
+        (Some(_), Some(_)) => "let the workload write several times what the device holds",
     };
     let fresh = fresh.then(|| {
         format!(

@@ -2,14 +2,17 @@
 //! use the `libm` crate and never the platform's functions, and golden vectors pin their output.
 //!
 //! [`Zipf`], [`Pareto`] and [`Normal`] draw items out of `n`, with the parameters and the meaning of
-//! fio's `random_distribution`; [`Exponential`] and [`Gamma`] draw spans. All take constant memory.
+//! fio's `random_distribution`; [`Exponential`], [`Gamma`], [`Gaussian`], [`Lognormal`], [`Triangular`] and
+//! [`Weibull`] draw real numbers. All take constant memory.
 
 mod items;
+mod reals;
 mod spans;
 #[cfg(test)]
 mod tests;
 
 pub use items::{Normal, Pareto, Zipf};
+pub use reals::{Gaussian, Lognormal, Triangular, Weibull};
 pub use spans::{Exponential, Gamma};
 
 use crate::rng::Stream;

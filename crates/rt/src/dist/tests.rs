@@ -117,12 +117,30 @@ fn gamma_is_gamma() {
 }
 
 #[test]
+fn real_numbers_are_distributed_as_they_should() {
+    let gaussian = Gaussian::new(-3.0, 2.5).unwrap();
+    assert_same(|rng| gaussian.sample(rng), &rand_distr::Normal::new(-3.0, 2.5).unwrap());
+    let lognormal = Lognormal::new(1.5, 0.5).unwrap();
+    assert_same(|rng| lognormal.sample(rng), &rand_distr::LogNormal::new(1.5, 0.5).unwrap());
+    let weibull = Weibull::new(1.7, 40.0).unwrap();
+    assert_same(|rng| weibull.sample(rng), &rand_distr::Weibull::new(40.0, 1.7).unwrap());
+    let triangular = Triangular::new(-1.0, 5.0, 0.5).unwrap();
+    assert_same(
+        |rng| triangular.sample(rng),
+        &rand_distr::Triangular::new(-1.0, 5.0, 0.5).unwrap(),
+    );
+}
+
+#[test]
 fn impossible_parameters_are_refused() {
     for theta in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(Zipf::new(10, theta).is_err());
         assert!(Exponential::new(theta).is_err());
         assert!(Gamma::new(theta, 1.0).is_err() && Gamma::new(1.0, theta).is_err());
     }
+    assert!(Gaussian::new(0.0, -1.0).is_err() && Lognormal::new(f64::NAN, 1.0).is_err());
+    assert!(Weibull::new(0.0, 1.0).is_err() && Weibull::new(1.0, -1.0).is_err());
+    assert!(Triangular::new(1.0, 1.0, 1.0).is_err() && Triangular::new(0.0, 1.0, 2.0).is_err());
     for h in [0.0, 1.0, -0.5, f64::NAN] {
         assert!(Pareto::new(10, h).is_err());
     }

@@ -101,7 +101,7 @@ impl Latencies {
     }
 
     /// Their exact sum in nanoseconds.
-    pub(super) const fn sum_ns(&self) -> u128 {
+    pub(crate) const fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 

@@ -32,19 +32,21 @@ pub struct Series<S> {
 }
 
 impl<S> Series<S> {
-    /// `points_max` must be even.
-    pub(super) const fn new(began: Nanos, interval: Nanos, points_max: usize) -> Self {
+    /// No points yet, of which there are never as many as `points_max`, which must be even.
+    #[must_use]
+    pub const fn new(began: Nanos, interval: Nanos, points_max: usize) -> Self {
         Self { began, interval, points: Vec::new(), points_max }
     }
 
     /// When the next point is due.
-    pub(crate) fn due(&self) -> Nanos {
+    #[must_use]
+    pub fn due(&self) -> Nanos {
         let intervals = self.points.len() as u64 + 1;
         self.began.saturating_add(Nanos(self.interval.0.saturating_mul(intervals)))
     }
 
     /// Adds the point that is due.
-    pub(crate) fn push(&mut self, point: Point<S>) {
+    pub fn push(&mut self, point: Point<S>) {
         self.points.push(point);
         if self.points.len() >= self.points_max {
             let mut index = 0;

@@ -4,6 +4,7 @@
 //! journal and nothing cached, as with fio's `invalidate=1`. Files that somebody reads are written
 //! whole; others are given blocks only, as fio does with `fallocate=native`.
 
+use super::Contents;
 use super::layout::File;
 use crate::run::RunError;
 use crate::stack::{FsStack, Stack};
@@ -12,6 +13,7 @@ use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, I
 use nandscape_fs::ext4::Ext4;
 use nandscape_fs::ext4::mkfs::{MkfsError, mkfs};
 use nandscape_rt::Handle;
+use nandscape_workload::wml::engine::{Planted, lay_out as plant, warm};
 
 /// Sectors that are written at once.
 const FILL_SECTORS: u64 = 1_024;
@@ -50,7 +52,7 @@ impl MakeError {
             Self::Mkfs(MkfsError::Device(error)) => RunError::Failed(error.to_string()),
             Self::Mkfs(error) => stack.error("fs", &error.to_string()).into(),
             Self::Fs(FsError::NoSpace) => {
-                RunError::Job("the files of all jobs do not fit the file system".to_owned())
+                RunError::Job("the files do not fit the file system".to_owned())
             }
             Self::Fs(FsError::Incompatible(what)) => stack.error("fs.features", &what).into(),
             Self::Fs(error) => RunError::Failed(format!("laying out files: {error}")),
@@ -58,28 +60,46 @@ impl MakeError {
     }
 }
 
-/// A file system with these files in it, and their numbers.
+/// A mounted file system with something in it.
+pub(super) struct Made {
+    pub(super) fs: Ext4,
+    /// Numbers of jobs' files, which are open.
+    pub(super) inodes: Vec<Ino>,
+    /// Filesets of a workload.
+    pub(super) planted: Vec<Planted>,
+    pub(super) contents: Contents,
+}
+
+/// A file system with these contents.
 pub(super) fn make(
     rt: &Handle,
     device: &AsyncDevice,
     options: &FsStack,
-    files: &[File],
-) -> impl Future<Output = Result<(Ext4, Vec<Ino>), MakeError>> + use<> {
-    let (rt, device, options, files) =
-        (rt.clone(), device.clone(), options.clone(), files.to_vec());
+    contents: Contents,
+) -> impl Future<Output = Result<Made, MakeError>> + use<> {
+    let (rt, device, options) = (rt.clone(), device.clone(), options.clone());
     async move {
         mkfs(&device, &options.mkfs).await?;
         let (fs, _) = Ext4::mount(&rt, device.clone(), options.mount.clone()).await?;
-        let mut inodes = Vec::with_capacity(files.len());
-        for file in &files {
-            inodes.push(lay_out(&fs, file).await?);
+        let mut inodes = Vec::new();
+        let mut planted = Vec::new();
+        match &contents {
+            Contents::Jobs(layout) => {
+                for file in &layout.files {
+                    inodes.push(lay_out(&fs, file).await?);
+                }
+            }
+            Contents::Trees(workload, trees) => planted = plant(&fs, workload, trees).await?,
         }
         fs.unmount().await?;
         let (fs, _) = Ext4::mount(&rt, device, options.mount).await?;
         for inode in &inodes {
             fs.open(ROOT, *inode).await?;
         }
-        Ok((fs, inodes))
+        if let Contents::Trees(workload, _) = &contents {
+            warm(&fs, workload, &planted).await?;
+        }
+        Ok(Made { fs, inodes, planted, contents })
     }
 }
 

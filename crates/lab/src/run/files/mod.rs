@@ -16,17 +16,29 @@ pub use counts::FsCounts;
 pub(super) use layout::Layout;
 
 use super::RunError;
-use super::device::{Flash, Hinted, LabDevice};
+use super::device::{Flash, Hinted, LabDevice, Mounted};
 use crate::stack::{FsStack, Stack};
 use crate::timeline::{Request, Requests};
 use calls::Calls;
+use make::Made;
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Fua, Submit, Token};
 use nandscape_fs::contract::FileSystem;
 use nandscape_ftl::Pblk;
 use nandscape_rt::{Executor, Nanos};
+use nandscape_workload::wml::engine::Planted;
+use nandscape_workload::wml::{Tree, Workload};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
+
+/// What a new file system holds when a run begins.
+#[derive(Debug)]
+pub(super) enum Contents {
+    /// Files of jobs.
+    Jobs(Layout),
+    /// Filesets of a workload.
+    Trees(Rc<Workload>, Vec<Tree>),
+}
 
 /// The jobs' files, as the device that the engine runs on.
 pub(super) struct Files {
@@ -34,6 +46,8 @@ pub(super) struct Files {
     device: AsyncDevice<Hinted>,
     calls: Rc<Calls>,
     caps: DeviceCaps,
+    /// Filesets of a workload, for whoever runs it.
+    planted: Vec<Planted>,
     /// What was counted when counts began anew.
     reset: FsCounts,
     /// Kept for a timeline.
@@ -41,26 +55,32 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes the file system of `stack` on a fresh device, and the files in it.
+    /// Makes the file system of `stack` on a fresh device, and what it is to hold.
     pub(super) fn lay_out(
         stack: &Stack,
         fs: &FsStack,
-        layout: Layout,
+        contents: Contents,
         device: Hinted,
         seed: u64,
     ) -> Result<Self, RunError> {
         stack.check_fs(device.caps().sectors)?;
-        let caps = caps(device.caps(), &layout);
+        let under = device.caps().clone();
         let mut executor = Executor::on_virtual_clock();
         let handle = executor.handle();
         let device = AsyncDevice::new(&handle, device);
-        let options = fs.for_run(seed, device.caps().sectors);
-        let made = make::make(&handle, &device.erased(), &options, &layout.files);
+        let options = fs.for_run(seed, under.sectors);
+        let made = make::make(&handle, &device.erased(), &options, contents);
         let made = executor.block_on(made).map_err(|stuck| RunError::Failed(stuck.to_string()))?;
-        let (fs_made, inodes) = made.map_err(|error| error.on(stack))?;
+        let Made { fs: fs_made, inodes, planted, contents } =
+            made.map_err(|error| error.on(stack))?;
         if handle.now() > Nanos::ZERO {
             return Err(RunError::TimePassed);
         }
+        let layout = match contents {
+            Contents::Jobs(layout) => layout,
+            Contents::Trees(..) => Layout::default(),
+        };
+        let caps = caps(&under, &layout);
         let calls = Rc::new(Calls {
             handle,
             fs: fs_made,
@@ -72,7 +92,8 @@ impl Files {
             done: RefCell::default(),
             counts: Cell::default(),
         });
-        Ok(Self { executor, device, calls, caps, reset: FsCounts::default(), requests: None })
+        let reset = FsCounts::default();
+        Ok(Self { executor, device, calls, caps, planted, reset, requests: None })
     }
 }
 
@@ -150,6 +171,15 @@ impl LabDevice for Files {
 
     fn reset_fs_counts(&mut self) {
         self.reset = self.calls.counts();
+    }
+
+    fn mounted(&mut self) -> Option<Mounted> {
+        Some(Mounted {
+            rt: self.calls.handle.clone(),
+            fs: self.calls.fs.clone(),
+            planted: std::mem::take(&mut self.planted),
+            call: self.calls.cost,
+        })
     }
 
     fn close(&mut self) -> Result<(), String> {

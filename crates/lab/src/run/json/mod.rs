@@ -9,6 +9,7 @@ mod fio;
 mod fs;
 mod host;
 mod ours;
+mod wml;
 
 use super::outcome::Outcome;
 use fio::Detail;

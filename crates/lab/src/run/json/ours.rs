@@ -1,6 +1,6 @@
 //! The one key of ours in a result: what the FTL and the media did (docs/formats/result.md).
 
-use super::{VERSION, curves, fs, host};
+use super::{VERSION, curves, fs, host, wml};
 use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
@@ -20,6 +20,9 @@ impl Outcome {
         put("wall_s", self.wall.measured_s.into());
         if let Some(counts) = &self.trace {
             put("trace", trace(counts));
+        }
+        if let Some(report) = &self.flowops {
+            put("wml", wml::wml(report));
         }
         put("capacity", self.capacity_json());
         put("geometry", curves::geometry(&self.stack.media.geometry));

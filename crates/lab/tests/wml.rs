@@ -1,0 +1,143 @@
+//! Filebench workloads on stacks: what a result holds, and what is refused.
+
+use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, run_workload};
+use nandscape_lab::stack::Stack;
+use nandscape_lab::workload::wml::{Workload, parse};
+use std::path::Path;
+
+/// A small device, on which every run is short.
+const SMALL: [&str; 4] =
+    ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", "host.memory=16MiB"];
+
+fn stack(name: &str) -> Stack {
+    Stack::load(name, &SMALL).unwrap()
+}
+
+fn example(name: &str, set: &[(&str, &str)]) -> Workload {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    let set: Vec<_> =
+        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    parse(&text, name, &set).unwrap()
+}
+
+fn text(text: &str) -> Workload {
+    parse(text, "t.f", &[]).unwrap()
+}
+
+fn run(stack_name: &str, workload: &Workload) -> Result<Outcome, RunError> {
+    run_workload(&stack(stack_name), workload, 1, Manner::default(), &mut Unobserved)
+}
+
+fn mail() -> Workload {
+    example("varmail.f", &[("messages", "200"), ("threads", "4"), ("seconds", "1")])
+}
+
+/// A run is a function of stack, workload and seed, whatever an fsync commits.
+#[test]
+fn same_input_same_result() {
+    for name in ["ext4-js-pblk", "ext4-fa-ftl"] {
+        let json = || run(name, &mail()).unwrap().to_json("wml").to_string();
+        assert_eq!(json(), json(), "{name}");
+    }
+}
+
+/// The result holds the flowops, and everything that runs on files have: the journal's sectors, fsyncs,
+/// a job for each thread, points over time.
+#[test]
+fn a_result_is_whole() {
+    let outcome = run("ext4-js-pblk", &mail()).unwrap();
+    let json = outcome.to_json("wml");
+    let ours = &json["nandscape"];
+    let flowops = ours["wml"]["flowops"].as_array().unwrap();
+    let ops: u64 = flowops.iter().map(|flowop| flowop["ops"].as_u64().unwrap()).sum();
+    assert_eq!(ours["wml"]["summary"]["ops"].as_u64(), Some(ops));
+    assert!(ours["wml"]["failure"].is_null() && ours["virtual_s"] == 1.0);
+    let syncs = |name: &str| {
+        let found = flowops.iter().find(|flowop| flowop["name"] == name).unwrap();
+        found["ops"].as_u64().unwrap()
+    };
+    let counted = syncs("sync-new") + syncs("sync-old");
+    assert!((counted..=counted + 4).contains(&ours["fs"]["fsyncs"].as_u64().unwrap()));
+    assert!(ours["sectors"]["journal"].as_u64().unwrap() > 0);
+    let job = &json["jobs"][0];
+    assert_eq!(job["jobname"], "mailserver.session");
+    assert_eq!(job["sync"]["total_ios"].as_u64(), Some(counted));
+    assert!(job["read"]["total_ios"].as_u64().unwrap() > 0);
+    assert!(ours["series"].as_array().unwrap().len() > 100);
+    assert_eq!(outcome.ftl.mismatches, 0);
+}
+
+/// Every example runs on a small device.
+#[test]
+fn examples_run() {
+    let cases: [(&str, &[(&str, &str)]); 7] = [
+        ("varmail.f", &[("messages", "100"), ("seconds", "1")]),
+        ("fileserver.f", &[("files", "400"), ("size", "32k"), ("threads", "4")]),
+        ("webserver.f", &[("pages", "100"), ("threads", "8")]),
+        ("webproxy.f", &[("pages", "200"), ("threads", "8"), ("rate", "200")]),
+        ("oltp.f", &[("clients", "8"), ("writers", "2"), ("filesize", "2m"), ("seconds", "1")]),
+        ("videoserver.f", &[("videosize", "1m"), ("rate", "8")]),
+        ("mongo.f", &[("documents", "100")]),
+    ];
+    for (name, set) in cases {
+        let outcome = run("ext4-pblk", &example(name, set)).unwrap();
+        let report = outcome.flowops.unwrap();
+        assert_eq!(report.failure(), None, "{name}");
+        assert!(report.sums().ops > 100, "{name}");
+    }
+}
+
+/// What comes before a run takes no part in it; figures come at their distances.
+#[test]
+fn pauses_and_periods() {
+    let define = "define file name=a,path=/tmp,size=64k,prealloc\n\
+                  define process name=p { thread name=t {\n\
+                  flowop read name=r,filename=a,iosize=4k,random flowop delay name=d,value=1 } }\n";
+    let outcome = run("ext4-pblk", &text(&format!("{define}sleep 7\npsrun -2 6"))).unwrap();
+    assert_eq!(outcome.virtual_time.as_secs_f64(), 6.0);
+    let report = outcome.flowops.unwrap();
+    let at: Vec<f64> = report.snapshots.iter().map(|snapshot| snapshot.at.as_secs_f64()).collect();
+    assert_eq!(at, [2.0, 4.0, 6.0]);
+    let ops: u64 = report.snapshots.iter().map(|snapshot| snapshot.sums.ops).sum();
+    assert_eq!(ops, report.sums().ops, "each period is counted by itself");
+    let outcome = run("ext4-pblk", &text(&format!("{define}psrun 2 6"))).unwrap();
+    let report = outcome.flowops.unwrap();
+    assert_eq!(report.snapshots.last().unwrap().sums, report.sums(), "each counts from the start");
+}
+
+/// What runs out of files, or waits for itself, ends with a reason and keeps what it counted.
+#[test]
+fn early_ends_have_reasons() {
+    let define = "define fileset name=a,path=/tmp,entries=10,dirwidth=10,prealloc\n\
+                  define process name=p { thread name=t { flowop ";
+    let failure = |rest: &str| {
+        let outcome = run("ext4-pblk", &text(&format!("{define}{rest}"))).unwrap();
+        let report = outcome.flowops.unwrap();
+        (report.failure().unwrap_or_default().to_owned(), report.sums().ops)
+    };
+    let (why, ops) = failure("deletefile name=d,filesetname=a } }\nrun 5");
+    assert!(why.contains("use more entries, fewer seconds") && ops == 10, "{why}, {ops}");
+    let (why, _) = failure("block name=b } }\nset mode quit firstdone\nrun");
+    assert!(why.contains("they wait for each other"), "{why}");
+}
+
+/// Input that does not fit is refused before anything runs.
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refused = |stack: &str, workload: &Workload| {
+        let error = run(stack, workload).unwrap_err();
+        assert!(error.is_bad_input(), "{error}");
+        error.to_string()
+    };
+    let none = refused("pblk", &mail());
+    assert!(none.contains("the stack pblk has none; these have: ext4-"), "{none}");
+    let large = example("videoserver.f", &[("videosize", "1g")]);
+    assert_eq!(refused("ext4-pblk", &large), "the files do not fit the file system");
+    let endless = text(
+        "set $e=randvar(type=uniform,mean=0)\n\
+         define fileset name=a,path=/tmp,entries=$e,dirwidth=5\n\
+         define process name=p { thread name=t { flowop statfile name=s,filesetname=a } }",
+    );
+    assert!(refused("ext4-pblk", &endless).contains("fileset a: its random number of entries"));
+}

@@ -1,0 +1,59 @@
+//! What is written: content that nobody asked for, but which differs from write to write, so that
+//! whoever checks what is read can tell one from another.
+//!
+//! Whole pages travel as tags; the ends of a stretch, if it does not end with a page, as bytes. Such a
+//! stretch is several calls of the file system one after the other, though one of the thread.
+
+use nandscape_block::{Payload, SECTOR_BYTES, Tag};
+use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, Result};
+use std::cell::Cell;
+
+/// Tags from here on are ours.
+const FIRST_TAG: u64 = 1 << 48;
+
+/// Where content comes from.
+#[derive(Default)]
+pub(super) struct Contents {
+    pages: Cell<u64>,
+}
+
+impl Contents {
+    /// As many tags in a row.
+    fn next(&self, pages: u64) -> Tag {
+        let first = self.pages.get();
+        self.pages.set(first + pages);
+        Tag::new(FIRST_TAG + first)
+    }
+
+    /// Bytes of a page, from its start.
+    fn bytes(&self, len: u64) -> Data {
+        Data::Bytes(self.next(1).expand()[..len as usize].to_vec())
+    }
+
+    /// Writes `len` bytes at `offset`.
+    pub(super) async fn write(
+        &self,
+        fs: &dyn FileSystem,
+        caller: Caller,
+        ino: Ino,
+        (offset, len): (u64, u64),
+        io: Io,
+    ) -> Result<()> {
+        let end = offset + len;
+        let head = offset.next_multiple_of(SECTOR_BYTES).min(end);
+        if head > offset {
+            fs.write(caller, ino, offset, self.bytes(head - offset), io).await?;
+        }
+        let pages = (end - head) / SECTOR_BYTES;
+        let sectors = u32::try_from(pages).map_err(|_| FsError::FileTooBig)?;
+        if sectors > 0 {
+            let data = Data::Sectors(Payload::Run(self.next(pages)), sectors);
+            fs.write(caller, ino, head, data, io).await?;
+        }
+        let tail = head + pages * SECTOR_BYTES;
+        if tail < end {
+            fs.write(caller, ino, tail, self.bytes(end - tail), io).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! What threads wait for besides files: events, each other.
+
+use super::super::model::Number;
+use nandscape_rt::sync::Notify;
+use nandscape_rt::{Handle, Nanos, Stream};
+use std::cell::Cell;
+
+/// Events are made so many at a time, or as many as come in the shortest period.
+const BATCH: u64 = 10;
+const PERIOD_MIN: Nanos = Nanos::from_us(1);
+/// Events of so many seconds are kept at most.
+const KEPT_SECONDS: u64 = 5;
+
+/// Events, which limits consume.
+pub(super) struct Events {
+    rate: Option<Number>,
+    is_on: Cell<bool>,
+    queue: Cell<u64>,
+    came: Notify,
+}
+
+impl Events {
+    pub(super) fn new(rt: &Handle, rate: Option<Number>) -> Self {
+        let is_on = Cell::new(!matches!(rate, None | Some(Number::Fixed(0))));
+        Self { rate, is_on, queue: Cell::new(0), came: Notify::new(rt, "an event") }
+    }
+
+    /// Whether limits limit anything.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on.get()
+    }
+
+    /// Makes events for ever, at the rate that was asked for; each batch may have another.
+    pub(super) async fn make(&self, rt: &Handle, mut rng: Stream) {
+        let Some(rate) = &self.rate else { return };
+        while self.is_on() {
+            let per_second = rate.draw(&mut rng);
+            if per_second == 0 {
+                self.is_on.set(false);
+                break;
+            }
+            let second = Nanos::from_secs(1).0;
+            let period = Nanos(BATCH * second / per_second).max(PERIOD_MIN);
+            rt.sleep(period).await;
+            // No less than a batch: what the period was rounded down by does not count.
+            let came = u128::from(per_second) * u128::from(period.0) / u128::from(second);
+            if self.queue.get() < per_second.saturating_mul(KEPT_SECONDS) {
+                self.queue.set(self.queue.get().saturating_add(BATCH.max(came as u64)));
+            }
+            self.came.notify_waiters();
+        }
+        self.came.notify_waiters();
+    }
+
+    /// Takes so many, in the order of those who want some.
+    pub(super) async fn take(&self, mut wanted: u64) {
+        loop {
+            let taken = wanted.min(self.queue.get());
+            self.queue.set(self.queue.get() - taken);
+            wanted -= taken;
+            if wanted == 0 || !self.is_on() {
+                return;
+            }
+            self.came.notified().await;
+        }
+    }
+}
+
+/// A `semblock`: two counts that change together (System V semaphores in Filebench).
+pub(super) struct Semaphore {
+    /// Posts that were not consumed yet.
+    posted: Cell<u64>,
+    /// Posts that may still come before somebody has to wait.
+    room: Cell<u64>,
+    changed: Notify,
+}
+
+impl Semaphore {
+    pub(super) fn new(rt: &Handle, highwater: u64) -> Self {
+        let changed = Notify::new(rt, "a post");
+        Self { posted: Cell::new(0), room: Cell::new(highwater), changed }
+    }
+
+    /// Waits for so many posts, for which there is room first.
+    pub(super) async fn block(&self, value: u64) {
+        self.room.set(self.room.get().saturating_add(value));
+        self.changed.notify_waiters();
+        while self.posted.get() < value {
+            self.changed.notified().await;
+        }
+        self.posted.set(self.posted.get() - value);
+    }
+
+    /// Posts so many; waits for room if `blocking`.
+    pub(super) async fn post(&self, value: u64, blocking: bool) {
+        while blocking && self.room.get() < value {
+            self.changed.notified().await;
+        }
+        if blocking {
+            self.room.set(self.room.get() - value);
+        }
+        self.posted.set(self.posted.get().saturating_add(value));
+        self.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscape_rt::Executor;
+    use std::rc::Rc;
+
+    /// Consumers get as many events as were made, and no more.
+    #[test]
+    fn events_come_at_their_rate() {
+        let mut executor = Executor::on_virtual_clock();
+        let rt = executor.handle();
+        let events = Rc::new(Events::new(&rt, Some(Number::Fixed(1000))));
+        let (maker, clock) = (Rc::clone(&events), rt.clone());
+        drop(
+            rt.spawn_daemon("events", async move { maker.make(&clock, Stream::new(1, "e")).await }),
+        );
+        let counted = executor.block_on(async move {
+            for _ in 0..500 {
+                events.take(2).await;
+            }
+            rt.now()
+        });
+        assert_eq!(counted.unwrap(), Nanos::from_secs(1));
+    }
+
+    /// Without a rate nothing is limited.
+    #[test]
+    fn no_rate_is_no_limit() {
+        let executor = Executor::on_virtual_clock();
+        for rate in [None, Some(Number::Fixed(0))] {
+            assert!(!Events::new(&executor.handle(), rate).is_on());
+        }
+    }
+
+    /// Posts beyond the mark wait until the one who is posted to comes round again.
+    #[test]
+    fn posts_wait_at_the_mark() {
+        let mut executor = Executor::on_virtual_clock();
+        let rt = executor.handle();
+        let semaphore = Rc::new(Semaphore::new(&rt, 3));
+        let (poster, count) = (Rc::clone(&semaphore), Rc::new(Cell::new(0)));
+        let posted = Rc::clone(&count);
+        drop(rt.spawn("posts", async move {
+            for _ in 0..8 {
+                poster.post(1, true).await;
+                posted.set(posted.get() + 1);
+            }
+        }));
+        executor
+            .block_on(async move {
+                rt.sleep(Nanos(1)).await;
+                assert_eq!(count.get(), 3);
+                semaphore.block(5).await;
+                rt.sleep(Nanos(1)).await;
+                assert_eq!((count.get(), semaphore.posted.get()), (8, 3));
+            })
+            .unwrap();
+    }
+}

@@ -1,0 +1,37 @@
+//! Filebench's workload model language (WML): text in, [`Workload`] out, and its engine.
+//!
+//! Follows Filebench 1.5 (parser_gram.y, flowop_library.c, fileset.c), with what its stock files still use of
+//! 1.4. Where it differs, it is stricter: a name that nobody knows is an error with its place, and
+//! nothing is ignored without a [`WmlNotice`]. docs/formats/wml.md lists everything.
+
+pub mod engine;
+mod error;
+mod lexer;
+mod model;
+mod ops;
+mod parser;
+mod random;
+mod resolve;
+mod syntax;
+mod tree;
+
+pub use error::{At, WmlError, WmlNotice};
+pub use model::{
+    Arguments, Body, Fileset, Flowop, Number, Period, QuitMode, Thread, Watched, Workload,
+};
+pub use ops::{Class, OPS, Op, Way};
+pub use random::Random;
+pub use tree::{Directory, Leaf, Tree, TreeError, leaf_name};
+
+use error::Source;
+
+/// Reads the workload in `text`, which the user calls `name`. `overrides` are variables, without their
+/// `$`, that are to have these values instead of those that the file sets.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn parse(text: &str, name: &str, overrides: &[(String, String)]) -> Result<Workload, WmlError> {
+    let source = Source::new(name, text);
+    let statements = parser::parse(&source)?;
+    resolve::resolve(&source, &statements, overrides)
+}

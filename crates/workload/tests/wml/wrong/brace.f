@@ -1,0 +1,2 @@
+#: 2:5: "}" is missing behind $a
+run ${a

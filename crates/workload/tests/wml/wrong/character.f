@@ -1,0 +1,2 @@
+#: 2:5: "?" has no meaning here
+set ?=5

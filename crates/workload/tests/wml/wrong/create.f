@@ -1,0 +1,2 @@
+#: 2:8: nothing to create is called "flies"
+create flies

@@ -1,0 +1,2 @@
+#: 2:41: expected flowop or "}", found "}"
+define process name=p { thread name=t { } }

@@ -1,0 +1,2 @@
+#: 2:8: nothing to enable is called "lathisto"; did you mean "lathist"?
+enable lathisto

@@ -1,0 +1,2 @@
+#: 2:39: expected true or false, found "maybe"
+define file name=a,path=/tmp,readonly=maybe

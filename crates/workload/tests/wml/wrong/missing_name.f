@@ -1,0 +1,2 @@
+#: 2:8: a file needs name=
+define file path=/tmp

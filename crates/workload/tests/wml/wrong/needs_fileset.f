@@ -1,0 +1,2 @@
+#: 2:48: createfile needs filesetname=
+define process name=p { thread name=t { flowop createfile name=o,fd=1 } }

@@ -1,0 +1,2 @@
+#: 2:5: "16kb" is no number
+run 16kb

@@ -1,0 +1,2 @@
+#: 2:6: this text has no closing quote
+echo "hello

@@ -1,0 +1,2 @@
+#: 2:16: no attribute of a randvar is called "man"; did you mean "mean"?
+set $a=randvar(man=5)

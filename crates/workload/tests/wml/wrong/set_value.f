@@ -1,0 +1,2 @@
+#: 2:9: expected a value, found "}"
+set $a= }

@@ -1,0 +1,2 @@
+#: 2:35: expected a number, found "large"
+define file name=a,path=/tmp,size=large
