@@ -5,6 +5,8 @@
 //!   goes on and only its reply is lost.
 //! - A future ends at the very instant at which its bio completes.
 //! - One task drives the device: it sleeps to the device's next event and hands out completions.
+//! - Whoever is to be compiled once, and not for each kind of device, takes an [`AsyncDevice`] whose
+//!   device is not known: [`AsyncDevice::erased`].
 
 use crate::address::Lba;
 use crate::bio::Bio;
@@ -20,21 +22,21 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 
-struct Inner<D> {
+struct Inner<D: ?Sized> {
     handle: Handle,
-    device: RefCell<D>,
     waiting: RefCell<BTreeMap<Token, OneshotSender<Done>>>,
     next_token: Cell<u64>,
     /// The event that the driver sleeps to, and how to tell it of an earlier one.
     scheduled: Cell<Option<Nanos>>,
     rescheduled: Notify,
     upcall_pending: Cell<bool>,
+    device: RefCell<D>,
 }
 
 /// A block device whose replies are awaited. Cheap to clone; clones are the same device.
-pub struct AsyncDevice<D>(Rc<Inner<D>>);
+pub struct AsyncDevice<D: ?Sized = dyn BlockDevice>(Rc<Inner<D>>);
 
-impl<D> Clone for AsyncDevice<D> {
+impl<D: ?Sized> Clone for AsyncDevice<D> {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
@@ -46,17 +48,27 @@ impl<D: BlockDevice + 'static> AsyncDevice<D> {
     pub fn new(handle: &Handle, device: D) -> Self {
         let inner = Rc::new(Inner {
             handle: handle.clone(),
-            device: RefCell::new(device),
             waiting: RefCell::default(),
             next_token: Cell::new(0),
             scheduled: Cell::new(None),
             rescheduled: Notify::new(handle, "a bio"),
             upcall_pending: Cell::new(false),
+            device: RefCell::new(device),
         });
-        drop(handle.spawn_daemon("block device", drive(Rc::clone(&inner))));
-        Self(inner)
+        let device = Self(inner);
+        drop(handle.spawn_daemon("block device", drive(device.erased().0)));
+        device
     }
 
+    /// The same device, of a kind that is not known.
+    #[must_use]
+    pub fn erased(&self) -> AsyncDevice {
+        let inner: Rc<Inner<D>> = Rc::clone(&self.0);
+        AsyncDevice(inner)
+    }
+}
+
+impl<D: BlockDevice + ?Sized + 'static> AsyncDevice<D> {
     /// What the device can do.
     #[must_use]
     pub fn caps(&self) -> DeviceCaps {
@@ -136,7 +148,7 @@ impl<D: BlockDevice + 'static> AsyncDevice<D> {
     }
 }
 
-impl<D: BlockDevice> Inner<D> {
+impl<D: BlockDevice + ?Sized> Inner<D> {
     /// The outcome, or where it will come from.
     fn submit(&self, bio: Bio) -> Result<Done, OneshotReceiver<Done>> {
         self.advance();
@@ -185,7 +197,7 @@ impl<D: BlockDevice> Inner<D> {
     }
 }
 
-async fn drive<D: BlockDevice>(inner: Rc<Inner<D>>) {
+async fn drive(inner: Rc<Inner<dyn BlockDevice>>) {
     loop {
         inner.advance();
         let next = inner.device.borrow().next_event();

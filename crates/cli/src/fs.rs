@@ -32,7 +32,7 @@ pub(crate) fn make(args: &MkfsArgs) -> Result<(), Failure> {
     let sectors = sectors(args)?;
     nandscape_fs::ext4::mkfs::plan(&options, sectors).map_err(named)?;
     let file = empty_file(args, sectors)?;
-    let made = on_image(file, sectors, async move |device| mkfs(&device, &options).await)?;
+    let made = on_image(file, sectors, async move |device| mkfs(&device.erased(), &options).await)?;
     let sb = made.map_err(named)?;
     print(&summary(args, &sb))
 }
@@ -127,7 +127,7 @@ fn summary(args: &MkfsArgs, sb: &Superblock) -> String {
 
 /// Checks a file system.
 pub(crate) fn fsck(args: &FsckArgs) -> Result<(), Failure> {
-    let report = examine(&args.image, async |device| check(&device).await)?;
+    let report = examine(&args.image, async |device| check(&device.erased()).await)?;
     print(&listed(&args.image, &report))?;
     if report.is_clean() {
         return Ok(());
@@ -159,7 +159,7 @@ fn listed(image: &Path, report: &Report) -> String {
 /// Shows structures.
 pub(crate) fn show(args: &DumpArgs) -> Result<(), Failure> {
     let what = what(&args.what);
-    print(&examine(&args.image, async move |device| dump(&device, what).await)?)
+    print(&examine(&args.image, async move |device| dump(&device.erased(), what).await)?)
 }
 
 fn what(args: &DumpWhat) -> What {

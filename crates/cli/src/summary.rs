@@ -2,6 +2,7 @@
 //! command that makes it again.
 
 use crate::paint::{Paint, Tone};
+use nandscape_fs::cache::Lookups;
 use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
 use nandscape_lab::stack::FsStack;
 use nandscape_lab::workload::engine::{JobResult, Latencies};
@@ -159,6 +160,11 @@ impl Page {
             grouped(journal.home_blocks),
             sector_bytes(counts.cached_pages)
         );
+        let Lookups { hits, misses } = counts.lookups;
+        if hits + misses > 0 {
+            let share = 100.0 * hits as f64 / (hits + misses) as f64;
+            text += &format!("; {share:.1} % of {} pages read were cached", grouped(hits + misses));
+        }
         if counts.records > 0 {
             let (records, blocks) = (grouped(counts.records), grouped(counts.record_blocks));
             text += &format!("; {records} file records in {blocks} blocks");

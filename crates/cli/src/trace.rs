@@ -23,8 +23,6 @@ use nandscape_lab::workload::trace::{
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::fs::File;
-use std::io::BufReader;
 
 /// Requests in the device at most, timed.
 const TIMED_DEPTH: u16 = 1024;
@@ -41,7 +39,7 @@ pub(crate) fn trace(args: &TraceArgs, color: ColorChoice) -> Result<(), Failure>
     }
 }
 
-fn open(args: &TraceFileArgs) -> Result<TraceReader<BufReader<File>>, Failure> {
+fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
     let format = args.format.map(|format| match format {
         TraceFormat::FioV2 => Format::FioV2,
         TraceFormat::FioV3 => Format::FioV3,
@@ -123,7 +121,7 @@ fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
     deliver(&text, args.output.output.as_deref())
 }
 
-fn to_json<R: std::io::BufRead>(reader: &TraceReader<R>, info: &Info) -> Value {
+fn to_json(reader: &TraceReader, info: &Info) -> Value {
     let counts = reader.counts();
     let [all, read, write] = info.footprint_bytes();
     json!({
@@ -177,18 +175,14 @@ fn intervals_json(intervals: &Latencies) -> Value {
     })
 }
 
-fn description<R: std::io::BufRead>(reader: &TraceReader<R>, info: &Info) -> String {
+fn description(reader: &TraceReader, info: &Info) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = describe(&mut text, reader, info);
     text
 }
 
-fn describe<R: std::io::BufRead>(
-    out: &mut String,
-    reader: &TraceReader<R>,
-    info: &Info,
-) -> std::fmt::Result {
+fn describe(out: &mut String, reader: &TraceReader, info: &Info) -> std::fmt::Result {
     let seconds = info.duration().as_secs_f64();
     let requests = info.requests();
     writeln!(
@@ -246,11 +240,7 @@ fn describe_direction(
     writeln!(out, "         {}", sizes.collect::<Vec<_>>().join(", "))
 }
 
-fn describe_oddities<R: std::io::BufRead>(
-    out: &mut String,
-    reader: &TraceReader<R>,
-    info: &Info,
-) -> std::fmt::Result {
+fn describe_oddities(out: &mut String, reader: &TraceReader, info: &Info) -> std::fmt::Result {
     let counts = reader.counts();
     let told = [
         (info.unaligned(), "requests not in whole 4 KiB sectors"),

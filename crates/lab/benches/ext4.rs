@@ -11,8 +11,8 @@ use nandscape_fs::contract::{Caller, Data, FileSystem, Io};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
 use nandscape_ftl::Pblk;
-use nandscape_ftl::config::Config;
-use nandscape_media::{Geometry, Media, MediaConfig, PayloadMode, Timing};
+use nandscape_lab::stack::Stack;
+use nandscape_media::Media;
 use nandscape_rt::{Executor, Handle, Nanos};
 use std::time::Instant;
 
@@ -21,18 +21,6 @@ const FILES: u64 = 40_000;
 /// A flash drive behind NVMe: between a read from NAND and a write into a buffer.
 const LATENCY: Nanos = Nanos::from_us(100);
 const VOLUME_GIB: u64 = 64;
-/// 7.5 GiB on 8 parallel units (JS-Pblk, table 1).
-const JS_PBLK: Geometry = Geometry {
-    groups: 2,
-    units: 4,
-    chunks: 60,
-    sectors: 4_096,
-    ws_min: 4,
-    ws_opt: 8,
-    mw_cunits: 24,
-    maxoc: 0,
-    maxocpu: 0,
-};
 /// Files that a thread leaves before it deletes the oldest.
 const LIVE: u64 = 256;
 const PAGES: u32 = 4;
@@ -68,13 +56,14 @@ fn fixed() -> MemDevice {
 }
 
 fn pblk() -> Pblk<Media> {
-    let timing = Timing::preset("nvmevirt-970pro").expect("a preset");
-    let media = MediaConfig { timing, payload: PayloadMode::Bytes, ..MediaConfig::new(JS_PBLK) };
-    Pblk::format(Media::new(media).expect("sound"), Config::default()).expect("fits")
+    let stack = Stack::load("pblk", &["media.payload=bytes"]).expect("a shipped stack");
+    let mut media = Media::new(stack.media.config(1)).expect("sound");
+    media.set_timing(stack.media.timing.timing);
+    Pblk::format(media, stack.ftl).expect("fits")
 }
 
-async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4<D> {
-    let device = AsyncDevice::new(rt, device);
+async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4 {
+    let device = AsyncDevice::new(rt, device).erased();
     let options = MkfsOptions { fresh: true, ..MkfsOptions::new(1) };
     mkfs(&device, &options).await.expect("a file system");
     let options = MountOptions { data, ..MountOptions::default() };
@@ -82,7 +71,7 @@ async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMod
 }
 
 /// One thread's part of the mix, in a directory of its own.
-async fn work<D: BlockDevice + 'static>(fs: Ext4<D>, thread: u16, files: u64, fsync_every: u64) {
+async fn work(fs: Ext4, thread: u16, files: u64, fsync_every: u64) {
     let caller = Caller { thread, core: thread, uid: 0, gid: 0 };
     let name = |file: u64| format!("file{file}").into_bytes();
     let dir = format!("thread{thread}").into_bytes();

@@ -1,5 +1,6 @@
 //! Runs on files: what a file system between workload and FTL promises to those who measure.
 
+use nandscape_fs::cache::Lookups;
 use nandscape_lab::run::{Manner, Outcome, RunError, Trace, Unobserved, replay, run, run_as};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::state::States;
@@ -105,8 +106,11 @@ fn caches_begin_cold() {
     let more = twice.virtual_time - once.virtual_time;
     assert_eq!(more.0, 512 * 500);
     assert_eq!(once.fs.unwrap().cached_pages, 512);
+    assert_eq!(twice.fs.unwrap().lookups, Lookups { hits: 512, misses: 512 });
+    assert_eq!(twice.to_json("files")["nandscape"]["fs"]["cache"]["hits"], 512);
     let direct = outcome("ext4-pblk", &[], "[r]\nrw=read\nbs=4k\nsize=2m\nloops=2\ndirect=1\n");
     assert_eq!((direct.ftl.user_read, direct.fs.unwrap().cached_pages), (1024, 0));
+    assert_eq!(direct.fs.unwrap().lookups, Lookups::default());
 }
 
 /// Laying out files is not measured, and counters begin behind a ramp.

@@ -39,7 +39,8 @@ fn writes() -> String {
 }
 
 fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
-    let reader = TraceReader::new("w.log", Cursor::new(text), ReadOptions::default()).unwrap();
+    let reader =
+        TraceReader::new("w.log", Cursor::new(text.to_owned()), ReadOptions::default()).unwrap();
     replay(&stack(), Trace { reader, bytes: text.len() as u64, how }, seed, &mut Unobserved)
 }
 

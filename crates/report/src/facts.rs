@@ -18,13 +18,14 @@ pub(crate) type Fact = (&'static str, String);
 /// What holds for all runs, or what they range over.
 pub(crate) fn facts(report: &Report) -> Vec<Fact> {
     type Of<'a> = &'a dyn Fn(&Run) -> Option<String>;
-    let facts: [(&'static str, usize, Of<'_>); 8] = [
+    let facts: [(&'static str, usize, Of<'_>); 9] = [
         ("Stack", NAMES_MAX, &|run| Some(run.stack.clone())),
         ("Job", NAMES_MAX, &|run| Some(run.job.clone())),
         ("Seed", NAMES_MAX, &|run| Some(run.seed.to_string())),
         ("Program", NAMES_MAX, &program),
         ("Geometry", PHRASES_MAX, &geometry),
         ("Capacity", PHRASES_MAX, &capacity),
+        ("File system", PHRASES_MAX, &file_system),
         ("Preconditioning", PHRASES_MAX, &precondition),
         ("Measured", PHRASES_MAX, &measured),
     ];
@@ -77,6 +78,13 @@ fn capacity(run: &Run) -> Option<String> {
     let capacity = &run.ours()["capacity"];
     let (media, host) = (&capacity["physical_sectors"], &capacity["logical_sectors"]);
     Some(format!("{} on media, {} for the host", sectors(media)?, sectors(host)?))
+}
+
+/// Of runs on files only.
+fn file_system(run: &Run) -> Option<String> {
+    let fs = &run.ours()["fs"];
+    let of = |key: &str| fs[key].as_str();
+    Some(format!("{}, data={}, commit={}", of("kind")?, of("data")?, of("commit")?))
 }
 
 fn precondition(run: &Run) -> Option<String> {
@@ -192,7 +200,24 @@ fn own(run: &Run) -> Vec<(String, String, String)> {
         tiles.push(tile("RAM of the FTL", bytes(ftl), map));
     }
     tiles.extend(map_cache(&ours["map"]));
+    tiles.extend(journal(ours));
+    tiles.extend(page_cache(&ours["fs"]["cache"]));
     tiles
+}
+
+/// What a file system made of what jobs wrote to files.
+fn journal(ours: &Value) -> Option<(String, String, String)> {
+    let (factor, journal) = (ours["waf"]["fs"].as_f64()?, &ours["fs"]["journal"]);
+    let of = |key: &str| journal[key].as_u64().map(grouped);
+    let detail = format!("{} commits, {} blocks to the journal", of("commits")?, of("blocks")?);
+    Some(tile("Sectors written a file sector", number(factor), detail))
+}
+
+fn page_cache(cache: &Value) -> Option<(String, String, String)> {
+    let (hits, misses) = (cache["hits"].as_u64()?, cache["misses"].as_u64()?);
+    let pages = hits + misses;
+    let share = || format!("{} %", number(100.0 * hits as f64 / pages as f64));
+    (pages > 0).then(|| tile("Page cache hits", share(), format!("{} pages read", grouped(pages))))
 }
 
 /// Only a map that is not all in memory has misses.

@@ -292,3 +292,20 @@ fn what_a_result_lacks_is_left_out() {
     assert!(report.html().contains("<dt>Stack</dt><dd>pblk</dd>"));
     assert!(Report::new("nothing", Vec::new()).html().contains("<h1>nothing</h1>"));
 }
+
+/// A run on files tells of its file system, and of what became of writes and reads in it.
+#[test]
+fn file_systems_are_told_of() {
+    let mut on_files = run("ext4-pblk", &[], 1, 3);
+    let ours = &mut on_files.result["nandscape"];
+    ours["waf"]["fs"] = json!(1.25);
+    ours["fs"] = json!({
+        "kind": "ext4", "data": "ordered", "commit": "jbd2",
+        "journal": { "commits": 12, "blocks": 3_456 }, "cache": { "hits": 3, "misses": 1 },
+    });
+    let html = Report::new("files", vec![on_files]).html();
+    assert!(html.contains("<dt>File system</dt><dd>ext4, data=ordered, commit=jbd2</dd>"));
+    assert!(html.contains("1.25") && html.contains("12 commits, 3,456 blocks to the journal"));
+    assert!(html.contains("Page cache hits") && html.contains("75.00 %"));
+    assert!(!one().html().contains("File system"));
+}

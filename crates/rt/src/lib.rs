@@ -62,5 +62,6 @@ pub use host::HostCpu;
 pub use inbox::{Injector, Inlet, Outlet, Stopped};
 pub use join::{Aborted, JoinHandle};
 pub use rng::Stream;
+pub use task::BoxFuture;
 pub use time::Nanos;
 pub use timer::Sleep;

@@ -11,6 +11,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::Waker;
 
+/// A future of a type that is not told: what awaits it is compiled without the code behind it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
 /// Names a task, for ever: a slot that is used again gets another generation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TaskId {
@@ -38,7 +41,7 @@ pub(crate) enum Wait {
 
 /// The part of a task that leaves the slab while it is polled.
 pub(crate) struct Body {
-    pub(crate) future: Pin<Box<dyn Future<Output = ()>>>,
+    pub(crate) future: BoxFuture<'static, ()>,
     pub(crate) waker: Waker,
 }
 

@@ -23,7 +23,8 @@ fn replay(
     how: How,
     device: &mut TestDevice,
 ) -> Result<(Results<()>, TraceCounts), ReplayError> {
-    let reader = TraceReader::new("test.trace", Cursor::new(text), ReadOptions::default())?;
+    let reader =
+        TraceReader::new("test.trace", Cursor::new(text.to_owned()), ReadOptions::default())?;
     let mut replay = Replay::new(reader, &device.caps.clone(), how, &Options::default())?;
     while replay.run_for(device, &mut NoProbe, 7)? == RunState::Paused {}
     Ok(replay.finish())

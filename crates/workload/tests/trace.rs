@@ -27,8 +27,8 @@ const SAMPLES: [(&str, Format, &str); 6] = [
     ("mqsim.trace", Format::DiskSim, include_str!("traces/mqsim.trace")),
 ];
 
-fn reader(text: &str, options: ReadOptions) -> Result<TraceReader<Cursor<&str>>, TraceError> {
-    TraceReader::new("test.trace", Cursor::new(text), options)
+fn reader(text: &str, options: ReadOptions) -> Result<TraceReader, TraceError> {
+    TraceReader::new("test.trace", Cursor::new(text.to_owned()), options)
 }
 
 /// Everything in a trace, or the first error.

@@ -265,9 +265,10 @@ impl<'a> Run<'a> {
                 fresh: true,
                 ..MkfsOptions::new(seed)
             };
-            let made = mkfs(&device, &small).await;
+            let made = mkfs(&device.erased(), &small).await;
             made.map_err(|error| Trouble::new(format!("mkfs: {error}")))?;
-            let (fs, _) = Ext4::mount(&handle, device, options).await.map_err(failed("mount"))?;
+            let (fs, _) =
+                Ext4::mount(&handle, device.erased(), options).await.map_err(failed("mount"))?;
             for model in models {
                 let name = model.borrow().root().to_owned();
                 let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
@@ -304,7 +305,7 @@ impl<'a> Run<'a> {
         let (cut, story) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
         let told = Rc::clone(&story);
         let work = move |handle: Handle, device: Device| async move {
-            let mounted = Ext4::mount(&handle, device.clone(), options).await;
+            let mounted = Ext4::mount(&handle, device.erased(), options).await;
             let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             judge(&tree, &models, &story, Model::judge)?;
@@ -336,7 +337,7 @@ impl<'a> Run<'a> {
         let (options, plan) = (self.mount_options(), cut.clone());
         let work = move |handle: Handle, device: Device| async move {
             let due = cut_is_due(&handle, &device, &plan);
-            match select2(Ext4::mount(&handle, device.clone(), options), due).await {
+            match select2(Ext4::mount(&handle, device.erased(), options), due).await {
                 Either::First(Err(_)) if device.with(Switch::is_off) => Ok(()),
                 Either::First(mounted) => mounted.map(drop).map_err(failed("mount")),
                 Either::Second(()) => Ok(()),
@@ -384,12 +385,14 @@ impl<'a> Run<'a> {
         let story = Rc::new(RefCell::new(Vec::new()));
         let told = Rc::clone(&story);
         let work = move |handle: Handle, device: Device| async move {
-            let report =
-                check(&device).await.map_err(|error| Trouble::new(format!("check: {error}")))?;
+            let report = check(&device.erased())
+                .await
+                .map_err(|error| Trouble::new(format!("check: {error}")))?;
             if let Some(finding) = report.findings.first() {
                 return Err(Trouble::new(format!("after an unmount: {finding}")));
             }
-            let (fs, _) = Ext4::mount(&handle, device, options).await.map_err(failed("mount"))?;
+            let (fs, _) =
+                Ext4::mount(&handle, device.erased(), options).await.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             judge(&tree, &models, &story, Model::judge_exactly)
         };
@@ -427,7 +430,7 @@ impl<'a> Run<'a> {
         let options = self.mount_options();
         let work = move |handle: Handle, device: Device| async move {
             import(&device, image).await?;
-            let mounted = Ext4::mount(&handle, device.clone(), options).await;
+            let mounted = Ext4::mount(&handle, device.erased(), options).await;
             let (fs, _) = mounted.map_err(failed("mount of a copy"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree of a copy"))?;
             fs.unmount().await.map_err(failed("unmount of a copy"))?;

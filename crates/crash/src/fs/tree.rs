@@ -1,14 +1,13 @@
 //! What a mounted file system shows: every name below the root with what it leads to, content
 //! included.
 
-use super::device::Switch;
 use nandscape_block::{SectorData, Tag};
 use nandscape_fs::contract::{Attr, Caller, Data, FileSystem, FsError, Ino, Io, Kind};
 use nandscape_fs::ext4::Ext4;
 use std::collections::BTreeMap;
 
 /// The file system under test.
-pub(crate) type Fs = Ext4<Switch>;
+pub(crate) type Fs = Ext4;
 
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4_096;

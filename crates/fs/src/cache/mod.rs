@@ -77,6 +77,15 @@ impl CacheConfig {
 /// When a file's first dirty page was dirtied, and its turn among those of the same instant.
 type Queued = (Nanos, u64);
 
+/// Pages that readers asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Lookups {
+    /// Those in memory, or on their way because of somebody else: another reader, or reading ahead.
+    pub hits: u64,
+    /// Those that the reader had to fetch.
+    pub misses: u64,
+}
+
 pub(crate) struct Core {
     handle: Handle,
     config: CacheConfig,
@@ -90,9 +99,20 @@ pub(crate) struct Core {
     in_flight: Cell<u64>,
     /// Pages whose write-back has ended, ever.
     cleaned: Cell<u64>,
+    lookups: Cell<Lookups>,
     wake: Notify,
     progress: Notify,
     stopped: Cell<bool>,
+}
+
+impl Core {
+    /// Notes that a reader got `pages`, of which it fetched `missed`; one that was evicted again before
+    /// the reader came to it was fetched twice.
+    fn note_lookups(&self, pages: u64, missed: u64) {
+        let Lookups { hits, misses } = self.lookups.get();
+        let missed = missed.min(pages);
+        self.lookups.set(Lookups { hits: hits + (pages - missed), misses: misses + missed });
+    }
 }
 
 /// The pages of all files of a mount. Cheap to clone; clones are the same cache.
@@ -121,6 +141,7 @@ impl PageCache {
             dirty: Cell::new(0),
             in_flight: Cell::new(0),
             cleaned: Cell::new(0),
+            lookups: Cell::default(),
             wake: Notify::new(handle, "write-back"),
             progress: Notify::new(handle, "pages written back"),
             stopped: Cell::new(false),
@@ -131,6 +152,12 @@ impl PageCache {
     #[must_use]
     pub fn resident(&self) -> u64 {
         self.0.resident.get()
+    }
+
+    /// Pages that readers asked for so far.
+    #[must_use]
+    pub fn lookups(&self) -> Lookups {
+        self.0.lookups.get()
     }
 
     /// Pages that the device does not have yet, those on their way not counted.

@@ -5,17 +5,14 @@ use super::bump;
 use super::mapping::{Look, Mapping};
 use super::page::Page;
 use crate::contract::Result;
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{AsyncDevice, Bio, Lba, Payload, Reply, SectorData, Tag};
 use std::future::Future;
 use std::ops::Range;
 
 /// What a file system tells the cache, and does for it.
 pub trait Backing: Clone + 'static {
     /// The device under it.
-    type Device: BlockDevice + 'static;
-
-    /// The device.
-    fn device(&self) -> &AsyncDevice<Self::Device>;
+    fn device(&self) -> &AsyncDevice;
 
     /// Where the file's content from `page` on is, for up to `pages` pages, at least one.
     fn locate(
@@ -104,13 +101,15 @@ pub async fn read_pages<B: Backing>(
 ) -> Result<Vec<SectorData>> {
     read_ahead(backing, mapping, thread, &range);
     let mut data = Vec::with_capacity((range.end - range.start) as usize);
+    let mut missed = 0;
     while let Some(page) = Some(range.start + data.len() as u64).filter(|page| *page < range.end) {
         match mapping.look(page) {
             Look::There(content) => data.push(content),
             Look::Reading => mapping.0.settled.notified().await,
-            Look::Missing => fill(backing, mapping, page..range.end).await?,
+            Look::Missing => missed += fill(backing, mapping, page..range.end).await?,
         }
     }
+    mapping.0.core.note_lookups(data.len() as u64, missed);
     Ok(data)
 }
 
@@ -140,9 +139,10 @@ fn read_ahead<B: Backing>(backing: &B, mapping: &Mapping, thread: u16, range: &R
     }));
 }
 
-/// Reads the run of missing pages at the start of `range`.
-async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> Result<()> {
+/// Reads the run of missing pages at the start of `range`; returns how many those were.
+async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> Result<u64> {
     let filling = Filling::begin(mapping, range);
+    let missing = filling.range.end - filling.range.start;
     let mut replies = Vec::new();
     let mut page = filling.range.start;
     while page < filling.range.end {
@@ -177,7 +177,7 @@ async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> 
             }
         }
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// Pages that wait for their content. Dropped early, those that did not get any are missing again.

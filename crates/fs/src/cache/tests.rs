@@ -36,13 +36,14 @@ impl BlockDevice for Recorder {
 
 /// A file whose page `n` is sector `n`.
 #[derive(Clone)]
-struct Flat(AsyncDevice<Recorder>);
+struct Flat {
+    device: AsyncDevice,
+    recorder: AsyncDevice<Recorder>,
+}
 
 impl Backing for Flat {
-    type Device = Recorder;
-
-    fn device(&self) -> &AsyncDevice<Recorder> {
-        &self.0
+    fn device(&self) -> &AsyncDevice {
+        &self.device
     }
 
     async fn locate(&self, _mapping: &Mapping, page: u64, pages: u64) -> Result<Located> {
@@ -53,7 +54,7 @@ impl Backing for Flat {
         while let Some(run) = mapping.take_run(0..u64::MAX, pages) {
             let payload = Payload::collect(run.data().to_vec());
             let sectors = run.data().len() as u32;
-            let written = self.0.write(Lba(run.first()), sectors, payload).await;
+            let written = self.device.write(Lba(run.first()), sectors, payload).await;
             run.finish(written.err().map(Into::into));
         }
         Ok(())
@@ -70,7 +71,7 @@ struct Stand {
 
 impl Stand {
     fn bios(&self) -> Vec<(Op, u64, u32)> {
-        self.flat.0.with(|device| std::mem::take(&mut device.bios))
+        self.flat.recorder.with(|device| std::mem::take(&mut device.bios))
     }
 
     async fn read(&self, range: std::ops::Range<u64>) -> Vec<SectorData> {
@@ -88,7 +89,8 @@ fn run(config: CacheConfig, body: impl AsyncFnOnce(Stand) + 'static) {
     let handle = executor.handle();
     let ran = executor.block_on(async move {
         let below = MemDevice::new(1 << 16).with_latency(Nanos::from_us(100));
-        let flat = Flat(AsyncDevice::new(&handle, Recorder { below, bios: Vec::new() }));
+        let recorder = AsyncDevice::new(&handle, Recorder { below, bios: Vec::new() });
+        let flat = Flat { device: recorder.erased(), recorder };
         let cache = PageCache::new(&handle, config);
         drop(handle.spawn_daemon("flusher", flush_in_background(cache.clone(), flat.clone())));
         let owner = Owner { file: 1, generation: 0, thread: 0, core: 0 };

@@ -6,7 +6,7 @@ use super::file::{PAGE, check_extent_of_file};
 use super::inode::Inode;
 use super::volume::Volume;
 use crate::contract::{Caller, Data, FsError, Result};
-use nandscape_block::{Bio, BlockDevice, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{Bio, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_rt::combine::join_all;
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ const MAP_CREDITS: u32 = 24;
 /// Blocks taken in one transaction.
 const MAP_BLOCKS: u64 = 32_767;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Reads from the device.
     pub(crate) async fn read_direct(
         self: &Rc<Self>,
@@ -60,7 +60,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         range: &Logical,
     ) -> Result<(
         u64,
-        Option<impl Future<Output = Result<Reply, nandscape_block::BlockError>> + use<D>>,
+        Option<impl Future<Output = Result<Reply, nandscape_block::BlockError>> + use<>>,
     )> {
         let _map = inode.map_lock.read().await;
         let max = u64::from(self.device.caps().max_sectors);
@@ -76,7 +76,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
         })
     }
 
-    /// Writes to the device. The caller holds the inode's lock, alone if the file grows.
+    /// Writes to the device. The caller holds the inode's lock, alone if the file grows on
+    /// disk.
     pub(crate) async fn write_direct(
         self: &Rc<Self>,
         caller: Caller,
@@ -93,7 +94,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         inode.pages.set_writer(caller.thread, caller.core);
         self.write_out_range(inode, &pages).await?;
         self.unpromise(inode.pages.discard(pages.clone()));
-        let grows = end > inode.size.get();
+        let grows = inode.grows_on_disk(offset, len);
         if grows {
             self.begin_to_grow(inode).await?;
         }
@@ -122,8 +123,8 @@ impl<D: BlockDevice + 'static> Volume<D> {
         Ok(())
     }
 
-    /// Until the length says so, what is written behind it is not the file's: after a power cut it must
-    /// not show when the file grows again. So the file is an orphan meanwhile.
+    /// Until the length on disk says so, what is written behind it is not the file's: after a power cut
+    /// it must not show when the file grows again. So the file is an orphan meanwhile.
     async fn begin_to_grow(&self, inode: &Rc<Inode>) -> Result<()> {
         let tx = self.begin(6, 0).await?;
         self.add_orphan(&tx, inode).await?;
@@ -136,8 +137,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
     async fn end_growing(&self, inode: &Rc<Inode>, end: Option<u64>) -> Result<()> {
         let tx = self.begin(8, 0).await?;
         if let Some(end) = end {
-            inode.set_size(end);
-            inode.raw.borrow_mut().size = end;
+            inode.set_size(inode.size.get().max(end));
+            let mut raw = inode.raw.borrow_mut();
+            raw.size = raw.size.max(end);
         }
         self.remove_orphan(&tx, inode).await?;
         self.write_inode(&tx, inode, true).await?;

@@ -4,10 +4,9 @@ use super::file::{PAGE, check_extent_of_file};
 use super::inode::Inode;
 use super::volume::Volume;
 use crate::contract::{Allocate, Caller, FsError, Result};
-use nandscape_block::BlockDevice;
 use std::rc::Rc;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock alone.
     pub(crate) async fn allocate(
         self: &Rc<Self>,

@@ -8,7 +8,7 @@ use super::volume::Volume;
 use super::writeback::Pager;
 use crate::cache::read_pages;
 use crate::contract::{Caller, Data, FsError, Kind, Result};
-use nandscape_block::{BlockDevice, SECTOR_BYTES, SectorData, Tag};
+use nandscape_block::{SECTOR_BYTES, SectorData, Tag};
 use nandscape_rt::Nanos;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(super) fn check_extent_of_file(inode: &Inode, offset: u64, len: u64) -> Resu
     offset.checked_add(len).filter(|end| *end <= SIZE_MAX).ok_or(FsError::FileTooBig)
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Reads through the cache.
     pub(crate) async fn read_file(
         self: &Rc<Self>,
@@ -244,7 +244,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// The block of a page, taken now if it has none, and known as written.
-    async fn block_for(&self, tx: &Tx<D>, inode: &Inode, page: u64) -> Result<u64> {
+    async fn block_for(&self, tx: &Tx, inode: &Inode, page: u64) -> Result<u64> {
         match self.map(inode, page, 1).await? {
             Mapped::Blocks { start, unwritten, .. } => {
                 if unwritten {

@@ -8,22 +8,22 @@ use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, FileSystem, FsError, Ino, Io, Kind, RenameMode, Result,
     SetAttr, StatFs, XattrMode,
 };
-use nandscape_block::BlockDevice;
+use async_trait::async_trait;
 use std::rc::Rc;
 
 /// The longest target of a symbolic link: a block with its end mark.
 const TARGET_MAX: usize = 4095;
 
 /// A mounted ext4. Cheap to clone; clones are the same mount.
-pub struct Ext4<D: BlockDevice + 'static>(pub(super) Rc<Volume<D>>);
+pub struct Ext4(pub(super) Rc<Volume>);
 
-impl<D: BlockDevice + 'static> Clone for Ext4<D> {
+impl Clone for Ext4 {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<D: BlockDevice + 'static> Ext4<D> {
+impl Ext4 {
     /// What the journal did since mount.
     #[must_use]
     pub fn journal_counts(&self) -> super::journal::Counts {
@@ -42,6 +42,12 @@ impl<D: BlockDevice + 'static> Ext4<D> {
         self.0.files.borrow().as_ref().map_or(0, |files| files.written().1)
     }
 
+    /// Pages of files that readers asked for since mount.
+    #[must_use]
+    pub fn page_lookups(&self) -> crate::cache::Lookups {
+        self.0.cache.lookups()
+    }
+
     /// Pages of files in memory.
     #[must_use]
     pub fn cached_pages(&self) -> u64 {
@@ -49,7 +55,8 @@ impl<D: BlockDevice + 'static> Ext4<D> {
     }
 }
 
-impl<D: BlockDevice + 'static> FileSystem for Ext4<D> {
+#[async_trait(?Send)]
+impl FileSystem for Ext4 {
     fn root(&self) -> Ino {
         Ino(super::format::ROOT_INODE.into())
     }
@@ -204,11 +211,12 @@ impl<D: BlockDevice + 'static> FileSystem for Ext4<D> {
         }
         let direct = io == Io::Direct && self.0.options.data != DataMode::Journal;
         let write = async || {
-            let grows = offset.saturating_add(data.len()) > inode.size.get();
             // Writes past the cache that leave the length alone run beside each other, as in Linux.
-            if direct && !grows {
+            if direct {
                 let _shared = inode.lock.read().await;
-                return self.0.write_direct(caller, &inode, offset, &data).await;
+                if !inode.deleted.get() && !inode.grows_on_disk(offset, data.len()) {
+                    return self.0.write_direct(caller, &inode, offset, &data).await;
+                }
             }
             let _alone = inode.lock.write().await;
             match inode.deleted.get() {

@@ -112,6 +112,11 @@ impl Inode {
         self.pages.set_length(size.div_ceil(4096));
     }
 
+    /// Whether a write goes behind the length that the table knows.
+    pub(crate) fn grows_on_disk(&self, offset: u64, len: u64) -> bool {
+        offset.saturating_add(len) > self.raw.borrow().size
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         kind_of(self.raw.borrow().mode)
     }

@@ -7,14 +7,13 @@ use super::inode::{Inode, kept};
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Ino, Result};
-use nandscape_block::BlockDevice;
 use std::ops::Range;
 use std::rc::Rc;
 
 /// Links that a file can have; a directory that has more counts them as 1 (`dir_nlink`).
 pub(crate) const LINKS_MAX: u16 = 65_000;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// The block of the inode table that holds an inode, and its bytes there.
     pub(crate) fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
         let sb = self.sb.borrow();
@@ -87,12 +86,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Writes an inode into the table. `datasync`: a reader of the content needs the change.
-    pub(crate) async fn write_inode(
-        &self,
-        tx: &Tx<D>,
-        inode: &Inode,
-        datasync: bool,
-    ) -> Result<()> {
+    pub(crate) async fn write_inode(&self, tx: &Tx, inode: &Inode, datasync: bool) -> Result<()> {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
         tx.edit(&buffer, |bytes| {
@@ -120,7 +114,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Changes the bytes of an inode behind its fields, and writes its fields.
     pub(crate) async fn edit_slot(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         edit: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
@@ -133,7 +127,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// A new inode, written to the table: one link (a directory: two), no content.
     pub(crate) async fn new_inode(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         caller: Caller,
         parent: &Inode,
         file_mode: u16,

@@ -17,9 +17,9 @@ use super::volume::{Group, Volume};
 use super::writeback::Pager;
 use crate::cache::{PageCache, flush_in_background};
 use crate::contract::{FsError, Result, Timestamp};
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Fua, Lba, Payload, SectorData};
+use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::{Mutex, RwLock};
-use nandscape_rt::{Handle, Nanos, Stream};
+use nandscape_rt::{BoxFuture, Handle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct MountReport {
 }
 
 /// A volume whose features are all supported, and which has a journal inside.
-async fn open<D: BlockDevice + 'static>(device: &AsyncDevice<D>) -> Result<Raw<D>> {
+async fn open(device: &AsyncDevice) -> Result<Raw> {
     let raw = Raw::open(device).await?;
     raw.sb.features().check(true)?;
     if !raw.sb.has(Feature::HAS_JOURNAL) || raw.sb.journal_inum != JOURNAL_INODE {
@@ -50,10 +50,7 @@ async fn open<D: BlockDevice + 'static>(device: &AsyncDevice<D>) -> Result<Raw<D
 }
 
 /// Writes the superblock, durably.
-async fn write_superblock<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    sb: &Superblock,
-) -> Result<()> {
+async fn write_superblock(device: &AsyncDevice, sb: &Superblock) -> Result<()> {
     let mut bytes = read_block(device, 0).await?;
     sb.encode(&mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES]);
     let payload = Payload::collect(vec![SectorData::Bytes(Arc::from(bytes))]);
@@ -67,13 +64,13 @@ async fn write_superblock<D: BlockDevice + 'static>(
 }
 
 /// Where the log lies: the blocks of the journal's inode.
-async fn log_extents<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<LogExtents> {
+async fn log_extents(raw: &Raw) -> Result<LogExtents> {
     let (inode, _) = raw.inode(JOURNAL_INODE).await?;
     let extents = raw.extents(JOURNAL_INODE, &inode).await?;
     Ok(LogExtents::new(extents.iter().map(|extent| extent.start..extent.end()))?)
 }
 
-async fn read_groups<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<Vec<Group>> {
+async fn read_groups(raw: &Raw) -> Result<Vec<Group>> {
     let sb = &raw.sb;
     let mut groups = Vec::with_capacity(sb.groups() as usize);
     for block in 1..=u64::from(sb.desc_blocks()) {
@@ -103,15 +100,23 @@ fn check_group(desc: &GroupDescriptor, group: u32, sb: &Superblock) -> Result<()
     Err(FormatError::Corrupt { place, byte: 0, what })
 }
 
-impl<D: BlockDevice + 'static> Ext4<D> {
+impl Ext4 {
     /// Mounts the file system on a device: recovers the journal, finishes orphans, starts write-back.
     ///
     /// # Errors
     /// What is wrong with the volume: [`FsError::Incompatible`] by feature's name,
     /// [`FsError::Corrupt`] with the place.
-    pub async fn mount(
+    pub fn mount(
         rt: &Handle,
-        device: AsyncDevice<D>,
+        device: AsyncDevice,
+        options: MountOptions,
+    ) -> BoxFuture<'_, Result<(Self, MountReport)>> {
+        Box::pin(Self::mount_on(rt, device, options))
+    }
+
+    async fn mount_on(
+        rt: &Handle,
+        device: AsyncDevice,
         options: MountOptions,
     ) -> Result<(Self, MountReport)> {
         if !device.caps().keeps_content {
@@ -150,15 +155,15 @@ fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
     }
 }
 
-fn new_volume<D: BlockDevice + 'static>(
+fn new_volume(
     rt: &Handle,
-    device: AsyncDevice<D>,
-    buffers: Buffers<D>,
-    journal: Journal<D>,
+    device: AsyncDevice,
+    buffers: Buffers,
+    journal: Journal,
     options: MountOptions,
     sb: Superblock,
     groups: Vec<Group>,
-) -> Volume<D> {
+) -> Volume {
     let free_blocks = groups.iter().map(|group| u64::from(group.desc.free_blocks_count)).sum();
     let free_inodes = groups.iter().map(|group| u64::from(group.desc.free_inodes_count)).sum();
     Volume {
@@ -188,7 +193,7 @@ fn new_volume<D: BlockDevice + 'static>(
     }
 }
 
-fn start_tasks<D: BlockDevice + 'static>(volume: &Rc<Volume<D>>) {
+fn start_tasks(volume: &Rc<Volume>) {
     volume.journal.start_commits(OrderedFiles(Rc::downgrade(volume)));
     let pager = Pager(Rc::clone(volume));
     drop(volume.rt.spawn_daemon("flusher", flush_in_background(volume.cache.clone(), pager)));
@@ -208,7 +213,7 @@ fn start_tasks<D: BlockDevice + 'static>(volume: &Rc<Volume<D>>) {
     }));
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Writes everything out and leaves the volume clean.
     pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
         if self.unmounted.replace(true) {

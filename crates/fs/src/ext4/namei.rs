@@ -10,7 +10,6 @@ use super::inodes::LINKS_MAX;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
-use nandscape_block::BlockDevice;
 use std::rc::Rc;
 
 /// Credits of an operation on names: splits of a directory and its index, the new inode, the parents,
@@ -50,7 +49,7 @@ impl New<'_> {
     }
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Runs an operation, once more if it found no space but a commit would let some go.
     pub(crate) async fn with_space<R>(&self, operation: impl AsyncFn() -> Result<R>) -> Result<R> {
         match operation().await {
@@ -121,7 +120,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Gives a new inode its content and its name.
     async fn fill_new(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         inode: &Inode,
         name: &[u8],
@@ -142,7 +141,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Keeps the target of a symbolic link in the inode or, if it is long, in a block.
-    async fn set_target(&self, tx: &Tx<D>, inode: &Inode, target: &[u8]) -> Result<()> {
+    async fn set_target(&self, tx: &Tx, inode: &Inode, target: &[u8]) -> Result<()> {
         if !inode.raw.borrow_mut().set_fast_symlink(target) {
             {
                 let mut raw = inode.raw.borrow_mut();
@@ -246,7 +245,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Counts a name less, in the transaction that took it from `dir`.
-    pub(super) async fn lose_link(&self, tx: &Tx<D>, dir: &Inode, inode: &Rc<Inode>) -> Result<()> {
+    pub(super) async fn lose_link(&self, tx: &Tx, dir: &Inode, inode: &Rc<Inode>) -> Result<()> {
         self.bar_record(tx, inode.number);
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {

@@ -9,12 +9,11 @@ use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{FsError, Result};
-use nandscape_block::BlockDevice;
 use std::rc::Rc;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Puts an inode at the head of the list; the caller writes the inode.
-    pub(crate) async fn add_orphan(&self, tx: &Tx<D>, inode: &Rc<Inode>) -> Result<()> {
+    pub(crate) async fn add_orphan(&self, tx: &Tx, inode: &Rc<Inode>) -> Result<()> {
         let mut orphans = self.orphans.lock().await;
         if orphans.iter().any(|other| other.number == inode.number) {
             return Ok(());
@@ -26,7 +25,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes an inode out of the list; the caller writes the inode.
-    pub(crate) async fn remove_orphan(&self, tx: &Tx<D>, inode: &Inode) -> Result<()> {
+    pub(crate) async fn remove_orphan(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         let mut orphans = self.orphans.lock().await;
         let at = orphans.iter().position(|other| other.number == inode.number);
         let Some(at) = at else { return Ok(()) };

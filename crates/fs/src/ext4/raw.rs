@@ -2,7 +2,7 @@
 //! mounting it, and for a mount that has no journal yet.
 
 use super::format::*;
-use nandscape_block::{AsyncDevice, BlockDevice, BlockError, Lba, Payload};
+use nandscape_block::{AsyncDevice, BlockError, Lba, Payload};
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -22,18 +22,18 @@ pub enum RawError {
 }
 
 /// A device with a file system that nobody changes.
-pub struct Raw<D> {
-    device: AsyncDevice<D>,
+pub struct Raw {
+    device: AsyncDevice,
     /// Its superblock.
     pub sb: Superblock,
 }
 
-impl<D: BlockDevice + 'static> Raw<D> {
+impl Raw {
     /// Reads the superblock. Features are not looked at.
     ///
     /// # Errors
     /// No ext4 file system, or one larger than the device.
-    pub async fn open(device: &AsyncDevice<D>) -> Result<Self, RawError> {
+    pub async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let sectors = device.caps().sectors;
         if sectors == 0 {
             let what = "is not there: no ext4 file system is so small".to_owned();
@@ -145,10 +145,7 @@ impl<D: BlockDevice + 'static> Raw<D> {
 ///
 /// # Errors
 /// What the device says.
-pub(crate) async fn read_block<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    block: u64,
-) -> Result<BlockBytes, BlockError> {
+pub(crate) async fn read_block(device: &AsyncDevice, block: u64) -> Result<BlockBytes, BlockError> {
     let payload = device.read(Lba(block), 1).await?;
     expand(&payload, 0, block)
 }

@@ -6,7 +6,6 @@ use super::namei::{NAME_BLOCKS, NAME_CREDITS, check_name};
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, RenameMode, Result};
-use nandscape_block::BlockDevice;
 use nandscape_rt::sync::WriteGuard;
 use std::rc::Rc;
 
@@ -16,7 +15,7 @@ struct End<'a> {
     name: &'a [u8],
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Moves a name.
     pub(crate) async fn move_name(
         &self,
@@ -142,13 +141,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// A directory that moved has another parent.
-    async fn change_parent(
-        &self,
-        tx: &Tx<D>,
-        moved: &Inode,
-        from: &Inode,
-        to: &Inode,
-    ) -> Result<()> {
+    async fn change_parent(&self, tx: &Tx, moved: &Inode, from: &Inode, to: &Inode) -> Result<()> {
         if !moved.is_dir() || from.number == to.number {
             return Ok(());
         }
@@ -158,7 +151,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         Ok(())
     }
 
-    async fn finish_rename(&self, tx: &Tx<D>, [moved, from, to]: [&Rc<Inode>; 3]) -> Result<()> {
+    async fn finish_rename(&self, tx: &Tx, [moved, from, to]: [&Rc<Inode>; 3]) -> Result<()> {
         moved.touch(self.now(), false);
         from.touch(self.now(), true);
         to.touch(self.now(), true);

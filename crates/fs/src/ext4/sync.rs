@@ -5,10 +5,10 @@ use super::inode::Inode;
 use super::journal::{OrderedData, Tid};
 use super::volume::Volume;
 use crate::contract::Result;
-use nandscape_block::{Bio, BlockDevice, BlockError, FlushScope};
+use nandscape_block::{Bio, BlockError, FlushScope};
 use std::rc::{Rc, Weak};
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Writes all dirty pages of a file and waits for them.
     pub(crate) async fn write_out(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
         self.write_out_range(inode, &(0..u64::MAX)).await?;
@@ -70,9 +70,9 @@ impl<D: BlockDevice + 'static> Volume<D> {
 }
 
 /// The commit's view of file data. It does not keep the volume alive.
-pub(crate) struct OrderedFiles<D: BlockDevice + 'static>(pub(crate) Weak<Volume<D>>);
+pub(crate) struct OrderedFiles(pub(crate) Weak<Volume>);
 
-impl<D: BlockDevice + 'static> OrderedData for OrderedFiles<D> {
+impl OrderedData for OrderedFiles {
     fn committed(&self, tid: Tid) {
         if let Some(volume) = self.0.upgrade() {
             volume.forget_changes(tid);

@@ -10,7 +10,6 @@ use super::options::DataMode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{Kind, Result};
-use nandscape_block::BlockDevice;
 use std::rc::Rc;
 
 /// Extents cut in one step.
@@ -20,7 +19,7 @@ const STEP_REVOKES: u64 = 1024;
 /// Credits of a step: the tree, and bitmap and descriptor of up to two groups an extent.
 const STEP_CREDITS: u32 = 16 + 4 * STEP_EXTENTS as u32;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Whether the journal may hold copies of a file's blocks.
     fn is_journalled(&self, inode: &Inode) -> bool {
         inode.kind() != Kind::File || self.options.data == DataMode::Journal
@@ -41,7 +40,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// One step of it; returns where to go on.
-    async fn free_some(&self, tx: &Tx<D>, inode: &Inode, range: &Logical) -> Result<u64> {
+    async fn free_some(&self, tx: &Tx, inode: &Inode, range: &Logical) -> Result<u64> {
         let revoked = self.is_journalled(inode);
         let limit = if revoked { STEP_REVOKES } else { u64::MAX };
         let (parts, next) = self.unmap_some(tx, inode, range, STEP_EXTENTS, limit).await?;
@@ -69,27 +68,31 @@ impl<D: BlockDevice + 'static> Volume<D> {
 
     /// Changes the length of a file; the caller holds its lock alone.
     pub(crate) async fn set_length(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
-        let old = inode.size.get();
-        if size < old {
+        let shrinks = size < inode.size.get();
+        if shrinks {
             self.zero_tail(inode, size).await?;
         }
-        inode.set_size(size);
-        let first = size.div_ceil(4096);
-        if size < old {
-            inode.pages.written(first..u64::MAX).await;
-            self.unpromise(inode.pages.discard(first..u64::MAX));
-        }
         let tx = self.begin(10, 0).await?;
-        inode.raw.borrow_mut().size = size;
-        inode.touch(self.now(), true);
-        if size < old {
+        if shrinks {
+            // Before the pages are gone: one that is under way may get a block behind the new end.
             self.add_orphan(&tx, inode).await?;
             // The zeroes behind the new end are on the device before the end is.
             self.order(tx.tid(), inode);
         }
+        inode.set_size(size);
+        inode.raw.borrow_mut().size = size;
+        inode.touch(self.now(), true);
         self.write_inode(&tx, inode, true).await?;
         tx.stop();
-        if size < old { self.cut_blocks(inode).await } else { Ok(()) }
+        if shrinks { self.cut(inode).await } else { Ok(()) }
+    }
+
+    /// Takes the pages and blocks behind the new end, once nobody writes them any more.
+    async fn cut(&self, inode: &Inode) -> Result<()> {
+        let first = inode.size.get().div_ceil(4096);
+        inode.pages.written(first..u64::MAX).await;
+        self.unpromise(inode.pages.discard(first..u64::MAX));
+        self.cut_blocks(inode).await
     }
 
     /// Frees an inode that has no name and that nobody holds open.

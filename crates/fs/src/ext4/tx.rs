@@ -3,7 +3,7 @@
 use super::format::CsumSeed;
 use super::journal::{Buffer, Tid, TransactionHandle};
 use crate::contract::Result;
-use nandscape_block::{BlockDevice, Owner, SectorData};
+use nandscape_block::{Owner, SectorData};
 use std::rc::Rc;
 
 /// A metadata block in memory.
@@ -30,10 +30,10 @@ pub(crate) fn verify<E>(
 
 /// An operation's part in the running transaction. Dropped, it ends: what it changed is committed
 /// together with all else in the transaction, later.
-pub(crate) struct Tx<D: BlockDevice + 'static>(TransactionHandle<D>);
+pub(crate) struct Tx(TransactionHandle);
 
-impl<D: BlockDevice + 'static> Tx<D> {
-    pub(crate) const fn new(handle: TransactionHandle<D>) -> Self {
+impl Tx {
+    pub(crate) const fn new(handle: TransactionHandle) -> Self {
         Self(handle)
     }
 

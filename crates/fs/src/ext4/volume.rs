@@ -13,7 +13,7 @@ use super::options::MountOptions;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
 use crate::contract::{Result, Timestamp};
-use nandscape_block::{AsyncDevice, BlockDevice};
+use nandscape_block::AsyncDevice;
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{Handle, Stream};
 use std::cell::{Cell, RefCell};
@@ -52,11 +52,11 @@ pub(crate) type Held = (Tid, u32, Range<u32>);
 pub(crate) type Ordered = BTreeMap<u32, BTreeMap<u32, Rc<Inode>>>;
 
 /// A mounted volume.
-pub(crate) struct Volume<D: BlockDevice + 'static> {
+pub(crate) struct Volume {
     pub(crate) rt: Handle,
-    pub(crate) device: AsyncDevice<D>,
-    pub(crate) buffers: Buffers<D>,
-    pub(crate) journal: Journal<D>,
+    pub(crate) device: AsyncDevice,
+    pub(crate) buffers: Buffers,
+    pub(crate) journal: Journal,
     pub(crate) options: MountOptions,
     pub(crate) cache: PageCache,
     pub(crate) sb: RefCell<Superblock>,
@@ -81,11 +81,11 @@ pub(crate) struct Volume<D: BlockDevice + 'static> {
     pub(crate) generations: RefCell<Stream>,
     pub(crate) unmounted: Cell<bool>,
     /// Takes file-level records, if the mount asked for it.
-    pub(crate) files: RefCell<Option<FileJournal<D>>>,
+    pub(crate) files: RefCell<Option<FileJournal>>,
     pub(crate) changes: RefCell<Changes>,
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     pub(crate) fn blocks_count(&self) -> u64 {
         self.sb.borrow().blocks_count
     }
@@ -108,7 +108,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
-    pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx<D>> {
+    pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx> {
         let credits = credits + self.journal.revoke_credits(revokes);
         let tx = Tx::new(self.journal.start(credits).await?);
         self.last_tid.set(Some(tx.tid()));
@@ -128,7 +128,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Writes the descriptor of a group.
-    pub(crate) async fn write_group(&self, tx: &Tx<D>, group: u32) -> Result<()> {
+    pub(crate) async fn write_group(&self, tx: &Tx, group: u32) -> Result<()> {
         let (block, at) = self.sb.borrow().desc_place(group);
         let buffer = self.read_block(block).await?;
         tx.edit(&buffer, |bytes| {
@@ -140,7 +140,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Writes the superblock.
-    pub(crate) async fn write_superblock(&self, tx: &Tx<D>) -> Result<()> {
+    pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
         let buffer = self.read_block(0).await?;
         tx.edit(&buffer, |bytes| {
             let bytes = &mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
@@ -150,16 +150,16 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// The block bitmap of a group; made if there never was one.
-    pub(crate) async fn block_bitmap(&self, tx: &Tx<D>, group: u32) -> Result<BufferRef> {
+    pub(crate) async fn block_bitmap(&self, tx: &Tx, group: u32) -> Result<BufferRef> {
         self.bitmap(tx, group, Bitmap::Blocks).await
     }
 
     /// The inode bitmap of a group; made if there never was one.
-    pub(crate) async fn inode_bitmap(&self, tx: &Tx<D>, group: u32) -> Result<BufferRef> {
+    pub(crate) async fn inode_bitmap(&self, tx: &Tx, group: u32) -> Result<BufferRef> {
         self.bitmap(tx, group, Bitmap::Inodes).await
     }
 
-    async fn bitmap(&self, tx: &Tx<D>, group: u32, which: Bitmap) -> Result<BufferRef> {
+    async fn bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<BufferRef> {
         let (flag, block) = {
             let desc = &self.groups.borrow()[group as usize].desc;
             match which {
@@ -180,7 +180,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Makes the bitmap of a group in which only the format's own blocks, or no inodes, are in use.
-    fn make_bitmap(&self, tx: &Tx<D>, group: u32, which: Bitmap, block: u64) -> Result<()> {
+    fn make_bitmap(&self, tx: &Tx, group: u32, which: Bitmap, block: u64) -> Result<()> {
         let buffer = tx.fresh(block)?;
         let used = match which {
             Bitmap::Blocks => self.own_blocks(group),

@@ -12,7 +12,7 @@ use super::options::DataMode;
 use super::volume::Volume;
 use crate::cache::{Backing, Located, Mapping, WriteRun};
 use crate::contract::{FsError, Result};
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Lba, Payload, SectorData};
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, SectorData};
 use nandscape_rt::combine::join_all;
 use std::future::Future;
 use std::ops::Range;
@@ -24,25 +24,23 @@ const RUN_PAGES: u64 = 2048;
 const MAP_CREDITS: u32 = 24;
 
 /// The volume as the page cache's backing.
-pub(crate) struct Pager<D: BlockDevice + 'static>(pub(crate) Rc<Volume<D>>);
+pub(crate) struct Pager(pub(crate) Rc<Volume>);
 
-impl<D: BlockDevice + 'static> Clone for Pager<D> {
+impl Clone for Pager {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<D: BlockDevice + 'static> Pager<D> {
+impl Pager {
     fn inode_of(&self, mapping: &Mapping) -> Result<Rc<Inode>> {
         let number = mapping.owner().file as u32;
         self.0.inodes.borrow().get(&number).map(Rc::clone).ok_or(FsError::NoEntry)
     }
 }
 
-impl<D: BlockDevice + 'static> Backing for Pager<D> {
-    type Device = D;
-
-    fn device(&self) -> &AsyncDevice<D> {
+impl Backing for Pager {
+    fn device(&self) -> &AsyncDevice {
         &self.0.device
     }
 
@@ -82,7 +80,7 @@ struct Stretch {
     unwritten: bool,
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Sends up to `most` dirty pages of a range to the device, without waiting for them.
     pub(crate) async fn send_dirty(
         self: &Rc<Self>,
@@ -152,7 +150,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         run: &WriteRun,
         at: u64,
         sync: bool,
-    ) -> Result<(Stretch, u64, impl Future<Output = Result<()>> + use<D>)> {
+    ) -> Result<(Stretch, u64, impl Future<Output = Result<()>> + use<>)> {
         let map = inode.map_lock.read().await;
         let mut mapped = self.map(inode, at, run.end() - at).await?;
         drop(map);
@@ -195,7 +193,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Takes and maps blocks for a hole.
     async fn take_for(
         &self,
-        tx: &super::tx::Tx<D>,
+        tx: &super::tx::Tx,
         inode: &Inode,
         logical: u64,
         pages: u64,
@@ -214,7 +212,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         start: u64,
         data: &[SectorData],
         sync: bool,
-    ) -> impl Future<Output = Result<()>> + use<D> {
+    ) -> impl Future<Output = Result<()>> + use<> {
         let max = self.device.caps().max_sectors as usize;
         let chunk = if max == 0 { data.len().max(1) } else { max };
         let mut lba = start;

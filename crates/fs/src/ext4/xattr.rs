@@ -11,7 +11,6 @@ use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Result, XattrMode};
-use nandscape_block::BlockDevice;
 
 /// Credits of a change: inode, old and new block, bitmap and descriptor twice.
 const XATTR_CREDITS: u32 = 12;
@@ -22,7 +21,7 @@ fn named(name: &[u8], value: &[u8]) -> Result<Xattr> {
     Xattr::new(text, value).ok_or(FsError::Unsupported("attributes of that prefix"))
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// All attributes: those in the inode, those in the block.
     async fn xattrs(&self, inode: &Inode) -> Result<(Vec<Xattr>, Vec<Xattr>)> {
         let extra = inode.raw.borrow().extra_isize;
@@ -123,7 +122,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Writes the block of attributes, to a block that is the inode's alone.
     async fn store_xattr_block(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         bytes: &mut [u8; BLOCK_BYTES],
     ) -> Result<()> {
@@ -143,7 +142,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Gives up the inode's block of attributes; the caller writes the inode.
-    pub(crate) async fn drop_xattr_block(&self, tx: &Tx<D>, inode: &Inode) -> Result<()> {
+    pub(crate) async fn drop_xattr_block(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         self.bar_record(tx, inode.number);
         let block = std::mem::take(&mut inode.raw.borrow_mut().file_acl);
         if block == 0 {

@@ -1,7 +1,7 @@
 //! One file under a storm of reads, writes, truncations, holes and remounts, in the manner of fsx: after
 //! each operation it is what a vector of bytes would be.
 
-use crate::common::device::{CutDevice, Device, powered};
+use crate::common::device::{OpenDevice, powered};
 use nandscape_block::MemDevice;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, Ino, Io, SetAttr};
@@ -25,9 +25,9 @@ fn operations() -> u64 {
 
 struct Storm {
     handle: Handle,
-    device: Device,
+    device: OpenDevice,
     options: MountOptions,
-    fs: Ext4<CutDevice>,
+    fs: Ext4,
     file: Ino,
     known: Vec<u8>,
     rng: Stream,
@@ -36,10 +36,12 @@ struct Storm {
 impl Storm {
     async fn begin(handle: Handle, data: DataMode) -> Self {
         let device = powered(&handle, MemDevice::new(4_096).with_latency(Nanos::from_us(20)));
-        mkfs(&device, &MkfsOptions { fresh: true, ..MkfsOptions::new(1) }).await.expect("mkfs");
+        mkfs(&device.erased(), &MkfsOptions { fresh: true, ..MkfsOptions::new(1) })
+            .await
+            .expect("mkfs");
         let cache = CacheConfig { pages: 128, ..CacheConfig::default() };
         let options = MountOptions { data, cache, ..MountOptions::default() };
-        let mounted = Ext4::mount(&handle, device.clone(), options.clone()).await;
+        let mounted = Ext4::mount(&handle, device.erased(), options.clone()).await;
         let (fs, _) = mounted.expect("a mount");
         let file = fs.create(ME, fs.root(), b"file", 0o644).await.expect("a file").ino;
         let rng = Stream::new(1, "fsx");
@@ -114,9 +116,9 @@ impl Storm {
 
     async fn remount(&mut self) {
         self.fs.unmount().await.expect("an unmount");
-        let report = check(&self.device).await.expect("a file system");
+        let report = check(&self.device.erased()).await.expect("a file system");
         assert!(report.is_clean(), "{:?}", report.findings);
-        let mounted = Ext4::mount(&self.handle, self.device.clone(), self.options.clone()).await;
+        let mounted = Ext4::mount(&self.handle, self.device.erased(), self.options.clone()).await;
         self.fs = mounted.expect("a mount").0;
         self.file = self.fs.lookup(ME, self.fs.root(), b"file").await.expect("the file").ino;
         let size = self.fs.getattr(ME, self.file).await.expect("attributes").size;

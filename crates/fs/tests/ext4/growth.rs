@@ -1,12 +1,15 @@
-//! Files that grow past the page cache while power fails, found by the crash campaign: blocks written
-//! behind the end that a file has on disk must not show when the file grows again.
+//! Files that grow and shrink while power fails, found by the crash campaign: blocks written behind the
+//! end that a file has on disk are not the file's, and must not show when the file grows again.
 
 use crate::common::device::{Device, medium, on_device};
 use nandscape_block::{Fua, MemDevice, Payload, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Io, SetAttr};
+use nandscape_fs::ext4::check::check;
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
+use nandscape_rt::combine::join2;
 use nandscape_rt::{Handle, Nanos};
+use std::future::Future;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const BLOCKS: u64 = 4_096;
@@ -61,4 +64,68 @@ fn direct_appends_leave_nothing_behind_the_end() {
         }
     }
     assert!(grown[0] > 3, "cuts fell into the append: {grown:?}");
+}
+
+/// A volume with an empty file.
+fn with_a_file() -> MemDevice {
+    let work = |rt, device| async move {
+        let (fs, _) = Ext4::mount(&rt, device, options()).await.expect("a mount");
+        fs.create(ME, fs.root(), b"file", 0o644).await.expect("a file");
+        fs.unmount().await.expect("clean");
+    };
+    on_device(formatted(), None, 0, work).1
+}
+
+/// Cuts power at every bio of some work on an empty file, and after the last; returns how many bios
+/// there were. What mount leaves must be sound for our check, which knows written blocks behind the end.
+fn every_cut_is_sound<F: Future<Output = ()> + 'static>(work: fn(Handle, Device) -> F) -> u64 {
+    let bios = on_device(with_a_file(), None, 0, work).2;
+    for cut in 0..=bios {
+        let left = on_device(with_a_file(), Some(cut), cut, work).1;
+        let look = |rt: Handle, device: Device| async move {
+            let (fs, _) = Ext4::mount(&rt, device.clone(), options()).await.expect("a mount");
+            fs.unmount().await.expect("clean");
+            let report = check(&device).await.expect("a file system");
+            assert!(report.is_clean(), "cut {cut}: {:?}", report.findings);
+        };
+        on_device(left, None, 0, look);
+    }
+    bios
+}
+
+/// Grows a file in memory only, by a page that waits for write-back; then writes before that page.
+async fn write_before_a_delayed_end(rt: Handle, device: Device) {
+    let Ok((fs, _)) = Ext4::mount(&rt, device, options()).await else { return };
+    let Ok(file) = fs.lookup(ME, fs.root(), b"file").await else { return };
+    let tags = |pages| Data::Sectors(Payload::Run(Tag::new(1)), pages);
+    // Power may fail on the way.
+    let _ = fs.write(ME, file.ino, 20 * PAGE, tags(1), Io::Buffered).await;
+    let _ = fs.write(ME, file.ino, 2 * PAGE, tags(PAGES), Io::Direct).await;
+    rt.sleep(Nanos::from_ms(1)).await;
+}
+
+/// A direct write into a hole before the end grows the file too, if the end is not on disk yet.
+#[test]
+fn direct_writes_before_a_delayed_end_leave_nothing_behind_the_end() {
+    assert!(every_cut_is_sound(write_before_a_delayed_end) > 20, "cuts fell into the write");
+}
+
+/// Empties a file while its pages wait for their first blocks: the bitmap must be read for them.
+async fn shrink_under_write_back(rt: Handle, device: Device) {
+    let Ok((fs, _)) = Ext4::mount(&rt, device, options()).await else { return };
+    let Ok(file) = fs.lookup(ME, fs.root(), b"file").await else { return };
+    let tags = Data::Sectors(Payload::Run(Tag::new(1)), PAGES);
+    let _ = fs.write(ME, file.ino, 0, tags, Io::Buffered).await;
+    let shrink = async {
+        rt.sleep(Nanos(100)).await;
+        let empty = SetAttr { size: Some(0), ..SetAttr::default() };
+        fs.setattr(ME, file.ino, empty).await
+    };
+    let _ = join2(fs.fsync(ME, file.ino), shrink).await;
+}
+
+/// Pages that get their blocks while the file shrinks leave none behind the new end.
+#[test]
+fn shrinking_under_write_back_leaves_nothing_behind_the_end() {
+    assert!(every_cut_is_sound(shrink_under_write_back) > 10, "cuts fell into the truncation");
 }

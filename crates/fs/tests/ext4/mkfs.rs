@@ -1,7 +1,7 @@
 //! What mkfs makes, against mke2fs: e2fsck finds nothing, dumpe2fs prints the same, and with the same
 //! identity and time the bytes are the same.
 
-use crate::common::device::{Device, powered};
+use crate::common::device::{OpenDevice, powered};
 use crate::common::examine::assert_sound;
 use crate::common::{Scratch, assert_clean, debugfs, e2fsprogs, mke2fs_at, output, text};
 use nandscape_block::{
@@ -39,7 +39,7 @@ fn make<D: BlockDevice + 'static>(device: D, options: &MkfsOptions) -> Result<()
     let mut executor = Executor::on_virtual_clock();
     let device = AsyncDevice::new(&executor.handle(), device);
     let options = options.clone();
-    let made = executor.block_on(async move { mkfs(&device, &options).await });
+    let made = executor.block_on(async move { mkfs(&device.erased(), &options).await });
     made.expect("mkfs ends").map(drop)
 }
 
@@ -209,7 +209,7 @@ fn options_are_those_of_mke2fs() {
 }
 
 /// A device of this many sectors, all of them written before.
-async fn used_device(handle: &Handle, sectors: u64, discards: bool) -> Device {
+async fn used_device(handle: &Handle, sectors: u64, discards: bool) -> OpenDevice {
     let caps = MemDevice::new(sectors).caps().clone();
     let discard_sectors = if discards { caps.discard_sectors } else { 0 };
     let device = MemDevice::with_caps(DeviceCaps { discard_sectors, ..caps });
@@ -237,7 +237,7 @@ fn used_devices_are_made_clean() {
         let (handle, image) = (executor.handle(), File::options().write(true).open(&path).unwrap());
         let made = executor.block_on(async move {
             let device = used_device(&handle, sectors, discards).await;
-            mkfs(&device, &options).await.expect("a file system");
+            mkfs(&device.erased(), &options).await.expect("a file system");
             for lba in 0..sectors {
                 let data = device.with(|device| device.medium.durable(Lba(lba)));
                 let bytes = data.expand().expect("content is kept");
@@ -255,7 +255,7 @@ fn big_volumes_take_few_writes() {
     let mut executor = Executor::on_virtual_clock();
     let device = powered(&executor.handle(), MemDevice::new(64 * GIB / 4096));
     let counted = device.clone();
-    let made = executor.block_on(async move { mkfs(&device, &options()).await });
+    let made = executor.block_on(async move { mkfs(&device.erased(), &options()).await });
     made.expect("mkfs ends").expect("a file system");
     let written = counted.with(|device| {
         let data = (0..64 * GIB / 4096).map(|lba| device.medium.durable(Lba(lba)));

@@ -1,7 +1,7 @@
 //! The promises of docs/semantics/posix.md, each kept by ext4 in every data mode. The number of a
 //! promise stands at its test.
 
-use crate::common::device::{CutDevice, Device, powered};
+use crate::common::device::{OpenDevice, powered};
 use nandscape_block::{Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{
     Allocate, Attr, Caller, Data, FileSystem, FsError, Ino, Io, Kind, RenameMode, SetAttr,
@@ -12,13 +12,13 @@ use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 
-type Fs = Ext4<CutDevice>;
+type Fs = Ext4;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 1 << 20;
 const MODES: [DataMode; 3] = [DataMode::Journal, DataMode::Ordered, DataMode::Writeback];
 
-fn device(handle: &Handle, sectors: u64) -> Device {
+fn device(handle: &Handle, sectors: u64) -> OpenDevice {
     powered(handle, MemDevice::new(sectors).with_latency(Nanos::from_us(20)))
 }
 
@@ -27,7 +27,7 @@ fn options(data: DataMode) -> MountOptions {
 }
 
 /// Runs a body on a new volume in one mode, and gives the device back.
-fn on_one<B>(mib: u64, data: DataMode, body: B) -> Device
+fn on_one<B>(mib: u64, data: DataMode, body: B) -> OpenDevice
 where
     B: AsyncFn(&Fs, &Handle) + 'static,
 {
@@ -35,8 +35,10 @@ where
     let handle = executor.handle();
     let ran = executor.block_on(async move {
         let device = device(&handle, mib * MIB / 4096);
-        mkfs(&device, &MkfsOptions { fresh: true, ..MkfsOptions::new(1) }).await.expect("mkfs");
-        let (fs, _) = Ext4::mount(&handle, device.clone(), options(data)).await.expect("a mount");
+        mkfs(&device.erased(), &MkfsOptions { fresh: true, ..MkfsOptions::new(1) })
+            .await
+            .expect("mkfs");
+        let (fs, _) = Ext4::mount(&handle, device.erased(), options(data)).await.expect("a mount");
         body(&fs, &handle).await;
         device
     });
@@ -72,7 +74,8 @@ fn over_cuts(
                     device.write(Lba(lba as u64), 1, payload).await.expect("a write");
                 }
             }
-            let (fs, _) = Ext4::mount(&handle, device, options(data)).await.expect("a mount");
+            let (fs, _) =
+                Ext4::mount(&handle, device.erased(), options(data)).await.expect("a mount");
             after(&fs).await;
             fs.unmount().await.expect("an unmount");
         });
@@ -567,8 +570,10 @@ fn unmount_leaves_a_clean_volume() {
         let handle = executor.handle();
         let ran = executor.block_on(async move {
             let device = device(&handle, 16 * MIB / 4096);
-            mkfs(&device, &MkfsOptions { fresh: true, ..MkfsOptions::new(1) }).await.expect("mkfs");
-            let mount = async || Ext4::mount(&handle, device.clone(), options(data)).await;
+            mkfs(&device.erased(), &MkfsOptions { fresh: true, ..MkfsOptions::new(1) })
+                .await
+                .expect("mkfs");
+            let mount = async || Ext4::mount(&handle, device.erased(), options(data)).await;
             let (fs, _) = mount().await.expect("a mount");
             let file = create(&fs, fs.root(), "f").await;
             write(&fs, file, 0, &[3; 50_000]).await;

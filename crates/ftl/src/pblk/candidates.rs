@@ -2,7 +2,7 @@
 //! the stripe that is shortest of free lines is collected first (QBLK collects each channel by
 //! itself). With lines over the whole device there is one stripe, and this is its victim index.
 
-use super::layout::Layout;
+use super::layout::{Layout, Stripes};
 use super::line::LineId;
 use super::victims::Victims;
 use crate::config::Victim;
@@ -64,8 +64,8 @@ impl Candidates {
     }
 
     /// Stripes, that with the least valid line first.
-    pub(super) fn by_gain(&self, eligible: impl Fn(LineId) -> bool) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.layout.stripes()).collect();
+    pub(super) fn by_gain(&self, eligible: impl Fn(LineId) -> bool) -> Stripes {
+        let mut order: Stripes = (0..self.layout.stripes()).collect();
         if order.len() > 1 {
             order.sort_by_cached_key(|&stripe| {
                 let victims = &self.stripes[stripe as usize];

@@ -18,6 +18,7 @@ use crate::pblk::events::What;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{Cause, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// Valid sectors of a request (`NVM_MAX_VLBA`).
@@ -182,7 +183,7 @@ impl<M: OpenChannel> Pblk<M> {
         if !self.candidates.has_werr() && !(0..stripes).any(wanted) {
             return None;
         }
-        let wanted: Vec<bool> = (0..stripes).map(wanted).collect();
+        let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
         let (lines, room) = (&self.lines, self.uncommitted(target));
         let all = self.gc.takes_all;
         let halted = all || self.buffers[0].rl.stops_users(self.lines.free());

@@ -9,6 +9,10 @@ use super::line::LineId;
 use crate::config::LineSet;
 use crate::error::FtlError;
 use nandscape_media::{ChunkId, Geometry, Ppa, UnitId};
+use smallvec::SmallVec;
+
+/// Stripes in some order; a device of up to 8 channels allocates none.
+pub(super) type Stripes = SmallVec<[u32; 8]>;
 
 /// How lines lie on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

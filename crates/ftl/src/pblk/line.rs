@@ -12,7 +12,7 @@
 
 use super::buffers::BufferId;
 use super::capacity::Capacity;
-use super::layout::Layout;
+use super::layout::{Layout, Stripes};
 use nandscape_column::Column;
 use nandscape_media::{Geometry, Ppa};
 use std::collections::VecDeque;
@@ -255,7 +255,8 @@ impl Lines {
         if !own {
             return None;
         }
-        let stripe = stripe.unwrap_or_else(|| self.stripes_by_need().last().copied().unwrap_or(0));
+        let freest = || (0..self.layout.stripes()).max_by_key(|&stripe| self.free_in(stripe));
+        let stripe = stripe.or_else(freest).unwrap_or(0);
         let line = self.free[stripe as usize].pop_front()?;
         self.free_lines -= 1;
         self.kept -= u32::from(for_map);
@@ -294,10 +295,14 @@ impl Lines {
     }
 
     /// Stripes, that with the fewest free lines first.
-    pub(super) fn stripes_by_need(&self) -> Vec<u32> {
-        let mut stripes: Vec<u32> = (0..self.layout.stripes()).collect();
-        stripes.sort_by_key(|&stripe| self.free[stripe as usize].len());
+    pub(super) fn stripes_by_need(&self) -> Stripes {
+        let mut stripes: Stripes = (0..self.layout.stripes()).collect();
+        stripes.sort_by_key(|&stripe| self.free_in(stripe));
         stripes
+    }
+
+    fn free_in(&self, stripe: u32) -> usize {
+        self.free[stripe as usize].len()
     }
 
     /// Free chunks and lines, but for those kept for mapping blocks.
@@ -323,14 +328,15 @@ impl Lines {
         if self.free.len() == 1 {
             return self.free();
         }
-        let lines = self.free[stripe as usize].len() as u32 * self.layout.stripes();
+        let lines = self.free_in(stripe) as u32 * self.layout.stripes();
         let lines = lines.saturating_sub(self.kept);
         (lines * self.layout.width, lines)
     }
 
     /// The same of the stripe that has fewest.
     pub(super) fn free_of_scarcest(&self) -> (u32, u32) {
-        self.free_of(self.stripes_by_need().first().copied().unwrap_or(0))
+        let scarcest = (0..self.layout.stripes()).min_by_key(|&stripe| self.free_in(stripe));
+        self.free_of(scarcest.unwrap_or(0))
     }
 
     /// Lines that wait for their gate.

@@ -14,35 +14,23 @@ use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
 use nandscape_ftl::stats::{FtlStats, SectorCounts};
-use nandscape_media::{FaultInjector, Layer, Media, OpenChannel, Utilisation};
+use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel, Utilisation};
 use nandscape_rt::{Handle, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
 
-/// Media whose timing can be set and whose memory can be asked for, whatever stands before it.
-pub(super) trait LabMedia: OpenChannel {
-    /// The device itself.
-    fn device(&self) -> &Media;
-    /// The device itself.
-    fn device_mut(&mut self) -> &mut Media;
+/// The media of every run: without faults where the stack injects none, so that everything above is
+/// compiled once.
+pub(super) type Flash = FaultInjector<Media>;
+
+/// `media` with the faults of the stack.
+pub(super) fn flash(stack: &Stack, media: Media, seed: u64) -> Flash {
+    FaultInjector::new(media, stack.media.faults.commands.clone().unwrap_or_default(), seed)
 }
 
-impl LabMedia for Media {
-    fn device(&self) -> &Media {
-        self
-    }
-    fn device_mut(&mut self) -> &mut Media {
-        self
-    }
-}
-
-impl LabMedia for FaultInjector<Media> {
-    fn device(&self) -> &Media {
-        self.inner()
-    }
-    fn device_mut(&mut self) -> &mut Media {
-        self.inner_mut()
-    }
+/// `media` without faults.
+pub(super) fn sound(media: Media) -> Flash {
+    FaultInjector::new(media, Faults::default(), 0)
 }
 
 /// The choices of a stack; what they cost the host is charged only when a run begins.
@@ -51,15 +39,15 @@ pub(super) fn uncharged(stack: &Stack, seed: u64) -> Config {
 }
 
 /// A fresh FTL over `media`, as the stack says.
-pub(super) fn format<M: LabMedia>(stack: &Stack, media: M, seed: u64) -> Result<Pblk<M>, RunError> {
+pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<Pblk<Flash>, RunError> {
     let config = uncharged(stack, seed);
     Pblk::format(media, config).map_err(|error| RunError::ftl(stack, error))
 }
 
 /// An FTL behind the hints of a stack: writes that begin in the journal's range carry JOURNAL, and
 /// flushes ask for their job's file only, if that is wanted.
-pub(super) struct Hinted<M: OpenChannel> {
-    pub(super) ftl: Pblk<M>,
+pub(super) struct Hinted {
+    pub(super) ftl: Pblk<Flash>,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
     fsync: Fsync,
@@ -67,9 +55,9 @@ pub(super) struct Hinted<M: OpenChannel> {
     requests: Option<Box<Requests>>,
 }
 
-impl<M: OpenChannel> Hinted<M> {
+impl Hinted {
     /// `ftl` behind these hints.
-    pub(super) fn new(ftl: Pblk<M>, hints: &Hints) -> Self {
+    pub(super) fn new(ftl: Pblk<Flash>, hints: &Hints) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
         Self { ftl, journal, fsync: hints.fsync, requests: None }
     }
@@ -96,9 +84,9 @@ impl Counts {
 }
 
 /// A file system over a device, and what a workload needs to run on it.
-pub(super) struct Mounted<M: LabMedia + 'static> {
+pub(super) struct Mounted {
     pub(super) rt: Handle,
-    pub(super) fs: Ext4<Hinted<M>>,
+    pub(super) fs: Ext4,
     /// Filesets that are there, once.
     pub(super) planted: Vec<Planted>,
     /// What a call takes of a core.
@@ -107,17 +95,14 @@ pub(super) struct Mounted<M: LabMedia + 'static> {
 
 /// What a load runs on: an FTL behind hints, or files of a file system over one.
 pub(super) trait LabDevice: BlockDevice {
-    /// The media under the FTL.
-    type Media: LabMedia + 'static;
-
     /// Changes the FTL, or the requests that are noted for a timeline.
     fn with<R>(
         &mut self,
-        look: impl FnOnce(&mut Pblk<Self::Media>, &mut Option<Box<Requests>>) -> R,
+        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
     ) -> R;
 
     /// Looks at the FTL.
-    fn look<R>(&self, look: impl FnOnce(&Pblk<Self::Media>) -> R) -> R;
+    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R;
 
     /// Whether a timeline is being written.
     fn is_logged(&self) -> bool;
@@ -136,7 +121,7 @@ pub(super) trait LabDevice: BlockDevice {
     fn reset_fs_counts(&mut self) {}
 
     /// The file system, for whoever calls it himself.
-    fn mounted(&mut self) -> Option<Mounted<Self::Media>> {
+    fn mounted(&mut self) -> Option<Mounted> {
         None
     }
 
@@ -152,7 +137,7 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// What was counted since the last reset.
     fn counts(&self) -> Counts {
-        let (ftl, utilisation) = self.look(|ftl| (ftl.stats(), ftl.media().device().utilisation()));
+        let (ftl, utilisation) = self.look(|ftl| (ftl.stats(), ftl.media().inner().utilisation()));
         Counts { ftl, utilisation, fs: self.fs_counts() }
     }
 
@@ -161,7 +146,7 @@ pub(super) trait LabDevice: BlockDevice {
         self.reset_fs_counts();
         self.with(|ftl, _| {
             ftl.reset_stats();
-            ftl.media_mut().device_mut().reset_utilisation();
+            ftl.media_mut().inner_mut().reset_utilisation();
         });
     }
 
@@ -175,7 +160,7 @@ pub(super) trait LabDevice: BlockDevice {
         self.with(|ftl, requests| {
             timeline.begin(ftl.media().geometry(), slots);
             timeline.name_host(ftl.stats().cpu.as_ref());
-            timeline.start(ftl.media_mut().device_mut(), requests);
+            timeline.start(ftl.media_mut().inner_mut(), requests);
             ftl.log_cpu(Some(LOG_ROOM));
         });
     }
@@ -185,7 +170,7 @@ pub(super) trait LabDevice: BlockDevice {
         let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
         self.with(|ftl, requests| {
             timeline.write_host(ftl.log_cpu(Some(LOG_ROOM)));
-            timeline.attend(now, ftl.media_mut().device_mut(), requests);
+            timeline.attend(now, ftl.media_mut().inner_mut(), requests);
             if requests.is_none() {
                 ftl.log_cpu(None);
             }
@@ -197,19 +182,20 @@ pub(super) trait LabDevice: BlockDevice {
         let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
         self.with(|ftl, requests| {
             timeline.write_host(ftl.log_cpu(None));
-            timeline.end(ftl.media_mut().device_mut(), requests);
+            timeline.end(ftl.media_mut().inner_mut(), requests);
         });
     }
 }
 
-impl<M: LabMedia + 'static> LabDevice for Hinted<M> {
-    type Media = M;
-
-    fn with<R>(&mut self, look: impl FnOnce(&mut Pblk<M>, &mut Option<Box<Requests>>) -> R) -> R {
+impl LabDevice for Hinted {
+    fn with<R>(
+        &mut self,
+        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
+    ) -> R {
         look(&mut self.ftl, &mut self.requests)
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Pblk<M>) -> R) -> R {
+    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
         look(&self.ftl)
     }
 
@@ -218,7 +204,7 @@ impl<M: LabMedia + 'static> LabDevice for Hinted<M> {
     }
 }
 
-impl<M: OpenChannel> Hinted<M> {
+impl Hinted {
     /// Submits a bio, and notes it.
     #[cold]
     fn submit_noted(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
@@ -234,7 +220,7 @@ impl<M: OpenChannel> Hinted<M> {
     }
 }
 
-impl<M: OpenChannel> BlockDevice for Hinted<M> {
+impl BlockDevice for Hinted {
     #[inline]
     fn caps(&self) -> &DeviceCaps {
         self.ftl.caps()

@@ -2,7 +2,7 @@
 //! both ways, without timing; what it leaves on media is a state like any other.
 
 use super::RunError;
-use super::device;
+use super::device::{self, Flash};
 use super::precondition::Preconditioned;
 use super::prepare::{self, Prepared};
 use crate::stack::Stack;
@@ -11,7 +11,7 @@ use nandscape_block::{
     Bio, BlockDevice, Completion, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Submit, Tag, Token,
 };
 use nandscape_ftl::Pblk;
-use nandscape_media::{Media, PayloadMode};
+use nandscape_media::PayloadMode;
 use nandscape_rt::Nanos;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -51,7 +51,7 @@ pub fn export_image(
     let text = state::text(stack, header.seed)
         + &imported.map(|line| format!("{line}\n")).collect::<String>();
     let Prepared { media, file, warnings, .. } = prepare::from_file(stack, &text, state, program)?;
-    let mut ftl = prepare::mount(stack, media, header.seed, file.as_deref())?;
+    let mut ftl = prepare::mount(stack, device::sound(media), header.seed, file.as_deref())?;
     let sectors = ftl.caps().sectors;
     let mut filled = 0;
     for first in (0..sectors).step_by(RUN_SECTORS as usize) {
@@ -82,7 +82,7 @@ pub fn import_image(
     image: &mut impl Read,
 ) -> Result<(State, Copied), RunError> {
     must_keep_content(stack)?;
-    let mut ftl = device::format(stack, prepare::fresh(stack, seed)?, seed)?;
+    let mut ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
     let sectors = ftl.caps().sectors;
     let (mut at, mut filled, mut hash) = (0, 0, Xxh3::new());
     let mut bytes = vec![0; RUN_SECTORS as usize * SECTOR_BYTES as usize];
@@ -102,7 +102,7 @@ pub fn import_image(
         at += run as u64 / SECTOR_BYTES;
     }
     serve(&mut ftl, Bio::flush())?;
-    let mut media = ftl.into_media();
+    let mut media = ftl.into_media().into_inner();
     media.power_cycle();
     let text = format!("{}{IMAGE_KEY}{:032x}\n", state::text(stack, seed), hash.digest128());
     let header = Header {
@@ -153,7 +153,7 @@ fn read_up_to(stream: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Writes the sectors that are not zeroes; how many there were.
-fn write_filled(ftl: &mut Pblk<Media>, first: u64, bytes: &[u8]) -> Result<u64, RunError> {
+fn write_filled(ftl: &mut Pblk<Flash>, first: u64, bytes: &[u8]) -> Result<u64, RunError> {
     let mut filled = 0;
     for (lba, sector) in (first..).zip(bytes.chunks_exact(SECTOR_BYTES as usize)) {
         if sector.iter().all(|&byte| byte == 0) {
@@ -168,7 +168,7 @@ fn write_filled(ftl: &mut Pblk<Media>, first: u64, bytes: &[u8]) -> Result<u64, 
 }
 
 /// Serves a bio on a device without timing.
-fn serve(ftl: &mut Pblk<Media>, bio: Bio) -> Result<Reply, RunError> {
+fn serve(ftl: &mut Pblk<Flash>, bio: Bio) -> Result<Reply, RunError> {
     let mut completions: Vec<Completion> = Vec::new();
     let done = match ftl.submit(Nanos::ZERO, bio, Token(0)) {
         Submit::Done(done) => done,

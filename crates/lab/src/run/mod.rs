@@ -36,13 +36,13 @@ use crate::stack::Stack;
 use crate::state::States;
 use crate::timeline::Timeline;
 use course::Totals;
-use device::{Counts, Hinted, LabDevice, LabMedia};
+use device::{Counts, Flash, Hinted, LabDevice};
 use estimate::Estimate;
 use files::{Contents, Files, Layout};
 use nandscape_block::BlockError;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::stats::SectorCounts;
-use nandscape_media::{ChunkState, FaultInjector};
+use nandscape_media::{ChunkState, Layer};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{
     Engine, EngineError, FailureKind, Options, Probe, Recorder, Results, RunState,
@@ -51,7 +51,6 @@ use nandscape_workload::fio::{Direction, JobFile};
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
 use prepare::{Prepared, prepare};
-use std::io::BufRead;
 
 /// Distance of the first points of a series.
 const INTERVAL: Nanos = Nanos::from_ms(1);
@@ -153,9 +152,9 @@ pub fn run_as(
 /// # Errors
 /// A stack that does not fit, a trace that is malformed or does not fit, or a run that could not go
 /// on. Failures of single I/Os are part of the outcome.
-pub fn replay<R: BufRead>(
+pub fn replay(
     stack: &Stack,
-    trace: Trace<R>,
+    trace: Trace,
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
@@ -166,9 +165,9 @@ pub fn replay<R: BufRead>(
 ///
 /// # Errors
 /// As [`replay`], and a state that cannot be used.
-pub fn replay_as<R: BufRead>(
+pub fn replay_as(
     stack: &Stack,
-    trace: Trace<R>,
+    trace: Trace,
     seed: u64,
     manner: Manner<'_>,
     observer: &mut dyn Observer,
@@ -213,13 +212,8 @@ fn run_load(
     let Prepared { media, by: before, file, warnings } =
         prepare(stack, seed, manner.states, manner.program, observer)?;
     let course = Course { stack, load, contents, seed, before, file, warnings, began_s };
-    match &stack.media.faults.commands {
-        None => course.run_on(media, observer),
-        Some(faults) => {
-            let seed = if before.is_some() { prepare::fault_seed(seed) } else { seed };
-            course.run_on(FaultInjector::new(media, faults.clone(), seed), observer)
-        }
-    }
+    let fault_seed = if before.is_some() { prepare::fault_seed(seed) } else { seed };
+    course.run_on(device::flash(stack, media, fault_seed), observer)
 }
 
 /// A run whose media are ready.
@@ -238,11 +232,7 @@ struct Course<'a, L> {
 }
 
 impl<L: Load> Course<'_, L> {
-    fn run_on<M: LabMedia + 'static>(
-        mut self,
-        media: M,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, RunError> {
+    fn run_on(mut self, media: Flash, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
         let (stack, seed) = (self.stack, self.seed);
         let ftl = match self.before {
             None => device::format(stack, media, seed)?,
@@ -265,7 +255,7 @@ impl<L: Load> Course<'_, L> {
     ) -> Result<Outcome, RunError> {
         let Self { stack, load, seed, before, warnings, began_s, .. } = self;
         device.with(|ftl, _| {
-            ftl.media_mut().device_mut().set_timing(stack.media.timing.timing);
+            ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
             ftl.charge_cpu(stack.ftl.cpu);
         });
         device.reset_counts();
@@ -474,17 +464,17 @@ impl<D: LabDevice> Probe<D> for Sampler {
 }
 
 /// Puts everything together.
-fn conclude<M: LabMedia>(
+fn conclude(
     stack: &Stack,
     seed: u64,
-    ftl: &Pblk<M>,
+    ftl: &Pblk<Flash>,
     before: Option<Before>,
     measured: Measured,
     wall: WallTime,
 ) -> Outcome {
     let size = DeviceSize::of(ftl.capacity());
     let warnings = remarks::remarks(stack, &size, before, &measured);
-    let media = ftl.media().device();
+    let media = ftl.media().inner();
     let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
     Outcome {
         stack: stack.clone(),

@@ -4,13 +4,13 @@
 //! but what is on media. Whoever measures on it mounts it, which is the same whether the media were
 //! written here or come from a state file, and counts as preconditioning too.
 
-use super::device::{self, LabMedia};
+use super::device::{self, Flash};
 use super::precondition::{Preconditioned, precondition};
 use super::{Observer, Phase, RunError};
 use crate::stack::Stack;
 use crate::state::{self, Header, State, StateCache, StateError, StateKey, States};
 use nandscape_ftl::Pblk;
-use nandscape_media::{FaultInjector, Media, MediaConfig, SnapshotError};
+use nandscape_media::{Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
 use std::io::Read;
 use std::path::Path;
@@ -88,39 +88,23 @@ fn make(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<(Media, Preconditioned), RunError> {
-    let media = fresh(stack, seed)?;
-    let (mut media, done) = match &stack.media.faults.commands {
-        None => write_on(media, stack, seed, observer)?,
-        Some(faults) => {
-            let media = FaultInjector::new(media, faults.clone(), seed);
-            let (media, done) = write_on(media, stack, seed, observer)?;
-            (media.into_inner(), done)
-        }
-    };
-    media.power_cycle();
-    Ok((media, done))
-}
-
-fn write_on<M: LabMedia>(
-    media: M,
-    stack: &Stack,
-    seed: u64,
-    observer: &mut dyn Observer,
-) -> Result<(M, Preconditioned), RunError> {
+    let media = device::flash(stack, fresh(stack, seed)?, seed);
     let mut ftl = device::format(stack, media, seed)?;
     let report = |fraction| observer.progress(Phase::Precondition, fraction);
     let done = precondition(&mut ftl, stack.precondition, seed, report)
         .map_err(|error| RunError::precondition(stack, error))?;
-    Ok((ftl.into_media(), done))
+    let mut media = ftl.into_media().into_inner();
+    media.power_cycle();
+    Ok((media, done))
 }
 
 /// The FTL over preconditioned media; what stops it is bad input if they come from `file`.
-pub(super) fn mount<M: LabMedia>(
+pub(super) fn mount(
     stack: &Stack,
-    media: M,
+    media: Flash,
     seed: u64,
     file: Option<&str>,
-) -> Result<Pblk<M>, RunError> {
+) -> Result<Pblk<Flash>, RunError> {
     let config = device::uncharged(stack, seed);
     Pblk::recover(media, config, Nanos::ZERO).map_err(|(_, error)| {
         match (file, RunError::ftl(stack, error)) {
@@ -254,7 +238,7 @@ mod tests {
             let set = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", &recipe_key];
             let stack = Stack::load("pblk", &set).unwrap();
             let (media, done) = make(&stack, 1, &mut Unobserved).unwrap();
-            let ftl = mount(&stack, media, 1, None).unwrap();
+            let ftl = mount(&stack, device::sound(media), 1, None).unwrap();
             let valid: u64 = ftl.lines().iter().map(|line| u64::from(line.valid)).sum();
             assert_eq!(valid, ftl.capacity().logical_sectors, "{recipe}");
             assert_eq!(done.steady, (*recipe == "steady").then_some(true), "{recipe}");

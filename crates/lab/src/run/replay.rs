@@ -10,16 +10,15 @@ use nandscape_ftl::Pblk;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceCounts, TraceReader};
-use std::io::BufRead;
 
 /// Events between two progress reports.
 const REPORT_EVENTS: u64 = 1 << 16;
 
 /// A trace and how it is to be replayed.
 #[derive(Debug)]
-pub struct Trace<R> {
+pub struct Trace {
     /// Where its requests come from.
-    pub reader: TraceReader<R>,
+    pub reader: TraceReader,
     /// Its length in bytes, as far as it is known; for the progress only.
     pub bytes: u64,
     /// How it is replayed.
@@ -31,16 +30,12 @@ pub struct Trace<R> {
 ///
 /// # Errors
 /// A stack that cannot be built, or the first request that does not fit.
-pub fn check_trace<R: BufRead>(
-    stack: &Stack,
-    seed: u64,
-    reader: &mut TraceReader<R>,
-) -> Result<(), RunError> {
-    let ftl = device::format(stack, prepare::fresh(stack, seed)?, seed)?;
+pub fn check_trace(stack: &Stack, seed: u64, reader: &mut TraceReader) -> Result<(), RunError> {
+    let ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
     Ok(trace::check(reader, ftl.caps())?)
 }
 
-impl<R: BufRead> Load for Trace<R> {
+impl Load for Trace {
     fn measure<D: LabDevice>(
         self,
         device: &mut D,

@@ -1,16 +1,14 @@
 //! A Filebench workload as what runs on a stack: its threads call the stack's file system themselves.
 
 use super::course::{self, Totals};
-use super::device::{LabDevice, LabMedia, Mounted};
+use super::device::{LabDevice, Mounted};
 use super::files::Contents;
 use super::{
-    Hinted, INTERVAL, Load, Manner, Measured, Observer, Outcome, POINTS_MAX, Phase, RunError,
-    run_load,
+    INTERVAL, Load, Manner, Measured, Observer, Outcome, POINTS_MAX, Phase, RunError, run_load,
 };
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::ext4::Ext4;
-use nandscape_ftl::Pblk;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, Series};
@@ -89,7 +87,7 @@ impl Load for Flowops {
     }
 }
 
-type Running<M> = Session<Ext4<Hinted<M>>>;
+type Running = Session<Ext4>;
 
 /// A run being watched.
 struct Watch {
@@ -132,7 +130,7 @@ impl Watch {
     fn go_on<D: LabDevice>(
         &mut self,
         device: &mut D,
-        session: &Running<D::Media>,
+        session: &Running,
         observer: &mut dyn Observer,
     ) {
         let due = self.series.due();
@@ -155,7 +153,7 @@ impl Watch {
     }
 
     /// Takes figures on the way.
-    fn snap<M: LabMedia + 'static>(&mut self, session: &Running<M>) {
+    fn snap(&mut self, session: &Running) {
         let Some((period, resets)) = self.period else { return };
         let sums = session.sums();
         let at = self.now.saturating_sub(self.began);
@@ -166,7 +164,7 @@ impl Watch {
     }
 
     /// Ends a run without time limit in which all threads wait for each other.
-    fn listen<M: LabMedia + 'static>(&mut self, session: &Running<M>) {
+    fn listen(&mut self, session: &Running) {
         let done = session.done();
         if done > self.heard.0 {
             self.heard = (done, self.now);
@@ -176,14 +174,14 @@ impl Watch {
     }
 }
 
-fn point<D: LabDevice>(at: Nanos, device: &D, session: &Running<D::Media>) -> Point<SectorCounts> {
+fn point<D: LabDevice>(at: Nanos, device: &D, session: &Running) -> Point<SectorCounts> {
     let sums = session.sums();
     Point {
         at,
         ios: [sums.reads, sums.writes, 0],
         bytes: [sums.read_bytes, sums.written_bytes, 0],
         latency: session.latencies(),
-        sample: device.look(|ftl: &Pblk<D::Media>| ftl.stats().sectors),
+        sample: device.look(|ftl| ftl.stats().sectors),
     }
 }
 
@@ -192,7 +190,7 @@ fn measured<D: LabDevice>(
     report: Report,
     series: Series<SectorCounts>,
     device: &D,
-    session: &Running<D::Media>,
+    session: &Running,
 ) -> Measured {
     let sums = report.sums();
     let mut counts = device.counts();

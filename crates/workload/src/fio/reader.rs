@@ -14,6 +14,7 @@ use super::{known, suggest};
 use crate::trace::{Format, ReadOptions, Record, TraceReader};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -304,7 +305,8 @@ fn load_logs(
 fn load_log(file: &str, environment: &dyn Environment) -> Result<Vec<Record>, String> {
     let text = environment.read(Path::new(file)).map_err(|error| format!("{file}: {error}"))?;
     let options = ReadOptions::default();
-    let mut reader = TraceReader::new(file, text.as_bytes(), options).map_err(|e| e.to_string())?;
+    let mut reader =
+        TraceReader::new(file, Cursor::new(text), options).map_err(|e| e.to_string())?;
     if !matches!(reader.format(), Format::FioV2 | Format::FioV3) {
         let format = reader.format();
         return Err(format!("{file}: a trace in the format {format}; a job replays logs of fio"));

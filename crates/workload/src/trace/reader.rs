@@ -9,6 +9,7 @@ use super::record::Record;
 use crate::fio::Place;
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::path::Path;
@@ -45,11 +46,16 @@ pub struct ReadCounts {
     pub disordered: u64,
 }
 
+/// Where text comes from: who replays it is compiled once for all.
+trait Source: BufRead + fmt::Debug {}
+
+impl<R: BufRead + fmt::Debug> Source for R {}
+
 /// A stream of requests.
 #[derive(Debug)]
-pub struct TraceReader<R> {
+pub struct TraceReader {
     name: Arc<str>,
-    input: Chain<Cursor<Vec<u8>>, R>,
+    input: Chain<Cursor<Vec<u8>>, Box<dyn Source>>,
     format: Format,
     parser: Parser,
     skip_bad_lines: u64,
@@ -67,7 +73,7 @@ pub struct TraceReader<R> {
     ended: bool,
 }
 
-impl TraceReader<BufReader<File>> {
+impl TraceReader {
     /// Opens a file.
     ///
     /// # Errors
@@ -77,14 +83,16 @@ impl TraceReader<BufReader<File>> {
         let file = File::open(path).map_err(|error| whole(&name, error.to_string()))?;
         Self::new(&name, BufReader::new(file), options)
     }
-}
 
-impl<R: BufRead> TraceReader<R> {
     /// Reads `input`, which errors call `name`.
     ///
     /// # Errors
     /// Input that cannot be read, or whose format is not known.
-    pub fn new(name: &str, mut input: R, options: ReadOptions) -> Result<Self, TraceError> {
+    pub fn new(
+        name: &str,
+        mut input: impl BufRead + fmt::Debug + 'static,
+        options: ReadOptions,
+    ) -> Result<Self, TraceError> {
         let mut head = Vec::new();
         let read = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head);
         read.map_err(|error| whole(name, error.to_string()))?;
@@ -93,7 +101,7 @@ impl<R: BufRead> TraceReader<R> {
         let format = format.ok_or_else(|| whole(name, unknown_format()))?;
         Ok(Self {
             name: name.into(),
-            input: Cursor::new(head).chain(input),
+            input: Cursor::new(head).chain(Box::new(input)),
             format,
             parser: format.parser(&text),
             skip_bad_lines: options.skip_bad_lines,

@@ -21,7 +21,6 @@ use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Submit, Token,
 };
 use nandscape_rt::Nanos;
-use std::io::BufRead;
 
 /// When requests are issued.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -62,7 +61,7 @@ pub struct TraceCounts {
 ///
 /// # Errors
 /// The first request that is malformed or does not fit, as a replay would have it.
-pub fn check<R: BufRead>(reader: &mut TraceReader<R>, caps: &DeviceCaps) -> Result<(), TraceError> {
+pub fn check(reader: &mut TraceReader, caps: &DeviceCaps) -> Result<(), TraceError> {
     let mut fitter = Fitter::new(caps, false);
     while let Some(record) = reader.next_record()? {
         fitter.fit(&record).map_err(|problem| reader.error(record.line, problem))?;
@@ -92,8 +91,8 @@ struct Next {
 
 /// A trace, replayed on a device. `S` is what the series samples.
 #[derive(Debug)]
-pub struct Replay<R, S> {
-    reader: TraceReader<R>,
+pub struct Replay<S> {
+    reader: TraceReader,
     fitter: Fitter,
     how: How,
     began: Nanos,
@@ -115,14 +114,14 @@ pub struct Replay<R, S> {
     recorder: Option<Box<dyn Recorder>>,
 }
 
-impl<R: BufRead, S> Replay<R, S> {
+impl<S> Replay<S> {
     /// A replay that is ready to begin on a device with these capabilities. Of `options` the
     /// beginning, the version and what concerns the series count.
     ///
     /// # Errors
     /// A first request that is malformed or does not fit.
     pub fn new(
-        reader: TraceReader<R>,
+        reader: TraceReader,
         caps: &DeviceCaps,
         how: How,
         options: &Options,

@@ -17,7 +17,7 @@ pub(crate) const CALL: Nanos = Nanos(10_000);
 /// What the device takes for anything.
 pub(crate) const LATENCY: Nanos = Nanos(60_000);
 
-type Fs = Ext4<MemDevice>;
+type Fs = Ext4;
 
 /// What is left of a run.
 pub(crate) struct Ran {
@@ -51,7 +51,7 @@ pub(crate) fn run_with(text: &str, seed: u64) -> Ran {
         workload.filesets.iter().map(|fileset| Tree::new(fileset, seed).unwrap()).collect();
     let mut executor = Executor::on_virtual_clock();
     let rt = executor.handle();
-    let device = AsyncDevice::new(&rt, MemDevice::new(SECTORS).with_latency(LATENCY));
+    let device = AsyncDevice::new(&rt, MemDevice::new(SECTORS).with_latency(LATENCY)).erased();
     let (handle, sets, plan) = (rt.clone(), trees.clone(), Rc::clone(&workload));
     let (fs, planted) = executor
         .block_on(async move {

@@ -14,20 +14,14 @@ use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
 use crate::ext4::tx::{BufferRef, Tx};
 use crate::ext4::volume::{Volume, corrupt};
-use nandscape_block::BlockDevice;
 use std::ops::Range;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Takes up to `wanted` contiguous blocks near `goal`.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] when every free block is held, or none is left.
-    pub(crate) async fn take_blocks(
-        &self,
-        tx: &Tx<D>,
-        goal: u64,
-        wanted: u32,
-    ) -> Result<Range<u64>> {
+    pub(crate) async fn take_blocks(&self, tx: &Tx, goal: u64, wanted: u32) -> Result<Range<u64>> {
         self.release_held();
         let goal = if goal < self.blocks_count() { goal } else { 0 };
         let home = self.sb.borrow().group_of(goal);
@@ -50,7 +44,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes what is free from `goal` on.
-    async fn take_at(&self, tx: &Tx<D>, goal: u64, wanted: u32) -> Result<Option<Range<u64>>> {
+    async fn take_at(&self, tx: &Tx, goal: u64, wanted: u32) -> Result<Option<Range<u64>>> {
         let group = self.sb.borrow().group_of(goal);
         if self.groups.borrow()[group as usize].desc.free_blocks_count == 0 {
             return Ok(None);
@@ -66,7 +60,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Takes a run of at least `least` blocks in a group.
     async fn take_in(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         group: u32,
         from: u64,
         wanted: u32,
@@ -99,7 +93,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Takes the run that `search` chooses in a group's bitmap.
     async fn search_and_take(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         group: u32,
         search: impl FnOnce(View<'_>) -> Option<Range<u32>>,
     ) -> Result<Option<Range<u64>>> {
@@ -117,7 +111,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes these blocks, those of them that are free.
-    pub(crate) async fn claim_blocks(&self, tx: &Tx<D>, blocks: Range<u64>) -> Result<()> {
+    pub(crate) async fn claim_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
         let mut from = blocks.start;
         while from < blocks.end {
             let group = self.sb.borrow().group_of(from);
@@ -138,7 +132,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Gives blocks back; they are held until the transaction has committed.
-    pub(crate) async fn free_blocks(&self, tx: &Tx<D>, blocks: Range<u64>) -> Result<()> {
+    pub(crate) async fn free_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
         if blocks.start >= blocks.end || blocks.end > self.blocks_count() {
             return Err(corrupt("block number", Place::Block(blocks.start)));
         }
@@ -163,7 +157,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Changes bits of a bitmap that the transaction has access to, and the counts that go with it.
     async fn change_block_bits(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         group: u32,
         bitmap: &BufferRef,
         bits: Range<u32>,
@@ -189,7 +183,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Keeps freed blocks from being taken before the transaction has committed.
-    fn hold(&self, tx: &Tx<D>, group: u32, bits: Range<u32>) {
+    fn hold(&self, tx: &Tx, group: u32, bits: Range<u32>) {
         let mut groups = self.groups.borrow_mut();
         let held = &mut groups[group as usize].held;
         bits::fill(&mut held.get_or_insert_with(|| Box::new([0; 4096]))[..], bits.clone(), true);

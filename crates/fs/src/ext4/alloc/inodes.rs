@@ -7,14 +7,13 @@ use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_INODE_UNINIT, InodePlace, Place, ROOT_INODE};
 use crate::ext4::tx::{BufferRef, Tx};
 use crate::ext4::volume::{Volume, corrupt};
-use nandscape_block::BlockDevice;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Takes a free inode number for a file or directory in `parent`.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] when all are in use.
-    pub(crate) async fn take_inode(&self, tx: &Tx<D>, parent: u32, dir: bool) -> Result<u32> {
+    pub(crate) async fn take_inode(&self, tx: &Tx, parent: u32, dir: bool) -> Result<u32> {
         let home = self.sb.borrow().inode_place(parent).map_or(0, |place| place.group);
         let first = match dir {
             true if parent == ROOT_INODE => self.least_crowded(home),
@@ -68,7 +67,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes the first free inode of a group; `None` if others took it meanwhile.
-    async fn take_inode_in(&self, tx: &Tx<D>, group: u32, dir: bool) -> Result<Option<u32>> {
+    async fn take_inode_in(&self, tx: &Tx, group: u32, dir: bool) -> Result<Option<u32>> {
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         let (per_group, first_ino) = {
@@ -87,7 +86,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes this inode number, if it is free.
-    pub(crate) async fn claim_inode(&self, tx: &Tx<D>, inode: u32) -> Result<()> {
+    pub(crate) async fn claim_inode(&self, tx: &Tx, inode: u32) -> Result<()> {
         let place = self.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or(corrupt("inode number", Place::Inode(inode)))?;
@@ -102,7 +101,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Marks a free inode as taken.
     async fn mark_inode(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         group: u32,
         index: u32,
         dir: bool,
@@ -124,7 +123,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Gives an inode number back.
-    pub(crate) async fn free_inode(&self, tx: &Tx<D>, inode: u32, dir: bool) -> Result<()> {
+    pub(crate) async fn free_inode(&self, tx: &Tx, inode: u32, dir: bool) -> Result<()> {
         let place = self.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or(corrupt("inode number", Place::Inode(inode)))?;

@@ -7,9 +7,8 @@
 
 use crate::contract::{Caller, FsError, Result};
 use crate::ext4::volume::Volume;
-use nandscape_block::BlockDevice;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Blocks kept for metadata that delayed data will need.
     fn metadata_pool(&self) -> u64 {
         (self.blocks_count() / 50).min(4096)

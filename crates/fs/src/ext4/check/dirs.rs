@@ -4,7 +4,7 @@
 use super::volume::{Directory, Volume};
 use crate::ext4::format::*;
 use crate::ext4::raw::BlockBytes;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 use std::collections::BTreeSet;
 
 /// A directory while it is looked into.
@@ -21,7 +21,7 @@ impl Looking {
     }
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Looks into every directory.
     pub(super) async fn check_directories(&mut self) -> Result<(), BlockError> {
         if self.inodes.get(&ROOT_INODE).is_none_or(|root| root.file_type != mode::DIR) {

@@ -2,9 +2,9 @@
 
 use super::volume::Volume;
 use crate::ext4::format::*;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Follows a file's tree. Gives its extents in order, and how many blocks they and the tree take.
     pub(super) async fn check_extents(
         &mut self,

@@ -3,9 +3,9 @@
 use super::volume::Volume;
 use crate::ext4::format::*;
 use crate::ext4::raw::BlockBytes;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Reads all descriptors, and claims the blocks that groups keep for themselves.
     pub(super) async fn read_groups(&mut self) -> Result<(), BlockError> {
         let mut block = None;

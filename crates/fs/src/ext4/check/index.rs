@@ -4,7 +4,7 @@
 use super::dirs::Looking;
 use super::volume::Volume;
 use crate::ext4::format::*;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 use std::ops::RangeInclusive;
 
 /// A block of the directory that an index leads to, with the hashes below it.
@@ -14,7 +14,7 @@ struct Below {
     levels: u8,
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Follows a directory's index from its root, the first of its blocks.
     pub(super) async fn check_index(
         &mut self,

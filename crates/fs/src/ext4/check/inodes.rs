@@ -2,7 +2,7 @@
 
 use super::volume::{Directory, Seen, Volume};
 use crate::ext4::format::*;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 
 /// Flags that ask for what is not supported.
 const FOREIGN: [(u32, &str); 5] = [
@@ -18,7 +18,7 @@ const fn is_reserved(number: u32, sb: &Superblock) -> bool {
     number < sb.first_ino && number != ROOT_INODE
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Reads every inode that may be in use.
     pub(super) async fn check_inodes(&mut self) -> Result<(), BlockError> {
         let bytes_each = self.sb.inode_bytes();

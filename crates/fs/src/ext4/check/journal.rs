@@ -3,9 +3,9 @@
 use super::volume::Volume;
 use crate::ext4::format::*;
 use crate::ext4::journal::disk::Superblock as LogSuperblock;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// What the superblock says about how the file system was left.
     pub(super) fn check_state(&mut self) {
         let place = Place::Superblock(0);

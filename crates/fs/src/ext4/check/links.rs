@@ -3,13 +3,13 @@
 
 use super::volume::{Seen, Volume};
 use crate::ext4::format::*;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More links than a directory can count; it says 1 then.
 const DIR_LINKS_MAX: u32 = 65_000;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Follows the list of inodes that wait to be deleted or truncated.
     pub(super) async fn check_orphans(&mut self) -> Result<(), BlockError> {
         let (mut next, mut listed) = (self.sb.last_orphan, BTreeSet::new());

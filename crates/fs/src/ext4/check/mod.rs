@@ -19,7 +19,8 @@ mod volume;
 
 use super::format::{FormatError, Place};
 use super::raw::RawError;
-use nandscape_block::{AsyncDevice, BlockDevice};
+use nandscape_block::AsyncDevice;
+use nandscape_rt::BoxFuture;
 use std::fmt;
 use volume::Volume;
 
@@ -91,7 +92,11 @@ impl Report {
 ///
 /// # Errors
 /// Nothing that could be checked; what is wrong with a file system that can be checked is in the report.
-pub async fn check<D: BlockDevice + 'static>(device: &AsyncDevice<D>) -> Result<Report, RawError> {
+pub fn check(device: &AsyncDevice) -> BoxFuture<'_, Result<Report, RawError>> {
+    Box::pin(check_all(device))
+}
+
+async fn check_all(device: &AsyncDevice) -> Result<Report, RawError> {
     let mut volume = Volume::open(device).await?;
     volume.read_groups().await?;
     volume.check_state();

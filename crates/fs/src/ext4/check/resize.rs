@@ -4,7 +4,7 @@
 use super::volume::Volume;
 use crate::ext4::format::*;
 use crate::ext4::raw::BlockBytes;
-use nandscape_block::{BlockDevice, BlockError};
+use nandscape_block::BlockError;
 
 /// The word of a block map that leads to a block of blocks of pointers.
 const DOUBLE_INDIRECT: usize = 13;
@@ -16,7 +16,7 @@ fn pointer(bytes: &[u8], index: usize) -> u64 {
     u32::from_le_bytes(word).into()
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Follows the pointers of inode 7.
     pub(super) async fn check_resize_inode(&mut self) -> Result<(), BlockError> {
         if !self.sb.has(Feature::RESIZE_INODE) || !self.has_table(0) {

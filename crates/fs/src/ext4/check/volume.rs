@@ -4,7 +4,7 @@ use super::Report;
 use super::space::Space;
 use crate::ext4::format::*;
 use crate::ext4::raw::{BlockBytes, Raw, RawError};
-use nandscape_block::{AsyncDevice, BlockDevice, BlockError};
+use nandscape_block::{AsyncDevice, BlockError};
 use std::collections::BTreeMap;
 
 /// Blocks of a table that are read at once.
@@ -42,8 +42,8 @@ pub(super) struct Directory {
     pub(super) runs: Vec<Extent>,
 }
 
-pub(super) struct Volume<D> {
-    raw: Raw<D>,
+pub(super) struct Volume {
+    raw: Raw,
     pub(super) sb: Superblock,
     pub(super) groups: Vec<GroupDescriptor>,
     pub(super) space: Space,
@@ -58,9 +58,9 @@ pub(super) struct Volume<D> {
     pub(super) report: Report,
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Reads the superblock.
-    pub(super) async fn open(device: &AsyncDevice<D>) -> Result<Self, RawError> {
+    pub(super) async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let raw = Raw::open(device).await?;
         raw.sb.features().check(false)?;
         Ok(Self {

@@ -7,7 +7,6 @@ use super::super::tx::{BufferRef, Holds, Tx, verify};
 use super::super::volume::{Volume, corrupt};
 use super::Found;
 use crate::contract::Result;
-use nandscape_block::BlockDevice;
 
 /// A node of the index on the way down, and the pair taken there.
 pub(super) struct IndexStep {
@@ -24,7 +23,7 @@ pub(super) fn leaf_of(path: &IndexPath) -> u64 {
     path.last().map_or(0, |step| step.node.entries[step.at].block.into())
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// The root of a directory's index.
     pub(super) async fn index_root(&self, dir: &Inode) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, 0).await?;
@@ -101,7 +100,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Changes the root of an index beside its pairs, checksum included.
     pub(super) async fn edit_root(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
         edit: impl FnOnce(&mut [u8]),
@@ -121,7 +120,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Writes a node of the index.
     pub(super) async fn store_index(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
         node: &IndexNode,

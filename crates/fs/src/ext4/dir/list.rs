@@ -11,7 +11,6 @@ use super::super::volume::Volume;
 use super::index::leaf_of;
 use super::kind_shown;
 use crate::contract::{DirEntry, Ino, Kind, Result};
-use nandscape_block::BlockDevice;
 
 /// The cookie of a hash: behind those of `.` and `..`.
 const fn cookie_of(hash: NameHash) -> u64 {
@@ -33,7 +32,7 @@ fn take_first(mut entries: Vec<DirEntry>, count: usize) -> Vec<DirEntry> {
     entries
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// About `count` names behind `cookie`.
     pub(crate) async fn list(
         &self,

@@ -18,7 +18,6 @@ use super::inode::Inode;
 use super::tx::{BufferRef, Holds, Tx, verify};
 use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
-use nandscape_block::BlockDevice;
 
 /// Where a name stands.
 pub(crate) struct Found {
@@ -37,7 +36,7 @@ pub(super) const fn kind_shown(file_type: u8) -> Kind {
     }
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     fn is_indexed(&self, dir: &Inode) -> bool {
         self.has(Feature::DIR_INDEX) && dir.raw.borrow().has(flag::INDEX)
     }
@@ -120,7 +119,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Changes a block of names, checksum included.
     async fn edit_names<R>(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
         edit: impl FnOnce(&mut [u8]) -> R,
@@ -146,7 +145,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// [`FsError::NoSpace`] when the volume, or the index, is full.
     pub(crate) async fn add_name(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         name: &[u8],
         inode: u32,
@@ -176,7 +175,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Puts a name into a block that has room for it.
     async fn insert_into(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
         (name, inode, file_type): (&[u8], u32, u8),
@@ -190,7 +189,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Adds an empty block to a directory; its number there, and its buffer, all zeroes.
-    async fn append_block(&self, tx: &Tx<D>, dir: &Inode) -> Result<(u64, BufferRef)> {
+    async fn append_block(&self, tx: &Tx, dir: &Inode) -> Result<(u64, BufferRef)> {
         let logical = Self::blocks_of(dir);
         if logical >= 1 << 31 {
             return Err(FsError::NoSpace);
@@ -206,7 +205,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Makes the first block of a new directory.
-    pub(crate) async fn make_dir(&self, tx: &Tx<D>, dir: &Inode, parent: u32) -> Result<()> {
+    pub(crate) async fn make_dir(&self, tx: &Tx, dir: &Inode, parent: u32) -> Result<()> {
         let (_, buffer) = self.append_block(tx, dir).await?;
         let has_tail = self.has_checksums();
         self.edit_names(tx, dir, &buffer, |bytes| {
@@ -216,7 +215,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes a name out.
-    pub(crate) async fn remove_name(&self, tx: &Tx<D>, dir: &Inode, name: &[u8]) -> Result<()> {
+    pub(crate) async fn remove_name(&self, tx: &Tx, dir: &Inode, name: &[u8]) -> Result<()> {
         let found = self.find(dir, name).await?.ok_or(FsError::NoEntry)?;
         let has_tail = self.has_checksums();
         let remove = |bytes: &mut [u8]| remove_name(bytes, name, has_tail);
@@ -226,7 +225,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Leads a name to another inode.
     pub(crate) async fn retarget(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         name: &[u8],
         inode: u32,
@@ -243,7 +242,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Leads `..` to another directory.
-    pub(crate) async fn set_parent(&self, tx: &Tx<D>, dir: &Inode, parent: u32) -> Result<()> {
+    pub(crate) async fn set_parent(&self, tx: &Tx, dir: &Inode, parent: u32) -> Result<()> {
         self.retarget(tx, dir, b"..", parent, mode::DIR).await
     }
 

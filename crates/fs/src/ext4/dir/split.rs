@@ -11,7 +11,6 @@ use super::super::tx::{BufferRef, Tx};
 use super::super::volume::{Volume, corrupt};
 use super::index::{IndexPath, leaf_of};
 use crate::contract::{FsError, Result};
-use nandscape_block::BlockDevice;
 
 /// A name with its hash, inode and type.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,11 +32,11 @@ fn middle(names: &[Hashed]) -> usize {
     cut.unwrap_or(0).clamp(1, names.len() - 1)
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Adds a name through the index, splitting what is full.
     pub(super) async fn add_indexed(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         entry: (&[u8], u32, u8),
     ) -> Result<()> {
@@ -75,13 +74,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         Ok(names)
     }
 
-    async fn pack(
-        &self,
-        tx: &Tx<D>,
-        dir: &Inode,
-        buffer: &BufferRef,
-        names: &[Hashed],
-    ) -> Result<()> {
+    async fn pack(&self, tx: &Tx, dir: &Inode, buffer: &BufferRef, names: &[Hashed]) -> Result<()> {
         let names: Vec<_> =
             names.iter().map(|name| (name.inode, name.file_type, &name.name[..])).collect();
         let has_tail = self.has_checksums();
@@ -96,7 +89,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// if names of that hash stay behind, and the new block.
     async fn split_names(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         path: &IndexPath,
         buffer: &BufferRef,
@@ -119,7 +112,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Makes sure that the last node of a way has room for another pair.
-    async fn make_index_room(&self, tx: &Tx<D>, dir: &Inode, path: IndexPath) -> Result<()> {
+    async fn make_index_room(&self, tx: &Tx, dir: &Inode, path: IndexPath) -> Result<()> {
         let is_full = |node: &IndexNode| node.entries.len() >= usize::from(node.limit);
         match &path[..] {
             [root] if is_full(&root.node) => self.deepen(tx, dir, &root.buffer, &root.node).await,
@@ -143,7 +136,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Moves the pairs of a full root into a node below it.
     async fn deepen(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
         root: &IndexNode,
@@ -160,7 +153,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Puts pairs into a node of their own; its block in the directory.
-    async fn new_index(&self, tx: &Tx<D>, dir: &Inode, entries: Vec<IndexEntry>) -> Result<u32> {
+    async fn new_index(&self, tx: &Tx, dir: &Inode, entries: Vec<IndexEntry>) -> Result<u32> {
         let (logical, buffer) = self.append_block(tx, dir).await?;
         let limit = index_limit(false, self.has_checksums());
         let node = IndexNode { root: None, limit, entries };
@@ -169,7 +162,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Gives an index to a directory of one block: its names move to a second one.
-    pub(super) async fn make_index(&self, tx: &Tx<D>, dir: &Inode) -> Result<()> {
+    pub(super) async fn make_index(&self, tx: &Tx, dir: &Inode) -> Result<()> {
         let buffer = self.names(dir, 0).await?;
         let parent = self.parent_of(dir).await?;
         let has_tail = self.has_checksums();

@@ -7,13 +7,12 @@ use crate::ext4::journal::disk::{
     Codec, Commit, Header, Kind, Revokes, Superblock as LogSuperblock, Tags,
 };
 use crate::ext4::raw::{BlockBytes, Raw, RawError};
-use nandscape_block::BlockDevice;
 
 /// Home blocks that a line of text names.
 const BLOCKS_A_LINE: usize = 8;
 
 /// The journal.
-pub(super) async fn log<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<String, RawError> {
+pub(super) async fn log(raw: &Raw) -> Result<String, RawError> {
     let place = Place::Inode(JOURNAL_INODE);
     let refuse = |what: String| FormatError::Incompatible { place, what };
     let (inode, _) = raw.inode(JOURNAL_INODE).await?;

@@ -6,7 +6,8 @@ mod tree;
 
 use super::format::*;
 use super::raw::{Raw, RawError};
-use nandscape_block::{AsyncDevice, BlockDevice};
+use nandscape_block::AsyncDevice;
+use nandscape_rt::BoxFuture;
 use std::fmt::{self, Display, Write};
 
 /// What to show.
@@ -30,10 +31,11 @@ pub enum What {
 ///
 /// # Errors
 /// What cannot be read or is no such thing.
-pub async fn dump<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    what: What,
-) -> Result<String, RawError> {
+pub fn dump(device: &AsyncDevice, what: What) -> BoxFuture<'_, Result<String, RawError>> {
+    Box::pin(text_of(device, what))
+}
+
+async fn text_of(device: &AsyncDevice, what: What) -> Result<String, RawError> {
     let raw = Raw::open(device).await?;
     match what {
         What::Superblock => Ok(superblock(&raw.sb)),
@@ -132,7 +134,7 @@ fn hash_name(version: Option<HashVersion>) -> &'static str {
     }
 }
 
-async fn groups<D: BlockDevice + 'static>(raw: &Raw<D>) -> Result<String, RawError> {
+async fn groups(raw: &Raw) -> Result<String, RawError> {
     let mut lines = Lines::default();
     let sb = &raw.sb;
     lines.add(format_args!(
@@ -190,7 +192,7 @@ const fn type_name(mode: u16) -> &'static str {
     }
 }
 
-async fn inode<D: BlockDevice + 'static>(raw: &Raw<D>, number: u32) -> Result<String, RawError> {
+async fn inode(raw: &Raw, number: u32) -> Result<String, RawError> {
     let (inode, bytes) = raw.inode(number).await?;
     let mut lines = Lines::default();
     lines.field("inode", number);

@@ -3,13 +3,9 @@
 use super::{Lines, hash_name, shown};
 use crate::ext4::format::*;
 use crate::ext4::raw::{Raw, RawError};
-use nandscape_block::BlockDevice;
 
 /// The nodes of a file's extent tree.
-pub(super) async fn extents<D: BlockDevice + 'static>(
-    raw: &Raw<D>,
-    number: u32,
-) -> Result<String, RawError> {
+pub(super) async fn extents(raw: &Raw, number: u32) -> Result<String, RawError> {
     let (inode, _) = raw.inode(number).await?;
     let mut lines = Lines::default();
     for (place, node) in raw.extent_nodes(number, &inode).await? {
@@ -38,10 +34,7 @@ fn add_extent(lines: &mut Lines, extent: &Extent) {
 }
 
 /// A directory's index, if it has one, and the names in each of its blocks.
-pub(super) async fn directory<D: BlockDevice + 'static>(
-    raw: &Raw<D>,
-    number: u32,
-) -> Result<String, RawError> {
+pub(super) async fn directory(raw: &Raw, number: u32) -> Result<String, RawError> {
     let (inode, _) = raw.inode(number).await?;
     if !inode.is_dir() {
         let what = "is no directory".to_owned();

@@ -17,7 +17,6 @@ use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::Result;
-use nandscape_block::BlockDevice;
 use std::ops::Range;
 
 /// What is known of a file's blocks from some block on.
@@ -45,7 +44,7 @@ impl Mapped {
     }
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// What block `logical` of a file is mapped to, and how many behind it in the same way, at most
     /// `max`.
     pub(crate) async fn map(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {
@@ -94,7 +93,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Maps blocks where nothing is mapped.
     pub(crate) async fn map_blocks(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         logical: u64,
         blocks: Range<u64>,
@@ -116,7 +115,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// on. Returns what was mapped, and where to go on. The blocks are still to be freed.
     pub(crate) async fn unmap_some(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         range: &Logical,
         most: usize,
@@ -144,7 +143,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Makes what is mapped in a range, which must lie within one extent, written or unwritten.
     pub(crate) async fn convert(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         range: &Logical,
         unwritten: bool,

@@ -8,7 +8,6 @@ use crate::ext4::format::{
 use crate::ext4::inode::Inode;
 use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
 use crate::ext4::volume::{Volume, corrupt};
-use nandscape_block::BlockDevice;
 
 /// A node on the way down.
 struct Step {
@@ -75,7 +74,7 @@ enum Above {
     Also(ExtentIndex),
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// The way to the leaf that speaks of a block.
     pub(super) async fn path(&self, inode: &Inode, logical: u64) -> Result<Path> {
         let place = Place::Inode(inode.number);
@@ -114,7 +113,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Changes the list of extents of the leaf that speaks of a block.
     pub(super) async fn edit_leaf(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         logical: u64,
         edit: impl FnOnce(&mut Vec<Extent>),
@@ -152,7 +151,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
 
     async fn store_block(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         buffer: &BufferRef,
         mut node: ExtentNode,
@@ -178,7 +177,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     /// Puts entries into a block of their own.
     async fn new_node(
         &self,
-        tx: &Tx<D>,
+        tx: &Tx,
         inode: &Inode,
         entries: ExtentEntries,
         goal: u64,
@@ -195,7 +194,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
         Ok(ExtentIndex { logical, node: block })
     }
 
-    async fn store_root(&self, tx: &Tx<D>, inode: &Inode, mut root: ExtentNode) -> Result<()> {
+    async fn store_root(&self, tx: &Tx, inode: &Inode, mut root: ExtentNode) -> Result<()> {
         if count(&root.entries) == 0 {
             root = ExtentNode::empty_root();
         }
@@ -210,7 +209,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes a single leaf below the root into it, if it fits.
-    async fn shrink_root(&self, tx: &Tx<D>, inode: &Inode) -> Result<()> {
+    async fn shrink_root(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         let root = ExtentNode::parse(&inode.raw.borrow().map, Place::Inode(inode.number))?;
         let ExtentEntries::Index { depth: 1, entries } = &root.entries else { return Ok(()) };
         let &[only] = &entries[..] else { return Ok(()) };
@@ -225,14 +224,14 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// Takes a block for a node, a directory or attributes, and charges the inode with it.
-    pub(crate) async fn take_metadata(&self, tx: &Tx<D>, inode: &Inode, goal: u64) -> Result<u64> {
+    pub(crate) async fn take_metadata(&self, tx: &Tx, inode: &Inode, goal: u64) -> Result<u64> {
         let taken = self.take_blocks(tx, goal, 1).await?;
         inode.add_blocks(1);
         Ok(taken.start)
     }
 
     /// Frees such a block.
-    pub(crate) async fn free_metadata(&self, tx: &Tx<D>, inode: &Inode, block: u64) -> Result<()> {
+    pub(crate) async fn free_metadata(&self, tx: &Tx, inode: &Inode, block: u64) -> Result<()> {
         tx.forget(block)?;
         self.free_blocks(tx, block..block + 1).await?;
         inode.add_blocks(-1);

@@ -10,7 +10,6 @@ use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
 use crate::ext4::journal::{FileRecord, NewName};
 use crate::ext4::namei::NAME_CREDITS;
 use crate::ext4::volume::{Volume, corrupt};
-use nandscape_block::BlockDevice;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -37,7 +36,7 @@ struct File {
     blocks: Blocks,
 }
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Makes each file what its record says, and gives up the records.
     pub(crate) async fn apply_files(&self, records: Vec<FileRecord>) -> Result<()> {
         let mut files = Vec::new();
@@ -156,7 +155,7 @@ impl<D: BlockDevice + 'static> Volume<D> {
 
     async fn apply_name(
         &self,
-        tx: &crate::ext4::tx::Tx<D>,
+        tx: &crate::ext4::tx::Tx,
         file: &File,
         NewName { parent, name, .. }: &NewName,
     ) -> Result<()> {

@@ -7,15 +7,15 @@ use crate::ext4::inodes::LINKS_MAX;
 use crate::ext4::journal::{FileRecord, NewName, Tid};
 use crate::ext4::options::{Commit, DataMode};
 use crate::ext4::tx::Tx;
-use crate::ext4::volume::Volume;
-use nandscape_block::{BlockDevice, SectorBytes};
+use crate::ext4::volume::{Volume, corrupt};
+use nandscape_block::SectorBytes;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Blocks of an extent tree: address and content.
 pub(super) type Nodes = Vec<(u64, Arc<SectorBytes>)>;
 
-impl<D: BlockDevice + 'static> Volume<D> {
+impl Volume {
     /// Begins to take file-level records, if the mount asked for it.
     pub(crate) async fn start_files(&self) -> Result<()> {
         if let Commit::Ijournal { slots, slot_blocks } = self.options.commit {
@@ -26,14 +26,14 @@ impl<D: BlockDevice + 'static> Volume<D> {
     }
 
     /// No record can tell what this transaction does to an inode.
-    pub(crate) fn bar_record(&self, tx: &Tx<D>, inode: u32) {
+    pub(crate) fn bar_record(&self, tx: &Tx, inode: u32) {
         if self.keeps_changes() {
             self.changes.borrow_mut().bar(inode, tx.tid());
         }
     }
 
     /// A new file has got its name; of a new directory no record can tell.
-    pub(crate) fn note_new(&self, tx: &Tx<D>, dir: &Inode, inode: &Inode, name: &[u8]) {
+    pub(crate) fn note_new(&self, tx: &Tx, dir: &Inode, inode: &Inode, name: &[u8]) {
         if !self.keeps_changes() {
             return;
         }
@@ -98,7 +98,11 @@ impl<D: BlockDevice + 'static> Volume<D> {
                 let place = Place::InodeBlock { inode: inode.number, block: entry.node };
                 let bytes = buffer.with(|bytes| Arc::new(*bytes));
                 if depth > 1 {
-                    left.push(ExtentNode::parse(&bytes[..], place)?);
+                    let below = ExtentNode::parse(&bytes[..], place)?;
+                    if below.depth() + 1 != depth {
+                        return Err(corrupt("extent tree: depth", place));
+                    }
+                    left.push(below);
                 }
                 if !buffer.is_committed() {
                     nodes.push((entry.node, bytes));

@@ -5,7 +5,7 @@
 
 use super::buffer::{Buffer, State};
 use super::error::JournalError;
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Flags, Lba, Owner, Payload, SectorData, Tag};
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Owner, Payload, SectorData, Tag};
 use nandscape_rt::Handle;
 use nandscape_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// Buffers that eviction looks at before it gives up for this time.
 const EVICT_SCAN: usize = 64;
 
-struct Inner<D> {
-    device: AsyncDevice<D>,
+struct Inner {
+    device: AsyncDevice,
     buffers: RefCell<BTreeMap<u64, Rc<Buffer>>>,
     limit: usize,
     /// Where eviction goes on.
@@ -30,18 +30,18 @@ struct Inner<D> {
 }
 
 /// The cache of metadata blocks over a device. Cheap to clone; clones are the same cache.
-pub struct Buffers<D>(Rc<Inner<D>>);
+pub struct Buffers(Rc<Inner>);
 
-impl<D> Clone for Buffers<D> {
+impl Clone for Buffers {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<D: BlockDevice + 'static> Buffers<D> {
+impl Buffers {
     /// A cache that keeps about `limit` buffers, more only while a journal needs them.
     #[must_use]
-    pub fn new(rt: &Handle, device: AsyncDevice<D>, limit: usize) -> Self {
+    pub fn new(rt: &Handle, device: AsyncDevice, limit: usize) -> Self {
         Self(Rc::new(Inner {
             device,
             buffers: RefCell::default(),
@@ -54,7 +54,7 @@ impl<D: BlockDevice + 'static> Buffers<D> {
 
     /// The device below.
     #[must_use]
-    pub fn device(&self) -> &AsyncDevice<D> {
+    pub fn device(&self) -> &AsyncDevice {
         &self.0.device
     }
 
@@ -164,12 +164,12 @@ fn is_free(buffer: &Rc<Buffer>) -> bool {
 }
 
 /// A read under way. When it ends, those who wait for it go on; if it failed, one of them tries again.
-struct Unread<'a, D: BlockDevice + 'static> {
-    cache: &'a Buffers<D>,
+struct Unread<'a> {
+    cache: &'a Buffers,
     buffer: &'a Rc<Buffer>,
 }
 
-impl<D: BlockDevice + 'static> Unread<'_, D> {
+impl Unread<'_> {
     /// The content arrived, and counts unless somebody gave the buffer another meanwhile.
     fn fill(&mut self, content: SectorData) {
         let mut state = self.buffer.state.borrow_mut();
@@ -183,7 +183,7 @@ impl<D: BlockDevice + 'static> Unread<'_, D> {
     }
 }
 
-impl<D: BlockDevice + 'static> Drop for Unread<'_, D> {
+impl Drop for Unread<'_> {
     fn drop(&mut self) {
         if self.buffer.state.borrow().reading {
             self.cache.remove(self.buffer.block());

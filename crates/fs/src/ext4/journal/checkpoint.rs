@@ -10,7 +10,7 @@ use super::error::JournalError;
 use super::open::write_superblock;
 use super::state::Shared;
 use super::tid::Tid;
-use nandscape_block::{BlockDevice, BlockError, Flags};
+use nandscape_block::{BlockError, Flags};
 use nandscape_rt::sync::MutexGuard;
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ enum Held {
     OnTheirWay,
 }
 
-impl<D: BlockDevice + 'static> Shared<D> {
+impl Shared {
     /// Frees enough of the log for a transaction, or at least its oldest part.
     pub(super) async fn make_room(self: &Rc<Self>) -> Result<(), JournalError> {
         let _turn = self.checkpointing.lock().await;

@@ -9,7 +9,7 @@ use super::disk::{Commit, Descriptor, Position, Tag, encode_revokes, escape};
 use super::error::JournalError;
 use super::state::{Committing, Logged, Shared};
 use super::tid::Tid;
-use nandscape_block::{Bio, BlockDevice, BlockError, Flags, SectorBytes, SectorData};
+use nandscape_block::{Bio, BlockError, Flags, SectorBytes, SectorData};
 use nandscape_rt::Nanos;
 use nandscape_rt::combine::{join2, select2};
 use std::future::{Future, ready};
@@ -54,7 +54,7 @@ enum Next {
 }
 
 /// Commits until the journal is stopped.
-pub(super) async fn serve<D: BlockDevice + 'static>(shared: Rc<Shared<D>>, hook: impl OrderedData) {
+pub(super) async fn serve(shared: Rc<Shared>, hook: impl OrderedData) {
     loop {
         match shared.next_commit() {
             Next::Commit => {
@@ -71,10 +71,7 @@ pub(super) async fn serve<D: BlockDevice + 'static>(shared: Rc<Shared<D>>, hook:
     }
 }
 
-async fn commit_running<D: BlockDevice + 'static>(
-    shared: &Rc<Shared<D>>,
-    hook: &impl OrderedData,
-) -> Result<(), JournalError> {
+async fn commit_running(shared: &Rc<Shared>, hook: &impl OrderedData) -> Result<(), JournalError> {
     shared.lock_running().await;
     let Some(work) = shared.switch() else { return Ok(()) };
     shared.mark_in_use(&work).await?;
@@ -98,7 +95,7 @@ async fn commit_running<D: BlockDevice + 'static>(
     }
 }
 
-impl<D: BlockDevice + 'static> Shared<D> {
+impl Shared {
     fn next_commit(&self) -> Next {
         let state = self.state.borrow();
         match &state.running {
@@ -307,15 +304,15 @@ fn start_logging(buffer: &Buffer) -> SectorData {
 }
 
 /// Contents for consecutive log blocks, made into bios.
-struct LogWrites<'a, D> {
-    shared: &'a Shared<D>,
+struct LogWrites<'a> {
+    shared: &'a Shared,
     at: u32,
     runs: Runs,
     bios: Vec<Bio>,
 }
 
-impl<'a, D: BlockDevice + 'static> LogWrites<'a, D> {
-    fn new(shared: &'a Shared<D>, at: u32) -> Self {
+impl<'a> LogWrites<'a> {
+    fn new(shared: &'a Shared, at: u32) -> Self {
         Self { shared, at, runs: Runs::new(shared.max_sectors), bios: Vec::new() }
     }
 

@@ -4,25 +4,25 @@ use super::buffer::{Buffer, Claim};
 use super::error::JournalError;
 use super::state::{Shared, Transaction};
 use super::tid::Tid;
-use nandscape_block::{BlockDevice, Owner, SectorBytes, SectorData};
+use nandscape_block::{Owner, SectorBytes, SectorData};
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// The right to change up to so many blocks in one transaction, which is not committed before the
 /// handle is stopped or dropped.
 #[must_use = "dropped, it ends at once"]
-pub struct TransactionHandle<D: BlockDevice + 'static> {
-    shared: Rc<Shared<D>>,
+pub struct TransactionHandle {
+    shared: Rc<Shared>,
     tid: Tid,
     credits: Cell<u32>,
 }
 
-impl<D: BlockDevice + 'static> Shared<D> {
+impl Shared {
     /// Begins a handle, waiting for a commit or for log space if it must.
     pub(super) async fn start(
         self: &Rc<Self>,
         credits: u32,
-    ) -> Result<TransactionHandle<D>, JournalError> {
+    ) -> Result<TransactionHandle, JournalError> {
         if credits > self.limits.get().credits {
             return Err(JournalError::TooLarge { asked: credits, most: self.limits.get().credits });
         }
@@ -80,7 +80,7 @@ enum Admission {
     NoRoom,
 }
 
-impl<D: BlockDevice + 'static> TransactionHandle<D> {
+impl TransactionHandle {
     /// The transaction.
     #[must_use]
     pub const fn tid(&self) -> Tid {
@@ -268,7 +268,7 @@ impl<D: BlockDevice + 'static> TransactionHandle<D> {
     }
 }
 
-impl<D: BlockDevice + 'static> Drop for TransactionHandle<D> {
+impl Drop for TransactionHandle {
     fn drop(&mut self) {
         let unspent = self.credits.get();
         let last = self.with_running(|running| {

@@ -5,7 +5,7 @@ use super::buffers::Runs;
 use super::error::JournalError;
 use super::state::Shared;
 use super::tid::Tid;
-use nandscape_block::{BlockDevice, Flags, Lba, SectorData};
+use nandscape_block::{Flags, Lba, SectorData};
 use nandscape_rt::Nanos;
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ struct Going {
     content: SectorData,
 }
 
-impl<D: BlockDevice + 'static> Shared<D> {
+impl Shared {
     /// Writes home those of the buffers that may be, and waits until they are there. The writes go on
     /// if the caller is dropped.
     pub(super) async fn write_home(
@@ -70,11 +70,7 @@ fn set_out(buffer: Rc<Buffer>) -> Option<Going> {
     Some(Going { buffer, tid, content })
 }
 
-async fn write<D: BlockDevice + 'static>(
-    shared: Rc<Shared<D>>,
-    going: Vec<Going>,
-    flags: Flags,
-) -> Result<(), JournalError> {
+async fn write(shared: Rc<Shared>, going: Vec<Going>, flags: Flags) -> Result<(), JournalError> {
     let mut runs = Runs::new(shared.max_sectors);
     let mut bios = Vec::new();
     let mut homes = Vec::with_capacity(going.len());

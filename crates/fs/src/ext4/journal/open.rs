@@ -11,9 +11,7 @@ use super::handle::TransactionHandle;
 use super::log::{Limits, Ring};
 use super::state::{Counts, Shared, State};
 use super::tid::Tid;
-use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, BlockError, Flags, Fua, Payload, SectorBytes, SectorData,
-};
+use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Fua, Payload, SectorBytes, SectorData};
 use nandscape_rt::sync::{Mutex, Notify};
 use nandscape_rt::{Handle, Nanos};
 use std::cell::{Cell, RefCell};
@@ -26,15 +24,15 @@ pub(super) const MIN_BLOCKS: u32 = 16;
 const EIO: i32 = 5;
 
 /// A journal in use. Cheap to clone; clones are the same journal.
-pub struct Journal<D>(Rc<Shared<D>>);
+pub struct Journal(Rc<Shared>);
 
-impl<D> Clone for Journal<D> {
+impl Clone for Journal {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<D: BlockDevice + 'static> Journal<D> {
+impl Journal {
     /// Opens a journal whose log is empty. Its features become those of `config` with the first
     /// commit.
     ///
@@ -42,7 +40,7 @@ impl<D: BlockDevice + 'static> Journal<D> {
     /// [`JournalError::NeedsRecovery`] if the log is not empty, and what is wrong with the superblock.
     pub async fn open(
         rt: &Handle,
-        buffers: &Buffers<D>,
+        buffers: &Buffers,
         extents: LogExtents,
         config: Config,
     ) -> Result<Self, JournalError> {
@@ -75,7 +73,7 @@ impl<D: BlockDevice + 'static> Journal<D> {
     ///
     /// # Errors
     /// [`JournalError::TooLarge`], or [`JournalError::Aborted`].
-    pub async fn start(&self, credits: u32) -> Result<TransactionHandle<D>, JournalError> {
+    pub async fn start(&self, credits: u32) -> Result<TransactionHandle, JournalError> {
         self.0.start(credits).await
     }
 
@@ -187,7 +185,7 @@ impl<D: BlockDevice + 'static> Journal<D> {
         &self,
         slots: u32,
         slot_blocks: u32,
-    ) -> Result<FileJournal<D>, JournalError> {
+    ) -> Result<FileJournal, JournalError> {
         let layout = self.0.enable_files(slots, slot_blocks).await?;
         Ok(FileJournal::new(Rc::clone(&self.0), layout))
     }
@@ -246,7 +244,7 @@ impl<D: BlockDevice + 'static> Journal<D> {
     }
 }
 
-impl<D: BlockDevice + 'static> Shared<D> {
+impl Shared {
     /// After this error nothing more is written but the error itself, in the superblock.
     pub(super) fn abort(self: &Rc<Self>, error: &JournalError) {
         if self.state.borrow().aborted.is_some() {
@@ -260,20 +258,20 @@ impl<D: BlockDevice + 'static> Shared<D> {
     }
 }
 
-async fn note_abort<D: BlockDevice + 'static>(shared: Rc<Shared<D>>) {
+async fn note_abort(shared: Rc<Shared>) {
     let mut superblock = shared.superblock.lock().await;
     superblock.set_errno(-EIO);
     // The device may be what failed, and there is nobody left to tell.
     let _ = write_superblock(&shared.device, &shared.extents, &superblock, true).await;
 }
 
-fn share<D: BlockDevice + 'static>(
+fn share(
     rt: &Handle,
-    buffers: &Buffers<D>,
+    buffers: &Buffers,
     extents: LogExtents,
     config: Config,
     superblock: Superblock,
-) -> Shared<D> {
+) -> Shared {
     let caps = buffers.device().caps();
     let codec = superblock.codec();
     // The kernel skips one id: the last transaction may have begun before power was cut.
@@ -301,8 +299,8 @@ fn share<D: BlockDevice + 'static>(
 
 /// Writes the journal's superblock, if need be so that it is durable when this ends: with FUA, or by a
 /// flush where the device takes none. PREFLUSH is never set: who needs a flush before has done it.
-pub(super) async fn write_superblock<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+pub(super) async fn write_superblock(
+    device: &AsyncDevice,
     extents: &LogExtents,
     superblock: &Superblock,
     durably: bool,
@@ -320,8 +318,8 @@ pub(super) async fn write_superblock<D: BlockDevice + 'static>(
 }
 
 /// Reads and checks the superblock of the journal that lies in these extents.
-pub(super) async fn read_superblock<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+pub(super) async fn read_superblock(
+    device: &AsyncDevice,
     extents: &LogExtents,
 ) -> Result<Superblock, JournalError> {
     let (at, _) = extents.locate(0)?;

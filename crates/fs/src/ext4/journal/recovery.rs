@@ -12,7 +12,7 @@ use super::extents::LogExtents;
 use super::files::Layout;
 use super::open::{read_superblock, write_superblock};
 use super::tid::Tid;
-use nandscape_block::{AsyncDevice, BlockDevice, Flags, Lba, SectorBytes, SectorData};
+use nandscape_block::{AsyncDevice, Flags, Lba, SectorBytes, SectorData};
 use std::collections::BTreeMap;
 
 use super::buffers::Runs;
@@ -39,8 +39,8 @@ pub struct Recovered {
 ///
 /// # Errors
 /// What is wrong with the log, or with the device. Nothing was written of a log that is corrupt.
-pub async fn recover<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+pub async fn recover(
+    device: &AsyncDevice,
     extents: &LogExtents,
 ) -> Result<Recovered, JournalError> {
     let mut superblock = read_superblock(device, extents).await?;
@@ -99,10 +99,7 @@ enum Record {
 }
 
 /// Walks the log to the first block that does not belong to it.
-async fn scan<D: BlockDevice + 'static>(
-    log: &mut LogReader<'_, D>,
-    start: Position,
-) -> Result<Found, JournalError> {
+async fn scan(log: &mut LogReader<'_>, start: Position) -> Result<Found, JournalError> {
     let mut scan = Scan::new(log.codec, start, log.len());
     while !scan.over {
         let content = log.read(scan.at).await?;
@@ -221,8 +218,8 @@ fn revokes(found: &Found) -> BTreeMap<u64, Tid> {
 }
 
 /// The newest copy of each home block that is not revoked, and how many are.
-async fn copies<D: BlockDevice + 'static>(
-    log: &mut LogReader<'_, D>,
+async fn copies(
+    log: &mut LogReader<'_>,
     found: &Found,
     revoked: &BTreeMap<u64, Tid>,
 ) -> Result<(BTreeMap<u64, SectorData>, u64), JournalError> {
@@ -242,8 +239,8 @@ async fn copies<D: BlockDevice + 'static>(
 }
 
 /// The content of which `copy` is the copy, once it is checked.
-fn original<D: BlockDevice + 'static>(
-    log: &LogReader<'_, D>,
+fn original(
+    log: &LogReader<'_>,
     tid: Tid,
     tag: &Tag,
     copy: SectorData,
@@ -261,8 +258,8 @@ fn original<D: BlockDevice + 'static>(
     unescape(&copy).ok_or(JournalError::Corrupt { place, what: "content not kept" })
 }
 
-async fn write_homes<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+async fn write_homes(
+    device: &AsyncDevice,
     homes: BTreeMap<u64, SectorData>,
 ) -> Result<(), JournalError> {
     let mut runs = Runs::new(device.caps().max_sectors);
@@ -283,8 +280,8 @@ async fn write_homes<D: BlockDevice + 'static>(
 }
 
 /// Reads log blocks, some at once.
-struct LogReader<'a, D> {
-    device: &'a AsyncDevice<D>,
+struct LogReader<'a> {
+    device: &'a AsyncDevice,
     extents: &'a LogExtents,
     codec: Codec,
     device_blocks: u64,
@@ -295,8 +292,8 @@ struct LogReader<'a, D> {
     window_at: u32,
 }
 
-impl<'a, D: BlockDevice + 'static> LogReader<'a, D> {
-    fn new(device: &'a AsyncDevice<D>, extents: &'a LogExtents, superblock: &Superblock) -> Self {
+impl<'a> LogReader<'a> {
+    fn new(device: &'a AsyncDevice, extents: &'a LogExtents, superblock: &Superblock) -> Self {
         Self {
             device,
             extents,

@@ -146,10 +146,10 @@ impl State {
 }
 
 /// What the journal, its handles and its tasks share.
-pub(super) struct Shared<D> {
+pub(super) struct Shared {
     pub(super) rt: Handle,
-    pub(super) device: AsyncDevice<D>,
-    pub(super) buffers: Buffers<D>,
+    pub(super) device: AsyncDevice,
+    pub(super) buffers: Buffers,
     pub(super) extents: LogExtents,
     pub(super) config: Config,
     pub(super) codec: Codec,
@@ -172,7 +172,7 @@ pub(super) struct Shared<D> {
     pub(super) homed: Notify,
 }
 
-impl<D> Shared<D> {
+impl Shared {
     pub(super) fn has_defect(&self, defect: Defect) -> bool {
         self.config.defect == Some(defect)
     }

@@ -19,8 +19,8 @@ pub use sizes::journal_blocks_by_default;
 use super::format::{Feature, Features, FormatError, Superblock, Timestamp};
 use contents::Contents;
 use groups::Groups;
-use nandscape_block::{AsyncDevice, BlockDevice, BlockError};
-use nandscape_rt::Stream;
+use nandscape_block::{AsyncDevice, BlockError};
+use nandscape_rt::{BoxFuture, Stream};
 use space::Space;
 use thiserror::Error;
 
@@ -127,10 +127,14 @@ pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Superblock, MkfsError
 ///
 /// # Errors
 /// Options that cannot be met, before anything is written; and what the device says.
-pub async fn mkfs<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    options: &MkfsOptions,
-) -> Result<Superblock, MkfsError> {
+pub fn mkfs<'a>(
+    device: &'a AsyncDevice,
+    options: &'a MkfsOptions,
+) -> BoxFuture<'a, Result<Superblock, MkfsError>> {
+    Box::pin(make(device, options))
+}
+
+async fn make(device: &AsyncDevice, options: &MkfsOptions) -> Result<Superblock, MkfsError> {
     let sb = sizes::superblock(options, device.caps().sectors)?;
     let mut made = Made::new(sb, options)?;
     let zeroed = write::clear(device, &made, options.fresh).await?;

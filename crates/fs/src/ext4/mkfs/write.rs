@@ -2,7 +2,7 @@
 
 use super::Made;
 use crate::ext4::format::*;
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, BlockError, Flags, Lba, Payload, Tag};
+use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Tag};
 use nandscape_rt::combine::join_all;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,8 +17,8 @@ type Block<'a> = (u64, Cow<'a, [u8]>);
 
 /// Makes an old superblock void, and what will not be written read as zeroes, by discarding it if that
 /// helps. Whether all of the volume reads as zeroes then; if not, what must be zeroes is.
-pub(super) async fn clear<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+pub(super) async fn clear(
+    device: &AsyncDevice,
     made: &Made,
     fresh: bool,
 ) -> Result<bool, BlockError> {
@@ -50,10 +50,7 @@ pub(super) async fn clear<D: BlockDevice + 'static>(
 }
 
 /// Writes the file system, its superblock last.
-pub(super) async fn write<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    made: &Made,
-) -> Result<(), BlockError> {
+pub(super) async fn write(device: &AsyncDevice, made: &Made) -> Result<(), BlockError> {
     write_blocks(device, made.backups()).await?;
     write_blocks(device, made.bitmaps()).await?;
     write_blocks(device, made.inode_tables().into_iter()).await?;
@@ -66,10 +63,7 @@ pub(super) async fn write<D: BlockDevice + 'static>(
 }
 
 /// Writes zeroes.
-async fn zero<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
-    blocks: Range<u64>,
-) -> Result<(), BlockError> {
+async fn zero(device: &AsyncDevice, blocks: Range<u64>) -> Result<(), BlockError> {
     for run in pieces(blocks, run_sectors(device)) {
         let sectors = (run.end - run.start) as u32;
         let zeroes = vec![Tag::ZERO; sectors as usize].into_boxed_slice();
@@ -79,7 +73,7 @@ async fn zero<D: BlockDevice + 'static>(
 }
 
 /// Sectors of a bio at most.
-fn run_sectors<D: BlockDevice + 'static>(device: &AsyncDevice<D>) -> u32 {
+fn run_sectors(device: &AsyncDevice) -> u32 {
     match device.caps().max_sectors {
         0 => RUN_SECTORS,
         bound => bound.min(RUN_SECTORS),
@@ -93,8 +87,8 @@ fn pieces(run: Range<u64>, step: u32) -> impl Iterator<Item = Range<u64>> {
 }
 
 /// Writes blocks, those that follow each other in one bio.
-async fn write_blocks<'a, D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+async fn write_blocks<'a>(
+    device: &AsyncDevice,
     mut blocks: impl Iterator<Item = Block<'a>>,
 ) -> Result<(), BlockError> {
     let sectors_max = run_sectors(device) as usize;

@@ -67,11 +67,14 @@ pub(crate) fn medium(sectors: u64, fua: Fua) -> MemDevice {
     MemDevice::with_caps(DeviceCaps { fua, max_sectors: 16, ..caps }).with_latency(Nanos(1_000))
 }
 
-/// The device of every test, so that the file system is compiled for one.
-pub(crate) type Device = AsyncDevice<CutDevice>;
+/// What a file system sees of a device.
+pub(crate) type Device = AsyncDevice;
+
+/// A device that a test can look into.
+pub(crate) type OpenDevice = AsyncDevice<CutDevice>;
 
 /// A device whose power stays.
-pub(crate) fn powered(rt: &Handle, medium: MemDevice) -> Device {
+pub(crate) fn powered(rt: &Handle, medium: MemDevice) -> OpenDevice {
     AsyncDevice::new(rt, CutDevice::new(medium, None, 0))
 }
 
@@ -86,7 +89,7 @@ pub(crate) fn on_device<T: 'static, F: Future<Output = T> + 'static>(
     let mut executor = Executor::on_virtual_clock();
     let rt = executor.handle();
     let device = AsyncDevice::new(&rt, CutDevice::new(medium, cut, seed));
-    let output = executor.block_on(work(rt, device.clone())).expect("nobody waits for ever");
+    let output = executor.block_on(work(rt, device.erased())).expect("nobody waits for ever");
     let empty = CutDevice::new(MemDevice::new(1), None, 0);
     let used = device.with(|device| std::mem::replace(device, empty));
     let bios = used.bios;

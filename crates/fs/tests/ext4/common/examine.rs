@@ -24,7 +24,7 @@ fn on_image<T: 'static, F: Future<Output = T> + 'static>(
 
 /// What our check finds.
 pub(crate) fn check_image(path: &Path) -> Result<Report, RawError> {
-    on_image(path, async |device| check(&device).await)
+    on_image(path, async |device| check(&device.erased()).await)
 }
 
 /// Nothing may be wrong with an image.
@@ -41,5 +41,5 @@ pub(crate) fn shown(report: &Report) -> String {
 
 /// What our dump shows.
 pub(crate) fn dumped(path: &Path, what: What) -> String {
-    on_image(path, async move |device| dump(&device, what).await).expect("text")
+    on_image(path, async move |device| dump(&device.erased(), what).await).expect("text")
 }

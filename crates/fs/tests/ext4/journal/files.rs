@@ -1,7 +1,7 @@
 //! The file-level journal under power cuts, beside commits of JBD2: what an fsync was acknowledged for
 //! comes back from the one or from the other.
 
-use crate::common::device::{CutDevice, Device, medium, on_device};
+use crate::common::device::{Device, medium, on_device};
 use nandscape_block::{Bio, Fua, Lba, MemDevice, Owner, Payload};
 use nandscape_fs::ext4::journal::disk::{Features, Superblock};
 use nandscape_fs::ext4::journal::{
@@ -68,9 +68,9 @@ fn record(file: u64, version: u64) -> FileRecord {
 struct Task {
     rt: Handle,
     device: Device,
-    buffers: Buffers<CutDevice>,
-    journal: Journal<CutDevice>,
-    files: FileJournal<CutDevice>,
+    buffers: Buffers,
+    journal: Journal,
+    files: FileJournal,
     promised: Rc<RefCell<Promised>>,
     versions: Rc<RefCell<u64>>,
     core: u16,

@@ -2,7 +2,7 @@
 //! journal, wait for commits, and write metadata back, until they are done or the power goes.
 
 use super::history::History;
-use crate::common::device::{CutDevice, Device};
+use crate::common::device::Device;
 use nandscape_block::{Lba, Payload, SectorBytes};
 use nandscape_fs::ext4::journal::{
     Buffers, Config, Counts, Defect, Journal, JournalError, LogExtents, OrderedData, Tid,
@@ -141,8 +141,8 @@ impl OrderedData for Hook {
 struct Task {
     rt: Handle,
     device: Device,
-    buffers: Buffers<CutDevice>,
-    journal: Journal<CutDevice>,
+    buffers: Buffers,
+    journal: Journal,
     world: Rc<World>,
     rng: Stream,
 }

@@ -118,7 +118,7 @@ fn what_the_kernel_wrote() {
         let handle = executor.handle();
         let done = executor.block_on(async move {
             let device = stand::load(&handle, &loaded).await;
-            let mounted = Ext4::mount(&handle, device.clone(), MountOptions::default()).await;
+            let mounted = Ext4::mount(&handle, device.erased(), MountOptions::default()).await;
             let (fs, _) = mounted.expect("a mount");
             read_and_change(&fs).await;
             fs.unmount().await.expect("an unmount");

@@ -39,7 +39,7 @@ fn sequence(case: &Case<'_>) {
     let (seed, style, operations) = (case.seed, case.style, case.operations);
     let done = executor.block_on(async move {
         let device = stand::load(&handle, &path).await;
-        let mounted = Ext4::mount(&handle, device.clone(), options.clone()).await;
+        let mounted = Ext4::mount(&handle, device.erased(), options.clone()).await;
         let mut drive = Drive::new(&handle, mounted.expect("a mount").0, seed, style).await;
         drive.run(operations).await;
         drive.close_all().await;
@@ -47,7 +47,8 @@ fn sequence(case: &Case<'_>) {
         drive.fs.unmount().await.expect("an unmount");
         let image = stand::check(&device, &scratch);
         oracle::check_image(&image, &scratch, &drive.model);
-        let (again, _) = Ext4::mount(&handle, device, options).await.expect("another mount");
+        let (again, _) =
+            Ext4::mount(&handle, device.erased(), options).await.expect("another mount");
         check_tree(&again, &drive.model).await;
     });
     done.unwrap_or_else(|deadlock| panic!("seed {seed}: {deadlock}"));

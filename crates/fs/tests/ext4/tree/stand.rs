@@ -1,6 +1,6 @@
 //! The stand on which a file system is tried: a device in memory with an image in it.
 
-use crate::common::device::{Device, powered};
+use crate::common::device::{OpenDevice, powered};
 use crate::common::{Scratch, assert_clean, mke2fs};
 use nandscape_block::{Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_rt::{Handle, Nanos};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const SECTOR: usize = 4096;
 
 /// A device in memory that holds the content of an image file.
-pub(crate) async fn load(handle: &Handle, path: &Path) -> Device {
+pub(crate) async fn load(handle: &Handle, path: &Path) -> OpenDevice {
     let mut file = File::open(path).expect("an image");
     let sectors = file.metadata().expect("an image").len() / SECTOR as u64;
     let device = powered(handle, MemDevice::new(sectors).with_latency(Nanos::from_us(20)));
@@ -31,7 +31,7 @@ pub(crate) async fn load(handle: &Handle, path: &Path) -> Device {
 }
 
 /// Writes the device's content to an image file.
-pub(crate) fn save(device: &Device, path: &Path) {
+pub(crate) fn save(device: &OpenDevice, path: &Path) {
     let mut file = File::create(path).expect("a file");
     let sectors = device.caps().sectors;
     file.set_len(sectors * SECTOR as u64).expect("a sparse file");
@@ -53,7 +53,7 @@ pub(crate) fn image(scratch: &Scratch, mib: u64, options: &[&str]) -> PathBuf {
 }
 
 /// Saves the device's content and lets e2fsck look at it.
-pub(crate) fn check(device: &Device, scratch: &Scratch) -> PathBuf {
+pub(crate) fn check(device: &OpenDevice, scratch: &Scratch) -> PathBuf {
     let path = scratch.path("result");
     save(device, &path);
     assert_clean(&path);

@@ -8,7 +8,7 @@
 
 use super::counts::FsCounts;
 use super::layout::Layout;
-use nandscape_block::{Bio, BlockDevice, BlockError, Completion, Done, Flags, Op, Payload};
+use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Payload};
 use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
 use nandscape_fs::ext4::Ext4;
@@ -17,9 +17,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Open files, and who calls.
-pub(super) struct Calls<D: BlockDevice + 'static> {
+pub(super) struct Calls {
     pub(super) handle: Handle,
-    pub(super) fs: Ext4<D>,
+    pub(super) fs: Ext4,
     pub(super) layout: Layout,
     /// The files' numbers.
     pub(super) inodes: Vec<Ino>,
@@ -34,7 +34,7 @@ pub(super) struct Calls<D: BlockDevice + 'static> {
     pub(super) counts: Cell<FsCounts>,
 }
 
-impl<D: BlockDevice + 'static> Calls<D> {
+impl Calls {
     /// Serves a bio, and notes its end.
     pub(super) async fn serve(&self, bio: Bio, token: Token) {
         let caller = caller(&bio);
@@ -145,6 +145,7 @@ impl<D: BlockDevice + 'static> Calls<D> {
             journal: self.fs.journal_counts(),
             records: self.fs.file_records(),
             record_blocks: self.fs.file_record_blocks(),
+            lookups: self.fs.page_lookups(),
             cached_pages: self.fs.cached_pages(),
             ..self.counts.get()
         }

@@ -1,5 +1,6 @@
 //! What a file system and the calls to it counted.
 
+use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::journal::Counts as Journal;
 
 /// Counts of a file system, since the measured phase began.
@@ -17,13 +18,15 @@ pub struct FsCounts {
     pub records: u64,
     /// Blocks of the journal's area that they took.
     pub record_blocks: u64,
+    /// Pages of files that were read through the cache.
+    pub lookups: Lookups,
     /// Pages of files in memory at the end.
     pub cached_pages: u64,
 }
 
 impl FsCounts {
     /// Every count of a sum, beside its like.
-    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 13] {
+    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 15] {
         let (ours, theirs) = (&mut self.journal, &other.journal);
         [
             (&mut self.read_sectors, other.read_sectors),
@@ -39,6 +42,8 @@ impl FsCounts {
             (&mut ours.superblocks, theirs.superblocks),
             (&mut self.records, other.records),
             (&mut self.record_blocks, other.record_blocks),
+            (&mut self.lookups.hits, other.lookups.hits),
+            (&mut self.lookups.misses, other.lookups.misses),
         ]
     }
 

@@ -8,7 +8,7 @@ use super::Contents;
 use super::layout::File;
 use crate::run::RunError;
 use crate::stack::{FsStack, Stack};
-use nandscape_block::{AsyncDevice, BlockDevice, BlockError, Payload, SECTOR_BYTES, Tag};
+use nandscape_block::{AsyncDevice, BlockError, Payload, SECTOR_BYTES, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
 use nandscape_fs::ext4::Ext4;
 use nandscape_fs::ext4::mkfs::{MkfsError, mkfs};
@@ -61,8 +61,8 @@ impl MakeError {
 }
 
 /// A mounted file system with something in it.
-pub(super) struct Made<D: BlockDevice + 'static> {
-    pub(super) fs: Ext4<D>,
+pub(super) struct Made {
+    pub(super) fs: Ext4,
     /// Numbers of jobs' files, which are open.
     pub(super) inodes: Vec<Ino>,
     /// Filesets of a workload.
@@ -71,12 +71,12 @@ pub(super) struct Made<D: BlockDevice + 'static> {
 }
 
 /// A file system with these contents.
-pub(super) fn make<D: BlockDevice + 'static>(
+pub(super) fn make(
     rt: &Handle,
-    device: &AsyncDevice<D>,
+    device: &AsyncDevice,
     options: &FsStack,
     contents: Contents,
-) -> impl Future<Output = Result<Made<D>, MakeError>> + use<D> {
+) -> impl Future<Output = Result<Made, MakeError>> + use<> {
     let (rt, device, options) = (rt.clone(), device.clone(), options.clone());
     async move {
         mkfs(&device, &options.mkfs).await?;
@@ -104,7 +104,7 @@ pub(super) fn make<D: BlockDevice + 'static>(
 }
 
 /// Makes one file, as long as it is to be.
-async fn lay_out<D: BlockDevice + 'static>(fs: &Ext4<D>, file: &File) -> Result<Ino> {
+async fn lay_out(fs: &Ext4, file: &File) -> Result<Ino> {
     let Some((name, folders)) = file.path.split_last() else { return Err(FsError::NoEntry) };
     let mut folder = fs.root();
     for step in folders {

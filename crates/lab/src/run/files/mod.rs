@@ -16,7 +16,7 @@ pub use counts::FsCounts;
 pub(super) use layout::Layout;
 
 use super::RunError;
-use super::device::{Hinted, LabDevice, LabMedia, Mounted};
+use super::device::{Flash, Hinted, LabDevice, Mounted};
 use crate::stack::{FsStack, Stack};
 use crate::timeline::{Request, Requests};
 use calls::Calls;
@@ -41,10 +41,10 @@ pub(super) enum Contents {
 }
 
 /// The jobs' files, as the device that the engine runs on.
-pub(super) struct Files<M: LabMedia + 'static> {
+pub(super) struct Files {
     executor: Executor,
-    device: AsyncDevice<Hinted<M>>,
-    calls: Rc<Calls<Hinted<M>>>,
+    device: AsyncDevice<Hinted>,
+    calls: Rc<Calls>,
     caps: DeviceCaps,
     /// Filesets of a workload, for whoever runs it.
     planted: Vec<Planted>,
@@ -54,13 +54,13 @@ pub(super) struct Files<M: LabMedia + 'static> {
     requests: Option<Box<Requests>>,
 }
 
-impl<M: LabMedia + 'static> Files<M> {
+impl Files {
     /// Makes the file system of `stack` on a fresh device, and what it is to hold.
     pub(super) fn lay_out(
         stack: &Stack,
         fs: &FsStack,
         contents: Contents,
-        device: Hinted<M>,
+        device: Hinted,
         seed: u64,
     ) -> Result<Self, RunError> {
         stack.check_fs(device.caps().sectors)?;
@@ -69,7 +69,7 @@ impl<M: LabMedia + 'static> Files<M> {
         let handle = executor.handle();
         let device = AsyncDevice::new(&handle, device);
         let options = fs.for_run(seed, under.sectors);
-        let made = make::make(&handle, &device, &options, contents);
+        let made = make::make(&handle, &device.erased(), &options, contents);
         let made = executor.block_on(made).map_err(|stuck| RunError::Failed(stuck.to_string()))?;
         let Made { fs: fs_made, inodes, planted, contents } =
             made.map_err(|error| error.on(stack))?;
@@ -112,7 +112,7 @@ fn caps(device: &DeviceCaps, layout: &Layout) -> DeviceCaps {
     }
 }
 
-impl<M: LabMedia + 'static> BlockDevice for Files<M> {
+impl BlockDevice for Files {
     fn caps(&self) -> &DeviceCaps {
         &self.caps
     }
@@ -144,15 +144,16 @@ impl<M: LabMedia + 'static> BlockDevice for Files<M> {
     }
 }
 
-impl<M: LabMedia + 'static> LabDevice for Files<M> {
-    type Media = M;
-
-    fn with<R>(&mut self, look: impl FnOnce(&mut Pblk<M>, &mut Option<Box<Requests>>) -> R) -> R {
+impl LabDevice for Files {
+    fn with<R>(
+        &mut self,
+        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
+    ) -> R {
         let requests = &mut self.requests;
         self.device.with(|device| look(&mut device.ftl, requests))
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Pblk<M>) -> R) -> R {
+    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
         self.device.with(|device| look(&device.ftl))
     }
 
@@ -172,7 +173,7 @@ impl<M: LabMedia + 'static> LabDevice for Files<M> {
         self.reset = self.calls.counts();
     }
 
-    fn mounted(&mut self) -> Option<Mounted<M>> {
+    fn mounted(&mut self) -> Option<Mounted> {
         Some(Mounted {
             rt: self.calls.handle.clone(),
             fs: self.calls.fs.clone(),

@@ -25,6 +25,7 @@ pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
             "forced_checkpoints": journal.forced_checkpoints,
         },
         "records": { "count": counts.records, "blocks": counts.record_blocks },
+        "cache": { "hits": counts.lookups.hits, "misses": counts.lookups.misses },
         "cache_bytes": counts.cached_pages * SECTOR_BYTES,
     })
 }

@@ -6,9 +6,7 @@ use crate::ext4::journal::config::Defect;
 use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::state::Shared;
 use crate::ext4::journal::tid::Tid;
-use nandscape_block::{
-    Bio, BlockDevice, BlockError, Flags, FlushScope, Owner, Reply, SectorBytes, SectorData,
-};
+use nandscape_block::{Bio, BlockError, Flags, FlushScope, Owner, Reply, SectorBytes, SectorData};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -85,10 +83,10 @@ struct Placed {
 }
 
 /// Takes file-level records. Cheap to clone; clones are the same.
-pub struct FileJournal<D>(Rc<Inner<D>>);
+pub struct FileJournal(Rc<Inner>);
 
-struct Inner<D> {
-    shared: Rc<Shared<D>>,
+struct Inner {
+    shared: Rc<Shared>,
     layout: Layout,
     seed: u32,
     slots: RefCell<Vec<Slot>>,
@@ -97,14 +95,14 @@ struct Inner<D> {
     blocks: Cell<u64>,
 }
 
-impl<D> Clone for FileJournal<D> {
+impl Clone for FileJournal {
     fn clone(&self) -> Self {
         Self(Rc::clone(&self.0))
     }
 }
 
-impl<D: BlockDevice + 'static> FileJournal<D> {
-    pub(in crate::ext4::journal) fn new(shared: Rc<Shared<D>>, layout: Layout) -> Self {
+impl FileJournal {
+    pub(in crate::ext4::journal) fn new(shared: Rc<Shared>, layout: Layout) -> Self {
         let slots = (0..layout.slots).map(|_| Slot::default()).collect();
         Self(Rc::new(Inner {
             seed: shared.codec.seed(),
@@ -127,7 +125,7 @@ impl<D: BlockDevice + 'static> FileJournal<D> {
         &self,
         record: &FileRecord,
         owner: Owner,
-    ) -> impl Future<Output = Result<bool, JournalError>> + use<D> {
+    ) -> impl Future<Output = Result<bool, JournalError>> + use<> {
         let sent = self.place(record, owner).and_then(|place| {
             let send = |Placed { slot, slot_at, at, blocks }| {
                 self.send(at, blocks, owner).map(|pending| (pending, slot, slot_at))
@@ -183,7 +181,7 @@ impl<D: BlockDevice + 'static> FileJournal<D> {
         at: u32,
         blocks: Vec<Box<SectorBytes>>,
         owner: Owner,
-    ) -> Result<Vec<impl Future<Output = Result<Reply, BlockError>> + use<D>>, JournalError> {
+    ) -> Result<Vec<impl Future<Output = Result<Reply, BlockError>> + use<>>, JournalError> {
         let shared = &self.0.shared;
         let mut runs = Runs::new(shared.max_sectors);
         let mut pieces = Vec::new();
@@ -205,7 +203,7 @@ impl<D: BlockDevice + 'static> FileJournal<D> {
     }
 }
 
-impl<D> Shared<D> {
+impl Shared {
     /// The transaction whose commit will hold everything that is changed now, and the last one that
     /// is committed.
     fn label(&self) -> (Tid, Tid) {

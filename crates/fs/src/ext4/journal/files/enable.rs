@@ -6,10 +6,9 @@ use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::log::{Limits, Ring};
 use crate::ext4::journal::open::MIN_BLOCKS;
 use crate::ext4::journal::state::Shared;
-use nandscape_block::BlockDevice;
 use std::rc::Rc;
 
-impl<D: BlockDevice + 'static> Shared<D> {
+impl Shared {
     /// Takes the end of an empty log as an area of file-level records, durably.
     pub(in crate::ext4::journal) async fn enable_files(
         self: &Rc<Self>,

@@ -5,7 +5,7 @@ use crate::ext4::journal::disk::Superblock;
 use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::extents::LogExtents;
 use crate::ext4::journal::open::read_superblock;
-use nandscape_block::{AsyncDevice, BlockDevice, SectorBytes, SectorData};
+use nandscape_block::{AsyncDevice, SectorBytes, SectorData};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// What is wrong with the superblock or the device.
-pub async fn file_records<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+pub async fn file_records(
+    device: &AsyncDevice,
     extents: &LogExtents,
 ) -> Result<Vec<FileRecord>, JournalError> {
     let superblock = read_superblock(device, extents).await?;
@@ -45,8 +45,8 @@ fn keep_last(last: &mut BTreeMap<u32, (Stamp, FileRecord)>, stamp: Stamp, record
 }
 
 /// Every whole record in a slot, leftovers among them.
-async fn records<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+async fn records(
+    device: &AsyncDevice,
     extents: &LogExtents,
     superblock: &Superblock,
     slot: std::ops::Range<u32>,
@@ -67,8 +67,8 @@ async fn records<D: BlockDevice + 'static>(
     Ok(found)
 }
 
-async fn read<D: BlockDevice + 'static>(
-    device: &AsyncDevice<D>,
+async fn read(
+    device: &AsyncDevice,
     extents: &LogExtents,
     range: std::ops::Range<u32>,
 ) -> Result<Vec<Arc<SectorBytes>>, JournalError> {
