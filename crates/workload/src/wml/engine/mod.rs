@@ -131,7 +131,7 @@ impl Session {
         }
         let shared = Shared {
             rt: rt.clone(),
-            fs: fs,
+            fs,
             workload: Rc::clone(workload),
             cpu: HostCpu::new(settings.cores),
             call: settings.call,
