@@ -105,7 +105,8 @@ proptest! {
         prop_assert_eq!(again, inode);
     }
 
-    /// A changed byte anywhere in a structure with a checksum is noticed.
+    /// A changed bit anywhere in a structure with a checksum is noticed, but for the one that says that
+    /// there are checksums.
     #[test]
     fn checksums_notice_a_changed_byte(at in 0..4096_usize, bit in 0..8_u8) {
         let sb = superblock();
@@ -118,7 +119,8 @@ proptest! {
         sb.encode(&mut bytes);
         Superblock::parse(&bytes, 0).unwrap();
         flip(&mut bytes);
-        prop_assert!(Superblock::parse(&bytes, 0).is_err());
+        let unsays = !Superblock::read(&bytes).features().has(Feature::METADATA_CSUM);
+        prop_assert!(unsays || Superblock::parse(&bytes, 0).is_err());
 
         let mut bytes = vec![0; 64];
         GroupDescriptor { free_blocks_count: 7, ..Default::default() }.encode(&mut bytes, 5, &sb);
