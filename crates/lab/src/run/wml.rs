@@ -1,6 +1,6 @@
 //! A Filebench workload as what runs on a stack: its threads call the stack's file system themselves.
 
-use super::course::{self, Totals};
+use super::course::Totals;
 use super::device::{Flash, LabDevice, Mounted};
 use super::files::Contents;
 use super::{
@@ -199,31 +199,17 @@ fn measured<D: LabDevice>(
     }
     let began = series.began;
     let first = Totals { at: began, ..Totals::default() };
-    let points = series.points.iter().map(Totals::from);
-    let totals: Vec<Totals> = std::iter::once(first).chain(points).collect();
     let scatters = |op: &Op| matches!(op, Op::Createfile | Op::Deletefile | Op::Aiowrite);
     let at_random = |row: &Row| row.count > 0 && scatters(&row.op);
     let random_writes = sums.writes > 0 && report.rows.iter().any(at_random);
-    let length = report.length;
     let results = Results {
         jobs: jobs(&report),
         series,
         iologs: Vec::new(),
-        ended: began.saturating_add(length),
+        ended: began.saturating_add(report.length),
         global_options: Vec::new(),
     };
-    Measured {
-        steady: course::steady(&totals),
-        totals,
-        length,
-        results,
-        counts,
-        rounds: None,
-        trace: None,
-        flowops: Some(report),
-        random_writes,
-        warnings: Vec::new(),
-    }
+    Measured { flowops: Some(report), random_writes, ..Measured::new(results, first, counts) }
 }
 
 /// Each thread as a job: its reads, its writes, its syncs.

@@ -59,6 +59,19 @@ impl Runner {
         }
     }
 
+    /// The same for what goes through `all` bytes: at once, unless it says otherwise.
+    fn size_of_io_in(&mut self, doing: Doing<'_>, all: u64) -> u64 {
+        match doing.arguments.iosize.draw(&mut self.rng) {
+            0 => all.max(1),
+            iosize => iosize,
+        }
+    }
+
+    /// Where the next I/O goes: somewhere, or behind the last one.
+    fn offset(&mut self, doing: Doing<'_>, open: Open, spread: u64, iosize: u64) -> Step<u64> {
+        if doing.arguments.random { self.random_offset(spread, iosize) } else { Ok(open.position) }
+    }
+
     /// Reads a stretch; the bytes that came. Whole pages and the rest of a file that does not end with
     /// one come by themselves, because pages can then stay what they are.
     async fn read_at(&self, open: Open, offset: u64, len: u64) -> Step<u64> {
@@ -99,10 +112,7 @@ impl Runner {
     pub(super) async fn read(&mut self, doing: Doing<'_>) -> Step {
         let iosize = self.size_of_io(doing)?;
         let (fd, open, spread) = self.set_up(doing).await?;
-        let offset = match doing.arguments.random {
-            true => self.random_offset(spread, iosize)?,
-            false => open.position,
-        };
+        let offset = self.offset(doing, open, spread, iosize)?;
         let began = self.now();
         let bytes = self.read_at(open, offset, iosize).await?;
         self.record(doing, began, bytes);
@@ -114,10 +124,7 @@ impl Runner {
 
     pub(super) async fn read_whole(&mut self, doing: Doing<'_>) -> Step {
         let (fd, open, spread) = self.set_up(doing).await?;
-        let iosize = match doing.arguments.iosize.draw(&mut self.rng) {
-            0 => spread.max(1),
-            iosize => iosize,
-        };
+        let iosize = self.size_of_io_in(doing, spread);
         let began = self.now();
         let mut position = 0;
         loop {
@@ -135,10 +142,7 @@ impl Runner {
     pub(super) async fn write(&mut self, doing: Doing<'_>) -> Step {
         let iosize = self.size_of_io(doing)?;
         let (fd, open, spread) = self.set_up(doing).await?;
-        let offset = match doing.arguments.random {
-            true => self.random_offset(spread, iosize)?,
-            false => open.position,
-        };
+        let offset = self.offset(doing, open, spread, iosize)?;
         let began = self.now();
         self.write_at(open, offset, iosize).await?;
         self.record(doing, began, iosize);
@@ -157,10 +161,7 @@ impl Runner {
             None if srcfd > 0 => return Err(Stop::Failed(format!("srcfd {srcfd} has no file"))),
             None => spread,
         };
-        let iosize = match doing.arguments.iosize.draw(&mut self.rng) {
-            0 => all.max(1),
-            iosize => iosize,
-        };
+        let iosize = self.size_of_io_in(doing, all);
         let began = self.now();
         let mut written = 0;
         while written < all {
