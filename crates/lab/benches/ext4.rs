@@ -3,7 +3,7 @@
 //! after a fixed time. Prints virtual seconds over wall seconds, and the memory that a volume takes,
 //! of which the device's map of sectors is a part.
 //!
-//! `cargo bench -p nandscape-lab --bench ext4 [FILES]`
+//! `cargo bench -p nandscape-lab --bench ext4 [FILES] [MIX]`; of the mixes, those whose name begins so.
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures wall time")]
 
 use nandscape_block::{AsyncDevice, BlockDevice, MemDevice, Payload, Tag};
@@ -56,7 +56,7 @@ fn fixed() -> MemDevice {
 }
 
 fn pblk() -> Pblk<Media> {
-    let stack = Stack::load("pblk", &["media.payload=bytes"]).expect("a shipped stack");
+    let stack = Stack::load("pblk", &[] as &[&str]).expect("a shipped stack");
     let mut media = Media::new(stack.media.config(1)).expect("sound");
     media.set_timing(stack.media.timing.timing);
     Pblk::format(media, stack.ftl).expect("fits")
@@ -116,9 +116,9 @@ async fn run<D: BlockDevice + 'static>(rt: Handle, device: D, mix: &'static Mix,
     );
 }
 
-fn on<D: BlockDevice + 'static>(name: &str, device: impl Fn() -> D, files: u64) {
+fn on<D: BlockDevice + 'static>(name: &str, device: impl Fn() -> D, files: u64, mixes: &str) {
     println!("{name}");
-    for mix in &MIXES {
+    for mix in MIXES.iter().filter(|mix| mix.name.starts_with(mixes)) {
         let mut executor = Executor::on_virtual_clock();
         let work = run(executor.handle(), device(), mix, files);
         executor.block_on(work).expect("nobody waits for ever");
@@ -126,8 +126,10 @@ fn on<D: BlockDevice + 'static>(name: &str, device: impl Fn() -> D, files: u64) 
 }
 
 fn main() {
-    let asked = std::env::args().find_map(|argument| argument.parse().ok());
-    let files = asked.unwrap_or(FILES);
-    on("pblk, JS-Pblk's device", pblk, files);
-    on("100 us a bio", fixed, files);
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let files = asked.iter().find_map(|argument| argument.parse().ok()).unwrap_or(FILES);
+    let mixes = asked.iter().find(|argument| argument.parse::<u64>().is_err());
+    let mixes = mixes.map_or("", String::as_str);
+    on("pblk, JS-Pblk's device", pblk, files, mixes);
+    on("100 us a bio", fixed, files, mixes);
 }

@@ -7,7 +7,7 @@
 //! Locks, in the order in which they are taken: `lock` (Linux's i_rwsem: shared by readers, alone for
 //! whoever changes size, names or attributes), a transaction, `map_lock` (i_data_sem: the extent tree).
 
-use super::format::{self, CsumSeed, Extent, Superblock, mode};
+use super::format::{self, CsumSeed, Extent, mode};
 use super::journal::Tid;
 use crate::cache::{Mapping, PageCache};
 use crate::contract::{Attr, Ino, Kind, Timestamp};
@@ -20,6 +20,8 @@ use std::collections::BTreeSet;
 /// An inode in memory.
 pub(crate) struct Inode {
     pub(crate) number: u32,
+    /// Where checksums of itself and of its blocks begin, if there are any.
+    pub(crate) seed: Option<CsumSeed>,
     pub(crate) lock: RwLock<()>,
     pub(crate) map_lock: RwLock<()>,
     pub(crate) raw: RefCell<format::Inode>,
@@ -69,13 +71,20 @@ impl InFlight {
 }
 
 impl Inode {
-    pub(crate) fn new(rt: &Handle, cache: &PageCache, number: u32, raw: format::Inode) -> Self {
+    pub(crate) fn new(
+        rt: &Handle,
+        cache: &PageCache,
+        number: u32,
+        raw: format::Inode,
+        seed: Option<CsumSeed>,
+    ) -> Self {
         let owner = Owner { file: number.into(), generation: raw.generation, thread: 0, core: 0 };
         let size = raw.size;
         let pages = Mapping::new(cache, owner);
         pages.set_length(size.div_ceil(4096));
         Self {
             number,
+            seed,
             lock: RwLock::new(rt, "inode", ()),
             map_lock: RwLock::new(rt, "extent tree", ()),
             raw: RefCell::new(raw),
@@ -92,11 +101,6 @@ impl Inode {
                 arrived: Notify::new(rt, "new data on its way"),
             },
         }
-    }
-
-    /// Where checksums of its blocks begin.
-    pub(crate) fn seed(&self, sb: &Superblock) -> Option<CsumSeed> {
-        self.raw.borrow().seed(self.number, sb)
     }
 
     /// Counts blocks that it gained or lost.

@@ -67,7 +67,8 @@ impl Volume {
         if let Some(known) = self.inodes.borrow().get(&number) {
             return Ok(Rc::clone(known));
         }
-        let inode = Inode::new(&self.rt, &self.cache, number, raw);
+        let seed = raw.seed(number, &self.sb.borrow());
+        let inode = Inode::new(&self.rt, &self.cache, number, raw, seed);
         // What changed it last is not known any more; it cannot be newer than this.
         inode.sync_tid.set(self.last_tid.get());
         inode.datasync_tid.set(self.last_tid.get());
@@ -90,7 +91,7 @@ impl Volume {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
         tx.edit(&buffer, |bytes| {
-            inode.raw.borrow().encode(&mut bytes[slot], inode.number, &self.sb.borrow());
+            inode.raw.borrow().encode(&mut bytes[slot], inode.seed);
         })
         .await?;
         inode.sync_tid.set(Some(tx.tid()));
@@ -138,7 +139,8 @@ impl Volume {
         let buffer = self.read_block(block).await?;
         tx.edit(&buffer, |bytes| bytes[slot].fill(0)).await?;
         let raw = self.new_raw(caller, parent, file_mode);
-        let inode = self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw));
+        let seed = raw.seed(number, &self.sb.borrow());
+        let inode = self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw, seed));
         self.write_inode(tx, &inode, true).await?;
         Ok(inode)
     }

@@ -235,7 +235,7 @@ impl Volume {
         }
         let tx = self.begin(NAME_CREDITS, 0).await?;
         self.bar_record(&tx, dir.number);
-        self.remove_name(&tx, &dir, name).await?;
+        self.remove_found(&tx, &dir, &found).await?;
         self.lose_link(&tx, &dir, &inode).await?;
         dir.touch(self.now(), true);
         self.write_inode(&tx, &dir, true).await?;

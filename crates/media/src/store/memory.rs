@@ -8,7 +8,7 @@
 //! map, trailing zeroes trimmed.
 //!
 //! The memory count includes a chunk's share of the columns from its first write on (never-written
-//! chunks are not backed), the bytes of contents, and [`ENTRY_BYTES`] for each entry of the map.
+//! chunks are not backed), the bytes of contents as they are packed, and [`ENTRY_BYTES`] for each entry of the map.
 
 mod transfer;
 
@@ -184,13 +184,13 @@ impl MemoryStore {
                 SectorData::Tag(tag) if self.mode == PayloadMode::Tags || *tag == Tag::ZERO => {
                     tag.bits()
                 }
-                SectorData::Tag(tag) => self.keep_bytes(Arc::from(tag.expand())),
-                SectorData::Bytes(bytes) => self.keep_bytes(Arc::clone(bytes)),
+                SectorData::Tag(tag) => self.keep_bytes(&Arc::from(tag.expand())),
+                SectorData::Bytes(bytes) => self.keep_bytes(bytes),
             };
         }
     }
 
-    fn keep_bytes(&mut self, bytes: Arc<SectorBytes>) -> u64 {
+    fn keep_bytes(&mut self, bytes: &Arc<SectorBytes>) -> u64 {
         HANDLE | u64::from(self.slab.insert(bytes))
     }
 
@@ -269,10 +269,9 @@ impl Store for MemoryStore {
             None => self.metadata_at(at),
             Some(ABSENT) => SectorData::Absent,
             Some(content) if content & HANDLE == 0 => SectorData::Tag(Tag::new(content)),
-            Some(content) => self
-                .slab
-                .get(content as u32)
-                .map_or(SectorData::Absent, |bytes| SectorData::Bytes(Arc::clone(bytes))),
+            Some(content) => {
+                self.slab.get(content as u32).map_or(SectorData::Absent, SectorData::Bytes)
+            }
         }
     }
 
@@ -291,6 +290,7 @@ impl Store for MemoryStore {
 mod tests {
     use super::*;
     use crate::geometry::{ChunkId, UnitId};
+    use crate::store::slab::PLACE_BYTES;
 
     const GEOMETRY: Geometry = Geometry {
         groups: 3,
@@ -413,8 +413,8 @@ mod tests {
         let columns = 48 * 4 + 12 * 8;
         for (mode, column, content) in [
             (PayloadMode::None, columns, 10 + 24),
-            (PayloadMode::Tags, columns + 48 * 8, 4096 + 16 + 12),
-            (PayloadMode::Bytes, columns + 48 * 8, 4096 + 16 + 12),
+            (PayloadMode::Tags, columns + 48 * 8, 64 + PLACE_BYTES),
+            (PayloadMode::Bytes, columns + 48 * 8, 64 + PLACE_BYTES),
         ] {
             let mut store = store(mode, u64::MAX);
             assert_eq!(store.memory_bytes(), 0);
@@ -422,7 +422,7 @@ mod tests {
             assert_eq!(store.memory_bytes(), column + 12 * content, "{mode:?}");
             store.erase(chunk(1, 1), 48);
             store.erase(chunk(1, 1), 48);
-            let places = if mode == PayloadMode::None { 0 } else { 12 * 12 };
+            let places = if mode == PayloadMode::None { 0 } else { 12 * PLACE_BYTES };
             assert_eq!(store.memory_bytes(), column + places, "{mode:?}");
             write(&mut store, chunk(1, 1), 0, &[0; 12], &data).unwrap();
             assert_eq!(store.memory_bytes(), column + 12 * content, "places are used again");

@@ -1,26 +1,29 @@
-//! Sector contents by handle: a slab of shared 4 KiB buffers whose places are reused.
+//! Sector contents by handle: a slab whose places are reused.
 
+use super::packed::Packed;
 use nandscape_block::SectorBytes;
 use std::sync::Arc;
 
-/// Bytes that a buffer takes: content and the two counts of its `Arc`.
-const BUFFER_BYTES: u64 = size_of::<SectorBytes>() as u64 + 16;
-/// Bytes that a place takes: its pointer, and its entry in the free list.
-pub(super) const PLACE_BYTES: u64 = 8 + 4;
+/// Bytes that a place takes: a packed content without its lines, and its entry in the free list.
+pub(super) const PLACE_BYTES: u64 = size_of::<Option<Packed>>() as u64 + 4;
 
-/// The most that one more buffer can cost.
-pub(super) const COST_BYTES: u64 = BUFFER_BYTES + PLACE_BYTES;
+/// The most that one more content can cost.
+pub(super) const COST_BYTES: u64 = Packed::BYTES_MAX + PLACE_BYTES;
 
-/// Buffers by handle.
+/// Contents by handle.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Slab {
-    places: Vec<Option<Arc<SectorBytes>>>,
+    places: Vec<Option<Packed>>,
     free: Vec<u32>,
+    /// Bytes of all contents besides their places.
+    contents_bytes: u64,
 }
 
 impl Slab {
-    /// Keeps a buffer.
-    pub(super) fn insert(&mut self, bytes: Arc<SectorBytes>) -> u32 {
+    /// Keeps a content.
+    pub(super) fn insert(&mut self, bytes: &Arc<SectorBytes>) -> u32 {
+        let bytes = Packed::new(bytes);
+        self.contents_bytes += bytes.memory_bytes();
         if let Some(handle) = self.free.pop() {
             self.places[handle as usize] = Some(bytes);
             return handle;
@@ -29,14 +32,15 @@ impl Slab {
         (self.places.len() - 1) as u32
     }
 
-    /// The buffer of a handle that [`Slab::insert`] gave.
-    pub(super) fn get(&self, handle: u32) -> Option<&Arc<SectorBytes>> {
-        self.places.get(handle as usize)?.as_ref()
+    /// The content of a handle that [`Slab::insert`] gave.
+    pub(super) fn get(&self, handle: u32) -> Option<Arc<SectorBytes>> {
+        self.places.get(handle as usize)?.as_ref().map(Packed::bytes)
     }
 
-    /// Gives a buffer back.
+    /// Drops a content.
     pub(super) fn remove(&mut self, handle: u32) {
-        self.places[handle as usize] = None;
+        let gone = self.places[handle as usize].take();
+        self.contents_bytes -= gone.map_or(0, |gone| gone.memory_bytes());
         self.free.push(handle);
     }
 
@@ -52,13 +56,13 @@ impl Slab {
         self.free.extend((first as u32..places as u32).rev());
     }
 
-    /// Buffers in use.
+    /// Contents that are kept.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Bytes of all buffers, each counted in full however many share it, and of their places.
-    pub(super) fn memory_bytes(&self) -> u64 {
-        self.len() as u64 * BUFFER_BYTES + self.places.len() as u64 * PLACE_BYTES
+    /// Bytes of all contents and their places.
+    pub(super) const fn memory_bytes(&self) -> u64 {
+        self.contents_bytes + self.places.len() as u64 * PLACE_BYTES
     }
 }

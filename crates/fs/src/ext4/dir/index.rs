@@ -7,6 +7,7 @@ use super::super::tx::{BufferRef, Holds, Tx, verify};
 use super::super::volume::{Volume, corrupt};
 use super::Found;
 use crate::contract::Result;
+use smallvec::{SmallVec, smallvec};
 
 /// A node of the index on the way down, and the pair taken there.
 pub(super) struct IndexStep {
@@ -16,7 +17,7 @@ pub(super) struct IndexStep {
 }
 
 /// The way from the root to a block of names.
-pub(super) type IndexPath = Vec<IndexStep>;
+pub(super) type IndexPath = SmallVec<[IndexStep; 1]>;
 
 /// The block of names at the end of the way.
 pub(super) fn leaf_of(path: &IndexPath) -> u64 {
@@ -28,7 +29,7 @@ impl Volume {
     pub(super) async fn index_root(&self, dir: &Inode) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, 0).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
+        let (has_tail, seed) = (self.has_checksums(), dir.seed);
         let root = buffer.with(|bytes| IndexNode::parse_root(bytes, has_tail, place))?;
         verify(&buffer, Holds::Index, seed, |bytes| root.check(bytes, seed, place))?;
         Ok((buffer, root))
@@ -37,7 +38,7 @@ impl Volume {
     async fn index_node(&self, dir: &Inode, logical: u64) -> Result<(BufferRef, IndexNode)> {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
+        let (has_tail, seed) = (self.has_checksums(), dir.seed);
         let node = buffer.with(|bytes| IndexNode::parse_node(bytes, has_tail, place))?;
         verify(&buffer, Holds::Index, seed, |bytes| node.check(bytes, seed, place))?;
         Ok((buffer, node))
@@ -51,10 +52,27 @@ impl Volume {
 
     /// The way to the first block that may hold names of a hash.
     pub(super) async fn probe(&self, dir: &Inode, hash: u32) -> Result<IndexPath> {
-        let (buffer, node) = self.index_root(dir).await?;
+        let (buffer, root) = self.index_root(dir).await?;
+        self.probe_from(dir, buffer, root, hash).await
+    }
+
+    /// The hash of a name, and the way to the first block that may hold it.
+    pub(super) async fn probe_name(&self, dir: &Inode, name: &[u8]) -> Result<(u32, IndexPath)> {
+        let (buffer, root) = self.index_root(dir).await?;
+        let hash = self.hash_in(dir, &root, name)?.hash;
+        Ok((hash, self.probe_from(dir, buffer, root, hash).await?))
+    }
+
+    async fn probe_from(
+        &self,
+        dir: &Inode,
+        buffer: BufferRef,
+        node: IndexNode,
+        hash: u32,
+    ) -> Result<IndexPath> {
         let levels = node.root.map_or(0, |root| root.levels);
         let at = node.find(hash);
-        let mut path = vec![IndexStep { buffer, node, at }];
+        let mut path = smallvec![IndexStep { buffer, node, at }];
         for _ in 0..levels {
             let (buffer, node) = self.index_node(dir, leaf_of(&path)).await?;
             let at = node.find(hash);
@@ -81,9 +99,7 @@ impl Volume {
 
     /// Finds a name through the index.
     pub(super) async fn find_indexed(&self, dir: &Inode, name: &[u8]) -> Result<Option<Found>> {
-        let (_, root) = self.index_root(dir).await?;
-        let hash = self.hash_in(dir, &root, name)?.hash;
-        let mut path = self.probe(dir, hash).await?;
+        let (hash, mut path) = self.probe_name(dir, name).await?;
         loop {
             let buffer = self.names(dir, leaf_of(&path)).await?;
             if let Some(found) = self.find_in(dir, &buffer, name)? {
@@ -105,7 +121,7 @@ impl Volume {
         buffer: &BufferRef,
         edit: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
-        let (has_tail, seed) = (self.has_checksums(), dir.seed(&self.sb.borrow()));
+        let (has_tail, seed) = (self.has_checksums(), dir.seed);
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         tx.edit(buffer, |bytes| {
             edit(bytes);
@@ -125,7 +141,7 @@ impl Volume {
         buffer: &BufferRef,
         node: &IndexNode,
     ) -> Result<()> {
-        let seed = dir.seed(&self.sb.borrow());
+        let seed = dir.seed;
         tx.edit(buffer, |bytes| {
             node.encode(bytes);
             node.seal(bytes, seed);

@@ -10,21 +10,30 @@ mod list;
 mod split;
 
 use super::format::{
-    BLOCK_BYTES, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, Place, check_dir_block,
-    dir_entries, file_type_of, find_name, flag, has_room, init_dir_block, init_first_dir_block,
-    insert_name, mode, record_bytes, remove_name, retarget_entry, seal_dir_block,
+    BLOCK_BYTES, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
+    check_dir_block, dir_entries, file_type_of, find_name, find_room, flag, init_dir_block,
+    init_first_dir_block, insert_at, mode, remove_at, retarget_entry, seal_dir_block,
 };
 use super::inode::Inode;
 use super::tx::{BufferRef, Holds, Tx, verify};
 use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
 
-/// Where a name stands.
+/// Where a name stands, until its directory changes.
 pub(crate) struct Found {
     pub(crate) inode: u32,
     buffer: BufferRef,
-    at: usize,
+    at: NameAt,
 }
+
+impl Found {
+    fn new(buffer: &BufferRef, at: NameAt) -> Self {
+        Self { inode: at.inode, buffer: buffer.clone(), at }
+    }
+}
+
+/// A name to be added: itself, its inode and type.
+type NewName<'a> = (&'a [u8], u32, u8);
 
 /// The kind that a record's type shows.
 pub(super) const fn kind_shown(file_type: u8) -> Kind {
@@ -65,7 +74,7 @@ impl Volume {
     async fn names(&self, dir: &Inode, logical: u64) -> Result<BufferRef> {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let seed = dir.seed(&self.sb.borrow());
+        let seed = dir.seed;
         verify(&buffer, Holds::Names, seed, |bytes| check_dir_block(bytes, seed, place))?;
         Ok(buffer)
     }
@@ -73,15 +82,8 @@ impl Volume {
     fn find_in(&self, dir: &Inode, buffer: &BufferRef, name: &[u8]) -> Result<Option<Found>> {
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let has_tail = self.has_checksums();
-        buffer.with(|bytes| {
-            let found = find_name(bytes, name, has_tail, place)?;
-            let found = found.map(|entry| Found {
-                inode: entry.inode,
-                buffer: buffer.clone(),
-                at: entry.at,
-            });
-            Ok(found)
-        })
+        let found = buffer.with(|bytes| find_name(bytes, name, has_tail, place))?;
+        Ok(found.map(|at| Found::new(buffer, at)))
     }
 
     /// Where a name stands, if it is there.
@@ -109,7 +111,7 @@ impl Volume {
             for entry in dir_entries(bytes, false, place).take(2) {
                 let DirEntry { at, inode, name: stored, .. } = entry?;
                 if stored == name {
-                    return Ok(Some(Found { inode, buffer: buffer.clone(), at }));
+                    return Ok(Some(Found::new(&buffer, NameAt { at, before: None, inode })));
                 }
             }
             Ok(None)
@@ -124,7 +126,7 @@ impl Volume {
         buffer: &BufferRef,
         edit: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
-        let seed = dir.seed(&self.sb.borrow());
+        let seed = dir.seed;
         tx.edit(buffer, |bytes| {
             let result = edit(bytes);
             seal_dir_block(bytes, seed);
@@ -133,10 +135,10 @@ impl Volume {
         .await
     }
 
-    /// Whether a block of names has room for a record of so many bytes.
-    fn has_room(&self, buffer: &BufferRef, need: usize) -> bool {
+    /// Where a block of names has room for another one.
+    fn room_in(&self, buffer: &BufferRef, name: &[u8]) -> Option<Room> {
         let has_tail = self.has_checksums();
-        buffer.with(|bytes| has_room(bytes, need, has_tail))
+        buffer.with(|bytes| find_room(bytes, name.len(), has_tail))
     }
 
     /// Adds a name where there is room for it.
@@ -158,8 +160,8 @@ impl Volume {
         let blocks = Self::blocks_of(dir);
         for logical in 0..blocks {
             let buffer = self.names(dir, logical).await?;
-            if self.has_room(&buffer, record_bytes(name.len())) {
-                return self.insert_into(tx, dir, &buffer, entry).await;
+            if let Some(room) = self.room_in(&buffer, name) {
+                return self.insert_into(tx, dir, &buffer, room, entry).await;
             }
         }
         if blocks == 1 && self.has(Feature::DIR_INDEX) {
@@ -169,23 +171,33 @@ impl Volume {
         let (_, buffer) = self.append_block(tx, dir).await?;
         let has_tail = self.has_checksums();
         tx.change(&buffer, |bytes| init_dir_block(bytes, has_tail))?;
-        self.insert_into(tx, dir, &buffer, entry).await
+        self.insert_somewhere(tx, dir, &buffer, entry).await
     }
 
-    /// Puts a name into a block that has room for it.
+    /// Puts a name where its block has room for it.
     async fn insert_into(
         &self,
         tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
-        (name, inode, file_type): (&[u8], u32, u8),
+        room: Room,
+        (name, inode, file_type): NewName<'_>,
     ) -> Result<()> {
-        let has_tail = self.has_checksums();
-        let insert = |bytes: &mut [u8]| insert_name(bytes, name, inode, file_type, has_tail);
-        if self.edit_names(tx, dir, buffer, insert).await? {
-            return Ok(());
-        }
-        Err(corrupt("directory: room", Place::Inode(dir.number)))
+        let insert = |bytes: &mut [u8]| insert_at(bytes, room, name, inode, file_type);
+        self.edit_names(tx, dir, buffer, insert).await
+    }
+
+    /// Puts a name into a block that was given room for it.
+    async fn insert_somewhere(
+        &self,
+        tx: &Tx,
+        dir: &Inode,
+        buffer: &BufferRef,
+        entry: NewName<'_>,
+    ) -> Result<()> {
+        let room = self.room_in(buffer, entry.0);
+        let room = room.ok_or(corrupt("directory: room", Place::Inode(dir.number)))?;
+        self.insert_into(tx, dir, buffer, room, entry).await
     }
 
     /// Adds an empty block to a directory; its number there, and its buffer, all zeroes.
@@ -214,12 +226,16 @@ impl Volume {
         .await
     }
 
-    /// Takes a name out.
+    /// Takes a name out, in a directory that has not changed since it was found.
+    pub(crate) async fn remove_found(&self, tx: &Tx, dir: &Inode, found: &Found) -> Result<()> {
+        let remove = |bytes: &mut [u8]| remove_at(bytes, found.at);
+        self.edit_names(tx, dir, &found.buffer, remove).await
+    }
+
+    /// Finds a name and takes it out.
     pub(crate) async fn remove_name(&self, tx: &Tx, dir: &Inode, name: &[u8]) -> Result<()> {
         let found = self.find(dir, name).await?.ok_or(FsError::NoEntry)?;
-        let has_tail = self.has_checksums();
-        let remove = |bytes: &mut [u8]| remove_name(bytes, name, has_tail);
-        self.edit_names(tx, dir, &found.buffer, remove).await?.map(drop).ok_or(FsError::NoEntry)
+        self.remove_found(tx, dir, &found).await
     }
 
     /// Leads a name to another inode.
@@ -234,7 +250,7 @@ impl Volume {
         let found = self.find(dir, name).await?.ok_or(FsError::NoEntry)?;
         let file_type = file_type_of(file_mode);
         let in_root = self.is_indexed(dir) && name == b"..";
-        let change = |bytes: &mut [u8]| retarget_entry(bytes, found.at, inode, file_type);
+        let change = |bytes: &mut [u8]| retarget_entry(bytes, found.at.at, inode, file_type);
         if in_root {
             return self.edit_root(tx, dir, &found.buffer, change).await;
         }

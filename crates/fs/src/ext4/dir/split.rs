@@ -9,6 +9,7 @@ use super::super::format::{
 use super::super::inode::Inode;
 use super::super::tx::{BufferRef, Tx};
 use super::super::volume::{Volume, corrupt};
+use super::NewName;
 use super::index::{IndexPath, leaf_of};
 use crate::contract::{FsError, Result};
 
@@ -34,24 +35,17 @@ fn middle(names: &[Hashed]) -> usize {
 
 impl Volume {
     /// Adds a name through the index, splitting what is full.
-    pub(super) async fn add_indexed(
-        &self,
-        tx: &Tx,
-        dir: &Inode,
-        entry: (&[u8], u32, u8),
-    ) -> Result<()> {
-        let (_, root) = self.index_root(dir).await?;
-        let hash = self.hash_in(dir, &root, entry.0)?.hash;
-        let path = self.probe(dir, hash).await?;
+    pub(super) async fn add_indexed(&self, tx: &Tx, dir: &Inode, entry: NewName<'_>) -> Result<()> {
+        let (hash, path) = self.probe_name(dir, entry.0).await?;
         let buffer = self.names(dir, leaf_of(&path)).await?;
-        if self.has_room(&buffer, record_bytes(entry.0.len())) {
-            return self.insert_into(tx, dir, &buffer, entry).await;
+        if let Some(room) = self.room_in(&buffer, entry.0) {
+            return self.insert_into(tx, dir, &buffer, room, entry).await;
         }
         self.make_index_room(tx, dir, path).await?;
         let path = self.probe(dir, hash).await?;
         let (cut, behind) = self.split_names(tx, dir, &path, &buffer).await?;
         let half = if hash >= cut & !1 { &behind } else { &buffer };
-        self.insert_into(tx, dir, half, entry).await
+        self.insert_somewhere(tx, dir, half, entry).await
     }
 
     /// The names of a block with their hashes, in order.

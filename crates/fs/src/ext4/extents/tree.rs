@@ -8,6 +8,7 @@ use crate::ext4::format::{
 use crate::ext4::inode::Inode;
 use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
 use crate::ext4::volume::{Volume, corrupt};
+use smallvec::SmallVec;
 
 /// A node on the way down.
 struct Step {
@@ -19,7 +20,7 @@ struct Step {
 }
 
 /// The nodes from the root to a leaf.
-pub(super) struct Path(Vec<Step>);
+pub(super) struct Path(SmallVec<[Step; 1]>);
 
 impl Path {
     /// The last node.
@@ -83,7 +84,7 @@ impl Volume {
         }
         let mut node = ExtentNode::parse(&inode.raw.borrow().map, place)?;
         let mut buffer = None;
-        let mut steps = Vec::with_capacity(usize::from(node.depth()) + 1);
+        let mut steps = SmallVec::new();
         loop {
             let ExtentEntries::Index { depth, entries } = &node.entries else {
                 steps.push(Step { buffer, node, child: 0 });
@@ -104,7 +105,7 @@ impl Volume {
 
     fn parse_node(&self, inode: &Inode, buffer: &BufferRef, block: u64) -> Result<ExtentNode> {
         let place = Place::InodeBlock { inode: inode.number, block };
-        let seed = inode.seed(&self.sb.borrow());
+        let seed = inode.seed;
         let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
         verify(buffer, Holds::Extents, seed, |bytes| check_extent_block(bytes, seed, place))?;
         Ok(node)
@@ -166,7 +167,7 @@ impl Volume {
             above = Above::Also(self.new_node(tx, inode, behind, buffer.block()).await?);
         }
         tx.access(buffer).await?;
-        let seed = inode.seed(&self.sb.borrow());
+        let seed = inode.seed;
         tx.change(buffer, |bytes| {
             node.encode(bytes);
             seal_extent_block(bytes, seed);
@@ -186,7 +187,7 @@ impl Volume {
         let block = self.take_metadata(tx, inode, goal).await?;
         let buffer = tx.fresh(block)?;
         let node = ExtentNode::block_of(entries);
-        let seed = inode.seed(&self.sb.borrow());
+        let seed = inode.seed;
         tx.change(&buffer, |bytes| {
             node.encode(bytes);
             seal_extent_block(bytes, seed);

@@ -71,7 +71,7 @@ impl Volume {
         };
         let mut image = self.with_slot(inode, <[u8]>::to_vec).await?;
         // From here on nothing waits: the record is of one moment, and of one transaction.
-        inode.raw.borrow().encode(&mut image, inode.number, &self.sb.borrow());
+        inode.raw.borrow().encode(&mut image, inode.seed);
         let Some(names) = self.changes.borrow().names_of(inode.number) else { return Ok(false) };
         let orphans = self.orphans.try_lock();
         let is_orphan =

@@ -56,11 +56,10 @@ impl CsumSeed {
         crc32c(self.0, &bytes[..bytes.len().min(bits as usize / 8)])
     }
 
-    /// Of an inode; `self` is the inode's seed. `has_upper`: there is a field for the upper 16 bits.
+    /// Of an inode whose checksum reads as zero; `self` is the inode's.
     #[must_use]
-    pub fn inode(self, bytes: &[u8], has_upper: bool) -> u32 {
-        let holes = [(0x7c, 2), (0x82, 2)];
-        self.around(bytes, if has_upper { &holes } else { &holes[..1] })
+    pub fn inode(self, bytes: &[u8]) -> u32 {
+        crc32c(self.0, bytes)
     }
 
     /// Of a block of the inode `self` belongs to, up to where its checksum stands.

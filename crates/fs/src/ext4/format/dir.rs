@@ -94,6 +94,7 @@ fn named(entry: DirEntry<'_>, place: Place) -> Result<DirEntry<'_>, FormatError>
 impl<'a> Iterator for Records<'a> {
     type Item = Result<DirEntry<'a>, FormatError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.end {
             return None;
@@ -104,15 +105,16 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
+#[inline]
 fn entry_at(bytes: &[u8], at: usize, place: Place) -> Result<DirEntry<'_>, FormatError> {
     let corrupt = |byte, what| Err(FormatError::corrupt(place, at + byte, what));
     let record = &bytes[at..];
-    let length = usize::from(u16_at(record, 4));
+    let head = record.first_chunk::<HEAD_BYTES>().map_or(0, |head| u64::from_le_bytes(*head));
+    let (inode, length) = (head as u32, usize::from((head >> 32) as u16));
+    let (name_bytes, file_type) = (usize::from((head >> 48) as u8), (head >> 56) as u8);
     if length < record_bytes(1) || !length.is_multiple_of(4) || length > record.len() {
         return corrupt(4, "record's length is out of range");
     }
-    let (name_bytes, file_type) = (usize::from(record[6]), record[7]);
-    let inode = u32_at(record, 0);
     if record_bytes(name_bytes) > length || (name_bytes == 0 && inode != 0) {
         return corrupt(6, "name does not fit its record");
     }
@@ -120,21 +122,39 @@ fn entry_at(bytes: &[u8], at: usize, place: Place) -> Result<DirEntry<'_>, Forma
     Ok(DirEntry { at, record_bytes: length, inode, file_type, name })
 }
 
-/// The record of a name.
+/// Where a name stands in a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameAt {
+    /// Where its record begins.
+    pub at: usize,
+    /// Where the record before it begins, if it is not the first.
+    pub before: Option<usize>,
+    /// The inode that it leads to.
+    pub inode: u32,
+}
+
+/// Finds a name.
 ///
 /// # Errors
 /// A record before it that is unsound.
-pub fn find_name<'a>(
-    bytes: &'a [u8],
+pub fn find_name(
+    bytes: &[u8],
     name: &[u8],
     has_tail: bool,
     place: Place,
-) -> Result<Option<DirEntry<'a>>, FormatError> {
+) -> Result<Option<NameAt>, FormatError> {
+    let mut before = None;
     for entry in records(bytes, has_tail, place) {
-        let entry = entry?;
-        if entry.inode != 0 && entry.name == name {
-            return Ok(Some(entry));
+        let DirEntry { at, inode, name: stored, .. } = entry?;
+        // Names of one directory mostly differ at their ends.
+        if stored.len() == name.len()
+            && stored.last() == name.last()
+            && stored == name
+            && inode != 0
+        {
+            return Ok(Some(NameAt { at, before, inode }));
         }
+        before = Some(at);
     }
     Ok(None)
 }
@@ -175,29 +195,43 @@ pub fn insert_name(
     file_type: u8,
     has_tail: bool,
 ) -> bool {
+    let room = find_room(bytes, name.len(), has_tail);
+    room.is_some_and(|room| {
+        insert_at(bytes, room, name, inode, file_type);
+        true
+    })
+}
+
+/// A record with room for another one behind its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// Where it begins.
+    at: usize,
+    /// The bytes that it uses, 0 if it is not in use.
+    used: usize,
+    /// All of its bytes.
+    length: usize,
+}
+
+/// The first record with room for a name of so many bytes.
+#[must_use]
+pub fn find_room(bytes: &[u8], name_bytes: usize, has_tail: bool) -> Option<Room> {
+    let need = record_bytes(name_bytes);
+    records(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
+        let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
+        let (at, length) = (entry.at, entry.record_bytes);
+        (length >= used + need).then_some(Room { at, used, length })
+    })
+}
+
+/// Adds a name where there is room for it, in a block that has not changed since.
+pub fn insert_at(bytes: &mut [u8], room: Room, name: &[u8], inode: u32, file_type: u8) {
     debug_assert!((1..=NAME_BYTES_MAX).contains(&name.len()));
-    let Some((at, used, length)) = room_for(bytes, record_bytes(name.len()), has_tail) else {
-        return false;
-    };
+    let Room { at, used, length } = room;
     if used > 0 {
         put_u16(bytes, at + 4, used as u16);
     }
     write_record(&mut bytes[at + used..at + length], inode, file_type, name);
-    true
-}
-
-/// Whether some record has room for another of `need` bytes.
-#[must_use]
-pub fn has_room(bytes: &[u8], need: usize, has_tail: bool) -> bool {
-    room_for(bytes, need, has_tail).is_some()
-}
-
-/// The first record with room for another: where it is, the bytes that it uses, and all of its bytes.
-fn room_for(bytes: &[u8], need: usize, has_tail: bool) -> Option<(usize, usize, usize)> {
-    records(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
-        let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
-        (entry.record_bytes >= used + need).then_some((entry.at, used, entry.record_bytes))
-    })
 }
 
 /// Fills a record, whose length is that of `bytes`. What stands behind the name stays.
@@ -209,25 +243,16 @@ fn write_record(bytes: &mut [u8], inode: u32, file_type: u8, name: &[u8]) {
     bytes[HEAD_BYTES..HEAD_BYTES + name.len()].copy_from_slice(name);
 }
 
-/// Takes a name out: its record goes to the one before, or is marked as not in use. Gives its inode.
-pub fn remove_name(bytes: &mut [u8], name: &[u8], has_tail: bool) -> Option<u32> {
-    let mut before: Option<(usize, usize)> = None;
-    let mut found = None;
-    for entry in records(bytes, has_tail, Place::Block(0)).map_while(Result::ok) {
-        if entry.inode != 0 && entry.name == name {
-            found = Some((entry.at, entry.record_bytes, entry.inode));
-            break;
+/// Takes a name out of a block that has not changed since it was found there: its record goes to the
+/// one before, or is marked as not in use.
+pub fn remove_at(bytes: &mut [u8], name: NameAt) {
+    match name.before {
+        Some(before) => {
+            let length = u16_at(bytes, before + 4) + u16_at(bytes, name.at + 4);
+            put_u16(bytes, before + 4, length);
         }
-        before = Some((entry.at, entry.record_bytes));
+        None => put_u32(bytes, name.at, 0),
     }
-    let (at, length, inode) = found?;
-    match before {
-        Some((before, before_length)) => {
-            put_u16(bytes, before + 4, (before_length + length) as u16)
-        }
-        None => put_u32(bytes, at, 0),
-    }
-    Some(inode)
 }
 
 /// Leads the record at `at` to another inode.

@@ -66,6 +66,10 @@ pub mod mode {
     pub const SOCKET: u16 = 0xc000;
 }
 
+/// Where the two halves of the checksum stand.
+const CHECKSUM_AT: usize = 0x7c;
+const UPPER_CHECKSUM_AT: usize = 0x82;
+
 record! {
     /// An inode. What it leaves out survives in the bytes that it is written over.
     #[derive(Clone, PartialEq, Eq, Debug)]
@@ -188,25 +192,30 @@ impl Inode {
         Ok(read)
     }
 
-    /// Writes the inode over its bytes, checksum included.
-    pub fn encode(&self, bytes: &mut [u8], inode: u32, sb: &Superblock) {
+    /// Writes the inode over its bytes, checksum included; `seed` is the inode's ([`Inode::seed`]).
+    pub fn encode(&self, bytes: &mut [u8], seed: Option<CsumSeed>) {
         put_u16(bytes, INODE_BYTES_OLD, self.extra_isize);
         let known = bytes.len().min(INODE_BYTES_OLD + usize::from(self.extra_isize));
         self.write(&mut bytes[..known]);
-        if let Some(computed) = self.computed_checksum(bytes, inode, sb) {
-            put_u16(bytes, 0x7c, computed as u16);
-            put_u16(&mut bytes[..known], 0x82, (computed >> 16) as u16);
-        }
+        let Some(seed) = seed else { return };
+        put_u16(bytes, CHECKSUM_AT, 0);
+        put_u16(&mut bytes[..known], UPPER_CHECKSUM_AT, 0);
+        let computed = seed.inode(bytes);
+        put_u16(bytes, CHECKSUM_AT, computed as u16);
+        put_u16(&mut bytes[..known], UPPER_CHECKSUM_AT, (computed >> 16) as u16);
     }
 
-    /// Whether `extra_isize` reaches the upper half of the checksum.
-    const fn has_upper_checksum(&self) -> bool {
-        self.extra_isize >= 4
-    }
-
+    /// The checksum that the bytes should have, if the file system has any.
     fn computed_checksum(&self, bytes: &[u8], inode: u32, sb: &Superblock) -> Option<u32> {
-        let whole = self.seed(inode, sb)?.inode(bytes, self.has_upper_checksum());
-        Some(if self.has_upper_checksum() { whole } else { whole & 0xffff })
+        // An inode that ends before the upper half keeps only the lower one.
+        let has_upper = self.extra_isize >= 4;
+        let mut bytes = bytes.to_vec();
+        put_u16(&mut bytes, CHECKSUM_AT, 0);
+        if has_upper {
+            put_u16(&mut bytes, UPPER_CHECKSUM_AT, 0);
+        }
+        let whole = self.seed(inode, sb)?.inode(&bytes);
+        Some(if has_upper { whole } else { whole & 0xffff })
     }
 
     /// Where checksums of what belongs to this inode begin; `None` without `metadata_csum`.

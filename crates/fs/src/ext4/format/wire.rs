@@ -35,11 +35,15 @@ macro_rules! integers {
     ($($int:ty),*) => {$(
         impl Wire for $int {
             const BYTES: usize = size_of::<Self>();
+            #[inline]
             fn get(bytes: &[u8]) -> Self {
-                uint(bytes, 0, Self::BYTES) as Self
+                bytes.first_chunk().map_or(0, |bytes| Self::from_le_bytes(*bytes))
             }
+            #[inline]
             fn put(&self, bytes: &mut [u8]) {
-                put_uint(bytes, 0, Self::BYTES, u64::from(*self));
+                if let Some(place) = bytes.first_chunk_mut() {
+                    *place = self.to_le_bytes();
+                }
             }
         }
     )*};
@@ -73,12 +77,12 @@ pub(super) fn put_uint(bytes: &mut [u8], at: usize, len: usize, value: u64) {
 
 /// The 16-bit integer at `at`.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    uint(bytes, at, 2) as u16
+    u16::get(bytes.get(at..).unwrap_or_default())
 }
 
 /// The 32-bit integer at `at`.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    uint(bytes, at, 4) as u32
+    u32::get(bytes.get(at..).unwrap_or_default())
 }
 
 /// Writes a 16-bit integer at `at`.

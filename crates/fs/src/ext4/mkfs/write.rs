@@ -175,7 +175,7 @@ impl Made {
             }
             let Some((_, block)) = blocks.last_mut() else { continue };
             let bytes = &mut block.to_mut()[place.offset(&self.sb)..][..self.sb.inode_bytes()];
-            inode.encode(bytes, *number, &self.sb);
+            inode.encode(bytes, inode.seed(*number, &self.sb));
         }
         blocks
     }

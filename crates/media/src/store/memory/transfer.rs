@@ -82,7 +82,7 @@ impl MemoryStore {
             let is_handle = content & HANDLE != 0 && *content != super::ABSENT;
             block.contents.push(if is_handle { Block::BYTES } else { *content });
             if let Some(bytes) = self.slab.get(*content as u32).filter(|_| is_handle) {
-                block.bytes.push((sector, trimmed(bytes).into()));
+                block.bytes.push((sector, trimmed(&bytes).into()));
             }
         }
     }
@@ -107,7 +107,7 @@ impl MemoryStore {
             if keeps_contents {
                 let mut whole = [0; SECTOR_BYTES as usize];
                 whole[..bytes.len()].copy_from_slice(&bytes);
-                self.contents[first + sector as usize] = self.keep_bytes(Arc::new(whole));
+                self.contents[first + sector as usize] = self.keep_bytes(&Arc::new(whole));
             } else {
                 self.metadata_bytes += bytes.len() as u64 + super::ENTRY_BYTES;
                 self.metadata.insert(at.plus(sector).0, bytes);
