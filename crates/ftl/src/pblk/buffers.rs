@@ -190,7 +190,11 @@ impl Plan {
         let normal = capacity.ring_sectors;
         let special = special_ring_sectors(geometry, config, normal)?;
         let searched = config.flush_scope == FlushScope::FileEntries;
-        let ring = if searched { Ring::with_owners } else { Ring::new };
+        let ring = match (searched, self.len()) {
+            (true, _) => Ring::with_owners,
+            (false, 1) => Ring::new,
+            (false, _) => Ring::with_gaps,
+        };
         let size_of = |id: BufferId| {
             let is_special = self.fsync.contains(&id) || Some(id) == self.journal;
             if is_special { special } else { normal }

@@ -97,6 +97,9 @@ impl Layout {
     /// The line of an address.
     #[inline]
     pub(super) const fn line_of(&self, ppa: Ppa) -> LineId {
+        if self.stripe_bits == 0 {
+            return (ppa.0 >> self.line_bits) as u32;
+        }
         let unit = (ppa.0 >> self.sector_bits) as u32;
         let stripe = unit >> self.stripe_shift & (self.stripes() - 1);
         self.line((ppa.0 >> self.line_bits) as u32, stripe)

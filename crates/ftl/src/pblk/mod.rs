@@ -50,7 +50,7 @@ mod write;
 pub use capacity::Capacity;
 pub use line::LineState;
 
-use crate::config::{Config, FlushScope};
+use crate::config::Config;
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
 use buffers::{Buffer, BufferId, Plan};
@@ -110,8 +110,6 @@ pub struct Pblk<M> {
     /// The ring of a slot is found by shifting its number by so many bits.
     slot_spacing: u32,
     router: Router,
-    /// Whether sectors need their own sequences, as a unit's are not consecutive.
-    own_seqs: bool,
     /// The buffer that may write first next time.
     writer: usize,
     frontiers: Vec<Frontier>,
@@ -212,7 +210,6 @@ impl<M: OpenChannel> Pblk<M> {
             plenty: plenty(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             frontiers: plan.make_frontiers(mapping.is_some()),
-            own_seqs: plan.len() > 1 || config.flush_scope == FlushScope::FileEntries,
             router: Router::new(&config, plan),
             candidates: Candidates::new(config.victim, layout, geometry.chunks, data, config.seed),
             caps: caps(&config, &capacity),

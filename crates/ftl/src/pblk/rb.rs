@@ -49,7 +49,12 @@ pub(super) struct Ring {
     keys: Box<[u32]>,
     origins: Box<[Origin]>,
     data: Box<[SectorData]>,
-    seqs: Box<[u64]>,
+    /// Whether any slot ever held a content.
+    holds_data: bool,
+    /// Each entry's sequence; none where they are consecutive.
+    seqs: Option<Box<[u64]>>,
+    /// Sequence less position, where sequences are consecutive.
+    seq_offset: u64,
     /// Files of user entries, where flushes ask for them.
     owners: Option<Box<[Option<FileKey>]>>,
     /// Positions at which a write unit must end, in order.
@@ -64,7 +69,8 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// An empty ring of `size` entries (a power of two) whose first slot has number `base`.
+    /// An empty ring of `size` entries (a power of two) whose first slot has number `base`, and whose
+    /// sequences are consecutive.
     pub(super) fn new(size: u32, base: u32) -> Self {
         let (size, first) = (size as usize, 1);
         Self {
@@ -72,7 +78,9 @@ impl Ring {
             keys: vec![KEY_EMPTY; size].into_boxed_slice(),
             origins: vec![Origin::User; size].into_boxed_slice(),
             data: vec![SectorData::Absent; size].into_boxed_slice(),
-            seqs: vec![0; size].into_boxed_slice(),
+            holds_data: false,
+            seqs: None,
+            seq_offset: 0,
             owners: None,
             cuts: VecDeque::new(),
             ordered_from: first,
@@ -84,10 +92,16 @@ impl Ring {
         }
     }
 
-    /// An empty ring that remembers which file an entry belongs to.
+    /// The same with sequences that have gaps.
+    pub(super) fn with_gaps(size: u32, base: u32) -> Self {
+        let seqs = vec![0; size as usize].into_boxed_slice();
+        Self { seqs: Some(seqs), ..Self::new(size, base) }
+    }
+
+    /// The same, and it remembers which file an entry belongs to.
     pub(super) fn with_owners(size: u32, base: u32) -> Self {
         let owners = vec![None; size as usize].into_boxed_slice();
-        Self { owners: Some(owners), ..Self::new(size, base) }
+        Self { owners: Some(owners), ..Self::with_gaps(size, base) }
     }
 
     /// Entries.
@@ -136,6 +150,12 @@ impl Ring {
         let end = self.ordered_from.clamp(self.sync + 1, self.mem.max(self.sync + 1));
         let oldest = (self.sync..end).map(|position| self.seq(position)).min();
         oldest.filter(|_| self.is_dirty())
+    }
+
+    /// Whether sequences need not be consecutive.
+    #[inline]
+    pub(super) const fn has_gaps(&self) -> bool {
+        self.seqs.is_some()
     }
 
     /// Notes the file of the entry that was pushed last.
@@ -221,7 +241,7 @@ impl Ring {
             key: self.keys[index],
             origin: self.origins[index],
             data: std::mem::take(&mut self.data[index]),
-            seq: self.seqs[index],
+            seq: self.seq(from),
             owner: self.owner(from),
         }
     }
@@ -231,7 +251,9 @@ impl Ring {
         self.keys[index] = entry.key;
         self.origins[index] = entry.origin;
         self.data[index] = entry.data;
-        self.seqs[index] = entry.seq;
+        if let Some(seqs) = &mut self.seqs {
+            seqs[index] = entry.seq;
+        }
         if let Some(owners) = &mut self.owners {
             owners[index] = entry.owner;
         }
@@ -244,11 +266,17 @@ impl Ring {
         let slot = self.index(self.mem);
         self.keys[slot] = key;
         self.origins[slot] = origin;
-        self.seqs[slot] = seq;
+        match &mut self.seqs {
+            Some(seqs) => seqs[slot] = seq,
+            None => {
+                debug_assert!(!self.is_dirty() || self.seq(self.mem) == seq);
+                self.seq_offset = seq - self.mem;
+            }
+        }
         // Where no content is kept there is nothing to store, and nothing to drop.
-        let place = &mut self.data[slot];
-        if !matches!((&*place, &data), (SectorData::Absent, SectorData::Absent)) {
-            *place = data;
+        if self.holds_data || !matches!(data, SectorData::Absent) {
+            self.holds_data = true;
+            self.data[slot] = data;
         }
         self.mem += 1;
         self.base + slot as u32
@@ -267,7 +295,10 @@ impl Ring {
     /// Global sequence of the entry at `position`.
     #[inline]
     pub(super) fn seq(&self, position: u64) -> u64 {
-        self.seqs[self.index(position)]
+        match &self.seqs {
+            Some(seqs) => seqs[self.index(position)],
+            None => position + self.seq_offset,
+        }
     }
 
     /// Content of the entry at `position`.
@@ -289,10 +320,10 @@ impl Ring {
 
     /// Bytes of the ring.
     pub(super) fn bytes(&self) -> u64 {
-        let entry =
-            size_of::<u32>() + size_of::<Origin>() + size_of::<SectorData>() + size_of::<u64>();
+        let entry = size_of::<u32>() + size_of::<Origin>() + size_of::<SectorData>();
+        let seqs = if self.seqs.is_some() { size_of::<u64>() } else { 0 };
         let owners = if self.knows_owners() { size_of::<Option<FileKey>>() } else { 0 };
-        u64::from(self.size()) * (entry + owners) as u64
+        u64::from(self.size()) * (entry + seqs + owners) as u64
     }
 }
 
@@ -323,7 +354,7 @@ mod tests {
     /// keeps its sequence.
     #[test]
     fn positions_lead_to_entries_and_slots_back_to_positions() {
-        let mut ring = Ring::new(8, 64);
+        let mut ring = Ring::with_gaps(8, 64);
         for key in 0..20 {
             let position = push(&mut ring, key);
             assert_eq!(position, 1 + u64::from(key));
@@ -341,7 +372,7 @@ mod tests {
     /// then the table points at them.
     #[test]
     fn only_leaving_the_ring_frees_a_slot() {
-        let mut ring = Ring::new(8, 0);
+        let mut ring = Ring::with_gaps(8, 0);
         for key in 0..8 {
             push(&mut ring, key);
         }
@@ -355,7 +386,7 @@ mod tests {
     /// The oldest entry that is not durable tells what the ring has made durable.
     #[test]
     fn the_oldest_sequence_is_that_of_the_first_entry_behind_sync() {
-        let mut ring = Ring::new(8, 0);
+        let mut ring = Ring::with_gaps(8, 0);
         assert_eq!(ring.oldest_seq(), None);
         let (first, second) = (push(&mut ring, 1), push(&mut ring, 2));
         assert_eq!(ring.oldest_seq(), Some(10 * first));
@@ -368,7 +399,7 @@ mod tests {
     /// A flush point covers what is in the ring, and nothing that comes after.
     #[test]
     fn a_flush_point_covers_what_was_inserted_before() {
-        let mut ring = Ring::new(8, 0);
+        let mut ring = Ring::with_gaps(8, 0);
         let last = push(&mut ring, 1);
         ring.flush_all();
         let later = push(&mut ring, 2);
@@ -401,10 +432,24 @@ mod tests {
         assert_eq!((ring.cuts_len(), ring.to_cut()), (0, u32::MAX));
     }
 
+    /// Consecutive sequences need no memory, wherever they begin.
+    #[test]
+    fn consecutive_sequences_are_known_from_positions() {
+        let mut ring = Ring::new(4, 0);
+        for seq in 100..110 {
+            ring.push(7, Origin::User, SectorData::Absent, seq);
+            assert_eq!(ring.seq(ring.mem - 1), seq);
+            assert_eq!(ring.oldest_seq(), Some(100.max(seq - 3)));
+            ring.sync = ring.mem.saturating_sub(3).max(1);
+            ring.l2p_update = ring.sync;
+        }
+        assert!(Ring::with_gaps(4, 0).bytes() > ring.bytes());
+    }
+
     /// Old content never shines through an entry without content.
     #[test]
     fn a_reused_slot_forgets_its_content() {
-        let mut ring = Ring::new(2, 0);
+        let mut ring = Ring::with_gaps(2, 0);
         push(&mut ring, 5);
         push(&mut ring, 6);
         ring.l2p_update = ring.mem;

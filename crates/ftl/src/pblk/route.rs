@@ -111,8 +111,12 @@ impl Router {
 
     /// The normal buffer whose turn it is to take copies.
     pub(super) fn copies_in_turn(&mut self) -> BufferId {
+        let count = self.plan.normal.len() as u32;
+        if count == 1 {
+            return 0;
+        }
         self.spread = self.spread.wrapping_add(1);
-        (self.spread as usize % self.plan.normal.len()) as BufferId
+        (self.spread % count) as BufferId
     }
 
     /// A file's data reaches to `end` in a buffer now.

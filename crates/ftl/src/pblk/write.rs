@@ -46,12 +46,12 @@ impl Tally {
 impl<M: OpenChannel> Pblk<M> {
     /// Submits what can be submitted, each buffer in its turn. Whether anything was.
     pub(super) fn write_out(&mut self) -> Result<bool, FtlError> {
-        let count = self.buffers.len();
-        let mut moved = self.write_out_of(self.writer as BufferId)?;
-        for further in 1..count {
-            moved |= self.write_out_of(((self.writer + further) % count) as BufferId)?;
+        let (count, first) = (self.buffers.len(), self.writer);
+        let mut moved = false;
+        for id in (first..count).chain(0..first) {
+            moved |= self.write_out_of(id as BufferId)?;
         }
-        self.writer = (self.writer + 1) % count;
+        self.writer = if first + 1 == count { 0 } else { first + 1 };
         Ok(moved)
     }
 
@@ -220,7 +220,7 @@ impl<M: OpenChannel> Pblk<M> {
         unit: &WriteUnit,
         deltas: &'a mut [u32; MAX_UNIT],
     ) -> &'a [u32] {
-        if !self.own_seqs || unit.entries == 0 {
+        if !rb.has_gaps() || unit.entries == 0 {
             return &[];
         }
         let first = rb.seq(unit.first);
@@ -322,6 +322,9 @@ fn tally(rb: &Ring, first: u64, entries: u32) -> Tally {
 /// still while others wrote terabytes.
 #[inline]
 fn close_enough(rb: &Ring, first: u64, entries: u32) -> u32 {
+    if !rb.has_gaps() {
+        return entries;
+    }
     let base = rb.seq(first);
     let fits = |index: &u32| {
         let seq = rb.seq(first + u64::from(*index));
