@@ -20,6 +20,7 @@ use nandscape_media::{Cause, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Valid sectors of a request (`NVM_MAX_VLBA`).
 pub(super) const REQUEST_SECTORS: usize = 64;
@@ -390,43 +391,44 @@ impl<M: OpenChannel> Pblk<M> {
             .min(u32::try_from(self.copy_space(id)).unwrap_or(u32::MAX))
     }
 
+    /// Inserts the next `room` copies, up to the first trim sector, which is logged anew.
     fn insert_request(&mut self, number: usize, room: u32) {
-        let request = &self.gc.requests[number];
-        let (from, id) = (request.inserted, request.buffer);
-        let mut inserted = 0;
-        for index in from..from + room as usize {
-            let request = &mut self.gc.requests[number];
-            let (at, key) = request.sectors[index];
-            request.inserted = index + 1;
-            let kept = self.config.keep_content || key == KEY_TRIM;
-            let data = if kept { self.media.data(at) } else { SectorData::Absent };
-            if key == KEY_TRIM {
-                self.relog_trims(at, &data);
-                break;
-            }
-            self.insert_copy(id, at, key, data);
-            inserted += 1;
+        let request = &mut self.gc.requests[number];
+        let (id, from) = (request.buffer, request.inserted);
+        let next = &request.sectors[from..from + room as usize];
+        let copies = next.iter().position(|&(_, key)| key == KEY_TRIM).unwrap_or(next.len());
+        let trim = next.get(copies).map(|&(at, _)| at);
+        request.inserted += copies + usize::from(trim.is_some());
+        self.insert_run(number, from..from + copies);
+        if let Some(at) = trim {
+            let data = self.media.data(at);
+            self.relog_trims(at, &data);
         }
-        self.buffers[usize::from(id)].rl.gc_in(inserted);
-        self.copied(id, inserted);
+        self.buffers[usize::from(id)].rl.gc_in(copies as u32);
+        self.copied(id, copies as u32);
     }
 
-    fn insert_copy(&mut self, id: BufferId, at: Ppa, key: u32, data: SectorData) {
-        let seq = self.next_seq;
-        self.next_seq += 1;
-        let rb = &mut self.buffers[usize::from(id)].rb;
-        let slot = rb.slot(rb.mem);
-        let moved = key_lba(key)
-            .is_some_and(|lba| self.l2p.switch(lba, Place::Media(at), Place::Cached(slot)));
-        if moved {
+    /// Inserts copies of a request. Their line is being collected, so that nobody asks what it has left.
+    fn insert_run(&mut self, number: usize, copies: Range<usize>) {
+        let request = &self.gc.requests[number];
+        let rb = &mut self.buffers[usize::from(request.buffer)].rb;
+        for &(at, key) in &request.sectors[copies] {
+            let (seq, slot) = (self.next_seq, rb.slot(rb.mem));
+            self.next_seq += 1;
+            let moved = key_lba(key)
+                .filter(|lba| self.l2p.switch(*lba, Place::Media(at), Place::Cached(slot)));
+            let Some(lba) = moved else {
+                debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
+                rb.push(KEY_EMPTY, Origin::Stale, SectorData::Absent, seq);
+                continue;
+            };
+            let kept = self.config.keep_content;
+            let data = if kept { self.media.data(at) } else { SectorData::Absent };
             rb.push(key, Origin::Gc, data, seq);
-            self.invalidate(at, seq + 1);
-            if let (Some(mapping), Some(lba)) = (&mut self.mapping, key_lba(key)) {
+            self.lines.clear_valid(at, seq + 1);
+            if let Some(mapping) = &mut self.mapping {
                 mapping.changed(lba, Named::Elsewhere, Named::Volatile);
             }
-        } else {
-            debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
-            rb.push(KEY_EMPTY, Origin::Stale, SectorData::Absent, seq);
         }
     }
 

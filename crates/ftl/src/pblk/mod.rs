@@ -141,6 +141,7 @@ pub struct Pblk<M> {
     /// no line can be freed.
     stopped: Option<BlockError>,
     scratch: Vec<SectorData>,
+    seq_scratch: Vec<u32>,
     stats: FtlStats,
     /// Sum over user sectors of `in_use` when they were accepted.
     in_use_sum: u128,
@@ -234,6 +235,7 @@ impl<M: OpenChannel> Pblk<M> {
             pads: 0,
             stopped: None,
             scratch: Vec::new(),
+            seq_scratch: Vec::new(),
             stats: FtlStats::new(geometry.ws_opt, roles),
             in_use_sum: 0,
             media,

@@ -260,7 +260,7 @@ impl Ring {
     }
 
     /// Claims the next slot, which must be free, for an entry with sequence `seq`. Returns the slot.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, key: u32, origin: Origin, data: SectorData, seq: u64) -> u32 {
         debug_assert!(self.free() > 0);
         let slot = self.index(self.mem);

@@ -82,7 +82,11 @@ impl<M: OpenChannel> Pblk<M> {
     /// Where a buffer's next unit goes: to the frontier whose turn it is, or the next that is ready.
     #[inline]
     pub(super) fn seek_for(&mut self, id: BufferId) -> Result<Option<Spot>, FtlError> {
-        let frontiers = self.buffers[usize::from(id)].frontiers.len() as u32;
+        let frontiers = &self.buffers[usize::from(id)].frontiers;
+        if frontiers.len() == 1 {
+            return self.seek(frontiers.start);
+        }
+        let frontiers = frontiers.len() as u32;
         for skipped in 0..frontiers {
             let frontier = self.buffers[usize::from(id)].frontier(skipped);
             if let Some(spot) = self.seek(frontier)? {
@@ -196,38 +200,19 @@ impl<M: OpenChannel> Pblk<M> {
         for i in 0..unit.entries {
             keys[i as usize] = rb.key(unit.first + u64::from(i));
         }
-        let mut deltas = [0; MAX_UNIT];
-        let seq_deltas = self.seq_deltas(rb, unit, &mut deltas);
+        gather_seqs(&mut self.seq_scratch, rb, unit, ws_opt);
         gather(&mut self.scratch, rb, unit, self.config.keep_content || tally.trim > 0, ws_opt);
         let cmd = WriteCmd {
             at: unit.at,
             kind: if unit.entries == 0 { Kind::Pad } else { Kind::Data },
             seq: if unit.entries == 0 { 0 } else { rb.seq(unit.first) },
-            seq_deltas,
+            seq_deltas: &self.seq_scratch,
             keys: &keys[..ws_opt as usize],
             data: &self.scratch,
         };
         let outcome = self.media.write(self.now, cmd)?;
         self.events.push(outcome.at, What::Unit(id, number, outcome.status));
         Ok(())
-    }
-
-    /// The sequences of a unit's entries less the first's; none where one buffer has all of them.
-    #[inline]
-    fn seq_deltas<'a>(
-        &self,
-        rb: &Ring,
-        unit: &WriteUnit,
-        deltas: &'a mut [u32; MAX_UNIT],
-    ) -> &'a [u32] {
-        if !rb.has_gaps() || unit.entries == 0 {
-            return &[];
-        }
-        let first = rb.seq(unit.first);
-        for i in 0..unit.entries {
-            deltas[i as usize] = (rb.seq(unit.first + u64::from(i)) - first) as u32;
-        }
-        &deltas[..self.geometry.ws_opt as usize]
     }
 
     fn count_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
@@ -331,6 +316,18 @@ fn close_enough(rb: &Ring, first: u64, entries: u32) -> u32 {
         seq > rb.seq(first + u64::from(index - 1)) && seq - base <= u64::from(u32::MAX)
     };
     entries.min(1) + (1..entries).take_while(fits).count() as u32
+}
+
+/// Collects the sequences of a unit's entries less the first's; none where they are consecutive.
+#[inline]
+fn gather_seqs(scratch: &mut Vec<u32>, rb: &Ring, unit: &WriteUnit, ws_opt: u32) {
+    scratch.clear();
+    if rb.has_gaps() && unit.entries > 0 {
+        let first = rb.seq(unit.first);
+        let positions = unit.first..unit.first + u64::from(unit.entries);
+        scratch.extend(positions.map(|at| (rb.seq(at) - first) as u32));
+        scratch.resize(ws_opt as usize, 0);
+    }
 }
 
 /// Collects a unit's contents; none at all when none is kept.

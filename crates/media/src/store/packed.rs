@@ -10,7 +10,7 @@ const LINES: usize = SECTOR_BYTES as usize / LINE;
 /// With more lines than this left, a content is shared with its writer instead.
 const LINES_MAX: u32 = 56;
 /// Bytes of a buffer that is shared: content and the two counts of its `Arc`.
-const SHARED_BYTES: u64 = SECTOR_BYTES as u64 + 16;
+const SHARED_BYTES: u64 = SECTOR_BYTES + 16;
 
 const _: () = assert!(LINES == u64::BITS as usize);
 
