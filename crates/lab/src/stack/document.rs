@@ -8,36 +8,44 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 /// Keys and what they hold.
-pub(crate) type Table = BTreeMap<String, Node>;
+pub type Table = BTreeMap<String, Node>;
 
 /// A value with its origin.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// Where the key stands.
-    pub(crate) key_place: Place,
+    pub key_place: Place,
     /// Where the value stands.
-    pub(crate) place: Place,
+    pub place: Place,
     /// The text of a value from the command line, where quotes are optional.
-    pub(crate) raw: Option<Arc<str>>,
+    pub raw: Option<Arc<str>>,
     /// The value.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 /// A TOML value.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Text.
     String(String),
+    /// A whole number.
     Integer(i128),
+    /// A number with a fraction.
     Float(f64),
+    /// True or false.
     Boolean(bool),
+    /// A date or time, which no key takes.
     Datetime,
+    /// A list.
     Array(Vec<Node>),
+    /// Keys of its own.
     Table(Table),
 }
 
 impl Value {
     /// The value as an error message shows it.
-    pub(crate) fn describe(&self) -> String {
+    #[must_use]
+    pub fn describe(&self) -> String {
         match self {
             Self::String(text) => format!("\"{text}\""),
             Self::Integer(number) => number.to_string(),
@@ -56,8 +64,11 @@ struct Source<'a> {
     text: &'a str,
 }
 
-/// Parses the text of a stack file.
-pub(crate) fn parse(file: &Arc<str>, text: &str) -> Result<Table, StackError> {
+/// Parses the text of a TOML file.
+///
+/// # Errors
+/// What is no TOML, and where.
+pub fn parse(file: &Arc<str>, text: &str) -> Result<Table, StackError> {
     let source = Source { file, text };
     let table = DeTable::parse(text).map_err(|error| source.error(&error))?;
     Ok(source.table(table.get_ref()))

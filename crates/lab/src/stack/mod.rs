@@ -6,13 +6,13 @@
 //! resolves to itself.
 
 mod cpu;
-pub(crate) mod document;
+pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
 mod map;
 mod place;
-pub(crate) mod reader;
+pub mod reader;
 mod recipe;
 pub(crate) mod source;
 mod timing;

@@ -9,7 +9,7 @@ use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 
 /// A type that a value can be read as.
-pub(crate) trait Field: Sized {
+pub trait Field: Sized {
     /// What an error says was expected.
     const EXPECTED: &'static str;
     /// The value, if it is one.
@@ -149,7 +149,7 @@ impl<T: Copy> Words<T> {
 }
 
 /// One table of a stack while it is read.
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     path: &'static str,
     table: Option<&'a Table>,
     place: Place,
@@ -179,13 +179,15 @@ fn note_places(table: &Table, path: &str, places: &mut Places) {
 }
 
 impl<'a> Section<'a> {
-    /// The root of a stack whose file begins at `place`.
-    pub(crate) fn root(table: &'a Table, place: &Place) -> Self {
+    /// The root of a file that begins at `place`.
+    #[must_use]
+    pub fn root(table: &'a Table, place: &Place) -> Self {
         Self::entry(table, "", place)
     }
 
     /// One of the tables in a list that is called `path` in messages; it begins at `place`.
-    pub(crate) fn entry(table: &'a Table, path: &'static str, place: &Place) -> Self {
+    #[must_use]
+    pub fn entry(table: &'a Table, path: &'static str, place: &Place) -> Self {
         let (table, place) = (Some(table), place.clone());
         Self { path, table, place, asked: Vec::new(), lines: String::new() }
     }
@@ -203,7 +205,10 @@ impl<'a> Section<'a> {
     }
 
     /// The table under `key`, whose keys are free; none when not given.
-    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<&'a Table>, StackError> {
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn table(&mut self, key: &'static str) -> Result<Option<&'a Table>, StackError> {
         match self.node(key).map(|node| (&node.value, node)) {
             None => Ok(None),
             Some((Value::Table(table), _)) => Ok(Some(table)),
@@ -220,7 +225,10 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, if given.
-    pub(crate) fn optional<T: Field>(
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional<T: Field>(
         &mut self,
         key: &'static str,
     ) -> Result<Option<T>, StackError> {
@@ -253,7 +261,10 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, which must be given.
-    pub(crate) fn required<T: Field>(&mut self, key: &'static str) -> Result<T, StackError> {
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn required<T: Field>(&mut self, key: &'static str) -> Result<T, StackError> {
         self.optional(key)?.ok_or_else(|| {
             let message = format!("is missing; expected {}", T::EXPECTED);
             self.error_at(&self.place, key, message)
@@ -307,7 +318,8 @@ impl<'a> Section<'a> {
     }
 
     /// An error about the value of `key`, at the value's place or, if not given, at the section's.
-    pub(crate) fn reject(&self, key: &str, message: impl Into<String>) -> StackError {
+    #[must_use]
+    pub fn reject(&self, key: &str, message: impl Into<String>) -> StackError {
         let node = self.table.and_then(|table| table.get(key));
         self.error_at(node.map_or(&self.place, |node| &node.place), key, message)
     }
@@ -319,7 +331,10 @@ impl<'a> Section<'a> {
     }
 
     /// Ends the section: every key in it must have been asked for. Returns the resolved lines.
-    pub(crate) fn close(self) -> Result<String, StackError> {
+    ///
+    /// # Errors
+    /// The first key that nobody asked for.
+    pub fn close(self) -> Result<String, StackError> {
         let unknown = |(key, _): &(&String, &Node)| !self.asked.contains(&key.as_str());
         let Some((key, node)) = self.table.into_iter().flatten().find(unknown) else {
             return Ok(self.lines);
@@ -340,7 +355,7 @@ impl<'a> Section<'a> {
     }
 
     /// What stands under `key`, which is known from now on.
-    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
         }

@@ -24,16 +24,19 @@ struct Axis<'a> {
     values: &'a [Node],
 }
 
-/// Reads a sweep from `text`; the files that it names are in the folder of `file`.
+/// Reads a sweep from `text` with `over` laid over it; the files that it names are in the folder of
+/// `file`.
 pub(super) fn read(
     file: &str,
     text: &str,
+    over: Table,
     environment: &dyn Environment,
 ) -> Result<Sweep, StackError> {
     let path = Path::new(file);
     let files = Files { folder: path.parent().unwrap_or(Path::new("")), environment };
     let file: Arc<str> = file.into();
-    let table = parse(&file, text)?;
+    let mut table = parse(&file, text)?;
+    merge(&mut table, over);
     let place = Place::of(&file, "", 0);
     let mut root = Section::root(&table, &place);
     let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -59,10 +62,15 @@ struct Files<'a> {
 }
 
 fn read_stacks(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Base>, StackError> {
-    let load = |(name, place): (String, Place)| Base::load(&name, files.folder, &place);
+    let load = |(name, place): (String, Place)| Base::load(&name, files.folder, files.environment, &place);
     match strings(root, "stacks")? {
         Some(names) => names.into_iter().map(load).collect(),
-        None => Ok(vec![Base::load(DEFAULT, files.folder, &Place::Argument("--stack"))?]),
+        None => Ok(vec![Base::load(
+            DEFAULT,
+            files.folder,
+            files.environment,
+            &Place::Argument("--stack"),
+        )?]),
     }
 }
 
