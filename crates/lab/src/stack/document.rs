@@ -2,6 +2,7 @@
 //! each other and an error still names the line that it comes from.
 
 use super::place::{Place, StackError};
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::Spanned;
@@ -43,6 +44,24 @@ pub enum Value {
 }
 
 impl Value {
+    /// The value as rows of a sweep show it.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::String(text) => text.as_str().into(),
+            // What does not fit 64 bits, no key takes.
+            Self::Integer(number) => i64::try_from(*number).unwrap_or(i64::MAX).into(),
+            Self::Float(number) => (*number).into(),
+            Self::Boolean(truth) => (*truth).into(),
+            Self::Datetime => Json::Null,
+            Self::Array(nodes) => nodes.iter().map(|node| node.value.to_json()).collect(),
+            Self::Table(table) => {
+                let entry = |(key, node): (&String, &Node)| (key.clone(), node.value.to_json());
+                Json::Object(table.iter().map(entry).collect())
+            }
+        }
+    }
+
     /// The value as an error message shows it.
     #[must_use]
     pub fn describe(&self) -> String {

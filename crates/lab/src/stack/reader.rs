@@ -228,10 +228,7 @@ impl<'a> Section<'a> {
     ///
     /// # Errors
     /// It is of another type.
-    pub fn optional<T: Field>(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Option<T>, StackError> {
+    pub fn optional<T: Field>(&mut self, key: &'static str) -> Result<Option<T>, StackError> {
         let value: Option<T> = self.unwritten(key)?;
         if let Some(value) = &value {
             self.write(key, &value.show());
@@ -312,6 +309,47 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The string under `key`, or the strings of a list there, with their places.
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn strings(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<Vec<(String, Place)>>, StackError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        let nodes = match &node.value {
+            Value::Array(nodes) if !nodes.is_empty() => nodes,
+            _ => std::slice::from_ref(node),
+        };
+        let string = |node: &Node| match &node.value {
+            Value::String(text) => Ok((text.clone(), node.place.clone())),
+            other => {
+                let message = format!("expected strings, found {}", other.describe());
+                Err(self.error_at(&node.place, key, message))
+            }
+        };
+        nodes.iter().map(string).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The tables of the list under `key`, each to be read by itself; none if not given.
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn entries(&mut self, key: &'static str) -> Result<Vec<Section<'a>>, StackError> {
+        let Some(node) = self.node(key) else { return Ok(Vec::new()) };
+        let wrong = |node: &Node| {
+            let message = format!("expected [[{key}]] tables, found {}", node.value.describe());
+            self.error_at(&node.place, key, message)
+        };
+        let Value::Array(nodes) = &node.value else { return Err(wrong(node)) };
+        let entry = |node: &'a Node| match &node.value {
+            Value::Table(table) => Ok(Section::entry(table, key, &node.place)),
+            _ => Err(wrong(node)),
+        };
+        nodes.iter().map(entry).collect()
+    }
+
     /// An error about the value of `key` if `holds` is false.
     pub(super) fn check(&self, key: &str, holds: bool, rule: &str) -> Result<(), StackError> {
         if holds { Ok(()) } else { Err(self.reject(key, rule)) }
@@ -320,8 +358,14 @@ impl<'a> Section<'a> {
     /// An error about the value of `key`, at the value's place or, if not given, at the section's.
     #[must_use]
     pub fn reject(&self, key: &str, message: impl Into<String>) -> StackError {
+        self.error_at(self.place_of(key), key, message)
+    }
+
+    /// Where the value of `key` stands, or where the section begins if it is not given.
+    #[must_use]
+    pub fn place_of(&self, key: &str) -> &Place {
         let node = self.table.and_then(|table| table.get(key));
-        self.error_at(node.map_or(&self.place, |node| &node.place), key, message)
+        node.map_or(&self.place, |node| &node.place)
     }
 
     /// Whether `key` holds a table.

@@ -120,11 +120,7 @@ fn lay_over_bases(
     Ok(merged)
 }
 
-fn find_base(
-    extends: &Node,
-    folder: &Path,
-    files: &dyn Environment,
-) -> Result<Found, StackError> {
+fn find_base(extends: &Node, folder: &Path, files: &dyn Environment) -> Result<Found, StackError> {
     match &extends.value {
         Value::String(name) => find(name, folder, files, &extends.place, "extends"),
         other => {

@@ -1,0 +1,21 @@
+//! Papers reproduced: what a paper asks becomes sweeps, what it states becomes verdicts, and every run is
+//! checked for physical sense whatever the paper says.
+//!
+//! A paper is a folder of files (docs/formats/paper.md). Published numbers stand in its `published.toml`
+//! and nowhere else; nothing here knows any. All is a function of files and results: no clock, no date,
+//! so two reproductions are the same to the byte. Whoever owns threads runs the sweeps.
+
+mod answers;
+mod file;
+mod library;
+mod model;
+mod published;
+mod read;
+pub mod verdict;
+
+pub use answers::Answers;
+pub use library::{Files, shipped};
+pub use model::{
+    Beyond, Choice, Claim, Figure, Filter, Form, Measure, Paper, Question, Statement, Take,
+};
+pub use nandscape_lab::stack::StackError;
