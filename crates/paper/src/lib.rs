@@ -6,7 +6,9 @@
 //! so two reproductions are the same to the byte. Whoever owns threads runs the sweeps.
 
 mod answers;
+pub mod checks;
 mod file;
+mod judge;
 mod library;
 mod model;
 mod published;
@@ -14,8 +16,9 @@ mod read;
 pub mod verdict;
 
 pub use answers::Answers;
+pub use judge::{Alternative, Judged, judge};
 pub use library::{Files, shipped};
 pub use model::{
-    Beyond, Choice, Claim, Figure, Filter, Form, Measure, Paper, Question, Statement, Take,
+    Beyond, Choice, Claim, Figure, Filter, Form, Measure, Measured, Paper, Question, Shown, Statement, Take,
 };
 pub use nandscape_lab::stack::StackError;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// What a run is of but for its seed: the names of its coordinates with their values.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,8 +39,29 @@ impl Point {
         found.map_or(&Value::Null, |(_, value)| value)
     }
 
+    /// Whether whatever else either knows is the same for both.
+    #[must_use]
+    pub fn differs_only_in(&self, axis: &str, other: &Self) -> bool {
+        let names = self.names().chain(other.names()).filter(|name| *name != axis);
+        names.into_iter().all(|name| self.at(name) == other.at(name))
+    }
+
     fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+/// Its values, in words: `pblk, overwrite.fio, op_percent 20`.
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (name, value)) in self.0.iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { ", " })?;
+            match name.as_str() {
+                "stack" | "job" | "file" => f.write_str(&plain(value))?,
+                key => write!(f, "{} {}", key.rsplit('.').next().unwrap_or(key), plain(value))?,
+            }
+        }
+        Ok(())
     }
 }
 
