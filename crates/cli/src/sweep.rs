@@ -116,8 +116,11 @@ pub(crate) fn complete_all(
     };
     let mut all: Vec<Finished> = sweeps.iter().map(open).collect::<Result<_, _>>()?;
     let sweeps: Vec<&Sweep> = sweeps.iter().map(|(sweep, _)| *sweep).collect();
-    let missing: Vec<(usize, usize)> =
-        all.iter().enumerate().flat_map(|(of, one)| one.missing().map(move |at| (of, at))).collect();
+    let missing: Vec<(usize, usize)> = all
+        .iter()
+        .enumerate()
+        .flat_map(|(of, one)| one.missing().map(move |at| (of, at)))
+        .collect();
     let stop = interrupted()?;
     let manner = Manner { states: Cache::states(cache), program: &program, ..Manner::default() };
     let plan = Plan { sweeps: &sweeps, missing: &missing, manner };

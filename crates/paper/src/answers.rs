@@ -74,8 +74,8 @@ impl Answers {
     #[must_use]
     pub fn measure(&self, measure: &Measure, filter: &Filter) -> Option<Mean> {
         let column = self.column(&measure.shows).ok()?;
-        let at = self.points.iter().enumerate().filter(|(_, point)| filter.holds(point));
-        let by_point: Vec<Vec<(u64, f64)>> = at.map(|(at, _)| column.by_seed(at)).collect();
+        let at = filter.of(&self.points).into_iter();
+        let by_point: Vec<Vec<(u64, f64)>> = at.map(|at| column.by_seed(at)).collect();
         let seeds: Vec<u64> = by_point.first()?.iter().map(|(seed, _)| *seed).collect();
         let of_seed = |seed: &u64| {
             let of = |numbers: &Vec<(u64, f64)>| {

@@ -127,7 +127,8 @@ fn weigh(
 }
 
 fn sentence(measure: &Measure, other: &Alternative) -> String {
-    let number = other.measured.map_or_else(|| "no number".to_owned(), |mean| measure.shows.show(&mean));
+    let number =
+        other.measured.map_or_else(|| "no number".to_owned(), |mean| measure.shows.show(&mean));
     format!("{number} at {} ({})", plain(&other.value), other.verdict.name())
 }
 

@@ -8,17 +8,23 @@
 mod answers;
 pub mod checks;
 mod file;
+mod json;
 mod judge;
 mod library;
 mod model;
+mod page;
 mod published;
 mod read;
+mod reproduction;
 pub mod verdict;
 
 pub use answers::Answers;
 pub use judge::{Alternative, Judged, judge};
 pub use library::{Files, shipped};
 pub use model::{
-    Beyond, Choice, Claim, Figure, Filter, Form, Measure, Measured, Paper, Question, Shown, Statement, Take,
+    Beyond, Choice, Claim, Figure, Filter, Form, Measure, Measured, Paper, Question, Shown,
+    Statement, Take,
 };
 pub use nandscape_lab::stack::StackError;
+pub use page::{Maker, page};
+pub use reproduction::Reproduction;

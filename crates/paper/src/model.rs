@@ -70,11 +70,10 @@ impl Filter {
         })
     }
 
-    /// The one value of an axis that it leaves.
+    /// The points that it leaves, by their place among `points`.
     #[must_use]
-    pub fn only(&self, axis: &str) -> Option<&Value> {
-        let (_, values) = self.0.iter().find(|(name, _)| name == axis)?;
-        values.first().filter(|_| values.len() == 1)
+    pub fn of(&self, points: &[Point]) -> Vec<usize> {
+        (0..points.len()).filter(|at| self.holds(&points[*at])).collect()
     }
 
     /// The same with this value of an axis instead of any other.

@@ -39,6 +39,12 @@ impl Point {
         found.map_or(&Value::Null, |(_, value)| value)
     }
 
+    /// Its values under their names.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        Value::Object(self.0.iter().cloned().collect())
+    }
+
     /// Whether whatever else either knows is the same for both.
     #[must_use]
     pub fn differs_only_in(&self, axis: &str, other: &Self) -> bool {

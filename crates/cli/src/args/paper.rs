@@ -1,6 +1,6 @@
 //! Arguments of `nandscape paper`.
 
-use super::{CacheArgs, JobsArgs};
+use super::{CacheArgs, JobsArgs, OutputFormat};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -39,6 +39,9 @@ pub(crate) struct PaperArgs {
     /// Read everything that papers say, and run nothing
     #[arg(long)]
     pub(crate) check: bool,
+    /// How to print the verdicts
+    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
+    pub(crate) output_format: OutputFormat,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     #[command(flatten)]

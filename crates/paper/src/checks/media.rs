@@ -43,7 +43,10 @@ impl Limits {
             channels: f64::from(geometry.groups),
             program_s: seconds(timing.program_ns) / sectors(timing.one_shot_bytes),
             channel_s,
-            read_s: (sense_min / sectors(timing.flash_page_bytes) + channel_s, sense_max + channel_s),
+            read_s: (
+                sense_min / sectors(timing.flash_page_bytes) + channel_s,
+                sense_max + channel_s,
+            ),
             write_unit: f64::from(geometry.ws_opt),
         }
     }

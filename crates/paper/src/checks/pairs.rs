@@ -62,7 +62,10 @@ impl Bound {
         let read = facts.count("/reads/sectors")? + facts.count("/sectors/gc")?;
         let read = read as f64 + facts.number("/map/read_sectors").unwrap_or(0.0);
         let media_s = |read_s: f64| (written + read * read_s) / (user * limits.units);
-        Some(Self { rate: user / seconds, media_s: (media_s(limits.read_s.0), media_s(limits.read_s.1)) })
+        Some(Self {
+            rate: user / seconds,
+            media_s: (media_s(limits.read_s.0), media_s(limits.read_s.1)),
+        })
     }
 
     fn beside(&self, other: &Self) -> Finding {
@@ -70,7 +73,9 @@ impl Bound {
         let low = other.media_s.0 / self.media_s.1 / SLACK;
         let high = other.media_s.1 / self.media_s.0 * SLACK;
         holds((low..=high).contains(&ratio), || {
-            format!("bandwidth is {ratio:.3} times the other, the media's work allows {low:.3} to {high:.3}")
+            format!(
+                "bandwidth is {ratio:.3} times the other, the media's work allows {low:.3} to {high:.3}"
+            )
         })
     }
 }

@@ -17,7 +17,8 @@ fn sum(facts: &Facts<'_>, causes: &[&str]) -> Option<u64> {
 
 /// All causes together are what the media programmed.
 pub(super) fn add_up(facts: &Facts<'_>) -> Finding {
-    let (counted, programmed) = (sum(facts, &CAUSES)?, facts.count("/utilisation/programmed_sectors")?);
+    let (counted, programmed) =
+        (sum(facts, &CAUSES)?, facts.count("/utilisation/programmed_sectors")?);
     holds(counted == programmed, || {
         format!("the causes add up to {counted} sectors, the media programmed {programmed}")
     })
