@@ -2,8 +2,8 @@
 //! statement. Pure functions of numbers; how a number is shown is the caller's to say.
 //!
 //! A number *agrees* if it is within the tolerance of the stated one, relative to that. It agrees *partly*
-//! if it is within the wider one, or, where the figure is a ratio to a baseline, if it is on the stated side
-//! of 1 by at least a tenth of the stated effect. Else it *disagrees*. It *cannot be told* without a
+//! if it is within the wider one; where the figure is a ratio to a baseline and an effect is stated, if it
+//! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It *cannot be told* without a
 //! number, or if the 95 % interval over the seeds reaches from agreement to disagreement.
 
 use crate::model::Claim;
@@ -48,7 +48,7 @@ pub struct Tolerance {
     pub within: f64,
     /// As agreement in part.
     pub partly: f64,
-    /// Whether the right side of 1 counts as agreement in part, where a figure is relative.
+    /// Whether it is the side of 1 that counts for agreement in part, where a figure is relative.
     pub direction: bool,
 }
 
@@ -139,7 +139,8 @@ impl Claim {
 struct Told {
     verdict: Verdict,
     miss: f64,
-    by_direction: bool,
+    /// Within the wider tolerance.
+    near: bool,
 }
 
 impl Rule<'_> {
@@ -148,14 +149,16 @@ impl Rule<'_> {
         let Tolerance { within, partly, direction } = self.tolerance;
         let effect = range.effect();
         let right = effect != 0.0 && (number - 1.0) / effect >= EFFECT_MIN;
-        let by_direction = miss > partly && right && direction && self.relative;
+        let directed = direction && self.relative && effect != 0.0;
+        let near = miss <= partly;
         let verdict = match miss {
             miss if miss <= within => Verdict::Agrees,
-            miss if miss <= partly => Verdict::Partly,
-            _ if by_direction => Verdict::Partly,
+            _ if directed && right => Verdict::Partly,
+            _ if directed => Verdict::Disagrees,
+            _ if near => Verdict::Partly,
             _ => Verdict::Disagrees,
         };
-        Told { verdict, miss, by_direction }
+        Told { verdict, miss, near }
     }
 
     /// Under the reading that fits best.
@@ -208,34 +211,28 @@ impl Rule<'_> {
         show: &dyn Fn(f64) -> String,
     ) -> String {
         let Tolerance { within, partly, .. } = self.tolerance;
-        let reading = self.reading(range, show);
-        let off = match told.miss {
-            0.0 => format!("{} is {reading}", show(number)),
-            miss => {
-                let side = if number < range.low { "below" } else { "above" };
-                format!("{} is {} {side} {reading}", show(number), percent(miss))
-            }
-        };
-        match (told.verdict, told.by_direction) {
-            (Verdict::Agrees, _) if told.miss == 0.0 => off,
-            (Verdict::Agrees, _) => format!("{off}, within {}", percent(within)),
-            (Verdict::Partly, false) => {
-                format!("{off}, past {} and within {}", percent(within), percent(partly))
-            }
-            (Verdict::Partly, true) => {
-                format!("{off}, past {}, but on the stated side of 1", percent(partly))
-            }
-            _ => format!("{off}, past {}", percent(partly)),
+        if told.miss == 0.0 {
+            return format!("{} is {}, as stated", show(number), self.claim.text(show));
         }
-    }
-
-    /// What the number is held against.
-    fn reading(&self, range: Range, show: &dyn Fn(f64) -> String) -> String {
-        match self.claim {
-            Claim::Readings(values) if values.len() > 1 => {
-                format!("{} (the reading that fits best)", show(range.low))
+        let (side, end) = match number < range.low {
+            true => ("below", range.low),
+            false => ("above", range.high),
+        };
+        let best = match self.claim {
+            Claim::Readings(values) if values.len() > 1 => ", the reading that fits best",
+            _ => "",
+        };
+        let off = percent(told.miss);
+        let off = format!("{} is {off} {side} the stated {}{best}", show(number), show(end));
+        let (within, partly) = (percent(within), percent(partly));
+        match (told.verdict, told.near) {
+            (Verdict::Agrees, _) => format!("{off}, within {within}"),
+            (Verdict::Partly, true) => format!("{off}, past {within} and within {partly}"),
+            (Verdict::Partly, false) => {
+                format!("{off}, past {partly}, but on the stated side of 1")
             }
-            claim => claim.text(show),
+            (_, true) => format!("{off}, within {partly}, but not on the stated side of 1"),
+            (_, false) => format!("{off}, past {partly}"),
         }
     }
 }
@@ -257,5 +254,128 @@ pub fn percent(share: f64) -> String {
         p if p >= 10.0 || p == p.trunc() => format!("{p:.0} %"),
         p if p >= 0.1 => format!("{p:.1} %"),
         p => format!("{p:.2} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TENTH: Tolerance = Tolerance { within: 0.1, partly: 0.2, direction: true };
+
+    fn mean(mean: f64, half_width: Option<f64>) -> Option<Mean> {
+        Some(Mean { mean, half_width })
+    }
+
+    fn judge(claim: &Claim, relative: bool, measured: Option<Mean>) -> (Verdict, String) {
+        let rule = Rule { claim, tolerance: TENTH, relative };
+        let judgement = rule.judge(measured, &|number| format!("{number:.2}"));
+        (judgement.verdict, judgement.reason)
+    }
+
+    fn verdict(claim: &Claim, relative: bool, number: f64) -> Verdict {
+        judge(claim, relative, mean(number, None)).0
+    }
+
+    /// Each verdict has its band, and the direction counts for ratios to a baseline alone.
+    #[test]
+    fn bands_make_verdicts() {
+        use Verdict::{Agrees, Disagrees, Partly};
+        let claim = Claim::Readings(vec![1.5]);
+        let cases = [
+            (1.5, Agrees, Agrees),
+            (1.64, Agrees, Agrees),
+            (1.36, Agrees, Agrees),
+            (1.75, Partly, Partly),
+            (1.25, Partly, Partly),
+            (1.1, Disagrees, Partly),
+            (1.06, Disagrees, Partly),
+            (3.0, Disagrees, Partly),
+            (1.04, Disagrees, Disagrees),
+            (0.9, Disagrees, Disagrees),
+        ];
+        for (number, absolute, relative) in cases {
+            assert_eq!(verdict(&claim, false, number), absolute, "{number}");
+            assert_eq!(verdict(&claim, true, number), relative, "{number}");
+        }
+    }
+
+    /// Bounds are open on one side, and what states no effect has no direction.
+    #[test]
+    fn bounds_are_bounds() {
+        use Verdict::{Agrees, Disagrees, Partly};
+        let cases = [
+            (Claim::AtMost(0.8), [(0.1, Agrees), (0.87, Agrees), (0.97, Partly), (1.2, Disagrees)]),
+            (Claim::AtLeast(2.0), [(9.0, Agrees), (1.85, Agrees), (1.2, Partly), (0.9, Disagrees)]),
+            (
+                Claim::Between(1.2, 1.4),
+                [(1.3, Agrees), (1.5, Agrees), (1.8, Partly), (1.01, Disagrees)],
+            ),
+            (Claim::AtMost(1.05), [(0.2, Agrees), (1.1, Agrees), (1.2, Partly), (1.5, Disagrees)]),
+        ];
+        for (claim, numbers) in cases {
+            for (number, expected) in numbers {
+                assert_eq!(verdict(&claim, true, number), expected, "{claim:?} {number}");
+            }
+        }
+    }
+
+    /// Of several readings the one that fits best counts, and the reason names it.
+    #[test]
+    fn the_best_reading_counts() {
+        let claim = Claim::Readings(vec![2.41, 1.41]);
+        let (verdict, reason) = judge(&claim, true, mean(1.45, None));
+        assert_eq!(verdict, Verdict::Agrees);
+        assert_eq!(
+            reason,
+            "1.45 is 2.8 % above the stated 1.41, the reading that fits best, within 10 %"
+        );
+        assert_eq!(judge(&claim, true, mean(2.4, None)).0, Verdict::Agrees);
+        assert_eq!(judge(&claim, true, mean(0.7, None)).0, Verdict::Disagrees);
+    }
+
+    /// Numbers and tolerances are in the reason.
+    #[test]
+    fn reasons_have_the_numbers() {
+        let claim = Claim::Readings(vec![1.5]);
+        let reason = |number, half| judge(&claim, true, mean(number, half)).1;
+        assert_eq!(reason(1.5, None), "1.50 is 1.50, as stated");
+        assert_eq!(
+            reason(1.75, Some(0.0)),
+            "1.75 is 17 % above the stated 1.50, past 10 % and within 20 %; the same for every seed"
+        );
+        assert_eq!(
+            reason(3.0, Some(0.3)),
+            "3.00 is 100 % above the stated 1.50, past 20 %, but on the stated side of 1; ± 10 % over the seeds"
+        );
+        let bound = judge(&Claim::AtLeast(2.0), false, mean(1.0, None)).1;
+        assert_eq!(bound, "1.00 is 50 % below the stated 2.00, past 20 %");
+    }
+
+    /// Without a number, or with seeds on both sides, nothing can be told.
+    #[test]
+    fn some_things_cannot_be_told() {
+        let claim = Claim::Readings(vec![1.5]);
+        for measured in [None, mean(f64::NAN, None), mean(f64::INFINITY, Some(0.1))] {
+            assert_eq!(judge(&claim, true, measured).0, Verdict::CannotBeTold, "{measured:?}");
+        }
+        let (verdict, reason) = judge(&claim, true, mean(1.45, Some(0.6)));
+        assert_eq!(verdict, Verdict::CannotBeTold);
+        assert!(reason.contains("over the seeds it is 0.85 to 2.05"), "{reason}");
+        assert_eq!(judge(&claim, true, mean(1.45, Some(0.2))).0, Verdict::Agrees);
+        assert_eq!(
+            judge(&Claim::Readings(Vec::new()), true, mean(1.0, None)).0,
+            Verdict::CannotBeTold
+        );
+    }
+
+    /// A statement of nothing at all agrees with nothing at all.
+    #[test]
+    fn zero_is_a_number() {
+        let claim = Claim::AtMost(0.0);
+        assert_eq!(verdict(&claim, false, 0.0), Verdict::Agrees);
+        let (verdict, reason) = judge(&claim, false, mean(1.0, None));
+        assert_eq!(verdict, Verdict::Disagrees);
+        assert!(reason.contains("infinitely far above the stated 0.00"), "{reason}");
     }
 }

@@ -28,7 +28,7 @@ fn changed(name: &str, file: &str, from: &str, to: &str) -> Result<(), String> {
 fn a_paper_is_read() {
     let paper = Paper::load(Files::Host, &tiny(), false).unwrap();
     assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18));
-    assert_eq!(paper.statements[1].claim, Claim::Readings(vec![2.0, 3.0]));
+    assert_eq!(paper.statements[1].claim, Claim::Readings(vec![0.5, 0.66]));
     assert_eq!(paper.statements[0].across, [0]);
     let quick = Paper::load(Files::Host, &tiny(), true).unwrap();
     assert_eq!(quick.runs(), 10);
@@ -56,28 +56,23 @@ fn wrong_papers_name_their_place() {
         (paper, "plot = \"bars\"", "plot = \"pie\"", "figure.plot: expected bars | lines | cdf"),
         (
             paper,
-            "question = \"victims\"",
-            "question = \"vic\"",
-            "there is no \"vic\"; there are: victims",
+            "question = \"space\"",
+            "question = \"spac\"",
+            "there is no \"spac\"; there are: space",
         ),
-        (
-            paper,
-            "x = \"job\"",
-            "x = \"jobs\"",
-            "figure.x: question \"victims\" has no axis \"jobs\"",
-        ),
+        (paper, "x = \"job\"", "x = \"jobs\"", "figure.x: question \"space\" has no axis \"jobs\""),
         (paper, "id = \"2\"", "id = \"1\"", "figure.id: \"1\" is there twice"),
         (
             paper,
             "stack=small.toml",
             "stack=tiny",
-            "no point has stack=tiny; there are small.toml, fifo.toml",
+            "no point has stack=tiny; there are small.toml, empty.toml",
         ),
         (
             paper,
-            "chosen = 35",
-            "chosen = 36",
-            "choice.chosen: question \"reserve\" has no ftl.op_percent=36; it has 35, 45",
+            "chosen = 2",
+            "chosen = 3",
+            "choice.chosen: question \"depth\" has no var.depth=3; it has 2, 8",
         ),
         (paper, "sweep = \"maps.toml\"", "sweep = \"none.toml\"", "question.sweep: none.toml: "),
         (
@@ -88,7 +83,7 @@ fn wrong_papers_name_their_place() {
         ),
         (
             published,
-            "at_least = 1.0\n",
+            "at_most = 0.9\n",
             "",
             "statement.value: expected one of value, values, at_most, ",
         ),
@@ -101,15 +96,15 @@ fn wrong_papers_name_their_place() {
         ),
         (
             published,
-            "job = \"overwrite.fio\"",
-            "job = \"read.fio\"",
-            "has no job=read.fio; it has overwrite.fio, mixed.fio",
+            "stack = \"empty.toml\"",
+            "stack = \"tiny.toml\"",
+            "has no stack=tiny.toml; it has small.toml, empty.toml",
         ),
         (
             published,
-            "across = [\"reserve\"]",
+            "across = [\"depth\"]",
             "across = [\"space\"]",
-            "statement.across: there is no \"space\"; there are: reserve",
+            "statement.across: there is no \"space\"; there are: depth",
         ),
         (
             published,
@@ -129,8 +124,13 @@ fn wrong_papers_name_their_place() {
             "figure = \"9\"",
             "statement.figure: there is no \"9\"; there are: 1, 2, 3",
         ),
-        ("victims.toml", "seeds = 2", "seed = 2", "victims.toml:3:1: seed: unknown key"),
-        ("fifo.toml", "victim = \"fifo\"", "victim = \"fif\"", "fifo.toml:5:10: ftl.gc.victim: "),
+        ("space.toml", "seeds = 2", "seed = 2", "space.toml:3:1: seed: unknown key"),
+        (
+            "empty.toml",
+            "fill = 0.0",
+            "fill = -1.0",
+            "empty.toml:5:8: precondition.fill: ",
+        ),
     ];
     for (at, (file, from, to, message)) in cases.into_iter().enumerate() {
         let error = changed(&format!("wrong-{at}"), file, from, to).unwrap_err();

@@ -5,6 +5,8 @@ use super::{Facts, Finding, holds};
 
 /// Victims that may be under collection at once, at either end of the measured phase.
 const VICTIMS_UNDER_WAY: u64 = 16;
+/// RAM that a sector in a write buffer takes at least.
+const ENTRY_BYTES_MIN: u64 = 32;
 /// Relative error of what is computed twice in floating point.
 const ROUNDING: f64 = 1e-9;
 
@@ -58,7 +60,7 @@ pub(super) fn buffers(facts: &Facts<'_>) -> Finding {
 /// Sectors accepted and sectors placed differ by what the buffers hold, at most.
 pub(super) fn accepted(facts: &Facts<'_>) -> Finding {
     let (accepted, placed) = (facts.count("/writes/sectors")?, facts.count("/sectors/user")?);
-    let room = facts.count("/memory/buffers_bytes")? / 4096;
+    let room = facts.count("/memory/buffers_bytes")? / ENTRY_BYTES_MIN;
     holds(accepted.abs_diff(placed) <= room, || {
         format!("{accepted} sectors accepted, {placed} placed, and buffers of {room}")
     })
@@ -90,17 +92,21 @@ pub(super) fn victims(facts: &Facts<'_>) -> Finding {
     })
 }
 
-/// Lines that lost their last sector were erased, but for the last few. Mapping lines are erased beside
-/// them, as many as there are.
+/// Lines that lost their last sector were erased, and mapping lines that were written, but for those
+/// that were there before or are still.
 pub(super) fn erases(facts: &Facts<'_>) -> Finding {
     let line = facts.count("/capacity/line_sectors")?;
-    let chunks = line / facts.count("/geometry/sectors").filter(|sectors| *sectors > 0)?;
+    let chunk = facts.count("/geometry/sectors").filter(|sectors| *sectors > 0)?;
+    let chunks = line / chunk;
     let erases = facts.count("/erases")?;
     let emptied = facts.count("/gc/victims")? + facts.count("/gc/free_rides")?;
-    let under_way = facts.count("/capacity/lines")? * chunks;
-    let mapped = facts.at("/map/host_lookups").is_some();
-    let enough = erases + under_way >= emptied * chunks;
-    holds(enough && (mapped || erases <= emptied * chunks + under_way), || {
-        format!("{erases} chunks erased, {emptied} lines of {chunks} chunks emptied")
+    let mapped = facts.count("/sectors/map")? / chunk;
+    let waiting = facts.count("/capacity/lines")? * chunks;
+    let fits =
+        erases + waiting >= emptied * chunks && erases <= emptied * chunks + mapped + waiting;
+    holds(fits, || {
+        format!(
+            "{erases} chunks erased, {emptied} lines of {chunks} emptied, {mapped} filled with maps"
+        )
     })
 }
