@@ -13,8 +13,8 @@ use crate::run::{COMMIT, classify, pretty, quoted};
 use crate::table::Table;
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
-use nandscape_lab::sweep::{Case, Sweep, program};
-use nandscape_lab::workload::fio::{HostEnvironment, JobFile};
+use nandscape_lab::sweep::{Case, JobLoad, Sweep, program};
+use nandscape_lab::workload::fio::HostEnvironment;
 use nandscape_lab::workload::log::FioLogs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,13 +50,14 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
 /// Tells what of the jobs has no effect.
 pub(crate) fn tell_notices(sweep: &Sweep) {
     for notice in sweep.notices() {
-        complain(&notice.to_string());
+        complain(&notice);
     }
-    let logs = |job: &JobFile| {
+    let logs = |case: &Case| {
+        let JobLoad::Fio(job) = &case.job.load else { return false };
         job.jobs.iter().any(|spec| spec.write_iolog.is_some())
             || !FioLogs::new(job).files().is_empty()
     };
-    if sweep.cases.iter().any(|case| logs(&case.job.file)) {
+    if sweep.cases.iter().any(logs) {
         complain("notice: logs that jobs ask for are written by `nandscape run` alone");
     }
 }

@@ -201,8 +201,7 @@ impl Stack {
         let mut stack = grammar::read(table, place)?;
         stack.places = reader::places(table);
         if stack.fs.is_some() {
-            fs::check_alone(&stack.hints, &stack.precondition)
-                .map_err(|(key, why)| stack.error(key, why))?;
+            fs::check_alone(&stack.hints).map_err(|(key, why)| stack.error(key, why))?;
         }
         Ok(stack)
     }

@@ -52,6 +52,16 @@ impl Field for f64 {
     }
 }
 
+impl Field for bool {
+    const EXPECTED: &'static str = "true or false";
+    fn read(node: &Node) -> Option<Self> {
+        if let Value::Boolean(truth) = node.value { Some(truth) } else { None }
+    }
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
 impl Field for String {
     const EXPECTED: &'static str = "a string";
     fn read(node: &Node) -> Option<Self> {
