@@ -47,92 +47,99 @@ fn papers_that_ship_are_sound() {
     }
 }
 
+/// File, what stands there, what stands there instead, and what is said of it.
+type Slip = (&'static str, &'static str, &'static str, &'static str);
+
+const SLIPS_OF_PAPERS: [Slip; 9] = [
+    ("paper.toml", "claims =", "claim =", "paper.toml:1:1: claims: is missing"),
+    ("paper.toml", "plot = \"bars\"", "plot = \"pie\"", "figure.plot: expected bars | lines | cdf"),
+    (
+        "paper.toml",
+        "question = \"space\"",
+        "question = \"spac\"",
+        "there is no \"spac\"; there are: space",
+    ),
+    (
+        "paper.toml",
+        "x = \"job\"",
+        "x = \"jobs\"",
+        "figure.x: question \"space\" has no axis \"jobs\"",
+    ),
+    ("paper.toml", "id = \"2\"", "id = \"1\"", "figure.id: \"1\" is there twice"),
+    (
+        "paper.toml",
+        "stack=small.toml",
+        "stack=tiny",
+        "no point has stack=tiny; there are small.toml, empty.toml",
+    ),
+    (
+        "paper.toml",
+        "chosen = 2",
+        "chosen = 3",
+        "choice.chosen: question \"depth\" has no var.depth=3; it has 2, 8",
+    ),
+    ("paper.toml", "sweep = \"maps.toml\"", "sweep = \"none.toml\"", "question.sweep: none.toml: "),
+    (
+        "paper.toml",
+        "latency_cdf.sync",
+        "latency_cdf.flush",
+        "figure.shows: expected latency_cdf.read | ",
+    ),
+];
+
+const SLIPS_BESIDE: [Slip; 10] = [
+    (
+        "published.toml",
+        "at_most = 0.9\n",
+        "",
+        "statement.value: expected one of value, values, at_most, ",
+    ),
+    ("published.toml", "within = 0.0", "within = -1", "statement.within: expected a share"),
+    (
+        "published.toml",
+        "partly = 0.1",
+        "partly = 0.01",
+        "statement.partly: expected no less than within",
+    ),
+    (
+        "published.toml",
+        "stack = \"empty.toml\"",
+        "stack = \"tiny.toml\"",
+        "has no stack=tiny.toml; it has small.toml, empty.toml",
+    ),
+    (
+        "published.toml",
+        "across = [\"depth\"]",
+        "across = [\"space\"]",
+        "statement.across: there is no \"space\"; there are: depth",
+    ),
+    (
+        "published.toml",
+        "take = \"max\"",
+        "take = \"most\"",
+        "statement.measured.take: expected mean | max | min",
+    ),
+    (
+        "published.toml",
+        "unmeasured",
+        "unmesured",
+        "statement.measured: expected either measured, or unmeasured",
+    ),
+    (
+        "published.toml",
+        "figure = \"1\"",
+        "figure = \"9\"",
+        "statement.figure: there is no \"9\"; there are: 1, 2, 3",
+    ),
+    ("space.toml", "seeds = 2", "seed = 2", "space.toml:3:1: seed: unknown key"),
+    ("empty.toml", "fill = 0.0", "fill = -1.0", "empty.toml:5:8: precondition.fill: "),
+];
+
 /// Whatever is wrong has a file, a line, a column and a key, and says what would be right.
 #[test]
 fn wrong_papers_name_their_place() {
-    let (paper, published) = ("paper.toml", "published.toml");
-    let cases = [
-        (paper, "claims =", "claim =", "paper.toml:1:1: claims: is missing"),
-        (paper, "plot = \"bars\"", "plot = \"pie\"", "figure.plot: expected bars | lines | cdf"),
-        (
-            paper,
-            "question = \"space\"",
-            "question = \"spac\"",
-            "there is no \"spac\"; there are: space",
-        ),
-        (paper, "x = \"job\"", "x = \"jobs\"", "figure.x: question \"space\" has no axis \"jobs\""),
-        (paper, "id = \"2\"", "id = \"1\"", "figure.id: \"1\" is there twice"),
-        (
-            paper,
-            "stack=small.toml",
-            "stack=tiny",
-            "no point has stack=tiny; there are small.toml, empty.toml",
-        ),
-        (
-            paper,
-            "chosen = 2",
-            "chosen = 3",
-            "choice.chosen: question \"depth\" has no var.depth=3; it has 2, 8",
-        ),
-        (paper, "sweep = \"maps.toml\"", "sweep = \"none.toml\"", "question.sweep: none.toml: "),
-        (
-            paper,
-            "latency_cdf.sync",
-            "latency_cdf.flush",
-            "figure.shows: expected latency_cdf.read | ",
-        ),
-        (
-            published,
-            "at_most = 0.9\n",
-            "",
-            "statement.value: expected one of value, values, at_most, ",
-        ),
-        (published, "within = 0.0", "within = -1", "statement.within: expected a share"),
-        (
-            published,
-            "partly = 0.1",
-            "partly = 0.01",
-            "statement.partly: expected no less than within",
-        ),
-        (
-            published,
-            "stack = \"empty.toml\"",
-            "stack = \"tiny.toml\"",
-            "has no stack=tiny.toml; it has small.toml, empty.toml",
-        ),
-        (
-            published,
-            "across = [\"depth\"]",
-            "across = [\"space\"]",
-            "statement.across: there is no \"space\"; there are: depth",
-        ),
-        (
-            published,
-            "take = \"max\"",
-            "take = \"most\"",
-            "statement.measured.take: expected mean | max | min",
-        ),
-        (
-            published,
-            "unmeasured",
-            "unmesured",
-            "statement.measured: expected either measured, or unmeasured",
-        ),
-        (
-            published,
-            "figure = \"1\"",
-            "figure = \"9\"",
-            "statement.figure: there is no \"9\"; there are: 1, 2, 3",
-        ),
-        ("space.toml", "seeds = 2", "seed = 2", "space.toml:3:1: seed: unknown key"),
-        (
-            "empty.toml",
-            "fill = 0.0",
-            "fill = -1.0",
-            "empty.toml:5:8: precondition.fill: ",
-        ),
-    ];
-    for (at, (file, from, to, message)) in cases.into_iter().enumerate() {
+    for (at, slip) in SLIPS_OF_PAPERS.iter().chain(&SLIPS_BESIDE).enumerate() {
+        let (file, from, to, message) = *slip;
         let error = changed(&format!("wrong-{at}"), file, from, to).unwrap_err();
         assert!(error.contains(message), "{from} -> {to}: {error}");
         assert!(error.contains(".toml:"), "{error}");

@@ -5,7 +5,7 @@
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
-use crate::point::{Axis, Point, axes, plain};
+use crate::point::{Axis, Point, axes, label};
 use crate::student::Mean;
 use serde_json::{Value, json};
 
@@ -57,12 +57,19 @@ struct Facet {
 }
 
 impl Chart<'_> {
+    /// The place of a point: a number or a name.
     fn across(&self, point: usize) -> Value {
-        self.x.map_or(Value::Null, |axis| self.points[point].at(axis).clone())
+        let Some(axis) = self.x else { return Value::Null };
+        let value = self.points[point].at(axis);
+        if value.is_number() { value.clone() } else { self.label(axis, point).into() }
+    }
+
+    fn label(&self, axis: &str, point: usize) -> String {
+        label(self.points, axis, &self.points[point])
     }
 
     fn series(&self, point: usize) -> String {
-        self.colour.map_or_else(String::new, |axis| plain(self.points[point].at(axis)))
+        self.colour.map_or_else(String::new, |axis| self.label(axis, point))
     }
 
     /// The points by what is neither across nor told by colour.
@@ -75,8 +82,8 @@ impl Chart<'_> {
         let mut facets: Vec<Facet> = Vec::new();
         for at in &self.drawn {
             let part = |axis: &Axis| match axis.name.as_str() {
-                "stack" | "job" => plain(self.points[*at].at(&axis.name)),
-                _ => format!("{} {}", axis.short_name(), plain(self.points[*at].at(&axis.name))),
+                "stack" | "job" => self.label(&axis.name, *at),
+                _ => format!("{} {}", axis.short_name(), self.label(&axis.name, *at)),
             };
             let name = others.iter().map(part).collect::<Vec<_>>().join(", ");
             match facets.iter_mut().find(|facet| facet.name == name) {
@@ -168,7 +175,7 @@ impl Chart<'_> {
     pub fn distributions(&self, kind: &str, results: &[Option<&Value>]) -> Vec<Plot> {
         let draw = |facet: Facet| {
             let label = |at: usize| {
-                let x = self.x.map(|axis| plain(self.points[at].at(axis)));
+                let x = self.x.map(|axis| self.label(axis, at));
                 let parts = [Some(self.series(at)), x].into_iter().flatten();
                 parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
             };

@@ -107,16 +107,20 @@ impl Document {
         self.main.push_str(&facts_of(facts));
     }
 
-    /// What a reader has to see first; nothing if there is nothing.
-    pub fn warnings(&mut self, title: &str, warnings: &[String]) {
-        self.main.push_str(&boxed(title, warnings));
+    /// What went wrong, which a reader has to see first; nothing if nothing did.
+    pub fn failures(&mut self, title: &str, failures: &[String]) {
+        self.main.push_str(&boxed("warnings bad", title, failures));
     }
 
     /// A table.
     pub fn table(&mut self, headers: &[&str], lines: &[Vec<Cell>]) {
         self.main.push_str("<div class=\"scroll\"><table><thead><tr>");
-        for header in headers {
-            let _ = write!(self.main, "<th scope=\"col\">{}</th>", escape(header));
+        let first = lines.first();
+        for (at, header) in headers.iter().enumerate() {
+            let words =
+                matches!(first.and_then(|line| line.get(at)), Some(Cell::Words(_) | Cell::Head(_)));
+            let class = if words { " class=\"words\"" } else { "" };
+            let _ = write!(self.main, "<th scope=\"col\"{class}>{}</th>", escape(header));
         }
         self.main.push_str("</tr></thead><tbody>");
         for line in lines {

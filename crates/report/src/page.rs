@@ -90,11 +90,11 @@ fn subtitle(report: &Report) -> String {
 }
 
 fn warning_box(report: &Report) -> String {
-    boxed("Before you believe a figure", &warnings(report))
+    boxed("warnings", "Before you believe a figure", &warnings(report))
 }
 
 /// What a reader has to see first, the first few of it unfolded; nothing if there is nothing.
-pub(crate) fn boxed(title: &str, warnings: &[String]) -> String {
+pub(crate) fn boxed(class: &str, title: &str, warnings: &[String]) -> String {
     if warnings.is_empty() {
         return String::new();
     }
@@ -108,7 +108,7 @@ pub(crate) fn boxed(title: &str, warnings: &[String]) -> String {
         n => format!("<details><summary>and {n} more</summary>{}</details>", list(more)),
     };
     let first = list(first);
-    format!("<aside class=\"warnings\"><h2>{title}</h2>{first}{more}</aside>")
+    format!("<aside class=\"{class}\"><h2>{title}</h2>{first}{more}</aside>")
 }
 
 fn fact_list(report: &Report) -> String {

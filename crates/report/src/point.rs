@@ -83,6 +83,27 @@ impl Axis {
     }
 }
 
+/// The value of `axis` at a point as plots and tables show it: of files that stacks and jobs come from the
+/// stem alone, as long as all points can be told apart by that.
+#[must_use]
+pub fn label(points: &[Point], axis: &str, point: &Point) -> String {
+    let own = plain(point.at(axis));
+    let short = stem(&own).to_owned();
+    let is_file = matches!(axis, "stack" | "job");
+    let twin = |other: &Point| {
+        let other = plain(other.at(axis));
+        other != own && stem(&other) == short
+    };
+    if is_file && !points.iter().any(twin) { short } else { own }
+}
+
+/// `stacks/pblk.toml` as `pblk`; what is no name of a file stays.
+fn stem(name: &str) -> &str {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let ends = [".toml", ".fio", ".f"];
+    ends.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(name)
+}
+
 /// What has more than one value, in the order in which points name it.
 #[must_use]
 pub fn axes(points: &[Point]) -> Vec<Axis> {
@@ -114,5 +135,21 @@ pub fn plain(value: &Value) -> String {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names are as short as they can be without two points sharing one.
+    #[test]
+    fn labels_are_short_and_tell_points_apart() {
+        let point = |stack: &str| Point::new(stack, "jobs/a.fio", &[("k".into(), "b.toml".into())]);
+        let points = ["stacks/pblk.toml", "js-4.16", "x/js.toml", "y/js.toml"].map(point);
+        let labels = |axis| points.each_ref().map(|point| label(&points, axis, point));
+        assert_eq!(labels("stack"), ["pblk", "js-4.16", "x/js.toml", "y/js.toml"]);
+        assert_eq!(labels("job"), ["a", "a", "a", "a"]);
+        assert_eq!(labels("k"), ["b.toml", "b.toml", "b.toml", "b.toml"]);
     }
 }

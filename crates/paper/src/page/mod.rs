@@ -8,7 +8,7 @@ use crate::judge::Judged;
 use crate::model::{Beyond, Choice, Filter, Paper, Statement};
 use crate::reproduction::Reproduction;
 use crate::verdict::Verdict;
-use nandscape_report::{Axis, Cell, Document, Figure, Report, Run, Tone, axes, plain};
+use nandscape_report::{Axis, Cell, Document, Figure, Report, Run, Tone, axes, label, plain};
 
 /// Lines of a table of figures at most; `paper.json` has them all.
 const LINES_MAX: usize = 60;
@@ -37,7 +37,7 @@ pub fn page(all: &[Reproduction], maker: &Maker) -> String {
         .iter()
         .flat_map(|one| one.nonsense().into_iter().map(|why| format!("{}: {why}", one.paper.id)))
         .collect();
-    page.warnings("Results that make no physical sense", &nonsense);
+    page.failures("Results that make no physical sense", &nonsense);
     overview(&mut page, all);
     for one in all {
         chapter(&mut page, one);
@@ -130,7 +130,8 @@ fn choices(page: &mut Document, one: &Reproduction) {
         let Choice { title, why, .. } = choice;
         page.heading(title);
         let other = effect(one, choice);
-        page.text(&format!("Chosen: {}; {why}. {other}", plain(&choice.chosen)));
+        let why = why.trim_end_matches('.');
+        page.text(&format!("Chosen: {}. {why}. {other}", plain(&choice.chosen)));
         table(page, one, choice.question, &Filter::default(), &choice.shows);
         page.plots(plots::of_choice(one, choice));
     }
@@ -184,7 +185,7 @@ fn table(
         names.chain(columns.iter().map(|column| column.figure().to_string())).collect();
     let line = |at: &usize| {
         let point = &answers.points()[*at];
-        let heads = axes.iter().map(|axis| Cell::Head(plain(point.at(&axis.name))));
+        let heads = axes.iter().map(|axis| Cell::Head(label(answers.points(), &axis.name, point)));
         let cells = columns.iter().map(|column| {
             let mean = column.mean(*at);
             Cell::Number(mean.map_or_else(|| "–".to_owned(), |mean| column.figure().show(&mean)))
