@@ -2,6 +2,7 @@
 
 mod crash;
 mod fs;
+mod paper;
 mod report;
 mod state;
 mod trace;
@@ -11,6 +12,7 @@ pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     MkfsArgs,
 };
+pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
 pub(crate) use state::{CacheArgs, StateCommand, StateSaveArgs, StatesArgs};
 pub(crate) use trace::{
@@ -54,6 +56,7 @@ Examples:
   nandscape state save --output filled.state        a preconditioned device, to run on again
   nandscape run --report run.html                   plots of a run, one file that works offline
   nandscape report old.json new.json                or of results that were kept, side by side
+  nandscape paper --quick                           published figures beside measured ones
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
   nandscape mkfs --fs ext4 disk.img --size 1GiB     a file system in an image, as mke2fs makes it
   nandscape fsck disk.img                           and whether it is sound
@@ -73,6 +76,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a grid of stacks, jobs, keys and seeds, in parallel; what is finished is kept
     Sweep(SweepArgs),
+    /// Reproduce papers: published figures beside measured ones, verdicts and checks
+    Paper(PaperArgs),
     /// Turn results into one HTML file that works offline
     Report(ReportArgs),
     /// List the stacks that ship, or show one

@@ -77,7 +77,20 @@ impl Sweep {
         text: &str,
         environment: &dyn Environment,
     ) -> Result<Self, StackError> {
-        file::read(file, text, environment)
+        file::read(file, text, Table::new(), environment)
+    }
+
+    /// The same with `over` laid over the file's own tree: tables merge, anything else replaces.
+    ///
+    /// # Errors
+    /// The first thing wrong with either or with a file that they name, and where.
+    pub fn parse_under(
+        file: &str,
+        text: &str,
+        over: Table,
+        environment: &dyn Environment,
+    ) -> Result<Self, StackError> {
+        file::read(file, text, over, environment)
     }
 
     /// The sweep that sets stacks, each with the same `overrides`, beside each other under one job.
@@ -225,8 +238,13 @@ struct Base {
 }
 
 impl Base {
-    fn load(name: &str, folder: &Path, place: &Place) -> Result<Self, StackError> {
-        let (table, place) = source::load_named(name, folder, place, "stacks")?;
+    fn load(
+        name: &str,
+        folder: &Path,
+        files: &dyn Environment,
+        place: &Place,
+    ) -> Result<Self, StackError> {
+        let (table, place) = source::load_named(name, folder, files, place, "stacks")?;
         Ok(Self { name: name.to_owned(), table, place })
     }
 }
