@@ -181,7 +181,7 @@ fn run_all(
     let broken = AtomicBool::new(false);
     let (mut done, mut failures) = (0, Vec::new());
     let keep = |(of, at): (usize, usize), row: Result<String, RunError>, all: &mut [Finished]| {
-        let row = row.map_err(|error| name_case(sweeps[of], at, error))?;
+        let row = row.map_err(|error| name_case(sweeps[of], at, sweeps.len() == 1, error))?;
         let Finished { ids, rows, new } = &mut all[of];
         *new += 1;
         rows.add(&ids[at], row)
@@ -212,12 +212,15 @@ fn run_all(
     first.map_or(Ok(done), |(_, failure)| Err(failure))
 }
 
-/// The same error, and which run it was unless it names a place.
-fn name_case(sweep: &Sweep, at: usize, error: RunError) -> Failure {
+/// The same error, and which run it was unless it names a place in the only sweep.
+fn name_case(sweep: &Sweep, at: usize, only: bool, error: RunError) -> Failure {
     let (case, seed) = sweep.at(at);
     match classify(error) {
         Failure::Run(error) => {
             Failure::Run(error.context(format!("{}, seed {seed}", case.label())))
+        }
+        Failure::Input(error) if !only => {
+            Failure::Input(error.context(format!("{}: {}", sweep.name, case.label())))
         }
         other => other,
     }

@@ -45,7 +45,7 @@ impl Reproduction {
             "within": statement.tolerance.within, "partly": statement.tolerance.partly,
             "shows": shows,
             "measured": mean(judged.measured),
-            "verdict": judged.judgement.verdict.name(), "reason": judged.judgement.reason,
+            "verdict": judged.judgement.verdict.name(), "reason": judged.judgement.reason, "as_chosen": judged.ours.name(),
             "alternatives": alternatives.collect::<Vec<_>>(),
         })
     }

@@ -59,7 +59,10 @@ fn a_paper_is_reproduced() {
     assert_eq!(one.slip(), None);
     assert_eq!(one.judged[0].alternatives.len(), 1);
     assert!(
-        one.judged[0].judgement.reason.contains("with another choice of the depth of the queue")
+        one.judged[0]
+            .judgement
+            .reason
+            .contains("the same at all other choices of what is left open (1)")
     );
 
     let html = page(std::slice::from_ref(&one), &maker());

@@ -131,7 +131,8 @@ impl Chart<'_> {
                 Shape::Bars => bars(&axis, &rows, &names, published),
                 Shape::Lines => lines(self.x, &axis, &rows, &names, published),
             };
-            let plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
+            let mut plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
+            plot.spec["title"] = in_lines(&self.name(&facet), TITLE_MAX);
             Some(plot.told(&self.caption(column, repeated, marks)))
         };
         self.facets().into_iter().filter_map(draw).collect()
@@ -183,7 +184,8 @@ impl Chart<'_> {
                 let result = results.get(*at).copied().flatten();
                 result.map(|result| cdf_points(result, kind, &label(*at))).unwrap_or_default()
             });
-            let plot = cdf(&self.id(&facet), &self.name(&facet), rows.collect())?;
+            let mut plot = cdf(&self.id(&facet), &self.name(&facet), rows.collect())?;
+            plot.spec["title"] = in_lines(&self.name(&facet), TITLE_MAX);
             let colour =
                 self.colour.map_or_else(String::new, |axis| format!(", coloured by {axis}"));
             Some(plot.told(&format!("Distribution of {kind} latency{colour}, of the first seed.")))
@@ -217,35 +219,71 @@ fn across(rows: &[Value]) -> Value {
     json!(values)
 }
 
-/// Bars from zero, each with its interval, and strokes across them where something was published.
-fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<Value>) -> Value {
-    let mut y = Scale::new(axis, ScaleKind::FromZero).encoding("mean", rows);
-    y["axis"]["grid"] = true.into();
-    let field = |field: &str| {
+/// Letters that a title, and the name of an axis, may have in a line.
+const TITLE_MAX: usize = 44;
+const AXIS_MAX: usize = 34;
+
+/// Text in lines of at most so many letters, broken between words.
+fn in_lines(text: &str, letters: usize) -> Value {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    json!(lines)
+}
+
+/// The axis of numbers, and the same for another field.
+fn upright(axis: &str, kind: ScaleKind, rows: &[Value]) -> impl Fn(&str) -> Value {
+    let mut y = Scale::new(axis, kind).encoding("mean", rows);
+    y["axis"]["title"] = in_lines(axis, AXIS_MAX);
+    move |field| {
         let mut y = y.clone();
         y["field"] = field.into();
         y
-    };
+    }
+}
+
+/// Names that lie across, level.
+fn named(rows: &[Value]) -> Value {
+    json!({ "field": "x", "type": "nominal", "sort": across(rows), "title": null,
+            "axis": { "labelAngle": 0, "labelLimit": 120 } })
+}
+
+/// What published values look like; none without any.
+fn strokes(published: Vec<Value>, mark: Value, mut encoding: Value, axis: &str) -> Option<Value> {
+    encoding["color"] = Value::Null;
+    encoding["tooltip"] = json!([
+        { "field": "label", "title": "stated" },
+        { "field": "published", "type": "quantitative", "format": ".4~r", "title": axis },
+    ]);
+    let drawn = !published.is_empty();
+    drawn.then(|| json!({ "data": { "values": published }, "mark": mark, "encoding": encoding }))
+}
+
+/// Bars from zero, each with its interval, and strokes across them where something was published.
+fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<Value>) -> Value {
+    let y = upright(axis, ScaleKind::FromZero, rows);
     let told = tooltip(axis, &[("series", "series"), ("x", "x")]);
-    let ends = json!({ "y": field("low"), "y2": { "field": "high" }, "color": Value::Null });
-    let stroke = json!({
-        "y": field("published"), "y2": { "field": "published" }, "color": Value::Null,
-        "tooltip": [{ "field": "label", "title": "stated" },
-                    { "field": "published", "type": "quantitative", "format": ".4~r", "title": axis }],
-    });
-    let order = json!(names);
+    let mut length = y("mean");
+    length["axis"]["grid"] = true.into();
+    let ends = json!({ "y": y("low"), "y2": { "field": "high" }, "color": Value::Null });
+    let stroke = json!({ "y": y("published"), "y2": { "field": "published" } });
+    let mark = json!({ "type": "bar", "style": "published" });
+    let mut layers = vec![
+        json!({ "mark": "bar", "encoding": { "y": length, "tooltip": told } }),
+        json!({ "mark": { "type": "rule", "style": "interval" }, "encoding": ends }),
+    ];
+    layers.extend(strokes(published, mark, stroke, axis));
+    let offset = json!({ "field": "series", "type": "nominal", "sort": names, "scale": { "domain": names } });
     json!({
-        "encoding": {
-            "x": { "field": "x", "type": "nominal", "sort": across(rows), "title": null,
-                   "axis": { "labelAngle": 0, "labelLimit": 120 } },
-            "xOffset": { "field": "series", "type": "nominal", "sort": order, "scale": { "domain": order } },
-            "color": colour("series", names),
-        },
-        "layer": [
-            { "mark": "bar", "encoding": { "y": y, "tooltip": told } },
-            { "mark": { "type": "rule", "style": "interval" }, "encoding": ends },
-            { "data": { "values": published }, "mark": { "type": "bar", "style": "published" }, "encoding": stroke },
-        ],
+        "encoding": { "x": named(rows), "xOffset": offset, "color": colour("series", names) },
+        "layer": layers,
     })
 }
 
@@ -258,24 +296,62 @@ fn lines(
     published: Vec<Value>,
 ) -> Value {
     let numeric = rows.iter().all(|row| row["x"].is_number());
-    let y = Scale::new(axis, ScaleKind::Free).encoding("mean", rows);
+    let y = upright(axis, ScaleKind::Free, rows);
+    let name = format!("{} (value)", x.unwrap_or_default());
     let across = match numeric {
-        true => Scale::new(&format!("{} (value)", x.unwrap_or_default()), ScaleKind::Free)
-            .encoding("x", rows),
-        false => json!({ "field": "x", "type": "nominal", "sort": across(rows), "title": null,
-                         "axis": { "labelAngle": 0, "labelLimit": 120 } }),
+        true => Scale::new(&name, ScaleKind::Free).encoding("x", rows),
+        false => named(rows),
     };
     let told = tooltip(axis, &[("series", "series"), ("x", x.unwrap_or_default())]);
     let colour = colour("series", names);
-    let mut place = y.clone();
-    place["field"] = "published".into();
-    let mut layers = along(numeric, &y, &colour, &told);
-    layers.push(json!({
-        "data": { "values": published },
-        "mark": { "type": "point", "shape": "stroke", "size": 260, "style": "published" },
-        "encoding": { "y": place, "color": Value::Null, "tooltip": [
-            { "field": "label", "title": "stated" },
-            { "field": "published", "type": "quantitative", "format": ".4~r", "title": axis }] },
-    }));
+    let mut layers = along(numeric, &y("mean"), &colour, &told);
+    let mark = json!({ "type": "point", "shape": "stroke", "size": 260, "style": "published" });
+    layers.extend(strokes(published, mark, json!({ "y": y("published") }), axis));
     json!({ "encoding": { "x": across, "color": colour }, "layer": layers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chart for each job, bars by stack, and a stroke at the point that something was published of.
+    #[test]
+    fn charts_have_facets_and_strokes() {
+        let point = |stack: &str, job: &str| Point::new(stack, job, &[]);
+        let points = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")].map(|(s, j)| point(s, j));
+        let mut column = Column::new("waf.gc / stack=a".parse().unwrap(), &points).unwrap();
+        for (at, waf) in [2.0, 1.0, 4.0, 1.0].into_iter().enumerate() {
+            column.add(at, 1, &json!({ "nandscape": { "waf": { "gc": waf } } }));
+        }
+        let chart = Chart {
+            id: "one",
+            title: "One",
+            x: Some("stack"),
+            colour: None,
+            drawn: (0..points.len()).collect(),
+            points: &points,
+        };
+        let mark = Mark { points: vec![3], value: 0.3, label: "stated".to_owned() };
+        let plots = chart.plots(Shape::Bars, &column, &[mark]);
+        assert_eq!(
+            plots.iter().map(|plot| plot.id.as_str()).collect::<Vec<_>>(),
+            ["one-x", "one-y"]
+        );
+        assert_eq!(plots[0].spec["data"]["values"][1]["mean"], 0.5);
+        assert_eq!(plots[1].spec["data"]["values"][1]["mean"], 0.25);
+        let layers = |plot: &Plot| plot.spec["layer"].as_array().unwrap().clone();
+        assert_eq!(layers(&plots[0]).len(), 2, "nothing was published of x");
+        let stroke = &layers(&plots[1])[2]["data"]["values"];
+        assert_eq!(
+            stroke,
+            &json!([{ "x": "b", "series": "", "published": 0.3, "label": "stated" }])
+        );
+    }
+
+    /// A long title is broken between its words.
+    #[test]
+    fn titles_are_broken() {
+        assert_eq!(in_lines("one two three", 8), json!(["one two", "three"]));
+        assert_eq!(in_lines("incomprehensible", 4), json!(["incomprehensible"]));
+    }
 }

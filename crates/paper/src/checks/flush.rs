@@ -18,7 +18,8 @@ pub(super) fn parts(facts: &Facts<'_>) -> Finding {
     let total = facts.count("/flush/total_ns")?;
     let part = |name: &&str| facts.count(&format!("/flush/{name}"));
     let parts: u64 = PARTS.iter().map(part).sum::<Option<u64>>()?;
-    let of_host: u64 = HOST_PARTS.iter().filter_map(part).sum();
+    let of_host = |name: &&str| facts.count(&format!("/host_cpu/flush/{name}"));
+    let of_host: u64 = HOST_PARTS.iter().filter_map(of_host).sum();
     holds(parts + of_host == total, || {
         format!("flushes took {total} ns, the parts add up to {}", parts + of_host)
     })

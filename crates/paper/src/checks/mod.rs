@@ -275,6 +275,24 @@ mod tests {
         assert!(matches!(look("latency", &result), Some(Err(_))));
     }
 
+    /// Where cores cost something, their parts of a flush count, and a write may be under way in a writer.
+    #[test]
+    fn the_host_takes_its_time() {
+        let with_host = |cpu_ns: u64, late: u64| {
+            result(|ours| {
+                let total = ours["flush"]["total_ns"].as_u64().unwrap() + 50;
+                ours["flush"]["total_ns"] = total.into();
+                ours["host_cpu"] = json!({ "flush": { "cpu_ns": cpu_ns, "writer_ns": 20 } });
+                let programmed = ours["utilisation"]["programmed_sectors"].as_u64().unwrap();
+                ours["utilisation"]["programmed_sectors"] = (programmed - late).into();
+            })
+        };
+        assert_eq!(look("flush", &with_host(30, 0)), Some(Ok(())));
+        assert!(matches!(look("flush", &with_host(31, 0)), Some(Err(_))));
+        assert_eq!(look("sectors", &with_host(30, 8)), Some(Ok(())));
+        assert!(matches!(look("sectors", &with_host(30, 9)), Some(Err(_))));
+    }
+
     /// What a result lacks is not judged.
     #[test]
     fn nothing_is_made_up() {

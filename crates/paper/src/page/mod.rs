@@ -126,32 +126,51 @@ fn choices(page: &mut Document, one: &Reproduction) {
         return;
     }
     page.section("What it leaves open");
-    for choice in &one.paper.choices {
-        let Choice { title, why, .. } = choice;
-        page.heading(title);
-        let other = effect(one, choice);
+    for (at, choice) in one.paper.choices.iter().enumerate() {
+        let Choice { id, title, why, .. } = choice;
+        page.heading(&format!("{title} ({id})"));
+        let other = effect(one, at);
         let why = why.trim_end_matches('.');
         page.text(&format!("Chosen: {}. {why}. {other}", plain(&choice.chosen)));
-        table(page, one, choice.question, &Filter::default(), &choice.shows);
+        alternatives(page, one, at);
         page.plots(plots::of_choice(one, choice));
+        table(page, one, choice.question, &Filter::default(), &choice.shows);
     }
 }
 
 /// What a choice does to verdicts, in words.
-fn effect(one: &Reproduction, choice: &Choice) -> String {
-    let of_choice = |judged: &Judged| {
-        let mut others = judged.alternatives.iter();
-        let ours = judged.judgement.verdict;
-        others.any(|other| one.paper.choices[other.choice].id == choice.id && other.verdict != ours)
+fn effect(one: &Reproduction, choice: usize) -> String {
+    let moves = |judged: &Judged| {
+        let mut others = judged.alternatives.iter().filter(|other| other.choice == choice);
+        others.any(|other| other.verdict != judged.ours)
     };
-    let moved: Vec<&str> = one
-        .statements()
-        .filter(|(_, judged)| of_choice(judged))
-        .map(|(statement, _)| statement.id.as_str())
-        .collect();
+    let moved = one.statements().filter(|(_, judged)| moves(judged));
+    let moved: Vec<&str> = moved.map(|(statement, _)| statement.id.as_str()).collect();
     match moved.as_slice() {
         [] => "No verdict depends on it.".to_owned(),
-        moved => format!("It decides about {}.", moved.join(", ")),
+        moved => format!("It matters to {}.", moved.join(", ")),
+    }
+}
+
+/// Statements at the alternatives of a choice.
+fn alternatives(page: &mut Document, one: &Reproduction, choice: usize) {
+    let mut lines = Vec::new();
+    for (statement, judged) in one.statements() {
+        for other in judged.alternatives.iter().filter(|other| other.choice == choice) {
+            let (verdict, ours) = (other.verdict, judged.ours);
+            lines.push(vec![
+                Cell::Head(statement.id.clone()),
+                Cell::Number(statement.shown(judged)),
+                Cell::Badge(tone(ours), ours.name().to_owned()),
+                Cell::Head(plain(&other.value)),
+                Cell::Number(statement.shown_at(other)),
+                Cell::Badge(tone(verdict), verdict.name().to_owned()),
+            ]);
+        }
+    }
+    if !lines.is_empty() {
+        let headers = ["statement", "as chosen", "verdict", "instead", "measured", "verdict"];
+        page.table(&headers, &lines);
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn of_choice(one: &Reproduction, choice: &Choice) -> Vec<Plot> {
     let differs = choice.axis != COLOUR && axes(points).iter().any(|axis| axis.name == COLOUR);
     let plot = |(at, shows): (usize, &Asked)| {
         let id = format!("{} choice {} {at}", one.paper.id, choice.id);
-        let title = format!("{}: {}", choice.title, describe(shows));
+        let title = describe(shows);
         let chart = Chart {
             id: &id,
             title: &title,
