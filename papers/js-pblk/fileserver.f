@@ -3,7 +3,7 @@
 # threads and directory width are those of Filebench's own personality of this name; the paper gives none.
 set $files=10000
 set $threads=50
-set $seconds=20
+set $seconds=5
 set $filesize=cvar(type=cvar-gamma,parameters=mean:131072;gamma:1.5)
 
 define fileset name=shared,path=/home,entries=$files,size=$filesize,dirwidth=20,prealloc=80

@@ -3,7 +3,7 @@
 # Filebench's own personality of this name; the paper gives none.
 set $files=1000
 set $threads=100
-set $seconds=20
+set $seconds=5
 set $filesize=cvar(type=cvar-gamma,parameters=mean:16384;gamma:1.5)
 
 define fileset name=pages,path=/srv,entries=$files,size=$filesize,dirwidth=20,prealloc=100,readonly
