@@ -323,14 +323,14 @@ mod tests {
     /// Of several readings the one that fits best counts, and the reason names it.
     #[test]
     fn the_best_reading_counts() {
-        let claim = Claim::Readings(vec![2.41, 1.41]);
-        let (verdict, reason) = judge(&claim, true, mean(1.45, None));
+        let claim = Claim::Readings(vec![2.6, 1.6]);
+        let (verdict, reason) = judge(&claim, true, mean(1.64, None));
         assert_eq!(verdict, Verdict::Agrees);
         assert_eq!(
             reason,
-            "1.45 is 2.8 % above the stated 1.41, the reading that fits best, within 10 %"
+            "1.64 is 2.5 % above the stated 1.60, the reading that fits best, within 10 %"
         );
-        assert_eq!(judge(&claim, true, mean(2.4, None)).0, Verdict::Agrees);
+        assert_eq!(judge(&claim, true, mean(2.5, None)).0, Verdict::Agrees);
         assert_eq!(judge(&claim, true, mean(0.7, None)).0, Verdict::Disagrees);
     }
 
