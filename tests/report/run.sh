@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a report of a run, of a comparison and of a sweep, opens each in headless Chromium without a
+# Makes a report of a run, of a comparison, of a sweep and of a paper, opens each in headless Chromium without a
 # network, wide and narrow, and lets check.js look at it. Needs Debian's package `chromium`; SHOTS=DIR
 # keeps pictures of all of them, light and dark.
 set -euo pipefail
@@ -48,8 +48,10 @@ nandscape run "$here/mixed.fio" "${small[@]}" --report "$work/run.html"
 nandscape compare pblk-4.13 pblk pblk-5.11 --job "$here/mixed.fio" "${small[@]}" --set ftl.op_percent=40 \
     --seeds 2 --report "$work/compare.html"
 nandscape sweep "$here/sweep.toml" --output "$work/sweep.jsonl" --report "$work/sweep.html"
+nandscape paper crates/paper/tests/tiny --out "$work/paper"
+cp "$work/paper/index.html" "$work/paper.html"
 
-for name in run compare sweep; do
+for name in run compare sweep paper; do
     for width in 1280 800 420; do
         check "$name" "$width"
         if [[ -n ${SHOTS:-} ]]; then

@@ -2,6 +2,7 @@
 
 mod crash;
 mod fs;
+mod paper;
 mod report;
 mod state;
 mod trace;
@@ -11,6 +12,7 @@ pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     MkfsArgs,
 };
+pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
 pub(crate) use state::{CacheArgs, StateCommand, StateSaveArgs, StatesArgs};
 pub(crate) use trace::{
@@ -54,6 +56,7 @@ Examples:
   nandscape state save --output filled.state        a preconditioned device, to run on again
   nandscape run --report run.html                   plots of a run, one file that works offline
   nandscape report old.json new.json                or of results that were kept, side by side
+  nandscape paper --quick                           published figures beside measured ones
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
   nandscape mkfs --fs ext4 disk.img --size 1GiB     a file system in an image, as mke2fs makes it
   nandscape fsck disk.img                           and whether it is sound
@@ -73,6 +76,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Run a grid of stacks, jobs, keys and seeds, in parallel; what is finished is kept
     Sweep(SweepArgs),
+    /// Reproduce papers: published figures beside measured ones, verdicts and checks
+    Paper(PaperArgs),
     /// Turn results into one HTML file that works offline
     Report(ReportArgs),
     /// List the stacks that ship, or show one
@@ -191,7 +196,7 @@ Examples:
                                                     a Filebench workload, and a variable of it
 
 A file whose name ends in .f is a Filebench workload, which needs a stack with [fs]; --until-steady, \
---state, --log-dir and --hdr-log do not go with it (docs/formats/wml.md).
+--log-dir and --hdr-log do not go with it (docs/formats/wml.md).
 
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
 follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
@@ -254,13 +259,14 @@ pub(crate) struct CompareArgs {
     /// Stacks that ship (see `nandscape stacks`), or stack files
     #[arg(value_name = "STACK", required = true)]
     pub(crate) stacks: Vec<String>,
-    /// A fio job file; without one, the built-in example: 4 KiB random writes, queue depth 32
+    /// A fio job file, or a Filebench workload (.f); without one, the built-in example: 4 KiB random writes,
+    /// queue depth 32
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Option<PathBuf>,
     /// Repetitions, with the seeds from 1
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) seeds: u64,
-    /// Change a key of every stack (may be repeated)
+    /// Change a key of every stack, or '$name=value' a variable of the workload (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
     /// Go on in rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with

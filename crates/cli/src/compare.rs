@@ -8,15 +8,26 @@ use crate::report::report_sweep;
 use crate::run::{job_text, pretty, quoted, set_words, steady_words};
 use crate::sweep::{complete, tell_notices};
 use crate::table::Table;
+use crate::wml::variables;
+use anyhow::anyhow;
 use nandscape_lab::stack::Place;
 use nandscape_lab::sweep::{Job, Named, Report, Sweep};
 use nandscape_lab::workload::fio::HostEnvironment;
+use nandscape_lab::workload::wml::is_workload;
+use std::path::Path;
 
 /// Runs what is missing and prints the table.
 pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Failure> {
     let (name, text) = job_text(args.job.as_deref())?;
-    let job = Job::parse(&name, &name, &text, &HostEnvironment).map_err(Failure::input)?;
-    let mut sweep = Sweep::compare(&args.stacks, &args.set, job, args.seeds, args.until_steady)
+    let (variables, keys) = variables(&args.set)?;
+    let job = match is_workload(Path::new(&name)) {
+        true => Job::filebench(&name, &name, &text, &variables).map_err(Failure::input)?,
+        false if variables.is_empty() => {
+            Job::fio(&name, &name, &text, &HostEnvironment).map_err(Failure::input)?
+        }
+        false => return Err(Failure::input(anyhow!("{name} is no workload that has variables"))),
+    };
+    let mut sweep = Sweep::compare(&args.stacks, &keys, job, args.seeds, args.until_steady)
         .map_err(Failure::input)?;
     tell_notices(&sweep);
     if !args.figure.is_empty() {

@@ -14,6 +14,7 @@ mod logs;
 mod manual;
 mod output;
 mod paint;
+mod paper;
 mod pool;
 mod progress;
 mod report;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::trace(&args, color),
         Command::Compare(args) => compare::compare(&args, color),
         Command::Sweep(args) => sweep::sweep(&args, color),
+        Command::Paper(args) => paper::paper(&args, color),
         Command::Report(args) => report::report(&args),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::State(args) => state::state(&args),

@@ -68,6 +68,11 @@ impl Rows {
         }
     }
 
+    /// The file that keeps them.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|(path, _)| path.as_path())
+    }
+
     /// The row of a run.
     pub(crate) fn get(&self, id: &str) -> Option<&str> {
         self.lines.get(id).map(String::as_str)

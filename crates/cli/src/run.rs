@@ -16,6 +16,7 @@ use nandscape_lab::state::States;
 use nandscape_lab::sweep::program;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::log::FioLogs;
+use nandscape_lab::workload::wml::is_workload;
 use nandscape_rt::Nanos;
 use serde_json::Value;
 use std::fs::File;
@@ -31,7 +32,7 @@ pub(crate) const COMMIT: &str = env!("NANDSCAPE_COMMIT");
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
-    if let Some(file) = args.job.as_deref().filter(|file| wml::is_workload(file)) {
+    if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
         return wml::run(args, file, color);
     }
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;

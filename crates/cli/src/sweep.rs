@@ -13,8 +13,8 @@ use crate::run::{COMMIT, classify, pretty, quoted};
 use crate::table::Table;
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
-use nandscape_lab::sweep::{Case, Sweep, program};
-use nandscape_lab::workload::fio::{HostEnvironment, JobFile};
+use nandscape_lab::sweep::{Case, JobLoad, Sweep, program};
+use nandscape_lab::workload::fio::HostEnvironment;
 use nandscape_lab::workload::log::FioLogs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,13 +50,14 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
 /// Tells what of the jobs has no effect.
 pub(crate) fn tell_notices(sweep: &Sweep) {
     for notice in sweep.notices() {
-        complain(&notice.to_string());
+        complain(&notice);
     }
-    let logs = |job: &JobFile| {
+    let logs = |case: &Case| {
+        let JobLoad::Fio(job) = &case.job.load else { return false };
         job.jobs.iter().any(|spec| spec.write_iolog.is_some())
             || !FioLogs::new(job).files().is_empty()
     };
-    if sweep.cases.iter().any(|case| logs(&case.job.file)) {
+    if sweep.cases.iter().any(logs) {
         complain("notice: logs that jobs ask for are written by `nandscape run` alone");
     }
 }
@@ -99,32 +100,71 @@ pub(crate) fn complete(
     jobs: JobsArgs,
     cache: Option<&Cache>,
 ) -> Result<Finished, Failure> {
-    let mut rows = output.map_or_else(|| Ok(Rows::default()), Rows::open)?;
+    let all = complete_all(&[(sweep, output)], jobs, cache)?;
+    all.into_iter().next().ok_or_else(|| Failure::run(anyhow!("no sweep")))
+}
+
+/// The same for several sweeps at once, each with a file of its own.
+pub(crate) fn complete_all(
+    sweeps: &[(&Sweep, Option<&Path>)],
+    jobs: JobsArgs,
+    cache: Option<&Cache>,
+) -> Result<Vec<Finished>, Failure> {
     let program = program(COMMIT);
-    let ids = sweep.ids(&program);
-    let missing: Vec<usize> = (0..ids.len()).filter(|at| rows.get(&ids[*at]).is_none()).collect();
+    let open = |(sweep, output): &(&Sweep, Option<&Path>)| {
+        let rows = output.map_or_else(|| Ok(Rows::default()), Rows::open)?;
+        Ok(Finished { ids: sweep.ids(&program), rows, new: 0 })
+    };
+    let mut all: Vec<Finished> = sweeps.iter().map(open).collect::<Result<_, _>>()?;
+    let sweeps: Vec<&Sweep> = sweeps.iter().map(|(sweep, _)| *sweep).collect();
+    let missing: Vec<(usize, usize)> = all
+        .iter()
+        .enumerate()
+        .flat_map(|(of, one)| one.missing().map(move |at| (of, at)))
+        .collect();
     let stop = interrupted()?;
     let manner = Manner { states: Cache::states(cache), program: &program, ..Manner::default() };
-    let plan = Plan { sweep, ids: &ids, missing: &missing, manner };
-    let ran = run_all(&plan, threads(jobs.jobs), &stop, &mut rows);
-    rows.sort(&ids)?;
+    let plan = Plan { sweeps: &sweeps, missing: &missing, manner };
+    let ran = run_all(&plan, threads(jobs.jobs), &stop, &mut all);
+    for one in &mut all {
+        one.rows.sort(&one.ids)?;
+    }
     let new = ran?;
     if new < missing.len() {
-        let done = ids.len() - missing.len() + new;
-        let kept = output.map_or("nothing is kept without --output".to_owned(), |path| {
-            format!("their rows are in {}; the same command goes on from there", path.display())
-        });
-        let why = anyhow!("interrupted: {done} of {} runs are finished; {kept}", ids.len());
+        let runs: usize = all.iter().map(|one| one.ids.len()).sum();
+        let done = runs - missing.len() + new;
+        let kept = kept(&all);
+        let why = anyhow!("interrupted: {done} of {runs} runs are finished; {kept}");
         return Err(Failure::Interrupted(why));
     }
-    Ok(Finished { ids, rows, new })
+    Ok(all)
+}
+
+/// Where the rows of interrupted sweeps are.
+fn kept(all: &[Finished]) -> String {
+    let places: Vec<_> =
+        all.iter().filter_map(|one| Some(one.rows.path()?.display().to_string())).collect();
+    match places.as_slice() {
+        [] => "nothing is kept without --output".to_owned(),
+        places => {
+            let places = places.join(", ");
+            format!("their rows are in {places}; the same command goes on from there")
+        }
+    }
+}
+
+impl Finished {
+    /// Runs without a row.
+    fn missing(&self) -> impl Iterator<Item = usize> {
+        (0..self.ids.len()).filter(|at| self.rows.get(&self.ids[*at]).is_none())
+    }
 }
 
 /// What is to be run, and how.
 struct Plan<'a> {
-    sweep: &'a Sweep,
-    ids: &'a [String],
-    missing: &'a [usize],
+    sweeps: &'a [&'a Sweep],
+    /// Each a sweep and one of its runs.
+    missing: &'a [(usize, usize)],
     manner: Manner<'a>,
 }
 
@@ -134,14 +174,16 @@ fn run_all(
     plan: &Plan<'_>,
     threads: u32,
     stop: &AtomicBool,
-    rows: &mut Rows,
+    all: &mut [Finished],
 ) -> Result<usize, Failure> {
-    let &Plan { sweep, ids, missing, manner } = plan;
+    let &Plan { sweeps, missing, manner } = plan;
     let bar = Bar { progress: Mutex::new((Progress::new(), 0.0)), runs: missing.len() };
     let broken = AtomicBool::new(false);
     let (mut done, mut failures) = (0, Vec::new());
-    let keep = |(at, row): (usize, Result<String, RunError>), rows: &mut Rows| {
-        let row = row.map_err(|error| name_case(sweep, at, error))?;
+    let keep = |(of, at): (usize, usize), row: Result<String, RunError>, all: &mut [Finished]| {
+        let row = row.map_err(|error| name_case(sweeps[of], at, sweeps.len() == 1, error))?;
+        let Finished { ids, rows, new } = &mut all[of];
+        *new += 1;
         rows.add(&ids[at], row)
     };
     spread(
@@ -149,32 +191,36 @@ fn run_all(
         0..missing.len() as u64,
         &|| stop.load(Ordering::Relaxed) || broken.load(Ordering::Relaxed),
         &|turn| {
-            let at = missing[turn as usize];
-            let row = sweep.run_as(at, COMMIT, manner, &mut Part { bar: &bar, done: 0.0 });
+            let (of, at) = missing[turn as usize];
+            let mut part = Part { bar: &bar, done: 0.0 };
+            let row = sweeps[of].run_as(at, COMMIT, manner, &mut part);
             broken.fetch_or(row.is_err(), Ordering::Relaxed);
-            (at, row)
+            ((of, at), row)
         },
-        |finished| match (finished.0, keep(finished, rows)) {
-            (at, Ok(())) => {
+        |(run, row)| match keep(run, row, all) {
+            Ok(()) => {
                 done += 1;
-                bar.tell(done, &sweep.at(at));
+                bar.tell(done, &sweeps[run.0].at(run.1));
             }
-            (at, Err(failure)) => {
+            Err(failure) => {
                 broken.store(true, Ordering::Relaxed);
-                failures.push((at, failure));
+                failures.push((run, failure));
             }
         },
     );
-    let first = failures.into_iter().min_by_key(|(at, _)| *at);
+    let first = failures.into_iter().min_by_key(|(run, _)| *run);
     first.map_or(Ok(done), |(_, failure)| Err(failure))
 }
 
-/// The same error, and which run it was unless it names a place.
-fn name_case(sweep: &Sweep, at: usize, error: RunError) -> Failure {
+/// The same error, and which run it was unless it names a place in the only sweep.
+fn name_case(sweep: &Sweep, at: usize, only: bool, error: RunError) -> Failure {
     let (case, seed) = sweep.at(at);
     match classify(error) {
         Failure::Run(error) => {
             Failure::Run(error.context(format!("{}, seed {seed}", case.label())))
+        }
+        Failure::Input(error) if !only => {
+            Failure::Input(error.context(format!("{}: {}", sweep.name, case.label())))
         }
         other => other,
     }

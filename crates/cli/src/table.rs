@@ -128,7 +128,7 @@ impl Table {
 }
 
 /// Lines under their headers; the first `left` columns are set to the left, the others to the right.
-fn lay_out(columns: &[(String, Vec<String>)], left: usize) -> Vec<String> {
+pub(crate) fn lay_out(columns: &[(String, Vec<String>)], left: usize) -> Vec<String> {
     let mut lines = vec![String::new(); columns.first().map_or(0, |(_, cells)| cells.len() + 1)];
     for (at, (header, cells)) in columns.iter().enumerate() {
         let all = || std::iter::once(header).chain(cells);

@@ -157,5 +157,51 @@ fn variables_change_jobs_and_stacks_together() {
         let range = format!("journal_range = [\"0\", \"{size}\"]");
         assert!(case.stack.toml.contains(&range), "{}", case.stack.toml);
     }
-    assert_ne!(sweep.cases[0].job.file, sweep.cases[1].job.file);
+    assert_ne!(sweep.cases[0].job, sweep.cases[1].job);
+}
+
+/// A workload of Filebench is a job like any other: its variables are the sweep's where they have the same
+/// name, a run is another one where they differ, and its figures stand in the row.
+#[test]
+fn workloads_are_jobs() {
+    let text = "stacks = \"ext4-pblk\"
+        [jobs]
+        \"files.f\" = \"\"\"
+        set $files=10
+        set $size=4k
+        define fileset name=all,path=/d,entries=$files,size=$size,dirwidth=20,prealloc=100
+        define process name=p
+        {
+          thread name=t
+          {
+            flowop readwholefile name=read,filesetname=all,iters=$files
+            flowop finishoncount name=end,value=$files
+          }
+        }
+        run 1
+        \"\"\"
+        [set]
+        media.chunks = 48
+        media.sectors = 128
+        ftl.op_percent = 35
+        host.memory = \"16MiB\"
+        [grid]
+        var.files = [3, 7]
+        ";
+    let sweep = parse(text).expect("sound");
+    let ids = sweep.ids("1");
+    assert_ne!(ids[0], ids[1]);
+    let read = |index| {
+        let row = sweep.run(index, "", &mut Unobserved).expect("a row");
+        let row = FinishedRow::parse(&row).expect("a row");
+        assert!(!row.failed());
+        row.result["nandscape"]["wml"]["filesets"][0]["files"].as_u64()
+    };
+    assert_eq!([read(0), read(1)], [Some(3), Some(7)]);
+    let twice = text.replace("var.files", "var.fils");
+    assert!(parse(&twice).unwrap_err().contains("the same run twice"));
+    let endless = parse(&format!("until_steady = true\n{text}")).unwrap_err();
+    assert!(endless.contains("files.f says itself how long it runs"), "{endless}");
+    let wrong = parse(&text.replace("prealloc=100", "prealoc=100")).unwrap_err();
+    assert!(wrong.contains("jobs.files.f (inline):3:79: no attribute"), "{wrong}");
 }

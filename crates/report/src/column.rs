@@ -102,13 +102,18 @@ impl Column {
     }
 
     fn samples(&self, point: usize) -> Vec<f64> {
+        self.by_seed(point).into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The figure at `point` for each seed that has it.
+    #[must_use]
+    pub fn by_seed(&self, point: usize) -> Vec<(u64, f64)> {
         let own = self.numbers.get(point).into_iter().flatten();
-        let Some(partners) = &self.partners else {
-            return own.map(|(_, number)| *number).collect();
-        };
+        let Some(partners) = &self.partners else { return own.copied().collect() };
         let Some(partner) = partners.get(point).copied().flatten() else { return Vec::new() };
         let of_seed = |seed: u64| self.numbers[partner].iter().find(|(other, _)| *other == seed);
-        own.filter_map(|(seed, number)| quotient(*number, of_seed(*seed)?.1)).collect()
+        own.filter_map(|(seed, number)| Some((*seed, quotient(*number, of_seed(*seed)?.1)?)))
+            .collect()
     }
 }
 

@@ -9,7 +9,9 @@
 //! Plots are Vega-Lite 6 specifications (vega.github.io/vega-lite) with their data in them.
 
 mod case;
+mod chart;
 mod column;
+mod document;
 mod facts;
 mod figure;
 mod page;
@@ -24,10 +26,13 @@ mod theme;
 mod units;
 
 pub use case::Run;
+pub use chart::{Chart, Mark, Shape};
 pub use column::Column;
+pub use document::{Cell, Document, Tone};
 pub use figure::{Figure, FigureError, Line};
 pub use plot::Plot;
-pub use point::{Axis, Point, axes, plain};
+pub use plots::describe_figure as describe;
+pub use point::{Axis, Point, axes, label, plain};
 pub use read::{ReadError, read};
 pub use student::Mean;
 
@@ -122,6 +127,19 @@ impl Report {
             n if n <= COMPARED_MAX && !numeric => Kind::Comparison,
             _ => Kind::Sweep,
         }
+    }
+
+    /// What a reader needs to believe the results: each fact with its name.
+    #[must_use]
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let facts = facts::facts(self).into_iter();
+        facts.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// What to be careful about, each with the runs that it is of.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        facts::warnings(self)
     }
 
     /// The plots, in the order of the page.

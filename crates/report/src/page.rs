@@ -33,10 +33,7 @@ const WARNINGS_MAX: usize = 5;
 /// The whole page.
 pub(crate) fn page(report: &Report) -> String {
     let sections = sections(report);
-    let mut out = String::with_capacity(2 << 20);
-    head(&mut out, report);
-    out.push_str("<main>");
-    out.push_str(&warning_box(report));
+    let mut out = warning_box(report);
     out.push_str(&fact_list(report));
     if report.kind() == Kind::Run {
         out.push_str(&tiles(report));
@@ -48,10 +45,16 @@ pub(crate) fn page(report: &Report) -> String {
         let _ = write!(out, "<section><h2>Table</h2>{}</section>", table(report));
     }
     out.push_str(&again(report));
-    out.push_str("</main>");
-    out.push_str(&licences());
     let plots: Vec<&Plot> = sections.iter().flat_map(|section| &section.plots).collect();
-    scripts(&mut out, &plots);
+    shell(&report.title, &subtitle(report), &out, &plots)
+}
+
+/// A page around what stands in its middle, with these plots in it.
+pub(crate) fn shell(title: &str, subtitle: &str, main: &str, plots: &[&Plot]) -> String {
+    let mut out = String::with_capacity(2 << 20);
+    head(&mut out, title, subtitle);
+    let _ = write!(out, "<main>{main}</main>{}", licences());
+    scripts(&mut out, plots);
     out.push_str("</body></html>\n");
     out
 }
@@ -61,8 +64,8 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-fn head(out: &mut String, report: &Report) {
-    let title = escape(&report.title);
+fn head(out: &mut String, title: &str, subtitle: &str) {
+    let (title, subtitle) = (escape(title), escape(subtitle));
     let style = STYLE.replace("system-ui-stack", FONT);
     let _ = write!(
         out,
@@ -71,9 +74,8 @@ fn head(out: &mut String, report: &Report) {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\">\
          <title>{title}</title><style>{style}</style></head><body>\
-         <header><div><h1>{title}</h1><p>{}</p></div>\
-         <button id=\"theme\" type=\"button\">Dark</button></header>",
-        subtitle(report)
+         <header><div><h1>{title}</h1><p>{subtitle}</p></div>\
+         <button id=\"theme\" type=\"button\">Dark</button></header>"
     );
 }
 
@@ -88,7 +90,11 @@ fn subtitle(report: &Report) -> String {
 }
 
 fn warning_box(report: &Report) -> String {
-    let warnings = warnings(report);
+    boxed("warnings", "Before you believe a figure", &warnings(report))
+}
+
+/// What a reader has to see first, the first few of it unfolded; nothing if there is nothing.
+pub(crate) fn boxed(class: &str, title: &str, warnings: &[String]) -> String {
     if warnings.is_empty() {
         return String::new();
     }
@@ -102,13 +108,19 @@ fn warning_box(report: &Report) -> String {
         n => format!("<details><summary>and {n} more</summary>{}</details>", list(more)),
     };
     let first = list(first);
-    format!("<aside class=\"warnings\"><h2>Before you believe a figure</h2>{first}{more}</aside>")
+    format!("<aside class=\"{class}\"><h2>{title}</h2>{first}{more}</aside>")
 }
 
 fn fact_list(report: &Report) -> String {
+    facts_of(&facts(report))
+}
+
+/// Facts, each with its name.
+pub(crate) fn facts_of<N: AsRef<str>>(facts: &[(N, String)]) -> String {
     let mut out = String::from("<dl class=\"facts\">");
-    for (name, value) in facts(report) {
-        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
+    for (name, value) in facts {
+        let name = escape(name.as_ref());
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
     }
     out.push_str("</dl>");
     out
@@ -131,15 +143,22 @@ fn tiles(report: &Report) -> String {
 }
 
 fn section_of_plots(out: &mut String, section: &Section) {
-    let _ = write!(out, "<section><h2>{}</h2><div class=\"plots\">", section.title);
-    for plot in &section.plots {
+    let _ = write!(out, "<section><h2>{}</h2>", section.title);
+    cards(out, &section.plots);
+    out.push_str("</section>");
+}
+
+/// Plots beside each other.
+pub(crate) fn cards(out: &mut String, plots: &[Plot]) {
+    out.push_str("<div class=\"plots\">");
+    for plot in plots {
         let _ = write!(out, "<figure id=\"{}\"><div class=\"plot\"></div>", plot.id);
         if !plot.caption.is_empty() {
             let _ = write!(out, "<figcaption>{}</figcaption>", escape(&plot.caption));
         }
         out.push_str("</figure>");
     }
-    out.push_str("</div></section>");
+    out.push_str("</div>");
 }
 
 /// How to make it again: the command, and the stacks with every default written out.
@@ -167,7 +186,8 @@ fn again(report: &Report) -> String {
     out
 }
 
-fn copyable(text: &str) -> String {
+/// Text to be copied.
+pub(crate) fn copyable(text: &str) -> String {
     let text = escape(text.trim_end());
     format!(
         "<div class=\"copy\"><button type=\"button\">Copy</button><pre><code>{text}</code></pre></div>"

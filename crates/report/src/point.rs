@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// What a run is of but for its seed: the names of its coordinates with their values.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,8 +39,35 @@ impl Point {
         found.map_or(&Value::Null, |(_, value)| value)
     }
 
+    /// Its values under their names.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        Value::Object(self.0.iter().cloned().collect())
+    }
+
+    /// Whether whatever else either knows is the same for both.
+    #[must_use]
+    pub fn differs_only_in(&self, axis: &str, other: &Self) -> bool {
+        let names = self.names().chain(other.names()).filter(|name| *name != axis);
+        names.into_iter().all(|name| self.at(name) == other.at(name))
+    }
+
     fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+/// Its values, in words: `pblk, overwrite.fio, op_percent 20`.
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (name, value)) in self.0.iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { ", " })?;
+            match name.as_str() {
+                "stack" | "job" | "file" => f.write_str(&plain(value))?,
+                key => write!(f, "{} {}", key.rsplit('.').next().unwrap_or(key), plain(value))?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -53,6 +81,27 @@ impl Axis {
     pub(crate) fn short_name(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or(&self.name)
     }
+}
+
+/// The value of `axis` at a point as plots and tables show it: of files that stacks and jobs come from the
+/// stem alone, as long as all points can be told apart by that.
+#[must_use]
+pub fn label(points: &[Point], axis: &str, point: &Point) -> String {
+    let own = plain(point.at(axis));
+    let short = stem(&own).to_owned();
+    let is_file = matches!(axis, "stack" | "job");
+    let twin = |other: &Point| {
+        let other = plain(other.at(axis));
+        other != own && stem(&other) == short
+    };
+    if is_file && !points.iter().any(twin) { short } else { own }
+}
+
+/// `stacks/pblk.toml` as `pblk`; what is no name of a file stays.
+fn stem(name: &str) -> &str {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let ends = [".toml", ".fio", ".f"];
+    ends.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(name)
 }
 
 /// What has more than one value, in the order in which points name it.
@@ -86,5 +135,21 @@ pub fn plain(value: &Value) -> String {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names are as short as they can be without two points sharing one.
+    #[test]
+    fn labels_are_short_and_tell_points_apart() {
+        let point = |stack: &str| Point::new(stack, "jobs/a.fio", &[("k".into(), "b.toml".into())]);
+        let points = ["stacks/pblk.toml", "js-4.16", "x/js.toml", "y/js.toml"].map(point);
+        let labels = |axis| points.each_ref().map(|point| label(&points, axis, point));
+        assert_eq!(labels("stack"), ["pblk", "js-4.16", "x/js.toml", "y/js.toml"]);
+        assert_eq!(labels("job"), ["a", "a", "a", "a"]);
+        assert_eq!(labels("k"), ["b.toml", "b.toml", "b.toml", "b.toml"]);
     }
 }

@@ -86,6 +86,8 @@ impl Theme {
             "rule": { "strokeWidth": 1.5 },
             "style": {
                 "reference-rule": { "color": soft, "strokeDash": [4, 3] },
+                "interval": { "color": ink, "strokeWidth": 1, "opacity": 0.75 },
+                "published": { "fill": ink, "fillOpacity": 0, "stroke": ink, "strokeWidth": 2.5, "opacity": 1 },
                 "reference-text": { "color": soft, "fontSize": 11 },
             },
         })

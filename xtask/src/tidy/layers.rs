@@ -5,7 +5,7 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate with the crates that it may depend on.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("column", &[]),
     ("report", &[]),
     ("rt", &[]),
@@ -16,7 +16,14 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("workload", &["rt", "block", "fs"]),
     ("lab", &["rt", "block", "media", "ftl", "fs", "workload"]),
     ("crash", &["rt", "block", "media", "ftl", "fs"]),
-    ("cli", &["rt", "block", "column", "media", "ftl", "fs", "workload", "lab", "crash", "report"]),
+    ("paper", &["rt", "block", "media", "ftl", "fs", "workload", "lab", "report"]),
+    (
+        "cli",
+        &[
+            "rt", "block", "column", "media", "ftl", "fs", "workload", "lab", "crash", "report",
+            "paper",
+        ],
+    ),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

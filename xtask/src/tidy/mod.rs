@@ -10,6 +10,7 @@ mod lengths;
 mod links;
 mod map_order;
 mod names;
+mod published;
 mod reach;
 mod source;
 mod text;
@@ -43,7 +44,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
+const RULES: [fn(&Tree) -> Vec<Finding>; 12] = [
     header::check,
     lengths::check_files,
     lengths::check_functions,
@@ -54,6 +55,7 @@ const RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
     examples::check,
     links::check,
     names::check,
+    published::check,
     text::check,
 ];
 

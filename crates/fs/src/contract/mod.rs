@@ -11,10 +11,12 @@
 //! - A call is one boxed future, and a mounted file system may be a `dyn FileSystem`: whoever makes
 //!   calls is compiled without the file system behind them. Below this border nothing is boxed.
 
+mod cost;
 mod data;
 mod error;
 mod types;
 
+pub use cost::CallCost;
 pub use data::Data;
 pub use error::{FsError, Result};
 pub use types::{

@@ -7,8 +7,10 @@ use crate::common::{Scratch, assert_clean, debugfs, e2fsprogs, mke2fs_at, output
 use nandscape_block::{
     AsyncDevice, BlockDevice, DeviceCaps, ImageDevice, Lba, MemDevice, Payload, SectorData, Tag,
 };
+use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Io};
 use nandscape_fs::ext4::format::{BLOCK_BYTES, Feature, Features, Timestamp};
 use nandscape_fs::ext4::mkfs::{DEFAULT_FEATURES, MkfsError, MkfsOptions, mkfs};
+use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::{Executor, Handle};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -220,24 +222,51 @@ async fn used_device(handle: &Handle, sectors: u64, discards: bool) -> OpenDevic
     device
 }
 
-/// Devices that hold something else are cleared: by discard, or where there is none, as far as it
-/// matters.
+/// What a file shows of blocks that nobody has written: zeroes, whatever the device held before; and a
+/// file that is written stays what it is.
+async fn use_files(fs: &Ext4) -> Result<(), FsError> {
+    let caller = Caller::default();
+    for number in 0..200_u64 {
+        let name = format!("file{number}");
+        let ino = fs.create(caller, fs.root(), name.as_bytes(), 0o644).await?.ino;
+        let reserved = Allocate::Reserve { keep_size: false };
+        fs.fallocate(caller, ino, reserved, 0, 64 << 10).await?;
+        let page = Data::Sectors(Payload::Run(Tag::new((1 << 40) + number)), 1);
+        fs.write(caller, ino, 8 << 10, page, Io::Buffered).await?;
+        fs.write(caller, ino, 100 << 10, Data::Bytes(vec![7; 100]), Io::Buffered).await?;
+        for (at, is_zero) in [(0, true), (8 << 10, false), (60 << 10, true), (96 << 10, true)] {
+            let read = fs.read(caller, ino, at, 4_096, Io::Buffered).await?;
+            assert_eq!(read.to_bytes().iter().all(|byte| *byte == 0), is_zero, "{name} at {at}");
+        }
+    }
+    fs.syncfs(caller).await
+}
+
+/// Devices that hold something else are cleared: by discard, or where there is none or it is not wanted,
+/// as far as it matters. What they held is never seen in files.
 #[test]
 fn used_devices_are_made_clean() {
     if !e2fsprogs() {
         return;
     }
     let sectors = 300 * MIB / BLOCK_BYTES as u64;
-    for (discards, checksums) in [(true, true), (true, false), (false, true), (false, false)] {
+    let arms = [(true, true), (true, false), (false, true)].map(|(can, want)| (can, want, true));
+    for (can, want, checksums) in
+        arms.into_iter().chain([(true, true, false), (true, false, false)])
+    {
         let scratch = Scratch::new();
         let path = scratch.image("image", 300 * MIB);
-        let mut options = MkfsOptions { fresh: false, ..options() };
+        let mut options = MkfsOptions { fresh: false, discard: want, ..options() };
         options.features.set(Feature::METADATA_CSUM, checksums);
         let mut executor = Executor::on_virtual_clock();
         let (handle, image) = (executor.handle(), File::options().write(true).open(&path).unwrap());
         let made = executor.block_on(async move {
-            let device = used_device(&handle, sectors, discards).await;
+            let device = used_device(&handle, sectors, can).await;
             mkfs(&device.erased(), &options).await.expect("a file system");
+            let mounted = Ext4::mount(&handle, device.erased(), MountOptions::default()).await;
+            let (fs, _) = mounted.expect("a mount");
+            use_files(&fs).await.expect("files");
+            fs.unmount().await.expect("an unmount");
             for lba in 0..sectors {
                 let data = device.with(|device| device.medium.durable(Lba(lba)));
                 let bytes = data.expand().expect("content is kept");

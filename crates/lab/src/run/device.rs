@@ -9,6 +9,7 @@ use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Submit, Token,
 };
+use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::Ext4;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
@@ -89,8 +90,8 @@ pub(super) struct Mounted {
     pub(super) fs: Ext4,
     /// Filesets that are there, once.
     pub(super) planted: Vec<Planted>,
-    /// What a call takes of a core.
-    pub(super) call: Nanos,
+    /// What calls take of a core.
+    pub(super) cost: CallCost,
 }
 
 /// What a load runs on: an FTL behind hints, or files of a file system over one.

@@ -204,10 +204,6 @@ fn run_load(
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    if contents.is_some() && matches!(manner.states, States::File(_)) {
-        let why = "a file system is made on a fresh device, not on a saved state: leave out [fs]";
-        return Err(stack.error("fs", why).into());
-    }
     let began_s = observer.wall_s();
     let Prepared { media, by: before, file, warnings } =
         prepare(stack, seed, manner.states, manner.program, observer)?;
@@ -234,6 +230,7 @@ struct Course<'a, L> {
 impl<L: Load> Course<'_, L> {
     fn run_on(mut self, media: Flash, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
         let (stack, seed) = (self.stack, self.seed);
+        let fresh = self.before.is_none();
         let ftl = match self.before {
             None => device::format(stack, media, seed)?,
             Some(_) => prepare::mount(stack, media, seed, self.file.as_deref())?,
@@ -241,7 +238,7 @@ impl<L: Load> Course<'_, L> {
         let device = Hinted::new(ftl, &stack.hints);
         match (&stack.fs, self.contents.take()) {
             (Some(fs), Some(contents)) => {
-                let files = Files::lay_out(stack, fs, contents, device, seed)?;
+                let files = Files::lay_out(stack, fs, contents, (device, fresh), seed)?;
                 self.measure_on(files, observer)
             }
             _ => self.measure_on(device, observer),

@@ -65,10 +65,10 @@ impl Load for Flowops {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
-        let Some(Mounted { rt, fs, planted, call }) = device.mounted() else {
+        let Some(Mounted { rt, fs, planted, cost }) = device.mounted() else {
             return Err(RunError::Failed("the workload has no file system".to_owned()));
         };
-        let settings = Settings { seed, cores: self.cores, call };
+        let settings = Settings { seed, cores: self.cores, cost };
         let mut session = Session::new(&rt, Rc::new(fs), &self.workload, planted, settings);
         let began = Nanos(self.workload.pause_seconds.saturating_mul(Nanos::from_secs(1).0));
         device.advance(began, &mut Vec::new());

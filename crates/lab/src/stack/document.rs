@@ -2,42 +2,69 @@
 //! each other and an error still names the line that it comes from.
 
 use super::place::{Place, StackError};
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 /// Keys and what they hold.
-pub(crate) type Table = BTreeMap<String, Node>;
+pub type Table = BTreeMap<String, Node>;
 
 /// A value with its origin.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// Where the key stands.
-    pub(crate) key_place: Place,
+    pub key_place: Place,
     /// Where the value stands.
-    pub(crate) place: Place,
+    pub place: Place,
     /// The text of a value from the command line, where quotes are optional.
-    pub(crate) raw: Option<Arc<str>>,
+    pub raw: Option<Arc<str>>,
     /// The value.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 /// A TOML value.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Text.
     String(String),
+    /// A whole number.
     Integer(i128),
+    /// A number with a fraction.
     Float(f64),
+    /// True or false.
     Boolean(bool),
+    /// A date or time, which no key takes.
     Datetime,
+    /// A list.
     Array(Vec<Node>),
+    /// Keys of its own.
     Table(Table),
 }
 
 impl Value {
+    /// The value as rows of a sweep show it.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::String(text) => text.as_str().into(),
+            // What does not fit 64 bits, no key takes.
+            Self::Integer(number) => i64::try_from(*number).unwrap_or(i64::MAX).into(),
+            Self::Float(number) => (*number).into(),
+            Self::Boolean(truth) => (*truth).into(),
+            Self::Datetime => Json::Null,
+            Self::Array(nodes) => nodes.iter().map(|node| node.value.to_json()).collect(),
+            Self::Table(table) => {
+                let entry = |(key, node): (&String, &Node)| (key.clone(), node.value.to_json());
+                Json::Object(table.iter().map(entry).collect())
+            }
+        }
+    }
+
     /// The value as an error message shows it.
-    pub(crate) fn describe(&self) -> String {
+    #[must_use]
+    pub fn describe(&self) -> String {
         match self {
             Self::String(text) => format!("\"{text}\""),
             Self::Integer(number) => number.to_string(),
@@ -56,8 +83,11 @@ struct Source<'a> {
     text: &'a str,
 }
 
-/// Parses the text of a stack file.
-pub(crate) fn parse(file: &Arc<str>, text: &str) -> Result<Table, StackError> {
+/// Parses the text of a TOML file.
+///
+/// # Errors
+/// What is no TOML, and where.
+pub fn parse(file: &Arc<str>, text: &str) -> Result<Table, StackError> {
     let source = Source { file, text };
     let table = DeTable::parse(text).map_err(|error| source.error(&error))?;
     Ok(source.table(table.get_ref()))

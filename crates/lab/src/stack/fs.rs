@@ -6,9 +6,10 @@ use super::document::Value;
 use super::grammar::titled;
 use super::place::StackError;
 use super::reader::{Section, Size, Span, Words};
-use super::{Fsync, Hints, Host, Precondition};
+use super::{Fsync, Hints, Host};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::format::{Feature, Features};
 use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsOptions};
 use nandscape_fs::ext4::{Commit, DataMode, MountOptions};
@@ -17,7 +18,9 @@ use nandscape_rt::Nanos;
 
 /// What a call takes of the host when a stack does not say.
 const CALL_NS: u64 = 1_000;
-/// A call that takes longer is none.
+/// What copying a page takes when a stack does not say (docs/formats/stack.md).
+const COPY_NS: u64 = 1_000;
+/// A call that takes longer is none, nor is such a copy.
 const CALL_NS_MAX: u64 = 1_000_000_000;
 /// Page cache of a host that a stack does not describe.
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
@@ -47,21 +50,21 @@ pub struct FsStack {
     pub mkfs: MkfsOptions,
     /// How it is mounted, likewise.
     pub mount: MountOptions,
-    /// What each call takes of the thread that makes it.
-    pub call: Nanos,
+    /// What calls take of the threads that make them.
+    pub cost: CallCost,
 }
 
 impl FsStack {
     /// Its name.
     pub const KIND: &str = "ext4";
 
-    /// The same for a run: identity and seeds are drawn from the run's seed, and room for records is
-    /// found in the log of a device of so many sectors.
+    /// The same for a run on a device of so many sectors, fresh or not: identity and seeds are drawn from
+    /// the run's seed, and room for records is found in the log.
     #[must_use]
-    pub fn for_run(&self, seed: u64, sectors: u64) -> Self {
+    pub fn for_run(&self, seed: u64, sectors: u64, fresh: bool) -> Self {
         let MkfsOptions { uuid, hash_seed, .. } = MkfsOptions::new(seed);
         let mut run = self.clone();
-        run.mkfs = MkfsOptions { uuid, hash_seed, ..run.mkfs };
+        run.mkfs = MkfsOptions { uuid, hash_seed, fresh, ..run.mkfs };
         run.mount.seed = seed;
         if let Commit::Ijournal { slots, slot_blocks: blocks @ 0 } = &mut run.mount.commit {
             *blocks = self.log_blocks(sectors) / RECORDS_DIVISOR / (*slots).max(1);
@@ -111,10 +114,18 @@ pub(super) fn read(
     fs.check("commit_interval", commit_interval > Nanos::ZERO, "must be more than nothing")?;
     let cache = read_cache(&mut fs, host)?;
     let mkfs = read_mkfs(&mut fs)?;
-    let call = Nanos(fs.or("call_ns", CALL_NS)?);
-    fs.check("call_ns", call.0 <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
+    let cost = read_cost(&mut fs)?;
     let mount = MountOptions { data, commit, commit_interval, cache, ..MountOptions::default() };
-    Ok((Some(FsStack { mkfs, mount, call }), titled("fs", fs)?))
+    Ok((Some(FsStack { mkfs, mount, cost }), titled("fs", fs)?))
+}
+
+fn read_cost(fs: &mut Section<'_>) -> Result<CallCost, StackError> {
+    let mut cost = |key, default: u64| {
+        let cost = fs.or(key, default)?;
+        fs.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
+        Ok(Nanos(cost))
+    };
+    Ok(CallCost { call: cost("call_ns", CALL_NS)?, copy: cost("copy_ns", COPY_NS)? })
 }
 
 /// What an fsync commits, and the room for it.
@@ -161,15 +172,9 @@ fn read_mkfs(fs: &mut Section<'_>) -> Result<MkfsOptions, StackError> {
     let reserved: u32 = fs.or("reserved_percent", 5)?;
     fs.check("reserved_percent", reserved <= 50, "must be 0 to 50")?;
     let reserved_percent = reserved as u8;
+    let discard = fs.or("discard", true)?;
     let defaults = MkfsOptions::new(0);
-    Ok(MkfsOptions {
-        features,
-        journal_blocks,
-        inode_ratio,
-        reserved_percent,
-        fresh: true,
-        ..defaults
-    })
+    Ok(MkfsOptions { features, journal_blocks, inode_ratio, reserved_percent, discard, ..defaults })
 }
 
 /// A size in whole blocks, if given.
@@ -210,11 +215,8 @@ fn named(word: &str) -> Result<(Feature, bool), String> {
     Ok((feature, !word.starts_with('^')))
 }
 
-/// Refuses what a file system says or does itself.
-pub(super) fn check_alone(
-    hints: &Hints,
-    precondition: &Precondition,
-) -> Result<(), (&'static str, &'static str)> {
+/// Refuses what a file system says itself.
+pub(super) fn check_alone(hints: &Hints) -> Result<(), (&'static str, &'static str)> {
     if hints.journal_range.is_some() {
         return Err((
             "hints.journal_range",
@@ -225,12 +227,6 @@ pub(super) fn check_alone(
         return Err((
             "hints.fsync",
             "a file system says itself what an fsync covers: leave this out, or [fs]",
-        ));
-    }
-    if !precondition.is_none() {
-        return Err((
-            "precondition",
-            "a file system is made on a fresh device: use recipe = \"none\", or leave out [fs]",
         ));
     }
     Ok(())

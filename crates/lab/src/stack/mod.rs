@@ -6,13 +6,13 @@
 //! resolves to itself.
 
 mod cpu;
-pub(crate) mod document;
+pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
 mod map;
 mod place;
-pub(crate) mod reader;
+pub mod reader;
 mod recipe;
 pub(crate) mod source;
 mod timing;
@@ -26,7 +26,7 @@ pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
-use nandscape_ftl::config::Config;
+use nandscape_ftl::config::{Config, MapKind};
 use nandscape_media::{ChunkId, Faults, Geometry, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;
 use nandscape_workload::fio::Notice;
@@ -201,8 +201,7 @@ impl Stack {
         let mut stack = grammar::read(table, place)?;
         stack.places = reader::places(table);
         if stack.fs.is_some() {
-            fs::check_alone(&stack.hints, &stack.precondition)
-                .map_err(|(key, why)| stack.error(key, why))?;
+            fs::check_alone(&stack.hints).map_err(|(key, why)| stack.error(key, why))?;
         }
         Ok(stack)
     }
@@ -217,6 +216,15 @@ impl Stack {
     #[must_use]
     pub fn tells(&self, notice: &Notice) -> bool {
         self.fs.is_none() || notice.holds_on_files()
+    }
+
+    /// Bytes of a block of a mapping table that is cached; none of a resident one.
+    #[must_use]
+    pub fn map_block_bytes(&self) -> Option<u64> {
+        match &self.ftl.map {
+            MapKind::Cached(map) => Some(map.block_bytes.into()),
+            MapKind::Resident => None,
+        }
     }
 
     /// A hash of the resolved text: same hash, same stack.

@@ -25,7 +25,8 @@ pub enum Place {
 
 impl Place {
     /// The place of byte `offset` of `text`, which is the content of `file`.
-    pub(crate) fn of(file: &Arc<str>, text: &str, offset: usize) -> Self {
+    #[must_use]
+    pub fn of(file: &Arc<str>, text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self::File {
@@ -63,7 +64,9 @@ fn prefix(key: &str) -> String {
 }
 
 impl StackError {
-    pub(crate) fn new(place: &Place, key: impl Into<String>, message: impl Into<String>) -> Self {
+    /// An error at this place, about this key.
+    #[must_use]
+    pub fn new(place: &Place, key: impl Into<String>, message: impl Into<String>) -> Self {
         Self { place: place.clone(), key: key.into(), message: message.into() }
     }
 }

@@ -9,7 +9,7 @@ use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 
 /// A type that a value can be read as.
-pub(crate) trait Field: Sized {
+pub trait Field: Sized {
     /// What an error says was expected.
     const EXPECTED: &'static str;
     /// The value, if it is one.
@@ -49,6 +49,16 @@ impl Field for f64 {
     }
     fn show(&self) -> String {
         format!("{self:?}")
+    }
+}
+
+impl Field for bool {
+    const EXPECTED: &'static str = "true or false";
+    fn read(node: &Node) -> Option<Self> {
+        if let Value::Boolean(truth) = node.value { Some(truth) } else { None }
+    }
+    fn show(&self) -> String {
+        self.to_string()
     }
 }
 
@@ -149,7 +159,7 @@ impl<T: Copy> Words<T> {
 }
 
 /// One table of a stack while it is read.
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     path: &'static str,
     table: Option<&'a Table>,
     place: Place,
@@ -179,13 +189,15 @@ fn note_places(table: &Table, path: &str, places: &mut Places) {
 }
 
 impl<'a> Section<'a> {
-    /// The root of a stack whose file begins at `place`.
-    pub(crate) fn root(table: &'a Table, place: &Place) -> Self {
+    /// The root of a file that begins at `place`.
+    #[must_use]
+    pub fn root(table: &'a Table, place: &Place) -> Self {
         Self::entry(table, "", place)
     }
 
     /// One of the tables in a list that is called `path` in messages; it begins at `place`.
-    pub(crate) fn entry(table: &'a Table, path: &'static str, place: &Place) -> Self {
+    #[must_use]
+    pub fn entry(table: &'a Table, path: &'static str, place: &Place) -> Self {
         let (table, place) = (Some(table), place.clone());
         Self { path, table, place, asked: Vec::new(), lines: String::new() }
     }
@@ -203,7 +215,10 @@ impl<'a> Section<'a> {
     }
 
     /// The table under `key`, whose keys are free; none when not given.
-    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<&'a Table>, StackError> {
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn table(&mut self, key: &'static str) -> Result<Option<&'a Table>, StackError> {
         match self.node(key).map(|node| (&node.value, node)) {
             None => Ok(None),
             Some((Value::Table(table), _)) => Ok(Some(table)),
@@ -220,10 +235,10 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, if given.
-    pub(crate) fn optional<T: Field>(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Option<T>, StackError> {
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional<T: Field>(&mut self, key: &'static str) -> Result<Option<T>, StackError> {
         let value: Option<T> = self.unwritten(key)?;
         if let Some(value) = &value {
             self.write(key, &value.show());
@@ -253,7 +268,10 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, which must be given.
-    pub(crate) fn required<T: Field>(&mut self, key: &'static str) -> Result<T, StackError> {
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn required<T: Field>(&mut self, key: &'static str) -> Result<T, StackError> {
         self.optional(key)?.ok_or_else(|| {
             let message = format!("is missing; expected {}", T::EXPECTED);
             self.error_at(&self.place, key, message)
@@ -301,15 +319,63 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The string under `key`, or the strings of a list there, with their places.
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn strings(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<Vec<(String, Place)>>, StackError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        let nodes = match &node.value {
+            Value::Array(nodes) if !nodes.is_empty() => nodes,
+            _ => std::slice::from_ref(node),
+        };
+        let string = |node: &Node| match &node.value {
+            Value::String(text) => Ok((text.clone(), node.place.clone())),
+            other => {
+                let message = format!("expected strings, found {}", other.describe());
+                Err(self.error_at(&node.place, key, message))
+            }
+        };
+        nodes.iter().map(string).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The tables of the list under `key`, each to be read by itself; none if not given.
+    ///
+    /// # Errors
+    /// Something else stands there.
+    pub fn entries(&mut self, key: &'static str) -> Result<Vec<Section<'a>>, StackError> {
+        let Some(node) = self.node(key) else { return Ok(Vec::new()) };
+        let wrong = |node: &Node| {
+            let message = format!("expected [[{key}]] tables, found {}", node.value.describe());
+            self.error_at(&node.place, key, message)
+        };
+        let Value::Array(nodes) = &node.value else { return Err(wrong(node)) };
+        let entry = |node: &'a Node| match &node.value {
+            Value::Table(table) => Ok(Section::entry(table, key, &node.place)),
+            _ => Err(wrong(node)),
+        };
+        nodes.iter().map(entry).collect()
+    }
+
     /// An error about the value of `key` if `holds` is false.
     pub(super) fn check(&self, key: &str, holds: bool, rule: &str) -> Result<(), StackError> {
         if holds { Ok(()) } else { Err(self.reject(key, rule)) }
     }
 
     /// An error about the value of `key`, at the value's place or, if not given, at the section's.
-    pub(crate) fn reject(&self, key: &str, message: impl Into<String>) -> StackError {
+    #[must_use]
+    pub fn reject(&self, key: &str, message: impl Into<String>) -> StackError {
+        self.error_at(self.place_of(key), key, message)
+    }
+
+    /// Where the value of `key` stands, or where the section begins if it is not given.
+    #[must_use]
+    pub fn place_of(&self, key: &str) -> &Place {
         let node = self.table.and_then(|table| table.get(key));
-        self.error_at(node.map_or(&self.place, |node| &node.place), key, message)
+        node.map_or(&self.place, |node| &node.place)
     }
 
     /// Whether `key` holds a table.
@@ -319,7 +385,10 @@ impl<'a> Section<'a> {
     }
 
     /// Ends the section: every key in it must have been asked for. Returns the resolved lines.
-    pub(crate) fn close(self) -> Result<String, StackError> {
+    ///
+    /// # Errors
+    /// The first key that nobody asked for.
+    pub fn close(self) -> Result<String, StackError> {
         let unknown = |(key, _): &(&String, &Node)| !self.asked.contains(&key.as_str());
         let Some((key, node)) = self.table.into_iter().flatten().find(unknown) else {
             return Ok(self.lines);
@@ -340,7 +409,7 @@ impl<'a> Section<'a> {
     }
 
     /// What stands under `key`, which is known from now on.
-    pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
         }

@@ -3,6 +3,7 @@
 use super::document::{Node, Table, Value, merge, parse};
 use super::place::{Place, StackError};
 use super::units::did_you_mean;
+use nandscape_workload::fio::{Environment, HostEnvironment};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,35 +54,42 @@ struct Found {
 
 /// A stack named on the command line, merged over all that it extends, and where its file begins.
 pub(super) fn load(name: &str) -> Result<(Table, Place), StackError> {
-    load_named(name, Path::new(""), &Place::Argument("--stack"), "")
+    load_named(name, Path::new(""), &HostEnvironment, &Place::Argument("--stack"), "")
 }
 
-/// A stack named by `key` at `place` of some file in `folder`, in the same way.
+/// A stack named by `key` at `place` of some file in `folder`, in the same way; `files` has the files.
 pub(crate) fn load_named(
     name: &str,
     folder: &Path,
+    files: &dyn Environment,
     place: &Place,
     key: &str,
 ) -> Result<(Table, Place), StackError> {
-    let found = find(name, folder, place, key)?;
+    let found = find(name, folder, files, place, key)?;
     let place = Place::of(&found.file, "", 0);
-    Ok((lay_over_bases(found, &mut Vec::new())?, place))
+    Ok((lay_over_bases(found, files, &mut Vec::new())?, place))
 }
 
 /// A stack given as text, merged over all that it extends.
 pub(super) fn load_text(file: &str, text: &str) -> Result<(Table, Place), StackError> {
     let found = Found { file: file.into(), text: text.to_owned(), folder: PathBuf::new() };
     let place = Place::of(&found.file, "", 0);
-    Ok((lay_over_bases(found, &mut Vec::new())?, place))
+    Ok((lay_over_bases(found, &HostEnvironment, &mut Vec::new())?, place))
 }
 
-fn find(name: &str, folder: &Path, place: &Place, key: &str) -> Result<Found, StackError> {
+fn find(
+    name: &str,
+    folder: &Path,
+    files: &dyn Environment,
+    place: &Place,
+    key: &str,
+) -> Result<Found, StackError> {
     if let Some(text) = shipped(name) {
         let file = format!("{name} (shipped)").into();
         return Ok(Found { file, text: text.to_owned(), folder: PathBuf::new() });
     }
     let path = folder.join(name);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    let text = files.read(&path).map_err(|error| {
         let names = || SHIPPED.iter().map(|(name, _)| *name);
         let shipped = names().collect::<Vec<_>>().join(", ");
         let hint = did_you_mean(name, names());
@@ -94,23 +102,27 @@ fn find(name: &str, folder: &Path, place: &Place, key: &str) -> Result<Found, St
 }
 
 /// Parses `found` and lays it over the stacks that it extends; `above` are those that extend it.
-fn lay_over_bases(found: Found, above: &mut Vec<Arc<str>>) -> Result<Table, StackError> {
+fn lay_over_bases(
+    found: Found,
+    files: &dyn Environment,
+    above: &mut Vec<Arc<str>>,
+) -> Result<Table, StackError> {
     let mut table = parse(&found.file, &found.text)?;
     above.push(found.file.clone());
     let Some(extends) = table.remove("extends") else { return Ok(table) };
-    let base = find_base(&extends, &found.folder)?;
+    let base = find_base(&extends, &found.folder, files)?;
     if above.contains(&base.file) {
         let message = format!("goes round in a circle: {} -> {}", above.join(" -> "), base.file);
         return Err(StackError::new(&extends.place, "extends", message));
     }
-    let mut merged = lay_over_bases(base, above)?;
+    let mut merged = lay_over_bases(base, files, above)?;
     merge(&mut merged, table);
     Ok(merged)
 }
 
-fn find_base(extends: &Node, folder: &Path) -> Result<Found, StackError> {
+fn find_base(extends: &Node, folder: &Path, files: &dyn Environment) -> Result<Found, StackError> {
     match &extends.value {
-        Value::String(name) => find(name, folder, &extends.place, "extends"),
+        Value::String(name) => find(name, folder, files, &extends.place, "extends"),
         other => {
             let message = format!("expected a shipped stack or a file, found {}", other.describe());
             Err(StackError::new(&extends.place, "extends", message))

@@ -24,16 +24,19 @@ struct Axis<'a> {
     values: &'a [Node],
 }
 
-/// Reads a sweep from `text`; the files that it names are in the folder of `file`.
+/// Reads a sweep from `text` with `over` laid over it; the files that it names are in the folder of
+/// `file`.
 pub(super) fn read(
     file: &str,
     text: &str,
+    over: Table,
     environment: &dyn Environment,
 ) -> Result<Sweep, StackError> {
     let path = Path::new(file);
     let files = Files { folder: path.parent().unwrap_or(Path::new("")), environment };
     let file: Arc<str> = file.into();
-    let table = parse(&file, text)?;
+    let mut table = parse(&file, text)?;
+    merge(&mut table, over);
     let place = Place::of(&file, "", 0);
     let mut root = Section::root(&table, &place);
     let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -59,10 +62,16 @@ struct Files<'a> {
 }
 
 fn read_stacks(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Base>, StackError> {
-    let load = |(name, place): (String, Place)| Base::load(&name, files.folder, &place);
-    match strings(root, "stacks")? {
+    let load =
+        |(name, place): (String, Place)| Base::load(&name, files.folder, files.environment, &place);
+    match root.strings("stacks")? {
         Some(names) => names.into_iter().map(load).collect(),
-        None => Ok(vec![Base::load(DEFAULT, files.folder, &Place::Argument("--stack"))?]),
+        None => Ok(vec![Base::load(
+            DEFAULT,
+            files.folder,
+            files.environment,
+            &Place::Argument("--stack"),
+        )?]),
     }
 }
 
@@ -75,7 +84,7 @@ fn read_jobs(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<JobText>, 
         let texts = in_file_order(table);
         return texts.into_iter().map(|(name, node)| inline_job(name, node, files)).collect();
     }
-    let names = strings(root, "jobs")?.unwrap_or_default();
+    let names = root.strings("jobs")?.unwrap_or_default();
     names.into_iter().map(|(name, place)| file_job(&name, &place, files)).collect()
 }
 
@@ -123,7 +132,7 @@ fn read_seeds(root: &mut Section<'_>) -> Result<Vec<u64>, StackError> {
 
 fn read_report(root: &mut Section<'_>) -> Result<Report, StackError> {
     let named = |(text, place)| Named { text, place, key: "report" };
-    let chosen = strings(root, "report")?;
+    let chosen = root.strings("report")?;
     Ok(chosen.map_or(Report::Usual, |all| Report::Chosen(all.into_iter().map(named).collect())))
 }
 
@@ -141,26 +150,6 @@ fn read_until_steady(root: &mut Section<'_>) -> Result<Option<UntilSteady>, Stac
             Err(root.reject("until_steady", why))
         }
     }
-}
-
-/// One string or a list of them, with their places.
-fn strings(
-    root: &mut Section<'_>,
-    key: &'static str,
-) -> Result<Option<Vec<(String, Place)>>, StackError> {
-    let Some(node) = root.node(key) else { return Ok(None) };
-    let nodes = match &node.value {
-        Value::Array(nodes) if !nodes.is_empty() => nodes,
-        _ => std::slice::from_ref(node),
-    };
-    let string = |node: &Node| match &node.value {
-        Value::String(text) => Ok((text.clone(), node.place.clone())),
-        other => {
-            let message = format!("expected strings, found {}", other.describe());
-            Err(StackError::new(&node.place, key, message))
-        }
-    };
-    nodes.iter().map(string).collect::<Result<_, _>>().map(Some)
 }
 
 /// The keys of the grid, in the order in which they stand in the file.
@@ -262,7 +251,7 @@ fn add_keys(key: &str, value: &Value, keys: &mut Vec<(String, Json)>) {
                 add_keys(&format!("{key}.{name}"), &node.value, keys);
             }
         }
-        _ => keys.push((key.to_owned(), json(value))),
+        _ => keys.push((key.to_owned(), value.to_json())),
     }
 }
 
@@ -290,20 +279,4 @@ fn resolve((mut base, keys): Point) -> Result<Resolved, StackError> {
     let vars = Vars::take_from(&mut base.table)?;
     let stack = Stack::from_table(&base.table, &base.place)?;
     Ok(Resolved { stack_name: base.name, keys, stack, vars })
-}
-
-/// A value as rows show it.
-fn json(value: &Value) -> Json {
-    match value {
-        Value::String(text) => text.as_str().into(),
-        // What does not fit 64 bits, no key takes.
-        Value::Integer(number) => i64::try_from(*number).unwrap_or(i64::MAX).into(),
-        Value::Float(number) => (*number).into(),
-        Value::Boolean(truth) => (*truth).into(),
-        Value::Datetime => Json::Null,
-        Value::Array(nodes) => nodes.iter().map(|node| json(&node.value)).collect(),
-        Value::Table(table) => {
-            Json::Object(table.iter().map(|(key, node)| (key.clone(), json(&node.value))).collect())
-        }
-    }
 }

@@ -1,39 +1,107 @@
-//! A job of a sweep, with a hash of all that it was read from: its text, the files that it includes and
-//! the environment variables that it asks for. Same hash, same job.
+//! A job of a sweep, with a hash of all that it was read from: its text, the files that it includes, and
+//! the variables that it asks for. Same hash, same job.
 
-use nandscape_workload::fio::{Environment, JobFile, JobFileError, parse};
+use crate::run::{Manner, Observer, Outcome, RunError, run_as, run_workload};
+use crate::stack::Stack;
+use nandscape_workload::fio::{self, Environment, JobFile, JobFileError};
+use nandscape_workload::wml::{self, WmlError, Workload};
 use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// A job file that was understood.
-#[derive(Clone, PartialEq, Debug)]
+/// A job that was understood.
+#[derive(Clone, Debug)]
 pub struct Job {
     /// What tables and rows call it.
     pub name: String,
-    /// The job.
-    pub file: JobFile,
+    /// What it does.
+    pub load: JobLoad,
     /// Of everything that it was read from.
     pub(super) hash: u128,
 }
 
+/// What a job does.
+#[derive(Clone, Debug)]
+pub enum JobLoad {
+    /// The jobs of a file of fio's.
+    Fio(JobFile),
+    /// A workload of Filebench's.
+    Filebench(Workload),
+}
+
+impl PartialEq for Job {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, self.hash) == (&other.name, other.hash)
+    }
+}
+
 impl Job {
-    /// The job in `text`, called `name`; what it includes is relative to `path`, which also stands in
-    /// messages.
+    /// The job file of fio's in `text`, called `name`; what it includes is relative to `path`, which also
+    /// stands in messages.
     ///
     /// # Errors
     /// The first thing wrong with it, and where.
-    pub fn parse(
+    pub fn fio(
         name: &str,
         path: &str,
         text: &str,
         environment: &dyn Environment,
     ) -> Result<Self, JobFileError> {
         let recorder = Recorder { environment, heard: RefCell::new(text.to_owned()) };
-        let file = parse(text, path, &recorder)?;
+        let file = fio::parse(text, path, &recorder)?;
         let hash = xxh3_128(recorder.heard.into_inner().as_bytes());
-        Ok(Self { name: name.to_owned(), file, hash })
+        Ok(Self { name: name.to_owned(), load: JobLoad::Fio(file), hash })
+    }
+
+    /// The workload of Filebench's in `text`, called `name`, with these values of variables that it sets.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, and where.
+    pub fn filebench(
+        name: &str,
+        path: &str,
+        text: &str,
+        variables: &[(String, String)],
+    ) -> Result<Self, WmlError> {
+        let workload = wml::parse(text, path, variables)?;
+        let values = variables.iter().map(|(name, value)| format!("\0${name}={value:?}"));
+        let heard = text.to_owned() + &values.collect::<String>();
+        let (load, hash) = (JobLoad::Filebench(workload), xxh3_128(heard.as_bytes()));
+        Ok(Self { name: name.to_owned(), load, hash })
+    }
+
+    /// Whether it says itself how long it runs, so that it cannot go on until it is steady.
+    #[must_use]
+    pub const fn ends_by_itself(&self) -> bool {
+        matches!(self.load, JobLoad::Filebench(_))
+    }
+
+    /// What of it has no effect on `stack`.
+    pub(super) fn notices(&self, stack: &Stack) -> Vec<String> {
+        match &self.load {
+            JobLoad::Fio(file) => {
+                let told = file.notices.iter().filter(|notice| stack.tells(notice));
+                told.map(ToString::to_string).collect()
+            }
+            JobLoad::Filebench(workload) => {
+                workload.notices.iter().map(ToString::to_string).collect()
+            }
+        }
+    }
+
+    /// Runs it.
+    pub(super) fn run(
+        &self,
+        stack: &Stack,
+        seed: u64,
+        manner: Manner<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, RunError> {
+        match &self.load {
+            JobLoad::Fio(file) => run_as(stack, file, seed, manner, observer),
+            JobLoad::Filebench(workload) => run_workload(stack, workload, seed, manner, observer),
+        }
     }
 }
 
@@ -77,7 +145,7 @@ mod tests {
     #[test]
     fn all_that_a_job_is_read_from_counts() {
         let text = "[a]\ninclude more.inc\nsize=${SIZE}\n";
-        let hash = |text, world| Job::parse("a", "a.fio", text, &world).unwrap().hash;
+        let hash = |text, world| Job::fio("a", "a.fio", text, &world).unwrap().hash;
         let one = hash(text, World("rw=write\n", "1m"));
         assert_eq!(one, hash(text, World("rw=write\n", "1m")));
         assert_ne!(one, hash(text, World("rw=read\n", "1m")));

@@ -12,14 +12,14 @@ mod question;
 mod row;
 mod vars;
 
-pub use job::Job;
+pub use job::{Job, JobLoad};
 pub use question::{Line, Named, Report};
 pub use row::{FinishedRow, program};
 
-use crate::run::{Manner, Observer, RunError, UntilSteady, run_as};
+use crate::run::{Manner, Observer, RunError, UntilSteady};
 use crate::stack::document::Table;
 use crate::stack::{Place, Stack, StackError, source};
-use nandscape_workload::fio::{Environment, Notice};
+use nandscape_workload::fio::Environment;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -77,7 +77,20 @@ impl Sweep {
         text: &str,
         environment: &dyn Environment,
     ) -> Result<Self, StackError> {
-        file::read(file, text, environment)
+        file::read(file, text, Table::new(), environment)
+    }
+
+    /// The same with `over` laid over the file's own tree: tables merge, anything else replaces.
+    ///
+    /// # Errors
+    /// The first thing wrong with either or with a file that they name, and where.
+    pub fn parse_under(
+        file: &str,
+        text: &str,
+        over: Table,
+        environment: &dyn Environment,
+    ) -> Result<Self, StackError> {
+        file::read(file, text, over, environment)
     }
 
     /// The sweep that sets stacks, each with the same `overrides`, beside each other under one job.
@@ -108,6 +121,12 @@ impl Sweep {
         if self.cases.len().checked_mul(self.seeds.len()).is_none_or(|runs| runs > RUNS_MAX) {
             return Err(error(format!("more than {RUNS_MAX} runs")));
         }
+        let endless = |case: &&Case| case.until_steady.is_some() && case.job.ends_by_itself();
+        if let Some(case) = self.cases.iter().find(endless) {
+            let name = &case.job.name;
+            let why = format!("{name} says itself how long it runs, and never until it is steady");
+            return Err(error(why));
+        }
         let mut points = std::collections::BTreeMap::new();
         for case in &self.cases {
             if let Some(twin) = points.insert(case.id(""), case) {
@@ -118,17 +137,18 @@ impl Sweep {
         Ok(self)
     }
 
-    /// Keys of its jobs that have no effect here.
-    pub fn notices(&self) -> impl Iterator<Item = &Notice> {
-        let mut notices: Vec<&Notice> = Vec::new();
+    /// What of its jobs has no effect here.
+    #[must_use]
+    pub fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
         for case in &self.cases {
-            for notice in case.job.file.notices.iter().filter(|notice| case.stack.tells(notice)) {
+            for notice in case.job.notices(&case.stack) {
                 if !notices.contains(&notice) {
                     notices.push(notice);
                 }
             }
         }
-        notices.into_iter()
+        notices
     }
 
     /// How many runs there are.
@@ -188,7 +208,7 @@ impl Sweep {
     ) -> Result<String, RunError> {
         let (case, seed) = self.at(index);
         let manner = Manner { until_steady: case.until_steady, ..manner };
-        let outcome = run_as(&case.stack, &case.job.file, seed, manner, observer)?;
+        let outcome = case.job.run(&case.stack, seed, manner, observer)?;
         Ok(row::row(case, seed, commit, &outcome).to_string())
     }
 }
@@ -218,8 +238,13 @@ struct Base {
 }
 
 impl Base {
-    fn load(name: &str, folder: &Path, place: &Place) -> Result<Self, StackError> {
-        let (table, place) = source::load_named(name, folder, place, "stacks")?;
+    fn load(
+        name: &str,
+        folder: &Path,
+        files: &dyn Environment,
+        place: &Place,
+    ) -> Result<Self, StackError> {
+        let (table, place) = source::load_named(name, folder, files, place, "stacks")?;
         Ok(Self { name: name.to_owned(), table, place })
     }
 }

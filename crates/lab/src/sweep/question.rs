@@ -1,7 +1,6 @@
 //! What a sweep asks: figures to report, and lines to set beside them. The lab keeps them as texts
 //! with their places, for whoever reads results to understand; no run depends on them.
 
-use crate::stack::document::{Node, Value};
 use crate::stack::reader::Section;
 use crate::stack::{Place, StackError};
 use std::fmt::Display;
@@ -47,22 +46,12 @@ impl Named {
 
 /// Reads `[[line]]`.
 pub(super) fn read_lines(root: &mut Section<'_>) -> Result<Vec<Line>, StackError> {
-    let Some(node) = root.node("line") else { return Ok(Vec::new()) };
-    let Value::Array(nodes) = &node.value else {
-        let found = node.value.describe();
-        return Err(root.reject("line", format!("expected [[line]] tables, found {found}")));
-    };
-    nodes.iter().map(read_line).collect()
+    root.entries("line")?.into_iter().map(read_line).collect()
 }
 
-fn read_line(node: &Node) -> Result<Line, StackError> {
-    let Value::Table(table) = &node.value else {
-        let message = format!("expected [[line]] tables, found {}", node.value.describe());
-        return Err(StackError::new(&node.place, "line", message));
-    };
-    let mut line = Section::entry(table, "line", &node.place);
+fn read_line(mut line: Section<'_>) -> Result<Line, StackError> {
     let text = line.required("figure")?;
-    let place = table.get("figure").map_or(&node.place, |node| &node.place).clone();
+    let place = line.place_of("figure").clone();
     let figure = Named { text, place, key: "line.figure" };
     let (value, label) = (line.required("value")?, line.required("label")?);
     line.close()?;

@@ -60,10 +60,11 @@ impl FinishedRow {
         result.is_object().then_some(Self { id, result })
     }
 
-    /// Whether a job of this run failed.
+    /// Whether a job of this run failed, or its workload ended early.
     #[must_use]
     pub fn failed(&self) -> bool {
         let jobs = self.result.get("jobs").and_then(Value::as_array);
         jobs.is_some_and(|jobs| jobs.iter().any(|job| job["error"] != 0))
+            || self.result.pointer("/nandscape/wml/failure").is_some_and(Value::is_string)
     }
 }

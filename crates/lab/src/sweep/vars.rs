@@ -1,10 +1,12 @@
 //! Variables of a sweep: `var.NAME` in `[set]` or `[grid]` stands for `${NAME}` in the texts of jobs and
-//! in the strings of stack keys, so that one axis can change a job and its stack together.
+//! in the strings of stack keys, and takes the place of what a Filebench workload sets `$NAME` to, so
+//! that one axis can change a job and its stack together.
 
 use super::Job;
 use crate::stack::document::{Node, Table, Value};
 use crate::stack::{Place, StackError};
 use nandscape_workload::fio::{Environment, ExpandError, expand};
+use nandscape_workload::wml::{self, WmlError};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -117,9 +119,25 @@ impl JobText {
         vars: &Vars,
         environment: &dyn Environment,
     ) -> Result<Job, StackError> {
-        let world = Overlaid { vars, environment };
-        let job = Job::parse(&self.name, &self.path, &self.text, &world);
-        job.map_err(|why| StackError::new(&self.place, self.key.clone(), why.to_string()))
+        let job = match wml::is_workload(Path::new(&self.name)) {
+            true => self.filebench(vars).map_err(|why| why.to_string()),
+            false => {
+                let world = Overlaid { vars, environment };
+                let job = Job::fio(&self.name, &self.path, &self.text, &world);
+                job.map_err(|why| why.to_string())
+            }
+        };
+        job.map_err(|why| StackError::new(&self.place, self.key.clone(), why))
+    }
+
+    /// A workload; variables stand in place of what it sets those of the same name to.
+    fn filebench(&self, vars: &Vars) -> Result<Job, WmlError> {
+        let set = wml::variables(&self.text, &self.path)?;
+        let given = set.into_iter().filter_map(|name| {
+            let value = vars.0.get(&name)?.clone();
+            Some((name, value))
+        });
+        Job::filebench(&self.name, &self.path, &self.text, &given.collect::<Vec<_>>())
     }
 }
 

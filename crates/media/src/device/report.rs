@@ -37,7 +37,7 @@ impl Wear {
     }
 }
 
-/// Time that each resource was taken since the counts were last reset.
+/// Time that each resource was taken, and what was programmed, since the counts were last reset.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Utilisation {
     /// By unit; waiting for the channel within a command is included.
@@ -46,6 +46,8 @@ pub struct Utilisation {
     pub channels: Vec<Nanos>,
     /// The PCIe link, reads only.
     pub pcie: Nanos,
+    /// Sectors that units programmed, whatever for, programs that failed included.
+    pub programmed_sectors: u64,
 }
 
 impl Utilisation {
@@ -57,6 +59,7 @@ impl Utilisation {
         add(&mut self.units, &later.units);
         add(&mut self.channels, &later.channels);
         self.pcie = self.pcie.saturating_add(later.pcie);
+        self.programmed_sectors += later.programmed_sectors;
     }
 }
 
@@ -85,6 +88,7 @@ impl<S: Store> Media<S> {
             units: self.schedule.units_busy().collect(),
             channels: self.schedule.channels_busy().collect(),
             pcie: self.schedule.pcie_busy(),
+            programmed_sectors: self.schedule.programmed_sectors(),
         }
     }
 

@@ -178,6 +178,8 @@ pub(crate) struct Schedule {
     units: Vec<Unit>,
     channels: Vec<Link>,
     pcie: Link,
+    /// Since the counts were last reset.
+    programmed_sectors: u64,
     /// One a unit where reads have priority, else none.
     calendars: Vec<Calendar>,
     log: Option<Box<Log>>,
@@ -192,6 +194,7 @@ impl Schedule {
             units: (0..units).map(unit).collect(),
             channels: vec![Link::new(timing.placing); channels as usize],
             pcie: Link::new(timing.placing),
+            programmed_sectors: 0,
             calendars: calendars(&timing, units),
             log: None,
         }
@@ -224,6 +227,7 @@ impl Schedule {
     /// Reserves a program of `sectors` sectors.
     #[inline]
     pub(crate) fn program(&mut self, now: Nanos, unit: u32, sectors: u32) -> Reserved {
+        self.programmed_sectors += u64::from(sectors);
         let costs = &self.costs;
         if costs.instant {
             return Reserved::at_once(now);
@@ -373,8 +377,14 @@ impl Schedule {
         Nanos(self.pcie.busy_ns)
     }
 
-    /// Starts the busy times anew.
+    /// Sectors programmed since the counts were last reset.
+    pub(crate) const fn programmed_sectors(&self) -> u64 {
+        self.programmed_sectors
+    }
+
+    /// Starts the counts anew.
     pub(crate) fn reset_busy(&mut self) {
+        self.programmed_sectors = 0;
         self.units.iter_mut().for_each(|unit| unit.busy_ns = 0);
         self.channels.iter_mut().chain([&mut self.pcie]).for_each(|link| link.busy_ns = 0);
     }

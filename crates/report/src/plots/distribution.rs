@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
     let note = seed_note(cases);
     let distributions = rows_of_plots(cases).into_iter().flat_map(|(key, name, rows)| {
-        [cdf(&key, &name, rows.clone()), percentiles(&key, &name, rows)]
+        [
+            cdf(&format!("cdf{key}"), &format!("{name}: distribution"), rows.clone()),
+            percentiles(&key, &name, rows),
+        ]
     });
     distributions
         .chain([flush(cases)])
@@ -26,36 +29,30 @@ pub(super) fn plots(cases: &[Case]) -> Vec<Plot> {
 /// One plot of all kinds of requests for one case, else one plot a kind: key, name, points.
 fn rows_of_plots(cases: &[Case]) -> Vec<(String, String, Vec<Value>)> {
     if let [case] = cases {
-        let rows = REQUESTS.iter().flat_map(|(key, name)| points(case.first(), key, name));
+        let rows = REQUESTS.iter().flat_map(|(key, name)| points(&case.first().result, key, name));
         return vec![(String::new(), "Latency".to_owned(), rows.collect())];
     }
     let of_kind = |(key, name): (&str, &str)| {
-        let rows = drawn(cases).flat_map(|(label, run)| points(run, key, label));
+        let rows = drawn(cases).flat_map(|(label, run)| points(&run.result, key, label));
         (format!("-{key}"), format!("{name} latency"), rows.collect())
     };
     REQUESTS.into_iter().map(of_kind).collect()
 }
 
 /// Points of a distribution function: latency and the share that is no longer.
-fn points(run: &Run, key: &str, name: &str) -> Vec<Value> {
-    let cdf = &run.ours()["latency_cdf"][key];
+pub(crate) fn points(result: &Value, key: &str, name: &str) -> Vec<Value> {
+    let cdf = &result["nandscape"]["latency_cdf"][key];
     let points = numbers(&cdf["ns"]).into_iter().zip(numbers(&cdf["share"]));
     points.filter(|(ns, _)| *ns > 0.0).map(|(ns, share)| point(ns, share, name)).collect()
 }
 
-fn cdf(key: &str, name: &str, rows: Vec<Value>) -> Option<Plot> {
+/// The distribution function as steps, called `id`, under this title.
+pub(crate) fn cdf(id: &str, title: &str, rows: Vec<Value>) -> Option<Plot> {
     let (rows, unit) = in_time_unit(rows, "x");
     let axis = format!("Latency ({unit}, log scale)");
     let share = Scale::new("Requests that take no longer (%)", ScaleKind::Share);
     let x = Scale::new(&axis, ScaleKind::Log);
-    let mut plot = lines(
-        &format!("cdf{key}"),
-        &format!("{name}: distribution"),
-        rows,
-        x,
-        share,
-        "step-after",
-    )?;
+    let mut plot = lines(id, title, rows, x, share, "step-after")?;
     plot.spec["mark"]["point"] = false.into();
     Some(plot)
 }

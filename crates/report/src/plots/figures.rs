@@ -203,8 +203,20 @@ fn by_case(cases: &[Case], figure: &Drawn<'_>) -> Plot {
     plot.told(&figure.caption(cases.iter().any(|case| case.runs.len() > 1)))
 }
 
+/// What a figure is, in words.
+#[must_use]
+pub fn describe_figure(figure: &Figure) -> String {
+    title(figure, 0.0).name
+}
+
+/// Name, axis and divisor of a figure whose largest number is this.
+pub(crate) fn title_of(figure: &Figure, largest: f64) -> (String, String, f64) {
+    let Title { name, axis, scale } = title(figure, largest);
+    (name, axis, scale)
+}
+
 /// A mean with the ends of its interval, beside what it belongs to.
-fn row(mean: &Mean, mut row: Value) -> Value {
+pub(crate) fn row(mean: &Mean, mut row: Value) -> Value {
     let half = mean.half_width.unwrap_or(0.0);
     row["mean"] = mean.mean.into();
     row["low"] = (mean.mean - half).into();
@@ -219,7 +231,7 @@ fn span(field: &str, axis: &Value) -> Value {
     axis
 }
 
-fn tooltip(axis: &str, names: &[(&str, &str)]) -> Value {
+pub(crate) fn tooltip(axis: &str, names: &[(&str, &str)]) -> Value {
     let named = names.iter().map(|(field, title)| json!({ "field": field, "title": title }));
     let number = |field: &str, title: &str| json!({ "field": field, "type": "quantitative", "format": ".4~r", "title": title });
     let numbers = [number("mean", axis), number("low", "95 % from"), number("high", "95 % to")];
@@ -313,7 +325,7 @@ fn sweep_plot(figure: &Drawn<'_>, axes: &Axes<'_>, facet: &str, rows: Vec<Value>
 const DASHES: [[u32; 2]; 4] = [[1, 0], [7, 3], [2, 2], [10, 2]];
 
 /// Confidence as a band behind a line where numbers lie across, else as a bar through a point.
-fn marks(numeric: bool, y: &Value, colour: &Value, told: &Value) -> Vec<Value> {
+pub(crate) fn marks(numeric: bool, y: &Value, colour: &Value, told: &Value) -> Vec<Value> {
     let ends = json!({ "y": span("low", y), "y2": { "field": "high" } });
     let mut dash = colour.clone();
     dash["scale"]["range"] = json!(DASHES.iter().cycle().take(COMPARED_MAX).collect::<Vec<_>>());

@@ -6,6 +6,10 @@ mod distribution;
 mod figures;
 mod rules;
 
+pub(crate) use distribution::{cdf, points as cdf_points};
+pub use figures::describe_figure;
+pub(crate) use figures::{marks, row as with_ends, title_of as title, tooltip};
+
 use crate::case::{Case, Run};
 use crate::plot::Plot;
 use crate::{Kind, Report};

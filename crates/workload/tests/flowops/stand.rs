@@ -2,7 +2,7 @@
 
 use nandscape_block::AsyncDevice;
 use nandscape_block::mem::MemDevice;
-use nandscape_fs::contract::{Attr, Caller, FileSystem, Ino};
+use nandscape_fs::contract::{Attr, CallCost, Caller, FileSystem, Ino};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::{Executor, Nanos};
@@ -62,7 +62,7 @@ pub(crate) fn run_with(text: &str, seed: u64) -> Ran {
             (fs, planted)
         })
         .unwrap();
-    let settings = Settings { seed, cores: 4, call: CALL };
+    let settings = Settings { seed, cores: 4, cost: CallCost { call: CALL, copy: Nanos::ZERO } };
     let mut session = Session::new(&rt, Rc::new(fs.clone()), &workload, planted, settings);
     let began = rt.now();
     session.start();

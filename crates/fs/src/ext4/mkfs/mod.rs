@@ -67,6 +67,8 @@ pub struct MkfsOptions {
     pub now: Timestamp,
     /// Whether the device reads as zeroes wherever nothing was written, since it never was.
     pub fresh: bool,
+    /// Whether one that is not fresh is discarded first, as mke2fs does; `-E nodiscard`.
+    pub discard: bool,
 }
 
 impl MkfsOptions {
@@ -86,6 +88,7 @@ impl MkfsOptions {
             journal_blocks: None,
             now: Timestamp::default(),
             fresh: false,
+            discard: true,
         }
     }
 }
@@ -137,7 +140,7 @@ pub fn mkfs<'a>(
 async fn make(device: &AsyncDevice, options: &MkfsOptions) -> Result<Superblock, MkfsError> {
     let sb = sizes::superblock(options, device.caps().sectors)?;
     let mut made = Made::new(sb, options)?;
-    let zeroed = write::clear(device, &made, options.fresh).await?;
+    let zeroed = write::clear(device, &made, options).await?;
     made.groups.seal(&made.sb, zeroed);
     write::write(device, &made).await?;
     Ok(made.sb)

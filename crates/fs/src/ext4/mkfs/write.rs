@@ -1,6 +1,6 @@
 //! Writing a new file system: runs of blocks, several bios in flight, the superblock last.
 
-use super::Made;
+use super::{Made, MkfsOptions};
 use crate::ext4::format::*;
 use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Tag};
 use nandscape_rt::combine::join_all;
@@ -16,19 +16,19 @@ const RUN_SECTORS: u32 = 64;
 type Block<'a> = (u64, Cow<'a, [u8]>);
 
 /// Makes an old superblock void, and what will not be written read as zeroes, by discarding it if that
-/// helps. Whether all of the volume reads as zeroes then; if not, what must be zeroes is.
+/// helps and is wanted. Whether all of the volume reads as zeroes then; if not, what must be zeroes is.
 pub(super) async fn clear(
     device: &AsyncDevice,
     made: &Made,
-    fresh: bool,
+    options: &MkfsOptions,
 ) -> Result<bool, BlockError> {
-    if fresh {
+    if options.fresh {
         return Ok(true);
     }
     zero(device, 0..1).await?;
     device.flush().await?;
     let caps = device.caps();
-    if caps.discard_sectors > 0 && caps.discard_zeroes {
+    if options.discard && caps.discard_sectors > 0 && caps.discard_zeroes {
         let blocks = made.sb.blocks_count - made.sb.blocks_count % u64::from(caps.discard_sectors);
         let step = u32::MAX - u32::MAX % caps.discard_sectors;
         for run in pieces(0..blocks, step) {

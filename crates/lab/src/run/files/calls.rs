@@ -10,7 +10,9 @@ use super::counts::FsCounts;
 use super::layout::Layout;
 use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Payload};
 use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
-use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
+use nandscape_fs::contract::{
+    Allocate, CallCost, Caller, Data, FileSystem, FsError, Ino, Io, Result,
+};
 use nandscape_fs::ext4::Ext4;
 use nandscape_rt::{Handle, Nanos};
 use std::cell::{Cell, RefCell};
@@ -23,8 +25,8 @@ pub(super) struct Calls {
     pub(super) layout: Layout,
     /// The files' numbers.
     pub(super) inodes: Vec<Ino>,
-    /// What a call takes of its thread.
-    pub(super) cost: Nanos,
+    /// What calls take of their threads.
+    pub(super) cost: CallCost,
     /// When each thread may make its next call.
     pub(super) free: RefCell<BTreeMap<u16, Nanos>>,
     /// Files that each clone has written since its last sync.
@@ -38,28 +40,33 @@ impl Calls {
     /// Serves a bio, and notes its end.
     pub(super) async fn serve(&self, bio: Bio, token: Token) {
         let caller = caller(&bio);
-        self.enter(caller).await;
+        self.enter(caller, self.cost_of(&bio)).await;
         let result = self.call(caller, &bio).await.map_err(|error| block_error(error, bio.lba));
         let done = Done::new(self.handle.now(), result);
         self.done.borrow_mut().push(Completion { token, done });
     }
 
+    fn cost_of(&self, bio: &Bio) -> Nanos {
+        let moves = matches!(bio.op, Op::Read | Op::Write);
+        let bytes = if moves { u64::from(bio.sectors) * SECTOR_BYTES } else { 0 };
+        self.cost.of_moving(bytes, self.way(clone_of(bio)))
+    }
+
     /// Waits for the thread, and for what the call takes of it.
-    async fn enter(&self, caller: Caller) {
+    async fn enter(&self, caller: Caller, cost: Nanos) {
         let now = self.handle.now();
         let begins = {
             let mut free = self.free.borrow_mut();
             let free = free.entry(caller.thread).or_default();
-            *free = now.max(*free).saturating_add(self.cost);
+            *free = now.max(*free).saturating_add(cost);
             *free
         };
         self.handle.sleep_until(begins).await;
     }
 
     async fn call(&self, caller: Caller, bio: &Bio) -> Result<Reply> {
-        let clone = bio.owner.map_or(0, |owner| owner.file as usize);
-        let direct = self.layout.clones.get(clone).is_some_and(|clone| clone.direct);
-        let io = if direct { Io::Direct } else { Io::Buffered };
+        let clone = clone_of(bio);
+        let io = self.way(clone);
         match bio.op {
             Op::Read => self.read(caller, bio, io).await,
             Op::Write => self.write(caller, bio, io, clone).await.map(|()| Reply::None),
@@ -67,6 +74,12 @@ impl Calls {
             Op::Flush => self.sync(caller, clone).await.map(|()| Reply::None),
             _ => Err(FsError::Unsupported("anything but reads, writes, trims and syncs of files")),
         }
+    }
+
+    /// How a clone's I/O goes.
+    fn way(&self, clone: usize) -> Io {
+        let direct = self.layout.clones.get(clone).is_some_and(|clone| clone.direct);
+        if direct { Io::Direct } else { Io::Buffered }
     }
 
     fn parts(&self, bio: &Bio) -> impl Iterator<Item = (usize, u64, u64)> {
@@ -150,6 +163,11 @@ impl Calls {
             ..self.counts.get()
         }
     }
+}
+
+/// The clone of a job that issued a bio.
+fn clone_of(bio: &Bio) -> usize {
+    bio.owner.map_or(0, |owner| owner.file as usize)
 }
 
 /// Who issued a bio.

@@ -55,12 +55,13 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes the file system of `stack` on a fresh device, and what it is to hold.
+    /// Makes the file system of `stack` on a device, which nothing was written to if it is `fresh`, and
+    /// what it is to hold.
     pub(super) fn lay_out(
         stack: &Stack,
         fs: &FsStack,
         contents: Contents,
-        device: Hinted,
+        (device, fresh): (Hinted, bool),
         seed: u64,
     ) -> Result<Self, RunError> {
         stack.check_fs(device.caps().sectors)?;
@@ -68,7 +69,7 @@ impl Files {
         let mut executor = Executor::on_virtual_clock();
         let handle = executor.handle();
         let device = AsyncDevice::new(&handle, device);
-        let options = fs.for_run(seed, under.sectors);
+        let options = fs.for_run(seed, under.sectors, fresh);
         let made = make::make(&handle, &device.erased(), &options, contents);
         let made = executor.block_on(made).map_err(|stuck| RunError::Failed(stuck.to_string()))?;
         let Made { fs: fs_made, inodes, planted, contents } =
@@ -86,7 +87,7 @@ impl Files {
             fs: fs_made,
             layout,
             inodes,
-            cost: fs.call,
+            cost: fs.cost,
             free: RefCell::default(),
             written: RefCell::default(),
             done: RefCell::default(),
@@ -178,7 +179,7 @@ impl LabDevice for Files {
             rt: self.calls.handle.clone(),
             fs: self.calls.fs.clone(),
             planted: std::mem::take(&mut self.planted),
-            call: self.calls.cost,
+            cost: self.calls.cost,
         })
     }
 

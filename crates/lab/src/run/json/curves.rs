@@ -67,6 +67,7 @@ pub(super) fn utilisation(utilisation: &Utilisation, length: Nanos) -> Value {
         "units": utilisation.units.iter().map(share).collect::<Vec<_>>(),
         "channels": utilisation.channels.iter().map(share).collect::<Vec<_>>(),
         "pcie": share(&utilisation.pcie),
+        "programmed_sectors": utilisation.programmed_sectors,
     })
 }
 

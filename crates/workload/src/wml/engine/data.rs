@@ -75,10 +75,10 @@ impl Runner {
     /// Reads a stretch; the bytes that came. Whole pages and the rest of a file that does not end with
     /// one come by themselves, because pages can then stay what they are.
     async fn read_at(&self, open: Open, offset: u64, len: u64) -> Step<u64> {
-        self.enter().await;
         let (fs, caller) = (&self.shared.fs, self.caller);
         let size = fs.getattr(caller, open.ino).await.map_err(|error| failed(&error))?.size;
         let end = offset.saturating_add(len).min(size);
+        self.enter_to_move(end.saturating_sub(offset), open.io).await;
         let pages = end - end % SECTOR_BYTES;
         let parts = match open.io {
             // Direct I/O is of whole pages, even at the end.
@@ -93,7 +93,7 @@ impl Runner {
     }
 
     async fn write_at(&self, open: Open, offset: u64, len: u64) -> Step {
-        self.enter().await;
+        self.enter_to_move(len, open.io).await;
         let shared = &self.shared;
         let stretch = (offset, len);
         let written =
@@ -200,7 +200,7 @@ impl Runner {
         let (_, open, spread) = self.set_up(doing).await?;
         let offset = self.random_offset(spread, iosize)?;
         let began = self.now();
-        self.enter().await;
+        self.enter_to_move(iosize, open.io).await;
         let (shared, pending, caller) =
             (Rc::clone(&self.shared), Rc::clone(&self.pending), self.caller);
         pending.outstanding.set(pending.outstanding.get() + 1);

@@ -26,7 +26,7 @@ use super::resolve::DESCRIPTORS;
 use super::tree::Tree;
 use crate::engine::LatencyTotals;
 use content::Contents;
-use nandscape_fs::contract::{Caller, FileSystem, Ino};
+use nandscape_fs::contract::{CallCost, Caller, FileSystem, Ino};
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, HostCpu, JoinHandle, Nanos, Stream};
 use pool::Pool;
@@ -44,8 +44,8 @@ pub struct Settings {
     pub seed: u64,
     /// Cores of the host.
     pub cores: u16,
-    /// What a call of the file system takes of a core.
-    pub call: Nanos,
+    /// What calls of the file system take of a core.
+    pub cost: CallCost,
 }
 
 /// A fileset at work.
@@ -74,7 +74,7 @@ struct Shared {
     fs: Rc<dyn FileSystem>,
     workload: Rc<Workload>,
     cpu: HostCpu,
-    call: Nanos,
+    cost: CallCost,
     sets: Vec<Set>,
     contents: Contents,
     stats: Stats,
@@ -134,7 +134,7 @@ impl Session {
             fs,
             workload: Rc::clone(workload),
             cpu: HostCpu::new(settings.cores),
-            call: settings.call,
+            cost: settings.cost,
             sets: planted.into_iter().map(|each| Set::new(rt, each)).collect(),
             contents: Contents::default(),
             stats: Stats::new(workload, processes),

@@ -229,7 +229,16 @@ impl Runner {
 
     /// Takes what a call takes of the thread's core.
     pub(super) async fn enter(&self) {
-        self.shared.cpu.work(&self.shared.rt, self.caller.core, self.shared.call).await;
+        self.work(self.shared.cost.call).await;
+    }
+
+    /// The same for a call that reads or writes so many bytes.
+    pub(super) async fn enter_to_move(&self, bytes: u64, io: Io) {
+        self.work(self.shared.cost.of_moving(bytes, io)).await;
+    }
+
+    async fn work(&self, cost: Nanos) {
+        self.shared.cpu.work(&self.shared.rt, self.caller.core, cost).await;
     }
 
     /// Notes that a flowop was done.

@@ -1,0 +1,49 @@
+//! Arguments of `nandscape paper`.
+
+use super::{CacheArgs, JobsArgs, OutputFormat};
+use clap::Args;
+use std::path::PathBuf;
+
+/// `nandscape paper`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape paper --list                            the papers that ship
+  nandscape paper --quick                           all of them, on small devices
+  nandscape paper js-pblk --out js                  one, in full; then open js/index.html
+  nandscape paper my/paper --check                  is a folder of one's own sound?
+
+What a paper states is set beside what is measured, with a verdict for each statement: agrees, \
+partly, disagrees, cannot be told, and the reason. Tolerances stand beside the published numbers. \
+What the paper leaves open is varied, and every run is checked for physical sense.
+
+DIR gets index.html (works offline), paper.json, and rows of every run. Ctrl-C lets the runs under \
+way finish and stops; the same command goes on from there. Two reproductions by one program give \
+the same files.
+
+Exit codes: 0 done, whatever the verdicts; 1 a physical check did not hold, or a run failed; 2 the \
+input was wrong. docs/formats/paper.md describes a paper's files.")]
+pub(crate) struct PaperArgs {
+    /// Papers that ship (see --list), or folders of papers; without any, all that ship
+    #[arg(value_name = "ID|FOLDER")]
+    pub(crate) papers: Vec<String>,
+    /// Smaller devices, fewer points and seeds, as each paper says
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where report and rows go
+    #[arg(long, value_name = "DIR", default_value = "papers-report")]
+    pub(crate) out: PathBuf,
+    /// List the papers that ship
+    #[arg(long, conflicts_with_all = ["quick", "check"])]
+    pub(crate) list: bool,
+    /// Read everything that papers say, and run nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// How to print the verdicts
+    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
+    pub(crate) output_format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+}

@@ -1,0 +1,252 @@
+//! `nandscape paper`: what papers ask is run, in one pool; then verdicts, checks and the report.
+
+use crate::args::{OutputFormat, PaperArgs};
+use crate::cache::Cache;
+use crate::output::{Failure, deliver, print};
+use crate::paint::{ColorChoice, Paint, Tone};
+use crate::run::{COMMIT, pretty, quoted};
+use crate::sweep::{Finished, complete_all, tell_notices};
+use crate::table::lay_out;
+use anyhow::{Context, anyhow};
+use nandscape_lab::run::VERSION;
+use nandscape_lab::sweep::{FinishedRow, Sweep};
+use nandscape_paper::verdict::Verdict;
+use nandscape_paper::{
+    Answers, Files, Judged, Maker, Paper, Reproduction, Statement, page, shipped,
+};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Columns that a statement may take at a terminal.
+const SAYS_MAX: usize = 44;
+
+/// Lists, checks or reproduces papers.
+pub(crate) fn paper(args: &PaperArgs, color: ColorChoice) -> Result<(), Failure> {
+    let names = names(args)?;
+    if args.list {
+        return list(&names);
+    }
+    if args.check {
+        return check(&names);
+    }
+    let papers: Vec<Paper> =
+        names.iter().map(|name| load(name, args.quick)).collect::<Result<_, _>>()?;
+    once(&papers)?;
+    let all = reproduce(papers, args)?;
+    let maker = maker(args);
+    let json = to_json(&all, &maker);
+    deliver(&page(&all, &maker), Some(&args.out.join("index.html")))?;
+    deliver(&pretty(&json)?, Some(&args.out.join("paper.json")))?;
+    print(&match args.output_format {
+        OutputFormat::Normal => text(&all, &maker, &args.out, Paint::new(color, false)),
+        OutputFormat::Json => pretty(&json)?,
+    })?;
+    verdict(&all)
+}
+
+/// The papers that are meant.
+fn names(args: &PaperArgs) -> Result<Vec<String>, Failure> {
+    let names: Vec<String> = match args.papers.as_slice() {
+        [] => shipped().map(str::to_owned).collect(),
+        named => named.to_vec(),
+    };
+    match names.is_empty() {
+        true => Err(Failure::input(anyhow!("no paper ships with this program; name a folder"))),
+        false => Ok(names),
+    }
+}
+
+fn load(name: &str, quick: bool) -> Result<Paper, Failure> {
+    let (files, folder) = Files::find(name);
+    Paper::load(files, &folder, quick).map_err(|error| {
+        let known = shipped().collect::<Vec<_>>().join(", ");
+        let unknown = files == Files::Host && !folder.is_dir();
+        let error = anyhow::Error::from(error);
+        Failure::Input(match unknown {
+            true => error.context(format!("\"{name}\" is no folder, and what ships is: {known}")),
+            false => error,
+        })
+    })
+}
+
+/// Two papers of one name would write the same files.
+fn once(papers: &[Paper]) -> Result<(), Failure> {
+    let twin = |(at, paper): (usize, &Paper)| papers[..at].iter().any(|other| other.id == paper.id);
+    match papers.iter().enumerate().find(|one| twin(*one)) {
+        Some((_, paper)) => Err(Failure::input(anyhow!("two papers are called \"{}\"", paper.id))),
+        None => Ok(()),
+    }
+}
+
+fn list(names: &[String]) -> Result<(), Failure> {
+    let width = names.iter().map(String::len).max().unwrap_or(0);
+    let mut text = String::new();
+    for name in names {
+        let paper = load(name, false)?;
+        let Paper { title, venue, year, .. } = &paper;
+        text.push_str(&format!("{name:width$}  {title} ({venue}, {year})\n"));
+    }
+    print(&text)
+}
+
+/// Reads papers as they are and as they are asked quickly.
+fn check(names: &[String]) -> Result<(), Failure> {
+    for name in names {
+        let (full, quick) = (load(name, false)?, load(name, true)?);
+        let (statements, questions) = (full.statements.len(), full.questions.len());
+        print(&format!(
+            "{name}: {statements} statements, {questions} questions, {} runs ({} if quick)\n",
+            full.runs(),
+            quick.runs()
+        ))?;
+    }
+    Ok(())
+}
+
+/// Runs what all questions lack, and judges the answers.
+fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, Failure> {
+    let made = std::fs::create_dir_all(&args.out);
+    made.with_context(|| args.out.display().to_string()).map_err(Failure::Input)?;
+    let sweeps =
+        || papers.iter().flat_map(|paper| &paper.questions).map(|question| &question.sweep);
+    sweeps().for_each(tell_notices);
+    let rows: Vec<PathBuf> = papers
+        .iter()
+        .flat_map(|paper| {
+            paper.questions.iter().map(|one| format!("{}-{}.jsonl", paper.id, one.id))
+        })
+        .map(|name| args.out.join(name))
+        .collect();
+    let asked: Vec<(&Sweep, Option<&Path>)> =
+        sweeps().zip(rows.iter().map(|path| Some(path.as_path()))).collect();
+    let cache = Cache::open(&args.cache)?;
+    let finished = complete_all(&asked, args.jobs, cache.as_ref())?;
+    let answers = sweeps().zip(&finished).map(|(sweep, finished)| answer(sweep, finished));
+    let mut answers = answers.collect::<Result<Vec<Answers>, Failure>>()?.into_iter();
+    let one = |paper: Paper| {
+        let own = answers.by_ref().take(paper.questions.len()).collect();
+        Reproduction::new(paper, own)
+    };
+    Ok(papers.into_iter().map(one).collect())
+}
+
+/// The answers in the rows of a finished sweep.
+fn answer(sweep: &Sweep, finished: &Finished) -> Result<Answers, Failure> {
+    let mut answers = Answers::new(sweep);
+    for (run, id) in finished.ids.iter().enumerate() {
+        let (case, seed) = sweep.at(run);
+        let row = finished.rows.get(id).and_then(FinishedRow::parse);
+        let row = row.ok_or_else(|| Failure::run(anyhow!("no row for {}", case.label())))?;
+        if row.failed() {
+            return Err(Failure::run(anyhow!("a job failed: {}, seed {seed}", case.label())));
+        }
+        answers.add(run / sweep.seeds.len(), seed, row.result);
+    }
+    Ok(answers)
+}
+
+fn maker(args: &PaperArgs) -> Maker {
+    let mut words = vec!["nandscape".to_owned(), "paper".to_owned()];
+    words.extend(args.papers.iter().map(|name| quoted(name)));
+    words.extend(args.quick.then(|| "--quick".to_owned()));
+    Maker {
+        program: format!("nandscape {VERSION} ({COMMIT})"),
+        command: words.join(" "),
+        quick: args.quick,
+    }
+}
+
+fn to_json(all: &[Reproduction], maker: &Maker) -> Value {
+    json!({
+        "version": VERSION,
+        "commit": COMMIT,
+        "command": maker.command,
+        "quick": maker.quick,
+        "papers": all.iter().map(Reproduction::to_json).collect::<Vec<_>>(),
+    })
+}
+
+/// Statements with their verdicts, checks that failed, and where the rest is.
+fn text(all: &[Reproduction], maker: &Maker, out: &Path, paint: Paint) -> String {
+    let mut text: String = all.iter().map(|one| of_paper(one, paint)).collect();
+    let Maker { program, command, .. } = maker;
+    let place = out.join("index.html");
+    text.push_str(&format!("report in {}\n  {program}; again: {command}\n", place.display()));
+    text
+}
+
+fn of_paper(one: &Reproduction, paint: Paint) -> String {
+    let Paper { id, title, .. } = &one.paper;
+    let mut text = format!("{}\n\n", paint.paint(Tone::Heading, &format!("{id}: {title}")));
+    let all: Vec<(&Statement, &Judged)> = one.statements().collect();
+    let column = |header: &str, cell: &dyn Fn(&(&Statement, &Judged)) -> String| {
+        (header.to_owned(), all.iter().map(cell).collect::<Vec<_>>())
+    };
+    let columns = [
+        column("statement", &|(statement, _)| {
+            shortened(&format!("{}: {}", statement.id, statement.says))
+        }),
+        column("published", &|(statement, _)| statement.published()),
+        column("measured", &|(statement, judged)| statement.shown(judged)),
+    ];
+    for (at, line) in lay_out(&columns, 1).into_iter().enumerate() {
+        let Some((_, judged)) = at.checked_sub(1).and_then(|at| all.get(at)) else {
+            text.push_str(&format!("{}\n", paint.paint(Tone::Faint, &format!("{line}  verdict"))));
+            continue;
+        };
+        let verdict = judged.judgement.verdict;
+        text.push_str(&format!("{line}  {}\n", paint.paint(tone(verdict), verdict.name())));
+        if verdict != Verdict::Agrees {
+            let why = paint.paint(Tone::Faint, &judged.judgement.reason);
+            text.push_str(&format!("{}\n", paint.wrapped("      ", &why)));
+        }
+    }
+    text + &summary(one, paint)
+}
+
+/// Verdicts and checks, counted; what failed is told in full.
+fn summary(one: &Reproduction, paint: Paint) -> String {
+    let counts = Verdict::ALL.map(|verdict| format!("{} {}", one.count(verdict), verdict.name()));
+    let mut text = format!("\n  {} statements: {}\n", one.judged.len(), counts.join(", "));
+    let nonsense = one.nonsense();
+    if nonsense.is_empty() {
+        let (checks, runs) = (one.checked.len(), one.paper.runs());
+        text.push_str(&format!("  {checks} checks of physical sense hold in {runs} runs\n"));
+    }
+    for why in nonsense {
+        let why = paint.paint(Tone::Failure, &format!("makes no sense: {why}"));
+        text.push_str(&format!("{}\n", paint.wrapped("  ", &why)));
+    }
+    text + "\n"
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Agrees => Tone::User,
+        Verdict::Partly => Tone::Warning,
+        Verdict::Disagrees => Tone::Failure,
+        Verdict::CannotBeTold => Tone::Faint,
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.chars().count() {
+        n if n <= SAYS_MAX => text.to_owned(),
+        _ => text.chars().take(SAYS_MAX - 1).chain(['…']).collect(),
+    }
+}
+
+/// What is wrong with a reproduction that came to its end: figures that no result knows, or results
+/// that make no sense. What a paper states may well be wrong.
+fn verdict(all: &[Reproduction]) -> Result<(), Failure> {
+    if let Some(slip) = all.iter().find_map(Reproduction::slip) {
+        return Err(Failure::input(anyhow!(slip)));
+    }
+    let failed: usize = all.iter().map(|one| one.nonsense().len()).sum();
+    match failed {
+        0 => Ok(()),
+        n => Err(Failure::run(anyhow!(
+            "{n} results make no physical sense; the report has them all"
+        ))),
+    }
+}

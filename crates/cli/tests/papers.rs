@@ -1,0 +1,109 @@
+//! Papers as users meet them: lists, checks, reproductions that go on and repeat, exit codes.
+
+mod common;
+
+use common::{Folder, err, out};
+use std::process::Output;
+
+const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../paper/tests/tiny");
+
+fn read(folder: &Folder, name: &str) -> String {
+    std::fs::read_to_string(folder.0.join(name)).unwrap()
+}
+
+fn reproduce(folder: &Folder, place: &str) -> Output {
+    folder.run(&["paper", TINY, "--quick", "--out", place, "--jobs", "2"])
+}
+
+/// Every file of a reproduction is the same the next time, and what is there is not run again.
+#[test]
+fn reproductions_repeat_and_go_on() {
+    let folder = Folder::new("papers-repeat");
+    let first = reproduce(&folder, "one");
+    assert_eq!(first.status.code(), Some(0), "{}", err(&first));
+    let text = out(&first);
+    for expected in [
+        "statement",
+        "published",
+        "measured",
+        "verdict",
+        "partly",
+        "cannot be told",
+        "checks of physical sense hold in 10 runs",
+        "again: nandscape paper",
+        "one/index.html",
+    ] {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
+    assert!(err(&first).contains("10 of 10: "), "{}", err(&first));
+    let second = reproduce(&folder, "two");
+    assert_eq!(second.status.code(), Some(0));
+    let files =
+        ["index.html", "paper.json", "tiny-space.jsonl", "tiny-depth.jsonl", "tiny-maps.jsonl"];
+    for file in files {
+        assert_eq!(
+            read(&folder, &format!("one/{file}")),
+            read(&folder, &format!("two/{file}")),
+            "{file}"
+        );
+    }
+    let rows = read(&folder, "one/tiny-space.jsonl");
+    folder.write("one/tiny-space.jsonl", &rows[..rows.len() / 2]);
+    let third = reproduce(&folder, "one");
+    assert_eq!(third.status.code(), Some(0));
+    assert!(err(&third).contains(" of 2: ") || err(&third).contains(" of 3: "), "{}", err(&third));
+    assert_eq!(read(&folder, "one/tiny-space.jsonl"), rows);
+    assert_eq!(read(&folder, "one/index.html"), read(&folder, "two/index.html"));
+    let json: serde_json::Value = serde_json::from_str(&read(&folder, "one/paper.json")).unwrap();
+    assert_eq!(json["papers"][0]["statements"].as_array().unwrap().len(), 4);
+    assert_eq!(json["quick"], true);
+}
+
+/// A result that makes no physical sense is told, and fails the command after the report is written.
+#[test]
+fn nonsense_is_exit_code_1() {
+    let folder = Folder::new("papers-nonsense");
+    assert_eq!(reproduce(&folder, "out").status.code(), Some(0));
+    let rows = read(&folder, "out/tiny-space.jsonl");
+    folder.write("out/tiny-space.jsonl", &rows.replacen("\"line_meta\":", "\"line_meta\":7", 1));
+    let output = reproduce(&folder, "out");
+    assert_eq!(output.status.code(), Some(1));
+    let text = out(&output);
+    assert!(text.contains("makes no sense: sectors: space: small.toml, overwrite.fio, seed 1: the causes add up to"), "{text}");
+    assert!(read(&folder, "out/index.html").contains("Results that make no physical sense"));
+}
+
+/// A paper is looked at without running anything; what ships can be listed.
+#[test]
+fn papers_are_checked_and_listed() {
+    let folder = Folder::new("papers-check");
+    let output = folder.run(&["paper", TINY, "--check"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(
+        out(&output).ends_with("4 statements, 3 questions, 18 runs (10 if quick)\n"),
+        "{}",
+        out(&output)
+    );
+    let output = folder.run(&["paper", TINY, "--list"]);
+    assert!(out(&output).contains("A Paper that Nobody Wrote (the tests of nandscape, 2026)"));
+}
+
+/// Wrong input is exit code 2 with its place, before anything runs.
+#[test]
+fn wrong_papers_are_exit_code_2() {
+    let folder = Folder::new("papers-wrong");
+    std::fs::create_dir_all(folder.0.join("mine")).unwrap();
+    folder.write("mine/paper.toml", "[[question]]\nid = \"a\"\nsweep = \"a.toml\"\n");
+    folder.write("mine/a.toml", "stacks = \"pblk\"\njob = \"a.fio\"\n");
+    let cases: [(&[&str], &str); 3] = [
+        (&["mine"], "mine/a.toml:1:1: jobs: is missing"),
+        (&["nobody"], "\"nobody\" is no folder, and what ships is: "),
+        (&[TINY, TINY], "two papers are called \"tiny\""),
+    ];
+    for (args, message) in cases {
+        let output = folder.run(&[&["paper", "--out", "out"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err(&output).contains(message), "{args:?}: {}", err(&output));
+        assert!(!folder.0.join("out").exists());
+    }
+}

@@ -1,0 +1,100 @@
+//! The answers to a question: results by point and seed, and what figures are there.
+
+use crate::model::{Filter, Measure, Take};
+use nandscape_lab::sweep::Sweep;
+use nandscape_report::{Column, Figure, FigureError, Mean, Point};
+use serde_json::Value;
+
+/// The results of a sweep.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answers {
+    points: Vec<Point>,
+    /// By point: seeds with their results.
+    results: Vec<Vec<(u64, Value)>>,
+}
+
+/// The points of a sweep, in order.
+pub(crate) fn points(sweep: &Sweep) -> Vec<Point> {
+    let cases = sweep.cases.iter();
+    cases.map(|case| Point::new(&case.stack_name, &case.job.name, &case.keys)).collect()
+}
+
+impl Answers {
+    /// None as yet.
+    #[must_use]
+    pub fn new(sweep: &Sweep) -> Self {
+        let points = points(sweep);
+        let results = vec![Vec::new(); points.len()];
+        Self { points, results }
+    }
+
+    /// Takes in the result of a run at `point`.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn add(&mut self, point: usize, seed: u64, result: Value) {
+        self.results[point].push((seed, result));
+    }
+
+    /// The points.
+    #[must_use]
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Every result with its point and seed, in the order of the sweep.
+    pub fn results(&self) -> impl Iterator<Item = (&Point, u64, &Value)> {
+        let of_point = |(point, results)| {
+            let results: &Vec<(u64, Value)> = results;
+            results.iter().map(move |(seed, result)| (point, *seed, result))
+        };
+        self.points.iter().zip(&self.results).flat_map(of_point)
+    }
+
+    /// The result of the first seed, by point.
+    pub fn firsts<'a>(&'a self) -> impl Iterator<Item = (&'a Point, Option<&'a Value>)> {
+        let first = |results: &'a Vec<(u64, Value)>| results.first().map(|(_, result)| result);
+        self.points.iter().zip(self.results.iter().map(first))
+    }
+
+    /// A figure at all points.
+    ///
+    /// # Errors
+    /// It is relative to what no point has.
+    pub fn column(&self, figure: &Figure) -> Result<Column, FigureError> {
+        let mut column = Column::new(figure.clone(), &self.points)?;
+        for (at, results) in self.results.iter().enumerate() {
+            results.iter().for_each(|(seed, result)| column.add(at, *seed, result));
+        }
+        Ok(column)
+    }
+
+    /// What is measured, at the points that `filter` leaves: the mean over the seeds of what is taken of
+    /// the points of each; none if a point has no number.
+    #[must_use]
+    pub fn measure(&self, measure: &Measure, filter: &Filter) -> Option<Mean> {
+        let column = self.column(&measure.shows).ok()?;
+        let at = filter.of(&self.points).into_iter();
+        let by_point: Vec<Vec<(u64, f64)>> = at.map(|at| column.by_seed(at)).collect();
+        let seeds: Vec<u64> = by_point.first()?.iter().map(|(seed, _)| *seed).collect();
+        let of_seed = |seed: &u64| {
+            let of = |numbers: &Vec<(u64, f64)>| {
+                numbers.iter().find(|(other, _)| other == seed).map(|(_, number)| *number)
+            };
+            by_point
+                .iter()
+                .map(of)
+                .collect::<Option<Vec<f64>>>()
+                .map(|all| take(measure.take, &all))
+        };
+        Mean::of(&seeds.iter().filter_map(of_seed).collect::<Vec<_>>())
+    }
+}
+
+fn take(take: Take, numbers: &[f64]) -> f64 {
+    match take {
+        Take::Mean => numbers.iter().sum::<f64>() / numbers.len() as f64,
+        Take::Max => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        Take::Min => numbers.iter().copied().fold(f64::INFINITY, f64::min),
+    }
+}

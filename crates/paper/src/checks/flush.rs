@@ -1,0 +1,84 @@
+//! Flushes and latencies: a whole is the sum of its parts, on a block device an fsync is a flush, and
+//! distributions are distributions.
+
+use super::{Facts, Finding, holds};
+use serde_json::Value;
+
+/// Parts of a flush's time that every result has, and those of hosts whose cores cost something.
+const PARTS: [&str; 4] = ["queue_ns", "gc_ns", "padding_ns", "program_ns"];
+const HOST_PARTS: [&str; 2] = ["cpu_ns", "writer_ns"];
+/// Relative error of means.
+const ROUNDING: f64 = 1e-6;
+/// Kinds of requests with the latency that fio tells of each.
+const LATENCIES: [(&str, &str); 4] =
+    [("read", "clat_ns"), ("write", "clat_ns"), ("trim", "clat_ns"), ("sync", "lat_ns")];
+
+/// Where the time of flushes went adds up to it, exactly.
+pub(super) fn parts(facts: &Facts<'_>) -> Finding {
+    let total = facts.count("/flush/total_ns")?;
+    let part = |name: &&str| facts.count(&format!("/flush/{name}"));
+    let parts: u64 = PARTS.iter().map(part).sum::<Option<u64>>()?;
+    let of_host = |name: &&str| facts.count(&format!("/host_cpu/flush/{name}"));
+    let of_host: u64 = HOST_PARTS.iter().filter_map(of_host).sum();
+    holds(parts + of_host == total, || {
+        format!("flushes took {total} ns, the parts add up to {}", parts + of_host)
+    })
+}
+
+/// The fsyncs of jobs on a block device are its flushes, if nothing else flushes and no core costs
+/// anything.
+pub(super) fn fsyncs(facts: &Facts<'_>) -> Finding {
+    if facts.at("/fs").is_some() || facts.at("/host_cpu").is_some() {
+        return None;
+    }
+    let flushes = facts.count("/flush/waited")? + facts.count("/flush/empty")?;
+    let of_job = |job: &Value| {
+        let latency = &job["sync"]["lat_ns"];
+        Some((latency["N"].as_u64()?, latency["mean"].as_f64()?))
+    };
+    let jobs: Vec<(u64, f64)> = facts.jobs().filter_map(of_job).collect();
+    let fsyncs: u64 = jobs.iter().map(|(count, _)| count).sum();
+    if fsyncs == 0 || fsyncs != flushes {
+        return None;
+    }
+    let lasted: f64 = jobs.iter().map(|(count, mean)| *count as f64 * mean).sum();
+    let total = facts.count("/flush/total_ns")? as f64;
+    holds((lasted - total).abs() <= ROUNDING * total, || {
+        format!("{fsyncs} fsyncs lasted {lasted} ns in all, the flushes {total} ns")
+    })
+}
+
+/// Bounds enclose the mean, and percentiles do not fall.
+pub(super) fn latencies(facts: &Facts<'_>) -> Finding {
+    let mut found = None;
+    for job in facts.jobs() {
+        for (kind, key) in LATENCIES {
+            let latency = &job[kind][key];
+            if latency["N"].as_u64().is_some_and(|count| count > 0) {
+                let name = job["jobname"].as_str().unwrap_or_default();
+                let why = disorder(latency).map(|why| format!("{kind} of {name}: {why}"));
+                found = Some(why.map_or(Ok(()), Err));
+                if matches!(found, Some(Err(_))) {
+                    return found;
+                }
+            }
+        }
+    }
+    found
+}
+
+fn disorder(latency: &Value) -> Option<String> {
+    let of = |key: &str| latency[key].as_f64();
+    let (min, mean, max) = (of("min")?, of("mean")?, of("max")?);
+    if !(min <= mean * (1.0 + ROUNDING) && mean <= max * (1.0 + ROUNDING)) {
+        return Some(format!("the mean {mean} is not between {min} and {max}"));
+    }
+    let ranks = latency["percentile"].as_object()?;
+    let mut ranks: Vec<(f64, f64)> = ranks
+        .iter()
+        .filter_map(|(rank, value)| Some((rank.parse().ok()?, value.as_f64()?)))
+        .collect();
+    ranks.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let fall = ranks.windows(2).find(|pair| pair[1].1 < pair[0].1)?;
+    Some(format!("percentile {} is above percentile {}", fall[0].0, fall[1].0))
+}

@@ -1,0 +1,305 @@
+//! Physical sense: what must hold of every result, whatever a paper says. Each check reads the JSON of a
+//! result alone (docs/formats/result.md), so it judges what users see; none shares code with what it judges.
+
+mod flush;
+mod map;
+mod media;
+mod pairs;
+mod sectors;
+
+use crate::answers::Answers;
+use nandscape_lab::stack::Stack;
+use nandscape_report::Point;
+use serde_json::Value;
+
+/// What a check finds: nothing if it does not apply, else whether it holds, or why not.
+type Finding = Option<Result<(), String>>;
+
+/// A check of one result.
+struct Check {
+    name: &'static str,
+    says: &'static str,
+    look: fn(&Facts<'_>) -> Finding,
+}
+
+/// All checks of one result.
+const CHECKS: [Check; 15] = [
+    Check {
+        name: "sectors",
+        says: "what the FTL counts by cause is what the media programmed",
+        look: sectors::add_up,
+    },
+    Check {
+        name: "write amplification",
+        says: "its three kinds follow from the sectors",
+        look: sectors::amplification,
+    },
+    Check {
+        name: "buffers",
+        says: "what all write buffers placed and collected is what the FTL did",
+        look: sectors::buffers,
+    },
+    Check {
+        name: "accepted",
+        says: "what was accepted is on media, but for what fits the write buffers",
+        look: sectors::accepted,
+    },
+    Check {
+        name: "victims",
+        says: "lines collected held what was copied out of them, journal lines too",
+        look: sectors::victims,
+    },
+    Check {
+        name: "erases",
+        says: "lines that were collected or freed are lines that were erased",
+        look: sectors::erases,
+    },
+    Check {
+        name: "program rate",
+        says: "units program no faster than their cells allow",
+        look: media::program_rate,
+    },
+    Check {
+        name: "channel rate",
+        says: "channels carry no more than their bandwidth",
+        look: media::channel_rate,
+    },
+    Check {
+        name: "busy time",
+        says: "units were taken for at least as long as their programs last",
+        look: media::busy_time,
+    },
+    Check {
+        name: "flush",
+        says: "the time of flushes is the sum of its parts",
+        look: flush::parts,
+    },
+    Check {
+        name: "fsync",
+        says: "on a block device, fsyncs last as long as the flushes that they are",
+        look: flush::fsyncs,
+    },
+    Check {
+        name: "latency",
+        says: "no percentile is below a lower one, nor the mean outside of its bounds",
+        look: flush::latencies,
+    },
+    Check {
+        name: "look-ups",
+        says: "hits and misses of the map's cache are the sectors that were asked for",
+        look: map::look_ups,
+    },
+    Check {
+        name: "map reads",
+        says: "mapping sectors read are misses, merges and copies, in whole blocks",
+        look: map::reads,
+    },
+    Check {
+        name: "map writes",
+        says: "mapping sectors written are write-backs in whole blocks, copies and padding",
+        look: map::writes,
+    },
+];
+
+/// A check with all that it found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checked {
+    /// The name of the check.
+    pub name: &'static str,
+    /// What must hold.
+    pub says: &'static str,
+    /// Results, or pairs of them, that it applied to.
+    pub looked_at: usize,
+    /// Those in which it does not hold.
+    pub failures: Vec<Failure>,
+}
+
+/// A result that makes no sense.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Failure {
+    /// Question, point and seed.
+    pub run: String,
+    /// What does not hold, with its numbers.
+    pub why: String,
+}
+
+impl Checked {
+    fn new(name: &'static str, says: &'static str) -> Self {
+        Self { name, says, looked_at: 0, failures: Vec::new() }
+    }
+
+    fn note(&mut self, finding: Finding, run: impl FnOnce() -> String) {
+        self.looked_at += usize::from(finding.is_some());
+        self.failures.extend(finding.and_then(Result::err).map(|why| Failure { run: run(), why }));
+    }
+}
+
+/// What is read out of a result.
+pub(crate) struct Facts<'a> {
+    result: &'a Value,
+    /// As the result itself resolves it.
+    stack: Option<Stack>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn of(result: &'a Value) -> Self {
+        let text = result["nandscape"]["resolved_stack"].as_str();
+        let stack = text.and_then(|text| Stack::parse("resolved stack", text, &[] as &[&str]).ok());
+        Self { result, stack }
+    }
+
+    /// A value of ours, by the pointer below `nandscape`.
+    fn at(&self, pointer: &str) -> Option<&'a Value> {
+        self.result.get("nandscape")?.pointer(pointer)
+    }
+
+    fn count(&self, pointer: &str) -> Option<u64> {
+        self.at(pointer)?.as_u64()
+    }
+
+    fn number(&self, pointer: &str) -> Option<f64> {
+        self.at(pointer)?.as_f64()
+    }
+
+    /// The sum of a key over the write buffers.
+    fn of_buffers(&self, key: &str) -> Option<u64> {
+        self.at("/buffers")?.as_array()?.iter().map(|buffer| buffer[key].as_u64()).sum()
+    }
+
+    fn jobs(&self) -> impl Iterator<Item = &'a Value> {
+        self.result["jobs"].as_array().into_iter().flatten()
+    }
+}
+
+/// Whether a rule holds, or the words for why not.
+fn holds(rule: bool, why: impl FnOnce() -> String) -> Finding {
+    Some(if rule { Ok(()) } else { Err(why()) })
+}
+
+/// All checks of all answers, each with the name of its question.
+#[must_use]
+pub fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)> + Clone) -> Vec<Checked> {
+    let mut all: Vec<Checked> =
+        CHECKS.iter().map(|check| Checked::new(check.name, check.says)).collect();
+    for (question, answers) in answers.clone() {
+        for (point, seed, result) in answers.results() {
+            let facts = Facts::of(result);
+            for (checked, check) in all.iter_mut().zip(&CHECKS) {
+                checked.note((check.look)(&facts), || name(question, point, seed));
+            }
+        }
+    }
+    all.push(pairs::check(answers));
+    all
+}
+
+fn name(question: &str, point: &Point, seed: u64) -> String {
+    format!("{question}: {point}, seed {seed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A result in which everything is as it should be, but for what `change` does.
+    fn result(change: impl Fn(&mut Value)) -> Value {
+        let mut result: Value = serde_json::from_str(include_str!("sound.json")).unwrap();
+        change(&mut result["nandscape"]);
+        result
+    }
+
+    fn look(name: &str, result: &Value) -> Finding {
+        let check = CHECKS.iter().find(|check| check.name == name).unwrap();
+        (check.look)(&Facts::of(result))
+    }
+
+    /// Every check applies to a sound result and holds there.
+    #[test]
+    fn a_sound_result_passes() {
+        let result = result(|_| ());
+        for check in &CHECKS {
+            assert_eq!((check.look)(&Facts::of(&result)), Some(Ok(())), "{}", check.name);
+        }
+    }
+
+    /// Every check fails on a result in which a number that it is about is off.
+    #[test]
+    fn a_wrong_number_is_caught() {
+        let more = |value: &mut Value| *value = json!(value.as_f64().unwrap() * 1.5 + 1e6);
+        let whole = |value: &mut Value| *value = json!(value.as_u64().unwrap() * 2 + 1_000_000);
+        let wrong: [(&str, &str, bool); 22] = [
+            ("sectors", "/sectors/gc", true),
+            ("sectors", "/utilisation/programmed_sectors", true),
+            ("write amplification", "/waf/gc", false),
+            ("write amplification", "/waf/media", false),
+            ("buffers", "/buffers/0/pad", true),
+            ("buffers", "/gc/victims", true),
+            ("accepted", "/writes/sectors", true),
+            ("victims", "/buffers/0/victim_valid", true),
+            ("victims", "/gc/valid_ratio_mean", false),
+            ("erases", "/erases", true),
+            ("erases", "/gc/free_rides", true),
+            ("program rate", "/utilisation/programmed_sectors", true),
+            ("channel rate", "/utilisation/programmed_sectors", true),
+            ("busy time", "/utilisation/programmed_sectors", true),
+            ("flush", "/flush/gc_ns", true),
+            ("flush", "/flush/total_ns", true),
+            ("fsync", "/flush/total_ns", true),
+            ("look-ups", "/map/host_lookups/misses", true),
+            ("look-ups", "/map/hit_ratio", false),
+            ("map reads", "/map/loads", true),
+            ("map writes", "/map/writebacks", true),
+            ("map writes", "/sectors/map", true),
+        ];
+        for (name, pointer, is_whole) in wrong {
+            let result = result(|ours| {
+                let value = ours.pointer_mut(pointer).unwrap();
+                if is_whole { whole(value) } else { more(value) }
+            });
+            let finding = look(name, &result);
+            assert!(matches!(finding, Some(Err(_))), "{name} {pointer}: {finding:?}");
+        }
+    }
+
+    /// Latencies are checked where fio has them.
+    #[test]
+    fn wrong_latencies_are_caught() {
+        for (key, value) in [("mean", json!(1e18)), ("min", json!(u64::MAX))] {
+            let mut result = result(|_| ());
+            result["jobs"][0]["write"]["clat_ns"][key] = value;
+            assert!(matches!(look("latency", &result), Some(Err(_))), "{key}");
+        }
+        let mut result = result(|_| ());
+        result["jobs"][0]["write"]["clat_ns"]["percentile"]["50.000000"] = json!(u64::MAX);
+        assert!(matches!(look("latency", &result), Some(Err(_))));
+    }
+
+    /// Where cores cost something, their parts of a flush count, and a write may be under way in a writer.
+    #[test]
+    fn the_host_takes_its_time() {
+        let with_host = |cpu_ns: u64, late: u64| {
+            result(|ours| {
+                let total = ours["flush"]["total_ns"].as_u64().unwrap() + 50;
+                ours["flush"]["total_ns"] = total.into();
+                ours["host_cpu"] = json!({ "flush": { "cpu_ns": cpu_ns, "writer_ns": 20 } });
+                let programmed = ours["utilisation"]["programmed_sectors"].as_u64().unwrap();
+                ours["utilisation"]["programmed_sectors"] = (programmed - late).into();
+            })
+        };
+        assert_eq!(look("flush", &with_host(30, 0)), Some(Ok(())));
+        assert!(matches!(look("flush", &with_host(31, 0)), Some(Err(_))));
+        assert_eq!(look("sectors", &with_host(30, 8)), Some(Ok(())));
+        assert!(matches!(look("sectors", &with_host(30, 9)), Some(Err(_))));
+    }
+
+    /// What a result lacks is not judged.
+    #[test]
+    fn nothing_is_made_up() {
+        let empty = json!({ "nandscape": {}, "jobs": [] });
+        for check in &CHECKS {
+            let finding = (check.look)(&Facts::of(&empty));
+            assert!(finding.is_none_or(|finding| finding.is_ok()), "{}", check.name);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Two stacks under one job: where the media is what both wait for, their bandwidths are to each other as
+//! the media's time for each sector of the user, which is write amplification and what collection reads.
+
+use super::media::Limits;
+use super::{Checked, Facts, Finding, holds, name};
+use crate::answers::Answers;
+use nandscape_report::{Point, plain};
+
+/// Mean share of the time that units are taken for, from which on the media is what a run waits for.
+const BOUND: f64 = 0.9;
+/// What waiting for channels, line metadata and unequal units may make of it.
+const SLACK: f64 = 1.25;
+
+/// A run that waits for its media.
+struct Bound {
+    /// Sectors of the user a second.
+    rate: f64,
+    /// Least and most time of units for each of them, of all units together.
+    media_s: (f64, f64),
+}
+
+/// All pairs of points that differ in their stack alone, seed by seed.
+pub(super) fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)>) -> Checked {
+    let says = "where the media is the limit, bandwidths are as write amplification has it";
+    let mut checked = Checked::new("bandwidth and write amplification", says);
+    for (question, answers) in answers {
+        let bound: Vec<(&Point, u64, Bound)> = answers
+            .results()
+            .filter_map(|(point, seed, result)| Some((point, seed, Bound::of(&Facts::of(result))?)))
+            .collect();
+        for (at, (point, seed, one)) in bound.iter().enumerate() {
+            for (other_point, other_seed, other) in &bound[at + 1..] {
+                if seed == other_seed && differ_in_stack(point, other_point) {
+                    let pair = || {
+                        let other = plain(other_point.at("stack"));
+                        format!("{} beside {other}", name(question, point, *seed))
+                    };
+                    checked.note(one.beside(other), pair);
+                }
+            }
+        }
+    }
+    checked
+}
+
+fn differ_in_stack(one: &Point, other: &Point) -> bool {
+    one.at("stack") != other.at("stack") && one.differs_only_in("stack", other)
+}
+
+impl Bound {
+    fn of(facts: &Facts<'_>) -> Option<Self> {
+        let limits = Limits::of(facts.stack.as_ref()?);
+        let shares = facts.at("/utilisation/units")?.as_array()?;
+        let shares: Vec<f64> = shares.iter().filter_map(|share| share.as_f64()).collect();
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let user = facts.count("/sectors/user").filter(|user| *user > 0)? as f64;
+        let seconds = facts.number("/virtual_s").filter(|seconds| *seconds > 0.0)?;
+        if mean < BOUND || limits.program_s == 0.0 {
+            return None;
+        }
+        let written = facts.count("/utilisation/programmed_sectors")? as f64 * limits.written_s();
+        let read = facts.count("/reads/sectors")? + facts.count("/sectors/gc")?;
+        let read = read as f64 + facts.number("/map/read_sectors").unwrap_or(0.0);
+        let media_s = |read_s: f64| (written + read * read_s) / (user * limits.units);
+        Some(Self {
+            rate: user / seconds,
+            media_s: (media_s(limits.read_s.0), media_s(limits.read_s.1)),
+        })
+    }
+
+    fn beside(&self, other: &Self) -> Finding {
+        let ratio = self.rate / other.rate;
+        let low = other.media_s.0 / self.media_s.1 / SLACK;
+        let high = other.media_s.1 / self.media_s.0 * SLACK;
+        holds((low..=high).contains(&ratio), || {
+            format!(
+                "bandwidth is {ratio:.3} times the other, the media's work allows {low:.3} to {high:.3}"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(rate: f64, media_s: f64) -> Bound {
+        Bound { rate, media_s: (media_s, media_s * 1.1) }
+    }
+
+    /// Twice the work of the media for each sector is half the bandwidth.
+    #[test]
+    fn bandwidth_follows_the_work_of_the_media() {
+        assert_eq!(bound(100.0, 1.0).beside(&bound(50.0, 2.0)), Some(Ok(())));
+        assert!(matches!(bound(100.0, 1.0).beside(&bound(100.0, 2.0)), Some(Err(_))));
+        assert!(matches!(bound(100.0, 1.0).beside(&bound(25.0, 2.0)), Some(Err(_))));
+    }
+}

@@ -1,0 +1,30 @@
+//! Papers reproduced: what a paper asks becomes sweeps, what it states becomes verdicts, and every run is
+//! checked for physical sense whatever the paper says.
+//!
+//! A paper is a folder of files (docs/formats/paper.md). Published numbers stand in its `published.toml`
+//! and nowhere else; nothing here knows any. All is a function of files and results: no clock, no date,
+//! so two reproductions are the same to the byte. Whoever owns threads runs the sweeps.
+
+mod answers;
+pub mod checks;
+mod file;
+mod json;
+mod judge;
+mod library;
+mod model;
+mod page;
+mod published;
+mod read;
+mod reproduction;
+pub mod verdict;
+
+pub use answers::Answers;
+pub use judge::{Alternative, Judged, judge};
+pub use library::{Files, shipped};
+pub use model::{
+    Beyond, Choice, Claim, Figure, Filter, Form, Measure, Measured, Paper, Question, Shown,
+    Statement, Take,
+};
+pub use nandscape_lab::stack::StackError;
+pub use page::{Maker, page};
+pub use reproduction::Reproduction;

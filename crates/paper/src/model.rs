@@ -1,0 +1,239 @@
+//! What a paper's folder says, as plain types. Whatever is named exists: questions, axes, values, choices.
+
+use crate::verdict::Tolerance;
+use nandscape_lab::sweep::Sweep;
+use nandscape_report::{Figure as Asked, Point, plain};
+use serde_json::Value;
+
+/// A paper, ready to be reproduced.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Paper {
+    /// The name of its folder.
+    pub id: String,
+    /// Its title, as printed.
+    pub title: String,
+    /// Its authors.
+    pub authors: String,
+    /// Where it appeared.
+    pub venue: String,
+    /// And when.
+    pub year: u64,
+    /// What it claims, in a sentence of ours.
+    pub claims: String,
+    /// What is run.
+    pub questions: Vec<Question>,
+    /// What is drawn.
+    pub figures: Vec<Figure>,
+    /// What it leaves open.
+    pub choices: Vec<Choice>,
+    /// What is asked beyond it.
+    pub beyond: Vec<Beyond>,
+    /// What it states.
+    pub statements: Vec<Statement>,
+    /// What we decided, and why.
+    pub notes: String,
+}
+
+/// A sweep whose results figures and statements are of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Question {
+    /// Its name.
+    pub id: String,
+    /// The grid of runs.
+    pub sweep: Sweep,
+    /// The sweep file, as the paper's folder names it.
+    pub file: String,
+}
+
+/// How a figure is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Groups of bars.
+    Bars,
+    /// Lines along an axis.
+    Lines,
+    /// Distribution functions of latency.
+    Cdf,
+}
+
+/// Values of axes that points must have; an axis that is not named may have any.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Filter(pub Vec<(String, Vec<Value>)>);
+
+impl Filter {
+    /// Whether the point has them.
+    #[must_use]
+    pub fn holds(&self, point: &Point) -> bool {
+        self.0.iter().all(|(axis, values)| {
+            let own = point.at(axis);
+            values.iter().any(|value| same(own, value))
+        })
+    }
+
+    /// The points that it leaves, by their place among `points`.
+    #[must_use]
+    pub fn of(&self, points: &[Point]) -> Vec<usize> {
+        (0..points.len()).filter(|at| self.holds(&points[*at])).collect()
+    }
+
+    /// The same with this value of an axis instead of any other.
+    #[must_use]
+    pub fn with(&self, axis: &str, value: &Value) -> Self {
+        let others = self.0.iter().filter(|(name, _)| name != axis).cloned();
+        Self(others.chain([(axis.to_owned(), vec![value.clone()])]).collect())
+    }
+}
+
+/// Whether two values are the same, as people write them: 10 is 10.0 is "10".
+pub(crate) fn same(one: &Value, other: &Value) -> bool {
+    let numbers = one.as_f64().zip(other.as_f64());
+    numbers.map_or_else(|| plain(one) == plain(other), |(one, other)| one == other)
+}
+
+/// A figure of the paper.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// Its number or name there.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// The index of its question.
+    pub question: usize,
+    /// Its form.
+    pub form: Form,
+    /// What is drawn; of a distribution the kind of request.
+    pub shows: Shown,
+    /// The axis that lies across.
+    pub x: Option<String>,
+    /// The axis that is told by colour.
+    pub color: Option<String>,
+    /// The points that are drawn.
+    pub filter: Filter,
+}
+
+/// What a figure draws.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Shown {
+    /// A figure of sweeps and reports.
+    Figure(Asked),
+    /// The distribution of the latency of `read`, `write`, `trim` or `sync`.
+    Latency(String),
+}
+
+/// Something that the paper leaves open.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// Its name.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// What we chose.
+    pub chosen: Value,
+    /// Why.
+    pub why: String,
+    /// The index of the question whose axis holds the alternatives.
+    pub question: usize,
+    /// That axis.
+    pub axis: String,
+    /// The figures that show what it does.
+    pub shows: Vec<Asked>,
+}
+
+/// A question that the paper does not ask.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Beyond {
+    /// Its name.
+    pub id: String,
+    /// What it asks.
+    pub title: String,
+    /// What to read out of it; may be empty.
+    pub says: String,
+    /// The index of its question.
+    pub question: usize,
+    /// Its form.
+    pub form: Form,
+    /// What is drawn.
+    pub shows: Vec<Asked>,
+    /// The axis that lies across.
+    pub x: Option<String>,
+    /// The axis that is told by colour.
+    pub color: Option<String>,
+    /// The points that are drawn.
+    pub filter: Filter,
+}
+
+/// Something that the paper states.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Statement {
+    /// Its name.
+    pub id: String,
+    /// The index of the figure that it is about.
+    pub figure: Option<usize>,
+    /// Where it stands.
+    pub place: String,
+    /// What it says, in words of ours.
+    pub says: String,
+    /// What that is as a number; none if it is not one that could be measured.
+    pub claim: Claim,
+    /// How far off still counts.
+    pub tolerance: Tolerance,
+    /// How it is measured.
+    pub measured: Measured,
+    /// The indices of the choices across which it is measured, too.
+    pub across: Vec<usize>,
+}
+
+/// How a statement is measured.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Measured {
+    /// So.
+    As(Measure),
+    /// Not at all, for this reason.
+    Not(String),
+}
+
+/// A number out of the answers to a question.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measure {
+    /// The index of the question.
+    pub question: usize,
+    /// The points that count.
+    pub filter: Filter,
+    /// The figure there.
+    pub shows: Asked,
+    /// What of several points is taken.
+    pub take: Take,
+}
+
+/// What of several points is taken, seed by seed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Take {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The largest.
+    Max,
+    /// The smallest.
+    Min,
+}
+
+/// What a paper states, as numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Claim {
+    /// One of these: several are ways to read the same sentence.
+    Readings(Vec<f64>),
+    /// No more than this.
+    AtMost(f64),
+    /// No less than this.
+    AtLeast(f64),
+    /// From the one to the other.
+    Between(f64, f64),
+}
+
+impl Paper {
+    /// Runs of all questions.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.questions.iter().map(|question| question.sweep.runs()).sum()
+    }
+}

@@ -1,0 +1,165 @@
+//! Reading `published.toml`: what the paper states, where, and how far off still counts. The only place
+//! where published numbers come from.
+
+use crate::file::Text;
+use crate::model::{Claim, Measure, Measured, Paper, Statement, Take};
+use crate::read::{Asked, figure, filter, index_of, named, once, question};
+use crate::verdict::Tolerance;
+use nandscape_lab::stack::document::Value;
+use nandscape_lab::stack::reader::{Field, Section};
+use nandscape_lab::stack::{Place, StackError};
+
+/// The statements of a paper whose figures and choices are known.
+pub(crate) fn read(
+    text: &Text,
+    paper: &Paper,
+    asked: &[Asked],
+) -> Result<Vec<Statement>, StackError> {
+    let (table, place) = (text.table()?, text.start());
+    let mut root = Section::root(&table, &place);
+    let mut all: Vec<Statement> = Vec::new();
+    for mut entry in root.entries("statement")? {
+        let id: String = entry.required("id")?;
+        once(&entry, &id, all.iter().map(|other| other.id.as_str()))?;
+        all.push(read_statement(&mut entry, id, paper, asked)?);
+        entry.close()?;
+    }
+    root.close()?;
+    Ok(all)
+}
+
+fn read_statement(
+    entry: &mut Section<'_>,
+    id: String,
+    paper: &Paper,
+    asked: &[Asked],
+) -> Result<Statement, StackError> {
+    let claim = read_claim(entry)?;
+    let tolerance = read_tolerance(entry)?;
+    let measured = read_measured(entry, asked)?;
+    Ok(Statement {
+        id,
+        figure: named(entry, "figure", paper.figures.iter().map(|figure| figure.id.as_str()))?,
+        place: entry.required("place")?,
+        says: entry.required("says")?,
+        across: read_across(entry, paper, asked, &measured)?,
+        claim,
+        tolerance,
+        measured,
+    })
+}
+
+/// One of the ways to state a number.
+fn read_claim(entry: &mut Section<'_>) -> Result<Claim, StackError> {
+    let value = entry.optional("value")?.map(|value| Claim::Readings(vec![value]));
+    let values = read_numbers(entry, "values")?.map(Claim::Readings);
+    let at_most = entry.optional("at_most")?.map(Claim::AtMost);
+    let at_least = entry.optional("at_least")?.map(Claim::AtLeast);
+    let between = match read_numbers(entry, "between")?.as_deref() {
+        None => None,
+        Some([low, high]) if low <= high => Some(Claim::Between(*low, *high)),
+        Some(_) => return Err(entry.reject("between", "expected two numbers, the smaller first")),
+    };
+    let mut all = [value, values, at_most, at_least, between].into_iter().flatten();
+    match (all.next(), all.next()) {
+        (Some(claim), None) => Ok(claim),
+        _ => {
+            let rule = "expected one of value, values, at_most, at_least, between";
+            Err(entry.reject("value", rule))
+        }
+    }
+}
+
+fn read_numbers(
+    entry: &mut Section<'_>,
+    key: &'static str,
+) -> Result<Option<Vec<f64>>, StackError> {
+    let Some(node) = entry.node(key) else { return Ok(None) };
+    let numbers: Option<Vec<f64>> = match &node.value {
+        Value::Array(nodes) => nodes.iter().map(f64::read).collect(),
+        _ => None,
+    };
+    let numbers = numbers.filter(|numbers| !numbers.is_empty());
+    numbers.map(Some).ok_or_else(|| entry.reject(key, "expected a list of numbers"))
+}
+
+fn read_tolerance(entry: &mut Section<'_>) -> Result<Tolerance, StackError> {
+    let within: f64 = entry.required("within")?;
+    let partly: f64 = entry.optional("partly")?.unwrap_or(within);
+    let direction = match entry.node("direction").map(|node| &node.value) {
+        None => true,
+        Some(Value::Boolean(truth)) => *truth,
+        Some(_) => return Err(entry.reject("direction", "expected true or false")),
+    };
+    if within < 0.0 {
+        return Err(entry.reject("within", "expected a share, such as 0.1"));
+    }
+    if partly < within {
+        return Err(entry.reject("partly", "expected no less than within"));
+    }
+    Ok(Tolerance { within, partly, direction })
+}
+
+/// `measured`, or why nothing is.
+fn read_measured(entry: &mut Section<'_>, asked: &[Asked]) -> Result<Measured, StackError> {
+    let table = entry.table("measured")?;
+    let place = entry.place_of("measured").clone();
+    match (table, entry.optional::<String>("unmeasured")?) {
+        (Some(table), None) => {
+            let mut section = Section::entry(table, "statement.measured", &place);
+            let measure = read_measure(&mut section, asked)?;
+            section.close()?;
+            Ok(Measured::As(measure))
+        }
+        (None, Some(why)) => Ok(Measured::Not(why)),
+        _ => {
+            Err(entry.reject("measured", "expected either measured, or unmeasured with the reason"))
+        }
+    }
+}
+
+fn read_measure(section: &mut Section<'_>, all: &[Asked]) -> Result<Measure, StackError> {
+    let question = question(section, all)?;
+    let asked = &all[question];
+    Ok(Measure {
+        question,
+        filter: filter(section, asked)?,
+        shows: figure(section, asked)?,
+        take: read_take(section)?,
+    })
+}
+
+fn read_take(section: &mut Section<'_>) -> Result<Take, StackError> {
+    match section.optional::<String>("take")?.as_deref() {
+        None | Some("mean") => Ok(Take::Mean),
+        Some("max") => Ok(Take::Max),
+        Some("min") => Ok(Take::Min),
+        Some(other) => {
+            Err(section.reject("take", format!("expected mean | max | min, found \"{other}\"")))
+        }
+    }
+}
+
+/// Choices whose questions know the figure and the points of the statement.
+fn read_across(
+    entry: &mut Section<'_>,
+    paper: &Paper,
+    asked: &[Asked],
+    measured: &Measured,
+) -> Result<Vec<usize>, StackError> {
+    let Some(names) = entry.strings("across")? else { return Ok(Vec::new()) };
+    let Measured::As(measure) = measured else {
+        return Err(entry.reject("across", "what is not measured has no alternatives"));
+    };
+    let choice = |(name, place): (String, Place)| {
+        let error = |why: String| StackError::new(&place, "statement.across", why);
+        let ids = paper.choices.iter().map(|choice| choice.id.as_str());
+        let at = index_of(&name, ids).map_err(error)?;
+        let choice = &paper.choices[at];
+        let filter = measure.filter.with(&choice.axis, &choice.chosen);
+        asked[choice.question].check_filter(&filter).map_err(error)?;
+        asked[choice.question].check_figure(&measure.shows).map_err(error)?;
+        Ok(at)
+    };
+    names.into_iter().map(choice).collect()
+}

@@ -1,0 +1,188 @@
+//! What the readers of both files share: names that must be known, figures that must fit their question,
+//! and points that must be there.
+
+use crate::answers::points;
+use crate::model::{Filter, Form, Question, same};
+use nandscape_lab::stack::document::{Node, Table, Value};
+use nandscape_lab::stack::reader::Section;
+use nandscape_lab::stack::{Place, StackError};
+use nandscape_report::{Column, Figure, Point, plain};
+
+/// A question with the points of its sweep.
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) points: Vec<Point>,
+}
+
+impl Asked {
+    pub(crate) fn new(question: Question) -> Self {
+        let points = points(&question.sweep);
+        Self { question, points }
+    }
+
+    /// The values of an axis, each once.
+    fn values(&self, axis: &str) -> Vec<&serde_json::Value> {
+        let mut values: Vec<&serde_json::Value> = Vec::new();
+        for value in self.points.iter().map(|point| point.at(axis)) {
+            if !value.is_null() && !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values
+    }
+
+    /// Why there is no such axis, if there is none.
+    pub(crate) fn check_axis(&self, axis: &str) -> Result<(), String> {
+        match self.values(axis).is_empty() {
+            false => Ok(()),
+            true => Err(format!("question \"{}\" has no axis \"{axis}\"", self.question.id)),
+        }
+    }
+
+    /// Why the filter leaves no point, if it leaves none.
+    pub(crate) fn check_filter(&self, filter: &Filter) -> Result<(), String> {
+        for (axis, wanted) in &filter.0 {
+            self.check_axis(axis)?;
+            let values = self.values(axis);
+            let missing = wanted.iter().find(|one| !values.iter().any(|value| same(value, one)));
+            if let Some(missing) = missing {
+                let known = values.into_iter().map(plain).collect::<Vec<_>>().join(", ");
+                let (id, missing) = (&self.question.id, plain(missing));
+                return Err(format!("question \"{id}\" has no {axis}={missing}; it has {known}"));
+            }
+        }
+        match self.points.iter().any(|point| filter.holds(point)) {
+            true => Ok(()),
+            false => Err(format!("no point of question \"{}\" has all of these", self.question.id)),
+        }
+    }
+
+    /// Why the figure cannot be told of this question, if it cannot.
+    pub(crate) fn check_figure(&self, figure: &Figure) -> Result<(), String> {
+        let id = &self.question.id;
+        let column = Column::new(figure.clone(), &self.points);
+        column.map(drop).map_err(|why| format!("question \"{id}\": {why}"))
+    }
+}
+
+/// The index of what `key` names among `names`.
+pub(crate) fn named<'n>(
+    section: &mut Section<'_>,
+    key: &'static str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<Option<usize>, StackError> {
+    let Some(name) = section.optional::<String>(key)? else { return Ok(None) };
+    index_of(&name, names).map(Some).map_err(|why| section.reject(key, why))
+}
+
+/// The index of `name` among `names`.
+pub(crate) fn index_of<'n>(
+    name: &str,
+    mut names: impl Iterator<Item = &'n str> + Clone,
+) -> Result<usize, String> {
+    let known = names.clone();
+    names.position(|other| other == name).ok_or_else(|| {
+        let known = known.collect::<Vec<_>>().join(", ");
+        format!("there is no \"{name}\"; there are: {known}")
+    })
+}
+
+/// The index of the question under `question`, which must be given.
+pub(crate) fn question(section: &mut Section<'_>, asked: &[Asked]) -> Result<usize, StackError> {
+    let names = asked.iter().map(|asked| asked.question.id.as_str());
+    named(section, "question", names)?
+        .ok_or_else(|| section.reject("question", "is missing; expected the id of a question"))
+}
+
+/// The figures under `shows`, all of which fit the question.
+pub(crate) fn figures(section: &mut Section<'_>, asked: &Asked) -> Result<Vec<Figure>, StackError> {
+    let Some(texts) = section.strings("shows")? else {
+        return Err(section.reject("shows", "is missing; expected a figure, such as \"waf.gc\""));
+    };
+    let figure = |(text, place): (String, Place)| {
+        let error = |why: String| StackError::new(&place, "shows", why);
+        let figure: Figure = text.parse().map_err(|why| error(format!("{why}")))?;
+        asked.check_figure(&figure).map_err(error)?;
+        Ok(figure)
+    };
+    texts.into_iter().map(figure).collect()
+}
+
+/// The one figure under `shows`.
+pub(crate) fn figure(section: &mut Section<'_>, asked: &Asked) -> Result<Figure, StackError> {
+    let mut all = figures(section, asked)?.into_iter();
+    match (all.next(), all.next()) {
+        (Some(figure), None) => Ok(figure),
+        _ => Err(section.reject("shows", "expected one figure")),
+    }
+}
+
+/// The form under `plot`.
+pub(crate) fn form(section: &mut Section<'_>) -> Result<Form, StackError> {
+    let word: String = section.required("plot")?;
+    match word.as_str() {
+        "bars" => Ok(Form::Bars),
+        "lines" => Ok(Form::Lines),
+        "cdf" => Ok(Form::Cdf),
+        _ => Err(section.reject("plot", format!("expected bars | lines | cdf, found \"{word}\""))),
+    }
+}
+
+/// The axis under `key`, which the question has.
+pub(crate) fn axis(
+    section: &mut Section<'_>,
+    key: &'static str,
+    asked: &Asked,
+) -> Result<Option<String>, StackError> {
+    let Some(axis) = section.optional::<String>(key)? else { return Ok(None) };
+    asked.check_axis(&axis).map_err(|why| section.reject(key, why))?;
+    Ok(Some(axis))
+}
+
+/// The points under `where`, of which the question has some.
+pub(crate) fn filter(section: &mut Section<'_>, asked: &Asked) -> Result<Filter, StackError> {
+    let mut filter = Filter::default();
+    if let Some(table) = section.table("where")? {
+        add(table, "", &mut filter)?;
+    }
+    asked.check_filter(&filter).map_err(|why| section.reject("where", why))?;
+    Ok(filter)
+}
+
+/// Axes may be named in one piece or as tables; a list holds values of which any will do.
+fn add(table: &Table, above: &str, filter: &mut Filter) -> Result<(), StackError> {
+    for (name, node) in table {
+        let axis = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+        match &node.value {
+            Value::Table(below) => add(below, &axis, filter)?,
+            Value::Array(nodes) => {
+                let values = nodes.iter().map(|node| value(node, &axis));
+                filter.0.push((axis.clone(), values.collect::<Result<_, _>>()?));
+            }
+            _ => filter.0.push((axis.clone(), vec![value(node, &axis)?])),
+        }
+    }
+    Ok(())
+}
+
+fn value(node: &Node, axis: &str) -> Result<serde_json::Value, StackError> {
+    match &node.value {
+        Value::Array(_) | Value::Table(_) | Value::Datetime => {
+            let message = format!("expected a value of {axis}, found {}", node.value.describe());
+            Err(StackError::new(&node.place, "where", message))
+        }
+        value => Ok(value.to_json()),
+    }
+}
+
+/// Rejects an id that stands there twice.
+pub(crate) fn once<'n>(
+    section: &Section<'_>,
+    id: &str,
+    mut before: impl Iterator<Item = &'n str>,
+) -> Result<(), StackError> {
+    match before.any(|other| other == id) {
+        true => Err(section.reject("id", format!("\"{id}\" is there twice"))),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,82 @@
+//! A paper with its answers: what it states judged, and every result checked.
+
+use crate::answers::Answers;
+use crate::checks::{Checked, check};
+use crate::judge::{Judged, judge};
+use crate::model::{Measured, Paper, Shown, Statement};
+use crate::verdict::Verdict;
+use nandscape_report::Figure;
+
+/// A reproduction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reproduction {
+    /// The paper.
+    pub paper: Paper,
+    /// By question.
+    pub answers: Vec<Answers>,
+    /// By statement.
+    pub judged: Vec<Judged>,
+    /// Every check.
+    pub checked: Vec<Checked>,
+}
+
+impl Reproduction {
+    /// Of these answers, one for each question.
+    #[must_use]
+    pub fn new(paper: Paper, answers: Vec<Answers>) -> Self {
+        let judged = judge(&paper, &answers);
+        let questions = paper.questions.iter().map(|question| question.id.as_str());
+        let checked = check(questions.zip(&answers));
+        Self { paper, answers, judged, checked }
+    }
+
+    /// Statements with what became of them.
+    pub fn statements(&self) -> impl Iterator<Item = (&Statement, &Judged)> {
+        self.paper.statements.iter().zip(&self.judged)
+    }
+
+    /// How many statements have this verdict.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.judged.iter().filter(|judged| judged.judgement.verdict == verdict).count()
+    }
+
+    /// Results that make no sense, each with its check.
+    #[must_use]
+    pub fn nonsense(&self) -> Vec<String> {
+        let of_check = |checked: &Checked| {
+            let name = checked.name;
+            let failures = checked.failures.clone().into_iter();
+            failures.map(move |failure| format!("{name}: {}: {}", failure.run, failure.why))
+        };
+        self.checked.iter().flat_map(of_check).collect()
+    }
+
+    /// The first figure that no result of its question knows: a slip of the pen.
+    #[must_use]
+    pub fn slip(&self) -> Option<String> {
+        let Paper { figures, choices, beyond, statements, .. } = &self.paper;
+        let drawn = figures.iter().filter_map(|figure| match &figure.shows {
+            Shown::Figure(shows) => Some((figure.question, shows)),
+            Shown::Latency(_) => None,
+        });
+        let open =
+            choices.iter().flat_map(|one| one.shows.iter().map(|shows| (one.question, shows)));
+        let more =
+            beyond.iter().flat_map(|one| one.shows.iter().map(|shows| (one.question, shows)));
+        let stated = statements.iter().filter_map(|statement| match &statement.measured {
+            Measured::As(measure) => Some((measure.question, &measure.shows)),
+            Measured::Not(_) => None,
+        });
+        let mut all = drawn.chain(open).chain(more).chain(stated);
+        all.find_map(|(question, shows)| self.slip_of(question, shows))
+    }
+
+    fn slip_of(&self, question: usize, shows: &Figure) -> Option<String> {
+        let slip = self.answers[question].column(shows).ok()?.slip()?;
+        Some(format!(
+            "{}, question \"{}\": {slip}",
+            self.paper.id, self.paper.questions[question].id
+        ))
+    }
+}

@@ -1,0 +1,381 @@
+//! Verdicts: whether a measured number is what a paper states, by tolerances that stand beside the
+//! statement. Pure functions of numbers; how a number is shown is the caller's to say.
+//!
+//! A number *agrees* if it is within the tolerance of the stated one, relative to that. It agrees *partly*
+//! if it is within the wider one; where the figure is a ratio to a baseline and an effect is stated, if it
+//! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It *cannot be told* without a
+//! number, or if the 95 % interval over the seeds reaches from agreement to disagreement.
+
+use crate::model::Claim;
+use nandscape_report::Mean;
+
+/// Part of the stated effect that a measured one must have for its direction to count.
+const EFFECT_MIN: f64 = 0.1;
+
+/// How a measured number stands to a stated one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Verdict {
+    /// As stated.
+    Agrees,
+    /// Roughly, or at least in its direction.
+    Partly,
+    /// Otherwise than stated.
+    Disagrees,
+    /// Nobody can say.
+    CannotBeTold,
+}
+
+impl Verdict {
+    /// All, in order.
+    pub const ALL: [Self; 4] = [Self::Agrees, Self::Partly, Self::Disagrees, Self::CannotBeTold];
+
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Partly => "partly",
+            Self::Disagrees => "disagrees",
+            Self::CannotBeTold => "cannot be told",
+        }
+    }
+}
+
+/// How far off still counts, relative to what is stated.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tolerance {
+    /// As agreement.
+    pub within: f64,
+    /// As agreement in part.
+    pub partly: f64,
+    /// Whether it is the side of 1 that counts for agreement in part, where a figure is relative.
+    pub direction: bool,
+}
+
+/// A verdict with its reason in words.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, with the numbers in it.
+    pub reason: String,
+}
+
+impl Judgement {
+    /// That nothing can be told, for this reason.
+    #[must_use]
+    pub fn untold(reason: impl Into<String>) -> Self {
+        Self { verdict: Verdict::CannotBeTold, reason: reason.into() }
+    }
+}
+
+/// What a statement claims of a number, and how strictly.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// How strictly.
+    pub tolerance: Tolerance,
+    /// Whether the number is a ratio to a baseline, so that 1 is no effect.
+    pub relative: bool,
+}
+
+/// What a claim's reading asks for: the two ends of what agrees without any tolerance.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    /// How far outside a number is, relative to the end that it misses.
+    fn miss(self, number: f64) -> f64 {
+        let (distance, end) = match number {
+            n if n < self.low => (self.low - n, self.low),
+            n if n > self.high => (n - self.high, self.high),
+            _ => return 0.0,
+        };
+        distance / end.abs()
+    }
+
+    /// The stated effect that is the least: of a relative figure, the end that is next to 1.
+    fn effect(self) -> f64 {
+        match (self.low, self.high) {
+            (low, _) if low > 1.0 => low - 1.0,
+            (_, high) if high < 1.0 => high - 1.0,
+            _ => 0.0,
+        }
+    }
+}
+
+impl Claim {
+    fn ranges(&self) -> Vec<Range> {
+        match self {
+            Self::Readings(values) => {
+                values.iter().map(|value| Range { low: *value, high: *value }).collect()
+            }
+            Self::AtMost(high) => vec![Range { low: f64::NEG_INFINITY, high: *high }],
+            Self::AtLeast(low) => vec![Range { low: *low, high: f64::INFINITY }],
+            Self::Between(low, high) => vec![Range { low: *low, high: *high }],
+        }
+    }
+
+    /// The claim in words.
+    #[must_use]
+    pub fn text(&self, show: &dyn Fn(f64) -> String) -> String {
+        match self {
+            Self::Readings(values) => {
+                values.iter().map(|value| show(*value)).collect::<Vec<_>>().join(" or ")
+            }
+            Self::AtMost(value) => format!("at most {}", show(*value)),
+            Self::AtLeast(value) => format!("at least {}", show(*value)),
+            Self::Between(low, high) => format!("{} to {}", show(*low), show(*high)),
+        }
+    }
+}
+
+/// The verdict on a number under one reading, with what speaks for it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Told {
+    verdict: Verdict,
+    miss: f64,
+    /// Within the wider tolerance.
+    near: bool,
+}
+
+impl Rule<'_> {
+    fn tell(&self, range: Range, number: f64) -> Told {
+        let miss = range.miss(number);
+        let Tolerance { within, partly, direction } = self.tolerance;
+        let effect = range.effect();
+        let right = effect != 0.0 && (number - 1.0) / effect >= EFFECT_MIN;
+        let directed = direction && self.relative && effect != 0.0;
+        let near = miss <= partly;
+        let verdict = match miss {
+            miss if miss <= within => Verdict::Agrees,
+            _ if directed && right => Verdict::Partly,
+            _ if directed => Verdict::Disagrees,
+            _ if near => Verdict::Partly,
+            _ => Verdict::Disagrees,
+        };
+        Told { verdict, miss, near }
+    }
+
+    /// Under the reading that fits best.
+    fn best(&self, number: f64) -> Option<(Range, Told)> {
+        let told = self.claim.ranges().into_iter().map(|range| (range, self.tell(range, number)));
+        told.min_by(|(_, one), (_, other)| {
+            one.verdict.cmp(&other.verdict).then(one.miss.total_cmp(&other.miss))
+        })
+    }
+
+    /// The verdict on a measured number.
+    #[must_use]
+    pub fn judge(&self, measured: Option<Mean>, show: &dyn Fn(f64) -> String) -> Judgement {
+        let Some(mean) = measured else {
+            return Judgement::untold("no result has this number at every point that counts");
+        };
+        if !mean.mean.is_finite() {
+            return Judgement::untold("what was measured is no number");
+        }
+        let Some((range, told)) = self.best(mean.mean) else {
+            return Judgement::untold("nothing is stated");
+        };
+        let mut reason = self.explain(range, told, mean.mean, show);
+        if let Some(half) = mean.half_width {
+            let ends = [mean.mean - half, mean.mean + half];
+            if self.reaches_across(told, ends) {
+                let [low, high] = ends.map(show);
+                return Judgement::untold(format!(
+                    "{reason}; but over the seeds it is {low} to {high}, some of which agrees and some \
+                     of which does not: more seeds would tell"
+                ));
+            }
+            reason.push_str(&spread(mean.mean, half));
+        }
+        Judgement { verdict: told.verdict, reason }
+    }
+
+    /// Whether the mean or an end of the interval agrees and another of them disagrees.
+    fn reaches_across(&self, told: Told, ends: [f64; 2]) -> bool {
+        let ends = ends.into_iter().filter_map(|end| self.best(end));
+        let all: Vec<Verdict> = ends.map(|(_, told)| told.verdict).chain([told.verdict]).collect();
+        all.contains(&Verdict::Agrees) && all.contains(&Verdict::Disagrees)
+    }
+
+    fn explain(
+        &self,
+        range: Range,
+        told: Told,
+        number: f64,
+        show: &dyn Fn(f64) -> String,
+    ) -> String {
+        let Tolerance { within, partly, .. } = self.tolerance;
+        if told.miss == 0.0 {
+            return format!("{} is {}, as stated", show(number), self.claim.text(show));
+        }
+        let (side, end) = match number < range.low {
+            true => ("below", range.low),
+            false => ("above", range.high),
+        };
+        let best = match self.claim {
+            Claim::Readings(values) if values.len() > 1 => ", the reading that fits best",
+            _ => "",
+        };
+        let off = percent(told.miss);
+        let off = format!("{} is {off} {side} the stated {}{best}", show(number), show(end));
+        let (within, partly) = (percent(within), percent(partly));
+        match (told.verdict, told.near) {
+            (Verdict::Agrees, _) => format!("{off}, within {within}"),
+            (Verdict::Partly, true) => format!("{off}, past {within} and within {partly}"),
+            (Verdict::Partly, false) => {
+                format!("{off}, past {partly}, but on the stated side of 1")
+            }
+            (_, true) => format!("{off}, within {partly}, but not on the stated side of 1"),
+            (_, false) => format!("{off}, past {partly}"),
+        }
+    }
+}
+
+/// Half the width of the interval beside its mean.
+fn spread(mean: f64, half: f64) -> String {
+    match half {
+        0.0 => "; the same for every seed".to_owned(),
+        half => format!("; ± {} over the seeds", percent(half / mean.abs())),
+    }
+}
+
+/// A share as percent, to two digits or whole.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if !p.is_finite() => "infinitely far".to_owned(),
+        p if p >= 10.0 || p == p.trunc() => format!("{p:.0} %"),
+        p if p >= 0.1 => format!("{p:.1} %"),
+        p => format!("{p:.2} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TENTH: Tolerance = Tolerance { within: 0.1, partly: 0.2, direction: true };
+
+    fn mean(mean: f64, half_width: Option<f64>) -> Option<Mean> {
+        Some(Mean { mean, half_width })
+    }
+
+    fn judge(claim: &Claim, relative: bool, measured: Option<Mean>) -> (Verdict, String) {
+        let rule = Rule { claim, tolerance: TENTH, relative };
+        let judgement = rule.judge(measured, &|number| format!("{number:.2}"));
+        (judgement.verdict, judgement.reason)
+    }
+
+    fn verdict(claim: &Claim, relative: bool, number: f64) -> Verdict {
+        judge(claim, relative, mean(number, None)).0
+    }
+
+    /// Each verdict has its band, and the direction counts for ratios to a baseline alone.
+    #[test]
+    fn bands_make_verdicts() {
+        use Verdict::{Agrees, Disagrees, Partly};
+        let claim = Claim::Readings(vec![1.5]);
+        let cases = [
+            (1.5, Agrees, Agrees),
+            (1.64, Agrees, Agrees),
+            (1.36, Agrees, Agrees),
+            (1.75, Partly, Partly),
+            (1.25, Partly, Partly),
+            (1.1, Disagrees, Partly),
+            (1.06, Disagrees, Partly),
+            (3.0, Disagrees, Partly),
+            (1.04, Disagrees, Disagrees),
+            (0.9, Disagrees, Disagrees),
+        ];
+        for (number, absolute, relative) in cases {
+            assert_eq!(verdict(&claim, false, number), absolute, "{number}");
+            assert_eq!(verdict(&claim, true, number), relative, "{number}");
+        }
+    }
+
+    /// Bounds are open on one side, and what states no effect has no direction.
+    #[test]
+    fn bounds_are_bounds() {
+        use Verdict::{Agrees, Disagrees, Partly};
+        let cases = [
+            (Claim::AtMost(0.8), [(0.1, Agrees), (0.87, Agrees), (0.97, Partly), (1.2, Disagrees)]),
+            (Claim::AtLeast(2.0), [(9.0, Agrees), (1.85, Agrees), (1.2, Partly), (0.9, Disagrees)]),
+            (
+                Claim::Between(1.2, 1.4),
+                [(1.3, Agrees), (1.5, Agrees), (1.8, Partly), (1.01, Disagrees)],
+            ),
+            (Claim::AtMost(1.05), [(0.2, Agrees), (1.1, Agrees), (1.2, Partly), (1.5, Disagrees)]),
+        ];
+        for (claim, numbers) in cases {
+            for (number, expected) in numbers {
+                assert_eq!(verdict(&claim, true, number), expected, "{claim:?} {number}");
+            }
+        }
+    }
+
+    /// Of several readings the one that fits best counts, and the reason names it.
+    #[test]
+    fn the_best_reading_counts() {
+        let claim = Claim::Readings(vec![2.6, 1.6]);
+        let (verdict, reason) = judge(&claim, true, mean(1.64, None));
+        assert_eq!(verdict, Verdict::Agrees);
+        assert_eq!(
+            reason,
+            "1.64 is 2.5 % above the stated 1.60, the reading that fits best, within 10 %"
+        );
+        assert_eq!(judge(&claim, true, mean(2.5, None)).0, Verdict::Agrees);
+        assert_eq!(judge(&claim, true, mean(0.7, None)).0, Verdict::Disagrees);
+    }
+
+    /// Numbers and tolerances are in the reason.
+    #[test]
+    fn reasons_have_the_numbers() {
+        let claim = Claim::Readings(vec![1.5]);
+        let reason = |number, half| judge(&claim, true, mean(number, half)).1;
+        assert_eq!(reason(1.5, None), "1.50 is 1.50, as stated");
+        assert_eq!(
+            reason(1.75, Some(0.0)),
+            "1.75 is 17 % above the stated 1.50, past 10 % and within 20 %; the same for every seed"
+        );
+        assert_eq!(
+            reason(3.0, Some(0.3)),
+            "3.00 is 100 % above the stated 1.50, past 20 %, but on the stated side of 1; ± 10 % over the seeds"
+        );
+        let bound = judge(&Claim::AtLeast(2.0), false, mean(1.0, None)).1;
+        assert_eq!(bound, "1.00 is 50 % below the stated 2.00, past 20 %");
+    }
+
+    /// Without a number, or with seeds on both sides, nothing can be told.
+    #[test]
+    fn some_things_cannot_be_told() {
+        let claim = Claim::Readings(vec![1.5]);
+        for measured in [None, mean(f64::NAN, None), mean(f64::INFINITY, Some(0.1))] {
+            assert_eq!(judge(&claim, true, measured).0, Verdict::CannotBeTold, "{measured:?}");
+        }
+        let (verdict, reason) = judge(&claim, true, mean(1.45, Some(0.6)));
+        assert_eq!(verdict, Verdict::CannotBeTold);
+        assert!(reason.contains("over the seeds it is 0.85 to 2.05"), "{reason}");
+        assert_eq!(judge(&claim, true, mean(1.45, Some(0.2))).0, Verdict::Agrees);
+        assert_eq!(
+            judge(&Claim::Readings(Vec::new()), true, mean(1.0, None)).0,
+            Verdict::CannotBeTold
+        );
+    }
+
+    /// A statement of nothing at all agrees with nothing at all.
+    #[test]
+    fn zero_is_a_number() {
+        let claim = Claim::AtMost(0.0);
+        assert_eq!(verdict(&claim, false, 0.0), Verdict::Agrees);
+        let (verdict, reason) = judge(&claim, false, mean(1.0, None));
+        assert_eq!(verdict, Verdict::Disagrees);
+        assert!(reason.contains("infinitely far above the stated 0.00"), "{reason}");
+    }
+}

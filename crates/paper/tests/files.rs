@@ -1,0 +1,147 @@
+//! The files of a paper: what is right is read, what is wrong is told with its place.
+
+use nandscape_paper::{Claim, Files, Paper, shipped};
+use std::path::{Path, PathBuf};
+
+fn tiny() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny")
+}
+
+/// A copy of the tiny paper in which, in one file, `from` is `to`.
+fn changed(name: &str, file: &str, from: &str, to: &str) -> Result<(), String> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    for entry in std::fs::read_dir(tiny()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+    }
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    assert!(text.contains(from), "{from}");
+    std::fs::write(folder.join(file), text.replacen(from, to, 1)).unwrap();
+    let paper = Paper::load(Files::Host, &folder, false);
+    std::fs::remove_dir_all(&folder).unwrap();
+    paper.map(drop).map_err(|error| error.to_string())
+}
+
+/// A paper is read as it stands, and --quick lays what it says over the sweeps.
+#[test]
+fn a_paper_is_read() {
+    let paper = Paper::load(Files::Host, &tiny(), false).unwrap();
+    assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18));
+    assert_eq!(paper.statements[1].claim, Claim::Readings(vec![0.5, 0.66]));
+    assert_eq!(paper.statements[0].across, [0]);
+    let quick = Paper::load(Files::Host, &tiny(), true).unwrap();
+    assert_eq!(quick.runs(), 10);
+}
+
+/// Every paper that ships is sound, also when it is asked quickly.
+#[test]
+fn papers_that_ship_are_sound() {
+    for id in shipped() {
+        let (files, folder) = Files::find(id);
+        for quick in [false, true] {
+            if let Err(error) = Paper::load(files, &folder, quick) {
+                panic!("{error}");
+            }
+        }
+    }
+}
+
+/// File, what stands there, what stands there instead, and what is said of it.
+type Slip = (&'static str, &'static str, &'static str, &'static str);
+
+const SLIPS_OF_PAPERS: [Slip; 9] = [
+    ("paper.toml", "claims =", "claim =", "paper.toml:1:1: claims: is missing"),
+    ("paper.toml", "plot = \"bars\"", "plot = \"pie\"", "figure.plot: expected bars | lines | cdf"),
+    (
+        "paper.toml",
+        "question = \"space\"",
+        "question = \"spac\"",
+        "there is no \"spac\"; there are: space",
+    ),
+    (
+        "paper.toml",
+        "x = \"job\"",
+        "x = \"jobs\"",
+        "figure.x: question \"space\" has no axis \"jobs\"",
+    ),
+    ("paper.toml", "id = \"2\"", "id = \"1\"", "figure.id: \"1\" is there twice"),
+    (
+        "paper.toml",
+        "stack=small.toml",
+        "stack=tiny",
+        "no point has stack=tiny; there are small.toml, empty.toml",
+    ),
+    (
+        "paper.toml",
+        "chosen = 2",
+        "chosen = 3",
+        "choice.chosen: question \"depth\" has no var.depth=3; it has 2, 8",
+    ),
+    ("paper.toml", "sweep = \"maps.toml\"", "sweep = \"none.toml\"", "question.sweep: none.toml: "),
+    (
+        "paper.toml",
+        "latency_cdf.sync",
+        "latency_cdf.flush",
+        "figure.shows: expected latency_cdf.read | ",
+    ),
+];
+
+const SLIPS_BESIDE: [Slip; 10] = [
+    (
+        "published.toml",
+        "at_most = 0.9\n",
+        "",
+        "statement.value: expected one of value, values, at_most, ",
+    ),
+    ("published.toml", "within = 0.0", "within = -1", "statement.within: expected a share"),
+    (
+        "published.toml",
+        "partly = 0.1",
+        "partly = 0.01",
+        "statement.partly: expected no less than within",
+    ),
+    (
+        "published.toml",
+        "stack = \"empty.toml\"",
+        "stack = \"tiny.toml\"",
+        "has no stack=tiny.toml; it has small.toml, empty.toml",
+    ),
+    (
+        "published.toml",
+        "across = [\"depth\"]",
+        "across = [\"space\"]",
+        "statement.across: there is no \"space\"; there are: depth",
+    ),
+    (
+        "published.toml",
+        "take = \"max\"",
+        "take = \"most\"",
+        "statement.measured.take: expected mean | max | min",
+    ),
+    (
+        "published.toml",
+        "unmeasured",
+        "unmesured",
+        "statement.measured: expected either measured, or unmeasured",
+    ),
+    (
+        "published.toml",
+        "figure = \"1\"",
+        "figure = \"9\"",
+        "statement.figure: there is no \"9\"; there are: 1, 2, 3",
+    ),
+    ("space.toml", "seeds = 2", "seed = 2", "space.toml:3:1: seed: unknown key"),
+    ("empty.toml", "fill = 0.0", "fill = -1.0", "empty.toml:5:8: precondition.fill: "),
+];
+
+/// Whatever is wrong has a file, a line, a column and a key, and says what would be right.
+#[test]
+fn wrong_papers_name_their_place() {
+    for (at, slip) in SLIPS_OF_PAPERS.iter().chain(&SLIPS_BESIDE).enumerate() {
+        let (file, from, to, message) = *slip;
+        let error = changed(&format!("wrong-{at}"), file, from, to).unwrap_err();
+        assert!(error.contains(message), "{from} -> {to}: {error}");
+        assert!(error.contains(".toml:"), "{error}");
+    }
+}

@@ -1,0 +1,134 @@
+//! A small paper reproduced from end to end, in virtual time: verdicts, checks, page and JSON.
+
+use nandscape_lab::run::Unobserved;
+use nandscape_lab::sweep::{FinishedRow, Sweep};
+use nandscape_paper::verdict::Verdict;
+use nandscape_paper::{Answers, Claim, Files, Maker, Paper, Reproduction, page};
+use std::path::{Path, PathBuf};
+
+fn tiny() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny")
+}
+
+fn answers(sweep: &Sweep) -> Answers {
+    let mut answers = Answers::new(sweep);
+    for index in 0..sweep.runs() {
+        let row = sweep.run(index, "test", &mut Unobserved).unwrap();
+        let (_, seed) = sweep.at(index);
+        answers.add(index / sweep.seeds.len(), seed, FinishedRow::parse(&row).unwrap().result);
+    }
+    answers
+}
+
+fn reproduce(folder: &Path, quick: bool) -> Reproduction {
+    let paper = Paper::load(Files::Host, folder, quick).unwrap();
+    let answers = paper.questions.iter().map(|question| answers(&question.sweep)).collect();
+    Reproduction::new(paper, answers)
+}
+
+fn maker() -> Maker {
+    let (program, command) = ("nandscape test".to_owned(), "nandscape paper tiny".to_owned());
+    Maker { program, command, quick: true }
+}
+
+/// The tiny paper with `from` replaced by `to` in one of its files.
+fn changed(name: &str, file: &str, from: &str, to: &str) -> Reproduction {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    for entry in std::fs::read_dir(tiny()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+    }
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    assert!(text.contains(from), "{from}");
+    std::fs::write(folder.join(file), text.replace(from, to)).unwrap();
+    let reproduction = reproduce(&folder, true);
+    std::fs::remove_dir_all(&folder).unwrap();
+    reproduction
+}
+
+/// Each kind of verdict, every check that applies holds, and both outputs tell all of it.
+#[test]
+fn a_paper_is_reproduced() {
+    let one = reproduce(&tiny(), false);
+    let verdicts: Vec<Verdict> = one.judged.iter().map(|judged| judged.judgement.verdict).collect();
+    assert_eq!(verdicts, Verdict::ALL);
+    assert_eq!(one.nonsense(), [] as [String; 0]);
+    let looked: Vec<_> = one.checked.iter().filter(|one| one.looked_at == 0).collect();
+    assert!(looked.len() <= 1, "{looked:?}");
+    assert_eq!(one.slip(), None);
+    assert_eq!(one.judged[0].alternatives.len(), 1);
+    assert!(
+        one.judged[0]
+            .judgement
+            .reason
+            .contains("the same at all other choices of what is left open (1)")
+    );
+
+    let html = page(std::slice::from_ref(&one), &maker());
+    for text in [
+        "A Paper that Nobody Wrote",
+        "half of the writes are left",
+        "cannot be told",
+        "Figure 1: Write amplification",
+        "the depth of the queue",
+        "Beyond it",
+        "all hold",
+        "nandscape paper tiny",
+        "Geometry",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    assert_eq!(html.matches("<figure").count(), html.matches("\"id\":\"tiny-").count());
+
+    let json = one.to_json();
+    assert_eq!(json["statements"][1]["verdict"], "partly");
+    assert_eq!(json["statements"][0]["published"]["at_most"], 0.9);
+    assert!(json["statements"][0]["measured"]["mean"].as_f64().unwrap() < 0.9);
+    assert_eq!(json["figures"][0]["points"].as_array().unwrap().len(), 4);
+    assert!(json["choices"][0]["points"][0]["figures"]["waf.gc"]["mean"].is_f64());
+    assert_eq!(json["checks"].as_array().unwrap().len(), one.checked.len());
+}
+
+/// Two reproductions are the same to the byte.
+#[test]
+fn reproductions_are_repeatable() {
+    let (one, other) = (reproduce(&tiny(), true), reproduce(&tiny(), true));
+    assert_eq!(one.to_json().to_string(), other.to_json().to_string());
+    assert_eq!(page(&[one], &maker()), page(&[other], &maker()));
+}
+
+/// Measured figures are measured: another model, another figure. What is published stays.
+#[test]
+fn measured_figures_follow_the_model() {
+    let usual = reproduce(&tiny(), true);
+    let program = changed(
+        "slower",
+        "small.toml",
+        "sectors = 128",
+        "sectors = 128\ntiming = { preset = \"nvmevirt-970pro\", program_ns = 740000 }",
+    );
+    let reserve = changed("roomier", "small.toml", "op_percent = 35", "op_percent = 50");
+    let mean = |one: &Reproduction, at: usize| one.judged[at].measured.unwrap().mean;
+    let bandwidth = |one: &Reproduction| {
+        let figure = "write.bw_bytes".parse().unwrap();
+        one.answers[0].column(&figure).unwrap().mean(0).unwrap().mean
+    };
+    assert!(bandwidth(&program) < bandwidth(&usual) / 2.0, "programs last four times as long");
+    for at in 0..3 {
+        assert_ne!(mean(&reserve, at), mean(&usual, at), "statement {at}");
+        assert_eq!(reserve.paper.statements[at].claim, usual.paper.statements[at].claim);
+    }
+}
+
+/// What is stated moves verdicts and nothing else.
+#[test]
+fn published_numbers_are_only_compared() {
+    let usual = reproduce(&tiny(), true);
+    let mut paper = usual.paper.clone();
+    paper.statements[0].claim = Claim::AtMost(0.0001);
+    let bolder = Reproduction::new(paper, usual.answers.clone());
+    assert_eq!(bolder.judged[0].measured, usual.judged[0].measured);
+    assert_eq!(bolder.judged[0].judgement.verdict, Verdict::Partly);
+    assert_eq!(bolder.judged[1..], usual.judged[1..]);
+}

@@ -1,0 +1,357 @@
+//! Charts: one figure of a grid in a form that the reader chose, beside what others published of it.
+//! Groups of bars, lines along an axis, or distributions of latency; a chart for each combination of
+//! what is neither across nor told by colour.
+
+use crate::column::Column;
+use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
+use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
+use crate::point::{Axis, Point, axes, label};
+use crate::student::Mean;
+use serde_json::{Value, json};
+
+/// Charts that one figure may become; a reader of more wants a table.
+const FACETS_MAX: usize = 8;
+
+/// How a figure is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Groups of bars.
+    Bars,
+    /// Lines along an axis.
+    Lines,
+}
+
+/// What is drawn of which points.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Chart<'a> {
+    /// Its name: letters, digits and `-`.
+    pub id: &'a str,
+    /// What stands above it.
+    pub title: &'a str,
+    /// The axis that lies across.
+    pub x: Option<&'a str>,
+    /// The axis that is told by colour.
+    pub colour: Option<&'a str>,
+    /// The points that are drawn, by their place among all.
+    pub drawn: Vec<usize>,
+    /// All points.
+    pub points: &'a [Point],
+}
+
+/// A published value, drawn at the points that it is of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mark {
+    /// The points, by their place among all.
+    pub points: Vec<usize>,
+    /// The value, as results count.
+    pub value: f64,
+    /// What it is.
+    pub label: String,
+}
+
+/// A part of a chart's points that is drawn by itself.
+struct Facet {
+    name: String,
+    /// By their place among all points.
+    points: Vec<usize>,
+}
+
+impl Chart<'_> {
+    /// The place of a point: a number or a name.
+    fn across(&self, point: usize) -> Value {
+        let Some(axis) = self.x else { return Value::Null };
+        let value = self.points[point].at(axis);
+        if value.is_number() { value.clone() } else { self.label(axis, point).into() }
+    }
+
+    fn label(&self, axis: &str, point: usize) -> String {
+        label(self.points, axis, &self.points[point])
+    }
+
+    fn series(&self, point: usize) -> String {
+        self.colour.map_or_else(String::new, |axis| self.label(axis, point))
+    }
+
+    /// The points by what is neither across nor told by colour.
+    fn facets(&self) -> Vec<Facet> {
+        let drawn: Vec<Point> = self.drawn.iter().map(|at| self.points[*at].clone()).collect();
+        let others: Vec<Axis> = axes(&drawn)
+            .into_iter()
+            .filter(|axis| [self.x, self.colour].iter().all(|used| *used != Some(&axis.name)))
+            .collect();
+        let mut facets: Vec<Facet> = Vec::new();
+        for at in &self.drawn {
+            let part = |axis: &Axis| match axis.name.as_str() {
+                "stack" | "job" => self.label(&axis.name, *at),
+                _ => format!("{} {}", axis.short_name(), self.label(&axis.name, *at)),
+            };
+            let name = others.iter().map(part).collect::<Vec<_>>().join(", ");
+            match facets.iter_mut().find(|facet| facet.name == name) {
+                Some(facet) => facet.points.push(*at),
+                None => facets.push(Facet { name, points: vec![*at] }),
+            }
+        }
+        facets.truncate(FACETS_MAX);
+        facets
+    }
+
+    fn id(&self, facet: &Facet) -> String {
+        slug(&format!("{} {}", self.id, facet.name))
+    }
+
+    fn name(&self, facet: &Facet) -> String {
+        [self.title, &facet.name]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// The figure of `column` in this shape, with what was published of it.
+    #[must_use]
+    pub fn plots(&self, shape: Shape, column: &Column, marks: &[Mark]) -> Vec<Plot> {
+        let means = |at: &usize| column.mean(*at).map(|mean| mean.mean.abs());
+        let published = marks.iter().map(|mark| mark.value.abs());
+        let largest = self.drawn.iter().filter_map(means).chain(published).fold(0.0, f64::max);
+        let (_, axis, scale) = title(column.figure(), largest);
+        let repeated = self.drawn.iter().any(|at| column.count(*at) > 1);
+        let draw = |facet: Facet| {
+            let row = |at: &usize| {
+                let mean = scaled(&column.mean(*at)?, scale);
+                let row = json!({ "x": self.across(*at), "series": self.series(*at) });
+                Some(with_ends(&mean, row))
+            };
+            let rows: Vec<Value> = facet.points.iter().filter_map(row).collect();
+            let names = names(&rows);
+            let published = self.published(&facet, marks, &names, scale);
+            if rows.is_empty() {
+                return None;
+            }
+            let body = match shape {
+                Shape::Bars => bars(&axis, &rows, &names, published),
+                Shape::Lines => lines(self.x, &axis, &rows, &names, published),
+            };
+            let mut plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
+            plot.spec["title"] = in_lines(&self.name(&facet), TITLE_MAX);
+            Some(plot.told(&self.caption(column, repeated, marks)))
+        };
+        self.facets().into_iter().filter_map(draw).collect()
+    }
+
+    /// A row for each place where a published value is drawn.
+    fn published(&self, facet: &Facet, marks: &[Mark], names: &[String], scale: f64) -> Vec<Value> {
+        let mut rows = Vec::new();
+        for mark in marks {
+            for at in &facet.points {
+                let (x, series) = (self.across(*at), self.series(*at));
+                if names.contains(&series) && mark.points.contains(at) {
+                    let value = mark.value / scale;
+                    rows.push(json!({ "x": x, "series": series, "published": value, "label": mark.label }));
+                }
+            }
+        }
+        rows
+    }
+
+    fn caption(&self, column: &Column, repeated: bool, marks: &[Mark]) -> String {
+        let mut caption = format!("{}", column.figure());
+        if let Some(x) = self.x {
+            caption.push_str(&format!(" by {x}"));
+        }
+        if let Some(colour) = self.colour {
+            caption.push_str(&format!(", coloured by {colour}"));
+        }
+        if repeated {
+            caption.push_str("; thin lines are 95 % confidence intervals over the seeds");
+        }
+        caption.push('.');
+        if !marks.is_empty() {
+            caption.push_str(" Dark strokes: what the paper states.");
+        }
+        caption
+    }
+
+    /// Distributions of the latency of `kind`, from the result of each point.
+    #[must_use]
+    pub fn distributions(&self, kind: &str, results: &[Option<&Value>]) -> Vec<Plot> {
+        let draw = |facet: Facet| {
+            let label = |at: usize| {
+                let x = self.x.map(|axis| self.label(axis, at));
+                let parts = [Some(self.series(at)), x].into_iter().flatten();
+                parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+            };
+            let rows = facet.points.iter().flat_map(|at| {
+                let result = results.get(*at).copied().flatten();
+                result.map(|result| cdf_points(result, kind, &label(*at))).unwrap_or_default()
+            });
+            let mut plot = cdf(&self.id(&facet), &self.name(&facet), rows.collect())?;
+            plot.spec["title"] = in_lines(&self.name(&facet), TITLE_MAX);
+            let colour =
+                self.colour.map_or_else(String::new, |axis| format!(", coloured by {axis}"));
+            Some(plot.told(&format!("Distribution of {kind} latency{colour}, of the first seed.")))
+        };
+        self.facets().into_iter().filter_map(draw).collect()
+    }
+}
+
+fn scaled(mean: &Mean, scale: f64) -> Mean {
+    Mean { mean: mean.mean / scale, half_width: mean.half_width.map(|half| half / scale) }
+}
+
+fn names(rows: &[Value]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in rows.iter().filter_map(|row| row["series"].as_str()) {
+        if !names.iter().any(|other| other == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Values that lie across, in the order in which they come.
+fn across(rows: &[Value]) -> Value {
+    let mut values: Vec<&Value> = Vec::new();
+    for value in rows.iter().map(|row| &row["x"]) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    json!(values)
+}
+
+/// Letters that a title, and the name of an axis, may have in a line.
+const TITLE_MAX: usize = 44;
+const AXIS_MAX: usize = 34;
+
+/// Text in lines of at most so many letters, broken between words.
+fn in_lines(text: &str, letters: usize) -> Value {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    json!(lines)
+}
+
+/// The axis of numbers, and the same for another field.
+fn upright(axis: &str, kind: ScaleKind, rows: &[Value]) -> impl Fn(&str) -> Value {
+    let mut y = Scale::new(axis, kind).encoding("mean", rows);
+    y["axis"]["title"] = in_lines(axis, AXIS_MAX);
+    move |field| {
+        let mut y = y.clone();
+        y["field"] = field.into();
+        y
+    }
+}
+
+/// Names that lie across, level.
+fn named(rows: &[Value]) -> Value {
+    json!({ "field": "x", "type": "nominal", "sort": across(rows), "title": null,
+            "axis": { "labelAngle": 0, "labelLimit": 120 } })
+}
+
+/// What published values look like; none without any.
+fn strokes(published: Vec<Value>, mark: Value, mut encoding: Value, axis: &str) -> Option<Value> {
+    encoding["color"] = Value::Null;
+    encoding["tooltip"] = json!([
+        { "field": "label", "title": "stated" },
+        { "field": "published", "type": "quantitative", "format": ".4~r", "title": axis },
+    ]);
+    let drawn = !published.is_empty();
+    drawn.then(|| json!({ "data": { "values": published }, "mark": mark, "encoding": encoding }))
+}
+
+/// Bars from zero, each with its interval, and strokes across them where something was published.
+fn bars(axis: &str, rows: &[Value], names: &[String], published: Vec<Value>) -> Value {
+    let y = upright(axis, ScaleKind::FromZero, rows);
+    let told = tooltip(axis, &[("series", "series"), ("x", "x")]);
+    let mut length = y("mean");
+    length["axis"]["grid"] = true.into();
+    let ends = json!({ "y": y("low"), "y2": { "field": "high" }, "color": Value::Null });
+    let stroke = json!({ "y": y("published"), "y2": { "field": "published" } });
+    let mark = json!({ "type": "bar", "style": "published" });
+    let mut layers = vec![
+        json!({ "mark": "bar", "encoding": { "y": length, "tooltip": told } }),
+        json!({ "mark": { "type": "rule", "style": "interval" }, "encoding": ends }),
+    ];
+    layers.extend(strokes(published, mark, stroke, axis));
+    let offset = json!({ "field": "series", "type": "nominal", "sort": names, "scale": { "domain": names } });
+    json!({
+        "encoding": { "x": named(rows), "xOffset": offset, "color": colour("series", names) },
+        "layer": layers,
+    })
+}
+
+/// Lines as sweeps have them, and strokes where something was published.
+fn lines(
+    x: Option<&str>,
+    axis: &str,
+    rows: &[Value],
+    names: &[String],
+    published: Vec<Value>,
+) -> Value {
+    let numeric = rows.iter().all(|row| row["x"].is_number());
+    let y = upright(axis, ScaleKind::Free, rows);
+    let name = format!("{} (value)", x.unwrap_or_default());
+    let across = match numeric {
+        true => Scale::new(&name, ScaleKind::Free).encoding("x", rows),
+        false => named(rows),
+    };
+    let told = tooltip(axis, &[("series", "series"), ("x", x.unwrap_or_default())]);
+    let colour = colour("series", names);
+    let mut layers = along(numeric, &y("mean"), &colour, &told);
+    let mark = json!({ "type": "point", "shape": "stroke", "size": 260, "style": "published" });
+    layers.extend(strokes(published, mark, json!({ "y": y("published") }), axis));
+    json!({ "encoding": { "x": across, "color": colour }, "layer": layers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chart for each job, bars by stack, and a stroke at the point that something was published of.
+    #[test]
+    fn charts_have_facets_and_strokes() {
+        let point = |stack: &str, job: &str| Point::new(stack, job, &[]);
+        let points = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")].map(|(s, j)| point(s, j));
+        let mut column = Column::new("waf.gc / stack=a".parse().unwrap(), &points).unwrap();
+        for (at, waf) in [2.0, 1.0, 4.0, 1.0].into_iter().enumerate() {
+            column.add(at, 1, &json!({ "nandscape": { "waf": { "gc": waf } } }));
+        }
+        let chart = Chart {
+            id: "one",
+            title: "One",
+            x: Some("stack"),
+            colour: None,
+            drawn: (0..points.len()).collect(),
+            points: &points,
+        };
+        let mark = Mark { points: vec![3], value: 0.3, label: "stated".to_owned() };
+        let plots = chart.plots(Shape::Bars, &column, &[mark]);
+        assert_eq!(
+            plots.iter().map(|plot| plot.id.as_str()).collect::<Vec<_>>(),
+            ["one-x", "one-y"]
+        );
+        assert_eq!(plots[0].spec["data"]["values"][1]["mean"], 0.5);
+        assert_eq!(plots[1].spec["data"]["values"][1]["mean"], 0.25);
+        let layers = |plot: &Plot| plot.spec["layer"].as_array().unwrap().clone();
+        assert_eq!(layers(&plots[0]).len(), 2, "nothing was published of x");
+        let stroke = &layers(&plots[1])[2]["data"]["values"];
+        assert_eq!(
+            stroke,
+            &json!([{ "x": "b", "series": "", "published": 0.3, "label": "stated" }])
+        );
+    }
+
+    /// A long title is broken between its words.
+    #[test]
+    fn titles_are_broken() {
+        assert_eq!(in_lines("one two three", 8), json!(["one two", "three"]));
+        assert_eq!(in_lines("incomprehensible", 4), json!(["incomprehensible"]));
+    }
+}

@@ -1,0 +1,197 @@
+//! A page that is put together by whoever knows what it is about: sections of words, tables and plots, in
+//! the order in which they are added, in the same dress as every report.
+
+use crate::page::{boxed, cards, copyable, escape, facts_of, shell};
+use crate::plot::Plot;
+use std::fmt::Write;
+
+/// What a word stands for; it is told by colour and by the word.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Tone {
+    /// Nothing in particular.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// Not quite.
+    Fair,
+    /// Not as it should be.
+    Bad,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Tone {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Good => "good",
+            Self::Fair => "fair",
+            Self::Bad => "bad",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A cell of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cell {
+    /// What the line is about.
+    Head(String),
+    /// A number.
+    Number(String),
+    /// Words, which may take several lines.
+    Words(String),
+    /// A word with a meaning.
+    Badge(Tone, String),
+}
+
+/// A page under construction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Document {
+    title: String,
+    subtitle: String,
+    main: String,
+    in_section: bool,
+    plots: Vec<Plot>,
+}
+
+impl Document {
+    /// An empty page.
+    #[must_use]
+    pub fn new(title: &str, subtitle: &str) -> Self {
+        let (title, subtitle) = (title.to_owned(), subtitle.to_owned());
+        Self { title, subtitle, main: String::new(), in_section: false, plots: Vec::new() }
+    }
+
+    /// Begins a chapter, which links lead to under `id`.
+    pub fn chapter(&mut self, id: &str, title: &str) {
+        self.end_section();
+        let _ =
+            write!(self.main, "<h1 class=\"chapter\" id=\"{}\">{}</h1>", escape(id), escape(title));
+    }
+
+    /// Begins a section.
+    pub fn section(&mut self, title: &str) {
+        self.end_section();
+        let _ = write!(self.main, "<section><h2>{}</h2>", escape(title));
+        self.in_section = true;
+    }
+
+    /// Begins a part of a section.
+    pub fn heading(&mut self, title: &str) {
+        let _ = write!(self.main, "<h3>{}</h3>", escape(title));
+    }
+
+    /// A paragraph.
+    pub fn text(&mut self, text: &str) {
+        let _ = write!(self.main, "<p>{}</p>", escape(text));
+    }
+
+    /// A paragraph for those who read everything.
+    pub fn note(&mut self, text: &str) {
+        let _ = write!(self.main, "<p class=\"note\">{}</p>", escape(text));
+    }
+
+    /// Links to chapters: id, and what it says.
+    pub fn links(&mut self, links: &[(String, String)]) {
+        let link = |(id, text): &(String, String)| {
+            format!("<a href=\"#{}\">{}</a>", escape(id), escape(text))
+        };
+        let links: Vec<String> = links.iter().map(link).collect();
+        let _ = write!(self.main, "<nav>{}</nav>", links.join(" · "));
+    }
+
+    /// Facts, each with its name.
+    pub fn facts(&mut self, facts: &[(String, String)]) {
+        self.main.push_str(&facts_of(facts));
+    }
+
+    /// What went wrong, which a reader has to see first; nothing if nothing did.
+    pub fn failures(&mut self, title: &str, failures: &[String]) {
+        self.main.push_str(&boxed("warnings bad", title, failures));
+    }
+
+    /// A table.
+    pub fn table(&mut self, headers: &[&str], lines: &[Vec<Cell>]) {
+        self.main.push_str("<div class=\"scroll\"><table><thead><tr>");
+        let first = lines.first();
+        for (at, header) in headers.iter().enumerate() {
+            let words =
+                matches!(first.and_then(|line| line.get(at)), Some(Cell::Words(_) | Cell::Head(_)));
+            let class = if words { " class=\"words\"" } else { "" };
+            let _ = write!(self.main, "<th scope=\"col\"{class}>{}</th>", escape(header));
+        }
+        self.main.push_str("</tr></thead><tbody>");
+        for line in lines {
+            self.main.push_str("<tr>");
+            line.iter().for_each(|cell| self.cell(cell));
+            self.main.push_str("</tr>");
+        }
+        self.main.push_str("</tbody></table></div>");
+    }
+
+    fn cell(&mut self, cell: &Cell) {
+        let _ = match cell {
+            Cell::Head(text) => write!(self.main, "<th scope=\"row\">{}</th>", escape(text)),
+            Cell::Number(text) => write!(self.main, "<td>{}</td>", escape(text)),
+            Cell::Words(text) => write!(self.main, "<td class=\"words\">{}</td>", escape(text)),
+            Cell::Badge(tone, text) => {
+                let class = tone.class();
+                write!(self.main, "<td><span class=\"badge {class}\">{}</span></td>", escape(text))
+            }
+        };
+    }
+
+    /// Plots beside each other; nothing without any.
+    pub fn plots(&mut self, plots: Vec<Plot>) {
+        if !plots.is_empty() {
+            cards(&mut self.main, &plots);
+            self.plots.extend(plots);
+        }
+    }
+
+    /// Text to be copied.
+    pub fn code(&mut self, text: &str) {
+        self.main.push_str(&copyable(text));
+    }
+
+    /// Text to be unfolded.
+    pub fn folded(&mut self, summary: &str, text: &str) {
+        let (summary, text) = (escape(summary), copyable(text));
+        let _ = write!(self.main, "<details><summary>{summary}</summary>{text}</details>");
+    }
+
+    fn end_section(&mut self) {
+        if std::mem::take(&mut self.in_section) {
+            self.main.push_str("</section>");
+        }
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn html(mut self) -> String {
+        self.end_section();
+        shell(&self.title, &self.subtitle, &self.main, &self.plots.iter().collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever a text holds, it is text; and sections close.
+    #[test]
+    fn texts_are_no_tags() {
+        let mut page = Document::new("a < b", "c & d");
+        page.section("<one>");
+        page.table(&["h"], &[vec![Cell::Head("<i>".into()), Cell::Badge(Tone::Bad, "no".into())]]);
+        page.section("two");
+        page.text("<script>");
+        let html = page.html();
+        assert!(html.contains("<title>a &lt; b</title>") && html.contains("<p>c &amp; d</p>"));
+        assert!(html.contains("&lt;i&gt;") && html.contains("<span class=\"badge bad\">no</span>"));
+        assert!(html.contains("<p>&lt;script&gt;</p>"));
+        assert_eq!(html.matches("<section>").count(), html.matches("</section>").count());
+    }
+}
