@@ -1,8 +1,7 @@
 # What an fsync writes: one thread appends to a log and syncs it, among many that make and delete files
 # and never ask. JBD2 commits what all of them have changed; a record is of one file.
 #
-#     nandscape run examples/fsync-among.f --stack ext4-pblk
-#     nandscape run examples/fsync-among.f --stack ext4-pblk --set fs.commit=ijournal
+#     nandscape sweep examples/fsync-among.toml
 
 set $dir=/among
 set $files=2000

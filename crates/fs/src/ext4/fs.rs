@@ -3,6 +3,7 @@
 use super::inode::kept;
 use super::namei::New;
 use super::options::DataMode;
+use super::sync::FsyncTimes;
 use super::volume::Volume;
 use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, FileSystem, FsError, Ino, Io, Kind, RenameMode, Result,
@@ -28,6 +29,12 @@ impl Ext4 {
     #[must_use]
     pub fn journal_counts(&self) -> super::journal::Counts {
         self.0.journal.counts()
+    }
+
+    /// Where the time of fsyncs went since mount.
+    #[must_use]
+    pub fn fsync_times(&self) -> FsyncTimes {
+        self.0.fsync_times.get()
     }
 
     /// File-level records written since mount.

@@ -179,6 +179,7 @@ fn new_volume(
         free_blocks: Cell::new(free_blocks),
         free_inodes: Cell::new(free_inodes),
         last_tid: Cell::new(None),
+        fsync_times: Cell::default(),
         promised: Cell::new(0),
         held: RefCell::default(),
         held_blocks: Cell::new(0),

@@ -8,6 +8,17 @@ use crate::contract::Result;
 use nandscape_block::{Bio, BlockError, FlushScope};
 use std::rc::{Rc, Weak};
 
+/// Where the time of fsyncs went, over all that have ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FsyncTimes {
+    /// Writing dirty pages of the file, and waiting for those that were under way.
+    pub data_ns: u64,
+    /// Committing the transaction, or writing a record of the file.
+    pub commit_ns: u64,
+    /// Flushing the device, where nothing that was committed has.
+    pub flush_ns: u64,
+}
+
 impl Volume {
     /// Writes all dirty pages of a file and waits for them.
     pub(crate) async fn write_out(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
@@ -35,17 +46,32 @@ impl Volume {
         inode: &Rc<Inode>,
         data_only: bool,
     ) -> Result<()> {
+        let began = self.rt.now();
         self.write_out(inode).await?;
-        let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
-        match tid.filter(|tid| !self.is_committed(*tid)) {
-            Some(_) if self.commit_file(inode).await? => Ok(()),
-            Some(tid) => {
-                let barrier = self.journal.will_send_barrier(tid);
-                self.journal.commit(tid).await?;
-                if barrier { Ok(()) } else { self.flush_file(inode).await }
-            }
-            None => self.flush_file(inode).await,
+        let written = self.rt.now();
+        let flushed = self.commit_changes(inode, data_only).await?;
+        let committed = self.rt.now();
+        if !flushed {
+            self.flush_file(inode).await?;
         }
+        let mut times = self.fsync_times.get();
+        times.data_ns += (written - began).0;
+        times.commit_ns += (committed - written).0;
+        times.flush_ns += (self.rt.now() - committed).0;
+        self.fsync_times.set(times);
+        Ok(())
+    }
+
+    /// Commits what a file's metadata needs, if anything. Whether the device was flushed with it.
+    async fn commit_changes(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
+        let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
+        let Some(tid) = tid.filter(|tid| !self.is_committed(*tid)) else { return Ok(false) };
+        if self.commit_file(inode).await? {
+            return Ok(true);
+        }
+        let barrier = self.journal.will_send_barrier(tid);
+        self.journal.commit(tid).await?;
+        Ok(barrier)
     }
 
     /// Makes the data of one file durable. What leads to it is already.

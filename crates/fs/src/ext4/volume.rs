@@ -10,6 +10,7 @@ use super::format::{
 use super::inode::Inode;
 use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
+use super::sync::FsyncTimes;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
 use crate::contract::{Result, Timestamp};
@@ -65,6 +66,7 @@ pub(crate) struct Volume {
     pub(crate) free_inodes: Cell<u64>,
     /// The newest transaction that anything was part of.
     pub(crate) last_tid: Cell<Option<Tid>>,
+    pub(crate) fsync_times: Cell<FsyncTimes>,
     /// Blocks that data in memory was promised.
     pub(crate) promised: Cell<u64>,
     pub(crate) held: RefCell<VecDeque<Held>>,

@@ -1,5 +1,4 @@
-//! Flushes and latencies: a whole is the sum of its parts, on a block device an fsync is a flush, and
-//! distributions are distributions.
+//! Flushes, fsyncs and latencies: a whole is the sum of its parts, and distributions are distributions.
 
 use super::{Facts, Finding, holds};
 use serde_json::Value;
@@ -25,26 +24,47 @@ pub(super) fn parts(facts: &Facts<'_>) -> Finding {
     })
 }
 
-/// The fsyncs of jobs on a block device are its flushes, if nothing else flushes and no core costs
-/// anything.
-pub(super) fn fsyncs(facts: &Facts<'_>) -> Finding {
-    if facts.at("/fs").is_some() || facts.at("/host_cpu").is_some() {
-        return None;
-    }
-    let flushes = facts.count("/flush/waited")? + facts.count("/flush/empty")?;
+/// Fsyncs of jobs, and how long they lasted in all.
+fn syncs(facts: &Facts<'_>) -> (u64, f64) {
     let of_job = |job: &Value| {
         let latency = &job["sync"]["lat_ns"];
         Some((latency["N"].as_u64()?, latency["mean"].as_f64()?))
     };
-    let jobs: Vec<(u64, f64)> = facts.jobs().filter_map(of_job).collect();
-    let fsyncs: u64 = jobs.iter().map(|(count, _)| count).sum();
-    if fsyncs == 0 || fsyncs != flushes {
+    let jobs = facts.jobs().filter_map(of_job);
+    jobs.fold((0, 0.0), |(all, lasted), (count, mean)| (all + count, lasted + count as f64 * mean))
+}
+
+/// An fsync lasts as long as its parts.
+pub(super) fn fsyncs(facts: &Facts<'_>) -> Finding {
+    if facts.at("/fs").is_some() { of_files(facts) } else { of_device(facts) }
+}
+
+/// On a block device an fsync is a flush, if nothing else flushes and no core costs anything.
+fn of_device(facts: &Facts<'_>) -> Finding {
+    let flushes = facts.count("/flush/waited")? + facts.count("/flush/empty")?;
+    let (fsyncs, lasted) = syncs(facts);
+    if facts.at("/host_cpu").is_some() || fsyncs == 0 || fsyncs != flushes {
         return None;
     }
-    let lasted: f64 = jobs.iter().map(|(count, mean)| *count as f64 * mean).sum();
     let total = facts.count("/flush/total_ns")? as f64;
     holds((lasted - total).abs() <= ROUNDING * total, || {
         format!("{fsyncs} fsyncs lasted {lasted} ns in all, the flushes {total} ns")
+    })
+}
+
+/// On files it is the call, the file's dirty pages, a commit and a flush. Threads of Filebench wait for
+/// cores besides, and a sync of several files is several calls.
+fn of_files(facts: &Facts<'_>) -> Finding {
+    let (fsyncs, lasted) = syncs(facts);
+    if facts.at("/wml").is_some() || fsyncs == 0 || fsyncs != facts.count("/fs/fsyncs")? {
+        return None;
+    }
+    let part = |name| facts.count(&format!("/fs/fsync_times/{name}"));
+    let parts = part("data_ns")? + part("commit_ns")? + part("flush_ns")?;
+    let calls = fsyncs * facts.stack.as_ref()?.fs.as_ref()?.cost.call.0;
+    let expected = (parts + calls) as f64;
+    holds((lasted - expected).abs() <= ROUNDING * expected, || {
+        format!("{fsyncs} fsyncs of files lasted {lasted} ns in all, their parts {expected} ns")
     })
 }
 

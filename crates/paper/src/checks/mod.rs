@@ -76,7 +76,7 @@ const CHECKS: [Check; 15] = [
     },
     Check {
         name: "fsync",
-        says: "on a block device, fsyncs last as long as the flushes that they are",
+        says: "fsyncs last as long as their parts: on a block device a flush; on files call, data, commit and flush",
         look: flush::fsyncs,
     },
     Check {
@@ -273,6 +273,21 @@ mod tests {
         let mut result = result(|_| ());
         result["jobs"][0]["write"]["clat_ns"]["percentile"]["50.000000"] = json!(u64::MAX);
         assert!(matches!(look("latency", &result), Some(Err(_))));
+    }
+
+    /// On files an fsync is its call, its data, a commit and a flush.
+    #[test]
+    fn an_fsync_of_a_file_has_parts() {
+        let with = |commit_ns: u64| {
+            let stack = Stack::load("ext4-pblk", &["fs.call_ns=10"]).unwrap().toml;
+            let times = json!({ "data_ns": 300, "commit_ns": commit_ns, "flush_ns": 80 });
+            json!({
+                "nandscape": { "resolved_stack": stack, "fs": { "fsyncs": 2, "fsync_times": times } },
+                "jobs": [{ "sync": { "lat_ns": { "N": 2, "mean": 500.0 } } }],
+            })
+        };
+        assert_eq!(look("fsync", &with(600)), Some(Ok(())));
+        assert!(matches!(look("fsync", &with(601)), Some(Err(_))));
     }
 
     /// Where cores cost something, their parts of a flush count, and a write may be under way in a writer.

@@ -155,6 +155,7 @@ impl Calls {
     /// All that was counted since the mount.
     pub(super) fn counts(&self) -> FsCounts {
         FsCounts {
+            fsync_times: self.fs.fsync_times(),
             journal: self.fs.journal_counts(),
             records: self.fs.file_records(),
             record_blocks: self.fs.file_record_blocks(),

@@ -1,6 +1,7 @@
 //! What a file system and the calls to it counted.
 
 use nandscape_fs::cache::Lookups;
+use nandscape_fs::ext4::FsyncTimes;
 use nandscape_fs::ext4::journal::Counts as Journal;
 
 /// Counts of a file system, since the measured phase began.
@@ -12,6 +13,8 @@ pub struct FsCounts {
     pub written_sectors: u64,
     /// Calls of fsync and fdatasync.
     pub fsyncs: u64,
+    /// Where their time went.
+    pub fsync_times: FsyncTimes,
     /// What the journal did.
     pub journal: Journal,
     /// File-level records, and blocks of the journal's area that they took.
@@ -26,12 +29,15 @@ pub struct FsCounts {
 
 impl FsCounts {
     /// Every count of a sum, beside its like.
-    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 15] {
+    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 18] {
         let (ours, theirs) = (&mut self.journal, &other.journal);
         [
             (&mut self.read_sectors, other.read_sectors),
             (&mut self.written_sectors, other.written_sectors),
             (&mut self.fsyncs, other.fsyncs),
+            (&mut self.fsync_times.data_ns, other.fsync_times.data_ns),
+            (&mut self.fsync_times.commit_ns, other.fsync_times.commit_ns),
+            (&mut self.fsync_times.flush_ns, other.fsync_times.flush_ns),
             (&mut ours.commits, theirs.commits),
             (&mut ours.log_blocks, theirs.log_blocks),
             (&mut ours.copies, theirs.copies),

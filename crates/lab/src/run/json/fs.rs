@@ -6,7 +6,7 @@ use nandscape_block::SECTOR_BYTES;
 use serde_json::{Value, json};
 
 pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
-    let journal = &counts.journal;
+    let (journal, times) = (&counts.journal, &counts.fsync_times);
     json!({
         "kind": FsStack::KIND,
         "data": stack.data(),
@@ -14,6 +14,11 @@ pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
         "read_sectors": counts.read_sectors,
         "written_sectors": counts.written_sectors,
         "fsyncs": counts.fsyncs,
+        "fsync_times": {
+            "data_ns": times.data_ns,
+            "commit_ns": times.commit_ns,
+            "flush_ns": times.flush_ns,
+        },
         "journal": {
             "commits": journal.commits,
             "blocks": journal.log_blocks,
