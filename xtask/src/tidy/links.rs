@@ -40,8 +40,9 @@ fn join(folder: &str, path: &str) -> String {
 }
 
 fn exists(tree: &Tree, path: &str) -> bool {
-    let inside = |file: &File| file.path.strip_prefix(path).is_some_and(|r| r.starts_with('/'));
-    tree.files.iter().any(|file| file.path == path || inside(file))
+    let inside = |known: &String| known.strip_prefix(path).is_some_and(|r| r.starts_with('/'));
+    let mut paths = tree.files.iter().map(|file| &file.path).chain(&tree.others);
+    paths.any(|known| known == path || inside(known))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The files that tidy looks at: what git tracks, or would track; without git, everything but the
-//! build directory. Files that are not UTF-8 text are left out. Paths are relative, with `/`.
+//! build directory. Of files that are not UTF-8 text only the path is known. Paths are relative, with `/`.
 
 use super::source;
 use std::io;
@@ -30,23 +30,27 @@ impl File {
     }
 }
 
-/// All text files of the repository.
+/// All files of the repository.
 pub(crate) struct Tree {
+    /// Text files.
     pub(crate) files: Vec<File>,
+    /// Paths of the others: pictures.
+    pub(super) others: Vec<String>,
 }
 
 impl Tree {
     /// Reads the repository at `root`.
     pub(crate) fn load(root: &Path) -> io::Result<Self> {
-        let mut files = Vec::new();
+        let (mut files, mut others) = (Vec::new(), Vec::new());
         for path in list(root)? {
             // Tracked, but deleted or moved in the work tree.
             let Ok(bytes) = std::fs::read(root.join(&path)) else { continue };
-            if let Ok(text) = String::from_utf8(bytes) {
-                files.push(File::new(path, text));
+            match String::from_utf8(bytes) {
+                Ok(text) => files.push(File::new(path, text)),
+                Err(_) => others.push(path),
             }
         }
-        Ok(Self { files })
+        Ok(Self { files, others })
     }
 
     /// The Rust files.
@@ -57,7 +61,7 @@ impl Tree {
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let file = |&(path, text): &(&str, &str)| File::new(path.to_owned(), text.to_owned());
-        Self { files: files.iter().map(file).collect() }
+        Self { files: files.iter().map(file).collect(), others: Vec::new() }
     }
 }
 
