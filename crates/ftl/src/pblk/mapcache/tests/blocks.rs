@@ -150,15 +150,16 @@ impl Naive {
         };
         let oldest_first = || self.rows.iter().enumerate().rev();
         let candidates = oldest_first().filter(|(_, row)| row.may_leave());
-        let Some((at, victim)) = candidates.min_by_key(|(_, row)| heat(row)) else { return };
-        let (block, dirty) = (victim.block, victim.dirty);
-        let end = if heat(victim) == 0 { at } else { 0 };
+        let chosen = candidates.min_by_key(|(_, row)| heat(row)).map(|(at, row)| (at, *row));
+        // The search ends at the first that nothing can be colder than; where nobody may leave it sees all.
+        let end = chosen.filter(|(_, row)| heat(row) == 0).map_or(0, |(at, _)| at);
         let met: Vec<u32> =
             oldest_first().filter(|(i, r)| *i >= end && r.pins > 0).map(|(_, r)| r.block).collect();
         for pinned in met {
             let index = self.find(pinned).expect("still there");
             self.bring_forward(index);
         }
+        let Some((_, Row { block, dirty, .. })) = chosen else { return };
         let index = self.find(block).expect("still there");
         if dirty {
             let row = self.rows[index];
