@@ -278,16 +278,22 @@ mod tests {
     /// On files an fsync is its call, its data, a commit and a flush.
     #[test]
     fn an_fsync_of_a_file_has_parts() {
-        let with = |commit_ns: u64| {
+        let with = |commit_ns: u64, depth: &str| {
             let stack = Stack::load("ext4-pblk", &["fs.call_ns=10"]).unwrap().toml;
             let times = json!({ "data_ns": 300, "commit_ns": commit_ns, "flush_ns": 80 });
             json!({
                 "nandscape": { "resolved_stack": stack, "fs": { "fsyncs": 2, "fsync_times": times } },
-                "jobs": [{ "sync": { "lat_ns": { "N": 2, "mean": 500.0 } } }],
+                "jobs": [{
+                    "sync": { "lat_ns": { "N": 2, "mean": 500.0 } },
+                    "job options": { "iodepth": depth },
+                }],
             })
         };
-        assert_eq!(look("fsync", &with(600)), Some(Ok(())));
-        assert!(matches!(look("fsync", &with(601)), Some(Err(_))));
+        assert_eq!(look("fsync", &with(600, "1")), Some(Ok(())));
+        assert!(matches!(look("fsync", &with(601, "1")), Some(Err(_))));
+        assert!(matches!(look("fsync", &with(599, "1")), Some(Err(_))));
+        assert_eq!(look("fsync", &with(500, "32")), Some(Ok(())), "its thread makes other calls");
+        assert!(matches!(look("fsync", &with(601, "32")), Some(Err(_))));
     }
 
     /// Where cores cost something, their parts of a flush count, and a write may be under way in a writer.
