@@ -211,7 +211,7 @@ impl Plan {
                 turn: 0,
                 queue: VecDeque::new(),
                 looked: 0,
-                unmapped: false,
+                awaits: None,
                 waiters: VecDeque::new(),
             }
         };
@@ -253,8 +253,8 @@ pub(super) struct Buffer {
     pub(super) queue: VecDeque<Queued>,
     /// How many of them, from the front, had their mapping looked up.
     pub(super) looked: usize,
-    /// The first waits for its mapping, until somebody's is loaded.
-    pub(super) unmapped: bool,
+    /// The mapping block that the first waits for.
+    pub(super) awaits: Option<u32>,
     /// Bios that wait for durability, in order of position.
     pub(super) waiters: VecDeque<Waiter>,
 }

@@ -64,8 +64,8 @@ pub(super) struct Gc {
     ready: VecDeque<usize>,
     /// The next victims may be any lines that gain anything, those left to die too.
     takes_all: bool,
-    /// The first copy waits for its mapping, until somebody's is loaded.
-    pub(super) unmapped: bool,
+    /// The mapping block that the first copy waits for.
+    pub(super) awaits: Option<u32>,
 }
 
 impl Gc {
@@ -352,7 +352,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn insert_copies(&mut self) -> bool {
         let mut moved = false;
         while let Some(&number) = self.gc.ready.front() {
-            if self.is_copying() || self.gc.unmapped {
+            if self.is_copying() || self.gc.awaits.is_some() {
                 break;
             }
             let left = self.gc.requests[number].sectors.len() - self.gc.requests[number].inserted;
@@ -364,7 +364,6 @@ impl<M: OpenChannel> Pblk<M> {
                 }
                 let room = self.mapped_copies(number, room);
                 if room == 0 {
-                    self.gc.unmapped = true;
                     break;
                 }
                 self.insert_request(number, room);

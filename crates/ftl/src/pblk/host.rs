@@ -50,6 +50,11 @@ impl Queued {
             since: entered.since,
         }
     }
+
+    /// The sector that is inserted next.
+    fn next(&self) -> Lba {
+        self.lba.plus(u64::from(self.inserted))
+    }
 }
 
 impl<M: OpenChannel> Pblk<M> {
@@ -166,10 +171,10 @@ impl<M: OpenChannel> Pblk<M> {
         moved
     }
 
-    fn admit_queued_at(&mut self, id: usize) -> bool {
+    pub(super) fn admit_queued_at(&mut self, id: usize) -> bool {
         let mut moved = false;
         while let Some(front) =
-            self.buffers[id].queue.front().filter(|_| !self.buffers[id].unmapped)
+            self.buffers[id].queue.front().filter(|_| self.buffers[id].awaits.is_none())
         {
             let (buffer, discard) = (front.buffer, front.discard);
             let wanted = front.sectors - front.inserted;
@@ -177,7 +182,7 @@ impl<M: OpenChannel> Pblk<M> {
             let Some(mut queued) = self.buffers[id].queue.pop_front() else { break };
             let room = self.mapped_part(&mut queued, room);
             if room == 0 {
-                self.buffers[id].unmapped = true;
+                self.buffers[id].awaits = self.block_of(queued.next());
                 self.buffers[id].queue.push_front(queued);
                 break;
             }
@@ -254,7 +259,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Hides the next `sectors` sectors of a discard, which have a record of their own.
     fn discard(&mut self, queued: &Queued, sectors: u32) {
         let durable = self.logs_discards();
-        let lba = queued.lba.plus(u64::from(queued.inserted));
+        let lba = queued.next();
         let gate = self.next_seq + u64::from(durable);
         let mut hidden = false;
         for lba in (lba.0..lba.0 + u64::from(sectors)).map(Lba) {

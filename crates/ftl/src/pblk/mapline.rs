@@ -22,6 +22,7 @@ use crate::pblk::events::What;
 use nandscape_block::{SECTOR_BYTES, SectorData, Tag};
 use nandscape_media::{Geometry, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
+use smallvec::{SmallVec, smallvec};
 use std::collections::VecDeque;
 
 /// Write units of a victim that are read at once.
@@ -53,7 +54,7 @@ struct Job {
     block: u32,
     version: u32,
     /// Where the pieces are.
-    to: Box<[Ppa]>,
+    to: SmallVec<[Ppa; 2]>,
     missing: u32,
     /// The cache waits for it.
     cached: bool,
@@ -65,7 +66,7 @@ struct Unit {
     line: LineId,
     pu: u32,
     at: Ppa,
-    pieces: Vec<Piece>,
+    pieces: SmallVec<[Piece; 8]>,
 }
 
 /// Things under way, by number.
@@ -250,8 +251,8 @@ impl<M: OpenChannel> Pblk<M> {
     fn map_room(&self) -> u64 {
         let Some(mapping) = &self.mapping else { return 0 };
         let frontier = &self.frontiers[usize::from(mapping.store.frontier)];
-        let left: u64 = frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum();
-        left + u64::from(self.lines.kept) * u64::from(self.capacity.line_data_sectors)
+        self.left_of(frontier)
+            + u64::from(self.lines.kept) * u64::from(self.capacity.line_data_sectors)
     }
 
     /// Begins write-backs and writes what waits, as far as there are room and idle units. Whether
@@ -301,7 +302,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn add_job(&mut self, block: u32, version: u32, cached: bool) -> u32 {
         let Some(mapping) = &mut self.mapping else { return 0 };
         let pieces = mapping.store.shape.pieces;
-        let to = vec![Ppa(0); pieces as usize].into_boxed_slice();
+        let to = smallvec![Ppa(0); pieces as usize];
         mapping.store.jobs.add(Job { block, version, to, missing: pieces, cached })
     }
 
@@ -332,7 +333,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mapping) = &mut self.mapping else { return Ok(()) };
         let ws_opt = self.geometry.ws_opt;
         let mut keys = [KEY_EMPTY; MAX_UNIT];
-        let mut pieces = Vec::new();
+        let mut pieces = SmallVec::new();
         let mut used = 0;
         self.scratch.clear();
         while let Some(piece) = mapping.store.out.front().filter(|p| used + p.sectors <= ws_opt) {

@@ -28,7 +28,7 @@ use crate::stats::{MapCounts, MapMemoryUse};
 use nandscape_block::{Flags, Lba, SectorData, Tag};
 use nandscape_media::{Geometry, Kind, OpenChannel};
 use nandscape_rt::Nanos;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Sectors of one request whose entries are asked for together where entries are cached singly.
@@ -43,7 +43,8 @@ pub(super) struct Mapping {
     loads_max: usize,
     /// Sectors whose mapping is to be loaded, in order of demand, each once.
     wants: VecDeque<Lba>,
-    wanted: BTreeSet<Lba>,
+    /// A bit for what comes with one load: a block or, where entries are cached singly, a sector.
+    wanted: Box<[u64]>,
     /// Everything is pinned: nothing can be loaded until something leaves a ring.
     pub(super) starved: bool,
     /// Evictions begun for wants.
@@ -74,13 +75,14 @@ impl Mapping {
         let MapKind::Cached(map) = &config.map else { return Ok(None) };
         let cache = MapCache::new(map, logical_sectors, entry_bytes)?;
         let store = MapStore::new(map, geometry, cache.blocks(), frontier);
+        let wants = if cache.is_whole() { u64::from(cache.blocks()) } else { logical_sectors };
         let in_ring = vec![0; cache.blocks() as usize].into_boxed_slice();
         Ok(Some(Box::new(Self {
             cache,
             store,
             loads_max: map.loads_max as usize,
             wants: VecDeque::new(),
-            wanted: BTreeSet::new(),
+            wanted: vec![0; wants.div_ceil(64) as usize].into_boxed_slice(),
             starved: false,
             owed: 0,
             pins: config.broken != Broken::MapPins,
@@ -150,19 +152,25 @@ impl Mapping {
     /// Queues a load, unless it is under way already.
     #[cold]
     fn want(&mut self, lba: Lba) {
-        if !self.cache.is_loading(lba) && self.wanted.insert(self.want_key(lba)) {
+        if self.cache.is_loading(lba) {
+            return;
+        }
+        let (word, bit) = self.want_bit(lba);
+        if self.wanted[word] & bit == 0 {
+            self.wanted[word] |= bit;
             self.wants.push_back(lba);
         }
     }
 
-    /// What comes with one load is wanted once.
-    fn want_key(&self, lba: Lba) -> Lba {
-        if self.cache.is_whole() { Lba(u64::from(self.cache.block_of(lba))) } else { lba }
+    fn want_bit(&self, lba: Lba) -> (usize, u64) {
+        let key = if self.cache.is_whole() { self.cache.block_of(lba).into() } else { lba.0 };
+        ((key / 64) as usize, 1 << (key % 64))
     }
 
     fn want_served(&mut self) {
         if let Some(lba) = self.wants.pop_front() {
-            self.wanted.remove(&self.want_key(lba));
+            let (word, bit) = self.want_bit(lba);
+            self.wanted[word] &= !bit;
         }
     }
 
@@ -262,6 +270,9 @@ impl<M: OpenChannel> Pblk<M> {
                 continue;
             }
             if !mapping.look(lba, index as u32, &mut request.looked, access, self.now) {
+                if index == from {
+                    self.gc.awaits = Some(mapping.cache.block_of(lba));
+                }
                 ready.get_or_insert((index - from) as u32);
             }
             if ready.is_none() && index + 1 == from + room as usize {
@@ -464,14 +475,23 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
+    /// Whoever waits for this block goes on. Others would find nothing new.
     fn serve_mapped(&mut self, block: u32) -> Result<(), FtlError> {
         self.resume_reads(block)?;
-        self.gc.unmapped = false;
-        self.buffers.iter_mut().for_each(|buffer| buffer.unmapped = false);
-        self.insert_copies();
-        if self.admit_queued() {
-            self.drained = false;
+        if self.gc.awaits.take_if(|awaited| *awaited == block).is_some() {
+            self.insert_copies();
+        }
+        for id in 0..self.buffers.len() {
+            let awaits = &mut self.buffers[id].awaits;
+            if awaits.take_if(|awaited| *awaited == block).is_some() && self.admit_queued_at(id) {
+                self.drained = false;
+            }
         }
         Ok(())
+    }
+
+    /// The mapping block of a sector, where the map is cached.
+    pub(super) fn block_of(&self, lba: Lba) -> Option<u32> {
+        self.mapping.as_ref().map(|mapping| mapping.cache.block_of(lba))
     }
 }

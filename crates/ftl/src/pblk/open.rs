@@ -177,7 +177,23 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Keeps the next line coming: takes one, erases a chunk, writes start or end metadata, each
     /// step at most once (the kernel interleaves one with each data write).
+    #[inline]
     pub(super) fn line_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
+        if self.has_chores(f) { self.do_chores(f) } else { Ok(()) }
+    }
+
+    /// Whether a chore could have something to do.
+    #[inline]
+    fn has_chores(&self, f: FrontierId) -> bool {
+        let frontier = &self.frontiers[usize::from(f)];
+        let prepares = match &frontier.next {
+            Some(next) => next.smeta == SmetaState::Missing,
+            None => self.wants_next(f),
+        };
+        prepares || !frontier.closing.is_empty() || self.is_full(f)
+    }
+
+    fn do_chores(&mut self, f: FrontierId) -> Result<(), FtlError> {
         self.close_full(f);
         if self.wants_next(f) {
             self.take_next(f);
@@ -190,10 +206,15 @@ impl<M: OpenChannel> Pblk<M> {
     /// Closes an open line that is full. A single frontier does so when it wants the next unit, as the
     /// kernel; one of several may never want another.
     fn close_full(&mut self, f: FrontierId) {
-        let open = self.frontiers[usize::from(f)].open;
-        if self.data_frontiers() > 1 && open.is_some_and(|open| self.lines.get(open.id).left == 0) {
+        if self.is_full(f) {
             self.close_open(f);
         }
+    }
+
+    #[inline]
+    fn is_full(&self, f: FrontierId) -> bool {
+        let full = |open: OpenLine| self.lines.get(open.id).left == 0;
+        self.data_frontiers() > 1 && self.frontiers[usize::from(f)].open.is_some_and(full)
     }
 
     /// A single frontier always has the next line in preparation, as in the kernel. Several would

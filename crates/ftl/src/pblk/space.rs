@@ -10,7 +10,7 @@
 use super::Pblk;
 use super::buffers::BufferId;
 use super::line::{FreeRoom, MAP_ORIGIN};
-use super::open::FrontierId;
+use super::open::{Frontier, FrontierId};
 use nandscape_media::{Geometry, OpenChannel};
 use smallvec::{SmallVec, smallvec};
 
@@ -78,13 +78,27 @@ impl<M: OpenChannel> Pblk<M> {
         self.shared_space(id)
     }
 
-    /// What a buffer can write that shares the device with nobody: all that is writable is its own.
-    /// Others are balanced.
+    /// What a buffer can write that shares the device with no other buffer: all that is writable, but
+    /// for what mapping blocks have, is its own. Others are balanced.
     #[inline]
     fn alone(&self) -> Option<i64> {
-        let alone = self.buffers.len() == 1 && self.mapping.is_none();
-        let committed = || self.buffers[0].committed(self.geometry.ws_opt);
-        alone.then(|| self.lines.writable as i64 - committed() as i64)
+        let [buffer] = &self.buffers[..] else { return None };
+        let writable = if self.mapping.is_none() { self.lines.writable } else { self.data_room() };
+        Some(writable as i64 - buffer.committed(self.geometry.ws_opt) as i64)
+    }
+
+    /// Data sectors that buffers can still map.
+    fn data_room(&self) -> u64 {
+        let frontiers = self.frontiers.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN);
+        let left: u64 = frontiers.map(|frontier| self.left_of(frontier)).sum();
+        let free = self.lines.free_room();
+        left + free.sectors_of(free.lines())
+    }
+
+    /// Data sectors that a frontier's lines can still take.
+    #[inline]
+    pub(super) fn left_of(&self, frontier: &Frontier) -> u64 {
+        frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum()
     }
 
     /// Sectors that victims will need.
@@ -200,11 +214,8 @@ impl<M: OpenChannel> Pblk<M> {
         let plan = self.router.plan();
         let ws_opt = self.geometry.ws_opt;
         let mut groups: Groups = smallvec![Group::default(); plan.groups()];
-        for frontier in &self.frontiers {
-            let left: u64 = frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum();
-            if frontier.buffer != MAP_ORIGIN {
-                groups[plan.group_of(frontier.buffer)].rest += left as i64;
-            }
+        for frontier in self.frontiers.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN) {
+            groups[plan.group_of(frontier.buffer)].rest += self.left_of(frontier) as i64;
         }
         for (id, buffer) in (0..).zip(&self.buffers) {
             let group = &mut groups[plan.group_of(id)];
