@@ -5,7 +5,7 @@
 //! and a sector that the user overwrote on the way is stored as stale.
 
 use super::Pblk;
-use super::buffers::BufferId;
+use super::buffers::{Buffer, BufferId};
 use super::format::{TrimRecord, decode_trims};
 use super::l2p::Place;
 use super::line::{Line, LineId, LineState};
@@ -221,8 +221,10 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn take_all(&mut self) -> bool {
         let unit = u64::from(self.geometry.ws_opt);
         let mut waiting = (0..).zip(&self.buffers).filter(|(_, buffer)| !buffer.queue.is_empty());
-        let short = self.spares_journal() || waiting.any(|(id, _)| self.user_space(id) < unit);
-        short && !std::mem::replace(&mut self.gc.takes_all, true)
+        let short = |(id, buffer): (BufferId, &Buffer)| {
+            buffer.rl.user_room() == 0 || self.user_space(id) < unit
+        };
+        waiting.any(short) && !std::mem::replace(&mut self.gc.takes_all, true)
     }
 
     /// Whether lines of the journal are no victims now.

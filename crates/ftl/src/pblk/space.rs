@@ -158,7 +158,12 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let balance = self.balance();
         let group = self.router.plan().group_of(id);
-        balance.groups[group].rest < 0 || (!scarce && self.lines_for(group, &balance) > 0)
+        // What is short by less than the padding of a unit can be written all the same: then a line
+        // that another group needs is left to it.
+        let padding = i64::from(self.geometry.ws_opt);
+        let short = balance.groups[group].rest;
+        let needed = short < -padding || (short < 0 && balance.lines_beside(group) > 0);
+        needed || (!scarce && self.lines_for(group, &balance) > 0)
     }
 
     /// Frontiers of buffers, which come before that of mapping blocks.
