@@ -6,7 +6,6 @@ use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
 use crate::point::{Axis, Point, axes, label};
-use crate::student::Mean;
 use serde_json::{Value, json};
 
 /// Charts that one figure may become; a reader of more wants a table.
@@ -117,7 +116,7 @@ impl Chart<'_> {
         let repeated = self.drawn.iter().any(|at| column.count(*at) > 1);
         let draw = |facet: Facet| {
             let row = |at: &usize| {
-                let mean = scaled(&column.mean(*at)?, scale);
+                let mean = column.mean(*at)?.in_units_of(scale);
                 let row = json!({ "x": self.across(*at), "series": self.series(*at) });
                 Some(with_ends(&mean, row))
             };
@@ -192,10 +191,6 @@ impl Chart<'_> {
         };
         self.facets().into_iter().filter_map(draw).collect()
     }
-}
-
-fn scaled(mean: &Mean, scale: f64) -> Mean {
-    Mean { mean: mean.mean / scale, half_width: mean.half_width.map(|half| half / scale) }
 }
 
 fn names(rows: &[Value]) -> Vec<String> {

@@ -51,10 +51,7 @@ impl<'a> Drawn<'a> {
         let means: Vec<Option<Mean>> = column.means().collect();
         let largest = means.iter().flatten().map(|mean| mean.mean.abs()).reduce(f64::max)?;
         let Title { name, axis, scale } = title(figure, largest);
-        let scaled = |mean: Mean| Mean {
-            mean: mean.mean / scale,
-            half_width: mean.half_width.map(|half| half / scale),
-        };
+        let scaled = |mean: Mean| mean.in_units_of(scale);
         let lines = lines.iter().filter(|line| line.figure == *figure);
         Some(Self {
             figure,
