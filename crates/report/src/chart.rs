@@ -5,7 +5,7 @@
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
-use crate::point::{Axis, Point, axes, label};
+use crate::point::{Axis, Point, axes, in_words, label};
 use serde_json::{Value, json};
 
 /// Charts that one figure may become; a reader of more wants a table.
@@ -80,10 +80,7 @@ impl Chart<'_> {
             .collect();
         let mut facets: Vec<Facet> = Vec::new();
         for at in &self.drawn {
-            let part = |axis: &Axis| match axis.name.as_str() {
-                "stack" | "job" => self.label(&axis.name, *at),
-                _ => format!("{} {}", axis.short_name(), self.label(&axis.name, *at)),
-            };
+            let part = |axis: &Axis| in_words(&axis.name, &self.label(&axis.name, *at));
             let name = others.iter().map(part).collect::<Vec<_>>().join(", ");
             match facets.iter_mut().find(|facet| facet.name == name) {
                 Some(facet) => facet.points.push(*at),

@@ -62,10 +62,7 @@ impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (name, value)) in self.0.iter().enumerate() {
             f.write_str(if at == 0 { "" } else { ", " })?;
-            match name.as_str() {
-                "stack" | "job" | "file" => f.write_str(&plain(value))?,
-                key => write!(f, "{} {}", key.rsplit('.').next().unwrap_or(key), plain(value))?,
-            }
+            f.write_str(&in_words(name, &plain(value)))?;
         }
         Ok(())
     }
@@ -79,7 +76,20 @@ impl Axis {
 
     /// The name without the tables that the key is in.
     pub(crate) fn short_name(&self) -> &str {
-        self.name.rsplit('.').next().unwrap_or(&self.name)
+        short(&self.name)
+    }
+}
+
+/// `op_percent` of `ftl.op_percent`.
+fn short(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// A value as it is shown, after its name unless it tells by itself what it is of.
+pub(crate) fn in_words(name: &str, shown: &str) -> String {
+    match name {
+        "stack" | "job" | "file" => shown.to_owned(),
+        key => format!("{} {shown}", short(key)),
     }
 }
 
