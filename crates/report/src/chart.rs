@@ -5,7 +5,7 @@
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
-use crate::point::{Axis, Point, axes, in_words, label};
+use crate::point::{Axis, Point, axes, each_once, in_words, label};
 use serde_json::{Value, json};
 
 /// Charts that one figure may become; a reader of more wants a table.
@@ -191,24 +191,13 @@ impl Chart<'_> {
 }
 
 fn names(rows: &[Value]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in rows.iter().filter_map(|row| row["series"].as_str()) {
-        if !names.iter().any(|other| other == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
+    let names = each_once(rows.iter().filter_map(|row| row["series"].as_str()));
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// Values that lie across, in the order in which they come.
 fn across(rows: &[Value]) -> Value {
-    let mut values: Vec<&Value> = Vec::new();
-    for value in rows.iter().map(|row| &row["x"]) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    json!(values)
+    json!(each_once(rows.iter().map(|row| &row["x"])))
 }
 
 /// Letters that a title, and the name of an axis, may have in a line.

@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::column::Column;
 use crate::figure::{Figure, Line};
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
-use crate::point::{Axis, plain};
+use crate::point::{Axis, each_once, plain};
 use crate::student::Mean;
 use crate::units::{byte_unit, time_unit};
 use crate::{COMPARED_MAX, Kind, Report};
@@ -266,12 +266,7 @@ fn along_axis(report: &Report, figure: &Drawn<'_>) -> Vec<Plot> {
     let facet = |case: &Case| -> Vec<Value> {
         axes.facets.iter().map(|at| case.values[*at].clone()).collect()
     };
-    let mut facets: Vec<Vec<Value>> = Vec::new();
-    for case in &cases.list {
-        if !facets.contains(&facet(case)) {
-            facets.push(facet(case));
-        }
-    }
+    let facets = each_once(cases.list.iter().map(facet));
     let left_out = facets.len().saturating_sub(FACETS_MAX);
     let plots = facets.iter().take(FACETS_MAX).map(|values| {
         let of_facet =
