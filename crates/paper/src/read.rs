@@ -6,7 +6,7 @@ use crate::model::{Filter, Form, Question, same};
 use nandscape_lab::stack::document::{Node, Table, Value};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
-use nandscape_report::{Column, Figure, Point, plain};
+use nandscape_report::{Column, Figure, Point, plain, values};
 
 /// A question with the points of its sweep.
 pub(crate) struct Asked {
@@ -20,15 +20,10 @@ impl Asked {
         Self { question, points }
     }
 
-    /// The values of an axis, each once.
+    /// The values of an axis that points name, each once.
     fn values(&self, axis: &str) -> Vec<&serde_json::Value> {
-        let mut values: Vec<&serde_json::Value> = Vec::new();
-        for value in self.points.iter().map(|point| point.at(axis)) {
-            if !value.is_null() && !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        values
+        let values = values(&self.points, axis).into_iter();
+        values.filter(|value| !value.is_null()).collect()
     }
 
     /// Why there is no such axis, if there is none.
