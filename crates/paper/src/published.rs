@@ -81,11 +81,7 @@ fn read_numbers(
 fn read_tolerance(entry: &mut Section<'_>) -> Result<Tolerance, StackError> {
     let within: f64 = entry.required("within")?;
     let partly: f64 = entry.optional("partly")?.unwrap_or(within);
-    let direction = match entry.node("direction").map(|node| &node.value) {
-        None => true,
-        Some(Value::Boolean(truth)) => *truth,
-        Some(_) => return Err(entry.reject("direction", "expected true or false")),
-    };
+    let direction = entry.optional("direction")?.unwrap_or(true);
     if within < 0.0 {
         return Err(entry.reject("within", "expected a share, such as 0.1"));
     }
