@@ -91,6 +91,23 @@ fn the_page_cache_absorbs_overwrites() {
     assert!(ours["fs"]["journal"]["commits"].as_u64().unwrap() > 0);
 }
 
+/// The time of fsyncs is the sum of its parts, at any depth: where a thread has other calls under way, an
+/// fsync waits for it.
+#[test]
+fn the_time_of_fsyncs_has_parts() {
+    let thread_ns = [1, 16].map(|depth| {
+        let text = format!("[w]\nrw=randwrite\nbs=64k\nsize=4m\nfsync=4\niodepth={depth}\n");
+        let outcome = outcome("ext4-pblk", &["fs.call_ns=500", "fs.copy_ns=200"], &text);
+        let (fs, sync) = (outcome.fs.unwrap(), &outcome.workload.jobs[0].sync);
+        let json = outcome.to_json("files");
+        let times = json["nandscape"]["fs"]["fsync_times"].as_object().unwrap().values();
+        let parts: u64 = times.map(|ns| ns.as_u64().unwrap()).sum();
+        assert_eq!((sync.count(), sync.mean_ns()), (fs.fsyncs, parts as f64 / fs.fsyncs as f64));
+        fs.fsync_thread_ns / fs.fsyncs
+    });
+    assert!(thread_ns[0] == 500 && thread_ns[1] > 1000, "{thread_ns:?}");
+}
+
 /// A run begins with nothing cached: the first pass over a file comes from the device, the second from
 /// memory, in the time that calls take.
 #[test]

@@ -68,6 +68,28 @@ fn a_result_is_whole() {
     assert_eq!(outcome.ftl.mismatches, 0);
 }
 
+/// The time of fsyncs is the sum of its parts, waiting for a core that other threads share included.
+#[test]
+fn the_time_of_fsyncs_has_parts() {
+    let workload = text(
+        "define fileset name=a,path=/tmp,entries=8,dirwidth=8,prealloc\n\
+         define process name=p { thread name=t,instances=8 {\n\
+         flowop openfile name=o,filesetname=a,fd=1\n\
+         flowop appendfile name=w,iosize=16k,fd=1\n\
+         flowop fsync name=s,fd=1\n\
+         flowop closefile name=c,fd=1\n\
+         flowop finishoncount name=f,value=20,target=s } }\n\
+         set mode quit alldone\nrun 10",
+    );
+    let outcome = run("ext4-pblk", &workload).unwrap();
+    let (fs, sync) = (outcome.fs.unwrap(), &outcome.workload.jobs[0].sync);
+    let json = outcome.to_json("wml");
+    let times = json["nandscape"]["fs"]["fsync_times"].as_object().unwrap().values();
+    let parts: u64 = times.map(|ns| ns.as_u64().unwrap()).sum();
+    assert_eq!((sync.count(), sync.mean_ns()), (fs.fsyncs, parts as f64 / fs.fsyncs as f64));
+    assert!(fs.fsyncs == 160 && fs.fsync_thread_ns > 160 * 1000, "{fs:?}");
+}
+
 /// Every example runs on a small device.
 #[test]
 fn examples_run() {

@@ -4,7 +4,7 @@
 use crate::library::Files;
 use crate::model::{Beyond, Choice, Figure, Form, Paper, Question, Shown};
 use crate::published;
-use crate::read::{Asked, axis, figure, figures, filter, form, once, question};
+use crate::read::{Asked, axis, figure, figures, filter, form, question, read_all};
 use nandscape_lab::stack::document::{Table, parse};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
@@ -61,9 +61,9 @@ impl Paper {
             year: root.required("year")?,
             claims: root.required("claims")?,
             questions: Vec::new(),
-            figures: read_all(&mut root, "figure", &asked, read_figure, |figure| &figure.id)?,
-            choices: read_all(&mut root, "choice", &asked, read_choice, |choice| &choice.id)?,
-            beyond: read_all(&mut root, "beyond", &asked, read_beyond, |beyond| &beyond.id)?,
+            figures: read_all(&mut root, "figure", |entry, id| read_figure(entry, id, &asked))?,
+            choices: read_all(&mut root, "choice", |entry, id| read_choice(entry, id, &asked))?,
+            beyond: read_all(&mut root, "beyond", |entry, id| read_beyond(entry, id, &asked))?,
             statements: Vec::new(),
             notes: Text::read(files, folder, "NOTES.md")?.text,
         };
@@ -81,41 +81,19 @@ fn read_questions(
     folder: &Path,
     quick: bool,
 ) -> Result<Vec<Asked>, StackError> {
-    let mut all: Vec<Asked> = Vec::new();
-    for mut entry in root.entries("question")? {
-        let id: String = entry.required("id")?;
-        once(&entry, &id, all.iter().map(|asked| asked.question.id.as_str()))?;
+    let all = read_all(root, "question", |entry, id| {
         let file: String = entry.required("sweep")?;
         let over = entry.table("quick")?.filter(|_| quick).cloned().unwrap_or_default();
         let path = folder.join(&file);
         let text = files.read(&path);
         let text = text.map_err(|why| entry.reject("sweep", format!("{file}: {why}")))?;
         let sweep = Sweep::parse_under(&path.to_string_lossy(), &text, over, &files)?;
-        entry.close()?;
-        all.push(Asked::new(Question { id, sweep, file }));
-    }
+        Ok(Asked::new(Question { id, sweep, file }))
+    })?;
     match all.is_empty() {
         true => Err(root.reject("question", "is missing; a paper asks something")),
         false => Ok(all),
     }
-}
-
-/// The tables under `key`, no id of which is there twice.
-fn read_all<T>(
-    root: &mut Section<'_>,
-    key: &'static str,
-    asked: &[Asked],
-    read: impl Fn(&mut Section<'_>, String, &[Asked]) -> Result<T, StackError>,
-    id_of: impl Fn(&T) -> &String,
-) -> Result<Vec<T>, StackError> {
-    let mut all: Vec<T> = Vec::new();
-    for mut entry in root.entries(key)? {
-        let id: String = entry.required("id")?;
-        once(&entry, &id, all.iter().map(|other| id_of(other).as_str()))?;
-        all.push(read(&mut entry, id, asked)?);
-        entry.close()?;
-    }
-    Ok(all)
 }
 
 fn read_figure(entry: &mut Section<'_>, id: String, all: &[Asked]) -> Result<Figure, StackError> {

@@ -3,7 +3,7 @@
 use crate::answers::Answers;
 use crate::model::{Claim, Measure, Measured, Paper, Statement, same};
 use crate::verdict::{Judgement, Rule, Verdict};
-use nandscape_report::{Mean, plain};
+use nandscape_report::{Mean, plain, values};
 use serde_json::Value;
 
 /// A statement that was judged.
@@ -83,19 +83,15 @@ fn alternatives(
 ) -> Vec<Alternative> {
     let choice = &paper.choices[at];
     let answers = &answers[choice.question];
-    let mut values: Vec<&Value> = Vec::new();
-    for value in answers.points().iter().map(|point| point.at(&choice.axis)) {
-        if !same(value, &choice.chosen) && !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let values = values(answers.points(), &choice.axis).into_iter();
+    let others = values.filter(|value| !same(value, &choice.chosen));
     let alternative = |value: &Value| {
         let filter = measure.filter.with(&choice.axis, value);
         let measured = answers.measure(measure, &filter);
         let verdict = rule(statement, measure).judge(measured, &shower(measure)).verdict;
         Alternative { choice: at, value: value.clone(), measured, verdict }
     };
-    values.into_iter().map(alternative).collect()
+    others.map(alternative).collect()
 }
 
 /// The verdict once the alternatives are known: what agrees at one choice and disagrees at another

@@ -3,7 +3,7 @@
 
 use crate::file::Text;
 use crate::model::{Claim, Measure, Measured, Paper, Statement, Take};
-use crate::read::{Asked, figure, filter, index_of, named, once, question};
+use crate::read::{Asked, figure, filter, index_of, named, question, read_all};
 use crate::verdict::Tolerance;
 use nandscape_lab::stack::document::Value;
 use nandscape_lab::stack::reader::{Field, Section};
@@ -17,13 +17,8 @@ pub(crate) fn read(
 ) -> Result<Vec<Statement>, StackError> {
     let (table, place) = (text.table()?, text.start());
     let mut root = Section::root(&table, &place);
-    let mut all: Vec<Statement> = Vec::new();
-    for mut entry in root.entries("statement")? {
-        let id: String = entry.required("id")?;
-        once(&entry, &id, all.iter().map(|other| other.id.as_str()))?;
-        all.push(read_statement(&mut entry, id, paper, asked)?);
-        entry.close()?;
-    }
+    let statement = |entry: &mut Section<'_>, id| read_statement(entry, id, paper, asked);
+    let all = read_all(&mut root, "statement", statement)?;
     root.close()?;
     Ok(all)
 }
@@ -86,11 +81,7 @@ fn read_numbers(
 fn read_tolerance(entry: &mut Section<'_>) -> Result<Tolerance, StackError> {
     let within: f64 = entry.required("within")?;
     let partly: f64 = entry.optional("partly")?.unwrap_or(within);
-    let direction = match entry.node("direction").map(|node| &node.value) {
-        None => true,
-        Some(Value::Boolean(truth)) => *truth,
-        Some(_) => return Err(entry.reject("direction", "expected true or false")),
-    };
+    let direction = entry.optional("direction")?.unwrap_or(true);
     if within < 0.0 {
         return Err(entry.reject("within", "expected a share, such as 0.1"));
     }

@@ -6,7 +6,8 @@ use crate::model::{Filter, Form, Question, same};
 use nandscape_lab::stack::document::{Node, Table, Value};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
-use nandscape_report::{Column, Figure, Point, plain};
+use nandscape_report::{Column, Figure, Point, plain, values};
+use std::collections::BTreeSet;
 
 /// A question with the points of its sweep.
 pub(crate) struct Asked {
@@ -20,15 +21,10 @@ impl Asked {
         Self { question, points }
     }
 
-    /// The values of an axis, each once.
+    /// The values of an axis that points name, each once.
     fn values(&self, axis: &str) -> Vec<&serde_json::Value> {
-        let mut values: Vec<&serde_json::Value> = Vec::new();
-        for value in self.points.iter().map(|point| point.at(axis)) {
-            if !value.is_null() && !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        values
+        let values = values(&self.points, axis).into_iter();
+        values.filter(|value| !value.is_null()).collect()
     }
 
     /// Why there is no such axis, if there is none.
@@ -175,14 +171,21 @@ fn value(node: &Node, axis: &str) -> Result<serde_json::Value, StackError> {
     }
 }
 
-/// Rejects an id that stands there twice.
-pub(crate) fn once<'n>(
-    section: &Section<'_>,
-    id: &str,
-    mut before: impl Iterator<Item = &'n str>,
-) -> Result<(), StackError> {
-    match before.any(|other| other == id) {
-        true => Err(section.reject("id", format!("\"{id}\" is there twice"))),
-        false => Ok(()),
+/// What `read` makes of each of the tables under `key` and its id, which no two of them share.
+pub(crate) fn read_all<T>(
+    root: &mut Section<'_>,
+    key: &'static str,
+    read: impl Fn(&mut Section<'_>, String) -> Result<T, StackError>,
+) -> Result<Vec<T>, StackError> {
+    let mut ids = BTreeSet::new();
+    let mut all = Vec::new();
+    for mut entry in root.entries(key)? {
+        let id: String = entry.required("id")?;
+        if !ids.insert(id.clone()) {
+            return Err(entry.reject("id", format!("\"{id}\" is there twice")));
+        }
+        all.push(read(&mut entry, id)?);
+        entry.close()?;
     }
+    Ok(all)
 }

@@ -1,27 +1,10 @@
 //! The files of a paper: what is right is read, what is wrong is told with its place.
 
+mod common;
+
+use common::{changed, tiny};
 use nandscape_paper::{Claim, Files, Paper, shipped};
-use std::path::{Path, PathBuf};
-
-fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny")
-}
-
-/// A copy of the tiny paper in which, in one file, `from` is `to`.
-fn changed(name: &str, file: &str, from: &str, to: &str) -> Result<(), String> {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    for entry in std::fs::read_dir(tiny()).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
-    }
-    let text = std::fs::read_to_string(folder.join(file)).unwrap();
-    assert!(text.contains(from), "{from}");
-    std::fs::write(folder.join(file), text.replacen(from, to, 1)).unwrap();
-    let paper = Paper::load(Files::Host, &folder, false);
-    std::fs::remove_dir_all(&folder).unwrap();
-    paper.map(drop).map_err(|error| error.to_string())
-}
+use std::path::Path;
 
 /// A paper is read as it stands, and --quick lays what it says over the sweeps.
 #[test]
@@ -140,7 +123,9 @@ const SLIPS_BESIDE: [Slip; 10] = [
 fn wrong_papers_name_their_place() {
     for (at, slip) in SLIPS_OF_PAPERS.iter().chain(&SLIPS_BESIDE).enumerate() {
         let (file, from, to, message) = *slip;
-        let error = changed(&format!("wrong-{at}"), file, from, to).unwrap_err();
+        let load = |folder: &Path| Paper::load(Files::Host, folder, false);
+        let error = changed(&format!("wrong-{at}"), file, (from, to), load).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains(message), "{from} -> {to}: {error}");
         assert!(error.contains(".toml:"), "{error}");
     }

@@ -1,14 +1,13 @@
 //! A small paper reproduced from end to end, in virtual time: verdicts, checks, page and JSON.
 
+mod common;
+
+use common::{changed, tiny};
 use nandscape_lab::run::Unobserved;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
 use nandscape_paper::{Answers, Claim, Files, Maker, Paper, Reproduction, page};
-use std::path::{Path, PathBuf};
-
-fn tiny() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny")
-}
+use std::path::Path;
 
 fn answers(sweep: &Sweep) -> Answers {
     let mut answers = Answers::new(sweep);
@@ -29,22 +28,6 @@ fn reproduce(folder: &Path, quick: bool) -> Reproduction {
 fn maker() -> Maker {
     let (program, command) = ("nandscape test".to_owned(), "nandscape paper tiny".to_owned());
     Maker { program, command, quick: true }
-}
-
-/// The tiny paper with `from` replaced by `to` in one of its files.
-fn changed(name: &str, file: &str, from: &str, to: &str) -> Reproduction {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    for entry in std::fs::read_dir(tiny()).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
-    }
-    let text = std::fs::read_to_string(folder.join(file)).unwrap();
-    assert!(text.contains(from), "{from}");
-    std::fs::write(folder.join(file), text.replace(from, to)).unwrap();
-    let reproduction = reproduce(&folder, true);
-    std::fs::remove_dir_all(&folder).unwrap();
-    reproduction
 }
 
 /// Each kind of verdict, every check that applies holds, and both outputs tell all of it.
@@ -102,13 +85,11 @@ fn reproductions_are_repeatable() {
 #[test]
 fn measured_figures_follow_the_model() {
     let usual = reproduce(&tiny(), true);
-    let program = changed(
-        "slower",
-        "small.toml",
-        "sectors = 128",
-        "sectors = 128\ntiming = { preset = \"nvmevirt-970pro\", program_ns = 740000 }",
-    );
-    let reserve = changed("roomier", "small.toml", "op_percent = 35", "op_percent = 50");
+    let quick = |folder: &Path| reproduce(folder, true);
+    let timing = "sectors = 128\ntiming = { preset = \"nvmevirt-970pro\", program_ns = 740000 }";
+    let program = changed("slower", "small.toml", ("sectors = 128", timing), quick);
+    let reserve = ("op_percent = 35", "op_percent = 50");
+    let reserve = changed("roomier", "small.toml", reserve, quick);
     let mean = |one: &Reproduction, at: usize| one.judged[at].measured.unwrap().mean;
     let bandwidth = |one: &Reproduction| {
         let figure = "write.bw_bytes".parse().unwrap();

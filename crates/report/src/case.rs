@@ -2,7 +2,7 @@
 //! what differs between cases.
 
 use crate::column::Column;
-use crate::point::{Axis, Point, axes, plain};
+use crate::point::{Axis, Point, axes, in_words, plain};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -121,10 +121,7 @@ fn has_twins(runs: &[Run], points: &[Point]) -> bool {
 }
 
 fn label(axes: &[Axis], values: &[Value], run: &Run) -> String {
-    let part = |(axis, value): (&Axis, &Value)| match axis.name.as_str() {
-        "stack" | "job" | "file" => plain(value),
-        _ => format!("{} {}", axis.short_name(), plain(value)),
-    };
+    let part = |(axis, value): (&Axis, &Value)| in_words(&axis.name, &plain(value));
     match axes {
         [] => run.stack.clone(),
         [axis] => Some(plain(&values[0]))

@@ -5,8 +5,7 @@
 use crate::column::Column;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
-use crate::point::{Axis, Point, axes, label};
-use crate::student::Mean;
+use crate::point::{Axis, Point, axes, each_once, in_words, label};
 use serde_json::{Value, json};
 
 /// Charts that one figure may become; a reader of more wants a table.
@@ -81,10 +80,7 @@ impl Chart<'_> {
             .collect();
         let mut facets: Vec<Facet> = Vec::new();
         for at in &self.drawn {
-            let part = |axis: &Axis| match axis.name.as_str() {
-                "stack" | "job" => self.label(&axis.name, *at),
-                _ => format!("{} {}", axis.short_name(), self.label(&axis.name, *at)),
-            };
+            let part = |axis: &Axis| in_words(&axis.name, &self.label(&axis.name, *at));
             let name = others.iter().map(part).collect::<Vec<_>>().join(", ");
             match facets.iter_mut().find(|facet| facet.name == name) {
                 Some(facet) => facet.points.push(*at),
@@ -117,7 +113,7 @@ impl Chart<'_> {
         let repeated = self.drawn.iter().any(|at| column.count(*at) > 1);
         let draw = |facet: Facet| {
             let row = |at: &usize| {
-                let mean = scaled(&column.mean(*at)?, scale);
+                let mean = column.mean(*at)?.in_units_of(scale);
                 let row = json!({ "x": self.across(*at), "series": self.series(*at) });
                 Some(with_ends(&mean, row))
             };
@@ -194,29 +190,14 @@ impl Chart<'_> {
     }
 }
 
-fn scaled(mean: &Mean, scale: f64) -> Mean {
-    Mean { mean: mean.mean / scale, half_width: mean.half_width.map(|half| half / scale) }
-}
-
 fn names(rows: &[Value]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in rows.iter().filter_map(|row| row["series"].as_str()) {
-        if !names.iter().any(|other| other == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
+    let names = each_once(rows.iter().filter_map(|row| row["series"].as_str()));
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// Values that lie across, in the order in which they come.
 fn across(rows: &[Value]) -> Value {
-    let mut values: Vec<&Value> = Vec::new();
-    for value in rows.iter().map(|row| &row["x"]) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
-    json!(values)
+    json!(each_once(rows.iter().map(|row| &row["x"])))
 }
 
 /// Letters that a title, and the name of an axis, may have in a line.

@@ -3,6 +3,7 @@
 
 use crate::Report;
 use crate::case::Run;
+use crate::point::each_once;
 use crate::units::{bytes, grouped, number, time};
 use serde_json::Value;
 
@@ -38,12 +39,7 @@ pub(crate) fn facts(report: &Report) -> Vec<Fact> {
 
 /// The values that come, each once; many are counted instead.
 fn distinct(values: impl Iterator<Item = String>, shown: usize) -> String {
-    let mut all: Vec<String> = Vec::new();
-    for value in values {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
+    let mut all = each_once(values);
     let more = all.len().saturating_sub(shown);
     all.truncate(shown);
     if more > 0 {

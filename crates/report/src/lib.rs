@@ -32,7 +32,7 @@ pub use document::{Cell, Document, Tone};
 pub use figure::{Figure, FigureError, Line};
 pub use plot::Plot;
 pub use plots::describe_figure as describe;
-pub use point::{Axis, Point, axes, label, plain};
+pub use point::{Axis, Point, axes, label, plain, values};
 pub use read::{ReadError, read};
 pub use student::Mean;
 

@@ -1,7 +1,6 @@
 //! Points: what runs are told apart by, and the axes along which they differ.
 
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fmt;
 
 /// What a run is of but for its seed: the names of its coordinates with their values.
@@ -62,10 +61,7 @@ impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (name, value)) in self.0.iter().enumerate() {
             f.write_str(if at == 0 { "" } else { ", " })?;
-            match name.as_str() {
-                "stack" | "job" | "file" => f.write_str(&plain(value))?,
-                key => write!(f, "{} {}", key.rsplit('.').next().unwrap_or(key), plain(value))?,
-            }
+            f.write_str(&in_words(name, &plain(value)))?;
         }
         Ok(())
     }
@@ -79,7 +75,20 @@ impl Axis {
 
     /// The name without the tables that the key is in.
     pub(crate) fn short_name(&self) -> &str {
-        self.name.rsplit('.').next().unwrap_or(&self.name)
+        short(&self.name)
+    }
+}
+
+/// `op_percent` of `ftl.op_percent`.
+fn short(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// A value as it is shown, after its name unless it tells by itself what it is of.
+pub(crate) fn in_words(name: &str, shown: &str) -> String {
+    match name {
+        "stack" | "job" | "file" => shown.to_owned(),
+        key => format!("{} {shown}", short(key)),
     }
 }
 
@@ -112,20 +121,30 @@ pub fn axes(points: &[Point]) -> Vec<Axis> {
 
 /// Everything that points name, even if all have the same value.
 pub(crate) fn coordinates(points: &[Point]) -> Vec<Axis> {
-    let mut names: Vec<&str> = Vec::new();
-    for name in points.iter().flat_map(Point::names) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.into_iter().map(|name| coordinate(points, name)).collect()
+    let names = each_once(points.iter().flat_map(Point::names)).into_iter();
+    let axis = |name: &str| Axis {
+        name: name.to_owned(),
+        values: values(points, name).into_iter().cloned().collect(),
+    };
+    names.map(axis).collect()
 }
 
-fn coordinate(points: &[Point], name: &str) -> Axis {
-    let mut seen = BTreeSet::new();
-    let values = points.iter().map(|point| point.at(name));
-    let values = values.filter(|value| seen.insert(value.to_string())).cloned().collect();
-    Axis { name: name.to_owned(), values }
+/// The values of an axis, each once, in the order of the points; null is one where a point knows nothing
+/// of it.
+#[must_use]
+pub fn values<'a>(points: &'a [Point], axis: &str) -> Vec<&'a Value> {
+    each_once(points.iter().map(|point| point.at(axis)))
+}
+
+/// What comes, without what came before.
+pub(crate) fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for one in all {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
 }
 
 /// Text without its quotes, other values as they are, nothing as a dash.
@@ -141,6 +160,15 @@ pub fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Values keep the order in which points name them; one that knows nothing of an axis has a value, too.
+    #[test]
+    fn values_come_once() {
+        let point = |op: u64| Point::new("pblk", "a.fio", &[("op".into(), op.into())]);
+        let points = [point(20), point(10), Point::new("pblk", "a.fio", &[]), point(20)];
+        assert_eq!(values(&points, "op"), [&20.into(), &10.into(), &Value::Null]);
+        assert_eq!(axes(&points).len(), 1, "stack and job are the same for all");
+    }
 
     /// Names are as short as they can be without two points sharing one.
     #[test]

@@ -31,6 +31,12 @@ impl Mean {
         let half = |freedom: usize| t(freedom) * (squares / freedom as f64 / n).sqrt();
         Some(Self { mean, half_width: (samples.len() > 1).then(|| half(samples.len() - 1)) })
     }
+
+    /// The same in units of `scale`.
+    pub(crate) fn in_units_of(self, scale: f64) -> Self {
+        let Self { mean, half_width } = self;
+        Self { mean: mean / scale, half_width: half_width.map(|half| half / scale) }
+    }
 }
 
 /// The quantile for `freedom` degrees of freedom; past the table by the first terms of its expansion

@@ -196,6 +196,7 @@ fn measured<D: LabDevice>(
         fs.read_sectors = sums.read_bytes.div_ceil(SECTOR_BYTES);
         fs.written_sectors = sums.written_bytes.div_ceil(SECTOR_BYTES);
         fs.fsyncs = session.fsyncs();
+        fs.fsync_thread_ns = session.fsync_thread_ns();
     }
     let began = series.began;
     let first = Totals { at: began, ..Totals::default() };

@@ -6,6 +6,8 @@ use serde_json::Value;
 /// Parts of a flush's time that every result has, and those of hosts whose cores cost something.
 const PARTS: [&str; 4] = ["queue_ns", "gc_ns", "padding_ns", "program_ns"];
 const HOST_PARTS: [&str; 2] = ["cpu_ns", "writer_ns"];
+/// Parts of the time of an fsync of a file.
+const FSYNC_PARTS: [&str; 4] = ["thread_ns", "data_ns", "commit_ns", "flush_ns"];
 /// Relative error of means.
 const ROUNDING: f64 = 1e-6;
 /// Kinds of requests with the latency that fio tells of each.
@@ -52,29 +54,18 @@ fn of_device(facts: &Facts<'_>) -> Finding {
     })
 }
 
-/// On files it is the call, the file's dirty pages, a commit and a flush. It also waits for its thread where
-/// that makes other calls meanwhile, at a depth of more than one; there it lasts at least as long. Threads
-/// of Filebench wait for cores besides, and a sync of several files is several calls.
+/// On files it is the wait for its thread, the file's dirty pages, a commit and a flush. A sync of several
+/// files is several calls, and other calls sync a file, too; what is theirs cannot be told apart.
 fn of_files(facts: &Facts<'_>) -> Finding {
     let (fsyncs, lasted) = syncs(facts);
-    if facts.at("/wml").is_some() || fsyncs == 0 || fsyncs != facts.count("/fs/fsyncs")? {
+    if fsyncs == 0 || fsyncs != facts.count("/fs/fsyncs")? {
         return None;
     }
-    let part = |name| facts.count(&format!("/fs/fsync_times/{name}"));
-    let parts = part("data_ns")? + part("commit_ns")? + part("flush_ns")?;
-    let calls = fsyncs * facts.stack.as_ref()?.fs.as_ref()?.cost.call.0;
-    let expected = (parts + calls) as f64;
-    let (least, most) = (expected * (1.0 - ROUNDING), expected * (1.0 + ROUNDING));
-    holds(lasted >= least && (lasted <= most || is_deep(facts)), || {
-        format!("{fsyncs} fsyncs of files lasted {lasted} ns in all, their parts {expected} ns")
+    let part = |name: &&str| facts.count(&format!("/fs/fsync_times/{name}"));
+    let parts = FSYNC_PARTS.iter().map(part).sum::<Option<u64>>()? as f64;
+    holds((lasted - parts).abs() <= ROUNDING * parts, || {
+        format!("{fsyncs} fsyncs of files lasted {lasted} ns in all, their parts {parts} ns")
     })
-}
-
-/// Whether a job keeps more than one request in flight.
-fn is_deep(facts: &Facts<'_>) -> bool {
-    let options = facts.jobs().map(|job| &job["job options"]["iodepth"]);
-    let global = facts.result["global options"]["iodepth"].as_str();
-    options.filter_map(Value::as_str).chain(global).any(|depth| depth != "1")
 }
 
 /// Bounds enclose the mean, and percentiles do not fall.

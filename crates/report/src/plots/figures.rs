@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::column::Column;
 use crate::figure::{Figure, Line};
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
-use crate::point::{Axis, plain};
+use crate::point::{Axis, each_once, plain};
 use crate::student::Mean;
 use crate::units::{byte_unit, time_unit};
 use crate::{COMPARED_MAX, Kind, Report};
@@ -51,10 +51,7 @@ impl<'a> Drawn<'a> {
         let means: Vec<Option<Mean>> = column.means().collect();
         let largest = means.iter().flatten().map(|mean| mean.mean.abs()).reduce(f64::max)?;
         let Title { name, axis, scale } = title(figure, largest);
-        let scaled = |mean: Mean| Mean {
-            mean: mean.mean / scale,
-            half_width: mean.half_width.map(|half| half / scale),
-        };
+        let scaled = |mean: Mean| mean.in_units_of(scale);
         let lines = lines.iter().filter(|line| line.figure == *figure);
         Some(Self {
             figure,
@@ -269,12 +266,7 @@ fn along_axis(report: &Report, figure: &Drawn<'_>) -> Vec<Plot> {
     let facet = |case: &Case| -> Vec<Value> {
         axes.facets.iter().map(|at| case.values[*at].clone()).collect()
     };
-    let mut facets: Vec<Vec<Value>> = Vec::new();
-    for case in &cases.list {
-        if !facets.contains(&facet(case)) {
-            facets.push(facet(case));
-        }
-    }
+    let facets = each_once(cases.list.iter().map(facet));
     let left_out = facets.len().saturating_sub(FACETS_MAX);
     let plots = facets.iter().take(FACETS_MAX).map(|values| {
         let of_facet =

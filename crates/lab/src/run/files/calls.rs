@@ -40,8 +40,11 @@ impl Calls {
     /// Serves a bio, and notes its end.
     pub(super) async fn serve(&self, bio: Bio, token: Token) {
         let caller = caller(&bio);
-        self.enter(caller, self.cost_of(&bio)).await;
+        let thread_ns = self.enter(caller, self.cost_of(&bio)).await.0;
         let result = self.call(caller, &bio).await.map_err(|error| block_error(error, bio.lba));
+        if bio.op == Op::Flush && result.is_ok() {
+            self.count(|counts| counts.fsync_thread_ns += thread_ns);
+        }
         let done = Done::new(self.handle.now(), result);
         self.done.borrow_mut().push(Completion { token, done });
     }
@@ -52,8 +55,8 @@ impl Calls {
         self.cost.of_moving(bytes, self.way(clone_of(bio)))
     }
 
-    /// Waits for the thread, and for what the call takes of it.
-    async fn enter(&self, caller: Caller, cost: Nanos) {
+    /// Waits for the thread, and for what the call takes of it. How long that was.
+    async fn enter(&self, caller: Caller, cost: Nanos) -> Nanos {
         let now = self.handle.now();
         let begins = {
             let mut free = self.free.borrow_mut();
@@ -62,6 +65,7 @@ impl Calls {
             *free
         };
         self.handle.sleep_until(begins).await;
+        self.handle.now() - now
     }
 
     async fn call(&self, caller: Caller, bio: &Bio) -> Result<Reply> {

@@ -13,7 +13,9 @@ pub struct FsCounts {
     pub written_sectors: u64,
     /// Calls of fsync and fdatasync.
     pub fsyncs: u64,
-    /// Where their time went.
+    /// Time of theirs until the file system began: their threads had to be free, and calls take some of them.
+    pub fsync_thread_ns: u64,
+    /// Where their time went from then on.
     pub fsync_times: FsyncTimes,
     /// What the journal did.
     pub journal: Journal,
@@ -29,12 +31,13 @@ pub struct FsCounts {
 
 impl FsCounts {
     /// Every count of a sum, beside its like.
-    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 18] {
+    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut u64, u64); 19] {
         let (ours, theirs) = (&mut self.journal, &other.journal);
         [
             (&mut self.read_sectors, other.read_sectors),
             (&mut self.written_sectors, other.written_sectors),
             (&mut self.fsyncs, other.fsyncs),
+            (&mut self.fsync_thread_ns, other.fsync_thread_ns),
             (&mut self.fsync_times.data_ns, other.fsync_times.data_ns),
             (&mut self.fsync_times.commit_ns, other.fsync_times.commit_ns),
             (&mut self.fsync_times.flush_ns, other.fsync_times.flush_ns),

@@ -15,6 +15,7 @@ pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
         "written_sectors": counts.written_sectors,
         "fsyncs": counts.fsyncs,
         "fsync_times": {
+            "thread_ns": counts.fsync_thread_ns,
             "data_ns": times.data_ns,
             "commit_ns": times.commit_ns,
             "flush_ns": times.flush_ns,

@@ -240,7 +240,10 @@ impl Runner {
     async fn fsync_one(&mut self, doing: Doing<'_>, ino: Ino) -> Step {
         let began = self.now();
         self.enter().await;
+        let entered = self.now();
         self.make_durable(ino).await?;
+        let thread_ns = &self.shared.stats.fsync_thread_ns;
+        thread_ns.set(thread_ns.get() + (entered - began).0);
         self.record(doing, began, 0);
         Ok(())
     }

@@ -223,6 +223,12 @@ impl Session {
         self.shared.stats.fsyncs.get()
     }
 
+    /// What `fsync` and `fsyncset` waited for cores and took of them, in calls that have ended.
+    #[must_use]
+    pub fn fsync_thread_ns(&self) -> u64 {
+        self.shared.stats.fsync_thread_ns.get()
+    }
+
     /// Latencies of reads, writes, trims (none) and syncs, until now.
     #[must_use]
     pub fn latencies(&self) -> [LatencyTotals; 4] {

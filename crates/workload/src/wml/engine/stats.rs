@@ -121,6 +121,8 @@ pub(super) struct Stats {
     processes: Vec<Cell<Counts>>,
     /// Calls that made something durable.
     pub(super) fsyncs: Cell<u64>,
+    /// What flowops that sync waited for cores and took of them.
+    pub(super) fsync_thread_ns: Cell<u64>,
     /// Flowops of any kind that were done.
     done: Cell<u64>,
     /// Nothing is counted any more.
@@ -144,6 +146,7 @@ impl Stats {
             rows: RefCell::new(rows.collect()),
             processes: (0..processes).map(|_| Cell::default()).collect(),
             fsyncs: Cell::default(),
+            fsync_thread_ns: Cell::default(),
             done: Cell::default(),
             is_closed: Cell::default(),
         }
