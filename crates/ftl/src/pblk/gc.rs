@@ -386,10 +386,8 @@ impl<M: OpenChannel> Pblk<M> {
             return 0;
         }
         let ring = self.ring_room(id, wanted.saturating_add(2)).saturating_sub(2);
-        wanted
-            .min(ring)
-            .min(self.buffers[usize::from(id)].rl.gc_room(self.now))
-            .min(u32::try_from(self.copy_space(id)).unwrap_or(u32::MAX))
+        let room = wanted.min(ring).min(self.buffers[usize::from(id)].rl.gc_room(self.now));
+        if room == 0 { 0 } else { u64::from(room).min(self.copy_space(id)) as u32 }
     }
 
     /// Inserts the next `room` copies, up to the first trim sector, which is logged anew.

@@ -206,7 +206,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn user_room(&mut self, id: BufferId, wanted: u32) -> u32 {
         let room = wanted.min(self.buffers[usize::from(id)].rl.user_room());
         let room = room.min(self.ring_room(id, room));
-        room.min(u32::try_from(self.user_space(id)).unwrap_or(u32::MAX))
+        if room == 0 { 0 } else { u64::from(room).min(self.user_space(id)) as u32 }
     }
 
     /// Inserts the next `sectors` sectors of a write.

@@ -361,22 +361,33 @@ impl<M: OpenChannel> Pblk<M> {
             while self.pump_map()? {}
             return Ok(());
         }
+        let mut anew = true;
         loop {
             let mut moved = self.pump_map()?;
             moved |= self.write_out()?;
             moved |= self.collect()?;
-            moved |= self.insert_copies();
-            if self.admit_queued() {
-                self.drained = false;
-                moved = true;
+            // Where nothing above moved they would find what they left. Several frontiers may have
+            // handed lines back.
+            if moved || anew || self.data_frontiers() > 1 {
+                moved |= self.fill_buffers();
             }
-            moved |= self.drain_idle();
+            anew = !moved;
             if moved {
                 self.pads = 0;
             } else if !self.unstick()? {
                 return Ok(());
             }
         }
+    }
+
+    /// Lets in copies and bios that wait, as far as there is room. Whether anything moved.
+    fn fill_buffers(&mut self) -> bool {
+        let mut moved = self.insert_copies();
+        if self.admit_queued() {
+            self.drained = false;
+            moved = true;
+        }
+        moved | self.drain_idle()
     }
 
     /// Nothing moves by itself: if somebody waits and no completion is due, forces the next step.
