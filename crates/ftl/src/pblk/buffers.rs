@@ -279,8 +279,7 @@ impl Buffer {
     #[inline]
     pub(super) fn committed(&self, ws_opt: u32) -> u64 {
         let units = self.units.failed_len() as u64 + u64::from(self.rb.cuts_len());
-        let entries = self.rb.backlog().next_multiple_of(ws_opt) + padding(ws_opt);
-        u64::from(entries) + units * u64::from(ws_opt)
+        u64::from(self.rb.backlog().next_multiple_of(ws_opt) + ws_opt) + units * u64::from(ws_opt)
     }
 
     /// Bytes held.
@@ -289,9 +288,4 @@ impl Buffer {
             + self.waiters.capacity() * size_of::<Waiter>();
         self.rb.bytes() + self.units.bytes() + waiting as u64
     }
-}
-
-/// What is kept for padding a unit. Units of one sector are never padded.
-pub(super) const fn padding(ws_opt: u32) -> u32 {
-    if ws_opt > 1 { ws_opt } else { 0 }
 }

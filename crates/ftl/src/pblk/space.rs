@@ -8,7 +8,7 @@
 //! shorter than others.
 
 use super::Pblk;
-use super::buffers::{BufferId, padding};
+use super::buffers::BufferId;
 use super::line::{FreeRoom, MAP_ORIGIN};
 use super::open::{Frontier, FrontierId};
 use nandscape_media::{Geometry, OpenChannel};
@@ -160,7 +160,7 @@ impl<M: OpenChannel> Pblk<M> {
         let group = self.router.plan().group_of(id);
         // What is short by less than the padding of a unit can be written all the same: then a line
         // that another group needs is left to it.
-        let padding = i64::from(padding(self.geometry.ws_opt));
+        let padding = i64::from(self.geometry.ws_opt);
         let short = balance.groups[group].rest;
         let needed = short < -padding || (short < 0 && balance.lines_beside(group) > 0);
         needed || (!scarce && self.lines_for(group, &balance) > 0)
