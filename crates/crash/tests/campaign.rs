@@ -183,13 +183,15 @@ fn collection_gains_more_than_it_pads() {
 }
 
 /// A seed that once collected what padding had made without end, since lines of the journal were left to
-/// die, while a full ring waited for padding of its own; and one in which a group that was short of
-/// padding alone took the last free line from one that could not write without.
+/// die, while a full ring waited for padding of its own; one in which a group that was short of padding
+/// alone took the last free line from one that could not write without; and one in which power cuts took
+/// more of the reserve than the policy's victims gave back.
 #[test]
 fn nobody_takes_what_another_waits_for() {
     assert_kept(&[
         (56_200_007, "per-core-random+journal+fsync-in-normal/file-entries/channel/own/resident"),
         (76_800_005, "per-core-most-free+journal+fsync-in-normal/file-ring/channel/data/dftl"),
+        (55_500_002, "per-core-random+journal+fsync-in-normal/file-ring/units-2/data/dftl"),
     ]);
 }
 

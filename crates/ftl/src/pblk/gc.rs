@@ -187,6 +187,7 @@ impl<M: OpenChannel> Pblk<M> {
         let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
         let (lines, room) = (&self.lines, self.uncommitted(target));
         let all = self.gc.takes_all;
+        let least = all || (self.gc.is_idle() && room < self.reserved_lines());
         let halted = all || self.buffers[0].rl.stops_users(self.lines.free());
         let pressed = self.buffers.len() == 1 || halted;
         let flushed = if short && pressed { 0 } else { self.geometry.ws_opt };
@@ -210,7 +211,7 @@ impl<M: OpenChannel> Pblk<M> {
                 let line = line(index);
                 settled(line) && gains(line) && !spared(line)
             };
-            let chosen = if all { None } else { victims.choose(eligible).filter(fits) };
+            let chosen = if least { None } else { victims.choose(eligible).filter(fits) };
             chosen.or_else(|| victims.least_valid(eligible).filter(fits))
         })
     }

@@ -123,9 +123,14 @@ impl<M: OpenChannel> Pblk<M> {
     /// out the first; more where copies fill several lines at once and all of them are padded out.
     fn reserve(&self, victims: u64) -> i64 {
         let row = i64::from(self.geometry.ws_opt * self.layout.width);
-        let lines = i64::from(2 + padded_out(&self.geometry, self.router.plan().shared()));
-        let line = i64::from(self.capacity.line_data_sectors);
-        (lines * line - victims as i64).max(0) + row
+        (self.reserved_lines() as i64 - victims as i64).max(0) + row
+    }
+
+    /// What the lines hold that garbage collection needs free while it collects none. Only power cuts
+    /// leave less.
+    pub(super) fn reserved_lines(&self) -> u64 {
+        let lines = 2 + padded_out(&self.geometry, self.router.plan().shared());
+        u64::from(lines) * u64::from(self.capacity.line_data_sectors)
     }
 
     /// Free lines that a group may take for user data.
