@@ -122,7 +122,7 @@ impl Scenario {
         let composed = options.stack.as_ref().map(|stack| Composition::of(&stack.config));
         let composition = draw_composition(&options.pins, composed, refused.len() as u32, streams);
         let geometry = match &options.stack {
-            Some(stack) => scaled(&stack.geometry, options.sectors_max, rng),
+            Some(stack) => scaled(&stack.geometry, options.sectors_max, refused.len() as u32, rng),
             None => draw_geometry(plan.family, options.sectors_max, rng),
         };
         let geometry = in_stripes(geometry, composition.line_set, options.sectors_max, streams);
@@ -252,12 +252,13 @@ fn with_sectors(shape: Geometry, units_max: u32, rng: &mut Stream) -> Geometry {
     Geometry { sectors: write_units * shape.ws_opt, ..shape }
 }
 
-/// A small device of the same write rules.
-fn scaled(geometry: &Geometry, sectors_max: u32, rng: &mut Stream) -> Geometry {
+/// A small device of the same write rules; with more chunks after fewer were refused, for stacks whose
+/// buffers take many lines.
+fn scaled(geometry: &Geometry, sectors_max: u32, refused: u32, rng: &mut Stream) -> Geometry {
     let shape = Geometry {
         groups: geometry.groups.min(between(rng, 1, 4)),
         units: geometry.units.min(between(rng, 1, 4)),
-        chunks: geometry.chunks.min(between(rng, 12, 40)),
+        chunks: geometry.chunks.min(between(rng, 12, 40) + refused),
         ..*geometry
     };
     let room = sectors_max / (shape.total_units() * shape.chunks) / shape.ws_opt.max(1);
