@@ -15,6 +15,8 @@ use nandscape_rt::{Nanos, Stream};
 use std::time::Instant;
 
 const STACKS: [&str; 4] = ["selective-lru", "selective-hotness", "selective-journal", "dftl"];
+/// Share of the device that is written before.
+const FILL: f64 = 0.8;
 const DEPTH: usize = 32;
 const WRITES: u64 = 500_000;
 /// Sectors of the circular journal, which takes one write in ten.
@@ -32,13 +34,13 @@ struct Host {
 }
 
 impl Host {
-    fn new(stack: &str, cache: &str, fill: f64) -> Self {
+    fn new(stack: &str, cache: &str) -> Self {
         let set = ["media.chunks=128", "media.payload=none", cache];
         let stack = Stack::load(stack, &set).expect("a shipped stack");
         let mut media = Media::new(stack.media.config(1)).expect("sound");
         media.set_timing(stack.media.timing.timing);
         let pblk = Pblk::format(media, stack.ftl).expect("fits");
-        let used = (pblk.caps().sectors as f64 * fill) as u64;
+        let used = (pblk.caps().sectors as f64 * FILL) as u64;
         let rng = Stream::new(1, "load");
         let mut host = Self { now: pblk.now(), pblk, in_flight: 0, rng, used, journaled: 0 };
         for lba in (0..used).step_by(64) {
@@ -103,7 +105,7 @@ fn main() {
     let asked = asked.unwrap_or_default();
     for stack in STACKS.into_iter().filter(|stack| stack.starts_with(&asked)) {
         for (cache, key) in [("100 %", "ftl.map.cache=100%"), ("32 %", "ftl.map.cache=32%")] {
-            let mut host = Host::new(stack, key, 0.8);
+            let mut host = Host::new(stack, key);
             print(&format!("{stack}, {cache}, filled"), host.measure());
             host.overwrite(host.used);
             print(&format!("{stack}, {cache}, steady"), host.measure());

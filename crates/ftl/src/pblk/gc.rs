@@ -367,6 +367,9 @@ impl<M: OpenChannel> Pblk<M> {
                 }
                 let room = self.mapped_copies(number, room);
                 if room == 0 {
+                    let request = &self.gc.requests[number];
+                    let (_, key) = request.sectors[request.inserted];
+                    self.gc.awaits = key_lba(key).and_then(|lba| self.block_of(lba));
                     break;
                 }
                 self.insert_request(number, room);

@@ -270,9 +270,6 @@ impl<M: OpenChannel> Pblk<M> {
                 continue;
             }
             if !mapping.look(lba, index as u32, &mut request.looked, access, self.now) {
-                if index == from {
-                    self.gc.awaits = Some(mapping.cache.block_of(lba));
-                }
                 ready.get_or_insert((index - from) as u32);
             }
             if ready.is_none() && index + 1 == from + room as usize {
