@@ -169,6 +169,9 @@ fn campaigns_tell_sound_from_broken() {
     assert_eq!(sound.status.code(), Some(0), "{}{}", out(&sound), err(&sound));
     let threads = folder.run(&["crash", "--stack", "pblk", "--seeds", "6", "--jobs", "3"]);
     assert_eq!(out(&sound), out(&threads));
+    // The last step of a pump was once that a copy asked for a mapping, which then nobody loaded.
+    let asks = folder.run(&["crash", "--stack", "full-house", "--first", "146", "--seeds", "1"]);
+    assert_eq!(asks.status.code(), Some(0), "{}{}", out(&asks), err(&asks));
     let broken = folder.run(&["crash", "--seeds", "200", "--broken", "lost-trims"]);
     assert_eq!(broken.status.code(), Some(1), "{}{}", out(&broken), err(&broken));
     assert!(out(&broken).contains("seed "), "{}", out(&broken));

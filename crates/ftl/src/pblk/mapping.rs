@@ -308,7 +308,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Begins the loads that are wanted, in order, as far as there are slots.
-    fn start_loads(&mut self) -> Result<bool, FtlError> {
+    pub(super) fn start_loads(&mut self) -> Result<bool, FtlError> {
         let mut moved = false;
         while let Some(mapping) = &mut self.mapping {
             let Some(&lba) = mapping.wants.front().filter(|_| !mapping.starved) else { break };

@@ -38,7 +38,8 @@ impl<M: OpenChannel> Pblk<M> {
                 moved |= self.fill_buffers();
             }
             anew = !moved;
-            if moved {
+            // Copies may just have asked for a mapping.
+            if moved || self.start_loads()? {
                 self.pads = 0;
             } else if !self.unstick()? {
                 return Ok(());
