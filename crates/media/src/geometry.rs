@@ -34,6 +34,49 @@ impl Ppa {
     }
 }
 
+/// How sector addresses are packed on a device (`struct nvm_addrf`): worked out once, for hot paths.
+/// From the top: chunk index, parallel unit, sector within the chunk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddressFormat {
+    sector_bits: u32,
+    /// Bits below the chunk field.
+    line_bits: u32,
+}
+
+impl AddressFormat {
+    /// Packs an address.
+    #[inline]
+    #[must_use]
+    pub const fn ppa(&self, chunk: ChunkId, sector: u32) -> Ppa {
+        Ppa((chunk.chunk as u64) << self.line_bits
+            | (chunk.unit.0 as u64) << self.sector_bits
+            | sector as u64)
+    }
+
+    /// The chunk index of an address: pblk's line.
+    #[inline]
+    #[must_use]
+    pub const fn line_of(&self, ppa: Ppa) -> u32 {
+        (ppa.0 >> self.line_bits) as u32
+    }
+
+    /// The chunk of an address.
+    #[inline]
+    #[must_use]
+    pub const fn chunk_of(&self, ppa: Ppa) -> ChunkId {
+        let units = 1 << (self.line_bits - self.sector_bits);
+        let unit = (ppa.0 >> self.sector_bits) as u32 & (units - 1);
+        ChunkId { unit: UnitId(unit), chunk: self.line_of(ppa) }
+    }
+
+    /// The sector within its chunk.
+    #[inline]
+    #[must_use]
+    pub const fn sector_of(&self, ppa: Ppa) -> u32 {
+        ppa.0 as u32 & ((1 << self.sector_bits) - 1)
+    }
+}
+
 /// Shape and write rules of an open-channel SSD. Sizes in sectors of 4 KiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
@@ -152,35 +195,39 @@ impl Geometry {
         (self.chunks as u64) << self.line_bits()
     }
 
+    /// How addresses are packed.
+    #[inline]
+    #[must_use]
+    pub const fn format(&self) -> AddressFormat {
+        AddressFormat { sector_bits: self.sector_bits(), line_bits: self.line_bits() }
+    }
+
     /// Packs an address.
     #[inline]
     #[must_use]
     pub const fn ppa(&self, chunk: ChunkId, sector: u32) -> Ppa {
-        Ppa((chunk.chunk as u64) << self.line_bits()
-            | (chunk.unit.0 as u64) << self.sector_bits()
-            | sector as u64)
+        self.format().ppa(chunk, sector)
     }
 
     /// The chunk index of an address: pblk's line.
     #[inline]
     #[must_use]
     pub const fn line_of(&self, ppa: Ppa) -> u32 {
-        (ppa.0 >> self.line_bits()) as u32
+        self.format().line_of(ppa)
     }
 
     /// The chunk of an address.
     #[inline]
     #[must_use]
     pub const fn chunk_of(&self, ppa: Ppa) -> ChunkId {
-        let unit = (ppa.0 >> self.sector_bits()) as u32 & ((1 << bits(self.total_units())) - 1);
-        ChunkId { unit: UnitId(unit), chunk: self.line_of(ppa) }
+        self.format().chunk_of(ppa)
     }
 
     /// The sector within its chunk.
     #[inline]
     #[must_use]
     pub const fn sector_of(&self, ppa: Ppa) -> u32 {
-        ppa.0 as u32 & ((1 << self.sector_bits()) - 1)
+        self.format().sector_of(ppa)
     }
 
     /// Every chunk, line by line.

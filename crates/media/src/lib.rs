@@ -22,7 +22,7 @@ pub use command::{
 };
 pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
 pub use faults::{FaultInjector, Faults};
-pub use geometry::{ChunkId, Geometry, GeometryError, Ppa, UnitId};
+pub use geometry::{AddressFormat, ChunkId, Geometry, GeometryError, Ppa, UnitId};
 pub use layer::Layer;
 pub use snapshot::SnapshotError;
 pub use store::{MemoryStore, PayloadMode, Store};

@@ -75,7 +75,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn line_sectors(&self, id: LineId) -> impl Iterator<Item = Ppa> {
         (0..self.layout.width).flat_map(move |index| {
-            let first = self.geometry.ppa(self.chunk_at(id, index), 0);
+            let first = self.layout.format.ppa(self.chunk_at(id, index), 0);
             (0..self.geometry.sectors).map(move |i| first.plus(i))
         })
     }
@@ -158,6 +158,10 @@ impl<M: OpenChannel> Pblk<M> {
                 "writable, in use, free chunks: counted {counted:?}, are {:?}",
                 (writable, in_use, free_chunks)
             )
+        })?;
+        let to_come: u64 = self.gc.coming().map(|(_, sectors)| sectors).sum();
+        ensure(self.gc.to_come == to_come, || {
+            format!("{to_come} copies are to come, counted {}", self.gc.to_come)
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{Cause, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa, Status};
+use nandscape_media::{Cause, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -62,6 +62,8 @@ pub(super) struct Gc {
     pub(super) requests: Vec<Request>,
     idle: Vec<usize>,
     ready: VecDeque<usize>,
+    /// Sectors that [`Self::coming`] yields in all.
+    pub(super) to_come: u64,
     /// The next victims may be any lines that gain anything, those left to die too.
     takes_all: bool,
     /// The mapping block that the first copy waits for.
@@ -170,6 +172,7 @@ impl<M: OpenChannel> Pblk<M> {
         let unread = line.valid;
         let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
         self.gc.victims.push(victim);
+        self.gc.to_come += u64::from(unread);
         self.limiter_update();
         Ok(true)
     }
@@ -179,8 +182,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// buffers pad counts unless users stand still. Lines of the journal that are left to die are victims when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
         let short = self.wants_victim(self.lines.free());
-        let wanted = |stripe: u32| short || self.wants_victim(self.lines.free_of(stripe));
         let stripes = self.layout.stripes();
+        let of_stripe = |stripe: u32| stripes > 1 && self.wants_victim(self.lines.free_of(stripe));
+        let wanted = |stripe: u32| short || of_stripe(stripe);
         if !self.candidates.has_werr() && !(0..stripes).any(wanted) {
             return None;
         }
@@ -260,9 +264,9 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn is_written(&self, at: Ppa) -> bool {
-        let chunk = self.media.chunk(self.geometry.chunk_of(at));
+        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
         chunk.state != nandscape_media::ChunkState::Offline
-            && self.geometry.sector_of(at) < chunk.wp
+            && self.layout.format.sector_of(at) < chunk.wp
     }
 
     /// Reads one request of the oldest victim that is not fully read.
@@ -276,8 +280,11 @@ impl<M: OpenChannel> Pblk<M> {
         let arrived = self.fill_request(&mut victim, number)?;
         self.sort_by_block(number);
         let read = self.gc.requests[number].sectors.len() as u32;
+        let before = u64::from(victim.unread);
         let left = victim.unread.saturating_sub(read);
         victim.unread = if victim.at < end { left } else { 0 };
+        self.gc.to_come += u64::from(read + victim.unread);
+        self.gc.to_come -= before;
         if read == 0 {
             self.gc.idle.push(number);
         } else {
@@ -329,6 +336,7 @@ impl<M: OpenChannel> Pblk<M> {
         let span = u64::BITS - mask.leading_zeros() - first;
         self.media.because(copying(span));
         let outcome = self.media.read(self.now.max(from), ppa.plus(first), span)?;
+        let sectors = &mut self.gc.requests[number].sectors;
         let mut left = mask;
         while left != 0 {
             let at = ppa.plus(left.trailing_zeros());
@@ -341,7 +349,7 @@ impl<M: OpenChannel> Pblk<M> {
             if let Some(lba) = key_lba(key) {
                 self.l2p.prefetch(lba);
             }
-            self.gc.requests[number].sectors.push((at, key));
+            sectors.push((at, key));
         }
         Ok(outcome.at)
     }
@@ -401,7 +409,9 @@ impl<M: OpenChannel> Pblk<M> {
         let next = &request.sectors[from..from + room as usize];
         let copies = next.iter().position(|&(_, key)| key == KEY_TRIM).unwrap_or(next.len());
         let trim = next.get(copies).map(|&(at, _)| at);
-        request.inserted += copies + usize::from(trim.is_some());
+        let inserted = copies + usize::from(trim.is_some());
+        request.inserted += inserted;
+        self.gc.to_come -= inserted as u64;
         self.insert_run(number, from..from + copies);
         if let Some(at) = trim {
             let data = self.media.data(at);
@@ -415,24 +425,27 @@ impl<M: OpenChannel> Pblk<M> {
     fn insert_run(&mut self, number: usize, copies: Range<usize>) {
         let request = &self.gc.requests[number];
         let rb = &mut self.buffers[usize::from(request.buffer)].rb;
+        let (mut cleared, mut gate) = (0, 0);
         for &(at, key) in &request.sectors[copies] {
-            let (seq, slot) = (self.next_seq, rb.slot(rb.mem));
+            let slot = rb.push(key, Origin::Gc, self.next_seq);
             self.next_seq += 1;
             let moved = key_lba(key)
                 .filter(|lba| self.l2p.switch(*lba, Place::Media(at), Place::Cached(slot)));
             let Some(lba) = moved else {
                 debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
-                rb.push(KEY_EMPTY, Origin::Stale, SectorData::Absent, seq);
+                rb.turn_stale();
                 continue;
             };
-            let kept = self.config.keep_content;
-            let data = if kept { self.media.data(at) } else { SectorData::Absent };
-            rb.push(key, Origin::Gc, data, seq);
-            self.lines.clear_valid(at, seq + 1);
+            if self.config.keep_content {
+                rb.keep(self.media.data(at));
+            }
+            self.lines.clear_bit(at);
+            (cleared, gate) = (cleared + 1, self.next_seq);
             if let Some(mapping) = &mut self.mapping {
                 mapping.changed(lba, Named::Elsewhere, Named::Volatile);
             }
         }
+        self.lines.cleared(request.line, cleared, gate);
     }
 
     /// Logs again the records of a trim sector that still hide something.

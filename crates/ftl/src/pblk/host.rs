@@ -11,7 +11,7 @@ use super::mapping::Named;
 use super::rb::Origin;
 use super::route::{FileKey, file_of};
 use crate::config::{Broken, Discard};
-use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Token};
+use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Payload, Submit, Token};
 use nandscape_media::{KEY_TRIM, OpenChannel};
 use nandscape_rt::Nanos;
 
@@ -215,15 +215,13 @@ impl<M: OpenChannel> Pblk<M> {
         let id = usize::from(queued.buffer);
         for index in queued.inserted..queued.inserted + sectors {
             let lba = queued.lba.plus(u64::from(index));
-            let data = if self.config.keep_content {
-                queued.payload.sector(index)
-            } else {
-                SectorData::Absent
-            };
             let seq = self.next_seq;
             self.next_seq += 1;
             let rb = &mut self.buffers[id].rb;
-            let slot = rb.push(lba.0 as u32, Origin::User, data, seq);
+            let slot = rb.push(lba.0 as u32, Origin::User, seq);
+            if self.config.keep_content {
+                rb.keep(queued.payload.sector(index));
+            }
             rb.owned_by(queued.file);
             let before = self.l2p.replace(lba, Place::Cached(slot));
             if let Place::Media(at) = before {
@@ -299,7 +297,8 @@ impl<M: OpenChannel> Pblk<M> {
         if self.trims.has_pending() {
             let buffer = &mut self.buffers[0];
             let records = self.trims.emit(buffer.rb.mem);
-            buffer.rb.push(KEY_TRIM, Origin::Trim, encode_trims(&records), self.next_seq);
+            buffer.rb.push(KEY_TRIM, Origin::Trim, self.next_seq);
+            buffer.rb.keep(encode_trims(&records));
             buffer.rl.user_in(1, self.now);
             self.next_seq += 1;
             self.needs_pump = true;

@@ -8,7 +8,7 @@
 use super::line::LineId;
 use crate::config::LineSet;
 use crate::error::FtlError;
-use nandscape_media::{ChunkId, Geometry, Ppa, UnitId};
+use nandscape_media::{AddressFormat, ChunkId, Geometry, Ppa, UnitId};
 use smallvec::SmallVec;
 
 /// Stripes in some order; a device of up to 8 channels allocates none.
@@ -25,8 +25,8 @@ pub(super) struct Layout {
     index_shift: u32,
     /// Where a unit's number holds its stripe.
     stripe_shift: u32,
-    line_bits: u32,
-    sector_bits: u32,
+    /// How addresses are packed.
+    pub(super) format: AddressFormat,
 }
 
 impl Layout {
@@ -59,8 +59,7 @@ impl Layout {
             stripe_bits,
             index_shift: if neighbours { 0 } else { stripe_bits },
             stripe_shift: if neighbours { width.ilog2() } else { 0 },
-            line_bits: geometry.line_bits(),
-            sector_bits: geometry.sector_bits(),
+            format: geometry.format(),
         })
     }
 
@@ -98,11 +97,10 @@ impl Layout {
     #[inline]
     pub(super) const fn line_of(&self, ppa: Ppa) -> LineId {
         if self.stripe_bits == 0 {
-            return (ppa.0 >> self.line_bits) as u32;
+            return self.format.line_of(ppa);
         }
-        let unit = (ppa.0 >> self.sector_bits) as u32;
-        let stripe = unit >> self.stripe_shift & (self.stripes() - 1);
-        self.line((ppa.0 >> self.line_bits) as u32, stripe)
+        let ChunkId { unit, chunk } = self.format.chunk_of(ppa);
+        self.line(chunk, unit.0 >> self.stripe_shift & (self.stripes() - 1))
     }
 }
 

@@ -188,13 +188,25 @@ impl Lines {
     /// Clears a sector's bit, counts it, and raises the line's gate.
     #[inline]
     pub(super) fn clear_valid(&mut self, ppa: Ppa, gate: u64) -> LineId {
+        let line = self.of(ppa);
+        self.clear_bit(ppa);
+        self.cleared(line, 1, gate);
+        line
+    }
+
+    /// Clears a sector's bit, which [`Self::cleared`] must count.
+    #[inline]
+    pub(super) fn clear_bit(&mut self, ppa: Ppa) {
         debug_assert!(self.is_valid(ppa));
         self.valid[(ppa.0 / 64) as usize] &= !(1 << (ppa.0 % 64));
-        let line = self.of(ppa);
+    }
+
+    /// Counts cleared bits of a line, and raises its gate.
+    #[inline]
+    pub(super) fn cleared(&mut self, line: LineId, sectors: u32, gate: u64) {
         let entry = self.get_mut(line);
-        entry.valid -= 1;
+        entry.valid -= sectors;
         entry.gate = entry.gate.max(gate);
-        line
     }
 
     /// The valid bits of up to 64 sectors from `ppa` on, lowest first.

@@ -8,7 +8,7 @@ use super::Pblk;
 use super::buffers::BufferId;
 use super::l2p::{L2p, Place};
 use super::line::{LineId, LineState};
-use super::rb::{Ring, key_lba};
+use super::rb::key_lba;
 use super::units::WriteUnit;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
@@ -24,31 +24,36 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Lets the oldest unit's entries leave the ring. Whether there was one that could.
+    #[inline]
     pub(super) fn recycle(&mut self, id: BufferId) -> bool {
-        let Some(unit) = self.buffers[usize::from(id)].units.oldest() else { return false };
-        if !self.is_served(unit.at.plus(unit.entries.saturating_sub(1))) {
-            return false;
-        }
+        let served =
+            |unit: &&WriteUnit| self.is_served(unit.at.plus(unit.entries.saturating_sub(1)));
+        let unit = self.buffers[usize::from(id)].units.oldest().filter(served).copied();
+        unit.map(|unit| self.let_go(id, &unit)).is_some()
+    }
+
+    /// The entries of the oldest unit leave the ring.
+    fn let_go(&mut self, id: BufferId, unit: &WriteUnit) {
         let buffer = &mut self.buffers[usize::from(id)];
         buffer.units.pop();
-        let mut live = 0;
-        for i in 0..unit.entries {
-            let position = unit.first + u64::from(i);
-            let switched = switch_to_media(&mut self.l2p, &buffer.rb, position, unit.at.plus(i));
-            live |= u64::from(switched) << i;
-        }
+        let (mut live, mut index) = (0, 0);
+        buffer.rb.run(unit.first, unit.entries).for_each(|(slot, key)| {
+            let switched = switch_to_media(&mut self.l2p, slot, key, unit.at.plus(index));
+            live |= u64::from(switched) << index;
+            index += 1;
+        });
         buffer.rb.l2p_update += u64::from(unit.entries);
         self.lines.set_valid(unit.line, unit.at, live);
-        self.entries_left(id, &unit, live);
-        self.settle(&unit);
-        true
+        self.entries_left(id, unit, live);
+        self.settle(unit);
     }
 
     /// Whether the device serves reads of a written sector.
+    #[inline]
     pub(super) fn is_served(&self, at: Ppa) -> bool {
-        let chunk = self.media.chunk(self.geometry.chunk_of(at));
+        let chunk = self.media.chunk(self.layout.format.chunk_of(at));
         chunk.state != ChunkState::Open
-            || self.geometry.sector_of(at) + self.geometry.mw_cunits < chunk.wp
+            || self.layout.format.sector_of(at) + self.geometry.mw_cunits < chunk.wp
     }
 
     /// The unit's entries are no longer pending in their line. What did not become valid was
@@ -144,12 +149,11 @@ impl<M: OpenChannel> Pblk<M> {
     }
 }
 
-/// Points the entry's sector at media if it is still in the ring. Whether `at` is valid then.
+/// Points the sector of an entry at media if it is still in the ring. Whether `at` is valid then.
 #[inline]
-fn switch_to_media(l2p: &mut L2p, rb: &Ring, position: u64, at: Ppa) -> bool {
-    let key = rb.key(position);
+fn switch_to_media(l2p: &mut L2p, slot: u32, key: u32, at: Ppa) -> bool {
     match key_lba(key) {
-        Some(lba) => l2p.switch(lba, Place::Cached(rb.slot(position)), Place::Media(at)),
+        Some(lba) => l2p.switch(lba, Place::Cached(slot), Place::Media(at)),
         None => key == KEY_TRIM,
     }
 }

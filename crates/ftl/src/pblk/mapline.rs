@@ -392,7 +392,8 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.lines.get_mut(unit.line);
         line.pending -= used;
         line.werr = true;
-        let rest = self.geometry.sectors - self.geometry.sector_of(unit.at) - self.geometry.ws_opt;
+        let rest =
+            self.geometry.sectors - self.layout.format.sector_of(unit.at) - self.geometry.ws_opt;
         self.lines.forgo(unit.line, rest);
         self.line_lowered(unit.line);
     }

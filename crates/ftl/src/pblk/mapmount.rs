@@ -77,7 +77,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn holds_map(&self, at: Ppa, key: u32, truth: &SectorData) -> bool {
         let oob = self.media.oob(at);
         let in_chunk =
-            self.geometry.sector_of(at) < self.media.chunk(self.geometry.chunk_of(at)).wp;
+            self.layout.format.sector_of(at) < self.media.chunk(self.layout.format.chunk_of(at)).wp;
         in_chunk
             && self.media.readable(at)
             && (oob.kind, oob.key) == (Kind::Map, key)

@@ -117,7 +117,21 @@ impl<M: OpenChannel> Pblk<M> {
     /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
     #[inline]
     pub(super) fn seek(&mut self, f: FrontierId) -> Result<Option<Spot>, FtlError> {
-        loop {
+        if self.is_blocked(f) { Ok(None) } else { self.seek_on(f) }
+    }
+
+    /// Whether the parallel unit that is next in an open line is busy.
+    #[inline]
+    fn is_blocked(&self, f: FrontierId) -> bool {
+        let busy = |open: &OpenLine| {
+            open.at < open.end && self.busy[self.layout.unit(open.id, open.at.chunk) as usize]
+        };
+        self.frontiers[usize::from(f)].open.as_ref().is_some_and(busy)
+    }
+
+    /// The same where that unit is idle.
+    fn seek_on(&mut self, f: FrontierId) -> Result<Option<Spot>, FtlError> {
+        while !self.is_blocked(f) {
             let Some(open) = self.frontiers[usize::from(f)].open else {
                 if self.open_next(f)? {
                     continue;
@@ -128,17 +142,14 @@ impl<M: OpenChannel> Pblk<M> {
                 self.close_open(f);
                 continue;
             }
-            let pu = self.layout.unit(open.id, open.at.chunk);
-            if self.busy[pu as usize] {
-                return Ok(None);
-            }
-            let usable = self.is_usable(open.id, open.at);
             self.step_open(f);
-            if usable {
-                let at = self.ppa_at(open.id, open.at);
-                return Ok(Some(Spot { frontier: f, line: open.id, pu, at }));
+            let (chunk, sector) = (self.chunk_at(open.id, open.at.chunk), self.sector(open.at));
+            if self.is_usable(chunk, sector) {
+                let at = self.layout.format.ppa(chunk, sector);
+                return Ok(Some(Spot { frontier: f, line: open.id, pu: chunk.unit.0, at }));
             }
         }
+        Ok(None)
     }
 
     #[inline]
@@ -161,18 +172,23 @@ impl<M: OpenChannel> Pblk<M> {
     /// The first sector of a unit of a line.
     #[inline]
     pub(super) fn ppa_at(&self, line: LineId, at: Cursor) -> Ppa {
-        self.geometry.ppa(self.chunk_at(line, at.chunk), self.sector(at))
+        self.layout.format.ppa(self.chunk_at(line, at.chunk), self.sector(at))
     }
 
     pub(super) fn line_end(&self) -> Cursor {
         Cursor { row: self.geometry.sectors / self.geometry.ws_opt, chunk: 0 }
     }
 
-    /// Whether a unit of a line can be written now.
+    /// Whether the unit of a chunk that begins at `sector` can be written now.
     #[inline]
-    fn is_usable(&self, line: LineId, at: Cursor) -> bool {
-        let chunk = self.media.chunk(self.chunk_at(line, at.chunk));
-        matches!(chunk.state, ChunkState::Free | ChunkState::Open) && chunk.wp == self.sector(at)
+    fn is_usable(&self, chunk: ChunkId, sector: u32) -> bool {
+        let chunk = self.media.chunk(chunk);
+        matches!(chunk.state, ChunkState::Free | ChunkState::Open) && chunk.wp == sector
+    }
+
+    /// The same of a unit of a line.
+    fn is_usable_at(&self, line: LineId, at: Cursor) -> bool {
+        self.is_usable(self.chunk_at(line, at.chunk), self.sector(at))
     }
 
     /// Keeps the next line coming: takes one, erases a chunk, writes start or end metadata, each
@@ -295,7 +311,7 @@ impl<M: OpenChannel> Pblk<M> {
         if !erased || next.smeta != SmetaState::Missing {
             return Ok(());
         }
-        let good = |chunk: &u32| self.is_usable(next.id, Cursor { row: 0, chunk: *chunk });
+        let good = |index: &u32| self.is_usable(self.chunk_at(next.id, *index), 0);
         let first = (0..self.layout.width).find(good);
         let Some(chunk) = first.filter(|_| self.lines.get(next.id).left >= self.geometry.ws_opt)
         else {
@@ -325,7 +341,7 @@ impl<M: OpenChannel> Pblk<M> {
         let chunk = self.chunk_at(next.id, chunk);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
         let cmd = WriteCmd {
-            at: self.geometry.ppa(chunk, 0),
+            at: self.layout.format.ppa(chunk, 0),
             kind: Kind::Smeta,
             seq: 0,
             seq_deltas: &[],
@@ -420,7 +436,7 @@ impl<M: OpenChannel> Pblk<M> {
         if self.lines.get(closing.id).in_flight > 0 {
             return Ok(());
         }
-        while closing.at < end && !self.is_usable(closing.id, closing.at) {
+        while closing.at < end && !self.is_usable_at(closing.id, closing.at) {
             closing.at.step(width);
         }
         let pu = self.layout.unit(closing.id, closing.at.chunk);

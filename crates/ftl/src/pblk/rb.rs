@@ -15,6 +15,7 @@ use super::route::FileKey;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{KEY_EMPTY, KEY_MAX, KEY_TRIM};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Why an entry is in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -115,6 +116,44 @@ impl Ring {
         (position & (self.keys.len() as u64 - 1)) as usize
     }
 
+    /// Where `entries` entries from `first` on lie: behind the end of the ring they go on at its start.
+    #[inline]
+    fn indices(&self, first: u64, entries: u32) -> [Range<usize>; 2] {
+        let (from, size) = (self.index(first), self.keys.len());
+        let end = from + entries as usize;
+        [from..end.min(size), 0..end.saturating_sub(size)]
+    }
+
+    /// Slots and keys of `entries` entries from `first` on.
+    #[inline]
+    pub(super) fn run(&self, first: u64, entries: u32) -> impl Iterator<Item = (u32, u32)> {
+        let [ahead, behind] = self.indices(first, entries);
+        let part = |indices: Range<usize>| {
+            (self.base + indices.start as u32..).zip(self.keys[indices].iter().copied())
+        };
+        part(ahead).chain(part(behind))
+    }
+
+    /// Copies the keys of as many entries from `first` on as there is room for.
+    #[inline]
+    pub(super) fn copy_keys(&self, first: u64, keys: &mut [u32]) {
+        let [ahead, behind] = self.indices(first, keys.len() as u32);
+        let (start, rest) = keys.split_at_mut(ahead.len());
+        start.copy_from_slice(&self.keys[ahead]);
+        rest.copy_from_slice(&self.keys[behind]);
+    }
+
+    /// How many of up to 255 entries from `first` on there are of each origin, in the order of
+    /// [`Origin`].
+    #[inline]
+    pub(super) fn count(&self, first: u64, entries: u32) -> [u32; 4] {
+        let [ahead, behind] = self.indices(first, entries);
+        let origins = self.origins[ahead].iter().chain(&self.origins[behind]);
+        // Four counters in one word.
+        let counts: u32 = origins.map(|&origin| 1 << (8 * origin as u32)).sum();
+        counts.to_le_bytes().map(u32::from)
+    }
+
     /// The slot of a position.
     #[inline]
     pub(super) fn slot(&self, position: u64) -> u32 {
@@ -124,7 +163,7 @@ impl Ring {
     /// The youngest position that has this slot.
     pub(super) fn position_of(&self, slot: u32) -> u64 {
         let last = self.mem - 1;
-        last - last.wrapping_sub(u64::from(slot - self.base)) % self.keys.len() as u64
+        last - self.index(last.wrapping_sub(u64::from(slot - self.base))) as u64
     }
 
     /// Slots that a producer may claim without recycling any.
@@ -259,9 +298,10 @@ impl Ring {
         }
     }
 
-    /// Claims the next slot, which must be free, for an entry with sequence `seq`. Returns the slot.
+    /// Claims the next slot, which must be free, for an entry with sequence `seq`, and without content
+    /// so far. Returns the slot.
     #[inline(always)]
-    pub(super) fn push(&mut self, key: u32, origin: Origin, data: SectorData, seq: u64) -> u32 {
+    pub(super) fn push(&mut self, key: u32, origin: Origin, seq: u64) -> u32 {
         debug_assert!(self.free() > 0);
         let slot = self.index(self.mem);
         self.keys[slot] = key;
@@ -273,23 +313,31 @@ impl Ring {
                 self.seq_offset = seq - self.mem;
             }
         }
-        // Where no content is kept there is nothing to store, and nothing to drop.
-        if self.holds_data || !matches!(data, SectorData::Absent) {
-            self.holds_data = true;
-            self.data[slot] = data;
+        // Where no content is kept there is none to forget.
+        if self.holds_data {
+            self.data[slot] = SectorData::Absent;
         }
         self.mem += 1;
         self.base + slot as u32
     }
 
+    /// The content of the entry that was pushed last.
     #[inline]
-    pub(super) fn key(&self, position: u64) -> u32 {
-        self.keys[self.index(position)]
+    pub(super) fn keep(&mut self, data: SectorData) {
+        let slot = self.index(self.mem - 1);
+        self.holds_data = true;
+        self.data[slot] = data;
+    }
+
+    /// The copy that was pushed last is stale: it holds nothing.
+    pub(super) fn turn_stale(&mut self) {
+        let slot = self.index(self.mem - 1);
+        (self.keys[slot], self.origins[slot]) = (KEY_EMPTY, Origin::Stale);
     }
 
     #[inline]
-    pub(super) fn origin(&self, position: u64) -> Origin {
-        self.origins[self.index(position)]
+    pub(super) fn key(&self, position: u64) -> u32 {
+        self.keys[self.index(position)]
     }
 
     /// Global sequence of the entry at `position`.
@@ -346,7 +394,8 @@ mod tests {
 
     fn push(ring: &mut Ring, key: u32) -> u64 {
         let seq = 10 * ring.mem;
-        ring.push(key, Origin::Gc, SectorData::Tag(Tag::new(u64::from(key))), seq);
+        ring.push(key, Origin::Gc, seq);
+        ring.keep(SectorData::Tag(Tag::new(u64::from(key))));
         ring.mem - 1
     }
 
@@ -358,7 +407,7 @@ mod tests {
         for key in 0..20 {
             let position = push(&mut ring, key);
             assert_eq!(position, 1 + u64::from(key));
-            assert_eq!((ring.key(position), ring.origin(position)), (key, Origin::Gc));
+            assert_eq!((ring.key(position), ring.count(position, 1)), (key, [0, 1, 0, 0]));
             assert_eq!(ring.seq(position), 10 * position);
             let (slot, data) = (ring.slot(position), SectorData::Tag(Tag::new(u64::from(key))));
             assert!((64..72).contains(&slot));
@@ -366,6 +415,23 @@ mod tests {
             assert_eq!(ring.position_of(slot), position);
             ring.l2p_update = ring.mem.saturating_sub(7).max(1);
         }
+    }
+
+    /// Entries that begin near the end of the ring go on at its start, in order.
+    #[test]
+    fn a_run_of_entries_goes_round() {
+        let mut ring = Ring::with_gaps(8, 64);
+        ring.l2p_update = 7;
+        ring.mem = 7;
+        for (key, origin) in (10..).zip([Origin::Gc, Origin::User, Origin::Gc, Origin::Stale]) {
+            ring.push(key, origin, u64::from(key));
+        }
+        let run: Vec<(u32, u32)> = ring.run(7, 4).collect();
+        assert_eq!(run, [(71, 10), (64, 11), (65, 12), (66, 13)]);
+        let mut keys = [0; 3];
+        ring.copy_keys(7, &mut keys);
+        assert_eq!(keys, [10, 11, 12]);
+        assert_eq!(ring.count(7, 4), [1, 2, 1, 0]);
     }
 
     /// Slots become free when entries leave the ring, not when they are submitted or durable: until
@@ -437,7 +503,7 @@ mod tests {
     fn consecutive_sequences_are_known_from_positions() {
         let mut ring = Ring::new(4, 0);
         for seq in 100..110 {
-            ring.push(7, Origin::User, SectorData::Absent, seq);
+            ring.push(7, Origin::User, seq);
             assert_eq!(ring.seq(ring.mem - 1), seq);
             assert_eq!(ring.oldest_seq(), Some(100.max(seq - 3)));
             ring.sync = ring.mem.saturating_sub(3).max(1);
@@ -453,8 +519,11 @@ mod tests {
         push(&mut ring, 5);
         push(&mut ring, 6);
         ring.l2p_update = ring.mem;
-        let slot = ring.push(1, Origin::Gc, SectorData::Absent, 0);
+        let slot = ring.push(1, Origin::Gc, 0);
         assert_eq!(ring.slot_data(slot), &SectorData::Absent);
+        ring.turn_stale();
+        let last = ring.mem - 1;
+        assert_eq!((ring.key(last), ring.count(last, 1)), (KEY_EMPTY, [0, 0, 1, 0]));
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn continues(&self, run: &Run, lba: Lba, at: Ppa) -> bool {
         at == run.at.plus(run.sectors)
             && lba == run.lba.plus(u64::from(run.sectors))
-            && !self.geometry.sector_of(at).is_multiple_of(self.geometry.ws_opt)
+            && !self.layout.format.sector_of(at).is_multiple_of(self.geometry.ws_opt)
     }
 
     #[inline]

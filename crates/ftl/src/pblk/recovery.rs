@@ -131,7 +131,7 @@ impl<M: OpenChannel> Pblk<M> {
             let first = self.ppa_at(id, at);
             let last = first.plus(self.geometry.ws_opt - 1);
             let written = matches!(info.state, ChunkState::Open | ChunkState::Closed)
-                && self.geometry.sector_of(last) < info.wp;
+                && self.layout.format.sector_of(last) < info.wp;
             if written && self.is_served(last) {
                 served.push(first);
             }

@@ -72,7 +72,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn scarce_space(&self, id: BufferId) -> u64 {
         if let Some(space) = self.alone() {
-            let victims = self.victims_need();
+            let victims = self.gc.to_come;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
         }
         self.shared_space(id)
@@ -99,11 +99,6 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     pub(super) fn left_of(&self, frontier: &Frontier) -> u64 {
         frontier.lines().map(|id| u64::from(self.lines.get(id).left)).sum()
-    }
-
-    /// Sectors that victims will need.
-    fn victims_need(&self) -> u64 {
-        self.gc.coming().map(|(_, sectors)| sectors).sum()
     }
 
     #[cold]
@@ -203,7 +198,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Sectors that copies may take in a buffer beyond victims already under way.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
         if let Some(space) = self.alone() {
-            return (space - self.victims_need() as i64).max(0) as u64;
+            return (space - self.gc.to_come as i64).max(0) as u64;
         }
         let balance = self.balance();
         let group = self.router.plan().group_of(id);
@@ -232,14 +227,12 @@ impl<M: OpenChannel> Pblk<M> {
             group.rest -= buffer.committed(ws_opt) as i64;
             group.busy |= !buffer.is_empty();
         }
-        let mut victims = 0;
         for (buffer, sectors) in self.gc.coming() {
             let group = &mut groups[plan.group_of(buffer)];
             group.rest -= sectors as i64;
             group.busy |= sectors > 0;
-            victims += sectors;
         }
         groups[0].busy |= self.trims.has_pending();
-        Balance { groups, free: self.lines.free_room(), victims }
+        Balance { groups, free: self.lines.free_room(), victims: self.gc.to_come }
     }
 }

@@ -85,8 +85,8 @@ impl Units {
 
     /// The oldest unit, if it is behind `sync`.
     #[inline]
-    pub(super) fn oldest(&self) -> Option<WriteUnit> {
-        if self.synced == 0 { None } else { self.units.front().copied() }
+    pub(super) fn oldest(&self) -> Option<&WriteUnit> {
+        self.units.front().filter(|_| self.synced > 0)
     }
 
     /// Where the entry at a position of the ring was written.

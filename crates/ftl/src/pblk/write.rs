@@ -5,7 +5,7 @@ use super::Pblk;
 use super::buffers::BufferId;
 use super::line::LineState;
 use super::open::FrontierId;
-use super::rb::{Origin, Ring};
+use super::rb::Ring;
 use super::units::{UnitState, WriteUnit};
 use crate::error::FtlError;
 use crate::pblk::events::What;
@@ -26,7 +26,7 @@ pub(super) struct Spot {
 }
 
 /// Entries of a unit, by origin.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Tally {
     user: u32,
     gc: u32,
@@ -46,12 +46,14 @@ impl Tally {
 impl<M: OpenChannel> Pblk<M> {
     /// Submits what can be submitted, each buffer in its turn. Whether anything was.
     pub(super) fn write_out(&mut self) -> Result<bool, FtlError> {
-        let (count, first) = (self.buffers.len(), self.writer);
-        let mut moved = false;
-        for id in (first..count).chain(0..first) {
+        let count = self.buffers.len();
+        let after = |id: usize| if id + 1 == count { 0 } else { id + 1 };
+        let (mut moved, mut id) = (false, self.writer);
+        for _ in 0..count {
             moved |= self.write_out_of(id as BufferId)?;
+            id = after(id);
         }
-        self.writer = if first + 1 == count { 0 } else { first + 1 };
+        self.writer = after(id);
         Ok(moved)
     }
 
@@ -197,9 +199,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.media.because(tally.cause(ws_opt));
         let rb = &self.buffers[usize::from(id)].rb;
         let mut keys = [KEY_EMPTY; MAX_UNIT];
-        for i in 0..unit.entries {
-            keys[i as usize] = rb.key(unit.first + u64::from(i));
-        }
+        rb.copy_keys(unit.first, &mut keys[..unit.entries as usize]);
         gather_seqs(&mut self.seq_scratch, rb, unit, ws_opt);
         gather(&mut self.scratch, rb, unit, self.config.keep_content || tally.trim > 0, ws_opt);
         let cmd = WriteCmd {
@@ -272,7 +272,8 @@ impl<M: OpenChannel> Pblk<M> {
         if line.state == LineState::Closed {
             self.candidates.mark_werr(unit.line);
         }
-        let rest = self.geometry.sectors - self.geometry.sector_of(unit.at) - self.geometry.ws_opt;
+        let rest =
+            self.geometry.sectors - self.layout.format.sector_of(unit.at) - self.geometry.ws_opt;
         self.lines.forgo(unit.line, rest);
         self.line_lowered(unit.line);
     }
@@ -290,16 +291,8 @@ impl<M: OpenChannel> Pblk<M> {
 /// Counts entries by origin.
 #[inline]
 fn tally(rb: &Ring, first: u64, entries: u32) -> Tally {
-    let mut tally = Tally::default();
-    for position in first..first + u64::from(entries) {
-        match rb.origin(position) {
-            Origin::User => tally.user += 1,
-            Origin::Gc => tally.gc += 1,
-            Origin::Stale => tally.stale += 1,
-            Origin::Trim => tally.trim += 1,
-        }
-    }
-    tally
+    let [user, gc, stale, trim] = rb.count(first, entries);
+    Tally { user, gc, stale, trim }
 }
 
 /// How many of these entries have sequences that ascend and are near enough to the first's for one
