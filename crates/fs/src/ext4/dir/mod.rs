@@ -21,14 +21,18 @@ use crate::contract::{FsError, Kind, Result};
 
 /// Where a name stands, until its directory changes.
 pub(crate) struct Found {
-    pub(crate) inode: u32,
     buffer: BufferRef,
     at: NameAt,
 }
 
 impl Found {
     fn new(buffer: &BufferRef, at: NameAt) -> Self {
-        Self { inode: at.inode, buffer: buffer.clone(), at }
+        Self { buffer: buffer.clone(), at }
+    }
+
+    /// The inode that it leads to.
+    pub(crate) const fn inode(&self) -> u32 {
+        self.at.inode
     }
 }
 
@@ -266,7 +270,7 @@ impl Volume {
     pub(crate) async fn parent_of(&self, dir: &Inode) -> Result<u32> {
         let found = self.find(dir, b"..").await?;
         found
-            .map(|found| found.inode)
+            .map(|found| found.inode())
             .ok_or(corrupt("directory without ..", Place::Inode(dir.number)))
     }
 
