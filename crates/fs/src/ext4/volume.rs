@@ -26,7 +26,7 @@ use std::rc::Rc;
 pub(crate) struct Group {
     pub(crate) desc: GroupDescriptor,
     /// Blocks freed by transactions that have not committed.
-    pub(crate) held: Option<Box<[u8; 4096]>>,
+    pub(crate) held: Option<HeldBits>,
     /// No free run is longer, as far as is known.
     pub(crate) longest_at_most: u32,
     /// Whether the checksums of the bitmaps were looked at.
@@ -44,6 +44,13 @@ impl Group {
 enum Bitmap {
     Blocks,
     Inodes,
+}
+
+/// Freed blocks of a group as a bitmap.
+pub(crate) struct HeldBits {
+    pub(crate) bitmap: Box<[u8; 4096]>,
+    /// Bits that are yet to be cleared.
+    pub(crate) count: u32,
 }
 
 /// Freed blocks of a group, and the transaction that freed them.
@@ -72,6 +79,8 @@ pub(crate) struct Volume {
     pub(crate) held: RefCell<VecDeque<Held>>,
     /// How many blocks these are.
     pub(crate) held_blocks: Cell<u64>,
+    /// A bitmap of zeroes, for the next group that holds blocks.
+    pub(crate) spare_bitmap: Cell<Option<Box<[u8; 4096]>>>,
     pub(crate) ordered: RefCell<Ordered>,
     pub(crate) inodes: RefCell<BTreeMap<u32, Rc<Inode>>>,
     /// Shared by whoever changes names in one directory; alone for renames.
