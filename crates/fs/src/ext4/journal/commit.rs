@@ -316,8 +316,8 @@ impl<'a> LogWrites<'a> {
         Self { shared, at, runs: Runs::new(shared.max_sectors), bios: Vec::new() }
     }
 
-    fn push_block(&mut self, block: Box<SectorBytes>) -> Result<(), JournalError> {
-        self.push(SectorData::Bytes(Arc::from(block)))
+    fn push_block(&mut self, block: SectorBytes) -> Result<(), JournalError> {
+        self.push(SectorData::Bytes(Arc::new(block)))
     }
 
     fn push(&mut self, content: SectorData) -> Result<(), JournalError> {

@@ -62,7 +62,7 @@ impl Codec {
 /// A descriptor block in the making.
 pub struct Descriptor<'a> {
     codec: &'a Codec,
-    block: Box<SectorBytes>,
+    block: SectorBytes,
     /// Where the next tag goes.
     at: usize,
     /// Where the last one went.
@@ -73,7 +73,7 @@ impl<'a> Descriptor<'a> {
     /// One without tags.
     #[must_use]
     pub fn new(codec: &'a Codec, tid: Tid) -> Self {
-        let mut block = Box::new([0; super::BLOCK_BYTES]);
+        let mut block = [0; super::BLOCK_BYTES];
         Header { kind: Kind::Descriptor, tid }.put(&mut block);
         Self { codec, block, at: HEADER_BYTES, last: HEADER_BYTES }
     }
@@ -104,7 +104,7 @@ impl<'a> Descriptor<'a> {
 
     /// The block, its last tag marked.
     #[must_use]
-    pub fn finish(mut self) -> Box<SectorBytes> {
+    pub fn finish(mut self) -> SectorBytes {
         let flags = be32(&self.block[..], self.last + 4);
         put32(&mut self.block[..], self.last + 4, flags | LAST);
         self.codec.seal_tail(&mut self.block);
