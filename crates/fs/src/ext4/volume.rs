@@ -4,7 +4,7 @@ use super::alloc::bits;
 pub(crate) use super::error::corrupt;
 use super::file_commit::Changes;
 use super::format::{
-    self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
+    self, Editable, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
     SUPERBLOCK_BYTES, Superblock,
 };
 use super::inode::Inode;
@@ -142,9 +142,9 @@ impl Volume {
     pub(crate) async fn write_group(&self, tx: &Tx, group: u32) -> Result<()> {
         let (block, at) = self.sb.borrow().desc_place(group);
         let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |bytes| {
+        tx.edit_parts(&buffer, |block| {
             let sb = self.sb.borrow();
-            let bytes = &mut bytes[at..at + sb.desc_bytes()];
+            let bytes = block.part(at..at + sb.desc_bytes());
             self.groups.borrow()[group as usize].desc.encode(bytes, group, &sb);
         })
         .await
@@ -153,8 +153,8 @@ impl Volume {
     /// Writes the superblock.
     pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
         let buffer = self.read_block(0).await?;
-        tx.edit(&buffer, |bytes| {
-            let bytes = &mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
+        tx.edit_parts(&buffer, |block| {
+            let bytes = block.part(SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES);
             self.sb.borrow().encode(bytes);
         })
         .await

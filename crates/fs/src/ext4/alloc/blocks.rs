@@ -164,7 +164,7 @@ impl Volume {
         taken: bool,
     ) -> Result<()> {
         let count = bits.len() as u32;
-        tx.change(bitmap, |bytes| {
+        tx.change_parts(bitmap, |bytes| {
             bits::fill(bytes, bits.clone(), taken);
             let sb = self.sb.borrow();
             let info = &mut self.groups.borrow_mut()[group as usize];

@@ -10,7 +10,7 @@ mod list;
 mod split;
 
 use super::format::{
-    BLOCK_BYTES, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
+    BLOCK_BYTES, BlockMut, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
     check_dir_block, dir_entries, file_type_of, find_name, find_room, flag, init_dir_block,
     init_first_dir_block, insert_at, mode, remove_at, retarget_entry, seal_dir_block,
 };
@@ -128,12 +128,12 @@ impl Volume {
         tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
-        edit: impl FnOnce(&mut [u8]) -> R,
+        edit: impl FnOnce(&mut BlockMut<'_>) -> R,
     ) -> Result<R> {
         let seed = dir.seed;
-        tx.edit(buffer, |bytes| {
-            let result = edit(bytes);
-            seal_dir_block(bytes, seed);
+        tx.edit_parts(buffer, |block| {
+            let result = edit(block);
+            seal_dir_block(block, seed);
             result
         })
         .await
@@ -187,7 +187,7 @@ impl Volume {
         room: Room,
         (name, inode, file_type): NewName<'_>,
     ) -> Result<()> {
-        let insert = |bytes: &mut [u8]| insert_at(bytes, room, name, inode, file_type);
+        let insert = |block: &mut BlockMut<'_>| insert_at(block, room, name, inode, file_type);
         self.edit_names(tx, dir, buffer, insert).await
     }
 
@@ -224,15 +224,15 @@ impl Volume {
     pub(crate) async fn make_dir(&self, tx: &Tx, dir: &Inode, parent: u32) -> Result<()> {
         let (_, buffer) = self.append_block(tx, dir).await?;
         let has_tail = self.has_checksums();
-        self.edit_names(tx, dir, &buffer, |bytes| {
-            init_first_dir_block(bytes, dir.number, parent, has_tail);
+        self.edit_names(tx, dir, &buffer, |block| {
+            init_first_dir_block(block.whole(), dir.number, parent, has_tail);
         })
         .await
     }
 
     /// Takes a name out, in a directory that has not changed since it was found.
     pub(crate) async fn remove_found(&self, tx: &Tx, dir: &Inode, found: &Found) -> Result<()> {
-        let remove = |bytes: &mut [u8]| remove_at(bytes, found.at);
+        let remove = |block: &mut BlockMut<'_>| remove_at(block, found.at);
         self.edit_names(tx, dir, &found.buffer, remove).await
     }
 
@@ -254,10 +254,12 @@ impl Volume {
         let found = self.find(dir, name).await?.ok_or(FsError::NoEntry)?;
         let file_type = file_type_of(file_mode);
         let in_root = self.is_indexed(dir) && name == b"..";
-        let change = |bytes: &mut [u8]| retarget_entry(bytes, found.at.at, inode, file_type);
+        let at = found.at.at;
         if in_root {
+            let change = |bytes: &mut [u8]| retarget_entry(bytes, at, inode, file_type);
             return self.edit_root(tx, dir, &found.buffer, change).await;
         }
+        let change = |block: &mut BlockMut<'_>| retarget_entry(block, at, inode, file_type);
         self.edit_names(tx, dir, &found.buffer, change).await
     }
 
