@@ -1,7 +1,7 @@
 //! Inodes between the table on disk and memory.
 
 use super::format::{
-    self, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode,
+    self, Editable, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode,
 };
 use super::inode::{Inode, kept};
 use super::tx::Tx;
@@ -90,8 +90,8 @@ impl Volume {
     pub(crate) async fn write_inode(&self, tx: &Tx, inode: &Inode, datasync: bool) -> Result<()> {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |bytes| {
-            inode.raw.borrow().encode(&mut bytes[slot], inode.seed);
+        tx.edit_parts(&buffer, |block| {
+            inode.raw.borrow().encode(block.part(slot), inode.seed);
         })
         .await?;
         inode.sync_tid.set(Some(tx.tid()));
@@ -121,7 +121,7 @@ impl Volume {
     ) -> Result<()> {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |bytes| edit(&mut bytes[slot])).await?;
+        tx.edit_parts(&buffer, |block| edit(block.part(slot))).await?;
         self.write_inode(tx, inode, false).await
     }
 
@@ -137,7 +137,7 @@ impl Volume {
         let number = self.take_inode(tx, parent.number, is_dir).await?;
         let (block, slot) = self.inode_slot(number)?;
         let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |bytes| bytes[slot].fill(0)).await?;
+        tx.edit_parts(&buffer, |block| block.part(slot).fill(0)).await?;
         let raw = self.new_raw(caller, parent, file_mode);
         let seed = raw.seed(number, &self.sb.borrow());
         let inode = self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw, seed));

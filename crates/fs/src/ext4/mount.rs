@@ -182,6 +182,7 @@ fn new_volume(
         fsync_times: Cell::default(),
         promised: Cell::new(0),
         held: RefCell::default(),
+        spare_bitmap: Cell::default(),
         held_blocks: Cell::new(0),
         ordered: RefCell::default(),
         inodes: RefCell::default(),

@@ -75,7 +75,7 @@ impl Volume {
         let _shared = dir.lock.read().await;
         Self::check_alive(&dir)?;
         let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
-        self.inode(found.inode).await
+        self.inode(found.inode()).await
     }
 
     /// Makes a file, directory or symbolic link.
@@ -225,7 +225,7 @@ impl Volume {
         }
         let alone = dir.lock.write().await;
         let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
-        let inode = self.inode(found.inode).await?;
+        let inode = self.inode(found.inode()).await?;
         let file = inode.lock.write().await;
         match (inode.is_dir(), is_dir) {
             (true, false) => return Err(FsError::IsDirectory),

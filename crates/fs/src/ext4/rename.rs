@@ -35,9 +35,9 @@ impl Volume {
         }
         let _dirs = self.lock_both(&from.dir, &to.dir).await;
         let found = self.find(&from.dir, from.name).await?.ok_or(FsError::NoEntry)?;
-        let moved = self.inode(found.inode).await?;
+        let moved = self.inode(found.inode()).await?;
         let victim = match self.find(&to.dir, to.name).await? {
-            Some(found) => Some(self.inode(found.inode).await?),
+            Some(found) => Some(self.inode(found.inode()).await?),
             None => None,
         };
         if mode == RenameMode::NoReplace && victim.is_some() {

@@ -1,6 +1,6 @@
 //! One handle of the journal, as the operations of the file system use it.
 
-use super::format::CsumSeed;
+use super::format::{BlockMut, CsumSeed};
 use super::journal::{Buffer, Tid, TransactionHandle};
 use crate::contract::Result;
 use nandscape_block::{Owner, SectorData};
@@ -66,6 +66,25 @@ impl Tx {
     ) -> Result<R> {
         self.access(buffer).await?;
         self.change(buffer, edit)
+    }
+
+    /// Changes parts of a buffer that it has access to, so that its checksums cost less.
+    pub(crate) fn change_parts<R>(
+        &self,
+        buffer: &BufferRef,
+        edit: impl FnOnce(&mut BlockMut<'_>) -> R,
+    ) -> Result<R> {
+        Ok(self.0.update_parts(buffer, edit)?)
+    }
+
+    /// Waits for access and changes parts of a buffer.
+    pub(crate) async fn edit_parts<R>(
+        &self,
+        buffer: &BufferRef,
+        edit: impl FnOnce(&mut BlockMut<'_>) -> R,
+    ) -> Result<R> {
+        self.access(buffer).await?;
+        self.change_parts(buffer, edit)
     }
 
     /// The buffer of a newly taken block, all zeroes, with access to it.

@@ -4,7 +4,7 @@ use super::alloc::bits;
 pub(crate) use super::error::corrupt;
 use super::file_commit::Changes;
 use super::format::{
-    self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
+    self, Editable, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
     SUPERBLOCK_BYTES, Superblock,
 };
 use super::inode::Inode;
@@ -26,7 +26,7 @@ use std::rc::Rc;
 pub(crate) struct Group {
     pub(crate) desc: GroupDescriptor,
     /// Blocks freed by transactions that have not committed.
-    pub(crate) held: Option<Box<[u8; 4096]>>,
+    pub(crate) held: Option<HeldBits>,
     /// No free run is longer, as far as is known.
     pub(crate) longest_at_most: u32,
     /// Whether the checksums of the bitmaps were looked at.
@@ -44,6 +44,13 @@ impl Group {
 enum Bitmap {
     Blocks,
     Inodes,
+}
+
+/// Freed blocks of a group as a bitmap.
+pub(crate) struct HeldBits {
+    pub(crate) bitmap: Box<[u8; 4096]>,
+    /// Bits that are yet to be cleared.
+    pub(crate) count: u32,
 }
 
 /// Freed blocks of a group, and the transaction that freed them.
@@ -72,6 +79,8 @@ pub(crate) struct Volume {
     pub(crate) held: RefCell<VecDeque<Held>>,
     /// How many blocks these are.
     pub(crate) held_blocks: Cell<u64>,
+    /// A bitmap of zeroes, for the next group that holds blocks.
+    pub(crate) spare_bitmap: Cell<Option<Box<[u8; 4096]>>>,
     pub(crate) ordered: RefCell<Ordered>,
     pub(crate) inodes: RefCell<BTreeMap<u32, Rc<Inode>>>,
     /// Shared by whoever changes names in one directory; alone for renames.
@@ -133,9 +142,9 @@ impl Volume {
     pub(crate) async fn write_group(&self, tx: &Tx, group: u32) -> Result<()> {
         let (block, at) = self.sb.borrow().desc_place(group);
         let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |bytes| {
+        tx.edit_parts(&buffer, |block| {
             let sb = self.sb.borrow();
-            let bytes = &mut bytes[at..at + sb.desc_bytes()];
+            let bytes = block.part(at..at + sb.desc_bytes());
             self.groups.borrow()[group as usize].desc.encode(bytes, group, &sb);
         })
         .await
@@ -144,8 +153,8 @@ impl Volume {
     /// Writes the superblock.
     pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
         let buffer = self.read_block(0).await?;
-        tx.edit(&buffer, |bytes| {
-            let bytes = &mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
+        tx.edit_parts(&buffer, |block| {
+            let bytes = block.part(SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES);
             self.sb.borrow().encode(bytes);
         })
         .await

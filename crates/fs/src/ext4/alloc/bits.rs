@@ -1,5 +1,6 @@
 //! Searching and changing bitmaps of a group, 64 bits at a time. A set bit is in use.
 
+use crate::ext4::format::Editable;
 use std::ops::Range;
 
 /// Word `index` of a bitmap, little-endian as on disk; all ones beyond its end.
@@ -68,9 +69,11 @@ pub(crate) fn all(bitmap: &[u8], range: Range<u32>, value: bool) -> bool {
 }
 
 /// Gives every bit of the range this value.
-pub(crate) fn fill(bitmap: &mut [u8], range: Range<u32>, value: bool) {
+pub(crate) fn fill(bitmap: &mut (impl Editable + ?Sized), range: Range<u32>, value: bool) {
+    let first = range.start as usize / 8;
+    let bytes = bitmap.part(first..(range.end as usize).div_ceil(8).max(first));
     for bit in range {
-        let byte = &mut bitmap[bit as usize / 8];
+        let byte = &mut bytes[bit as usize / 8 - first];
         let mask = 1 << (bit % 8);
         *byte = if value { *byte | mask } else { *byte & !mask };
     }

@@ -13,7 +13,7 @@ use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{Volume, corrupt};
+use crate::ext4::volume::{HeldBits, Volume, corrupt};
 use std::ops::Range;
 
 impl Volume {
@@ -101,8 +101,8 @@ impl Volume {
         tx.access(&bitmap).await?;
         let run = {
             let groups = self.groups.borrow();
-            let held = groups[group as usize].held.as_deref().map(<[u8; 4096]>::as_slice);
-            bitmap.with(|bytes| search(View::new(bytes, held)))
+            let held = groups[group as usize].held.as_ref();
+            bitmap.with(|bytes| search(View::new(bytes, held.map(|held| &held.bitmap[..]))))
         };
         let Some(run) = run else { return Ok(None) };
         self.change_block_bits(tx, group, &bitmap, run.clone(), true).await?;
@@ -164,7 +164,7 @@ impl Volume {
         taken: bool,
     ) -> Result<()> {
         let count = bits.len() as u32;
-        tx.change(bitmap, |bytes| {
+        tx.change_parts(bitmap, |bytes| {
             bits::fill(bytes, bits.clone(), taken);
             let sb = self.sb.borrow();
             let info = &mut self.groups.borrow_mut()[group as usize];
@@ -185,8 +185,12 @@ impl Volume {
     /// Keeps freed blocks from being taken before the transaction has committed.
     fn hold(&self, tx: &Tx, group: u32, bits: Range<u32>) {
         let mut groups = self.groups.borrow_mut();
-        let held = &mut groups[group as usize].held;
-        bits::fill(&mut held.get_or_insert_with(|| Box::new([0; 4096]))[..], bits.clone(), true);
+        let held = groups[group as usize].held.get_or_insert_with(|| {
+            let spare = self.spare_bitmap.take();
+            HeldBits { bitmap: spare.unwrap_or_else(|| Box::new([0; 4096])), count: 0 }
+        });
+        bits::fill(&mut held.bitmap[..], bits.clone(), true);
+        held.count += bits.len() as u32;
         self.held_blocks.set(self.held_blocks.get() + bits.len() as u64);
         self.held.borrow_mut().push_back((tx.tid(), group, bits));
     }
@@ -199,11 +203,12 @@ impl Volume {
             let info = &mut groups[group as usize];
             info.longest_at_most = u32::MAX;
             self.held_blocks.set(self.held_blocks.get() - bits.len() as u64);
-            if let Some(map) = &mut info.held {
-                bits::fill(&mut map[..], bits, false);
-                if map.iter().all(|byte| *byte == 0) {
-                    info.held = None;
-                }
+            if let Some(held) = &mut info.held {
+                held.count -= bits.len() as u32;
+                bits::fill(&mut held.bitmap[..], bits, false);
+            }
+            if let Some(held) = info.held.take_if(|held| held.count == 0) {
+                self.spare_bitmap.set(Some(held.bitmap));
             }
         }
     }

@@ -107,7 +107,7 @@ impl Volume {
         dir: bool,
         bitmap: &BufferRef,
     ) -> Result<()> {
-        tx.change(bitmap, |bytes| {
+        tx.change_parts(bitmap, |bytes| {
             bits::fill(bytes, index..index + 1, true);
             let sb = self.sb.borrow();
             let desc = &mut self.groups.borrow_mut()[group as usize].desc;
@@ -133,7 +133,7 @@ impl Volume {
         if !bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {
             return Err(corrupt("inode bitmap: freed twice", Place::InodeBitmap(group)));
         }
-        tx.change(&bitmap, |bytes| {
+        tx.change_parts(&bitmap, |bytes| {
             bits::fill(bytes, index..index + 1, false);
             let info = &mut self.groups.borrow_mut()[group as usize];
             info.desc.free_inodes_count += 1;

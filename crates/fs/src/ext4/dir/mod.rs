@@ -10,7 +10,7 @@ mod list;
 mod split;
 
 use super::format::{
-    BLOCK_BYTES, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
+    BLOCK_BYTES, BlockMut, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
     check_dir_block, dir_entries, file_type_of, find_name, find_room, flag, init_dir_block,
     init_first_dir_block, insert_at, mode, remove_at, retarget_entry, seal_dir_block,
 };
@@ -21,14 +21,18 @@ use crate::contract::{FsError, Kind, Result};
 
 /// Where a name stands, until its directory changes.
 pub(crate) struct Found {
-    pub(crate) inode: u32,
     buffer: BufferRef,
     at: NameAt,
 }
 
 impl Found {
     fn new(buffer: &BufferRef, at: NameAt) -> Self {
-        Self { inode: at.inode, buffer: buffer.clone(), at }
+        Self { buffer: buffer.clone(), at }
+    }
+
+    /// The inode that it leads to.
+    pub(crate) const fn inode(&self) -> u32 {
+        self.at.inode
     }
 }
 
@@ -124,12 +128,12 @@ impl Volume {
         tx: &Tx,
         dir: &Inode,
         buffer: &BufferRef,
-        edit: impl FnOnce(&mut [u8]) -> R,
+        edit: impl FnOnce(&mut BlockMut<'_>) -> R,
     ) -> Result<R> {
         let seed = dir.seed;
-        tx.edit(buffer, |bytes| {
-            let result = edit(bytes);
-            seal_dir_block(bytes, seed);
+        tx.edit_parts(buffer, |block| {
+            let result = edit(block);
+            seal_dir_block(block, seed);
             result
         })
         .await
@@ -183,7 +187,7 @@ impl Volume {
         room: Room,
         (name, inode, file_type): NewName<'_>,
     ) -> Result<()> {
-        let insert = |bytes: &mut [u8]| insert_at(bytes, room, name, inode, file_type);
+        let insert = |block: &mut BlockMut<'_>| insert_at(block, room, name, inode, file_type);
         self.edit_names(tx, dir, buffer, insert).await
     }
 
@@ -220,15 +224,15 @@ impl Volume {
     pub(crate) async fn make_dir(&self, tx: &Tx, dir: &Inode, parent: u32) -> Result<()> {
         let (_, buffer) = self.append_block(tx, dir).await?;
         let has_tail = self.has_checksums();
-        self.edit_names(tx, dir, &buffer, |bytes| {
-            init_first_dir_block(bytes, dir.number, parent, has_tail);
+        self.edit_names(tx, dir, &buffer, |block| {
+            init_first_dir_block(block.whole(), dir.number, parent, has_tail);
         })
         .await
     }
 
     /// Takes a name out, in a directory that has not changed since it was found.
     pub(crate) async fn remove_found(&self, tx: &Tx, dir: &Inode, found: &Found) -> Result<()> {
-        let remove = |bytes: &mut [u8]| remove_at(bytes, found.at);
+        let remove = |block: &mut BlockMut<'_>| remove_at(block, found.at);
         self.edit_names(tx, dir, &found.buffer, remove).await
     }
 
@@ -250,10 +254,12 @@ impl Volume {
         let found = self.find(dir, name).await?.ok_or(FsError::NoEntry)?;
         let file_type = file_type_of(file_mode);
         let in_root = self.is_indexed(dir) && name == b"..";
-        let change = |bytes: &mut [u8]| retarget_entry(bytes, found.at.at, inode, file_type);
+        let at = found.at.at;
         if in_root {
+            let change = |bytes: &mut [u8]| retarget_entry(bytes, at, inode, file_type);
             return self.edit_root(tx, dir, &found.buffer, change).await;
         }
+        let change = |block: &mut BlockMut<'_>| retarget_entry(block, at, inode, file_type);
         self.edit_names(tx, dir, &found.buffer, change).await
     }
 
@@ -266,7 +272,7 @@ impl Volume {
     pub(crate) async fn parent_of(&self, dir: &Inode) -> Result<u32> {
         let found = self.find(dir, b"..").await?;
         found
-            .map(|found| found.inode)
+            .map(|found| found.inode())
             .ok_or(corrupt("directory without ..", Place::Inode(dir.number)))
     }
 

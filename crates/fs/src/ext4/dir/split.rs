@@ -3,8 +3,8 @@
 //! `ext4_dx_add_entry`, `make_indexed_dir`).
 
 use super::super::format::{
-    INDEX_LEVELS_MAX, IndexEntry, IndexNode, IndexRoot, Place, dir_entries, flag, index_limit,
-    init_first_dir_block, pack_dir_block, record_bytes,
+    BlockMut, INDEX_LEVELS_MAX, IndexEntry, IndexNode, IndexRoot, Place, dir_entries, flag,
+    index_limit, init_first_dir_block, pack_dir_block, record_bytes,
 };
 use super::super::inode::Inode;
 use super::super::tx::{BufferRef, Tx};
@@ -72,8 +72,8 @@ impl Volume {
         let names: Vec<_> =
             names.iter().map(|name| (name.inode, name.file_type, &name.name[..])).collect();
         let has_tail = self.has_checksums();
-        if self.edit_names(tx, dir, buffer, |bytes| pack_dir_block(bytes, &names, has_tail)).await?
-        {
+        let pack = |block: &mut BlockMut<'_>| pack_dir_block(block.whole(), &names, has_tail);
+        if self.edit_names(tx, dir, buffer, pack).await? {
             return Ok(());
         }
         Err(corrupt("directory: names", Place::Inode(dir.number)))

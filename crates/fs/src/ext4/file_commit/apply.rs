@@ -164,7 +164,7 @@ impl Volume {
             return Err(corrupt("record of a file: its directory", Place::Inode(*parent)));
         }
         match self.find(&dir, name).await? {
-            Some(found) if found.inode == file.record.inode => Ok(()),
+            Some(found) if found.inode() == file.record.inode => Ok(()),
             Some(_) => Err(corrupt("record of a file: its name is taken", Place::Inode(*parent))),
             None => {
                 self.add_name(tx, &dir, name, file.record.inode, file.raw.mode).await?;

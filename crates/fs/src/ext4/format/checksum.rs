@@ -6,11 +6,37 @@
 //! inode with the inode's ([`CsumSeed::of_inode`]).
 
 use super::BLOCK_BYTES;
+use std::ops::Range;
 
 /// The register after `bytes`, from `register` on.
 #[must_use]
 pub fn crc32c(register: u32, bytes: &[u8]) -> u32 {
     !crc32c::crc32c_append(!register, bytes)
+}
+
+/// Bytes of which a checksum can be taken.
+pub trait Summed: AsRef<[u8]> {
+    /// The register after the first `end` bytes, or all if there are fewer.
+    fn crc32c(&self, register: u32, end: usize) -> u32;
+}
+
+/// Bytes that can be changed; what is to be changed has to be asked for.
+pub trait Editable: Summed {
+    /// Bytes to be changed.
+    fn part(&mut self, range: Range<usize>) -> &mut [u8];
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]> + ?Sized> Summed for T {
+    fn crc32c(&self, register: u32, end: usize) -> u32 {
+        let bytes = self.as_ref();
+        crc32c(register, &bytes[..end.min(bytes.len())])
+    }
+}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]> + ?Sized> Editable for T {
+    fn part(&mut self, range: Range<usize>) -> &mut [u8] {
+        &mut self.as_mut()[range]
+    }
 }
 
 /// Where checksums begin: the file system's seed, or an inode's.
@@ -52,8 +78,8 @@ impl CsumSeed {
 
     /// Of a group's block or inode bitmap: of the bits that stand for something, `bits` of them.
     #[must_use]
-    pub fn bitmap(self, bytes: &[u8], bits: u32) -> u32 {
-        crc32c(self.0, &bytes[..bytes.len().min(bits as usize / 8)])
+    pub fn bitmap(self, bytes: &(impl Summed + ?Sized), bits: u32) -> u32 {
+        bytes.crc32c(self.0, bits as usize / 8)
     }
 
     /// Of an inode whose checksum reads as zero; `self` is the inode's.
@@ -64,8 +90,8 @@ impl CsumSeed {
 
     /// Of a block of the inode `self` belongs to, up to where its checksum stands.
     #[must_use]
-    pub fn block_up_to(self, bytes: &[u8], end: usize) -> u32 {
-        crc32c(self.0, &bytes[..end.min(bytes.len())])
+    pub fn block_up_to(self, bytes: &(impl Summed + ?Sized), end: usize) -> u32 {
+        bytes.crc32c(self.0, end)
     }
 
     /// Of an htree index block: `used` bytes, and the reserved word before the checksum at `tail`.

@@ -4,7 +4,7 @@
 //! Everything works on the bytes of a block, so that what it does not touch stays as it was. What
 //! changes a block leaves its checksum to [`seal_dir_block`].
 
-use super::checksum::CsumSeed;
+use super::checksum::{CsumSeed, Editable};
 use super::error::{FormatError, Place};
 use super::inode::mode;
 use super::wire::{put_u16, put_u32, u16_at, u32_at};
@@ -165,7 +165,7 @@ pub fn init_dir_block(bytes: &mut [u8], has_tail: bool) {
     let end = end_of_records(bytes, has_tail);
     put_u16(bytes, 4, end as u16);
     if has_tail {
-        init_tail(bytes);
+        init_tail(&mut bytes[end..]);
     }
 }
 
@@ -177,9 +177,7 @@ pub fn init_first_dir_block(bytes: &mut [u8], inode: u32, parent: u32, has_tail:
     debug_assert!(fits, "a block has room for two names");
 }
 
-fn init_tail(bytes: &mut [u8]) {
-    let at = bytes.len() - DIR_TAIL_BYTES;
-    let tail = &mut bytes[at..];
+fn init_tail(tail: &mut [u8]) {
     tail.fill(0);
     put_u16(tail, 4, DIR_TAIL_BYTES as u16);
     tail[7] = TAIL_TYPE;
@@ -225,19 +223,27 @@ pub fn find_room(bytes: &[u8], name_bytes: usize, has_tail: bool) -> Option<Room
 }
 
 /// Adds a name where there is room for it, in a block that has not changed since.
-pub fn insert_at(bytes: &mut [u8], room: Room, name: &[u8], inode: u32, file_type: u8) {
+pub fn insert_at(
+    bytes: &mut (impl Editable + ?Sized),
+    room: Room,
+    name: &[u8],
+    inode: u32,
+    file_type: u8,
+) {
     debug_assert!((1..=NAME_BYTES_MAX).contains(&name.len()));
     let Room { at, used, length } = room;
     if used > 0 {
-        put_u16(bytes, at + 4, used as u16);
+        put_u16(bytes.part(at + 4..at + 6), 0, used as u16);
     }
-    write_record(&mut bytes[at + used..at + length], inode, file_type, name);
+    let at = at + used;
+    let record = bytes.part(at..at + record_bytes(name.len()));
+    write_record(record, length - used, inode, file_type, name);
 }
 
-/// Fills a record, whose length is that of `bytes`. What stands behind the name stays.
-fn write_record(bytes: &mut [u8], inode: u32, file_type: u8, name: &[u8]) {
+/// Fills a record of this length. What stands behind the name stays.
+fn write_record(bytes: &mut [u8], length: usize, inode: u32, file_type: u8, name: &[u8]) {
     put_u32(bytes, 0, inode);
-    put_u16(bytes, 4, bytes.len() as u16);
+    put_u16(bytes, 4, length as u16);
     bytes[6] = name.len() as u8;
     bytes[7] = file_type;
     bytes[HEAD_BYTES..HEAD_BYTES + name.len()].copy_from_slice(name);
@@ -245,20 +251,22 @@ fn write_record(bytes: &mut [u8], inode: u32, file_type: u8, name: &[u8]) {
 
 /// Takes a name out of a block that has not changed since it was found there: its record goes to the
 /// one before, or is marked as not in use.
-pub fn remove_at(bytes: &mut [u8], name: NameAt) {
+pub fn remove_at(bytes: &mut (impl Editable + ?Sized), name: NameAt) {
+    let length = |at| u16_at(bytes.as_ref(), at + 4);
     match name.before {
         Some(before) => {
-            let length = u16_at(bytes, before + 4) + u16_at(bytes, name.at + 4);
-            put_u16(bytes, before + 4, length);
+            let length = length(before) + length(name.at);
+            put_u16(bytes.part(before + 4..before + 6), 0, length);
         }
-        None => put_u32(bytes, name.at, 0),
+        None => bytes.part(name.at..name.at + 4).fill(0),
     }
 }
 
 /// Leads the record at `at` to another inode.
-pub fn retarget_entry(bytes: &mut [u8], at: usize, inode: u32, file_type: u8) {
-    put_u32(bytes, at, inode);
-    bytes[at + 7] = file_type;
+pub fn retarget_entry(bytes: &mut (impl Editable + ?Sized), at: usize, inode: u32, file_type: u8) {
+    let head = bytes.part(at..at + HEAD_BYTES);
+    put_u32(head, 0, inode);
+    head[7] = file_type;
 }
 
 /// Makes a block of these names (inode, type, name), without room between them. Whether they fit.
@@ -274,19 +282,20 @@ pub fn pack_dir_block(bytes: &mut [u8], names: &[(u32, u8, &[u8])], has_tail: bo
     for (index, (inode, file_type, name)) in names.iter().enumerate() {
         let last = index + 1 == names.len();
         let next = if last { end } else { at + record_bytes(name.len()) };
-        write_record(&mut bytes[at..next], *inode, *file_type, name);
+        write_record(&mut bytes[at..next], next - at, *inode, *file_type, name);
         at = next;
     }
     true
 }
 
 /// Writes a block's checksum; `seed` is the directory's.
-pub fn seal_dir_block(bytes: &mut [u8], seed: Option<CsumSeed>) {
+pub fn seal_dir_block(bytes: &mut (impl Editable + ?Sized), seed: Option<CsumSeed>) {
     if let Some(seed) = seed {
-        init_tail(bytes);
-        let end = end_of_records(bytes, true);
+        let end = end_of_records(bytes.as_ref(), true);
         let computed = seed.block_up_to(bytes, end);
-        put_u32(bytes, end + 8, computed);
+        let tail = bytes.part(end..end + DIR_TAIL_BYTES);
+        init_tail(tail);
+        put_u32(tail, 8, computed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Group descriptors, of 32 bytes or, with `64bit`, of 64 and more.
 //! Source: Documentation/filesystems/ext4/group_descr.rst.
 
-use super::checksum::{CsumSeed, group_descriptor_crc16};
+use super::checksum::{CsumSeed, Summed, group_descriptor_crc16};
 use super::error::{FormatError, Place};
 use super::features::Feature;
 use super::superblock::Superblock;
@@ -108,12 +108,12 @@ impl GroupDescriptor {
     }
 
     /// Takes the checksum of the block bitmap.
-    pub fn seal_block_bitmap(&mut self, bitmap: &[u8], sb: &Superblock) {
+    pub fn seal_block_bitmap(&mut self, bitmap: &(impl Summed + ?Sized), sb: &Superblock) {
         self.block_bitmap_csum = bitmap_csum(bitmap, sb.clusters_per_group, sb).unwrap_or(0);
     }
 
     /// Takes the checksum of the inode bitmap.
-    pub fn seal_inode_bitmap(&mut self, bitmap: &[u8], sb: &Superblock) {
+    pub fn seal_inode_bitmap(&mut self, bitmap: &(impl Summed + ?Sized), sb: &Superblock) {
         self.inode_bitmap_csum = bitmap_csum(bitmap, sb.inodes_per_group, sb).unwrap_or(0);
     }
 }
@@ -126,7 +126,7 @@ fn compare(place: Place, stored: Option<u32>, computed: Option<u32>) -> Result<(
 }
 
 /// A bitmap's checksum, cut to what a descriptor of this file system has room for.
-fn bitmap_csum(bitmap: &[u8], bits: u32, sb: &Superblock) -> Option<u32> {
+fn bitmap_csum(bitmap: &(impl Summed + ?Sized), bits: u32, sb: &Superblock) -> Option<u32> {
     let whole = sb.csum_seed()?.bitmap(bitmap, bits);
     Some(if sb.desc_bytes() >= 64 { whole } else { whole & 0xffff })
 }

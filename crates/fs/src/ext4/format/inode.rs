@@ -167,7 +167,8 @@ impl Inode {
     /// never used, is sound.
     pub fn parse(bytes: &[u8], inode: u32, sb: &Superblock) -> Result<Self, FormatError> {
         let read = Self::read_known(bytes, inode)?;
-        if let Some(computed) = read.computed_checksum(bytes, inode, sb) {
+        if let Some(seed) = read.seed(inode, sb) {
+            let computed = read.seal(&mut bytes.to_vec(), seed);
             let unused = bytes.iter().all(|&byte| byte == 0);
             let stored = if unused { computed } else { read.checksum };
             FormatError::checksum(Place::Inode(inode), stored, computed)?;
@@ -197,25 +198,29 @@ impl Inode {
         put_u16(bytes, INODE_BYTES_OLD, self.extra_isize);
         let known = bytes.len().min(INODE_BYTES_OLD + usize::from(self.extra_isize));
         self.write(&mut bytes[..known]);
-        let Some(seed) = seed else { return };
-        put_u16(bytes, CHECKSUM_AT, 0);
-        put_u16(&mut bytes[..known], UPPER_CHECKSUM_AT, 0);
-        let computed = seed.inode(bytes);
-        put_u16(bytes, CHECKSUM_AT, computed as u16);
-        put_u16(&mut bytes[..known], UPPER_CHECKSUM_AT, (computed >> 16) as u16);
+        if let Some(seed) = seed {
+            self.seal(bytes, seed);
+        }
     }
 
-    /// The checksum that the bytes should have, if the file system has any.
-    fn computed_checksum(&self, bytes: &[u8], inode: u32, sb: &Superblock) -> Option<u32> {
-        // An inode that ends before the upper half keeps only the lower one.
-        let has_upper = self.extra_isize >= 4;
-        let mut bytes = bytes.to_vec();
-        put_u16(&mut bytes, CHECKSUM_AT, 0);
-        if has_upper {
-            put_u16(&mut bytes, UPPER_CHECKSUM_AT, 0);
+    /// Writes the checksum that the bytes of this inode should have, and tells it.
+    fn seal(&self, bytes: &mut [u8], seed: CsumSeed) -> u32 {
+        self.put_checksum(bytes, 0);
+        let whole = seed.inode(bytes);
+        self.put_checksum(bytes, whole);
+        if self.keeps_upper() { whole } else { whole & 0xffff }
+    }
+
+    fn put_checksum(&self, bytes: &mut [u8], checksum: u32) {
+        put_u16(bytes, CHECKSUM_AT, checksum as u16);
+        if self.keeps_upper() {
+            put_u16(bytes, UPPER_CHECKSUM_AT, (checksum >> 16) as u16);
         }
-        let whole = self.seed(inode, sb)?.inode(&bytes);
-        Some(if has_upper { whole } else { whole & 0xffff })
+    }
+
+    /// Whether it reaches the upper half of its checksum; one that ends before keeps the lower only.
+    const fn keeps_upper(&self) -> bool {
+        self.extra_isize >= 4
     }
 
     /// Where checksums of what belongs to this inode begin; `None` without `metadata_csum`.

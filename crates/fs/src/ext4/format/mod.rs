@@ -18,6 +18,7 @@ mod hash;
 mod htree;
 mod inode;
 mod layout;
+mod sums;
 mod superblock;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ mod xattr;
 
 pub mod bitmap;
 
-pub use checksum::{CsumSeed, crc32c};
+pub use checksum::{CsumSeed, Editable, Summed, crc32c};
 pub use dir::*;
 pub use error::{FormatError, Place};
 pub use extent::*;
@@ -36,6 +37,7 @@ pub use hash::{HashVersion, NameHash};
 pub use htree::*;
 pub use inode::*;
 pub use layout::InodePlace;
+pub(crate) use sums::{BlockMut, Sums};
 pub use superblock::*;
 pub use wire::Field;
 pub use xattr::*;

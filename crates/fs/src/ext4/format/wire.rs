@@ -21,6 +21,20 @@ pub struct Field {
     pub upper: Option<(usize, usize)>,
 }
 
+/// Where the last of these fields ends.
+pub(super) const fn end(fields: &[Field]) -> usize {
+    let (mut rest, mut end) = (fields, 0);
+    while let [field, more @ ..] = rest {
+        let (at, bytes) = match field.upper {
+            Some((at, bytes)) if at + bytes > field.at + field.bytes => (at, bytes),
+            _ => (field.at, field.bytes),
+        };
+        end = if at + bytes > end { at + bytes } else { end };
+        rest = more;
+    }
+    end
+}
+
 /// What a field holds: an integer, or an array of them.
 pub(super) trait Wire: Sized {
     /// Its length.
@@ -69,6 +83,7 @@ pub(super) fn uint(bytes: &[u8], at: usize, len: usize) -> u64 {
 }
 
 /// Writes the low `len` bytes of `value` at `at`, if there is room for all of them.
+#[inline]
 pub(super) fn put_uint(bytes: &mut [u8], at: usize, len: usize, value: u64) {
     if let Some(place) = bytes.get_mut(at..at + len) {
         place.copy_from_slice(&value.to_le_bytes()[..len]);
@@ -123,6 +138,15 @@ macro_rules! record {
 
             /// Writes the fields over `bytes`.
             pub(super) fn write(&self, bytes: &mut [u8]) {
+                // Where all fields have room, whether each has need not be asked.
+                match bytes.first_chunk_mut::<{ $crate::ext4::format::wire::end(Self::FIELDS) }>() {
+                    Some(all) => self.put(all),
+                    None => self.put(bytes),
+                }
+            }
+
+            #[inline(always)]
+            fn put(&self, bytes: &mut [u8]) {
                 $( record!(@put bytes, self.$name, $at $(, $low, $high_at, $high)?); )*
             }
         }

@@ -12,7 +12,9 @@
 //! A buffer costs its 4,096 bytes, shared with the device as long as neither changes, and
 //! [`Buffer::OVERHEAD_BYTES`].
 
+use super::disk::sum;
 use super::tid::Tid;
+use crate::ext4::format::{BLOCK_BYTES, BlockMut, Sums};
 use nandscape_block::{Owner, SectorBytes, SectorData};
 use nandscape_rt::Nanos;
 use std::cell::{Cell, RefCell};
@@ -33,6 +35,8 @@ pub(super) enum Claim {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) content: SectorData,
+    /// What is known of the checksum of the content, if that is bytes.
+    pub(super) sums: Sums,
     /// The file whose data it is, if it is data.
     pub(super) owner: Option<Owner>,
     /// The content is still on its way from the device.
@@ -74,15 +78,28 @@ impl State {
     }
 
     /// The content as bytes that may be changed.
-    pub(super) fn bytes_mut(&mut self) -> &mut SectorBytes {
+    pub(super) fn block_mut(&mut self) -> BlockMut<'_> {
         if !matches!(self.content, SectorData::Bytes(_)) {
             let bytes = self.content.expand().unwrap_or_else(zeroes);
-            self.content = SectorData::Bytes(Arc::from(bytes));
+            (self.content, self.sums) = (SectorData::Bytes(Arc::from(bytes)), Sums::default());
         }
         match &mut self.content {
-            SectorData::Bytes(bytes) => Arc::make_mut(bytes),
+            SectorData::Bytes(bytes) => BlockMut::new(Arc::make_mut(bytes), &self.sums),
             _ => unreachable!("made bytes above"),
         }
+    }
+
+    /// Takes the content to be logged, and its CRC-32C from a register on, if there is one.
+    pub(super) fn take_copy(&mut self, register: Option<u32>) -> (SectorData, Option<u32>) {
+        if let Some(frozen) = self.frozen.take() {
+            let sum = register.and_then(|register| sum(&frozen, register));
+            return (frozen, sum);
+        }
+        let sum = register.and_then(|register| match &self.content {
+            SectorData::Bytes(bytes) => Some(self.sums.crc32c(register, bytes, BLOCK_BYTES)),
+            other => sum(other, register),
+        });
+        (self.content.clone(), sum)
     }
 }
 
@@ -152,7 +169,7 @@ impl Buffer {
 
     /// Replaces the content as a whole.
     pub(super) fn replace(&self, state: &mut State, content: SectorData) {
-        state.content = content;
+        (state.content, state.sums) = (content, Sums::default());
         self.verified.set(None);
     }
 

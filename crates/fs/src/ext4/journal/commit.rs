@@ -199,12 +199,14 @@ impl Shared {
         let mut copies = Vec::with_capacity(self.codec.descriptor_copies());
         for buffers in work.dirty.chunks(self.codec.descriptor_copies()) {
             let mut descriptor = Descriptor::new(&self.codec, work.tid);
+            let register = self.codec.copy_register(work.tid);
             for buffer in buffers {
-                let content = start_logging(buffer);
-                let escaped = escape(&content);
-                let is_escaped = escaped.is_some();
-                let copy = escaped.unwrap_or(content);
-                let tag = Tag::new(&self.codec, work.tid, buffer.block(), &copy, is_escaped);
+                let (content, sum) = start_logging(buffer, register);
+                let block = buffer.block();
+                let (tag, copy) = match escape(&content) {
+                    Some(copy) => (Tag::new(&self.codec, work.tid, block, &copy, true), copy),
+                    None => (Tag::summed(&self.codec, block, sum, false), content),
+                };
                 descriptor.push(&tag);
                 copies.push(copy);
             }
@@ -296,11 +298,12 @@ impl Shared {
     }
 }
 
-/// The content to be logged, which from now on is on its way.
-fn start_logging(buffer: &Buffer) -> SectorData {
+/// The content to be logged, which from now on is on its way, and its checksum from a register on, if
+/// there is one.
+fn start_logging(buffer: &Buffer, register: Option<u32>) -> (SectorData, Option<u32>) {
     let mut state = buffer.state.borrow_mut();
     (state.to_log, state.logging) = (false, true);
-    state.frozen.take().unwrap_or_else(|| state.content.clone())
+    state.take_copy(register)
 }
 
 /// Contents for consecutive log blocks, made into bios.
@@ -316,8 +319,8 @@ impl<'a> LogWrites<'a> {
         Self { shared, at, runs: Runs::new(shared.max_sectors), bios: Vec::new() }
     }
 
-    fn push_block(&mut self, block: Box<SectorBytes>) -> Result<(), JournalError> {
-        self.push(SectorData::Bytes(Arc::from(block)))
+    fn push_block(&mut self, block: SectorBytes) -> Result<(), JournalError> {
+        self.push(SectorData::Bytes(Arc::new(block)))
     }
 
     fn push(&mut self, content: SectorData) -> Result<(), JournalError> {

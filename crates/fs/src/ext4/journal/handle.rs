@@ -4,6 +4,7 @@ use super::buffer::{Buffer, Claim};
 use super::error::JournalError;
 use super::state::{Shared, Transaction};
 use super::tid::Tid;
+use crate::ext4::format::BlockMut;
 use nandscape_block::{Owner, SectorBytes, SectorData};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -115,8 +116,20 @@ impl TransactionHandle {
         buffer: &Rc<Buffer>,
         change: impl FnOnce(&mut SectorBytes) -> R,
     ) -> Result<R, JournalError> {
+        self.update_parts(buffer, |block| change(block.whole()))
+    }
+
+    /// Changes parts of a buffer, after which its checksum costs less.
+    ///
+    /// # Errors
+    /// As [`Self::update`].
+    pub(crate) fn update_parts<R>(
+        &self,
+        buffer: &Rc<Buffer>,
+        change: impl FnOnce(&mut BlockMut<'_>) -> R,
+    ) -> Result<R, JournalError> {
         self.claim(buffer)?;
-        Ok(change(buffer.state.borrow_mut().bytes_mut()))
+        Ok(change(&mut buffer.state.borrow_mut().block_mut()))
     }
 
     /// The buffer of a newly allocated block: zeroes, to be logged.

@@ -20,8 +20,8 @@ pub struct Commit {
 impl Commit {
     /// The commit block of a transaction.
     #[must_use]
-    pub fn encode(&self, codec: &Codec, tid: Tid) -> Box<SectorBytes> {
-        let mut block = Box::new([0; BLOCK_BYTES]);
+    pub fn encode(&self, codec: &Codec, tid: Tid) -> SectorBytes {
+        let mut block = [0; BLOCK_BYTES];
         Header { kind: Kind::Commit, tid }.put(&mut block);
         block[SECONDS_AT..SECONDS_AT + 8].copy_from_slice(&self.seconds.to_be_bytes());
         put32(&mut block[..], NANOSECONDS_AT, self.nanoseconds);

@@ -1,6 +1,7 @@
 //! Descriptor blocks: a tag for each of the copies that follow, naming its home block.
 
 use super::{Checksums, Codec, HEADER_BYTES, Header, Kind, be32, put32};
+use crate::ext4::format::crc32c;
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::{SectorBytes, SectorData};
 
@@ -25,28 +26,34 @@ impl Tag {
     /// The tag of a copy as it lies in the log.
     #[must_use]
     pub fn new(codec: &Codec, tid: Tid, block: u64, copy: &SectorData, escaped: bool) -> Self {
-        Self { block, escaped, checksum: tag_checksum(codec, tid, copy) }
+        let sum = codec.copy_register(tid).and_then(|register| sum(copy, register));
+        Self::summed(codec, block, sum, escaped)
+    }
+
+    /// The same, with the copy's CRC-32C from [`Codec::copy_register`] on.
+    pub(in crate::ext4::journal) fn summed(
+        codec: &Codec,
+        block: u64,
+        sum: Option<u32>,
+        escaped: bool,
+    ) -> Self {
+        let mask = if codec.checksums == Checksums::V2 { 0xffff } else { u32::MAX };
+        Self { block, escaped, checksum: sum.unwrap_or(0) & mask }
     }
 
     /// Whether a copy read from the log is the one that was tagged, as far as the checksum tells.
     #[must_use]
     pub fn holds(&self, codec: &Codec, tid: Tid, copy: &SectorData) -> bool {
-        self.checksum == tag_checksum(codec, tid, copy)
+        *self == Self::new(codec, tid, self.block, copy, self.escaped)
     }
 }
 
-/// The bits of a copy's checksum that its tag keeps.
-fn tag_checksum(codec: &Codec, tid: Tid, copy: &SectorData) -> u32 {
-    let mask = match codec.checksums {
-        Checksums::None => return 0,
-        Checksums::V2 => 0xffff,
-        Checksums::V3 => u32::MAX,
-    };
-    let sum = match copy {
-        SectorData::Bytes(bytes) => Some(codec.copy_checksum(tid, bytes)),
-        other => other.expand().map(|bytes| codec.copy_checksum(tid, &bytes)),
-    };
-    sum.unwrap_or(0) & mask
+/// The CRC-32C of a content from a register on; none of what is not kept.
+pub(in crate::ext4::journal) fn sum(content: &SectorData, register: u32) -> Option<u32> {
+    match content {
+        SectorData::Bytes(bytes) => Some(crc32c(register, &bytes[..])),
+        other => other.expand().map(|bytes| crc32c(register, &bytes[..])),
+    }
 }
 
 impl Codec {
@@ -62,7 +69,7 @@ impl Codec {
 /// A descriptor block in the making.
 pub struct Descriptor<'a> {
     codec: &'a Codec,
-    block: Box<SectorBytes>,
+    block: SectorBytes,
     /// Where the next tag goes.
     at: usize,
     /// Where the last one went.
@@ -73,7 +80,7 @@ impl<'a> Descriptor<'a> {
     /// One without tags.
     #[must_use]
     pub fn new(codec: &'a Codec, tid: Tid) -> Self {
-        let mut block = Box::new([0; super::BLOCK_BYTES]);
+        let mut block = [0; super::BLOCK_BYTES];
         Header { kind: Kind::Descriptor, tid }.put(&mut block);
         Self { codec, block, at: HEADER_BYTES, last: HEADER_BYTES }
     }
@@ -104,7 +111,7 @@ impl<'a> Descriptor<'a> {
 
     /// The block, its last tag marked.
     #[must_use]
-    pub fn finish(mut self) -> Box<SectorBytes> {
+    pub fn finish(mut self) -> SectorBytes {
         let flags = be32(&self.block[..], self.last + 4);
         put32(&mut self.block[..], self.last + 4, flags | LAST);
         self.codec.seal_tail(&mut self.block);

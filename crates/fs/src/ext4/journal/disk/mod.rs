@@ -14,6 +14,7 @@ mod superblock;
 mod tests;
 
 pub use commit::Commit;
+pub(super) use descriptor::sum;
 pub use descriptor::{Descriptor, Tag, Tags};
 pub use features::{Checksums, Features};
 pub use revoke::{Revokes, encode as encode_revokes};
@@ -140,9 +141,10 @@ impl Codec {
         }
     }
 
-    /// Checksum of a copy as it lies in the log.
-    fn copy_checksum(&self, tid: Tid, copy: &SectorBytes) -> u32 {
-        crc32c(crc32c(self.seed, &tid.0.to_be_bytes()), copy)
+    /// Where checksums of a transaction's copies begin, as these lie in the log, if there are any.
+    #[must_use]
+    pub fn copy_register(&self, tid: Tid) -> Option<u32> {
+        (self.checksums != Checksums::None).then(|| crc32c(self.seed, &tid.0.to_be_bytes()))
     }
 
     /// Puts the checksum at the end of a descriptor or revoke block.

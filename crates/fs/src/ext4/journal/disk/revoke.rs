@@ -18,8 +18,8 @@ impl Codec {
 
 /// A revoke block of these home blocks, at most [`Codec::block_revokes`].
 #[must_use]
-pub fn encode(codec: &Codec, tid: Tid, blocks: &[u64]) -> Box<SectorBytes> {
-    let mut bytes = Box::new([0; BLOCK_BYTES]);
+pub fn encode(codec: &Codec, tid: Tid, blocks: &[u64]) -> SectorBytes {
+    let mut bytes = [0; BLOCK_BYTES];
     Header { kind: Kind::Revoke, tid }.put(&mut bytes);
     let mut at = RECORDS_AT;
     for &block in blocks {

@@ -1,0 +1,146 @@
+//! The checksum of a block that changes a little at a time.
+//!
+//! CRC-32C is linear: the register after a block is that after as many zeroes, and what each byte adds
+//! to it. So it follows from the registers after the block's parts, each begun at 0, and those of parts
+//! that have not changed are known. Invariant: `parts[i]` is the register after part `i`, begun at 0,
+//! if bit `i` of `known` is set.
+
+use super::BLOCK_BYTES;
+use super::checksum::{Editable, Summed, crc32c};
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Parts of a block: as many as pay, since whoever sums looks at each, and reads those that changed.
+const PARTS: usize = 4;
+const PART_BYTES: usize = BLOCK_BYTES / PARTS;
+/// The reflected polynomial.
+const POLYNOMIAL: u32 = 0x82f6_3b78;
+
+/// What is known of the checksum of a block.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Sums {
+    parts: [Cell<u32>; PARTS],
+    known: Cell<u8>,
+}
+
+impl Sums {
+    /// The bytes in a range may change.
+    fn forget(&self, range: &Range<usize>) {
+        let parts = range.start / PART_BYTES..range.end.div_ceil(PART_BYTES);
+        let changed = parts.fold(0, |bits, part| bits | 1 << part);
+        self.known.set(self.known.get() & !changed);
+    }
+
+    fn part(&self, block: &[u8; BLOCK_BYTES], index: usize) -> u32 {
+        let bit = 1 << index;
+        if self.known.get() & bit == 0 {
+            let bytes = &block[index * PART_BYTES..][..PART_BYTES];
+            self.parts[index].set(crc32c(0, bytes));
+            self.known.set(self.known.get() | bit);
+        }
+        self.parts[index].get()
+    }
+
+    /// The register after the first `end` bytes of the block that these sums are of.
+    pub(crate) fn crc32c(&self, register: u32, block: &[u8; BLOCK_BYTES], end: usize) -> u32 {
+        let whole = end.min(BLOCK_BYTES) / PART_BYTES;
+        let sum = |register, index| after_zeroes(register) ^ self.part(block, index);
+        let register = (0..whole).fold(register, sum);
+        crc32c(register, &block[whole * PART_BYTES..end.min(BLOCK_BYTES)])
+    }
+}
+
+/// The bytes of a block that is being changed, and the sums that are known of it.
+pub(crate) struct BlockMut<'a> {
+    bytes: &'a mut [u8; BLOCK_BYTES],
+    sums: &'a Sums,
+}
+
+impl<'a> BlockMut<'a> {
+    pub(crate) const fn new(bytes: &'a mut [u8; BLOCK_BYTES], sums: &'a Sums) -> Self {
+        Self { bytes, sums }
+    }
+
+    /// All bytes, to be changed.
+    pub(crate) fn whole(&mut self) -> &mut [u8; BLOCK_BYTES] {
+        self.sums.forget(&(0..BLOCK_BYTES));
+        self.bytes
+    }
+}
+
+impl AsRef<[u8]> for BlockMut<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl Summed for BlockMut<'_> {
+    fn crc32c(&self, register: u32, end: usize) -> u32 {
+        self.sums.crc32c(register, self.bytes, end)
+    }
+}
+
+impl Editable for BlockMut<'_> {
+    fn part(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.sums.forget(&range);
+        &mut self.bytes[range]
+    }
+}
+
+/// What becomes of each byte of a register over the zeroes of one part.
+static AFTER_ZEROES: [[u32; 256]; 4] = after_zeroes_table();
+
+/// The register after as many zeroes as a part has bytes.
+fn after_zeroes(register: u32) -> u32 {
+    let bytes = register.to_le_bytes();
+    let after = AFTER_ZEROES.iter().zip(bytes).map(|(table, byte)| table[usize::from(byte)]);
+    after.fold(0, |sum, part| sum ^ part)
+}
+
+const fn after_zeroes_table() -> [[u32; 256]; 4] {
+    let mut table = [[0; 256]; 4];
+    let mut bit = 0;
+    while bit < 32 {
+        // Of a single bit of a register, and then of all bytes that have it and lower ones.
+        let (mut register, mut step) = (1_u32 << bit, 0);
+        while step < 8 * PART_BYTES {
+            register = register >> 1 ^ if register & 1 == 1 { POLYNOMIAL } else { 0 };
+            step += 1;
+        }
+        let (byte, first) = (bit / 8, 1 << (bit % 8));
+        let mut lower = 0;
+        while lower < first {
+            table[byte][first + lower] = table[byte][lower] ^ register;
+            lower += 1;
+        }
+        bit += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever was changed and summed before, the checksum is that of the bytes.
+        #[test]
+        fn sums_are_of_the_bytes(
+            changes in proptest::collection::vec((0..BLOCK_BYTES, 0..300_usize, any::<u8>()), 0..8),
+            register in any::<u32>(),
+            end in 0..=BLOCK_BYTES,
+        ) {
+            let (mut bytes, sums) = ([0; BLOCK_BYTES], Sums::default());
+            for (at, len, byte) in changes {
+                let mut block = BlockMut::new(&mut bytes, &sums);
+                block.part(at..BLOCK_BYTES.min(at + len)).fill(byte);
+                prop_assert_eq!(block.crc32c(register, end), crc32c(register, &block.as_ref()[..end]));
+            }
+            let whole = sums.crc32c(register, &bytes, BLOCK_BYTES);
+            prop_assert_eq!(whole, crc32c(register, &bytes));
+            *BlockMut::new(&mut bytes, &sums).whole() = [7; BLOCK_BYTES];
+            prop_assert_eq!(sums.crc32c(register, &bytes, end), crc32c(register, &bytes[..end]));
+        }
+    }
+}
