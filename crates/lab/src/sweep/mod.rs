@@ -209,7 +209,26 @@ impl Sweep {
         let (case, seed) = self.at(index);
         let manner = Manner { until_steady: case.until_steady, ..manner };
         let outcome = case.job.run(&case.stack, seed, manner, observer)?;
-        Ok(row::row(case, seed, commit, &outcome).to_string())
+        Ok(row::row(case, seed, commit, &outcome))
+    }
+
+    /// The row of a run, made of that of a run of the same name, which `other` may call otherwise: the same
+    /// result to the letter. `None` if it is not such a row.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    #[must_use]
+    pub fn row_of_twin(
+        &self,
+        index: usize,
+        commit: &str,
+        (other, twin): (&Self, usize),
+        row: &str,
+    ) -> Option<String> {
+        let ((case, seed), (theirs, their_seed)) = (self.at(index), other.at(twin));
+        let same = seed == their_seed && case.id("") == theirs.id("");
+        let result = row.strip_prefix(&row::head(theirs, seed, commit)).filter(|_| same)?;
+        Some(row::head(case, seed, commit) + result)
     }
 }
 
