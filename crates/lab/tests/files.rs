@@ -202,6 +202,20 @@ fn traces_do_not_go_to_files() {
 }
 
 /// Files and block device take the same load; only there are calls and a cache between.
+/// A job's files are files: syncs are of those that were written since, which `sequential` makes one and
+/// turns make all.
+#[test]
+fn several_files_are_written_in_turns() {
+    let fsyncs = |service: &str| {
+        let text = format!(
+            "[w]\nrw=write\nbs=4k\nsize=1m\nnrfiles=8\nfsync=8\nfile_service_type={service}\n"
+        );
+        outcome("ext4-pblk", &[], &text).fs.unwrap().fsyncs
+    };
+    assert_eq!((fsyncs("roundrobin"), fsyncs("sequential")), (256, 32));
+    assert_eq!(fsyncs("roundrobin:4"), 64);
+}
+
 #[test]
 fn direct_io_reaches_the_device() {
     let text = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=2m\ndirect=1\n";

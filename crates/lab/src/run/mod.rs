@@ -141,7 +141,7 @@ pub fn run_as(
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    let layout = stack.fs.as_ref().map(|_| Layout::new(job)).transpose()?;
+    let layout = stack.fs.as_ref().map(|_| Layout::new(job, seed)).transpose()?;
     let contents = layout.map(Contents::Jobs);
     let jobs = Jobs { file: job, until_steady: manner.until_steady };
     run_load(stack, jobs, contents, seed, manner, observer)
@@ -374,7 +374,7 @@ fn begin<D: LabDevice>(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Engine<SectorCounts>, RunError> {
-    let options = Options { spaces: device.spaces(), ..options(seed) };
+    let options = Options { files: device.files(), ..options(seed) };
     let mut engine = Engine::new(file, device.caps(), &options)
         .map_err(|error| RunError::Job(error.to_string()))?;
     engine.record(observer.recorder());

@@ -162,8 +162,8 @@ impl LabDevice for Files {
         self.requests.is_some()
     }
 
-    fn spaces(&self) -> Vec<Range<u64>> {
-        self.calls.layout.spaces()
+    fn files(&self) -> Vec<Vec<Range<u64>>> {
+        self.calls.layout.of_clones()
     }
 
     fn fs_counts(&self) -> Option<FsCounts> {
