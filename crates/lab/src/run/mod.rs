@@ -349,7 +349,7 @@ fn measure_whole<D: LabDevice>(
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
     let mut engine = begin(file, device, seed, observer)?;
-    let estimate = Estimate::new(file, device.caps());
+    let estimate = Estimate::new(file, &engine);
     let mut pause = |engine: &Engine<_>, device: &mut D| {
         device.attend_timeline(observer, engine.now());
         observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));

@@ -243,6 +243,11 @@ impl<S> Engine<S> {
         self.slots.iter().map(|slot| (slot.job(), self.jobs[slot.job()].spec.name.as_str()))
     }
 
+    /// Each clone of each job, and the bytes that a loop of it transfers.
+    pub fn loops(&self) -> impl Iterator<Item = (&JobSpec, u64)> {
+        self.jobs.iter().map(|job| (&job.spec, job.plan.loop_bytes))
+    }
+
     /// Virtual time of the last event.
     #[must_use]
     pub const fn now(&self) -> Nanos {

@@ -65,7 +65,10 @@ impl Plan {
         Ok(Self {
             ranges: ranges.map_err(fail)?,
             order: order(spec),
-            loop_bytes: loop_bytes(spec, &extents, !files.is_empty()),
+            loop_bytes: match &playback {
+                Some(playback) => playback.bytes(),
+                None => loop_bytes(spec, &extents, !files.is_empty()),
+            },
             loop_ios: spec.number_ios.unwrap_or(u64::MAX),
             playback,
             largest,
