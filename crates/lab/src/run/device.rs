@@ -127,6 +127,11 @@ pub(super) trait LabDevice: BlockDevice {
         None
     }
 
+    /// What tasks of a file system wait for now, in words, if there is one.
+    fn waiting(&self) -> Option<String> {
+        None
+    }
+
     /// The run is over: a file system is unmounted.
     fn close(&mut self) -> Result<(), String> {
         Ok(())
