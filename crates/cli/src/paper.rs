@@ -95,9 +95,12 @@ fn check(names: &[String]) -> Result<(), Failure> {
         let (full, quick) = (load(name, false)?, load(name, true)?);
         let (statements, questions) = (full.statements.len(), full.questions.len());
         print(&format!(
-            "{name}: {statements} statements, {questions} questions, {} runs ({} if quick)\n",
+            "{name}: {statements} statements, {questions} questions, {} runs ({} if quick), {} of them \
+             distinct ({})\n",
             full.runs(),
-            quick.runs()
+            quick.runs(),
+            full.distinct_runs(),
+            quick.distinct_runs()
         ))?;
     }
     Ok(())

@@ -16,6 +16,7 @@ use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
 use nandscape_lab::sweep::{Case, JobLoad, Sweep, program};
 use nandscape_lab::workload::fio::HostEnvironment;
 use nandscape_lab::workload::log::FioLogs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -104,7 +105,7 @@ pub(crate) fn complete(
     all.into_iter().next().ok_or_else(|| Failure::run(anyhow!("no sweep")))
 }
 
-/// The same for several sweeps at once, each with a file of its own.
+/// The same for several sweeps at once, each with a file of its own. What several ask for is run once.
 pub(crate) fn complete_all(
     sweeps: &[(&Sweep, Option<&Path>)],
     jobs: JobsArgs,
@@ -117,11 +118,7 @@ pub(crate) fn complete_all(
     };
     let mut all: Vec<Finished> = sweeps.iter().map(open).collect::<Result<_, _>>()?;
     let sweeps: Vec<&Sweep> = sweeps.iter().map(|(sweep, _)| *sweep).collect();
-    let missing: Vec<(usize, usize)> = all
-        .iter()
-        .enumerate()
-        .flat_map(|(of, one)| one.missing().map(move |at| (of, at)))
-        .collect();
+    let missing = missing(&sweeps, &mut all)?;
     let stop = interrupted()?;
     let manner = Manner { states: Cache::states(cache), program: &program, ..Manner::default() };
     let plan = Plan { sweeps: &sweeps, missing: &missing, manner };
@@ -132,7 +129,7 @@ pub(crate) fn complete_all(
     let new = ran?;
     if new < missing.len() {
         let runs: usize = all.iter().map(|one| one.ids.len()).sum();
-        let done = runs - missing.len() + new;
+        let done = runs - all.iter().map(|one| one.missing().count()).sum::<usize>();
         let kept = kept(&all);
         let why = anyhow!("interrupted: {done} of {runs} runs are finished; {kept}");
         return Err(Failure::Interrupted(why));
@@ -160,15 +157,60 @@ impl Finished {
     }
 }
 
+/// A sweep and one of its runs.
+type Place = (usize, usize);
+
+/// What is to be run: each a run with all places that lack its row. What another sweep has a row of
+/// is none of them.
+fn missing(sweeps: &[&Sweep], all: &mut [Finished]) -> Result<Vec<Vec<Place>>, Failure> {
+    let lacking = all.iter().enumerate();
+    let lacking = lacking.flat_map(|(of, one)| one.missing().map(move |at| (of, at)));
+    let mut by_id: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    for (of, at) in lacking.collect::<Vec<_>>() {
+        by_id.entry(all[of].ids[at].clone()).or_default().push((of, at));
+    }
+    for of in 0..all.len() {
+        for at in 0..all[of].ids.len() {
+            let Some(places) = by_id.get(&all[of].ids[at]) else { continue };
+            let Some(row) = all[of].rows.get(&all[of].ids[at]).map(str::to_owned) else { continue };
+            if share(sweeps, (of, at), &row, places, all)? {
+                by_id.remove(&all[of].ids[at]);
+            }
+        }
+    }
+    let mut missing: Vec<_> = by_id.into_values().collect();
+    missing.sort();
+    Ok(missing)
+}
+
+/// Keeps the row of a run in `places` that ask for the same; whether it could be.
+fn share(
+    sweeps: &[&Sweep],
+    (of, at): Place,
+    row: &str,
+    places: &[Place],
+    all: &mut [Finished],
+) -> Result<bool, Failure> {
+    for &(to, index) in places {
+        let Some(row) = sweeps[to].row_of_twin(index, COMMIT, (sweeps[of], at), row) else {
+            return Ok(false);
+        };
+        let Finished { ids, rows, new } = &mut all[to];
+        *new += 1;
+        rows.add(&ids[index], row)?;
+    }
+    Ok(true)
+}
+
 /// What is to be run, and how.
 struct Plan<'a> {
     sweeps: &'a [&'a Sweep],
-    /// Each a sweep and one of its runs.
-    missing: &'a [(usize, usize)],
+    /// Each a run with all places that ask for it.
+    missing: &'a [Vec<Place>],
     manner: Manner<'a>,
 }
 
-/// Runs what is missing, or a first part of it if stopped; says how many. The first error stops the
+/// Runs what is missing, or a first part of it if stopped; says how many runs that were. The first error stops the
 /// rest.
 fn run_all(
     plan: &Plan<'_>,
@@ -180,31 +222,32 @@ fn run_all(
     let bar = Bar { progress: Mutex::new((Progress::new(), 0.0)), runs: missing.len() };
     let broken = AtomicBool::new(false);
     let (mut done, mut failures) = (0, Vec::new());
-    let keep = |(of, at): (usize, usize), row: Result<String, RunError>, all: &mut [Finished]| {
+    let keep = |places: &[Place], row: Result<String, RunError>, all: &mut [Finished]| {
+        let (of, at) = places[0];
         let row = row.map_err(|error| name_case(sweeps[of], at, sweeps.len() == 1, error))?;
-        let Finished { ids, rows, new } = &mut all[of];
-        *new += 1;
-        rows.add(&ids[at], row)
+        share(sweeps, (of, at), &row, places, all).map(|_| ())
     };
     spread(
         threads,
         0..missing.len() as u64,
         &|| stop.load(Ordering::Relaxed) || broken.load(Ordering::Relaxed),
         &|turn| {
-            let (of, at) = missing[turn as usize];
+            let places = &missing[turn as usize];
+            let (of, at) = places[0];
             let mut part = Part { bar: &bar, done: 0.0 };
             let row = sweeps[of].run_as(at, COMMIT, manner, &mut part);
             broken.fetch_or(row.is_err(), Ordering::Relaxed);
-            ((of, at), row)
+            (places, row)
         },
-        |(run, row)| match keep(run, row, all) {
+        |(places, row)| match keep(places, row, all) {
             Ok(()) => {
+                let (of, at) = places[0];
                 done += 1;
-                bar.tell(done, &sweeps[run.0].at(run.1));
+                bar.tell(done, &sweeps[of].at(at));
             }
             Err(failure) => {
                 broken.store(true, Ordering::Relaxed);
-                failures.push((run, failure));
+                failures.push((places[0], failure));
             }
         },
     );

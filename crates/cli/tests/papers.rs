@@ -59,6 +59,49 @@ fn reproductions_repeat_and_go_on() {
     assert_eq!(json["quick"], true);
 }
 
+/// What two questions ask for under different names is run once, and is in the rows of both, to the
+/// letter; also where only one of them has its rows from an earlier time.
+#[test]
+fn twins_are_run_once() {
+    let folder = Folder::new("papers-twins");
+    std::fs::create_dir_all(folder.0.join("mine")).unwrap();
+    for file in std::fs::read_dir(TINY).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), folder.0.join("mine").join(file.file_name())).unwrap();
+    }
+    let paper = read(&folder, "mine/paper.toml");
+    folder.write(
+        "mine/paper.toml",
+        &(paper + "\n[[question]]\nid = \"again\"\nsweep = \"again.toml\"\n"),
+    );
+    let again =
+        "stacks = \"small.toml\"\njobs = \"overwrite.fio\"\n[grid]\nftl.op_percent = [35, 40]\n";
+    folder.write("mine/again.toml", again);
+    let reproduce = || folder.run(&["paper", "mine", "--quick", "--out", "out", "--jobs", "2"]);
+    let first = reproduce();
+    assert_eq!(first.status.code(), Some(0), "{}", err(&first));
+    assert!(err(&first).contains("11 of 11: "), "one of 12 is a twin: {}", err(&first));
+    let result = |file: &str| {
+        let rows = read(&folder, file);
+        let row = rows.lines().next().unwrap().split_once(",\"result\":").unwrap();
+        (row.0.contains("op_percent"), row.1.to_owned())
+    };
+    let (one, twin) = (result("out/mine-space.jsonl"), result("out/mine-again.jsonl"));
+    assert_eq!((one.0, twin.0), (false, true));
+    assert_eq!(one.1, twin.1);
+    let rows = read(&folder, "out/mine-again.jsonl");
+    std::fs::remove_file(folder.0.join("out/mine-again.jsonl")).unwrap();
+    let second = reproduce();
+    assert!(err(&second).contains("1 of 1: "), "{}", err(&second));
+    assert_eq!(read(&folder, "out/mine-again.jsonl"), rows);
+    let check = folder.run(&["paper", "mine", "--check"]);
+    assert!(
+        out(&check).contains("20 runs (12 if quick), 19 of them distinct (11)"),
+        "{}",
+        out(&check)
+    );
+}
+
 /// A result that makes no physical sense is told, and fails the command after the report is written.
 #[test]
 fn nonsense_is_exit_code_1() {
@@ -80,7 +123,9 @@ fn papers_are_checked_and_listed() {
     let output = folder.run(&["paper", TINY, "--check"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(
-        out(&output).ends_with("4 statements, 3 questions, 18 runs (10 if quick)\n"),
+        out(&output).ends_with(
+            "4 statements, 3 questions, 18 runs (10 if quick), 18 of them distinct (10)\n"
+        ),
         "{}",
         out(&output)
     );

@@ -1,7 +1,7 @@
 //! Runs on files: what a file system between workload and FTL promises to those who measure.
 
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{Outcome, RunError, Trace, Unobserved, replay, run};
+use nandscape_lab::run::{Observer, Outcome, Phase, RunError, Trace, Unobserved, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{Format, How, Pace, ReadOptions, TraceReader};
@@ -91,6 +91,37 @@ fn the_page_cache_absorbs_overwrites() {
     assert!(ours["fs"]["journal"]["commits"].as_u64().unwrap() > 0);
 }
 
+/// Who notes how far a run said it is.
+#[derive(Default)]
+struct Told(Vec<f64>);
+
+impl Observer for Told {
+    fn wall_s(&self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, phase: Phase, fraction: f64) {
+        if phase == Phase::Measure {
+            self.0.push(fraction);
+        }
+    }
+}
+
+/// Progress goes evenly up to the end, whatever says how much there is to do: the files of a job alone,
+/// not those of others.
+#[test]
+fn progress_reaches_the_end() {
+    for size in ["filesize=1m", "size=4m", "filesize=2m\nsize=4m", "filesize=4m\nio_size=50%"] {
+        let text = format!("[w]\nrw=write\ndirect=1\nnumjobs=4\nnrfiles=4\n{size}\n");
+        let mut told = Told::default();
+        run(&stack("ext4-pblk", &[]), &job(&text), 1, &mut told).unwrap();
+        let Told(fractions) = told;
+        assert!(fractions.len() > 4, "{size}: {fractions:?}");
+        assert!(fractions.is_sorted() && fractions.last() == Some(&1.0), "{size}: {fractions:?}");
+        let middle = fractions[fractions.len() / 2];
+        assert!((0.3..0.7).contains(&middle), "{size}: {middle} half way");
+    }
+}
+
 /// The time of fsyncs is the sum of its parts, at any depth: where a thread has other calls under way, an
 /// fsync waits for it.
 #[test]
@@ -169,6 +200,20 @@ fn file_records_take_the_place_of_commits() {
     let set = ["fs.commit=ijournal", "host.cores=2"];
     let fs = outcome("ext4-pblk", &set, MIX).fs.unwrap();
     assert!(fs.records > 0 && fs.records > 4 * fs.journal.commits, "{fs:?}");
+}
+
+/// A job's files are files: syncs are of those that were written since, which `sequential` makes one and
+/// turns make all.
+#[test]
+fn several_files_are_written_in_turns() {
+    let fsyncs = |service: &str| {
+        let text = format!(
+            "[w]\nrw=write\nbs=4k\nsize=1m\nnrfiles=8\nfsync=8\nfile_service_type={service}\n"
+        );
+        outcome("ext4-pblk", &[], &text).fs.unwrap().fsyncs
+    };
+    assert_eq!((fsyncs("roundrobin"), fsyncs("sequential")), (256, 32));
+    assert_eq!(fsyncs("roundrobin:4"), 64);
 }
 
 /// What a file system cannot be asked for is answered by name, before anything runs.

@@ -160,6 +160,33 @@ fn variables_change_jobs_and_stacks_together() {
     assert_ne!(sweep.cases[0].job, sweep.cases[1].job);
 }
 
+/// One variable may be two things of one name, to a job of fio's and to a workload: that is told, and not
+/// where only one of them reads it.
+#[test]
+fn one_name_for_two_things_is_told() {
+    let text = |set: &str| {
+        format!(
+            "stacks = \"ext4-pblk\"
+            [jobs]
+            a = \"[a]\\nrw=write\\nsize=${{size}}\\n\"
+            \"a.f\" = \"{set} define file name=a,path=/a,size=$size define process name=p
+            {{ thread name=t {{ flowop statfile name=s,filename=a }} }}\"
+            [set]
+            var.size = \"1m\"
+            "
+        )
+        .replace("name=p\n", "name=p")
+    };
+    for set in ["set $size=4k", "define randvar name=$size,type=uniform,mean=4k"] {
+        let told = parse(&text(set)).unwrap().notices();
+        let expected = "notice: var.size stands for ${size} in a and takes the place of $size in a.f; if \
+                        these are two things, one needs another name";
+        assert!(told.contains(&expected.to_owned()), "{told:?}");
+    }
+    let other = text("set $bytes=4k").replace("size=$size", "size=$bytes");
+    assert!(!parse(&other).unwrap().notices().iter().any(|told| told.contains("var.size")));
+}
+
 /// A workload of Filebench is a job like any other: its variables are the sweep's where they have the same
 /// name, a run is another one where they differ, and its figures stand in the row.
 #[test]
@@ -198,8 +225,11 @@ fn workloads_are_jobs() {
         row.result["nandscape"]["wml"]["filesets"][0]["files"].as_u64()
     };
     assert_eq!([read(0), read(1)], [Some(3), Some(7)]);
-    let twice = text.replace("var.files", "var.fils");
-    assert!(parse(&twice).unwrap_err().contains("the same run twice"));
+    let unread = parse(&text.replace("var.files", "var.fils")).unwrap_err();
+    assert!(unread.contains("var.fils: no job and no key of a stack names ${fils}"), "{unread}");
+    let set = text.replace("media.sectors = 128", "media.sectors = 128\nvar.fils = 3");
+    let unread = parse(&set).unwrap_err();
+    assert!(unread.contains("grid.toml:20:5: var.fils: no job"), "{unread}");
     let endless = parse(&format!("until_steady = true\n{text}")).unwrap_err();
     assert!(endless.contains("files.f says itself how long it runs"), "{endless}");
     let wrong = parse(&text.replace("prealloc=100", "prealoc=100")).unwrap_err();

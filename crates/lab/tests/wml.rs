@@ -141,7 +141,13 @@ fn early_ends_have_reasons() {
     let (why, ops) = failure("deletefile name=d,filesetname=a } }\nrun 5");
     assert!(why.contains("use more entries, fewer seconds") && ops == 10, "{why}, {ops}");
     let (why, _) = failure("block name=b } }\nset mode quit firstdone\nrun");
-    assert!(why.contains("they wait for each other"), "{why}");
+    let hung =
+        "no thread has done anything since 0ns, and none would within an hour: task `thread` waits";
+    assert!(why.starts_with(hung), "{why}");
+    let (why, ops) = failure("statfile name=s,filesetname=a flowop block name=b } }\nrun 5");
+    assert!(why.contains("none would within an hour: task `thread` waits") && ops == 1, "{why}");
+    let late = "delay name=l,value=9 } }\nset mode quit firstdone\nrun 5";
+    assert_eq!(failure(late), (String::new(), 0), "what only takes long is none");
 }
 
 /// Input that does not fit is refused before anything runs.

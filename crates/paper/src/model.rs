@@ -4,6 +4,7 @@ use crate::verdict::Tolerance;
 use nandscape_lab::sweep::Sweep;
 use nandscape_report::{Figure as Asked, Point, plain};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// A paper, ready to be reproduced.
 #[derive(Clone, PartialEq, Debug)]
@@ -235,5 +236,12 @@ impl Paper {
     #[must_use]
     pub fn runs(&self) -> usize {
         self.questions.iter().map(|question| question.sweep.runs()).sum()
+    }
+
+    /// Runs that differ; what several questions ask for is run once.
+    #[must_use]
+    pub fn distinct_runs(&self) -> usize {
+        let ids = self.questions.iter().flat_map(|question| question.sweep.ids(""));
+        ids.collect::<BTreeSet<_>>().len()
     }
 }

@@ -173,7 +173,7 @@ impl Core {
     }
 
     fn deadlock(&self) -> Deadlock {
-        Deadlock { at: self.now(), waiting: self.tasks.borrow().waiting() }
+        Deadlock { at: self.now(), waiting: self.tasks.borrow().waiting(false) }
     }
 }
 
@@ -241,6 +241,13 @@ impl Executor {
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
         self.0.next_event()
+    }
+
+    /// What each task waits for that a run would wait for; daemons, whose timers may keep the clock going
+    /// for ever, are none of them.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<Waiting> {
+        self.0.tasks.borrow().waiting(true)
     }
 
     /// Does everything that is to be done up to and including `until`, and leaves the clock there. The
@@ -393,11 +400,17 @@ pub struct Waiting {
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "deadlock at {}", self.at)?;
-        for (index, Waiting { task, on }) in self.waiting.iter().enumerate() {
-            let on = if on.is_empty() { "something unnamed".to_owned() } else { on.join(" or ") };
-            let separator = if index == 0 { ": " } else { "; " };
-            write!(f, "{separator}task `{task}` waits for {on}")?;
+        for (index, waiting) in self.waiting.iter().enumerate() {
+            write!(f, "{}{waiting}", if index == 0 { ": " } else { "; " })?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, on } = self;
+        let on = if on.is_empty() { "something unnamed".to_owned() } else { on.join(" or ") };
+        write!(f, "task `{task}` waits for {on}")
     }
 }

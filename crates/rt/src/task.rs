@@ -181,10 +181,12 @@ impl Tasks {
         self.awaited
     }
 
-    /// Every task that is not over and what it waits for, in words.
-    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+    /// Every task that is not over, or of these those that a run waits for, and what it waits for, in
+    /// words.
+    pub(crate) fn waiting(&self, awaited_only: bool) -> Vec<Waiting> {
         let unfinished = self.slots.iter().filter(|slot| slot.body.is_some());
         unfinished
+            .filter(|slot| slot.awaited || !awaited_only)
             .map(|slot| Waiting {
                 task: slot.name.to_string(),
                 on: slot.waits.iter().map(|wait| self.describe(wait)).collect(),

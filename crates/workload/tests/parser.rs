@@ -5,7 +5,7 @@ mod common;
 use common::{FakeEnvironment, jobs};
 use nandscape_rt::Nanos;
 use nandscape_workload::fio::{
-    Amount, Direction, Distribution, JobFileError, Mix, load, parse, supported_keys,
+    Amount, Direction, Distribution, FileOrder, JobFileError, Mix, load, parse, supported_keys,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -63,7 +63,12 @@ fn machine_keys_are_noticed() {
     let files =
         &jobs("[j]\nfilename=x\ndirectory=d\nnrfiles=3\nfilesize=1m\nbuffered=0\n").jobs[0].files;
     assert_eq!((files.name.as_deref(), files.directory.as_str()), (Some("x"), "d"));
-    assert_eq!((files.count, files.bytes, files.direct), (3, Some(1 << 20), true));
+    assert_eq!((files.count, files.bytes, files.direct), (3, Some((1 << 20, 1 << 20)), true));
+    let files = |keys: &str| jobs(&format!("[j]\n{keys}\n")).jobs[0].files.clone();
+    assert_eq!(files("filesize=4k-64k").bytes, Some((4_096, 65_536)));
+    assert_eq!(files("filesize=0").bytes, None);
+    let service = files("file_service_type=random:8").service;
+    assert_eq!((service.order, service.ios), (FileOrder::Random, 8));
     assert_eq!(jobs("[j]\nioengine=psync\niodepth=32\n").jobs[0].depth(), 1);
     assert_eq!(jobs("[j]\nioengine=io_uring\niodepth=32\n").jobs[0].depth(), 32);
 }
@@ -76,6 +81,9 @@ fn errors_have_a_place() {
         ("[global]\nbs=4k\n", 0, "", "no job"),
         ("bs=4k\n[j]\n", 1, "bs", "before the first section"),
         ("[j]\n[k\n", 2, "", "`]`"),
+        ("[j]\nfilesize=64k-4k\n", 2, "filesize", "such as 64k-1m"),
+        ("[j]\nfile_service_type=zipf:1.2\n", 2, "file_service_type", "not supported yet"),
+        ("[j]\nfile_service_type=random:0\n", 2, "file_service_type", "N I/Os in a row"),
         ("[j]\niodepht=4\n", 2, "iodepht", "did you mean `iodepth`"),
         ("[j]\nfrobnicate=4\n", 2, "frobnicate", "unknown key"),
         ("[j]\nBS=4k\n", 2, "BS", "unknown key"),

@@ -91,6 +91,13 @@ fn variables_are_set_from_outside() {
     assert_eq!((workload.seconds, workload.threads[0].instances), (Some(1_024), 2_048));
     let refused = set("m", "5").unwrap_err().to_string();
     assert_eq!(refused, "o.f: no variable of the file is called \"m\"; known: n, twice");
+    let random = "define randvar name=$n,type=uniform,mean=3\ndefine process name=p \
+                  { thread name=t,instances=$n { flowop delay name=d,value=1 } }\nrun 5";
+    assert!(
+        parse(random, "r.f", &[]).unwrap_err().to_string().contains("a random variable cannot")
+    );
+    let fixed = parse(random, "r.f", &[("n".to_owned(), "7".to_owned())]).unwrap();
+    assert_eq!(fixed.threads[0].instances, 7, "a random variable may be given a value, too");
     assert!(set("n", "some").unwrap_err().to_string().starts_with("o.f:2:12: expected a number"));
 }
 

@@ -350,8 +350,7 @@ fn blocks_come_ahead_and_go_again() {
         let ahead = Allocate::Reserve { keep_size: true };
         fs.fallocate(ME, file, ahead, 0, MIB).await.expect("blocks");
         assert_eq!((fs.getattr(ME, file).await.unwrap().size, free(fs).await), (0, before - 256));
-        let grow = Allocate::Reserve { keep_size: false };
-        fs.fallocate(ME, file, grow, 0, MIB).await.expect("blocks");
+        fs.fallocate(ME, file, Allocate::Reserve { keep_size: false }, 0, MIB).await.unwrap();
         assert_eq!(read(fs, file).await, vec![0; MIB as usize]);
         write(fs, file, 0, &vec![7; MIB as usize]).await;
         fs.fsync(ME, file).await.expect("a sync");
@@ -363,6 +362,19 @@ fn blocks_come_ahead_and_go_again() {
         let zero = Allocate::ZeroRange { keep_size: true };
         fs.fallocate(ME, file, zero, 8192, 8192).await.expect("zeroes");
         assert_eq!(read(fs, file).await, expected);
+    });
+}
+
+/// 29: what is made and written is taken at once, and comes back when it goes.
+#[test]
+fn space_is_told() {
+    on_each(16, async |fs, _| {
+        let told = async || fs.statfs(ME).await.map(|told| (told.free, told.files_free)).unwrap();
+        let (blocks, inodes) = told().await;
+        write(fs, create(fs, fs.root(), "f").await, 0, &[7; 40_960]).await;
+        assert_eq!(told().await, (blocks - 10, inodes - 1), "before a block was chosen");
+        fs.unlink(ME, fs.root(), b"f").await.expect("no file");
+        assert_eq!(told().await, (blocks, inodes));
     });
 }
 

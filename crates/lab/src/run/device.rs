@@ -108,8 +108,9 @@ pub(super) trait LabDevice: BlockDevice {
     /// Whether a timeline is being written.
     fn is_logged(&self) -> bool;
 
-    /// The part of the address space that each clone of a job has; none: all have all.
-    fn spaces(&self) -> Vec<Range<u64>> {
+    /// The parts of the address space that the files of each clone of a job are; none: this is a block
+    /// device.
+    fn files(&self) -> Vec<Vec<Range<u64>>> {
         Vec::new()
     }
 
@@ -123,6 +124,11 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// The file system, for whoever calls it himself.
     fn mounted(&mut self) -> Option<Mounted> {
+        None
+    }
+
+    /// What tasks of a file system wait for now, in words, if there is one.
+    fn waiting(&self) -> Option<String> {
         None
     }
 

@@ -1,8 +1,8 @@
 //! How far a run is, for progress bars: an estimate from what the jobs ask for, and nothing that a
 //! result depends on.
 
-use nandscape_block::{DeviceCaps, SECTOR_BYTES};
 use nandscape_rt::Nanos;
+use nandscape_workload::engine::Engine;
 use nandscape_workload::fio::{Direction, JobFile, JobSpec, Mix};
 
 /// What all jobs together are expected to take.
@@ -15,10 +15,11 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    pub(super) fn new(file: &JobFile, caps: &DeviceCaps) -> Self {
+    /// For the jobs of `file`, which `engine` is ready to run.
+    pub(super) fn new<S>(file: &JobFile, engine: &Engine<S>) -> Self {
         let stages = file.jobs.chunk_by(|_, next| !next.stonewall);
         Self {
-            bytes: file.jobs.iter().map(|spec| bytes(spec, caps)).sum(),
+            bytes: engine.loops().map(|(spec, a_loop)| bytes(spec, a_loop)).sum::<f64>().max(1.0),
             seconds: stages.map(|stage| stage.iter().map(seconds).fold(0.0, f64::max)).sum(),
         }
     }
@@ -34,27 +35,16 @@ fn seconds(spec: &JobSpec) -> f64 {
     (spec.start_delay.saturating_add(spec.ramp_time)).as_secs_f64() + runtime
 }
 
-fn bytes(spec: &JobSpec, caps: &DeviceCaps) -> f64 {
+/// What a clone of a job transfers in all.
+fn bytes(spec: &JobSpec, a_loop: u64) -> f64 {
     if spec.replays() {
-        return logged_bytes(spec);
+        return a_loop as f64;
     }
     if spec.time_based {
         return f64::INFINITY;
     }
-    let device = caps.sectors.saturating_mul(SECTOR_BYTES);
-    let rest = device.saturating_sub(spec.offset.of(device));
-    let size = spec.size.map_or(rest, |size| size.of(device).min(rest));
-    let asked = spec.io_size.map(|amount| amount.of(size)).filter(|bytes| *bytes > 0);
     let most = spec.number_ios.map_or(f64::INFINITY, |ios| ios as f64 * block_bytes(spec));
-    let a_loop = (asked.unwrap_or(size) as f64).min(most);
-    (a_loop * passes(spec) * spec.loops as f64 * f64::from(spec.numjobs)).max(1.0)
-}
-
-/// What the logs that the clones replay ask for.
-fn logged_bytes(spec: &JobSpec) -> f64 {
-    let logs = spec.replay.logs.iter().cycle().take(spec.numjobs as usize);
-    let bytes = logs.flat_map(|log| log.records.iter()).map(|record| record.length_bytes as f64);
-    bytes.sum::<f64>().max(1.0)
+    (a_loop as f64).min(most) * passes(spec) * spec.loops as f64
 }
 
 /// How often each byte passes: trimmed and then written, or written and then read again.

@@ -51,6 +51,7 @@ use nandscape_workload::fio::{Direction, JobFile};
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
 use prepare::{Prepared, prepare};
+use wml::Silent;
 
 /// Distance of the first points of a series.
 const INTERVAL: Nanos = Nanos::from_ms(1);
@@ -141,7 +142,7 @@ pub fn run_as(
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    let layout = stack.fs.as_ref().map(|_| Layout::new(job)).transpose()?;
+    let layout = stack.fs.as_ref().map(|_| Layout::new(job, seed)).transpose()?;
     let contents = layout.map(Contents::Jobs);
     let jobs = Jobs { file: job, until_steady: manner.until_steady };
     run_load(stack, jobs, contents, seed, manner, observer)
@@ -266,7 +267,11 @@ impl<L: Load> Course<'_, L> {
         measured.warnings.extend(warnings);
         let wall =
             WallTime { precondition_s: ready_s - began_s, measured_s: observer.wall_s() - ready_s };
+        let silent = measured.silent.take();
         let mut outcome = device.look(|ftl| conclude(stack, seed, ftl, before, measured, wall));
+        if let Some(why) = silent.and_then(|silent| silent.hung(&mut device)) {
+            outcome.flowops.iter_mut().for_each(|report| report.fail(&why));
+        }
         if let Err(error) = device.close() {
             outcome.warnings.push(format!("the file system was not unmounted: {error}"));
         }
@@ -295,6 +300,8 @@ struct Measured {
     trace: Option<TraceCounts>,
     /// What flowops did, if a workload of them ran.
     flowops: Option<Report>,
+    /// Its threads, if they may hang.
+    silent: Option<Silent>,
     /// Whether the load writes at random.
     random_writes: bool,
     /// What a reader should know about it.
@@ -317,6 +324,7 @@ impl Measured {
             rounds: None,
             trace: None,
             flowops: None,
+            silent: None,
             random_writes: false,
             warnings: Vec::new(),
         }
@@ -349,7 +357,7 @@ fn measure_whole<D: LabDevice>(
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
     let mut engine = begin(file, device, seed, observer)?;
-    let estimate = Estimate::new(file, device.caps());
+    let estimate = Estimate::new(file, &engine);
     let mut pause = |engine: &Engine<_>, device: &mut D| {
         device.attend_timeline(observer, engine.now());
         observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
@@ -374,7 +382,7 @@ fn begin<D: LabDevice>(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Engine<SectorCounts>, RunError> {
-    let options = Options { spaces: device.spaces(), ..options(seed) };
+    let options = Options { files: device.files(), ..options(seed) };
     let mut engine = Engine::new(file, device.caps(), &options)
         .map_err(|error| RunError::Job(error.to_string()))?;
     engine.record(observer.recorder());
@@ -441,6 +449,11 @@ fn run_to<D: LabDevice>(
 ) -> Result<RunState, RunError> {
     engine.run_until(device, sampler, Some(stop)).map_err(|error| match error {
         EngineError::TimeStandsStill { .. } => RunError::Job(error.to_string()),
+        EngineError::Stuck { .. } => {
+            let waiting =
+                device.waiting().map_or_else(String::new, |waiting| format!("; {waiting}"));
+            RunError::Failed(format!("{error}{waiting}"))
+        }
         other => RunError::Failed(other.to_string()),
     })
 }

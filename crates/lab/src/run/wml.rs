@@ -2,7 +2,7 @@
 
 use super::course::Totals;
 use super::device::{Flash, LabDevice, Mounted};
-use super::files::Contents;
+use super::files::{Contents, SILENCE};
 use super::{
     INTERVAL, Load, Manner, Measured, Observer, Outcome, POINTS_MAX, Phase, RunError, run_load,
 };
@@ -19,8 +19,6 @@ use std::rc::Rc;
 
 /// Cores of a host that the stack does not describe.
 const DEFAULT_CORES: u32 = 4;
-/// In a run without time limit, nothing happens any more when nothing happened for so long.
-const SILENCE: Nanos = Nanos::from_secs(3_600);
 
 /// Runs a Filebench workload on `stack`.
 ///
@@ -79,12 +77,51 @@ impl Load for Flowops {
         while !session.is_over() && watch.goes_on() {
             watch.go_on(device, &session, observer);
         }
-        session.stop();
-        let now = watch.now;
-        let mut report = session.report(now);
-        report.snapshots = watch.snapshots;
-        Ok(measured(report, watch.series, device, &session))
+        let Watch { now, heard, series, snapshots, .. } = watch;
+        let report = Report { snapshots, ..session.report(now) };
+        let measured = measured(report, series, device, &session);
+        let silent = Silent::new(session, now, (began, heard));
+        Ok(Measured { silent, ..measured })
     }
+}
+
+/// A run whose time is over, and in the last tenth of which nobody has done anything.
+pub(super) struct Silent {
+    session: Session,
+    now: Nanos,
+    /// Flowops that were done, and when one was done last.
+    heard: (u64, Nanos),
+}
+
+impl Silent {
+    /// Ends the threads of a run, unless it is such a one.
+    fn new(session: Session, now: Nanos, (began, heard): (Nanos, (u64, Nanos))) -> Option<Self> {
+        let (silent, all) = (now.saturating_sub(heard.1), now.saturating_sub(began));
+        if session.is_over() || silent.0 <= all.0 / 10 {
+            session.stop();
+            return None;
+        }
+        Some(Self { session, now, heard })
+    }
+
+    /// Why it stood still, if it did: it goes on, when all is counted, until a thread does something or
+    /// none will.
+    pub(super) fn hung<D: LabDevice>(self, device: &mut D) -> Option<String> {
+        let mut at = self.now;
+        let is_silent = |at: Nanos| at.saturating_sub(self.now) <= SILENCE;
+        while self.session.done() == self.heard.0 && !self.session.is_over() && is_silent(at) {
+            at = at.saturating_add(Nanos::from_secs(1));
+            device.advance(at, &mut Vec::new());
+        }
+        let why = (!is_silent(at)).then(|| stood_still(self.heard.1, device));
+        self.session.stop();
+        why
+    }
+}
+
+fn stood_still<D: LabDevice>(heard: Nanos, device: &D) -> String {
+    let waiting = device.waiting().unwrap_or_default();
+    format!("no thread has done anything since {heard}, and none would within an hour: {waiting}")
 }
 
 /// A run being watched.
@@ -143,7 +180,7 @@ impl Watch {
         if self.now == self.next_period {
             self.snap(session);
         }
-        self.listen(session);
+        self.listen(device, session);
         device.attend_timeline(observer, self.now);
         let length = self.end.map_or(0.0, |end| end.saturating_sub(self.began).as_secs_f64());
         let done = self.now.saturating_sub(self.began).as_secs_f64();
@@ -162,12 +199,12 @@ impl Watch {
     }
 
     /// Ends a run without time limit in which all threads wait for each other.
-    fn listen(&mut self, session: &Session) {
+    fn listen<D: LabDevice>(&mut self, device: &D, session: &Session) {
         let done = session.done();
         if done > self.heard.0 {
             self.heard = (done, self.now);
         } else if self.end.is_none() && self.now.saturating_sub(self.heard.1) > SILENCE {
-            session.fail("no thread has done anything for an hour: they wait for each other");
+            session.fail(&stood_still(self.heard.1, device));
         }
     }
 }

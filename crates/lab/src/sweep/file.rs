@@ -3,7 +3,7 @@
 //! there is told with file, line and column of the sweep.
 
 use super::question::read_lines;
-use super::vars::{JobText, Vars};
+use super::vars::{JobText, Readers, TABLE, Vars};
 use super::{Base, Case, Job, Named, Report, Sweep};
 use crate::run::UntilSteady;
 use crate::stack::document::{Node, Table, Value, merge, nest, parse};
@@ -50,9 +50,9 @@ pub(super) fn read(
     let axes = read_axes(root.table("grid")?)?;
     let place = root.node("grid").map_or(&place, |node| &node.key_place).clone();
     root.close()?;
-    let mut cases = cases(bases, &jobs, set, &axes, &place, environment)?;
+    let (mut cases, remarks) = cases(bases, &jobs, set, &axes, &place, environment)?;
     cases.iter_mut().for_each(|case| case.until_steady = until_steady);
-    Sweep { name, cases, seeds, report, lines }.checked(&place, "grid")
+    Sweep { name, cases, seeds, report, lines, remarks }.checked(&place, "grid")
 }
 
 /// Where the files that a sweep names are found.
@@ -193,8 +193,8 @@ fn in_file_order(table: &Table) -> Vec<(&String, &Node)> {
 /// A point of the grid before its stack is resolved.
 type Point = (Base, Vec<(String, Json)>);
 
-/// Every combination: stacks slowest, then jobs, then the keys of the grid. A job is read once for each
-/// set of variables.
+/// Every combination: stacks slowest, then jobs, then the keys of the grid; and what is to be told of
+/// them. A job is read once for each set of variables.
 fn cases(
     bases: Vec<Base>,
     jobs: &[JobText],
@@ -202,14 +202,15 @@ fn cases(
     axes: &[Axis<'_>],
     place: &Place,
     environment: &dyn Environment,
-) -> Result<Vec<Case>, StackError> {
+) -> Result<(Vec<Case>, Vec<String>), StackError> {
     let lengths = axes.iter().map(|axis| axis.values.len()).chain([bases.len(), jobs.len()]);
     let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul);
     if count.is_none_or(|count| count > super::RUNS_MAX) {
         let message = format!("more than {} points", super::RUNS_MAX);
         return Err(StackError::new(place, "grid", message));
     }
-    let mut cases = Vec::new();
+    let (mut cases, mut readers) = (Vec::new(), Readers::default());
+    let mut given = BTreeSet::new();
     for mut base in bases {
         merge(&mut base.table, set.cloned().unwrap_or_default());
         let points = axes.iter().fold(vec![(base, Vec::new())], cross);
@@ -219,13 +220,33 @@ fn cases(
             for case in &resolved {
                 let job = match read.entry(&case.vars) {
                     Entry::Occupied(found) => found.into_mut(),
-                    Entry::Vacant(new) => new.insert(Arc::new(job.parse(&case.vars, environment)?)),
+                    Entry::Vacant(new) => {
+                        let job = job.parse(&case.vars, environment, &mut readers)?;
+                        new.insert(Arc::new(job))
+                    }
                 };
                 cases.push(case.under(job));
             }
         }
+        resolved.iter().for_each(|case| readers.add_stack(&case.stack_name, &case.vars));
+        given.extend(resolved.into_iter().map(|case| case.vars));
     }
-    Ok(cases)
+    match given.iter().find_map(|vars| readers.unread(vars)) {
+        Some(name) => Err(unread(name, set, place)),
+        None => Ok((cases, readers.remarks())),
+    }
+}
+
+/// The error that nothing reads a variable, at its place if it is in `[set]`.
+fn unread(name: &str, set: Option<&Table>, place: &Place) -> StackError {
+    let node = set.and_then(|set| match &set.get(TABLE)?.value {
+        Value::Table(vars) => vars.get(name),
+        _ => None,
+    });
+    let place = node.map_or(place, |node| &node.key_place);
+    let why =
+        format!("no job and no key of a stack names ${{{name}}}, and no workload sets ${name}");
+    StackError::new(place, format!("var.{name}"), why)
 }
 
 /// Every point with every value of `axis`, the values fastest.

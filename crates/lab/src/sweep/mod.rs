@@ -38,6 +38,8 @@ pub struct Sweep {
     pub report: Report,
     /// What the answers are set against.
     pub lines: Vec<Line>,
+    /// What may not be meant as it stands.
+    remarks: Vec<String>,
 }
 
 /// One point of the grid.
@@ -112,7 +114,8 @@ impl Sweep {
         };
         let cases = stacks.iter().map(case).collect::<Result<_, _>>()?;
         let (seeds, report, lines) = ((1..=seeds).collect(), Report::Usual, Vec::new());
-        Self { name, cases, seeds, report, lines }.checked(&Place::Argument("compare"), "")
+        let remarks = Vec::new();
+        Self { name, cases, seeds, report, lines, remarks }.checked(&Place::Argument("compare"), "")
     }
 
     /// Rejects a grid that is too large or that holds the same run twice.
@@ -137,10 +140,10 @@ impl Sweep {
         Ok(self)
     }
 
-    /// What of its jobs has no effect here.
+    /// What of its jobs has no effect here, and what may not be meant as it stands.
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
-        let mut notices = Vec::new();
+        let mut notices = self.remarks.clone();
         for case in &self.cases {
             for notice in case.job.notices(&case.stack) {
                 if !notices.contains(&notice) {
@@ -209,7 +212,26 @@ impl Sweep {
         let (case, seed) = self.at(index);
         let manner = Manner { until_steady: case.until_steady, ..manner };
         let outcome = case.job.run(&case.stack, seed, manner, observer)?;
-        Ok(row::row(case, seed, commit, &outcome).to_string())
+        Ok(row::row(case, seed, commit, &outcome))
+    }
+
+    /// The row of a run, made of that of a run of the same name, which `other` may call otherwise: the same
+    /// result to the letter. `None` if it is not such a row.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    #[must_use]
+    pub fn row_of_twin(
+        &self,
+        index: usize,
+        commit: &str,
+        (other, twin): (&Self, usize),
+        row: &str,
+    ) -> Option<String> {
+        let ((case, seed), (theirs, their_seed)) = (self.at(index), other.at(twin));
+        let same = seed == their_seed && case.id("") == theirs.id("");
+        let result = row.strip_prefix(&row::head(theirs, seed, commit)).filter(|_| same)?;
+        Some(row::head(case, seed, commit) + result)
     }
 }
 

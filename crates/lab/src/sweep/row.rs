@@ -20,19 +20,25 @@ pub(super) fn run_id(case: u128, seed: u64) -> String {
 }
 
 /// The row of a run.
-pub(super) fn row(case: &Case, seed: u64, commit: &str, outcome: &Outcome) -> Value {
+pub(super) fn row(case: &Case, seed: u64, commit: &str, outcome: &Outcome) -> String {
     let mut result = outcome.to_json(commit);
     let ours = &mut result["nandscape"];
     without_wall_time(ours);
     without_wall_time(&mut ours["precondition"]);
-    json!({
+    format!("{}{result}}}", head(case, seed, commit))
+}
+
+/// A row up to its result: what its sweep calls the run.
+pub(super) fn head(case: &Case, seed: u64, commit: &str) -> String {
+    let names = json!({
         "run": run_id(case.id(&program(commit)), seed),
         "stack": case.stack_name,
         "job": case.job.name,
         "keys": case.keys.iter().cloned().collect::<Map<String, Value>>(),
         "seed": seed,
-        "result": result,
-    })
+    });
+    let names = names.to_string();
+    format!("{},\"result\":", names.strip_suffix('}').unwrap_or(&names))
 }
 
 fn without_wall_time(value: &mut Value) {

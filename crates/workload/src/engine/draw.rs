@@ -2,12 +2,13 @@
 //! can prefetch. The order of draws is the order of submissions, whatever the order of completions.
 //!
 //! Directions of equal sizes share a random map, as in fio; sequential directions advance each on
-//! its own. With `percentage_random` an I/O follows on the one before of its direction, and leaves
+//! its own. Several files take turns, and each has a map and sequences of its own. With `percentage_random` an I/O follows on the one before of its direction, and leaves
 //! the map alone; with `zonemode=strided` all happens in one zone until enough is transferred.
 
 use super::addresses::{Addresses, Order, Places};
 use super::error::EngineError;
 use super::plan::{self, Plan};
+use super::turns::Turns;
 use crate::fio::{Direction, JobSpec, Mix};
 use nandscape_block::{BlockDevice, Lba};
 use nandscape_rt::Stream;
@@ -22,7 +23,7 @@ pub(super) struct Next {
     pub(super) direction: Direction,
 }
 
-/// What a job draws from.
+/// What a job draws from: a file, or the device.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     /// First sector.
@@ -113,13 +114,21 @@ impl Detours {
 pub(super) struct Draw {
     mix: Mix,
     rwmixread: u64,
+    /// First sector of the file that the last I/O went to.
     base: u64,
+    /// First sectors of all files.
+    bases: Vec<u64>,
+    /// Those of each file, in the order of the files.
     addresses: Vec<Addresses>,
-    /// Which of `addresses` a direction uses.
+    /// Which of a file's `addresses` a direction uses.
     of: [usize; 3],
     offsets: Stream,
     directions: Stream,
-    detours: Option<Box<Detours>>,
+    /// Of each file, if it has any.
+    detours: Vec<Detours>,
+    turns: Option<Box<Turns>>,
+    /// One file without detours.
+    plain: bool,
     /// A ring; `at` is the next to be taken.
     ahead: [Next; AHEAD],
     /// Lengths of these.
@@ -135,31 +144,30 @@ impl Draw {
         seed: u64,
         name: &str,
     ) -> Result<Self, EngineError> {
-        let (order, range) = (plan.order, &plan.range);
+        let (order, ranges) = (plan.order, &plan.ranges);
         let mut offsets = Stream::new(seed, &format!("{name}/offset"));
-        let mut kinds: Vec<&Places> = Vec::new();
-        let of = Direction::ALL.map(|direction| {
-            let places = &range.places[direction as usize];
-            let shared = kinds.iter().position(|p| *p == places && order != Order::Sequential);
-            shared.unwrap_or_else(|| {
-                kinds.push(places);
-                kinds.len() - 1
-            })
-        });
+        let (kinds, of) = kinds(order, &ranges[0].places);
+        let places = ranges.iter().flat_map(|range| kinds.iter().map(|kind| &range.places[*kind]));
         let addresses: Result<_, String> =
-            kinds.iter().map(|places| Addresses::new(order, places, &mut offsets)).collect();
+            places.map(|places| Addresses::new(order, places, &mut offsets)).collect();
         let addresses = addresses.map_err(|problem| plan::refuse(spec, problem))?;
+        let detours = |range| Detours::new(spec, range, seed, name);
+        let detours: Vec<_> = ranges.iter().filter_map(detours).collect();
+        let turns = Turns::new(spec, plan, seed, name).map(Box::new);
         let directions = Stream::new(seed, &format!("{name}/direction"));
         let nothing = Next { lba: Lba(0), direction: Direction::Read };
         Ok(Self {
             mix: spec.pattern.mix,
             rwmixread: spec.rwmixread,
-            base: range.base,
+            base: ranges[0].base,
+            bases: ranges.iter().map(|range| range.base).collect(),
             addresses,
             of,
             offsets,
             directions,
-            detours: Detours::new(spec, range, seed, name).map(Box::new),
+            plain: detours.is_empty() && turns.is_none(),
+            detours,
+            turns,
             ahead: [nothing; AHEAD],
             sectors: [0; AHEAD],
             at: 0,
@@ -168,13 +176,16 @@ impl Draw {
 
     /// Begins a pass anew and draws ahead.
     pub(super) fn restart(&mut self, device: &impl BlockDevice) {
-        for addresses in &mut self.addresses {
-            addresses.restart(&mut self.offsets);
-        }
-        self.detours.iter_mut().for_each(|detours| detours.restart());
+        self.begin_pass();
         for _ in 0..AHEAD {
             self.take(device);
         }
+    }
+
+    fn begin_pass(&mut self) {
+        self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
+        self.detours.iter_mut().for_each(Detours::restart);
+        self.turns.iter_mut().for_each(|turns| turns.restart());
     }
 
     /// The next I/O, which stays the next.
@@ -209,22 +220,50 @@ impl Draw {
             Mix::ReadWrite if self.directions.below(100) < self.rwmixread => Direction::Read,
             Mix::ReadWrite => Direction::Write,
         };
-        let (first, sectors) = if self.detours.is_some() {
-            self.draw_detour(direction)
-        } else {
+        let (first, sectors) = if self.plain {
             self.addresses[self.of[direction as usize]].draw(&mut self.offsets)
+        } else {
+            self.draw_rare(direction)
         };
         (Next { lba: Lba(self.base + first), direction }, sectors)
     }
 
+    /// The next I/O of several files, or with detours; within the file at `base`.
     #[cold]
     #[inline(never)]
-    fn draw_detour(&mut self, direction: Direction) -> (u64, u32) {
-        let Some(detours) = &mut self.detours else { return (0, 0) };
-        if detours.next_zone() {
-            self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
+    fn draw_rare(&mut self, direction: Direction) -> (u64, u32) {
+        let file = self.turns.as_mut().map_or(0, |turns| turns.file());
+        self.base = self.bases[file];
+        let kinds = self.addresses.len() / self.bases.len();
+        let of_file = &mut self.addresses[file * kinds..][..kinds];
+        let direction = direction as usize;
+        let drawn = match self.detours.get_mut(file) {
+            None => of_file[self.of[direction]].draw(&mut self.offsets),
+            Some(detours) => {
+                if detours.next_zone() {
+                    of_file.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
+                }
+                detours.draw(direction, &mut of_file[self.of[direction]], &mut self.offsets)
+            }
+        };
+        if self.turns.as_mut().is_some_and(|turns| turns.issued(drawn.1)) {
+            self.begin_pass();
         }
-        let addresses = &mut self.addresses[self.of[direction as usize]];
-        detours.draw(direction as usize, addresses, &mut self.offsets)
+        drawn
     }
+}
+
+/// The directions that have addresses of their own, and which of these each direction uses. Those of
+/// equal places share them, unless they are sequences.
+fn kinds(order: Order, places: &[Places; 3]) -> (Vec<usize>, [usize; 3]) {
+    let mut kinds: Vec<usize> = Vec::new();
+    let of = Direction::ALL.map(|direction| {
+        let own = direction as usize;
+        let same = |kind: &usize| places[*kind] == places[own] && order != Order::Sequential;
+        kinds.iter().position(same).unwrap_or_else(|| {
+            kinds.push(own);
+            kinds.len() - 1
+        })
+    });
+    (kinds, of)
 }

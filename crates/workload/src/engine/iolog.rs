@@ -107,6 +107,15 @@ impl Playback {
         sectors.max().unwrap_or(0)
     }
 
+    /// What it transfers.
+    pub(super) fn bytes(&self) -> u64 {
+        let sectors = self.steps.iter().map(|(_, step)| match step {
+            Step::Io(_, sectors) => u64::from(*sectors),
+            Step::Flush => 0,
+        });
+        sectors.sum::<u64>() * SECTOR_BYTES
+    }
+
     /// The next step, and when it is due, from the job's start.
     pub(super) fn peek(&self) -> Option<(Nanos, Step)> {
         self.steps.get(self.next).copied()

@@ -33,8 +33,8 @@ enum State {
     Issuing,
     /// Nothing more of this loop; requests may still be in flight.
     Draining,
-    /// Reading again what it wrote, from this block on.
-    Rereading(u64),
+    /// Reading again what it wrote, from this block of this file on.
+    Rereading(usize, u64),
     Ended,
 }
 
@@ -433,7 +433,7 @@ impl Job {
     pub(super) fn idle(&mut self, device: &impl BlockDevice, now: Nanos) -> Idle {
         match self.state {
             State::Issuing if self.pause.is_some() => self.rest(now),
-            State::Issuing | State::Waiting | State::Rereading(_) => Idle::Wait,
+            State::Issuing | State::Waiting | State::Rereading(..) => Idle::Wait,
             State::Draining => self.drained(device, now),
             State::Ended => Idle::Ended,
         }
@@ -472,7 +472,7 @@ impl Job {
                 return Idle::Issue;
             }
             if plan::rereads(&self.spec) && !std::mem::replace(&mut self.reread, true) {
-                self.enter(State::Rereading(0));
+                self.enter(State::Rereading(0, 0));
                 return Idle::Issue;
             }
             self.loops_left -= 1;

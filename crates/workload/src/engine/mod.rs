@@ -48,6 +48,7 @@ mod shape;
 mod sizes;
 mod task;
 mod tournament;
+mod turns;
 
 pub use error::{EngineError, Waiting};
 pub use iolog::WrittenLog;
@@ -91,8 +92,9 @@ pub struct Options {
     /// Number of the last write of an earlier run on the same device ([`Engine::version`]), so that
     /// its content is told apart from this run's; 0 when there was none.
     pub version: u32,
-    /// The sectors that each clone of each job has for itself, in their order; empty: all have all.
-    pub spaces: Vec<Range<u64>>,
+    /// The sectors of each file of each clone of each job, in their order; empty: they run on a block
+    /// device.
+    pub files: Vec<Vec<Range<u64>>>,
     /// Distance of the series' points, until there are too many.
     pub interval: Nanos,
     /// Points at most; an even number.
@@ -107,7 +109,7 @@ impl Default for Options {
             seed: 1,
             began: Nanos::ZERO,
             version: 0,
-            spaces: Vec::new(),
+            files: Vec::new(),
             interval: Nanos::from_secs(1),
             points_max: 1_024,
             still_ios_max: 10_000_000,
@@ -239,6 +241,11 @@ impl<S> Engine<S> {
     /// The job of each slot: its index and name. Bios carry their slot in the low half of their tokens.
     pub fn slots(&self) -> impl Iterator<Item = (usize, &str)> {
         self.slots.iter().map(|slot| (slot.job(), self.jobs[slot.job()].spec.name.as_str()))
+    }
+
+    /// Each clone of each job, and the bytes that a loop of it transfers.
+    pub fn loops(&self) -> impl Iterator<Item = (&JobSpec, u64)> {
+        self.jobs.iter().map(|job| (&job.spec, job.plan.loop_bytes))
     }
 
     /// Virtual time of the last event.
@@ -491,8 +498,8 @@ fn clone_jobs(
         }
         for clone in 0..spec.numjobs {
             let number = jobs.len() as u32;
-            let space = options.spaces.get(jobs.len()).cloned().unwrap_or(0..caps.sectors);
-            let plan = Plan::new(spec, caps, clone, &space)?;
+            let files = options.files.get(jobs.len()).map_or(&[][..], Vec::as_slice);
+            let plan = Plan::new(spec, caps, clone, files)?;
             let shapes = Kind::ALL.map(|kind| Shape::new(kind, number, spec, &plan, shadowed));
             let stream = format!("fio/{index}/{}/{clone}", spec.name);
             let seed = job_seed(options.seed, spec.randseed);

@@ -13,7 +13,8 @@ use std::ops;
 /// What a job does on this device.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    pub(super) range: Range,
+    /// Of each file; on a block device there is one.
+    pub(super) ranges: Vec<Range>,
     pub(super) order: Order,
     /// What a loop transfers.
     pub(super) loop_bytes: u64,
@@ -43,35 +44,31 @@ pub(super) enum Durability {
 }
 
 impl Plan {
-    /// The plan of a clone of `spec` that has these sectors of a device with these capabilities.
+    /// The plan of a clone of `spec` that has these files on a device with these capabilities, or all of
+    /// it if there are none.
     pub(super) fn new(
         spec: &JobSpec,
         caps: &DeviceCaps,
         clone: u32,
-        space: &ops::Range<u64>,
+        files: &[ops::Range<u64>],
     ) -> Result<Self, EngineError> {
         let fail = |problem| refuse(spec, problem);
         supported(spec, caps).map_err(fail)?;
-        let (base, bytes) = extent(spec, space, clone).map_err(fail)?;
-        let smallest = used(spec).map(|d| spec.sizes(d).min()).min().unwrap_or(SECTOR_BYTES);
-        let whole = bytes - bytes % smallest;
-        let strides = strides(spec, bytes).map_err(fail)?;
-        let sectors = bytes / SECTOR_BYTES;
-        let places = Direction::ALL
-            .map(|direction| places(spec, direction, strides.map_or(sectors, |s| s.zone)));
+        let extents = extents(spec, caps, clone, files).map_err(fail)?;
+        let ranges =
+            extents.iter().map(|extent| range(spec, extent)).collect::<Result<Vec<_>, _>>();
         let playback = playback(spec, caps, clone).map_err(fail)?;
         let largest = Direction::ALL.map(|direction| match &playback {
             Some(playback) => playback.largest(direction),
-            None => places[direction as usize].sizes.largest(),
+            None => Sizes::new(&spec.sizes(direction)).largest(),
         });
         Ok(Self {
-            range: Range { base: space.start + base / SECTOR_BYTES, sectors, places, strides },
+            ranges: ranges.map_err(fail)?,
             order: order(spec),
-            loop_bytes: spec
-                .io_size
-                .map(|amount| amount.of(bytes))
-                .filter(|bytes| *bytes > 0)
-                .unwrap_or(whole),
+            loop_bytes: match &playback {
+                Some(playback) => playback.bytes(),
+                None => loop_bytes(spec, &extents, !files.is_empty()),
+            },
             loop_ios: spec.number_ios.unwrap_or(u64::MAX),
             playback,
             largest,
@@ -155,13 +152,62 @@ fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
     Ok(())
 }
 
-/// Start, counted from that of its space, and length of a clone's range in bytes.
-fn extent(spec: &JobSpec, space: &ops::Range<u64>, clone: u32) -> Result<(u64, u64), String> {
+/// Where a clone does its I/O: first sector and bytes.
+struct Extent {
+    base: u64,
+    bytes: u64,
+}
+
+/// The part of each of its files, or of the device, that a clone uses.
+fn extents(
+    spec: &JobSpec,
+    caps: &DeviceCaps,
+    clone: u32,
+    files: &[ops::Range<u64>],
+) -> Result<Vec<Extent>, String> {
+    if files.is_empty() {
+        return Ok(vec![extent(spec, &(0..caps.sectors), clone, spec.size)?]);
+    }
+    let of_file = |(number, file): (usize, &ops::Range<u64>)| {
+        extent(spec, file, clone, spec.size_of_file(number as u64, files.len() as u64))
+    };
+    files.iter().enumerate().map(of_file).collect()
+}
+
+/// What a job draws from within an extent.
+fn range(spec: &JobSpec, extent: &Extent) -> Result<Range, String> {
+    let strides = strides(spec, extent.bytes)?;
+    let sectors = extent.bytes / SECTOR_BYTES;
+    let within = strides.map_or(sectors, |strides| strides.zone);
+    let places = Direction::ALL.map(|direction| places(spec, direction, within));
+    Ok(Range { base: extent.base, sectors, places, strides })
+}
+
+/// What a loop transfers.
+fn loop_bytes(spec: &JobSpec, extents: &[Extent], on_files: bool) -> u64 {
+    let least = spec.least_block();
+    let whole: u64 = extents.iter().map(|extent| extent.bytes - extent.bytes % least).sum();
+    let bytes = extents.iter().map(|extent| extent.bytes).sum();
+    let size = spec.size.filter(|_| on_files && spec.files.bytes.is_some());
+    let usual = match size {
+        Some(Amount::Bytes(size)) => size.min(whole),
+        _ => whole,
+    };
+    spec.io_size.map(|amount| amount.of(bytes)).filter(|bytes| *bytes > 0).unwrap_or(usual)
+}
+
+/// The part of a space from the clone's offset on, of this size.
+fn extent(
+    spec: &JobSpec,
+    space: &ops::Range<u64>,
+    clone: u32,
+    size: Option<Amount>,
+) -> Result<Extent, String> {
     let device = (space.end - space.start).saturating_mul(SECTOR_BYTES);
     let largest = used(spec).map(|d| spec.sizes(d).max()).max().unwrap_or(SECTOR_BYTES);
     let offset = start(spec, device, clone).ok_or("its offset overflows 64 bits")?;
     let rest = device.saturating_sub(offset);
-    let bytes = match spec.size {
+    let bytes = match size {
         None => rest,
         Some(Amount::Bytes(bytes)) if bytes <= rest => bytes,
         Some(Amount::Bytes(bytes)) => {
@@ -174,7 +220,7 @@ fn extent(spec: &JobSpec, space: &ops::Range<u64>, clone: u32) -> Result<(u64, u
     if bytes < largest {
         return Err(format!("its {bytes} bytes hold no block of {largest}"));
     }
-    Ok((offset, bytes))
+    Ok(Extent { base: space.start + offset / SECTOR_BYTES, bytes })
 }
 
 /// Where a clone's range begins. Percentages are rounded up to `offset_align` or else the least
@@ -186,8 +232,7 @@ fn start(spec: &JobSpec, device: u64, clone: u32) -> Option<u64> {
     if !percent(spec.offset) && !percent(spec.offset_increment) {
         return Some(offset);
     }
-    let least = used(spec).map(|d| spec.sizes(d).min()).min().unwrap_or(SECTOR_BYTES);
-    offset.checked_next_multiple_of(spec.offset_align.unwrap_or(least))
+    offset.checked_next_multiple_of(spec.offset_align.unwrap_or(spec.least_block()))
 }
 
 fn order(spec: &JobSpec) -> Order {

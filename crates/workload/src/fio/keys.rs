@@ -2,7 +2,7 @@
 //! those of fio's manual; docs of [`JobSpec`] say what each does here.
 
 use super::log_keys;
-use super::rules::{Counted, ZoneMode};
+use super::rules::{Counted, FileOrder, FileService, ZoneMode};
 use super::spec::{Direction, Distribution, JobSpec, Mix, Pattern, Tolerated};
 use super::value::{Set, Value};
 use super::{splits, units};
@@ -92,7 +92,11 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
         Ok(Some(NO_FILES))
     }),
     (&["filesize"], |job, value| {
-        job.files.bytes = sectors(value).map(|bytes| (bytes > 0).then_some(bytes))?;
+        job.files.bytes = file_bytes(value)?;
+        Ok(Some(NO_FILES))
+    }),
+    (&["file_service_type"], |job, value| {
+        job.files.service = file_service(value)?;
         Ok(Some(NO_FILES))
     }),
     (&["rate"], store!(rate, |v| rates(v, "bytes a second, such as 10m or 10m,5m"))),
@@ -200,6 +204,36 @@ fn sectors(value: &Value<'_>) -> Result<u64, String> {
     let expected = "a multiple of 4096 bytes (the device's sector), such as 1m";
     let bytes = units::bytes(value.text(expected)?, value.kb_base);
     bytes.filter(|bytes| bytes.is_multiple_of(SECTOR_BYTES)).ok_or_else(|| expected.into())
+}
+
+/// The least and the largest size of a file; 0 is none.
+fn file_bytes(value: &Value<'_>) -> Result<Option<(u64, u64)>, String> {
+    let expected = "a multiple of 4096 bytes (the device's sector), such as 1m, or from one to another, \
+                    such as 64k-1m";
+    let text = value.text(expected)?;
+    let (least, most) = text.split_once('-').unwrap_or((text, text));
+    let [least, most] = [least, most].map(|text| sectors(&Value { text: Some(text), ..*value }));
+    match (least, most) {
+        (Ok(0), Ok(0)) => Ok(None),
+        (Ok(least), Ok(most)) if 0 < least && least <= most => Ok(Some((least, most))),
+        _ => Err(expected.into()),
+    }
+}
+
+fn file_service(value: &Value<'_>) -> Result<FileService, String> {
+    let expected = "roundrobin, random or sequential, with :N for N I/Os in a row";
+    let (name, ios) = value.named(expected)?;
+    let order = match name {
+        "roundrobin" => FileOrder::RoundRobin,
+        "random" => FileOrder::Random,
+        "sequential" => FileOrder::Sequential,
+        "zipf" | "pareto" | "normal" | "gauss" => {
+            return Err(format!("{expected} (skewed orders are not supported yet)"));
+        }
+        _ => return Err(expected.into()),
+    };
+    let ios = ios.map_or(Some(1), |text| text.parse().ok()).filter(|ios| *ios > 0);
+    Ok(FileService { order, ios: ios.ok_or(expected)? })
 }
 
 fn direct(job: &mut JobSpec, direct: bool) -> Set {

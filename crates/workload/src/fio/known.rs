@@ -14,7 +14,6 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
             "filename_format",
             "unique_filename",
             "opendir",
-            "file_service_type",
             "overwrite",
             "unlink_each_loop",
             "fsync_on_close",

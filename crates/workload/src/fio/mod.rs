@@ -21,8 +21,8 @@ pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse};
 pub use rules::{
-    AccessZone, BlockSizes, Counted, FileKeys, FlowShare, IoLog, LatencyGoal, Reaping, Replaying,
-    Thinking, ZoneMode, Zoning,
+    AccessZone, BlockSizes, Counted, FileKeys, FileOrder, FileService, FlowShare, IoLog,
+    LatencyGoal, Reaping, Replaying, Thinking, ZoneMode, Zoning,
 };
 pub use spec::{
     Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, Tolerated,

@@ -181,13 +181,41 @@ pub struct FileKeys {
     pub directory: String,
     /// `nrfiles`: files of a clone.
     pub count: u32,
-    /// `filesize`: bytes of each.
-    pub bytes: Option<u64>,
+    /// `filesize`: least and largest number of bytes of each.
+    pub bytes: Option<(u64, u64)>,
+    /// `file_service_type`: which of them is next.
+    pub service: FileService,
+}
+
+/// `file_service_type`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileService {
+    /// Which file comes behind another one.
+    pub order: FileOrder,
+    /// I/Os before another one's turn comes.
+    pub ios: u64,
+}
+
+/// In which order files have their turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileOrder {
+    /// One after the other.
+    RoundRobin,
+    /// Drawn.
+    Random,
+    /// One is finished before the next begins.
+    Sequential,
 }
 
 impl FileKeys {
-    pub(super) const DEFAULT: Self =
-        Self { direct: false, name: None, directory: String::new(), count: 1, bytes: None };
+    pub(super) const DEFAULT: Self = Self {
+        direct: false,
+        name: None,
+        directory: String::new(),
+        count: 1,
+        bytes: None,
+        service: FileService { order: FileOrder::RoundRobin, ios: 1 },
+    };
 }
 
 /// `flow`, `flow_id`, `flow_sleep`: a share in what several jobs issue.

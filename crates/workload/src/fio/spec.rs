@@ -5,7 +5,7 @@ use super::rules::{
     AccessZone, BlockSizes, FileKeys, FlowShare, LatencyGoal, Reaping, Replaying, Thinking, Zoning,
 };
 use super::units::Amount;
-use nandscape_block::Op;
+use nandscape_block::{Op, SECTOR_BYTES};
 use nandscape_rt::Nanos;
 
 /// Direction of an I/O; an index into every `[_; 3]` of this crate.
@@ -158,7 +158,7 @@ pub struct JobSpec {
     pub options: Vec<JobOption>,
     /// `rw`.
     pub pattern: Pattern,
-    /// `filename`, `directory`, `nrfiles`, `filesize`, `direct`.
+    /// `filename`, `directory`, `nrfiles`, `filesize`, `file_service_type`, `direct`.
     pub files: FileKeys,
     /// `bs` by direction, in bytes; multiples of 4096. [`JobSpec::sizes`] knows what counts.
     pub block_bytes: [u64; 3],
@@ -343,6 +343,29 @@ impl JobSpec {
     pub fn align(&self, direction: Direction) -> u64 {
         let given = self.block_align[direction as usize].filter(|_| self.pattern.random);
         given.unwrap_or_else(|| self.sizes(direction).min())
+    }
+
+    /// The least block of the I/Os that it issues, in bytes.
+    #[must_use]
+    pub fn least_block(&self) -> u64 {
+        let used = Direction::ALL.into_iter().filter(|direction| self.pattern.mix.has(*direction));
+        used.map(|direction| self.sizes(direction).min()).min().unwrap_or(SECTOR_BYTES)
+    }
+
+    /// What of the clone's `count` files the one of this number is used for, all behind its offset if
+    /// not told. A `size` in bytes is that of all together, in blocks, of which the first ones take what
+    /// does not divide; if the files have a `filesize`, it only says how much a loop transfers.
+    #[must_use]
+    pub fn size_of_file(&self, number: u64, count: u64) -> Option<Amount> {
+        match self.size {
+            Some(Amount::Bytes(_)) if self.files.bytes.is_some() => None,
+            Some(Amount::Bytes(bytes)) => {
+                let (block, blocks) = (self.least_block(), bytes / self.least_block());
+                let more = u64::from(number < blocks % count);
+                Some(Amount::Bytes((blocks / count + more) * block))
+            }
+            size => size,
+        }
     }
 
     /// Whether the job replays a log rather than drawing its I/Os.

@@ -26,7 +26,6 @@ pub use tree::{Directory, Leaf, Tree, TreeError, leaf_name};
 use error::Source;
 use std::collections::BTreeSet;
 use std::path::Path;
-use syntax::Command;
 
 /// Whether a file is a workload: by its name, as Filebench's own are called.
 #[must_use]
@@ -34,17 +33,14 @@ pub fn is_workload(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "f")
 }
 
-/// The variables, without their `$`, that the workload in `text` sets.
+/// The variables, without their `$`, that the workload in `text` sets, random ones included.
 ///
 /// # Errors
 /// What is no workload, with its place.
 pub fn variables(text: &str, name: &str) -> Result<BTreeSet<String>, WmlError> {
     let statements = parser::parse(&Source::new(name, text))?;
-    let set = statements.into_iter().filter_map(|statement| match statement.command {
-        Command::Set(name, _) => Some(name.text),
-        _ => None,
-    });
-    Ok(set.collect())
+    let set = statements.iter().filter_map(|statement| statement.command.variable());
+    Ok(set.map(str::to_owned).collect())
 }
 
 /// Reads the workload in `text`, which the user calls `name`. `overrides` are variables, without their

@@ -95,6 +95,23 @@ pub(super) enum Command {
     Nothing,
 }
 
+impl Command {
+    /// The variable, without its `$`, that it gives a value.
+    pub(super) fn variable(&self) -> Option<&str> {
+        match self {
+            Self::Set(name, _) => Some(&name.text),
+            Self::Randvar(attributes) => {
+                let mut names = attributes.list.iter().filter(|one| one.name.text == "name");
+                match &names.next()?.value.as_ref()?.kind {
+                    ValueKind::Variable(name) => Some(name),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
 /// A command and where its first word stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Statement {

@@ -2,11 +2,12 @@
 //! engine sees: one file behind the other, those of a clone in a row.
 //!
 //! After fio (filesetup.c): a clone has `nrfiles` files of its own, called `job.clone.file`, unless
-//! `filename` names one for all. A file is `filesize` long, or as long as its share of `offset` and
-//! `size` asks for; the longest wins where several jobs name one file.
+//! `filename` names one for all. A file is `filesize` long, or as long as `offset` and its share of
+//! `size` ask for; the longest wins where several jobs name one file.
 
 use crate::run::RunError;
 use nandscape_block::SECTOR_BYTES;
+use nandscape_rt::Stream;
 use nandscape_workload::fio::{Amount, Direction, JobFile, JobSpec};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,20 +47,21 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// The files that these jobs ask for.
+    /// The files that these jobs ask for; the seed draws sizes that are not fixed.
     ///
     /// # Errors
     /// What cannot be done on files, with its place.
-    pub(crate) fn new(jobs: &JobFile) -> Result<Self, RunError> {
+    pub(crate) fn new(jobs: &JobFile, seed: u64) -> Result<Self, RunError> {
         if let Some(notice) = jobs.notices.iter().find(|notice| notice.is_refused_on_files()) {
             let (place, key) = (&notice.place, &notice.key);
             return Err(RunError::Job(format!("{place}: {key}: not supported on files")));
         }
         let mut layout = Self::default();
         let mut shared = BTreeMap::new();
-        for spec in &jobs.jobs {
+        for (index, spec) in jobs.jobs.iter().enumerate() {
+            let mut sizes = Stream::new(seed, &format!("files/{index}/{}", spec.name));
             for clone in 0..spec.numjobs {
-                let added = layout.add(spec, clone, &mut shared);
+                let added = layout.add(spec, clone, &mut shared, &mut sizes);
                 added.map_err(|problem| {
                     RunError::Job(format!("{}: job {}: {problem}", spec.place, spec.name))
                 })?;
@@ -75,16 +77,20 @@ impl Layout {
         spec: &JobSpec,
         clone: u32,
         shared: &mut BTreeMap<Vec<String>, usize>,
+        sizes: &mut Stream,
     ) -> Result<(), String> {
         if spec.replays() {
-            return Err("read_iolog goes to a block device, not to files".to_owned());
+            return Err(
+                "read_iolog goes to a block device, not to files: use a stack without [fs]"
+                    .to_owned(),
+            );
         }
-        let sectors = sectors(spec, clone)?;
         let mix = spec.pattern.mix;
         let filled = mix.has(Direction::Read) || mix.has(Direction::Trim);
         let first = self.files.len();
         let files = if let Some(name) = &spec.files.name {
             let path = path(&spec.files.directory, name)?;
+            let sectors = sectors(spec, clone, 0, 1, sizes)?;
             let at = *shared.entry(path.clone()).or_insert(first);
             if at == first {
                 self.files.push(File { path, base: 0, sectors, filled });
@@ -97,6 +103,7 @@ impl Layout {
             for file in 0..spec.files.count {
                 let name = format!("{}.{clone}.{file}", spec.name.replace('/', "_"));
                 let path = path(&spec.files.directory, &name)?;
+                let sectors = sectors(spec, clone, file, spec.files.count, sizes)?;
                 self.files.push(File { path, base: 0, sectors, filled });
             }
             first..self.files.len()
@@ -124,14 +131,11 @@ impl Layout {
         self.files.last().map_or(0, |file| file.base + file.sectors)
     }
 
-    /// The part of the address space that each clone has.
-    pub(super) fn spaces(&self) -> Vec<Range<u64>> {
-        let space = |clone: &Clone| {
-            let files = &self.files[clone.files.clone()];
-            let last = files.last().map_or(0, |file| file.base + file.sectors);
-            files.first().map_or(0, |file| file.base)..last
-        };
-        self.clones.iter().map(space).collect()
+    /// The parts of the address space that the files of each clone are.
+    pub(super) fn of_clones(&self) -> Vec<Vec<Range<u64>>> {
+        let space = |file: &File| file.base..file.base + file.sectors;
+        let files = |clone: &Clone| self.files[clone.files.clone()].iter().map(space).collect();
+        self.clones.iter().map(files).collect()
     }
 
     /// The parts of files that a stretch of the address space is: index, first sector, sectors.
@@ -151,22 +155,33 @@ impl Layout {
     }
 }
 
-/// Sectors of each file of a clone.
-fn sectors(spec: &JobSpec, clone: u32) -> Result<u64, String> {
-    if let Some(bytes) = spec.files.bytes {
-        return Ok(bytes.div_ceil(SECTOR_BYTES));
+/// Sectors of a file: number `file` of the `count` that a clone has.
+fn sectors(
+    spec: &JobSpec,
+    clone: u32,
+    file: u32,
+    count: u32,
+    sizes: &mut Stream,
+) -> Result<u64, String> {
+    if let Some((least, most)) = spec.files.bytes {
+        let block = spec.least_block();
+        let blocks = if least < most { sizes.below((most - least) / block + 1) } else { 0 };
+        return Ok((least + blocks * block).div_ceil(SECTOR_BYTES));
     }
     let needed = "a job on files needs a size in bytes (size=64m), or filesize";
-    let given = [Some(spec.offset), Some(spec.offset_increment), spec.size];
+    let size = spec.size_of_file(file.into(), count.into());
+    let given = [Some(spec.offset), Some(spec.offset_increment), size];
     let [Some(Amount::Bytes(offset)), Some(Amount::Bytes(increment)), Some(Amount::Bytes(size))] =
         given
     else {
         return Err(needed.to_owned());
     };
+    if size == 0 {
+        return Err(format!("its size holds no block for each of its {count} files"));
+    }
     let end = increment.checked_mul(clone.into()).and_then(|skipped| skipped.checked_add(offset));
     let end = end.and_then(|offset| offset.checked_add(size)).ok_or("its offset overflows")?;
-    let share = end.div_ceil(SECTOR_BYTES).div_ceil(spec.files.count.into());
-    if share == 0 { Err(needed.to_owned()) } else { Ok(share) }
+    Ok(end.div_ceil(SECTOR_BYTES))
 }
 
 /// Folders and name; everything lies below the root.
@@ -194,11 +209,11 @@ mod tests {
 
     fn layout(text: &str) -> Result<Layout, String> {
         let jobs = parse(text, "a.fio", &HostEnvironment).unwrap();
-        Layout::new(&jobs).map_err(|error| error.to_string())
+        Layout::new(&jobs, 1).map_err(|error| error.to_string())
     }
 
     /// Clones have files of their own in a row; a named file is everybody's, as long as the longest
-    /// asks for; spaces are where the engine finds them.
+    /// asks for; the engine is told where they are.
     #[test]
     fn files_lie_one_behind_the_other() {
         let text = "[a]\nrw=randwrite\nsize=1m\nnumjobs=2\nnrfiles=2\n[b]\nfilename=/x/y\nsize=64k\n\
@@ -215,9 +230,28 @@ mod tests {
             ("x/y".to_owned(), 512, 48, true),
         ];
         assert_eq!(files, expected);
-        assert_eq!(layout.spaces(), [0..256, 256..512, 512..560, 512..560]);
+        let shared: Vec<Range<u64>> = std::iter::once(512..560).collect();
+        let own = [vec![0..128, 128..256], vec![256..384, 384..512]];
+        let clones = [&own[..], &[shared.clone(), shared]].concat();
+        assert_eq!(layout.of_clones(), clones);
         assert_eq!(layout.parts(120, 16).collect::<Vec<_>>(), [(0, 120, 8), (1, 0, 8)]);
         assert_eq!(layout.parts(512, 4).collect::<Vec<_>>(), [(4, 0, 4)]);
+    }
+
+    /// `size` is that of all files of a clone, which the first ones take more of where it does not divide,
+    /// each behind the offset; `filesize` is that of each, drawn where it is a range.
+    #[test]
+    fn sizes_are_of_all_files_or_of_each() {
+        let sectors = |text: &str| {
+            let files = layout(&format!("[a]\nrw=write\nnrfiles=3\n{text}")).unwrap().files;
+            files.iter().map(|file| file.sectors).collect::<Vec<_>>()
+        };
+        assert_eq!(sectors("size=32k\n"), [3, 3, 2]);
+        assert_eq!(sectors("size=160k\nbs=16k\noffset=8k\n"), [18, 14, 14]);
+        assert_eq!(sectors("filesize=64k\nsize=1m\n"), [16; 3]);
+        let drawn = sectors("filesize=64k-1m\nbs=16k\nnumjobs=8\n");
+        assert!(drawn.iter().all(|n| (16..=256).contains(n) && n % 4 == 0), "{drawn:?}");
+        assert!(drawn.iter().collect::<std::collections::BTreeSet<_>>().len() > 12, "{drawn:?}");
     }
 
     /// What cannot be done on files is said with its place.
@@ -226,6 +260,10 @@ mod tests {
         let cases = [
             ("[a]\nrw=write\n", "a.fio:1:1: job a: a job on files needs a size"),
             ("[a]\nrw=write\nsize=50%\n", "a.fio:1:1: job a: a job on files needs a size"),
+            (
+                "[a]\nsize=8k\nnrfiles=3\n",
+                "a.fio:1:1: job a: its size holds no block for each of its 3",
+            ),
             ("[a]\nsize=1m\nfile_append=1\n", "a.fio:3:1: file_append: not supported on files"),
             ("[a]\nsize=1m\nfilename=../x\n", "a.fio:1:1: job a: \"../x\" in \"\" names no file"),
             ("[a]\nsize=1m\nfilename=x:y\n", "a.fio:1:1: job a: \"x:y\" in \"\": one filename"),

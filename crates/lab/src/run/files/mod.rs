@@ -6,6 +6,9 @@
 //!
 //! The file system is made, and files are laid out (`make`), before anything is measured and without
 //! timing, so that no virtual time passes.
+//!
+//! Its daemons have timers for ever, so the clock never runs out of events. A call that does not come back
+//! is told by silence: when for an hour none has begun or ended, nothing more is expected of the device.
 
 mod calls;
 mod counts;
@@ -24,12 +27,20 @@ use make::Made;
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Fua, Submit, Token};
 use nandscape_fs::contract::FileSystem;
 use nandscape_ftl::Pblk;
-use nandscape_rt::{Executor, Nanos};
+use nandscape_rt::combine::timeout;
+use nandscape_rt::{Executor, Nanos, Waiting};
 use nandscape_workload::wml::engine::Planted;
 use nandscape_workload::wml::{Tree, Workload};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
+
+/// When nothing has happened for so long while somebody waits, nothing will. What takes longest is the
+/// write-back of a page, after half a minute.
+pub(super) const SILENCE: Nanos = Nanos::from_secs(3_600);
+
+/// Different things that are waited for, of which so many are told.
+const WAITING_MAX: usize = 8;
 
 /// What a new file system holds when a run begins.
 #[derive(Debug)]
@@ -52,6 +63,9 @@ pub(super) struct Files {
     reset: FsCounts,
     /// Kept for a timeline.
     requests: Option<Box<Requests>>,
+    /// Calls under way, and when the last one began or ended.
+    under_way: usize,
+    heard: Nanos,
 }
 
 impl Files {
@@ -71,7 +85,7 @@ impl Files {
         let device = AsyncDevice::new(&handle, device);
         let options = fs.for_run(seed, under.sectors, fresh);
         let made = make::make(&handle, &device.erased(), &options, contents);
-        let made = executor.block_on(made).map_err(|stuck| RunError::Failed(stuck.to_string()))?;
+        let made = in_time(&mut executor, made).map_err(RunError::Failed)?;
         let Made { fs: fs_made, inodes, planted, contents } =
             made.map_err(|error| error.on(stack))?;
         if handle.now() > Nanos::ZERO {
@@ -94,8 +108,40 @@ impl Files {
             counts: Cell::default(),
         });
         let reset = FsCounts::default();
-        Ok(Self { executor, device, calls, caps, planted, reset, requests: None })
+        let (requests, under_way, heard) = (None, 0, Nanos::ZERO);
+        Ok(Self { executor, device, calls, caps, planted, reset, requests, under_way, heard })
     }
+}
+
+/// What `future` brings, which takes no longer than the longest silence.
+///
+/// # Errors
+/// What everybody waits for.
+fn in_time<F>(executor: &mut Executor, future: F) -> Result<F::Output, String>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let handle = executor.handle();
+    let task = handle.spawn("file system", future);
+    match executor.block_on(async move { timeout(&handle, SILENCE, task).await }) {
+        Ok(Ok(Ok(output))) => Ok(output),
+        Ok(_) => Err(format!("the file system hangs: {}", told(&executor.waiting()))),
+        Err(deadlock) => Err(deadlock.to_string()),
+    }
+}
+
+/// What tasks wait for, each thing once.
+fn told(waiting: &[Waiting]) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for waiting in waiting.iter().map(Waiting::to_string) {
+        if !told.contains(&waiting) {
+            told.push(waiting);
+        }
+    }
+    let more = if told.len() > WAITING_MAX { "; ..." } else { "" };
+    told.truncate(WAITING_MAX);
+    told.join("; ") + more
 }
 
 /// What files on a device can do.
@@ -124,21 +170,26 @@ impl BlockDevice for Files {
             requests.opened(Request::new(now, &bio, token));
         }
         let calls = Rc::clone(&self.calls);
+        (self.under_way, self.heard) = (self.under_way + 1, now);
         drop(self.calls.handle.spawn("call", async move { calls.serve(bio, token).await }));
         Submit::Pending
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        if self.calls.done.borrow().is_empty() {
-            return self.executor.next_event();
+        if !self.calls.done.borrow().is_empty() {
+            return Some(self.calls.handle.now());
         }
-        Some(self.calls.handle.now())
+        let silent = |next: Nanos| next.saturating_sub(self.heard) > SILENCE;
+        self.executor.next_event().filter(|next| self.under_way == 0 || !silent(*next))
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
         self.executor.run_until(now);
         let known = done.len();
         done.append(&mut self.calls.done.borrow_mut());
+        if done.len() > known {
+            (self.under_way, self.heard) = (self.under_way + known - done.len(), now);
+        }
         if let Some(requests) = &mut self.requests {
             requests.completed(&done[known..]);
         }
@@ -162,8 +213,8 @@ impl LabDevice for Files {
         self.requests.is_some()
     }
 
-    fn spaces(&self) -> Vec<Range<u64>> {
-        self.calls.layout.spaces()
+    fn files(&self) -> Vec<Vec<Range<u64>>> {
+        self.calls.layout.of_clones()
     }
 
     fn fs_counts(&self) -> Option<FsCounts> {
@@ -183,11 +234,51 @@ impl LabDevice for Files {
         })
     }
 
+    fn waiting(&self) -> Option<String> {
+        Some(told(&self.executor.waiting()))
+    }
+
     fn close(&mut self) -> Result<(), String> {
         let fs = self.calls.fs.clone();
-        match self.executor.block_on(async move { fs.unmount().await }) {
-            Ok(unmounted) => unmounted.map_err(|error| error.to_string()),
-            Err(deadlock) => Err(deadlock.to_string()),
-        }
+        let unmounted = in_time(&mut self.executor, async move { fs.unmount().await })?;
+        unmounted.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::device::{format, sound};
+    use crate::run::{Sampler, Unobserved, begin, drive, prepare};
+    use nandscape_workload::fio::{HostEnvironment, parse};
+
+    /// A call that never comes back ends the run with who waits, although daemons have timers for ever; so
+    /// does a file system that cannot be unmounted for it.
+    #[test]
+    fn a_call_that_hangs_is_told() {
+        let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
+        let stack = Stack::load("ext4-pblk", &small).unwrap();
+        let jobs = parse("[w]\nrw=write\nsize=1m\n", "a.fio", &HostEnvironment).unwrap();
+        let media = sound(prepare::fresh(&stack, 1).unwrap());
+        let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints);
+        let contents = Contents::Jobs(Layout::new(&jobs, 1).unwrap());
+        let fs = stack.fs.as_ref().unwrap();
+        let mut files = Files::lay_out(&stack, fs, contents, (device, true), 1).unwrap();
+        let mut engine = begin(&jobs, &mut files, 1, &mut Unobserved).unwrap();
+        let sampler = &mut Sampler::default();
+        drive(&mut engine, &mut files, sampler, Nanos::from_us(50), &mut |_, _| {}).unwrap();
+        let thread_for_ever =
+            files.calls.free.borrow().keys().map(|thread| (*thread, Nanos::MAX)).collect();
+        *files.calls.free.borrow_mut() = thread_for_ever;
+        let hung = drive(&mut engine, &mut files, sampler, Nanos::MAX, &mut |_, _| {}).unwrap_err();
+        let RunError::Failed(why) = hung else { panic!("{hung}") };
+        assert!(
+            why.contains("the device has nothing left to do, but 1 requests wait: write of"),
+            "{why}"
+        );
+        assert!(why.ends_with("; task `call` waits for something unnamed"), "{why}");
+        let never = std::future::pending::<()>();
+        let why = in_time(&mut files.executor, never).unwrap_err();
+        assert!(why.starts_with("the file system hangs: task `call` waits"), "{why}");
     }
 }

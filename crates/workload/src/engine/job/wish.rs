@@ -99,7 +99,7 @@ impl Job {
         }
         match (self.state, shadow) {
             (State::Issuing, _) => self.wish_governed(device, flows, now),
-            (State::Rereading(block), Some(shadow)) => self.wish_reread(shadow, block),
+            (State::Rereading(file, block), Some(shadow)) => self.wish_reread(shadow, file, block),
             _ => Wish::Nothing,
         }
     }
@@ -174,18 +174,20 @@ impl Job {
         }
     }
 
-    fn wish_reread(&mut self, shadow: &Shadow, block: u64) -> Wish {
-        let range = &self.plan.range;
-        let least = range.places[Direction::Write as usize].sizes.least();
+    fn wish_reread(&mut self, shadow: &Shadow, file: usize, mut block: u64) -> Wish {
+        let least = self.plan.ranges[0].places[Direction::Write as usize].sizes.least();
         let sectors = u64::from(least);
-        let blocks = range.sectors / sectors;
-        let block = shadow.next_written(range.base, sectors, block, blocks);
-        if block == blocks {
+        let found = self.plan.ranges.iter().enumerate().skip(file).find_map(|(file, range)| {
+            let (from, blocks) = (std::mem::take(&mut block), range.sectors / sectors);
+            let next = shadow.next_written(range.base, sectors, from, blocks);
+            (next < blocks).then_some((file, next))
+        });
+        let Some((file, block)) = found else {
             self.enter(State::Draining);
             return Wish::Nothing;
-        }
-        let lba = Lba(range.base + block * sectors);
-        self.enter(State::Rereading(block + 1));
+        };
+        let lba = Lba(self.plan.ranges[file].base + block * sectors);
+        self.enter(State::Rereading(file, block + 1));
         self.sectors = least;
         Wish::Reread(lba)
     }

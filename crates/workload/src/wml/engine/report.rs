@@ -98,6 +98,11 @@ impl Report {
         }
     }
 
+    /// It has none after all.
+    pub fn fail(&mut self, why: &str) {
+        self.ending = Some(Ending::Failed(why.to_owned()));
+    }
+
     /// Flowops by name, in the order in which Filebench shows them: the last one first.
     #[must_use]
     pub fn table(&self) -> Vec<TableRow> {

@@ -86,10 +86,7 @@ impl<'a> Resolver<'a> {
     ) -> Result<Self, WmlError> {
         let mut globals = Variables::new();
         for (name, text) in overrides {
-            let set = statements.iter().filter_map(|statement| match &statement.command {
-                Command::Set(name, _) => Some(name.text.as_str()),
-                _ => None,
-            });
+            let set = statements.iter().filter_map(|statement| statement.command.variable());
             if !set.clone().any(|known| known == name) {
                 let WmlError { place, problem, .. } =
                     source.unknown(At::default(), "no variable of the file", name, set);
@@ -135,7 +132,7 @@ impl<'a> Resolver<'a> {
                 let name = name.ok_or_else(|| {
                     self.source.error(statement.at, "a randvar needs name=$variable")
                 })?;
-                self.globals.insert(name, Item::Random(random));
+                self.give(name, Item::Random(random));
             }
             Command::Mode(words) => self.mode(words)?,
             Command::Sleep(value) => {
@@ -199,10 +196,15 @@ impl<'a> Resolver<'a> {
             SetValue::Custom(attributes) => Item::Random(randoms::cvar(self.scope(), attributes)?),
             SetValue::Plain(first, rest) => self.computed(first, rest)?,
         };
-        if !self.overridden.contains(&name.text) {
-            self.globals.insert(name.text.clone(), item);
-        }
+        self.give(name.text.clone(), item);
         Ok(())
+    }
+
+    /// Gives a variable its value, unless somebody outside has.
+    fn give(&mut self, name: String, item: Item) {
+        if !self.overridden.contains(&name) {
+            self.globals.insert(name, item);
+        }
     }
 
     /// A value, or the result of operators from left to right.

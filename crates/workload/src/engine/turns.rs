@@ -1,0 +1,75 @@
+//! `file_service_type`: which of a job's files the next I/O goes to.
+//!
+//! As in fio (io_u.c, get_next_file), a file that the pass is through with is left out until all are; one
+//! is never through where its addresses are drawn independently. Here it is when as much was
+//! transferred as it holds.
+
+use super::addresses::Order;
+use super::plan::Plan;
+use crate::fio::{FileOrder, FileService, JobSpec};
+use nandscape_block::SECTOR_BYTES;
+use nandscape_rt::Stream;
+use std::collections::VecDeque;
+
+/// The turns of a job's files.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    service: FileService,
+    choices: Stream,
+    /// Files that the pass is not through with; the first has its turn.
+    queue: VecDeque<u32>,
+    /// I/Os that are left of the turn.
+    ios_left: u64,
+    /// Sectors of each file, and what the pass has left of them.
+    sectors: Vec<(u64, u64)>,
+    least: u64,
+    /// Whether a pass comes to an end.
+    ends: bool,
+}
+
+impl Turns {
+    /// Turns for several files; one always has its turn.
+    pub(super) fn new(spec: &JobSpec, plan: &Plan, seed: u64, name: &str) -> Option<Self> {
+        (plan.ranges.len() > 1).then(|| Self {
+            service: spec.files.service,
+            choices: Stream::new(seed, &format!("{name}/file")),
+            queue: VecDeque::new(),
+            ios_left: 0,
+            sectors: plan.ranges.iter().map(|range| (range.sectors, 0)).collect(),
+            least: spec.least_block() / SECTOR_BYTES,
+            ends: !matches!(plan.order, Order::Independent(_)),
+        })
+    }
+
+    /// Begins a pass.
+    pub(super) fn restart(&mut self) {
+        self.queue = (0..self.sectors.len() as u32).collect();
+        self.ios_left = 0;
+        self.sectors.iter_mut().for_each(|(all, left)| *left = *all);
+    }
+
+    /// The file whose turn it is.
+    pub(super) fn file(&mut self) -> usize {
+        if self.ios_left == 0 {
+            self.ios_left = self.service.ios;
+            if self.service.order == FileOrder::Random {
+                self.queue.swap(0, self.choices.below(self.queue.len() as u64) as usize);
+            }
+        }
+        self.queue[0] as usize
+    }
+
+    /// An I/O of so many sectors goes to it; whether the pass is through with all files.
+    pub(super) fn issued(&mut self, sectors: u32) -> bool {
+        let left = &mut self.sectors[self.queue[0] as usize].1;
+        *left = left.saturating_sub(sectors.into());
+        self.ios_left -= 1;
+        if self.ends && *left < self.least {
+            self.queue.pop_front();
+            self.ios_left = 0;
+        } else if self.ios_left == 0 && self.service.order == FileOrder::RoundRobin {
+            self.queue.rotate_left(1);
+        }
+        self.queue.is_empty()
+    }
+}
