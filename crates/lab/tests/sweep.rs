@@ -2,7 +2,7 @@
 
 use nandscape_lab::run::Unobserved;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
-use nandscape_lab::workload::fio::Environment;
+use nandscape_lab::workload::fio::{Environment, HostEnvironment};
 use std::io;
 use std::path::Path;
 
@@ -234,4 +234,29 @@ fn workloads_are_jobs() {
     assert!(endless.contains("files.f says itself how long it runs"), "{endless}");
     let wrong = parse(&text.replace("prealloc=100", "prealoc=100")).unwrap_err();
     assert!(wrong.contains("jobs.files.f (inline):3:79: no attribute"), "{wrong}");
+}
+
+/// A point whose device cannot be is refused before anything has run, at the key of the grid.
+#[test]
+fn a_device_that_cannot_be_is_refused_at_once() {
+    let error = parse(&GRID.replace("[35, 40]", "[40, 5]")).unwrap_err();
+    assert!(error.starts_with("folder/grid.toml:14:"), "{error}");
+    assert!(error.contains("ftl.op_percent: ") && error.contains("too few"), "{error}");
+}
+
+/// Every sweep that ships is one that can be run to its end.
+#[test]
+fn examples_are_sound() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut sweeps = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let sweep = Sweep::parse(path.to_str().unwrap(), &text, &HostEnvironment);
+            assert!(sweep.is_ok_and(|sweep| sweep.runs() > 1), "{}", path.display());
+            sweeps += 1;
+        }
+    }
+    assert!(sweeps > 5, "{sweeps}");
 }

@@ -54,6 +54,18 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// The sizes of a device with `good_chunks` usable chunks, on which an FTL of this configuration can
+    /// always make progress. The geometry must make sense.
+    ///
+    /// # Errors
+    /// The key of the choice that does not fit, and why.
+    pub fn of(geometry: &Geometry, config: &Config, good_chunks: u64) -> Result<Self, FtlError> {
+        let capacity = Self::new(geometry, config, good_chunks)?;
+        let plan = Plan::new(config, &Layout::new(geometry, config.line_set)?)?;
+        capacity.check(geometry, config, plan.frontiers())?;
+        Ok(capacity)
+    }
+
     /// Computes the sizes for `good_chunks` usable chunks.
     ///
     /// # Errors
@@ -107,12 +119,7 @@ impl Capacity {
     ///
     /// # Errors
     /// The key of the choice that does not fit, and why.
-    pub(super) fn check(
-        &self,
-        geometry: &Geometry,
-        config: &Config,
-        frontiers: u32,
-    ) -> Result<(), FtlError> {
+    fn check(&self, geometry: &Geometry, config: &Config, frontiers: u32) -> Result<(), FtlError> {
         if self.logical_sectors > u64::from(KEY_MAX) + 1 {
             let why = format!("{} logical sectors do not fit 32-bit keys", self.logical_sectors);
             return Err(FtlError::Config { key: "media.chunks", why });

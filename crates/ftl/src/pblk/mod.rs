@@ -54,7 +54,7 @@ pub use line::LineState;
 use crate::config::Config;
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
-use buffers::{Buffer, BufferId, Plan};
+use buffers::{Buffer, BufferId};
 use candidates::Candidates;
 use cpu::HostSide;
 use events::{Events, What};
@@ -163,9 +163,7 @@ impl<M: OpenChannel> Pblk<M> {
             }
             good_chunks += u64::from(media.chunk(chunk).state == ChunkState::Free);
         }
-        let capacity = Capacity::new(&geometry, &config, good_chunks)?;
-        let plan = Plan::new(&config, &Layout::new(&geometry, config.line_set)?)?;
-        capacity.check(&geometry, &config, plan.frontiers())?;
+        let capacity = Capacity::of(&geometry, &config, good_chunks)?;
         let mut pblk = Self::assemble(media, config, capacity, now).map_err(|(_, error)| error)?;
         for line in 0..capacity.lines {
             pblk.adopt_empty(line);

@@ -27,7 +27,8 @@ pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
 use nandscape_ftl::config::{Config, MapKind};
-use nandscape_media::{ChunkId, Faults, Geometry, MediaConfig, PayloadMode, UnitId};
+use nandscape_ftl::{Capacity, FtlError};
+use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;
 use nandscape_workload::fio::Notice;
 use reader::Places;
@@ -210,6 +211,21 @@ impl Stack {
     #[must_use]
     pub fn error(&self, key: &str, why: &str) -> StackError {
         StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
+    }
+
+    /// Whether a device can be made as it says, all of whose chunks are good.
+    ///
+    /// # Errors
+    /// The key that does not fit the rest.
+    pub fn check_device(&self) -> Result<(), StackError> {
+        let geometry = &self.media.geometry;
+        let shape = |shape: GeometryError| self.error(&format!("media.{}", shape.key), shape.rule);
+        geometry.check().map_err(shape)?;
+        let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
+        match Capacity::of(geometry, &self.ftl, chunks) {
+            Err(FtlError::Config { key, why }) => Err(self.error(key, &why)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a notice about a job is worth telling where the job runs on this stack.

@@ -118,7 +118,8 @@ impl Sweep {
         Self { name, cases, seeds, report, lines, remarks }.checked(&Place::Argument("compare"), "")
     }
 
-    /// Rejects a grid that is too large or that holds the same run twice.
+    /// Rejects a grid that is too large, that has a device which cannot be, or that holds the same run
+    /// twice.
     fn checked(self, place: &Place, key: &str) -> Result<Self, StackError> {
         let error = |message: String| StackError::new(place, key, message);
         if self.cases.len().checked_mul(self.seeds.len()).is_none_or(|runs| runs > RUNS_MAX) {
@@ -130,6 +131,7 @@ impl Sweep {
             let why = format!("{name} says itself how long it runs, and never until it is steady");
             return Err(error(why));
         }
+        self.cases.iter().try_for_each(|case| case.stack.check_device())?;
         let mut points = std::collections::BTreeMap::new();
         for case in &self.cases {
             if let Some(twin) = points.insert(case.id(""), case) {
