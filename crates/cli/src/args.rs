@@ -20,11 +20,12 @@ pub(crate) use trace::{
 };
 
 use crate::paint::ColorChoice;
-use crate::timeline::window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nandscape_crash::composition::Pins;
 use nandscape_lab::run::UntilSteady;
 use nandscape_lab::timeline::Window;
+use nandscape_lab::workload::fio::time;
+use nandscape_rt::Nanos;
 use std::path::PathBuf;
 
 /// NAND landscape: a flash storage stack in one program, on a virtual clock.
@@ -513,4 +514,16 @@ pub(crate) enum Bench {
     Ram,
     /// Writes a second and RAM a GiB as the device grows, beside a bare loop
     Growth,
+}
+
+/// `START,DURATION`, with fio's suffixes.
+fn window(text: &str) -> Result<Window, String> {
+    let expected = "expected START,DURATION such as 1s,20ms";
+    let (start, length) = text.split_once(',').ok_or(expected)?;
+    let span = |text: &str| time(text.trim(), Nanos::from_secs(1)).ok_or(expected);
+    let (start, length) = (span(start)?, span(length)?);
+    if length == Nanos::ZERO {
+        return Err("a window of no time holds nothing".to_owned());
+    }
+    Ok(Window { start, length, ..Window::default() })
 }

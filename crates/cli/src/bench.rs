@@ -3,9 +3,8 @@
 
 use crate::args::{Bench, BenchArgs};
 use crate::logs::Watch;
-use crate::output::{Failure, print};
+use crate::output::{Failure, classify, print};
 use crate::progress::Stopwatch;
-use crate::run::classify;
 use crate::summary::{bytes, count};
 use nandscape_column::{Column, Pod};
 use nandscape_lab::run::{Outcome, run as run_in_lab};

@@ -6,8 +6,8 @@
 //! fail a run: without a folder each run preconditions for itself.
 
 use crate::args::CacheArgs;
+use crate::command::COMMIT;
 use crate::output::{Failure, complain};
-use crate::run::COMMIT;
 use anyhow::Context;
 use nandscape_lab::state::{SnapshotError, StateCache, StateKey, States};
 use nandscape_lab::sweep::program;
@@ -157,6 +157,11 @@ impl StateCache for Cache {
         let path = self.path(key, ENTRY);
         complain(&format!("notice: {}: {why}; it is made again", path.display()));
     }
+}
+
+/// Where the preconditioned device comes from: a file that was named, or the cache.
+pub(crate) fn states<'a>(file: Option<&'a Path>, cache: Option<&'a Cache>) -> States<'a> {
+    file.map_or_else(|| Cache::states(cache), States::File)
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use crate::args::{CompareArgs, OutputFormat};
 use crate::cache::Cache;
-use crate::output::{Failure, print};
+use crate::command::{quoted, set_words, steady_words};
+use crate::complete::{complete, tell_notices};
+use crate::job::job_text;
+use crate::output::{Failure, pretty, print};
 use crate::paint::{ColorChoice, Paint};
 use crate::report::report_sweep;
-use crate::run::{job_text, pretty, quoted, set_words, steady_words};
-use crate::sweep::{complete, tell_notices};
 use crate::table::Table;
 use crate::wml::variables;
 use anyhow::anyhow;

@@ -5,10 +5,10 @@ mod e2fsck;
 mod fs;
 
 use crate::args::{BrokenRule, CrashArgs, OutputFormat, Which};
-use crate::output::{Failure, deliver, print};
+use crate::command::COMMIT;
+use crate::output::{Failure, deliver, pretty, print};
 use crate::pool::spread;
 use crate::progress::Progress;
-use crate::run::{COMMIT, pretty};
 use anyhow::anyhow;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{

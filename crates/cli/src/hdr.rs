@@ -4,7 +4,7 @@
 //! Intervals are aligned to the beginning of the run; one without I/Os of a job and direction is left
 //! out. Times are virtual seconds.
 
-use crate::logs::{FirstError, NamedFile};
+use crate::sink::{FirstError, NamedFile};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogWriterBuilder, IntervalLogWriterError, Tag,

@@ -1,8 +1,8 @@
 //! `nandscape image`: raw images of devices, out of states and into them.
 
 use crate::args::{ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs};
-use crate::output::{Failure, complain, print};
-use crate::run::{COMMIT, classify};
+use crate::command::COMMIT;
+use crate::output::{Failure, classify, complain, print};
 use crate::state::drop_in;
 use crate::summary::bytes;
 use anyhow::Context;

@@ -6,46 +6,16 @@ use crate::args::TimelineArgs;
 use crate::hdr::HdrLog;
 use crate::output::Failure;
 use crate::progress::Progress;
+use crate::sink::{FirstError, NamedFile};
 use crate::timeline::TimelineFile;
-use anyhow::{Context, Error};
+use anyhow::Context;
 use nandscape_lab::run::{Observer, Phase};
 use nandscape_lab::timeline::Timeline;
 use nandscape_lab::workload::engine::{Completed, Recorder};
 use nandscape_lab::workload::log::{FioLogs, LogSink};
 use nandscape_rt::Nanos;
-use std::cell::RefCell;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
-
-/// The first thing that went wrong with a file, shared by all that write.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct FirstError(Rc<RefCell<Option<Error>>>);
-
-impl FirstError {
-    /// Keeps the error of `result`, unless there is one already.
-    pub(crate) fn note(&self, result: std::io::Result<()>, path: &Path) {
-        let Err(error) = result else { return };
-        let context = || format!("cannot write {}", path.display());
-        self.0.borrow_mut().get_or_insert_with(|| Error::from(error).context(context()));
-    }
-}
-
-/// A file being written, under its name.
-#[derive(Debug)]
-pub(crate) struct NamedFile {
-    pub(crate) path: PathBuf,
-    pub(crate) file: BufWriter<File>,
-}
-
-impl NamedFile {
-    /// A new one, or an old one emptied.
-    pub(crate) fn create(path: PathBuf) -> Result<Self, Failure> {
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()));
-        Ok(Self { file: BufWriter::new(file.map_err(Failure::Input)?), path })
-    }
-}
+use std::io::Write;
+use std::path::Path;
 
 /// fio's logs as files.
 #[derive(Debug)]
@@ -140,7 +110,7 @@ impl Watch {
     pub(crate) fn finish(self) -> Result<(), Failure> {
         drop(self.recorders);
         let timeline = self.timeline.map_or(Ok(()), TimelineFile::finish);
-        let first = self.first_error.0.borrow_mut().take();
+        let first = self.first_error.take();
         first.map_or(timeline, |error| Err(Failure::Run(error)))
     }
 }

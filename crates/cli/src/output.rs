@@ -1,6 +1,8 @@
 //! Printing that survives a closed pipe, files instead of it, and the ways to fail.
 
 use anyhow::Context;
+use nandscape_lab::run::RunError;
+use serde_json::Value;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,6 +41,11 @@ impl Failure {
     }
 }
 
+/// Bad input, or a run that failed.
+pub(crate) fn classify(error: RunError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::run(error) }
+}
+
 /// Says something on standard error.
 pub(crate) fn complain(what: &str) {
     // Nowhere to complain to if standard error is closed.
@@ -65,4 +72,13 @@ pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     std::fs::write(file, text)
         .with_context(|| format!("cannot write {}", file.display()))
         .map_err(Failure::Run)
+}
+
+/// JSON as text.
+pub(crate) fn pretty(json: &Value) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(json)
+        .context("the result has no JSON form")
+        .map_err(Failure::Run)?;
+    text.push('\n');
+    Ok(text)
 }

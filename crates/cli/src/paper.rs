@@ -2,10 +2,10 @@
 
 use crate::args::{OutputFormat, PaperArgs};
 use crate::cache::Cache;
-use crate::output::{Failure, deliver, print};
+use crate::command::{COMMIT, quoted};
+use crate::complete::{Finished, complete_all, tell_notices};
+use crate::output::{Failure, deliver, pretty, print};
 use crate::paint::{ColorChoice, Paint, Tone};
-use crate::run::{COMMIT, pretty, quoted};
-use crate::sweep::{Finished, complete_all, tell_notices};
 use crate::table::lay_out;
 use anyhow::{Context, anyhow};
 use nandscape_lab::run::VERSION;

@@ -1,9 +1,9 @@
 //! `nandscape report`, and the reports of other commands: results into HTML and stand-alone plots.
 
 use crate::args::ReportArgs;
+use crate::command::quoted;
+use crate::complete::Finished;
 use crate::output::{Failure, complain, deliver};
-use crate::run::quoted;
-use crate::sweep::Finished;
 use crate::table::Table;
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::{Report as Asked, Sweep};

@@ -1,8 +1,7 @@
 //! `nandscape stacks`: the stacks that ship, and their TOML.
 
 use crate::args::{OutputFormat, StacksArgs, StacksCommand};
-use crate::output::{Failure, print};
-use crate::run::pretty;
+use crate::output::{Failure, pretty, print};
 use nandscape_lab::stack::{SHIPPED, Stack, summary};
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
 use crate::cache::write_to;
+use crate::command::COMMIT;
 use crate::logs::Watch;
-use crate::output::{Failure, print};
-use crate::run::{COMMIT, classify};
+use crate::output::{Failure, classify, print};
 use crate::summary::{bytes, grouped};
 use anyhow::{Context, anyhow};
 use nandscape_lab::SECTOR_BYTES;

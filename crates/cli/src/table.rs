@@ -1,10 +1,10 @@
 //! The table of a sweep: one line a point of the grid, one column a figure, each a mean over the
 //! seeds with its 95 % confidence.
 
+use crate::command::COMMIT;
 use crate::output::Failure;
 use crate::paint::{Paint, Tone};
 use crate::rows::Rows;
-use crate::run::COMMIT;
 use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
 use nandscape_lab::sweep::{FinishedRow, Named, Report, Sweep};

@@ -3,9 +3,7 @@
 use crate::args::TimelineArgs;
 use crate::output::{Failure, complain};
 use anyhow::Context;
-use nandscape_lab::timeline::{Timeline, Window};
-use nandscape_lab::workload::fio::time;
-use nandscape_rt::Nanos;
+use nandscape_lab::timeline::Timeline;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -37,16 +35,4 @@ impl TimelineFile {
         }
         Ok(())
     }
-}
-
-/// `START,DURATION`, with fio's suffixes.
-pub(crate) fn window(text: &str) -> Result<Window, String> {
-    let expected = "expected START,DURATION such as 1s,20ms";
-    let (start, length) = text.split_once(',').ok_or(expected)?;
-    let span = |text: &str| time(text.trim(), Nanos::from_secs(1)).ok_or(expected);
-    let (start, length) = (span(start)?, span(length)?);
-    if length == Nanos::ZERO {
-        return Err("a window of no time holds nothing".to_owned());
-    }
-    Ok(Window { start, length, ..Window::default() })
 }

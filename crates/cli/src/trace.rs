@@ -3,14 +3,13 @@
 use crate::args::{
     OutputFormat, TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
 };
-use crate::cache::Cache;
+use crate::cache::{Cache, states};
+use crate::command::{COMMIT, quoted, stack_words, state_words};
 use crate::logs::Watch;
-use crate::output::{Failure, deliver};
+use crate::outcome::{tell, verdict};
+use crate::output::{Failure, classify, deliver, pretty};
 use crate::paint::ColorChoice;
-use crate::run::{
-    COMMIT, classify, pretty, quoted, stack_words, state_words, states, tell, verdict,
-    watch_histograms,
-};
+use crate::run::watch_histograms;
 use crate::summary::{bytes, count, grouped, latencies, time};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Manner, Trace, check_trace, replay_as};

@@ -1,11 +1,13 @@
 //! `nandscape run` with a Filebench workload.
 
 use crate::args::RunArgs;
-use crate::cache::Cache;
+use crate::cache::{Cache, states};
+use crate::command::{COMMIT, again};
+use crate::job::job_text;
 use crate::logs::Watch;
-use crate::output::{Failure, complain};
+use crate::outcome::{tell, verdict};
+use crate::output::{Failure, classify, complain};
 use crate::paint::ColorChoice;
-use crate::run::{COMMIT, again, classify, job_text, states, tell, verdict};
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, run_workload};
 use nandscape_lab::stack::Stack;

@@ -1,0 +1,58 @@
+//! The command that makes a result again: its words, quoted for a shell, and the commit of the program.
+
+use crate::args::{RunArgs, StackArgs};
+use nandscape_lab::run::UntilSteady;
+use nandscape_lab::stack::DEFAULT;
+use std::path::Path;
+
+/// The commit that this program was built from.
+pub(crate) const COMMIT: &str = env!("NANDSCAPE_COMMIT");
+
+/// The command that makes the same result.
+pub(crate) fn again(args: &RunArgs) -> String {
+    let mut words = vec!["nandscape".to_owned(), "run".to_owned()];
+    words.extend(args.job.as_ref().map(|job| quoted(&job.display().to_string())));
+    words.extend(stack_words(&args.stack));
+    words.extend(state_words(args.state.as_deref()));
+    words.extend(steady_words(args.until_steady));
+    words.extend(["--seed".to_owned(), args.seed.to_string()]);
+    words.join(" ")
+}
+
+/// The argument that names a state.
+pub(crate) fn state_words(state: Option<&Path>) -> Vec<String> {
+    let words = |path: &Path| ["--state".to_owned(), quoted(&path.display().to_string())];
+    state.into_iter().flat_map(words).collect()
+}
+
+/// The argument that asks for steady state.
+pub(crate) fn steady_words(until_steady: Option<UntilSteady>) -> Option<String> {
+    until_steady.map(|until| match until == UntilSteady::default() {
+        true => "--until-steady".to_owned(),
+        false => format!("--until-steady={until}"),
+    })
+}
+
+/// The arguments that choose a stack.
+pub(crate) fn stack_words(args: &StackArgs) -> Vec<String> {
+    let mut words = Vec::new();
+    if args.stack != DEFAULT {
+        words.extend(["--stack".to_owned(), quoted(&args.stack)]);
+    }
+    words.extend(set_words(&args.set));
+    words
+}
+
+/// The arguments that change keys of a stack.
+pub(crate) fn set_words(set: &[String]) -> Vec<String> {
+    set.iter().flat_map(|set| ["--set".to_owned(), quoted(set)]).collect()
+}
+
+/// For a shell, where it needs it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
