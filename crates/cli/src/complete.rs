@@ -175,8 +175,8 @@ struct Plan<'a> {
     manner: Manner<'a>,
 }
 
-/// Runs what is missing, or a first part of it if stopped; says how many runs that were. The first error stops the
-/// rest.
+/// Runs what is missing, or a first part of it if stopped; says how many runs that were. The first error
+/// stops the rest.
 fn run_all(
     plan: &Plan<'_>,
     threads: u32,

@@ -1,7 +1,10 @@
 //! Runs on files: what a file system between workload and FTL promises to those who measure.
 
+mod common;
+
+use common::Told;
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{Observer, Outcome, Phase, RunError, Trace, Unobserved, replay, run};
+use nandscape_lab::run::{Outcome, RunError, Trace, Unobserved, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{Format, How, Pace, ReadOptions, TraceReader};
@@ -89,21 +92,6 @@ fn the_page_cache_absorbs_overwrites() {
     assert_eq!(ours["waf"]["fs"].as_f64(), eager.fs_amplification());
     assert_eq!(ours["fs"]["data"], "ordered");
     assert!(ours["fs"]["journal"]["commits"].as_u64().unwrap() > 0);
-}
-
-/// Who notes how far a run said it is.
-#[derive(Default)]
-struct Told(Vec<f64>);
-
-impl Observer for Told {
-    fn wall_s(&self) -> f64 {
-        0.0
-    }
-    fn progress(&mut self, phase: Phase, fraction: f64) {
-        if phase == Phase::Measure {
-            self.0.push(fraction);
-        }
-    }
 }
 
 /// Progress goes evenly up to the end, whatever says how much there is to do: the files of a job alone,

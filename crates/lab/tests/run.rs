@@ -1,7 +1,10 @@
 //! Runs as a whole: faults of the media that a stack asks for, progress, and remarks.
 
+mod common;
+
+use common::Told;
 use nandscape_block::BlockError;
-use nandscape_lab::run::{Observer, Outcome, Phase, Unobserved, run};
+use nandscape_lab::run::{Outcome, Unobserved, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::engine::FailureKind;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
@@ -81,21 +84,6 @@ fn a_slow_unit_lowers_throughput() {
     assert!(slow < 0.7 * iops(&[]), "{slow} of {}", iops(&[]));
 }
 
-/// Hears of the measured phase.
-#[derive(Default)]
-struct Listener(Vec<f64>);
-
-impl Observer for Listener {
-    fn wall_s(&self) -> f64 {
-        0.0
-    }
-    fn progress(&mut self, phase: Phase, fraction: f64) {
-        if phase == Phase::Measure {
-            self.0.push(fraction);
-        }
-    }
-}
-
 /// Progress never falls, a ramp or none, and is about the share of the bytes that were transferred,
 /// whatever the block size and direction.
 #[test]
@@ -109,9 +97,9 @@ fn progress_rises_with_the_bytes() {
         "[a]\nrw=write\nbs=4k\nruntime=20ms\ntime_based\n[b]\nstonewall\nrw=read\nbs=4k\nruntime=20ms\ntime_based\nramp_time=10ms\n",
     ];
     for text in jobs {
-        let mut heard = Listener::default();
+        let mut heard = Told::default();
         run(&stack(&["precondition.fill=1"]), &job(text), 1, &mut heard).unwrap();
-        let Listener(fractions) = heard;
+        let Told(fractions) = heard;
         assert!(fractions.is_sorted(), "{text}: {fractions:?}");
         assert!((0.95..=1.0).contains(fractions.last().unwrap()), "{text}: {fractions:?}");
         let middle = fractions[fractions.len() / 2];

@@ -179,7 +179,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
     /// that is short itself. A victim must gain more than copying it may pad; what flushes of several
-    /// buffers pad counts unless users stand still. Lines of the journal that are left to die are victims when nothing else helps.
+    /// buffers pad counts unless users stand still. Lines of the journal that are left to die are victims
+    /// when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
         let short = self.wants_victim(self.lines.free());
         let stripes = self.layout.stripes();

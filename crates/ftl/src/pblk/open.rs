@@ -117,21 +117,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// The next usable unit of a frontier, unless its parallel unit is busy or no line is ready.
     #[inline]
     pub(super) fn seek(&mut self, f: FrontierId) -> Result<Option<Spot>, FtlError> {
-        if self.is_blocked(f) { Ok(None) } else { self.seek_on(f) }
-    }
-
-    /// Whether the parallel unit that is next in an open line is busy.
-    #[inline]
-    fn is_blocked(&self, f: FrontierId) -> bool {
-        let busy = |open: &OpenLine| {
-            open.at < open.end && self.busy[self.layout.unit(open.id, open.at.chunk) as usize]
-        };
-        self.frontiers[usize::from(f)].open.as_ref().is_some_and(busy)
-    }
-
-    /// The same where that unit is idle.
-    fn seek_on(&mut self, f: FrontierId) -> Result<Option<Spot>, FtlError> {
-        while !self.is_blocked(f) {
+        loop {
             let Some(open) = self.frontiers[usize::from(f)].open else {
                 if self.open_next(f)? {
                     continue;
@@ -142,14 +128,16 @@ impl<M: OpenChannel> Pblk<M> {
                 self.close_open(f);
                 continue;
             }
-            self.step_open(f);
             let (chunk, sector) = (self.chunk_at(open.id, open.at.chunk), self.sector(open.at));
+            if self.busy[chunk.unit.0 as usize] {
+                return Ok(None);
+            }
+            self.step_open(f);
             if self.is_usable(chunk, sector) {
                 let at = self.layout.format.ppa(chunk, sector);
                 return Ok(Some(Spot { frontier: f, line: open.id, pu: chunk.unit.0, at }));
             }
         }
-        Ok(None)
     }
 
     #[inline]

@@ -70,9 +70,7 @@ impl RunError {
     /// A device that cannot be made as the stack says.
     pub(super) fn media(stack: &Stack, error: &MediaError) -> Self {
         match error {
-            MediaError::Geometry(shape) => {
-                stack.error(&format!("media.{}", shape.key), shape.rule).into()
-            }
+            MediaError::Geometry(shape) => stack.geometry_error(shape).into(),
             MediaError::Memory { .. } => stack.error("media.memory_cap", &error.to_string()).into(),
             other => stack.error("media.chunks", &other.to_string()).into(),
         }

@@ -213,14 +213,18 @@ impl Stack {
         StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
     }
 
+    /// The error of a geometry that no device could have.
+    pub(crate) fn geometry_error(&self, shape: &GeometryError) -> StackError {
+        self.error(&format!("media.{}", shape.key), shape.rule)
+    }
+
     /// Whether a device can be made as it says, all of whose chunks are good.
     ///
     /// # Errors
     /// The key that does not fit the rest.
     pub fn check_device(&self) -> Result<(), StackError> {
         let geometry = &self.media.geometry;
-        let shape = |shape: GeometryError| self.error(&format!("media.{}", shape.key), shape.rule);
-        geometry.check().map_err(shape)?;
+        geometry.check().map_err(|shape| self.geometry_error(&shape))?;
         let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
         match Capacity::of(geometry, &self.ftl, chunks) {
             Err(FtlError::Config { key, why }) => Err(self.error(key, &why)),

@@ -2,8 +2,9 @@
 //! can prefetch. The order of draws is the order of submissions, whatever the order of completions.
 //!
 //! Directions of equal sizes share a random map, as in fio; sequential directions advance each on
-//! its own. Several files take turns, and each has a map and sequences of its own. With `percentage_random` an I/O follows on the one before of its direction, and leaves
-//! the map alone; with `zonemode=strided` all happens in one zone until enough is transferred.
+//! its own. Several files take turns, and each has a map and sequences of its own. With
+//! `percentage_random` an I/O follows on the one before of its direction, and leaves the map alone; with
+//! `zonemode=strided` all happens in one zone until enough is transferred.
 
 use super::addresses::{Addresses, Order, Places};
 use super::error::EngineError;

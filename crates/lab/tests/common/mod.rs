@@ -1,0 +1,18 @@
+//! What several tests of runs need.
+
+use nandscape_lab::run::{Observer, Phase};
+
+/// Who notes how far a run said that its measured phase is.
+#[derive(Default)]
+pub struct Told(pub Vec<f64>);
+
+impl Observer for Told {
+    fn wall_s(&self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, phase: Phase, fraction: f64) {
+        if phase == Phase::Measure {
+            self.0.push(fraction);
+        }
+    }
+}
