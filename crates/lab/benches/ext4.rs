@@ -3,7 +3,8 @@
 //! after a fixed time. Prints virtual seconds over wall seconds, and the memory that a volume takes,
 //! of which the device's map of sectors is a part.
 //!
-//! `cargo bench -p nandscape-lab --bench ext4 [FILES] [MIX]`; of the mixes, those whose name begins so.
+//! `cargo bench -p nandscape-lab --bench ext4 [FILES] [MIX [DEVICE]]`; of the mixes and devices, those
+//! whose names begin so.
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures wall time")]
 
 use nandscape_block::{AsyncDevice, BlockDevice, MemDevice, Payload, Tag};
@@ -16,8 +17,12 @@ use nandscape_media::Media;
 use nandscape_rt::{Executor, Handle, Nanos};
 use std::time::Instant;
 
+/// The program's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Files a measurement, unless the first number among the arguments says otherwise.
-const FILES: u64 = 40_000;
+const FILES: u64 = 100_000;
 /// A flash drive behind NVMe: between a read from NAND and a write into a buffer.
 const LATENCY: Nanos = Nanos::from_us(100);
 const VOLUME_GIB: u64 = 64;
@@ -116,20 +121,39 @@ async fn run<D: BlockDevice + 'static>(rt: Handle, device: D, mix: &'static Mix,
     );
 }
 
-fn on<D: BlockDevice + 'static>(name: &str, device: impl Fn() -> D, files: u64, mixes: &str) {
+fn on<D: BlockDevice + 'static>(name: &str, device: impl Fn() -> D, asked: &Asked) {
+    if !name.starts_with(&asked.devices) {
+        return;
+    }
     println!("{name}");
-    for mix in MIXES.iter().filter(|mix| mix.name.starts_with(mixes)) {
+    for mix in MIXES.iter().filter(|mix| mix.name.starts_with(&asked.mixes)) {
         let mut executor = Executor::on_virtual_clock();
-        let work = run(executor.handle(), device(), mix, files);
+        let work = run(executor.handle(), device(), mix, asked.files);
         executor.block_on(work).expect("nobody waits for ever");
     }
 }
 
+/// What the command line asks for.
+struct Asked {
+    files: u64,
+    mixes: String,
+    devices: String,
+}
+
+fn asked() -> Asked {
+    let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let (numbers, names): (Vec<_>, Vec<_>) =
+        arguments.partition(|argument| argument.parse::<u64>().is_ok());
+    let mut names = names.into_iter();
+    Asked {
+        files: numbers.first().and_then(|number| number.parse().ok()).unwrap_or(FILES),
+        mixes: names.next().unwrap_or_default(),
+        devices: names.next().unwrap_or_default(),
+    }
+}
+
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let files = asked.iter().find_map(|argument| argument.parse().ok()).unwrap_or(FILES);
-    let mixes = asked.iter().find(|argument| argument.parse::<u64>().is_err());
-    let mixes = mixes.map_or("", String::as_str);
-    on("pblk, JS-Pblk's device", pblk, files, mixes);
-    on("100 us a bio", fixed, files, mixes);
+    let asked = asked();
+    on("pblk, JS-Pblk's device", pblk, &asked);
+    on("100 us a bio", fixed, &asked);
 }
