@@ -14,6 +14,7 @@ pub mod fake;
 pub mod image;
 pub mod mem;
 pub mod payload;
+pub mod sparse;
 pub mod zone;
 
 pub use address::{Lba, SECTOR_BYTES, SectorBytes};
@@ -26,3 +27,4 @@ pub use fake::FakeDevice;
 pub use image::ImageDevice;
 pub use mem::MemDevice;
 pub use payload::{Payload, SectorData, Tag};
+pub use sparse::SparseBytes;

@@ -6,6 +6,7 @@
 //! zeroes, which is what a sector never written reads as.
 
 use crate::address::{SECTOR_BYTES, SectorBytes};
+use crate::sparse::SparseBytes;
 use std::sync::Arc;
 
 /// JBD2's magic, big-endian in a block's first word; no pattern begins with it.
@@ -73,6 +74,8 @@ pub enum SectorData {
     Tag(Tag),
     /// Real bytes, shared between copies.
     Bytes(Arc<SectorBytes>),
+    /// Real bytes, of which only what says something is kept.
+    Sparse(Arc<SparseBytes>),
 }
 
 impl SectorData {
@@ -83,7 +86,24 @@ impl SectorData {
             Self::Absent => None,
             Self::Tag(tag) => Some(tag.expand()),
             Self::Bytes(bytes) => Some(Box::new(**bytes)),
+            Self::Sparse(bytes) => Some(bytes.bytes()),
         }
+    }
+
+    /// The bytes of a content that travels as bytes; `None` of a tag, and of what was not kept.
+    #[must_use]
+    pub fn bytes(&self) -> Option<Arc<SectorBytes>> {
+        match self {
+            Self::Absent | Self::Tag(_) => None,
+            Self::Bytes(bytes) => Some(Arc::clone(bytes)),
+            Self::Sparse(bytes) => Some(Arc::from(bytes.bytes())),
+        }
+    }
+
+    /// Bytes of which most say nothing.
+    #[must_use]
+    pub fn sparse(bytes: &SectorBytes) -> Self {
+        Self::Sparse(Arc::new(SparseBytes::new(bytes)))
     }
 
     /// This content with `patch` laid over it from byte `offset` on; always real bytes.
@@ -188,9 +208,9 @@ mod tests {
         prop_oneof![
             tag().prop_map(SectorData::Tag),
             tag().prop_map(|tag| SectorData::Bytes(Arc::from(tag.expand()))),
-            any::<[u8; 32]>().prop_map(|seed| {
+            (any::<[u8; 32]>(), any::<bool>()).prop_map(|(seed, sparse)| {
                 let bytes = std::array::from_fn(|index| seed[index % 32]);
-                SectorData::Bytes(Arc::new(bytes))
+                if sparse { SectorData::sparse(&bytes) } else { SectorData::Bytes(Arc::new(bytes)) }
             }),
         ]
     }

@@ -311,9 +311,9 @@ fn mismatch(history: &History, since: Since, lba: Lba, data: &SectorData) -> Mis
 fn identify(history: &History, lba: Lba, data: &SectorData) -> String {
     let tag = match data {
         SectorData::Absent => return "no content".into(),
-        SectorData::Bytes(bytes) if bytes.iter().all(|b| *b == 0) => Tag::ZERO,
-        SectorData::Bytes(_) => return "bytes that nobody wrote (a mixture)".into(),
         SectorData::Tag(tag) => *tag,
+        bytes if *bytes == SectorData::Tag(Tag::ZERO) => Tag::ZERO,
+        _ => return "bytes that nobody wrote (a mixture)".into(),
     };
     let (writer, owner) = (tag.bits() >> LBA_BITS, Lba(tag.bits() & ((1 << LBA_BITS) - 1)));
     match () {

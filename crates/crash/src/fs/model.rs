@@ -474,6 +474,8 @@ fn describe(content: &SectorData) -> String {
         SectorData::Absent => "nothing that was kept".to_owned(),
         SectorData::Tag(Tag::ZERO) => "zeroes".to_owned(),
         SectorData::Tag(tag) => format!("tag {:x}", tag.bits()),
-        SectorData::Bytes(bytes) => format!("bytes {:02x?}...", &bytes[..16]),
+        bytes => bytes
+            .bytes()
+            .map_or_else(String::new, |bytes| format!("bytes {:02x?}...", &bytes[..16])),
     }
 }

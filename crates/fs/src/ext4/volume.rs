@@ -154,8 +154,10 @@ impl Volume {
     pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
         let buffer = self.read_block(0).await?;
         tx.edit_parts(&buffer, |block| {
-            let bytes = block.part(SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES);
-            self.sb.borrow().encode(bytes);
+            let mut bytes = [0; SUPERBLOCK_BYTES];
+            bytes.copy_from_slice(&block.as_ref()[SUPERBLOCK_AT..][..SUPERBLOCK_BYTES]);
+            self.sb.borrow().encode(&mut bytes);
+            block.put(SUPERBLOCK_AT, &bytes);
         })
         .await
     }

@@ -50,7 +50,7 @@ impl Smeta {
 
     /// Start metadata, if these bytes are one.
     pub(super) fn decode(data: &SectorData) -> Option<Self> {
-        let bytes = unseal(data, SMETA_MAGIC)?;
+        let bytes = &*unseal(data, SMETA_MAGIC)?;
         Some(Self {
             instance: u64_at(bytes, 8),
             line_seq: u64_at(bytes, 16),
@@ -88,7 +88,7 @@ pub(super) fn encode_trims(records: &[TrimRecord]) -> SectorData {
 
 /// The records of a sector, if these bytes are one.
 pub(super) fn decode_trims(data: &SectorData) -> Option<Vec<TrimRecord>> {
-    let bytes = unseal(data, TRIM_MAGIC)?;
+    let bytes = &*unseal(data, TRIM_MAGIC)?;
     let count = u32_at(bytes, 8) as usize;
     let records = bytes[16..].chunks_exact(16).take(count).map(|place| TrimRecord {
         lba: u32_at(place, 0),
@@ -101,12 +101,12 @@ pub(super) fn decode_trims(data: &SectorData) -> Option<Vec<TrimRecord>> {
 fn seal(mut bytes: SectorBytes) -> SectorData {
     let crc = crc32c::crc32c(&bytes[4..]);
     bytes[..4].copy_from_slice(&crc.to_le_bytes());
-    SectorData::Bytes(Arc::new(bytes))
+    SectorData::sparse(&bytes)
 }
 
-fn unseal(data: &SectorData, magic: u32) -> Option<&SectorBytes> {
-    let SectorData::Bytes(bytes) = data else { return None };
-    (u32_at(&**bytes, 4) == magic && u32_at(&**bytes, 0) == crc32c::crc32c(&bytes[4..]))
+fn unseal(data: &SectorData, magic: u32) -> Option<Arc<SectorBytes>> {
+    let bytes = data.bytes()?;
+    (u32_at(&*bytes, 4) == magic && u32_at(&*bytes, 0) == crc32c::crc32c(&bytes[4..]))
         .then_some(bytes)
 }
 

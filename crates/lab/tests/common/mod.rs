@@ -4,7 +4,7 @@ use nandscape_lab::run::{Observer, Phase};
 
 /// Who notes how far a run said that its measured phase is.
 #[derive(Default)]
-pub struct Told(pub Vec<f64>);
+pub(crate) struct Told(pub(crate) Vec<f64>);
 
 impl Observer for Told {
     fn wall_s(&self) -> f64 {

@@ -14,7 +14,7 @@ mod transfer;
 
 pub(crate) use transfer::{Block, HeldBytes};
 
-use super::slab::{COST_BYTES, Slab};
+use super::slab::{COST_BYTES, PLACE_BYTES, Slab};
 use super::{Full, PayloadMode, Store};
 use crate::command::{KEY_EMPTY, Kind, Oob, WriteCmd};
 use crate::geometry::{Geometry, Ppa};
@@ -125,10 +125,11 @@ impl MemoryStore {
     /// The most RAM that keeping a content can take, beyond its place in the column.
     fn cost_bytes(&self, data: &SectorData) -> u64 {
         match (self.mode, data) {
-            (PayloadMode::None, SectorData::Bytes(bytes)) => {
-                trimmed(bytes).len() as u64 + ENTRY_BYTES
+            (PayloadMode::None, data) => {
+                data.bytes().map_or(0, |bytes| trimmed(&bytes).len() as u64 + ENTRY_BYTES)
             }
-            (PayloadMode::Tags | PayloadMode::Bytes, SectorData::Bytes(_)) => COST_BYTES,
+            (_, SectorData::Sparse(bytes)) => bytes.own_bytes() + PLACE_BYTES,
+            (_, SectorData::Bytes(_)) => COST_BYTES,
             (PayloadMode::Bytes, SectorData::Tag(tag)) if *tag != Tag::ZERO => COST_BYTES,
             _ => 0,
         }
@@ -165,8 +166,8 @@ impl MemoryStore {
 
     fn keep_metadata(&mut self, cmd: &WriteCmd<'_>) {
         for (at, data) in (cmd.at.0..).zip(cmd.data) {
-            if let SectorData::Bytes(bytes) = data {
-                let bytes: Box<[u8]> = trimmed(bytes).into();
+            if let Some(bytes) = data.bytes() {
+                let bytes: Box<[u8]> = trimmed(&bytes).into();
                 self.metadata_bytes += bytes.len() as u64 + ENTRY_BYTES;
                 self.metadata.insert(at, bytes);
             }
@@ -186,6 +187,7 @@ impl MemoryStore {
                 }
                 SectorData::Tag(tag) => self.keep_bytes(&Arc::from(tag.expand())),
                 SectorData::Bytes(bytes) => self.keep_bytes(bytes),
+                SectorData::Sparse(bytes) => HANDLE | u64::from(self.slab.insert_sparse(bytes)),
             };
         }
     }
@@ -269,9 +271,7 @@ impl Store for MemoryStore {
             None => self.metadata_at(at),
             Some(ABSENT) => SectorData::Absent,
             Some(content) if content & HANDLE == 0 => SectorData::Tag(Tag::new(content)),
-            Some(content) => {
-                self.slab.get(content as u32).map_or(SectorData::Absent, SectorData::Bytes)
-            }
+            Some(content) => self.slab.get(content as u32),
         }
     }
 
@@ -290,7 +290,6 @@ impl Store for MemoryStore {
 mod tests {
     use super::*;
     use crate::geometry::{ChunkId, UnitId};
-    use crate::store::slab::PLACE_BYTES;
 
     const GEOMETRY: Geometry = Geometry {
         groups: 3,
@@ -411,10 +410,12 @@ mod tests {
     fn memory_is_counted() {
         let data: Vec<SectorData> = (0..12).map(|_| bytes(b"0123456789")).collect();
         let columns = 48 * 4 + 12 * 8;
+        let SectorData::Sparse(sparse) = SectorData::sparse(&[1; 4_096]) else { unreachable!() };
+        let line = sparse.own_bytes() - 63 * 64 + PLACE_BYTES;
         for (mode, column, content) in [
             (PayloadMode::None, columns, 10 + 24),
-            (PayloadMode::Tags, columns + 48 * 8, 64 + PLACE_BYTES),
-            (PayloadMode::Bytes, columns + 48 * 8, 64 + PLACE_BYTES),
+            (PayloadMode::Tags, columns + 48 * 8, line),
+            (PayloadMode::Bytes, columns + 48 * 8, line),
         ] {
             let mut store = store(mode, u64::MAX);
             assert_eq!(store.memory_bytes(), 0);

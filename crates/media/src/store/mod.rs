@@ -5,7 +5,6 @@
 //! an interrupted erase can leave the old content intact.
 
 mod memory;
-mod packed;
 mod slab;
 
 pub use memory::MemoryStore;

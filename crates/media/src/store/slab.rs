@@ -1,46 +1,61 @@
 //! Sector contents by handle: a slab whose places are reused.
 
-use super::packed::Packed;
-use nandscape_block::SectorBytes;
+use nandscape_block::{SECTOR_BYTES, SectorBytes, SectorData, SparseBytes};
 use std::sync::Arc;
 
-/// Bytes that a place takes: a packed content without its lines, and its entry in the free list.
-pub(super) const PLACE_BYTES: u64 = size_of::<Option<Packed>>() as u64 + 4;
-
+/// Bytes that a place takes: a reference to a content, and its entry in the free list.
+pub(super) const PLACE_BYTES: u64 = size_of::<SectorData>() as u64 + 4;
+/// Bytes of a buffer that is shared: content and the two counts of its `Arc`.
+const BUFFER_BYTES: u64 = SECTOR_BYTES + 16;
 /// The most that one more content can cost.
-pub(super) const COST_BYTES: u64 = Packed::BYTES_MAX + PLACE_BYTES;
+pub(super) const COST_BYTES: u64 = SparseBytes::BYTES_MAX + PLACE_BYTES;
+/// With more lines than this that say something, a buffer is shared with its writer instead.
+const LINES_MAX: usize = 56;
 
 /// Contents by handle.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Slab {
-    places: Vec<Option<Packed>>,
+    places: Vec<SectorData>,
     free: Vec<u32>,
     /// Bytes of all contents besides their places.
     contents_bytes: u64,
 }
 
 impl Slab {
-    /// Keeps a content.
+    /// Keeps bytes.
     pub(super) fn insert(&mut self, bytes: &Arc<SectorBytes>) -> u32 {
-        let bytes = Packed::new(bytes);
-        self.contents_bytes += bytes.memory_bytes();
+        let sparse = SparseBytes::new(bytes);
+        self.place(if sparse.lines() > LINES_MAX {
+            SectorData::Bytes(Arc::clone(bytes))
+        } else {
+            SectorData::Sparse(Arc::new(sparse))
+        })
+    }
+
+    /// Keeps bytes of which only what says something came.
+    pub(super) fn insert_sparse(&mut self, bytes: &Arc<SparseBytes>) -> u32 {
+        self.place(SectorData::Sparse(Arc::clone(bytes)))
+    }
+
+    fn place(&mut self, content: SectorData) -> u32 {
+        self.contents_bytes += memory_bytes(&content);
         if let Some(handle) = self.free.pop() {
-            self.places[handle as usize] = Some(bytes);
+            self.places[handle as usize] = content;
             return handle;
         }
-        self.places.push(Some(bytes));
+        self.places.push(content);
         (self.places.len() - 1) as u32
     }
 
-    /// The content of a handle that [`Slab::insert`] gave.
-    pub(super) fn get(&self, handle: u32) -> Option<Arc<SectorBytes>> {
-        self.places.get(handle as usize)?.as_ref().map(Packed::bytes)
+    /// The content of a handle that this slab gave.
+    pub(super) fn get(&self, handle: u32) -> SectorData {
+        self.places.get(handle as usize).cloned().unwrap_or_default()
     }
 
     /// Drops a content.
     pub(super) fn remove(&mut self, handle: u32) {
-        let gone = self.places[handle as usize].take();
-        self.contents_bytes -= gone.map_or(0, |gone| gone.memory_bytes());
+        let gone = std::mem::take(&mut self.places[handle as usize]);
+        self.contents_bytes -= memory_bytes(&gone);
         self.free.push(handle);
     }
 
@@ -52,7 +67,7 @@ impl Slab {
     /// Makes unused places until there are so many in all.
     pub(super) fn reserve_places(&mut self, places: usize) {
         let first = self.places.len();
-        self.places.resize(first.max(places), None);
+        self.places.resize(first.max(places), SectorData::Absent);
         self.free.extend((first as u32..places as u32).rev());
     }
 
@@ -64,5 +79,15 @@ impl Slab {
     /// Bytes of all contents and their places.
     pub(super) const fn memory_bytes(&self) -> u64 {
         self.contents_bytes + self.places.len() as u64 * PLACE_BYTES
+    }
+}
+
+/// Bytes that a content takes besides its place, in full however many share it; lines that it shares
+/// with an older content count there.
+fn memory_bytes(content: &SectorData) -> u64 {
+    match content {
+        SectorData::Absent | SectorData::Tag(_) => 0,
+        SectorData::Bytes(_) => BUFFER_BYTES,
+        SectorData::Sparse(bytes) => bytes.own_bytes(),
     }
 }

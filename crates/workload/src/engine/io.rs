@@ -13,7 +13,7 @@ use super::shape::{Kind, Shape, Then};
 use super::{Engine, shadow};
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Reply, SECTOR_BYTES,
-    SectorData, Submit, Token,
+    SectorData, Submit, Tag, Token,
 };
 use nandscape_rt::Nanos;
 
@@ -489,7 +489,7 @@ fn describe(data: &SectorData) -> Content {
     match data {
         SectorData::Absent => Content::Missing,
         SectorData::Tag(tag) => shadow::content(*tag),
-        SectorData::Bytes(bytes) if bytes.iter().all(|byte| *byte == 0) => Content::Zeroes,
-        SectorData::Bytes(_) => Content::Foreign,
+        bytes if *bytes == SectorData::Tag(Tag::ZERO) => Content::Zeroes,
+        _ => Content::Foreign,
     }
 }

@@ -102,7 +102,7 @@ impl Volume {
         let (hash, mut path) = self.probe_name(dir, name).await?;
         loop {
             let buffer = self.names(dir, leaf_of(&path)).await?;
-            if let Some(found) = self.find_in(dir, &buffer, name)? {
+            if let Some(found) = self.find_in(&buffer, name) {
                 return Ok(Some(found));
             }
             // Names of one hash go on in the next block if its least hash says so.

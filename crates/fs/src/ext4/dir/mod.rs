@@ -11,11 +11,12 @@ mod split;
 
 use super::format::{
     BLOCK_BYTES, BlockMut, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
-    check_dir_block, dir_entries, file_type_of, find_name, find_room, flag, init_dir_block,
-    init_first_dir_block, insert_at, mode, remove_at, retarget_entry, seal_dir_block,
+    check_dir_block, check_records, dir_entries, file_type_of, find_name, find_room, flag,
+    init_dir_block, init_first_dir_block, insert_at, mode, remove_at, retarget_entry,
+    seal_dir_block,
 };
 use super::inode::Inode;
-use super::tx::{BufferRef, Holds, Tx, verify};
+use super::tx::{BufferRef, Holds, Tx};
 use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
 
@@ -79,15 +80,16 @@ impl Volume {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let seed = dir.seed;
-        verify(&buffer, Holds::Names, seed, |bytes| check_dir_block(bytes, seed, place))?;
+        buffer.verify((Holds::Names as u8, seed.map_or(0, |seed| seed.0)), |bytes| {
+            check_dir_block(bytes, seed, place)?;
+            check_records(bytes, self.has_checksums(), place)
+        })?;
         Ok(buffer)
     }
 
-    fn find_in(&self, dir: &Inode, buffer: &BufferRef, name: &[u8]) -> Result<Option<Found>> {
-        let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
-        let has_tail = self.has_checksums();
-        let found = buffer.with(|bytes| find_name(bytes, name, has_tail, place))?;
-        Ok(found.map(|at| Found::new(buffer, at)))
+    fn find_in(&self, buffer: &BufferRef, name: &[u8]) -> Option<Found> {
+        let found = buffer.with(|bytes| find_name(bytes, name, self.has_checksums()));
+        found.map(|at| Found::new(buffer, at))
     }
 
     /// Where a name stands, if it is there.
@@ -100,7 +102,7 @@ impl Volume {
         }
         for logical in 0..Self::blocks_of(dir) {
             let buffer = self.names(dir, logical).await?;
-            if let Some(found) = self.find_in(dir, &buffer, name)? {
+            if let Some(found) = self.find_in(&buffer, name) {
                 return Ok(Some(found));
             }
         }

@@ -12,7 +12,9 @@ mod tree;
 
 pub(crate) use leaf::Logical;
 
-use super::format::{EXTENT_BLOCKS_MAX, Extent, ExtentEntries, UNWRITTEN_BLOCKS_MAX};
+use super::format::{
+    EXTENT_BLOCKS_MAX, Extent, ExtentEntries, ExtentNode, UNWRITTEN_BLOCKS_MAX, flag,
+};
 use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
@@ -44,6 +46,12 @@ impl Mapped {
     }
 }
 
+/// Whether a file with extents has none, told without reading its tree.
+fn has_no_blocks(inode: &Inode) -> bool {
+    let raw = inode.raw.borrow();
+    raw.has(flag::EXTENTS) && ExtentNode::is_empty_root(&raw.map)
+}
+
 impl Volume {
     /// What block `logical` of a file is mapped to, and how many behind it in the same way, at most
     /// `max`.
@@ -53,6 +61,9 @@ impl Volume {
             && u64::from(found.logical) == logical
         {
             return Ok(mapped(&found));
+        }
+        if has_no_blocks(inode) {
+            return Ok(Mapped::Hole(wanted.end.min(1 << 32) - logical));
         }
         let path = self.path(inode, logical).await?;
         let ExtentEntries::Leaf(extents) = &path.leaf().entries else { return Ok(Mapped::Hole(1)) };
@@ -73,6 +84,9 @@ impl Volume {
             && let Mapped::Blocks { start, .. } = self.map(inode, logical - 1, 1).await?
         {
             return Ok(start + 1);
+        }
+        if has_no_blocks(inode) {
+            return Ok(self.home_of(inode));
         }
         let path = self.path(inode, logical).await?;
         if let ExtentEntries::Leaf(extents) = &path.leaf().entries {

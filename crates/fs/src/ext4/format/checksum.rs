@@ -72,8 +72,13 @@ impl CsumSeed {
     /// Of a group's descriptor; 16 bits are kept.
     #[must_use]
     pub fn group_descriptor(self, group: u32, bytes: &[u8]) -> u16 {
-        let register = crc32c(self.0, &group.to_le_bytes());
-        Self(register).around(bytes, &[(0x1e, 2)]) as u16
+        const CHECKSUM_AT: usize = 0x1e;
+        let (head, rest) = bytes.split_at(bytes.len().min(CHECKSUM_AT + 2));
+        let mut numbered = [0; 4 + CHECKSUM_AT + 2];
+        numbered[..4].copy_from_slice(&group.to_le_bytes());
+        numbered[4..][..head.len()].copy_from_slice(head);
+        numbered[4 + CHECKSUM_AT..].fill(0);
+        crc32c(crc32c(self.0, &numbered[..4 + head.len()]), rest) as u16
     }
 
     /// Of a group's block or inode bitmap: of the bits that stand for something, `bits` of them.

@@ -141,6 +141,14 @@ impl ExtentNode {
         Self { max: ROOT_ENTRIES, generation: 0, entries: ExtentEntries::Leaf(Vec::new()) }
     }
 
+    /// Whether a root is that of a file without blocks, sound as it is.
+    #[must_use]
+    pub fn is_empty_root(bytes: &[u8]) -> bool {
+        let header = ExtentHeader::read(bytes);
+        let leaf = header.magic == EXTENT_MAGIC && header.depth == 0;
+        leaf && header.entries == 0 && header.max == ROOT_ENTRIES
+    }
+
     /// A node of its own block.
     #[must_use]
     pub const fn block_of(entries: ExtentEntries) -> Self {

@@ -7,20 +7,22 @@
 
 use super::BLOCK_BYTES;
 use super::checksum::{Editable, Summed, crc32c};
+use nandscape_block::sparse::{LINE_BYTES, lines_of};
 use std::cell::Cell;
 use std::ops::Range;
 
 /// Parts of a block: as many as pay, since whoever sums looks at each, and reads those that changed.
-const PARTS: usize = 4;
+const PARTS: usize = 8;
 const PART_BYTES: usize = BLOCK_BYTES / PARTS;
 /// The reflected polynomial.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// What is known of the checksum of a block.
+/// What is known of the checksum of a block, and which cache lines may have changed.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Sums {
     parts: [Cell<u32>; PARTS],
     known: Cell<u8>,
+    changed: Cell<u64>,
 }
 
 impl Sums {
@@ -29,6 +31,17 @@ impl Sums {
         let parts = range.start / PART_BYTES..range.end.div_ceil(PART_BYTES);
         let changed = parts.fold(0, |bits, part| bits | 1 << part);
         self.known.set(self.known.get() & !changed);
+        self.changed.set(self.changed.get() | lines_of(range));
+    }
+
+    /// The lines of 64 bytes that may have changed since [`Sums::settle`], as bits.
+    pub(crate) fn changed(&self) -> u64 {
+        self.changed.get()
+    }
+
+    /// The same; from here on changes count anew.
+    pub(crate) fn settle(&self) -> u64 {
+        self.changed.take()
     }
 
     fn part(&self, block: &[u8; BLOCK_BYTES], index: usize) -> u32 {
@@ -39,6 +52,11 @@ impl Sums {
             self.known.set(self.known.get() | bit);
         }
         self.parts[index].get()
+    }
+
+    /// The register after all of the block that these sums are of, begun at 0.
+    pub(crate) fn whole(&self, block: &[u8; BLOCK_BYTES]) -> u32 {
+        self.crc32c(0, block, BLOCK_BYTES)
     }
 
     /// The register after the first `end` bytes of the block that these sums are of.
@@ -59,6 +77,16 @@ pub(crate) struct BlockMut<'a> {
 impl<'a> BlockMut<'a> {
     pub(crate) const fn new(bytes: &'a mut [u8; BLOCK_BYTES], sums: &'a Sums) -> Self {
         Self { bytes, sums }
+    }
+
+    /// Puts bytes where others may stand already; only those that differ change.
+    pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
+        for (at, line) in (at..).step_by(LINE_BYTES).zip(bytes.chunks(LINE_BYTES)) {
+            let range = at..at + line.len();
+            if self.bytes[range.clone()] != *line {
+                self.part(range).copy_from_slice(line);
+            }
+        }
     }
 
     /// All bytes, to be changed.
@@ -85,6 +113,18 @@ impl Editable for BlockMut<'_> {
         self.sums.forget(&range);
         &mut self.bytes[range]
     }
+}
+
+/// The register after a block from `register` on, by that after the same block begun at 0.
+pub(crate) fn after_block(register: u32, whole: u32) -> u32 {
+    (0..PARTS).fold(register, |register, _| after_zeroes(register)) ^ whole
+}
+
+/// The register after a block of which only the first `used` bytes may be other than zero.
+pub(crate) fn crc32c_padded(register: u32, block: &[u8; BLOCK_BYTES], used: usize) -> u32 {
+    let parts = used.min(BLOCK_BYTES).div_ceil(PART_BYTES);
+    let register = crc32c(register, &block[..parts * PART_BYTES]);
+    (parts..PARTS).fold(register, |register, _| after_zeroes(register))
 }
 
 /// What becomes of each byte of a register over the zeroes of one part.
@@ -136,11 +176,20 @@ mod tests {
                 let mut block = BlockMut::new(&mut bytes, &sums);
                 block.part(at..BLOCK_BYTES.min(at + len)).fill(byte);
                 prop_assert_eq!(block.crc32c(register, end), crc32c(register, &block.as_ref()[..end]));
+                block.put(0, &[byte; 200]);
+                prop_assert_eq!(&block.as_ref()[..200], &[byte; 200]);
+                prop_assert_eq!(block.crc32c(register, end), crc32c(register, &block.as_ref()[..end]));
+                sums.settle();
+                BlockMut::new(&mut bytes, &sums).put(0, &[byte; 200]);
+                prop_assert_eq!(sums.changed(), 0);
             }
             let whole = sums.crc32c(register, &bytes, BLOCK_BYTES);
             prop_assert_eq!(whole, crc32c(register, &bytes));
+            prop_assert_eq!(whole, after_block(register, sums.whole(&bytes)));
             *BlockMut::new(&mut bytes, &sums).whole() = [7; BLOCK_BYTES];
             prop_assert_eq!(sums.crc32c(register, &bytes, end), crc32c(register, &bytes[..end]));
+            bytes[end..].fill(0);
+            prop_assert_eq!(crc32c_padded(register, &bytes, end), crc32c(register, &bytes));
         }
     }
 }

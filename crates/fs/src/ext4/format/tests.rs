@@ -79,7 +79,9 @@ proptest! {
             let _ = IndexNode::parse_node(&block, has_tail, PLACE);
             let mut changed = block.clone();
             let _ = insert_name(&mut changed, b"name", 12, 1, has_tail);
-            if let Ok(Some(found)) = find_name(&changed, b"name", has_tail, PLACE) {
+            let sound = check_records(&changed, has_tail, PLACE).is_ok();
+            prop_assert!(sound || dir_entries(&changed, has_tail, PLACE).any(|entry| entry.is_err()));
+            if let Some(found) = find_name(&changed, b"name", has_tail).filter(|_| sound) {
                 remove_at(&mut changed, found);
             }
         }
@@ -188,7 +190,8 @@ proptest! {
         let mut names = std::collections::BTreeMap::new();
         for (number, len, add) in steps {
             let name = format!("{number:0len$}").into_bytes();
-            let there = find_name(&bytes, &name, has_tail, PLACE).unwrap();
+            prop_assert!(check_records(&bytes, has_tail, PLACE).is_ok());
+            let there = find_name(&bytes, &name, has_tail);
             prop_assert_eq!(there.map(|name| name.inode), names.get(&name).copied());
             if !add {
                 there.into_iter().for_each(|there| remove_at(&mut bytes, there));

@@ -6,16 +6,17 @@
 //! - A buffer that the running or the committing transaction claims is not written home.
 //! - The running transaction may change a buffer of the committing one, which then keeps the content
 //!   that it is to log as a frozen copy. While that is on its way to the log, handles wait.
-//! - Contents are shared with the writes that carry them, and copied when they are changed: no write
-//!   under way ever changes.
+//! - No write under way ever changes. What it carries of metadata is a copy of those lines that say
+//!   something and have changed since the copy before it ([`SparseBytes`]); data are shared, and copied
+//!   when they are changed.
 //!
-//! A buffer costs its 4,096 bytes, shared with the device as long as neither changes, and
+//! A buffer costs its 4,096 bytes, what its newest copy takes, which is shared with the device, and
 //! [`Buffer::OVERHEAD_BYTES`].
 
 use super::disk::sum;
 use super::tid::Tid;
-use crate::ext4::format::{BLOCK_BYTES, BlockMut, Sums};
-use nandscape_block::{Owner, SectorBytes, SectorData};
+use crate::ext4::format::{BlockMut, Sums, after_block};
+use nandscape_block::{Owner, SectorBytes, SectorData, SparseBytes};
 use nandscape_rt::Nanos;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -35,8 +36,10 @@ pub(super) enum Claim {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) content: SectorData,
-    /// What is known of the checksum of the content, if that is bytes.
+    /// What is known of the checksum of the content, if that is bytes, and how it differs from `copy`.
     pub(super) sums: Sums,
+    /// The newest copy of the content.
+    copy: Option<Arc<SparseBytes>>,
     /// The file whose data it is, if it is data.
     pub(super) owner: Option<Owner>,
     /// The content is still on its way from the device.
@@ -44,7 +47,7 @@ pub(super) struct State {
     pub(super) running: Claim,
     pub(super) committing: Claim,
     /// The content to be logged, if the running transaction has changed it since.
-    pub(super) frozen: Option<SectorData>,
+    pub(super) frozen: Option<LogCopy>,
     /// The committing transaction has not written it to the log yet.
     pub(super) to_log: bool,
     /// It is on its way to the log.
@@ -58,6 +61,16 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Of a buffer with this content.
+    pub(super) fn of(content: SectorData) -> Self {
+        Self { content, ..Self::default() }
+    }
+
+    /// Of a buffer whose content is on its way.
+    pub(super) fn awaiting() -> Self {
+        Self { reading: true, ..Self::default() }
+    }
+
     /// Whether nothing but memory holds on to the buffer.
     pub(super) fn is_idle(&self) -> bool {
         self.is_settled() && self.checkpoint.is_none() && !self.reading && !self.going_home
@@ -72,7 +85,7 @@ impl State {
     pub(super) fn freeze(&mut self) -> bool {
         let must = self.to_log && self.frozen.is_none();
         if must {
-            self.frozen = Some(self.content.clone());
+            self.frozen = Some(self.log_copy());
         }
         must
     }
@@ -81,7 +94,7 @@ impl State {
     pub(super) fn block_mut(&mut self) -> BlockMut<'_> {
         if !matches!(self.content, SectorData::Bytes(_)) {
             let bytes = self.content.expand().unwrap_or_else(zeroes);
-            (self.content, self.sums) = (SectorData::Bytes(Arc::from(bytes)), Sums::default());
+            self.set(SectorData::Bytes(Arc::from(bytes)));
         }
         match &mut self.content {
             SectorData::Bytes(bytes) => BlockMut::new(Arc::make_mut(bytes), &self.sums),
@@ -89,17 +102,65 @@ impl State {
         }
     }
 
-    /// Takes the content to be logged, and its CRC-32C from a register on, if there is one.
-    pub(super) fn take_copy(&mut self, register: Option<u32>) -> (SectorData, Option<u32>) {
-        if let Some(frozen) = self.frozen.take() {
-            let sum = register.and_then(|register| sum(&frozen, register));
-            return (frozen, sum);
+    /// Replaces the content as a whole.
+    fn set(&mut self, content: SectorData) {
+        (self.sums, self.copy) = (Sums::default(), None);
+        self.content = match content {
+            SectorData::Sparse(sparse) => {
+                let bytes = SectorData::Bytes(Arc::from(sparse.bytes()));
+                self.copy = Some(sparse);
+                bytes
+            }
+            content => content,
+        };
+    }
+
+    /// The content as a write carries it.
+    pub(super) fn share(&mut self) -> SectorData {
+        match &self.content {
+            SectorData::Bytes(bytes) if self.owner.is_none() => {
+                let copy = match self.copy.take() {
+                    Some(copy) if self.sums.changed() == 0 => copy,
+                    older => Arc::new(new_copy(older.as_ref(), &self.sums, bytes)),
+                };
+                SectorData::Sparse(Arc::clone(self.copy.insert(copy)))
+            }
+            content => content.clone(),
         }
-        let sum = register.and_then(|register| match &self.content {
-            SectorData::Bytes(bytes) => Some(self.sums.crc32c(register, bytes, BLOCK_BYTES)),
-            other => sum(other, register),
-        });
-        (self.content.clone(), sum)
+    }
+
+    /// Takes what is to be logged.
+    pub(super) fn take_copy(&mut self) -> LogCopy {
+        self.frozen.take().unwrap_or_else(|| self.log_copy())
+    }
+
+    fn log_copy(&mut self) -> LogCopy {
+        let sum = match &self.content {
+            SectorData::Bytes(bytes) => Some(self.sums.whole(bytes)),
+            other => sum(other, 0),
+        };
+        LogCopy { content: self.share(), sum }
+    }
+}
+
+/// A copy of a buffer's content, which shares what has not changed since the older one.
+fn new_copy(older: Option<&Arc<SparseBytes>>, sums: &Sums, bytes: &SectorBytes) -> SparseBytes {
+    let changed = sums.settle();
+    let shares = older.and_then(|older| SparseBytes::changed(older, bytes, changed));
+    shares.unwrap_or_else(|| SparseBytes::new(bytes))
+}
+
+/// A content to be logged.
+pub(super) struct LogCopy {
+    pub(super) content: SectorData,
+    /// Its CRC-32C begun at 0, if the content is kept.
+    sum: Option<u32>,
+}
+
+impl LogCopy {
+    /// Its CRC-32C from a register on.
+    pub(super) fn crc32c(&self, register: u32) -> Option<u32> {
+        self.sum.map(|sum| after_block(register, sum))
     }
 }
 
@@ -122,7 +183,7 @@ pub type Verified = (u8, u32);
 
 impl Buffer {
     /// What a buffer costs besides its content: itself, its counts and its place in the cache; at most
-    /// 192 bytes.
+    /// 256 bytes.
     pub const OVERHEAD_BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>() + 32;
 
     pub(super) fn new(block: u64, state: State) -> Self {
@@ -169,7 +230,7 @@ impl Buffer {
 
     /// Replaces the content as a whole.
     pub(super) fn replace(&self, state: &mut State, content: SectorData) {
-        (state.content, state.sums) = (content, Sums::default());
+        state.set(content);
         self.verified.set(None);
     }
 
@@ -186,4 +247,71 @@ impl Buffer {
     }
 }
 
-const _: () = assert!(Buffer::OVERHEAD_BYTES <= 192);
+const _: () = assert!(Buffer::OVERHEAD_BYTES <= 256);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext4::format::{BLOCK_BYTES, Editable, crc32c};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// What a content and its checksum are, by the bytes themselves.
+    fn told(bytes: &SectorBytes) -> (SectorData, Option<u32>) {
+        (SectorData::Bytes(Arc::new(*bytes)), Some(crc32c(7, bytes)))
+    }
+
+    proptest! {
+        /// However a block changes from copy to copy, a copy is what the block was when it was taken,
+        /// frozen or not, and a block that came as a copy goes on from there.
+        #[test]
+        fn copies_are_of_their_moment(
+            changes in vec((0..BLOCK_BYTES, 0..200_usize, any::<u8>(), 0..4_u8), 1..40),
+            came in any::<bool>(),
+        ) {
+            let mut bytes = [3; BLOCK_BYTES];
+            let first = if came { SectorData::sparse(&bytes) } else { told(&bytes).0 };
+            let mut state = State::default();
+            state.set(first);
+            for (at, len, byte, then) in changes {
+                let range = at..BLOCK_BYTES.min(at + len);
+                bytes[range.clone()].fill(byte);
+                state.block_mut().part(range).fill(byte);
+                if then == 0 {
+                    continue;
+                }
+                let before = bytes;
+                if then == 1 {
+                    state.to_log = true;
+                    prop_assert!(state.freeze() && !state.freeze());
+                    *state.block_mut().whole() = [byte; BLOCK_BYTES];
+                    bytes = [byte; BLOCK_BYTES];
+                }
+                let copy = state.take_copy();
+                prop_assert_eq!((copy.content.clone(), copy.crc32c(7)), told(&before));
+                prop_assert_eq!(state.share(), told(&bytes).0);
+            }
+        }
+
+        /// A copy takes what has changed since the one before, and all where so much has changed that
+        /// sharing does not pay.
+        #[test]
+        fn copies_share_what_has_not_changed(first in 0..64_usize) {
+            let mut state = State::of(SectorData::Bytes(Arc::new([3; BLOCK_BYTES])));
+            let lines = |data: SectorData| match data {
+                SectorData::Sparse(sparse) => sparse.lines(),
+                other => panic!("{other:?}"),
+            };
+            prop_assert_eq!(lines(state.share()), 64);
+            for change in 0..64 {
+                state.block_mut().part((first + change) % 64 * 64..(first + change) % 64 * 64 + 1).fill(1);
+                prop_assert_eq!(lines(state.share()), 1);
+                prop_assert_eq!(lines(state.share()), 1);
+            }
+            state.block_mut().part(4_095..4_096).fill(1);
+            prop_assert_eq!(lines(state.share()), 64);
+            state.block_mut().part(63..65).fill(2);
+            prop_assert_eq!(lines(state.share()), 2);
+        }
+    }
+}

@@ -108,7 +108,7 @@ impl Buffers {
             buffer.state.borrow_mut().reading = false;
             return buffer;
         }
-        self.insert(block, State { content: self.0.zeroes.clone(), ..State::default() })
+        self.insert(block, State::of(self.zeroes()))
     }
 
     /// The content of zeroes, shared.
@@ -129,7 +129,7 @@ impl Buffers {
     }
 
     async fn read(&self, block: u64) -> Result<Rc<Buffer>, JournalError> {
-        let buffer = self.insert(block, State { reading: true, ..State::default() });
+        let buffer = self.insert(block, State::awaiting());
         let mut unread = Unread { cache: self, buffer: &buffer };
         let reply = self.0.device.submit(Bio::read(Lba(block), 1).with(Flags::META)).await?;
         let nandscape_block::Reply::Data(payload) = reply else {

@@ -2,14 +2,15 @@
 //! to the log. After `jbd2_journal_commit_transaction` in `fs/jbd2/commit.c`; its phases are the
 //! functions called by [`commit_running`], in order.
 
-use super::buffer::{Buffer, Claim};
+use super::buffer::{Buffer, Claim, LogCopy};
 use super::buffers::Runs;
 use super::config::Defect;
-use super::disk::{Commit, Descriptor, Position, Tag, encode_revokes, escape};
+use super::disk::{BLOCK_BYTES, Commit, Descriptor, Position, Tag, encode_revokes, escape};
 use super::error::JournalError;
 use super::state::{Committing, Logged, Shared};
 use super::tid::Tid;
-use nandscape_block::{Bio, BlockError, Flags, SectorBytes, SectorData};
+use nandscape_block::sparse::lines_of;
+use nandscape_block::{Bio, BlockError, Flags, SectorBytes, SectorData, SparseBytes};
 use nandscape_rt::Nanos;
 use nandscape_rt::combine::{join2, select2};
 use std::future::{Future, ready};
@@ -194,23 +195,25 @@ impl Shared {
     fn copy_bios(&self, work: &Work) -> Result<Vec<Bio>, JournalError> {
         let mut log = LogWrites::new(self, work.start);
         for revokes in work.revokes.chunks(self.codec.block_revokes()) {
-            log.push_block(encode_revokes(&self.codec, work.tid, revokes))?;
+            log.push_block(&encode_revokes(&self.codec, work.tid, revokes), BLOCK_BYTES)?;
         }
         let mut copies = Vec::with_capacity(self.codec.descriptor_copies());
         for buffers in work.dirty.chunks(self.codec.descriptor_copies()) {
             let mut descriptor = Descriptor::new(&self.codec, work.tid);
             let register = self.codec.copy_register(work.tid);
             for buffer in buffers {
-                let (content, sum) = start_logging(buffer, register);
+                let copy = start_logging(buffer);
                 let block = buffer.block();
-                let (tag, copy) = match escape(&content) {
+                let sum = register.and_then(|register| copy.crc32c(register));
+                let (tag, copy) = match escape(&copy.content) {
                     Some(copy) => (Tag::new(&self.codec, work.tid, block, &copy, true), copy),
-                    None => (Tag::summed(&self.codec, block, sum, false), content),
+                    None => (Tag::summed(&self.codec, block, sum, false), copy.content),
                 };
                 descriptor.push(&tag);
                 copies.push(copy);
             }
-            log.push_block(descriptor.finish())?;
+            let used = descriptor.used();
+            log.push_block(&descriptor.finish(), used)?;
             for copy in copies.drain(..) {
                 log.push(copy)?;
             }
@@ -228,7 +231,7 @@ impl Shared {
         let at = self.state.borrow().ring.after(work.start, work.blocks - 1);
         let block = commit.encode(&self.codec, work.tid);
         let mut log = LogWrites::new(self, at);
-        log.push_block(block)?;
+        log.push_block(&block, Commit::USED_BYTES)?;
         if let Some(committing) = &mut self.state.borrow_mut().committing {
             committing.barrier_sent = true;
         }
@@ -300,10 +303,10 @@ impl Shared {
 
 /// The content to be logged, which from now on is on its way, and its checksum from a register on, if
 /// there is one.
-fn start_logging(buffer: &Buffer, register: Option<u32>) -> (SectorData, Option<u32>) {
+fn start_logging(buffer: &Buffer) -> LogCopy {
     let mut state = buffer.state.borrow_mut();
     (state.to_log, state.logging) = (false, true);
-    state.take_copy(register)
+    state.take_copy()
 }
 
 /// Contents for consecutive log blocks, made into bios.
@@ -319,8 +322,10 @@ impl<'a> LogWrites<'a> {
         Self { shared, at, runs: Runs::new(shared.max_sectors), bios: Vec::new() }
     }
 
-    fn push_block(&mut self, block: SectorBytes) -> Result<(), JournalError> {
-        self.push(SectorData::Bytes(Arc::new(block)))
+    /// Adds a block of the log's own, of which `used` bytes are in use, and those at its very end.
+    fn push_block(&mut self, block: &SectorBytes, used: usize) -> Result<(), JournalError> {
+        let lines = lines_of(&(0..used)) | lines_of(&(BLOCK_BYTES - 1..BLOCK_BYTES));
+        self.push(SectorData::Sparse(Arc::new(SparseBytes::within(block, lines))))
     }
 
     fn push(&mut self, content: SectorData) -> Result<(), JournalError> {

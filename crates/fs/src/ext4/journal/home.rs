@@ -65,7 +65,7 @@ fn set_out(buffer: Rc<Buffer>) -> Option<Going> {
     let mut state = buffer.state.borrow_mut();
     let tid = state.checkpoint.filter(|_| state.is_settled() && !state.going_home)?;
     state.going_home = true;
-    let content = state.content.clone();
+    let content = state.share();
     drop(state);
     Some(Going { buffer, tid, content })
 }

@@ -104,7 +104,7 @@ async fn scan(log: &mut LogReader<'_>, start: Position) -> Result<Found, Journal
     while !scan.over {
         let content = log.read(scan.at).await?;
         // Blocks of the log are written as bytes; a tag is a page of `data=journal`.
-        let SectorData::Bytes(bytes) = content else { break };
+        let Some(bytes) = content.bytes() else { break };
         scan.step(&bytes)?;
         scan.at = log.after(scan.at, scan.taken);
     }

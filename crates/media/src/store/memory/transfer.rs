@@ -81,7 +81,7 @@ impl MemoryStore {
         for (sector, content) in (0..).zip(&self.contents[first..end]) {
             let is_handle = content & HANDLE != 0 && *content != super::ABSENT;
             block.contents.push(if is_handle { Block::BYTES } else { *content });
-            if let Some(bytes) = self.slab.get(*content as u32).filter(|_| is_handle) {
+            if is_handle && let Some(bytes) = self.slab.get(*content as u32).bytes() {
                 block.bytes.push((sector, trimmed(&bytes).into()));
             }
         }

@@ -18,6 +18,9 @@ pub struct Commit {
 }
 
 impl Commit {
+    /// Bytes of the block that are in use.
+    pub const USED_BYTES: usize = NANOSECONDS_AT + 4;
+
     /// The commit block of a transaction.
     #[must_use]
     pub fn encode(&self, codec: &Codec, tid: Tid) -> SectorBytes {
@@ -25,10 +28,7 @@ impl Commit {
         Header { kind: Kind::Commit, tid }.put(&mut block);
         block[SECONDS_AT..SECONDS_AT + 8].copy_from_slice(&self.seconds.to_be_bytes());
         put32(&mut block[..], NANOSECONDS_AT, self.nanoseconds);
-        if codec.checksums != Checksums::None {
-            let checksum = codec.block_checksum(&block, CHECKSUM_AT);
-            put32(&mut block[..], CHECKSUM_AT, checksum);
-        }
+        codec.seal(&mut block, CHECKSUM_AT, Self::USED_BYTES);
         block
     }
 

@@ -109,12 +109,18 @@ impl<'a> Descriptor<'a> {
         }
     }
 
+    /// Bytes of the block that are in use, its checksum left out.
+    #[must_use]
+    pub const fn used(&self) -> usize {
+        self.at
+    }
+
     /// The block, its last tag marked.
     #[must_use]
     pub fn finish(mut self) -> SectorBytes {
         let flags = be32(&self.block[..], self.last + 4);
         put32(&mut self.block[..], self.last + 4, flags | LAST);
-        self.codec.seal_tail(&mut self.block);
+        self.codec.seal_tail(&mut self.block, self.at);
         self.block
     }
 }

@@ -20,7 +20,7 @@ pub use features::{Checksums, Features};
 pub use revoke::{Revokes, encode as encode_revokes};
 pub use superblock::{Position, Superblock};
 
-use super::super::format::crc32c;
+use super::super::format::{crc32c, crc32c_padded};
 use super::tid::Tid;
 use nandscape_block::{SECTOR_BYTES, SectorBytes, SectorData};
 
@@ -147,11 +147,15 @@ impl Codec {
         (self.checksums != Checksums::None).then(|| crc32c(self.seed, &tid.0.to_be_bytes()))
     }
 
-    /// Puts the checksum at the end of a descriptor or revoke block.
-    fn seal_tail(&self, block: &mut SectorBytes) {
+    /// Puts the checksum at the end of a descriptor or revoke block, of which `used` bytes are in use.
+    fn seal_tail(&self, block: &mut SectorBytes, used: usize) {
+        self.seal(block, self.records_end(), used);
+    }
+
+    /// Puts the checksum of a block at `at`, where it has zeroes, as it has behind the first `used` bytes.
+    fn seal(&self, block: &mut SectorBytes, at: usize, used: usize) {
         if self.checksums != Checksums::None {
-            let at = self.records_end();
-            let checksum = self.block_checksum(block, at);
+            let checksum = crc32c_padded(self.seed, block, used);
             put32(block, at, checksum);
         }
     }
@@ -174,10 +178,12 @@ impl Codec {
 /// tag says so.
 #[must_use]
 pub fn escape(content: &SectorData) -> Option<SectorData> {
-    match content {
-        SectorData::Bytes(bytes) if be32(&bytes[..], 0) == MAGIC => content.patched(0, &[0; 4]),
-        _ => None,
-    }
+    let begins = match content {
+        SectorData::Absent | SectorData::Tag(_) => false,
+        SectorData::Bytes(bytes) => be32(&bytes[..], 0) == MAGIC,
+        SectorData::Sparse(bytes) => be32(&bytes.line(0), 0) == MAGIC,
+    };
+    begins.then(|| content.patched(0, &[0; 4]))?
 }
 
 /// The content of which [`escape`] made this copy.

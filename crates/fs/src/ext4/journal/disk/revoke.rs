@@ -31,7 +31,7 @@ pub fn encode(codec: &Codec, tid: Tid, blocks: &[u64]) -> SectorBytes {
         at += codec.revoke_bytes();
     }
     put32(&mut bytes[..], HEADER_BYTES, at as u32);
-    codec.seal_tail(&mut bytes);
+    codec.seal_tail(&mut bytes, at);
     bytes
 }
 

@@ -79,16 +79,13 @@ async fn read(
         let (lba, in_one_piece) = extents.locate(at)?;
         let count = u64::from(range.end - at).min(in_one_piece).min(largest) as u32;
         let payload = device.read(lba, count).await?;
-        blocks.extend((0..count).map(|index| bytes_of(payload.sector(index))));
+        blocks.extend((0..count).map(|index| bytes_of(&payload.sector(index))));
         at += count;
     }
     Ok(blocks)
 }
 
 /// The bytes of a block; a tag, which nobody writes here, is as good as zeroes.
-fn bytes_of(content: SectorData) -> Arc<SectorBytes> {
-    match content {
-        SectorData::Bytes(bytes) => bytes,
-        SectorData::Tag(_) | SectorData::Absent => Arc::new([0; 4096]),
-    }
+fn bytes_of(content: &SectorData) -> Arc<SectorBytes> {
+    content.bytes().unwrap_or_else(|| Arc::new([0; 4096]))
 }

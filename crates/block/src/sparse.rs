@@ -1,0 +1,243 @@
+//! A sector's bytes without those cache lines that say nothing: of all zeroes, of all ones, or the same
+//! as in an older content. Of metadata that is most: bitmaps, tables that are not full yet, and blocks
+//! of which a log has one copy after the other, each a little different from the one before.
+//!
+//! A content may share lines with an older one, its base, and through it with that one's base. All that
+//! changed along such a chain is at most as many lines as a sector has, so that no content keeps more
+//! alive than two sectors would take, and getting bytes back takes 64 steps at most.
+
+use crate::address::{SECTOR_BYTES, SectorBytes};
+use std::sync::Arc;
+
+/// Bytes of a cache line.
+pub const LINE_BYTES: usize = 64;
+const LINES: usize = SECTOR_BYTES as usize / LINE_BYTES;
+
+type Line = [u8; LINE_BYTES];
+
+const _: () = assert!(LINES == u64::BITS as usize);
+
+/// A content by its lines. Line `i` is `lines[n]`, if bit `i` of `kept` is the `n`-th that is set; all
+/// ones, if it is set in `ones`; that of the base, if it is set in `shared`; and all zeroes otherwise. No
+/// bit is set in two of these, and none in `shared` without a base.
+#[derive(Clone, Debug)]
+pub struct SparseBytes {
+    kept: u64,
+    ones: u64,
+    shared: u64,
+    lines: Box<[Line]>,
+    base: Option<Arc<SparseBytes>>,
+    /// Lines that changed along the chain, from its first content to this one.
+    changed: u32,
+}
+
+impl SparseBytes {
+    /// The most RAM that a content can take besides its base.
+    pub const BYTES_MAX: u64 = Self::HEAD_BYTES + SECTOR_BYTES;
+    /// Bytes of a shared content without its lines: itself, and the two counts of its `Arc`.
+    const HEAD_BYTES: u64 = size_of::<Self>() as u64 + 16;
+
+    /// A content that shares nothing.
+    #[must_use]
+    pub fn new(bytes: &SectorBytes) -> Self {
+        Self::within(bytes, u64::MAX)
+    }
+
+    /// The same of bytes that are zeroes but for the lines whose bits are set in `within`.
+    #[must_use]
+    pub fn within(bytes: &SectorBytes, within: u64) -> Self {
+        let (places, _) = bytes.as_chunks::<LINE_BYTES>();
+        let (mut kept, mut ones) = (0_u64, 0_u64);
+        for index in set_bits(within) {
+            match filling(&places[index]) {
+                Some(0) => {}
+                Some(_) => ones |= 1 << index,
+                None => kept |= 1 << index,
+            }
+        }
+        let mut left = kept;
+        let next = |_| {
+            let index = left.trailing_zeros() as usize;
+            left &= left - 1;
+            places[index]
+        };
+        let lines = (0..kept.count_ones()).map(next).collect();
+        Self { kept, ones, shared: 0, lines, base: None, changed: 0 }
+    }
+
+    /// The content that differs from `base` in the lines whose bits are set in `changed`, or some of
+    /// them; nothing if too much has changed along the chain.
+    #[must_use]
+    pub fn changed(base: &Arc<Self>, bytes: &SectorBytes, changed: u64) -> Option<Self> {
+        let in_all = base.changed + changed.count_ones();
+        (in_all <= LINES as u32).then(|| Self {
+            shared: !changed,
+            base: Some(Arc::clone(base)),
+            changed: in_all,
+            ..Self::within(bytes, changed)
+        })
+    }
+
+    /// How many lines it keeps itself.
+    #[must_use]
+    pub const fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The line that begins at byte `64 * index`; of zeroes beyond the last.
+    #[must_use]
+    pub fn line(&self, index: usize) -> [u8; LINE_BYTES] {
+        let bit = 1_u64.checked_shl(index as u32).unwrap_or(0);
+        let mut content = self;
+        while let Some(base) = content.base.as_deref().filter(|_| content.shared & bit != 0) {
+            content = base;
+        }
+        if content.kept & bit != 0 {
+            content.lines[(content.kept & (bit - 1)).count_ones() as usize]
+        } else {
+            [if content.ones & bit != 0 { u8::MAX } else { 0 }; LINE_BYTES]
+        }
+    }
+
+    /// The content.
+    #[must_use]
+    pub fn bytes(&self) -> Box<SectorBytes> {
+        let mut bytes = Box::new([0; SECTOR_BYTES as usize]);
+        let (places, _) = bytes.as_chunks_mut::<LINE_BYTES>();
+        let (mut content, mut left) = (self, u64::MAX);
+        loop {
+            set_bits(content.ones & left).for_each(|index| places[index] = [u8::MAX; LINE_BYTES]);
+            let kept = set_bits(content.kept).zip(&content.lines);
+            kept.filter(|(index, _)| left >> index & 1 == 1)
+                .for_each(|(index, line)| places[index] = *line);
+            left &= content.shared;
+            match &content.base {
+                Some(base) => content = base,
+                None => return bytes,
+            }
+        }
+    }
+
+    /// Bytes of RAM that it takes besides its base, in full however many share it.
+    #[must_use]
+    pub const fn own_bytes(&self) -> u64 {
+        Self::HEAD_BYTES + (self.lines.len() * LINE_BYTES) as u64
+    }
+}
+
+impl PartialEq for SparseBytes {
+    /// Equal bytes, whatever they share.
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+/// The byte that all of a line is, if it is of all zeroes or of all ones.
+fn filling(line: &Line) -> Option<u8> {
+    let (words, _) = line.as_chunks::<8>();
+    let first = u64::from_ne_bytes(words[0]);
+    if first.wrapping_add(1) > 1 {
+        return None;
+    }
+    let differs = words.iter().fold(0, |sum, word| sum | u64::from_ne_bytes(*word) ^ first);
+    (differs == 0).then_some(first as u8)
+}
+
+/// The numbers of the bits that are set, in order.
+fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let index = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(index)
+    })
+}
+
+/// The lines that a range of bytes touches, as bits.
+#[must_use]
+pub fn lines_of(range: &std::ops::Range<usize>) -> u64 {
+    let (first, end) = (range.start / LINE_BYTES, range.end.div_ceil(LINE_BYTES).min(LINES));
+    if first >= end {
+        return 0;
+    }
+    let below = |index: usize| 1_u64.checked_shl(index as u32).map_or(u64::MAX, |bit| bit - 1);
+    below(end) & !below(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// A content whose lines are of these kinds: zeroes, ones, and two that say something.
+    fn content(kinds: &[u8]) -> SectorBytes {
+        let mut bytes = [0; SECTOR_BYTES as usize];
+        for (line, kind) in bytes.as_chunks_mut::<LINE_BYTES>().0.iter_mut().zip(kinds) {
+            match kind {
+                0 => {}
+                1 => line.fill(u8::MAX),
+                2 => line[LINE_BYTES - 1] = 1,
+                _ => {
+                    line.fill(u8::MAX);
+                    line[0] = 0xfe;
+                }
+            }
+        }
+        bytes
+    }
+
+    fn line_of(bytes: &SectorBytes, index: usize) -> Line {
+        bytes.as_chunks::<LINE_BYTES>().0[index]
+    }
+
+    proptest! {
+        /// Every content comes back whole and by lines, and takes the lines that say something.
+        #[test]
+        fn contents_come_back(kinds in vec(0..4_u8, LINES)) {
+            let bytes = content(&kinds);
+            let sparse = SparseBytes::new(&bytes);
+            prop_assert_eq!(&*sparse.bytes(), &bytes);
+            prop_assert!((0..LINES).all(|index| sparse.line(index) == line_of(&bytes, index)));
+            prop_assert_eq!(sparse.line(LINES), [0; LINE_BYTES]);
+            let kept = kinds.iter().filter(|kind| **kind > 1).count();
+            prop_assert_eq!(sparse.own_bytes(), SparseBytes::HEAD_BYTES + 64 * kept as u64);
+            prop_assert!(sparse.own_bytes() <= SparseBytes::BYTES_MAX);
+        }
+
+        /// Contents that changed come back, whatever was there before, and take only lines that changed;
+        /// a chain ends when all of a sector's lines could have changed along it.
+        #[test]
+        fn changes_come_back(
+            first in vec(0..4_u8, LINES),
+            changes in vec((vec(0..4_u8, LINES), any::<u64>(), any::<u64>(), any::<u64>()), 1..20),
+        ) {
+            let (mut kinds, mut so_far) = (first, 0);
+            let mut base = Arc::new(SparseBytes::new(&content(&kinds)));
+            for (new, mask, thinner, thinnest) in changes {
+                let mask = mask & thinner & thinnest;
+                let changed = (0..LINES).filter(|index| mask >> index & 1 == 1);
+                changed.for_each(|index| kinds[index] = new[index]);
+                so_far += mask.count_ones();
+                let bytes = content(&kinds);
+                let Some(sparse) = SparseBytes::changed(&base, &bytes, mask) else {
+                    prop_assert!(so_far > LINES as u32);
+                    break;
+                };
+                prop_assert!(so_far <= LINES as u32);
+                prop_assert_eq!(&*sparse.bytes(), &bytes);
+                prop_assert!((0..LINES).all(|index| sparse.line(index) == line_of(&bytes, index)));
+                prop_assert!(sparse.lines() <= mask.count_ones() as usize);
+                prop_assert_eq!(&sparse, &SparseBytes::new(&bytes));
+                base = Arc::new(sparse);
+            }
+        }
+
+        /// Just the lines with a byte in the range.
+        #[test]
+        fn lines_are_those_of_the_bytes(from in 0..=4_096_usize, bytes in 0..=4_096_usize) {
+            let range = from..(from + bytes).min(4_096);
+            let expected = range.clone().fold(0, |bits, byte| bits | 1_u64 << (byte / LINE_BYTES));
+            prop_assert_eq!(lines_of(&range), expected);
+        }
+    }
+}
