@@ -5,11 +5,11 @@
 //! seed once more with the model watching the sector at fault.
 
 use crate::drive::{Driver, End, Trouble};
-use crate::load::{LoadSource, Request, Script, windows};
+use crate::load::{LoadSource, Script, windows};
 use crate::model::Model;
 use crate::outcome::{Counts, SeedOutcome, Violation};
 use crate::plan::{CutPlan, Plan};
-use crate::streams::Sender;
+use crate::request::{Request, Sender};
 use crate::subject::{Recovery, Subject};
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};

@@ -4,7 +4,9 @@
 
 pub mod campaign;
 pub mod composition;
+mod draw;
 mod drive;
+pub mod family;
 pub mod fs;
 mod history;
 pub mod load;
@@ -15,6 +17,7 @@ pub mod model;
 pub mod outcome;
 mod pblk;
 pub mod plan;
+pub mod request;
 pub mod scenario;
 pub mod streams;
 pub mod subject;

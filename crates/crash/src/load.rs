@@ -1,34 +1,11 @@
 //! The load between two power cuts: what a seed chooses about it, and the requests it draws.
 
-use crate::streams::{Sender, Senders, Streams};
+use crate::draw::pick;
+use crate::request::{Request, Sender};
+use crate::streams::{Senders, Streams};
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;
-
-/// One request, before the model gives it its content.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request {
-    /// Read so many sectors.
-    Read(Lba, u32),
-    /// Write so many sectors, with these flags.
-    Write(Lba, u32, Flags, Sender),
-    /// Discard so many sectors.
-    Discard(Lba, u32),
-    /// Flush what the sender asks for.
-    Flush(Sender),
-}
-
-impl Request {
-    /// Whether its completion promises that something is durable.
-    #[must_use]
-    pub fn is_barrier(&self) -> bool {
-        match self {
-            Self::Flush(_) => true,
-            Self::Write(_, _, flags, _) => flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH),
-            Self::Read(..) | Self::Discard(..) => false,
-        }
-    }
-}
 
 /// What a source of requests wants next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -256,15 +233,4 @@ pub(crate) fn windows(sectors: u64, window: u32) -> impl Iterator<Item = (Lba, u
     let window = u64::from(window.max(1));
     let starts = (0..sectors).step_by(window as usize);
     starts.map(move |first| (Lba(first), window.min(sectors - first) as u32))
-}
-
-/// Index of a weight, drawn in proportion.
-pub(crate) fn pick(rng: &mut Stream, weights: &[u64]) -> usize {
-    let mut left = rng.below(weights.iter().sum::<u64>().max(1));
-    let found = weights.iter().position(|weight| {
-        let here = left < *weight;
-        left = left.saturating_sub(*weight);
-        here
-    });
-    found.unwrap_or(0)
 }

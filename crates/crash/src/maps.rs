@@ -1,8 +1,7 @@
 //! Where the mapping table is, as a choice of compositions, and what a seed draws beside it: block and
 //! cache sizes so small that a campaign's device misses all the time.
 
-use crate::load::pick;
-use crate::scenario::between;
+use crate::draw::{between, pick};
 use nandscape_ftl::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
 use nandscape_rt::Stream;
 

@@ -15,7 +15,7 @@
 //! came from.
 
 use crate::history::{Event, History, Reach, Since, Version};
-use crate::streams::Sender;
+use crate::request::Sender;
 use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
 use std::collections::BTreeSet;
 

@@ -1,36 +1,17 @@
 //! What a seed chooses that does not depend on the device: the load, the cuts, and how the device
 //! is looked at afterwards.
 //!
-//! Families lean the draw towards what goes wrong rarely: lines that die while their successors
-//! still sit in RAM, maybe in the buffer of a stream that has fallen silent, commits over unfinished writes, trims right before a cut, failing programs.
+//! Families lean the draw towards what goes wrong rarely: lines that die while their successors still sit
+//! in RAM, maybe in the buffer of a stream that has fallen silent, commits over unfinished writes, trims
+//! right before a cut, failing programs.
 
-use crate::load::{Load, Mix, pick};
+use crate::draw::{log_uniform, pick};
+use crate::family::Family;
+use crate::load::{Load, Mix};
 use crate::lookout::CommandKind;
 use crate::streams::Streams;
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;
-
-/// What a scenario leans towards.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Family {
-    /// Everything at random.
-    Mixed,
-    /// Overwrites of a small span, rarely flushed.
-    Overwrite,
-    /// Batches of writes, each followed by a commit.
-    Journal,
-    /// Many barriers among many unfinished writes.
-    Barriers,
-    /// Discards, flushes, and cuts right after them.
-    Trims,
-    /// Frequent program and erase failures under overwrites.
-    Failures,
-}
-
-impl Family {
-    const ALL: [Self; 6] =
-        [Self::Mixed, Self::Overwrite, Self::Journal, Self::Barriers, Self::Trims, Self::Failures];
-}
 
 /// What sets off a power cut; numbers count from the beginning of the round, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,12 +108,6 @@ impl fmt::Display for Plan {
         }
         Ok(())
     }
-}
-
-/// Uniform in the logarithm, from 1 to `max`.
-pub(crate) fn log_uniform(rng: &mut Stream, max: u64) -> u64 {
-    let bits = rng.below(u64::from(max.max(1).ilog2()) + 1);
-    ((1 << bits) + rng.below(1 << bits)).min(max.max(1))
 }
 
 fn mix_of(family: Family, rng: &mut Stream) -> Mix {

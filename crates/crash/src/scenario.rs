@@ -6,9 +6,10 @@
 //! recovery takes little time.
 
 use crate::composition::{self, Composition, Pins};
-use crate::load::pick;
+use crate::draw::{between, log_uniform, pick};
+use crate::family::Family;
 use crate::maps::{self, MapChoice};
-use crate::plan::{Family, Plan, log_uniform};
+use crate::plan::Plan;
 use nandscape_ftl::config::{
     Broken, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
     Victim,
@@ -212,11 +213,6 @@ impl fmt::Display for Scenario {
             None => Ok(()),
         }
     }
-}
-
-/// Uniform in a range that includes its end.
-pub(crate) fn between(rng: &mut Stream, least: u32, most: u32) -> u32 {
-    least + rng.below(u64::from(most.max(least) - least) + 1) as u32
 }
 
 fn draw_geometry(family: Family, sectors_max: u32, rng: &mut Stream) -> Geometry {

@@ -3,32 +3,12 @@
 //! other's sectors, reused identities, stragglers of an old generation, and streams that fall silent
 //! with a few entries in their buffer.
 
-use crate::load::Request;
-use crate::plan::{Family, log_uniform};
+use crate::draw::log_uniform;
+use crate::family::Family;
+use crate::request::{Request, Sender};
 use nandscape_block::{Flags, FlushScope, Lba, Owner};
 use nandscape_rt::Stream;
 use std::fmt;
-
-/// Who asks, and what a barrier of theirs covers.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Sender {
-    /// Whose data it is, when known.
-    pub owner: Option<Owner>,
-    /// What a flush, or PREFLUSH, covers.
-    pub scope: FlushScope,
-}
-
-impl Sender {
-    /// Nobody in particular.
-    pub const NOBODY: Self = Self { owner: None, scope: FlushScope::All };
-
-    /// The one file that a barrier covers; `None` covers everything.
-    #[must_use]
-    pub fn file(&self) -> Option<(u64, u32)> {
-        let scoped = self.owner.filter(|_| self.scope == FlushScope::Owner);
-        scoped.map(|owner| (owner.file, owner.generation))
-    }
-}
 
 /// What a seed chooses about the senders of a load. The default has none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -3,8 +3,8 @@
 //! The 10,000-cut campaign is `nandscape crash`; this is its short form.
 
 use nandscape_crash::composition::{self, Pins};
+use nandscape_crash::family::Family;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
-use nandscape_crash::plan::Family;
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
 use nandscape_ftl::config::{Broken, Config, Victim};
 use nandscape_media::{Geometry, Timing};

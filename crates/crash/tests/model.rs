@@ -3,7 +3,7 @@
 
 use nandscape_block::{Flags, FlushScope, Lba, Owner, Payload, SectorData, Tag};
 use nandscape_crash::model::{Issue, Model};
-use nandscape_crash::streams::Sender;
+use nandscape_crash::request::Sender;
 
 const LBA: Lba = Lba(3);
 const ZEROES: SectorData = SectorData::Tag(Tag::ZERO);

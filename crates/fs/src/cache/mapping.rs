@@ -1,7 +1,7 @@
 //! The pages of one file.
 
+use super::ahead::Streams;
 use super::page::Page;
-use super::read::Streams;
 use super::{Core, PageCache, Queued, bump, drop_by};
 use crate::contract::{FsError, Result};
 use nandscape_block::{Owner, SectorData};

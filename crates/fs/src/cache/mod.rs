@@ -14,6 +14,7 @@
 //!   meanwhile; two writes of one page are never in flight together.
 //! - State changes happen between waiting points, on one thread, so nothing here is locked.
 
+mod ahead;
 mod flusher;
 mod mapping;
 mod page;

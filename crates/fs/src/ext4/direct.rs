@@ -2,9 +2,9 @@
 //! makes the cache forget it.
 
 use super::extents::{Logical, Mapped};
-use super::file::{PAGE, check_extent_of_file};
+use super::file::check_extent_of_file;
 use super::inode::Inode;
-use super::volume::Volume;
+use super::volume::{PAGE, Volume};
 use crate::contract::{Caller, Data, FsError, Result};
 use nandscape_block::{Bio, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_rt::combine::join_all;

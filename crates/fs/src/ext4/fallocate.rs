@@ -1,8 +1,8 @@
 //! Blocks ahead of data, and holes.
 
-use super::file::{PAGE, check_extent_of_file};
+use super::file::check_extent_of_file;
 use super::inode::Inode;
-use super::volume::Volume;
+use super::volume::{PAGE, Volume};
 use crate::contract::{Allocate, Caller, FsError, Result};
 use std::rc::Rc;
 

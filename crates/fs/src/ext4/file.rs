@@ -4,17 +4,15 @@ use super::extents::Mapped;
 use super::inode::Inode;
 use super::options::DataMode;
 use super::tx::Tx;
-use super::volume::Volume;
+use super::volume::{PAGE, Volume};
 use super::writeback::Pager;
 use crate::cache::read_pages;
 use crate::contract::{Caller, Data, FsError, Kind, Result};
-use nandscape_block::{SECTOR_BYTES, SectorData, Tag};
+use nandscape_block::{SectorData, Tag};
 use nandscape_rt::Nanos;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Bytes of a page.
-pub(super) const PAGE: u64 = SECTOR_BYTES;
 /// The longest file: 2^32 - 1 blocks.
 pub(super) const SIZE_MAX: u64 = ((1 << 32) - 1) * PAGE;
 /// Times of files are as coarse as Linux's: a tick of 4 ms.

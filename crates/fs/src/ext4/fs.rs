@@ -3,8 +3,7 @@
 use super::inode::kept;
 use super::namei::New;
 use super::options::DataMode;
-use super::sync::FsyncTimes;
-use super::volume::Volume;
+use super::volume::{FsyncTimes, Volume};
 use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, FileSystem, FsError, Ino, Io, Kind, RenameMode, Result,
     SetAttr, StatFs, XattrMode,

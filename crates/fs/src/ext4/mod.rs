@@ -39,4 +39,4 @@ mod xattr;
 pub use fs::Ext4;
 pub use mount::MountReport;
 pub use options::{Commit, DataMode, MountOptions};
-pub use sync::FsyncTimes;
+pub use volume::FsyncTimes;

@@ -8,17 +8,6 @@ use crate::contract::Result;
 use nandscape_block::{Bio, BlockError, FlushScope};
 use std::rc::{Rc, Weak};
 
-/// Where the time of fsyncs went, over all that have ended.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct FsyncTimes {
-    /// Writing dirty pages of the file, and waiting for those that were under way.
-    pub data_ns: u64,
-    /// Committing the transaction, or writing a record of the file.
-    pub commit_ns: u64,
-    /// Flushing the device, where nothing that was committed has.
-    pub flush_ns: u64,
-}
-
 impl Volume {
     /// Writes all dirty pages of a file and waits for them.
     pub(crate) async fn write_out(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {

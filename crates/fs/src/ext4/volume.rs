@@ -10,17 +10,30 @@ use super::format::{
 use super::inode::Inode;
 use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
-use super::sync::FsyncTimes;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
 use crate::contract::{Result, Timestamp};
-use nandscape_block::AsyncDevice;
+use nandscape_block::{AsyncDevice, SECTOR_BYTES};
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{Handle, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
+
+/// Bytes of a page of the cache.
+pub(super) const PAGE: u64 = SECTOR_BYTES;
+
+/// Where the time of fsyncs went, over all that have ended.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FsyncTimes {
+    /// Writing dirty pages of the file, and waiting for those that were under way.
+    pub data_ns: u64,
+    /// Committing the transaction, or writing a record of the file.
+    pub commit_ns: u64,
+    /// Flushing the device, where nothing that was committed has.
+    pub flush_ns: u64,
+}
 
 /// A block group in memory.
 pub(crate) struct Group {

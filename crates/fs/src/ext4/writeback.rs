@@ -6,10 +6,9 @@
 //! from `fallocate` are known as written only when the data is there.
 
 use super::extents::{Logical, Mapped};
-use super::file::PAGE;
 use super::inode::Inode;
 use super::options::DataMode;
-use super::volume::Volume;
+use super::volume::{PAGE, Volume};
 use crate::cache::{Backing, Located, Mapping, WriteRun};
 use crate::contract::{FsError, Result};
 use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, SectorData};
