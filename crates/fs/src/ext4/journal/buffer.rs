@@ -135,11 +135,11 @@ impl State {
     }
 
     fn log_copy(&mut self) -> LogCopy {
-        let sum = match &self.content {
+        let whole = match &self.content {
             SectorData::Bytes(bytes) => Some(self.sums.whole(bytes)),
-            other => sum(other, 0),
+            _ => None,
         };
-        LogCopy { content: self.share(), sum }
+        LogCopy { content: self.share(), whole }
     }
 }
 
@@ -153,14 +153,17 @@ fn new_copy(older: Option<&Arc<SparseBytes>>, sums: &Sums, bytes: &SectorBytes) 
 /// A content to be logged.
 pub(super) struct LogCopy {
     pub(super) content: SectorData,
-    /// Its CRC-32C begun at 0, if the content is kept.
-    sum: Option<u32>,
+    /// Its CRC-32C begun at 0, if that is known.
+    whole: Option<u32>,
 }
 
 impl LogCopy {
-    /// Its CRC-32C from a register on.
+    /// Its CRC-32C from a register on; none of what is not kept.
     pub(super) fn crc32c(&self, register: u32) -> Option<u32> {
-        self.sum.map(|sum| after_block(register, sum))
+        match self.whole {
+            Some(whole) => Some(after_block(register, whole)),
+            None => sum(&self.content, register),
+        }
     }
 }
 
