@@ -18,13 +18,12 @@ type Line = [u8; LINE_BYTES];
 const _: () = assert!(LINES == u64::BITS as usize);
 
 /// A content by its lines. Line `i` is `lines[n]`, if bit `i` of `kept` is the `n`-th that is set; all
-/// ones, if it is set in `ones`; that of the base, if it is set in `shared`; and all zeroes otherwise. No
-/// bit is set in two of these, and none in `shared` without a base.
+/// ones, if it is set in `ones`, which has no bit of `kept`; and otherwise that of the base, or all zeroes
+/// without one.
 #[derive(Clone, Debug)]
 pub struct SparseBytes {
     kept: u64,
     ones: u64,
-    shared: u64,
     lines: Box<[Line]>,
     base: Option<Arc<SparseBytes>>,
     /// Lines that changed along the chain, from its first content to this one.
@@ -46,13 +45,27 @@ impl SparseBytes {
     /// The same of bytes that are zeroes but for the lines whose bits are set in `within`.
     #[must_use]
     pub fn within(bytes: &SectorBytes, within: u64) -> Self {
+        Self::of_lines(bytes, within, None)
+    }
+
+    /// The content that differs from `base` in the lines whose bits are set in `changed`, or some of
+    /// them; nothing if too much has changed along the chain.
+    #[must_use]
+    pub fn changed(base: &Arc<Self>, bytes: &SectorBytes, changed: u64) -> Option<Self> {
+        let in_all = base.changed + changed.count_ones();
+        let base = (in_all <= LINES as u32).then(|| Arc::clone(base))?;
+        Some(Self { changed: in_all, ..Self::of_lines(bytes, changed, Some(base)) })
+    }
+
+    /// Keeps the lines of `which`. Zeroes need no keeping where there is no base.
+    fn of_lines(bytes: &SectorBytes, which: u64, base: Option<Arc<Self>>) -> Self {
         let (places, _) = bytes.as_chunks::<LINE_BYTES>();
         let (mut kept, mut ones) = (0_u64, 0_u64);
-        for index in set_bits(within) {
+        for index in set_bits(which) {
             match filling(&places[index]) {
-                Some(0) => {}
-                Some(_) => ones |= 1 << index,
-                None => kept |= 1 << index,
+                Some(0) if base.is_none() => {}
+                Some(u8::MAX) => ones |= 1 << index,
+                _ => kept |= 1 << index,
             }
         }
         let mut left = kept;
@@ -62,20 +75,12 @@ impl SparseBytes {
             places[index]
         };
         let lines = (0..kept.count_ones()).map(next).collect();
-        Self { kept, ones, shared: 0, lines, base: None, changed: 0 }
+        Self { kept, ones, lines, base, changed: 0 }
     }
 
-    /// The content that differs from `base` in the lines whose bits are set in `changed`, or some of
-    /// them; nothing if too much has changed along the chain.
-    #[must_use]
-    pub fn changed(base: &Arc<Self>, bytes: &SectorBytes, changed: u64) -> Option<Self> {
-        let in_all = base.changed + changed.count_ones();
-        (in_all <= LINES as u32).then(|| Self {
-            shared: !changed,
-            base: Some(Arc::clone(base)),
-            changed: in_all,
-            ..Self::within(bytes, changed)
-        })
+    /// The lines that it says itself.
+    const fn own(&self) -> u64 {
+        self.kept | self.ones
     }
 
     /// How many lines it keeps itself.
@@ -89,7 +94,7 @@ impl SparseBytes {
     pub fn line(&self, index: usize) -> [u8; LINE_BYTES] {
         let bit = 1_u64.checked_shl(index as u32).unwrap_or(0);
         let mut content = self;
-        while let Some(base) = content.base.as_deref().filter(|_| content.shared & bit != 0) {
+        while let Some(base) = content.base.as_deref().filter(|_| content.own() & bit == 0) {
             content = base;
         }
         if content.kept & bit != 0 {
@@ -110,7 +115,7 @@ impl SparseBytes {
             let kept = set_bits(content.kept).zip(&content.lines);
             kept.filter(|(index, _)| left >> index & 1 == 1)
                 .for_each(|(index, line)| places[index] = *line);
-            left &= content.shared;
+            left &= !content.own();
             match &content.base {
                 Some(base) => content = base,
                 None => return bytes,
