@@ -359,3 +359,27 @@ fn supported_features_are_as_documented() {
         assert_eq!(REQUIRED.has(feature), needed == "yes", "{name}");
     }
 }
+
+/// A record that is too short, too long, of an odd length, or too short for its name is found, and so is
+/// one in use without a name; where it stands is told.
+#[test]
+fn unsound_records_are_told() {
+    let mut sound = vec![0; 4096];
+    init_dir_block(&mut sound, true);
+    assert!(insert_name(&mut sound, b"first", 12, 1, true));
+    assert!(insert_name(&mut sound, b"second", 13, 1, true));
+    assert!(check_records(&sound, true, PLACE).is_ok());
+    for (at, wrong) in [(4, 8), (4, 18), (4, 4_088), (6, 9), (6, 0), (16 + 4, 4_072), (16 + 6, 0)] {
+        let mut bytes = sound.clone();
+        let field = if at % 4 == 0 { 2 } else { 1 };
+        bytes[at..at + field].copy_from_slice(&u16::to_le_bytes(wrong)[..field]);
+        let error = check_records(&bytes, true, PLACE).expect_err("unsound");
+        assert_eq!(error, FormatError::corrupt(PLACE, at, error_of(at)), "{wrong} at {at}");
+        assert_eq!(find_name(&bytes, b"third", true), None);
+    }
+}
+
+/// What is said of a record whose length, or whose name, is wrong.
+const fn error_of(at: usize) -> &'static str {
+    if at % 16 == 4 { "record's length is out of range" } else { "name does not fit its record" }
+}
