@@ -17,15 +17,15 @@ pub(crate) enum Holds {
     Extents,
 }
 
-/// Looks at the checksum of a block, if blocks have any, once after it was read.
+/// Looks at a block once after it was read: at its checksum, if blocks have any, and whatever else must
+/// hold.
 pub(crate) fn verify<E>(
     buffer: &Buffer,
     holds: Holds,
     seed: Option<CsumSeed>,
     check: impl FnOnce(&[u8]) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let Some(seed) = seed else { return Ok(()) };
-    buffer.verify((holds as u8, seed.0), |bytes| check(bytes))
+    buffer.verify((holds as u8, seed.map_or(0, |seed| seed.0)), |bytes| check(bytes))
 }
 
 /// An operation's part in the running transaction. Dropped, it ends: what it changed is committed

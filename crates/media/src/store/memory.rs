@@ -8,7 +8,8 @@
 //! map, trailing zeroes trimmed.
 //!
 //! The memory count includes a chunk's share of the columns from its first write on (never-written
-//! chunks are not backed), the bytes of contents as they are packed, and [`ENTRY_BYTES`] for each entry of the map.
+//! chunks are not backed), the bytes of contents as they are packed, and [`ENTRY_BYTES`] for each entry
+//! of the map.
 
 mod transfer;
 
@@ -185,14 +186,13 @@ impl MemoryStore {
                 SectorData::Tag(tag) if self.mode == PayloadMode::Tags || *tag == Tag::ZERO => {
                     tag.bits()
                 }
-                SectorData::Tag(tag) => self.keep_bytes(&Arc::from(tag.expand())),
-                SectorData::Bytes(bytes) => self.keep_bytes(bytes),
-                SectorData::Sparse(bytes) => HANDLE | u64::from(self.slab.insert_sparse(bytes)),
+                SectorData::Tag(tag) => self.keep_bytes(&SectorData::Bytes(tag.expand().into())),
+                SectorData::Bytes(_) | SectorData::Sparse(_) => self.keep_bytes(data),
             };
         }
     }
 
-    fn keep_bytes(&mut self, bytes: &Arc<SectorBytes>) -> u64 {
+    fn keep_bytes(&mut self, bytes: &SectorData) -> u64 {
         HANDLE | u64::from(self.slab.insert(bytes))
     }
 

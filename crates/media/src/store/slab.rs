@@ -23,21 +23,11 @@ pub(super) struct Slab {
 
 impl Slab {
     /// Keeps bytes.
-    pub(super) fn insert(&mut self, bytes: &Arc<SectorBytes>) -> u32 {
-        let sparse = SparseBytes::new(bytes);
-        self.place(if sparse.lines() > LINES_MAX {
-            SectorData::Bytes(Arc::clone(bytes))
-        } else {
-            SectorData::Sparse(Arc::new(sparse))
-        })
-    }
-
-    /// Keeps bytes of which only what says something came.
-    pub(super) fn insert_sparse(&mut self, bytes: &Arc<SparseBytes>) -> u32 {
-        self.place(SectorData::Sparse(Arc::clone(bytes)))
-    }
-
-    fn place(&mut self, content: SectorData) -> u32 {
+    pub(super) fn insert(&mut self, bytes: &SectorData) -> u32 {
+        let content = match bytes {
+            SectorData::Bytes(bytes) => packed(bytes),
+            other => other.clone(),
+        };
         self.contents_bytes += memory_bytes(&content);
         if let Some(handle) = self.free.pop() {
             self.places[handle as usize] = content;
@@ -80,6 +70,15 @@ impl Slab {
     pub(super) const fn memory_bytes(&self) -> u64 {
         self.contents_bytes + self.places.len() as u64 * PLACE_BYTES
     }
+}
+
+/// Bytes without what says nothing, if that is worth it.
+fn packed(bytes: &Arc<SectorBytes>) -> SectorData {
+    let sparse = SparseBytes::new(bytes);
+    if sparse.lines() > LINES_MAX {
+        return SectorData::Bytes(Arc::clone(bytes));
+    }
+    SectorData::Sparse(Arc::new(sparse))
 }
 
 /// Bytes that a content takes besides its place, in full however many share it; lines that it shares

@@ -16,7 +16,7 @@ use super::format::{
     seal_dir_block,
 };
 use super::inode::Inode;
-use super::tx::{BufferRef, Holds, Tx};
+use super::tx::{BufferRef, Holds, Tx, verify};
 use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
 
@@ -80,7 +80,7 @@ impl Volume {
         let buffer = self.dir_block(dir, logical).await?;
         let place = Place::InodeBlock { inode: dir.number, block: buffer.block() };
         let seed = dir.seed;
-        buffer.verify((Holds::Names as u8, seed.map_or(0, |seed| seed.0)), |bytes| {
+        verify(&buffer, Holds::Names, seed, |bytes| {
             check_dir_block(bytes, seed, place)?;
             check_records(bytes, self.has_checksums(), place)
         })?;

@@ -75,8 +75,12 @@ pub fn dir_entries(
     has_tail: bool,
     place: Place,
 ) -> impl Iterator<Item = Result<DirEntry<'_>, FormatError>> {
-    let records = Records { bytes, end: end_of_records(bytes, has_tail), at: 0, place };
-    records.map(move |entry| entry.and_then(|entry| named(entry, place)))
+    records(bytes, has_tail, place).map(move |entry| entry.and_then(|entry| named(entry, place)))
+}
+
+/// The same without a look at what the names are made of, for whoever knows which name to look for.
+const fn records(bytes: &[u8], has_tail: bool, place: Place) -> Records<'_> {
+    Records { bytes, end: end_of_records(bytes, has_tail), at: 0, place }
 }
 
 fn named(entry: DirEntry<'_>, place: Place) -> Result<DirEntry<'_>, FormatError> {
@@ -102,52 +106,20 @@ impl<'a> Iterator for Records<'a> {
 }
 
 #[inline]
-fn entry_at(records: &[u8], at: usize, place: Place) -> Result<DirEntry<'_>, FormatError> {
-    let Record { inode, length, name_bytes, file_type } =
-        Record::at(records, at).ok_or_else(|| unsound(records, at, place))?;
-    let name = &records[at + HEAD_BYTES..][..name_bytes];
+fn entry_at(bytes: &[u8], at: usize, place: Place) -> Result<DirEntry<'_>, FormatError> {
+    let corrupt = |byte, what| Err(FormatError::corrupt(place, at + byte, what));
+    let record = &bytes[at..];
+    let head = record.first_chunk::<HEAD_BYTES>().map_or(0, |head| u64::from_le_bytes(*head));
+    let (inode, length) = (head as u32, usize::from((head >> 32) as u16));
+    let (name_bytes, file_type) = (usize::from((head >> 48) as u8), (head >> 56) as u8);
+    if length < record_bytes(1) || !length.is_multiple_of(4) || length > record.len() {
+        return corrupt(4, "record's length is out of range");
+    }
+    if record_bytes(name_bytes) > length || (name_bytes == 0 && inode != 0) {
+        return corrupt(6, "name does not fit its record");
+    }
+    let name = &record[HEAD_BYTES..HEAD_BYTES + name_bytes];
     Ok(DirEntry { at, record_bytes: length, inode, file_type, name })
-}
-
-/// The head of a record that fits its block, and whose name fits it.
-#[derive(Clone, Copy)]
-struct Record {
-    inode: u32,
-    length: usize,
-    name_bytes: usize,
-    file_type: u8,
-}
-
-impl Record {
-    #[inline]
-    fn at(records: &[u8], at: usize) -> Option<Self> {
-        let record = records.get(at..)?;
-        let head = u64::from_le_bytes(*record.first_chunk::<HEAD_BYTES>()?);
-        let (inode, length) = (head as u32, usize::from((head >> 32) as u16));
-        let (name_bytes, file_type) = (usize::from((head >> 48) as u8), (head >> 56) as u8);
-        if length > record.len() || length & 3 != 0 || length < record_bytes(name_bytes) {
-            return None;
-        }
-        if name_bytes == 0 && (inode != 0 || length < record_bytes(1)) {
-            return None;
-        }
-        Some(Self { inode, length, name_bytes, file_type })
-    }
-
-    /// Bytes that it needs.
-    fn used(&self) -> usize {
-        if self.inode == 0 { 0 } else { record_bytes(self.name_bytes) }
-    }
-}
-
-/// What is wrong with a record that is none.
-#[cold]
-fn unsound(records: &[u8], at: usize, place: Place) -> FormatError {
-    let length = usize::from(records.get(at + 4..at + 6).map_or(0, |bytes| u16_at(bytes, 0)));
-    if length < record_bytes(1) || !length.is_multiple_of(4) || length > records.len() - at {
-        return FormatError::corrupt(place, at + 4, "record's length is out of range");
-    }
-    FormatError::corrupt(place, at + 6, "name does not fit its record")
 }
 
 /// Where a name stands in a block.
@@ -166,12 +138,7 @@ pub struct NameAt {
 /// # Errors
 /// The first that is unsound.
 pub fn check_records(bytes: &[u8], has_tail: bool, place: Place) -> Result<(), FormatError> {
-    let records = &bytes[..end_of_records(bytes, has_tail)];
-    let mut at = 0;
-    while at < records.len() {
-        at += Record::at(records, at).ok_or_else(|| unsound(records, at, place))?.length;
-    }
-    Ok(())
+    records(bytes, has_tail, place).try_for_each(|entry| entry.map(drop))
 }
 
 /// Finds a name in a block that [`check_records`] found sound; in others up to where they are not.
@@ -253,16 +220,11 @@ pub struct Room {
 #[must_use]
 pub fn find_room(bytes: &[u8], name_bytes: usize, has_tail: bool) -> Option<Room> {
     let need = record_bytes(name_bytes);
-    let records = &bytes[..end_of_records(bytes, has_tail)];
-    let mut at = 0;
-    while let Some(record) = Record::at(records, at) {
-        let (used, length) = (record.used(), record.length);
-        if length >= used + need {
-            return Some(Room { at, used, length });
-        }
-        at += length;
-    }
-    None
+    records(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
+        let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
+        let (at, length) = (entry.at, entry.record_bytes);
+        (length >= used + need).then_some(Room { at, used, length })
+    })
 }
 
 /// Adds a name where there is room for it, in a block that has not changed since.

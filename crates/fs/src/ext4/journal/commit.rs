@@ -301,8 +301,7 @@ impl Shared {
     }
 }
 
-/// The content to be logged, which from now on is on its way, and its checksum from a register on, if
-/// there is one.
+/// What is to be logged of a buffer, which from now on is on its way.
 fn start_logging(buffer: &Buffer) -> LogCopy {
     let mut state = buffer.state.borrow_mut();
     (state.to_log, state.logging) = (false, true);

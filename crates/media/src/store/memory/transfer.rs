@@ -7,7 +7,7 @@ use super::super::Full;
 use super::super::slab::PLACE_BYTES;
 use super::{HANDLE, MemoryStore, PayloadMode, trimmed};
 use crate::geometry::Ppa;
-use nandscape_block::SECTOR_BYTES;
+use nandscape_block::{SECTOR_BYTES, SectorData};
 use std::sync::Arc;
 
 /// A sector of a block that holds bytes, and these without their trailing zeroes.
@@ -107,7 +107,8 @@ impl MemoryStore {
             if keeps_contents {
                 let mut whole = [0; SECTOR_BYTES as usize];
                 whole[..bytes.len()].copy_from_slice(&bytes);
-                self.contents[first + sector as usize] = self.keep_bytes(&Arc::new(whole));
+                self.contents[first + sector as usize] =
+                    self.keep_bytes(&SectorData::Bytes(Arc::new(whole)));
             } else {
                 self.metadata_bytes += bytes.len() as u64 + super::ENTRY_BYTES;
                 self.metadata.insert(at.plus(sector).0, bytes);
