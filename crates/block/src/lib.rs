@@ -14,6 +14,7 @@ pub mod fake;
 pub mod image;
 pub mod mem;
 pub mod payload;
+pub mod pieces;
 pub mod sparse;
 pub mod zone;
 
@@ -27,4 +28,5 @@ pub use fake::FakeDevice;
 pub use image::ImageDevice;
 pub use mem::MemDevice;
 pub use payload::{Payload, SectorData, Tag};
+pub use pieces::Pieces;
 pub use sparse::SparseBytes;

@@ -1,12 +1,14 @@
 //! Payload: bytes, or a tag that stands for 4 KiB.
 //!
 //! A [`Tag`] *is* a fixed pseudo-random 4 KiB pattern. Media that hold tags keep 8 bytes a sector and
-//! every read is still checked for being the right data. Whoever changes part of a sector expands
-//! the pattern and patches it into bytes; tags are never chained. [`Tag::ZERO`] is a sector of
-//! zeroes, which is what a sector never written reads as.
+//! every read is still checked for being the right data. [`Tag::ZERO`] is a sector of zeroes, which is
+//! what a sector never written reads as. Whoever writes bytes over part of a sector expands its pattern
+//! and patches it; parts of patterns laid over each other stay [`Pieces`]. Tags are never chained.
 
 use crate::address::{SECTOR_BYTES, SectorBytes};
+use crate::pieces::{self, Joined, Pieces};
 use crate::sparse::SparseBytes;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// JBD2's magic, big-endian in a block's first word; no pattern begins with it.
@@ -42,27 +44,65 @@ impl Tag {
         Self::new(self.0.wrapping_add(n))
     }
 
-    /// The pattern that this tag is (splitmix64 from the tag on; zeroes for [`Tag::ZERO`]).
+    /// The pattern that this tag is; zeroes for [`Tag::ZERO`].
+    ///
+    /// Each of its little-endian words is one of [`NOISE`] with the tag laid over it (exclusive or),
+    /// turned left by as many bits as there are words before. So patterns are affine over the tags'
+    /// bits: those of `a`, `b` and `c` laid over each other are that of `a ^ b ^ c`, as long as none
+    /// of the four is [`Tag::ZERO`]; a linear checksum of a pattern follows from those of a few. In
+    /// the first word the low byte is the noise's, whatever the tag, and not that of JBD2's magic.
     #[must_use]
     pub fn expand(self) -> Box<SectorBytes> {
         let mut bytes = Box::new([0; SECTOR_BYTES as usize]);
-        if self == Self::ZERO {
-            return bytes;
-        }
-        let mut state = self.0;
-        for word in bytes.chunks_exact_mut(8) {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes());
-        }
-        if bytes[..4] == JBD2_MAGIC {
-            bytes[0] ^= 1;
-        }
+        self.write_pattern(&mut bytes, 0..SECTOR_BYTES as usize);
         bytes
     }
+
+    /// Writes a part of the pattern to its place among zeroes.
+    pub(crate) fn write_pattern(self, bytes: &mut SectorBytes, part: Range<usize>) {
+        if self == Self::ZERO || part.is_empty() {
+            return;
+        }
+        let (first, end) = (part.start / WORD_BYTES, part.end.div_ceil(WORD_BYTES));
+        let words = &mut bytes.as_chunks_mut::<WORD_BYTES>().0[first..end];
+        let (left, right) = (part.start % WORD_BYTES, end * WORD_BYTES - part.end);
+        let kept = [words[0], words[words.len() - 1]];
+        for (index, word) in (first..).zip(&mut *words) {
+            *word = self.word(index).to_le_bytes();
+        }
+        let last = words.len() - 1;
+        words[0][..left].copy_from_slice(&kept[0][..left]);
+        words[last][WORD_BYTES - right..].copy_from_slice(&kept[1][WORD_BYTES - right..]);
+    }
+
+    #[inline]
+    const fn word(self, index: usize) -> u64 {
+        let turned = self.0.rotate_left(index as u32 % u64::BITS);
+        NOISE[index] ^ if index == 0 { turned & !0xff } else { turned }
+    }
 }
+
+const WORD_BYTES: usize = size_of::<u64>();
+const WORDS: usize = SECTOR_BYTES as usize / WORD_BYTES;
+
+/// What patterns have in common (splitmix64, seeded with zero).
+static NOISE: [u64; WORDS] = noise();
+
+const fn noise() -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    let (mut state, mut index) = (0_u64, 0);
+    while index < WORDS {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        words[index] = z ^ (z >> 31);
+        index += 1;
+    }
+    words
+}
+
+const _: () = assert!(noise()[0] as u8 != JBD2_MAGIC[0]);
 
 /// The content of one sector, as rings and media hold it.
 #[derive(Clone, Default, Debug)]
@@ -76,6 +116,8 @@ pub enum SectorData {
     Bytes(Arc<SectorBytes>),
     /// Real bytes, of which only what says something is kept.
     Sparse(Arc<SparseBytes>),
+    /// The patterns of several tags, each in its piece.
+    Pieces(Arc<Pieces>),
 }
 
 impl SectorData {
@@ -87,16 +129,19 @@ impl SectorData {
             Self::Tag(tag) => Some(tag.expand()),
             Self::Bytes(bytes) => Some(Box::new(**bytes)),
             Self::Sparse(bytes) => Some(bytes.bytes()),
+            Self::Pieces(pieces) => Some(pieces.bytes()),
         }
     }
 
-    /// The bytes of a content that travels as bytes; `None` of a tag, and of what was not kept.
+    /// The bytes of a content that is not the pattern of one tag; `None` of a tag, and of what was not
+    /// kept.
     #[must_use]
     pub fn bytes(&self) -> Option<Arc<SectorBytes>> {
         match self {
             Self::Absent | Self::Tag(_) => None,
             Self::Bytes(bytes) => Some(Arc::clone(bytes)),
             Self::Sparse(bytes) => Some(Arc::from(bytes.bytes())),
+            Self::Pieces(pieces) => Some(Arc::from(pieces.bytes())),
         }
     }
 
@@ -114,6 +159,45 @@ impl SectorData {
         bytes.get_mut(offset..offset.checked_add(patch.len())?)?.copy_from_slice(patch);
         Some(Self::Bytes(Arc::from(bytes)))
     }
+
+    /// This content with bytes `part` of another one laid over its own there. Patterns laid over
+    /// patterns stay what they are, unless there are too many.
+    /// `None` when either content was not kept, or the part ends beyond the sector.
+    #[must_use]
+    pub fn overlaid(&self, part: Range<usize>, with: &Self) -> Option<Self> {
+        if let Some(joined) = self.joined(part.clone(), with) {
+            return Some(match joined {
+                Joined::Tag(tag) => Self::Tag(tag),
+                Joined::Pieces(pieces) => Self::Pieces(Arc::new(pieces)),
+            });
+        }
+        let over = with.expand()?;
+        self.patched(part.start, over.get(part)?)
+    }
+
+    /// The pieces that [`SectorData::overlaid`] makes, if it makes some.
+    fn joined(&self, part: Range<usize>, with: &Self) -> Option<Joined> {
+        let (Some(below), Some(over)) = (self.pieces(), with.pieces()) else { return None };
+        let end = SECTOR_BYTES as u16;
+        let (from, to) = (u16::try_from(part.start).ok()?, u16::try_from(part.end).ok()?);
+        if from > to || to > end {
+            return None;
+        }
+        let behind = self.pieces()?;
+        let before = pieces::within(below, 0..from);
+        let covered = pieces::within(over, from..to);
+        pieces::join(before.chain(covered).chain(pieces::within(behind, to..end)))
+    }
+
+    /// What it consists of, if that is patterns.
+    fn pieces(&self) -> Option<impl Iterator<Item = (Tag, Range<u16>)>> {
+        let (tag, pieces) = match self {
+            Self::Tag(tag) => (Some((*tag, 0..SECTOR_BYTES as u16)), None),
+            Self::Pieces(pieces) => (None, Some(pieces.iter())),
+            _ => return None,
+        };
+        Some(tag.into_iter().chain(pieces.into_iter().flatten()))
+    }
 }
 
 impl PartialEq for SectorData {
@@ -122,6 +206,7 @@ impl PartialEq for SectorData {
         match (self, other) {
             (Self::Tag(a), Self::Tag(b)) => a == b,
             (Self::Absent, Self::Absent) => true,
+            (Self::Pieces(a), Self::Pieces(b)) if a == b => true,
             (Self::Absent, _) | (_, Self::Absent) => false,
             _ => self.expand() == other.expand(),
         }
@@ -215,35 +300,21 @@ mod tests {
         ]
     }
 
-    /// Undoes `z ^ (z >> shift)`.
-    fn unshift(z: u64, shift: u32) -> u64 {
-        (0..64).fold(z, |guess, _| z ^ (guess >> shift))
-    }
-
-    /// The inverse of an odd number modulo 2^64, by Newton's iteration.
-    fn inverse(odd: u64) -> u64 {
-        let newton = |x: u64| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
-        (0..6).fold(odd, |x, _| newton(x))
-    }
-
-    /// The bits of the tag whose pattern would begin with `word`, were it not for the magic's rule.
-    fn bits_of_pattern(word: u64) -> u64 {
-        let z = unshift(word, 31).wrapping_mul(inverse(0x94d0_49bb_1331_11eb));
-        let z = unshift(z, 27).wrapping_mul(inverse(0xbf58_476d_1ce4_e5b9));
-        unshift(z, 30).wrapping_sub(0x9e37_79b9_7f4a_7c15)
-    }
-
     proptest! {
-        /// No pattern begins with JBD2's magic: random tags practically never would, so the tags
-        /// that would are computed.
+        /// No pattern begins with JBD2's magic: all begin with the same byte, which is another one.
         #[test]
-        fn no_pattern_begins_with_the_magic(rest in 0..u32::MAX - 64) {
-            let word = |rest| u64::from(u32::from_le_bytes(JBD2_MAGIC)) | u64::from(rest) << 32;
-            let is_tag = |rest: &u32| bits_of_pattern(word(*rest)) <= Tag::MASK;
-            let rest = (rest..).find(is_tag).expect("half of all patterns are tags");
-            let pattern = Tag::new(bits_of_pattern(word(rest))).expand();
-            prop_assert_eq!(&pattern[4..8], rest.to_le_bytes());
-            prop_assert_ne!(&pattern[..4], JBD2_MAGIC);
+        fn no_pattern_begins_with_the_magic(tag in tag()) {
+            let first = if tag == Tag::ZERO { 0 } else { NOISE[0] as u8 };
+            prop_assert_eq!(tag.expand()[0], first);
+            prop_assert_ne!(first, JBD2_MAGIC[0]);
+        }
+
+        /// Patterns laid over each other are patterns.
+        #[test]
+        fn patterns_are_affine(a in 1..=Tag::MASK, b in 1..=Tag::MASK, c in 1..=Tag::MASK) {
+            prop_assume!(a ^ b ^ c != 0);
+            let [x, y, z, sum] = [a, b, c, a ^ b ^ c].map(|bits| Tag::new(bits).expand());
+            prop_assert!((0..x.len()).all(|at| x[at] ^ y[at] ^ z[at] == sum[at]));
         }
 
         /// Different tags are different content, also where they are compared as bytes.
@@ -272,6 +343,30 @@ mod tests {
                     prop_assert_eq!(&after[end..], &before[end..]);
                 }
                 None => prop_assert!(offset + patch.len() > before.len()),
+            }
+        }
+
+        /// What is laid over a content is there, and nothing else changes, whatever travels how; a few
+        /// patterns stay what they are.
+        #[test]
+        fn overlays_cover_their_part(
+            first in content(),
+            overlays in proptest::collection::vec((content(), 0..5_000usize, 0..5_000usize), 1..8),
+        ) {
+            let (mut content, mut bytes) = (first, Box::new([0; SECTOR_BYTES as usize]));
+            *bytes = *content.expand().unwrap();
+            for (over, from, to) in overlays {
+                let Some(laid) = content.overlaid(from..to, &over) else {
+                    prop_assert!(to > bytes.len() || from > to);
+                    continue;
+                };
+                bytes[from..to].copy_from_slice(&over.expand().unwrap()[from..to]);
+                let is_tag = |content| matches!(content, &SectorData::Tag(_));
+                let are_tags = is_tag(&content) && is_tag(&over);
+                prop_assert!(!are_tags || !matches!(laid, SectorData::Bytes(_)));
+                content = laid;
+                prop_assert_eq!(content.expand().unwrap(), bytes.clone());
+                prop_assert_eq!(&content, &SectorData::Bytes(Arc::from(bytes.clone())));
             }
         }
 

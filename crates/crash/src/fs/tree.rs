@@ -91,6 +91,7 @@ fn into_pages(data: Data, len: u64) -> Vec<SectorData> {
         Data::Bytes(bytes) => {
             bytes.chunks(PAGE as usize).map(|bytes| head(bytes, bytes.len())).collect()
         }
+        Data::Part(page, part) => vec![cut_page(&page, part.end as u64)],
     }
 }
 

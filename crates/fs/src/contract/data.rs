@@ -1,8 +1,10 @@
-//! What is read from and written to files: bytes, or whole sectors of payload.
+//! What is read from and written to files: bytes, whole sectors of payload, or a part of one.
 //!
-//! A tag can travel only in a whole, aligned 4 KiB; whoever needs a part of it expands the pattern.
+//! A tag can travel only in an aligned 4 KiB, whole or the bytes of a part in their places; whoever
+//! needs them elsewhere expands the pattern.
 
 use nandscape_block::{Payload, SECTOR_BYTES, SectorData};
+use std::ops::Range;
 
 /// Bytes of a page of a file, a sector of the device.
 const PAGE: usize = SECTOR_BYTES as usize;
@@ -14,6 +16,8 @@ pub enum Data {
     Bytes(Vec<u8>),
     /// Whole sectors; allowed only at offsets that are multiples of 4,096.
     Sectors(Payload, u32),
+    /// These bytes of a page's content; allowed only at the same place in a page of the file.
+    Part(SectorData, Range<usize>),
 }
 
 impl Data {
@@ -23,6 +27,18 @@ impl Data {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Sectors(_, sectors) => u64::from(*sectors) * SECTOR_BYTES,
+            Self::Part(_, part) => part.len() as u64,
+        }
+    }
+
+    /// Whether it may go to this offset of a file.
+    #[must_use]
+    pub fn fits(&self, offset: u64) -> bool {
+        let into = (offset % SECTOR_BYTES) as usize;
+        match self {
+            Self::Bytes(_) => true,
+            Self::Sectors(..) => into == 0,
+            Self::Part(_, part) => into == part.start && part.end <= PAGE,
         }
     }
 
@@ -32,43 +48,47 @@ impl Data {
         self.len() == 0
     }
 
-    /// The content of whole sectors; content that is not kept comes as zeroes.
+    /// The content as bytes; what is not kept comes as zeroes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Bytes(bytes) => bytes.clone(),
-            Self::Sectors(payload, sectors) => {
-                let mut bytes = Vec::with_capacity(*sectors as usize * PAGE);
-                for index in 0..*sectors {
-                    match payload.sector(index).expand() {
-                        Some(sector) => bytes.extend_from_slice(&*sector),
-                        None => bytes.resize(bytes.len() + PAGE, 0),
-                    }
-                }
-                bytes
+            Self::Sectors(payload, sectors) => bytes_of((0..*sectors).map(|i| payload.sector(i))),
+            Self::Part(page, part) => {
+                let bytes = bytes_of([page.clone()].into_iter());
+                bytes.get(part.clone()).map_or_else(Vec::new, <[u8]>::to_vec)
             }
         }
     }
 
     /// The content of pages read, cut to `offset..offset + len` from the first page's start: whole
-    /// sectors where that is possible.
+    /// sectors where that is possible, and a part of a page where it is one.
     #[must_use]
-    pub fn from_pages(pages: Vec<SectorData>, offset: usize, len: usize) -> Self {
+    pub fn from_pages(mut pages: Vec<SectorData>, offset: usize, len: usize) -> Self {
         if offset == 0 && len == pages.len() * PAGE {
             let sectors = pages.len() as u32;
             return Self::Sectors(Payload::collect(pages), sectors);
         }
-        let mut bytes = Vec::with_capacity(pages.len() * PAGE);
-        for page in &pages {
-            match page.expand() {
-                Some(sector) => bytes.extend_from_slice(&*sector),
-                None => bytes.resize(bytes.len() + PAGE, 0),
-            }
+        if pages.len() == 1 {
+            return Self::Part(pages.pop().unwrap_or_default(), offset..offset + len);
         }
+        let mut bytes = bytes_of(pages.into_iter());
         bytes.truncate(offset + len);
         bytes.drain(..offset);
         Self::Bytes(bytes)
     }
+}
+
+/// The bytes of pages; what is not kept comes as zeroes.
+fn bytes_of(pages: impl Iterator<Item = SectorData>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(pages.size_hint().0 * PAGE);
+    for page in pages {
+        match page.expand() {
+            Some(page) => bytes.extend_from_slice(&*page),
+            None => bytes.resize(bytes.len() + PAGE, 0),
+        }
+    }
+    bytes
 }
 
 impl From<Vec<u8>> for Data {

@@ -229,5 +229,6 @@ fn sectors_of(data: &Data) -> Vec<SectorData> {
             let payload = Payload::from_bytes(bytes).unwrap_or_default();
             (0..bytes.len() as u32 / PAGE as u32).map(|index| payload.sector(index)).collect()
         }
+        Data::Part(content, _) => vec![content.clone()],
     }
 }

@@ -52,6 +52,7 @@ fn whole(data: &Data, piece: Piece) -> Option<SectorData> {
             let bytes = bytes.get(piece.in_data..)?.first_chunk()?;
             (piece.len == PAGE as usize).then(|| SectorData::Bytes(Arc::new(*bytes)))
         }
+        Data::Part(page, part) => (part.len() == PAGE as usize).then(|| page.clone()),
     }
 }
 
@@ -94,9 +95,6 @@ impl Volume {
         offset: u64,
         data: &Data,
     ) -> Result<u64> {
-        if matches!(data, Data::Sectors(..)) && !offset.is_multiple_of(PAGE) {
-            return Err(FsError::Invalid("whole sectors go to multiples of 4,096"));
-        }
         check_extent_of_file(inode, offset, data.len())?;
         inode.pages.set_writer(caller.thread, caller.core);
         let mut written = 0;
@@ -153,12 +151,14 @@ impl Volume {
             return Ok(content);
         }
         let old = self.page(inode, piece.page).await?;
-        let bytes = match data {
-            Data::Bytes(bytes) => bytes.get(piece.in_data..piece.in_data + piece.len),
+        let new = match data {
+            Data::Bytes(bytes) => bytes
+                .get(piece.in_data..piece.in_data + piece.len)
+                .and_then(|bytes| old.patched(piece.in_page, bytes)),
+            Data::Part(page, part) => old.overlaid(part.clone(), page),
             Data::Sectors(..) => None,
         };
-        let patched = bytes.and_then(|bytes| old.patched(piece.in_page, bytes));
-        patched.ok_or(FsError::Unsupported("a device that keeps no content"))
+        new.ok_or(FsError::Unsupported("a device that keeps no content"))
     }
 
     /// A page, zeroes behind the end of the file.
@@ -277,9 +277,9 @@ impl Volume {
             return Ok(());
         }
         let old = self.page(inode, page).await?;
-        let zeroes = vec![0; len as usize];
-        let patched = old.patched((offset % PAGE) as usize, &zeroes);
-        let content = patched.ok_or(FsError::Unsupported("a device that keeps no content"))?;
+        let from = (offset % PAGE) as usize;
+        let zeroed = old.overlaid(from..from + len as usize, &SectorData::Tag(Tag::ZERO));
+        let content = zeroed.ok_or(FsError::Unsupported("a device that keeps no content"))?;
         if self.options.data == DataMode::Journal {
             return self.log_pages(inode, vec![(page, content)], inode.size.get()).await;
         }

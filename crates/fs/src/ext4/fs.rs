@@ -215,6 +215,9 @@ impl FileSystem for Ext4 {
         if data.is_empty() {
             return Ok(0);
         }
+        if !data.fits(offset) {
+            return Err(FsError::Invalid("sectors, and parts of them, go to their place in a page"));
+        }
         let direct = io == Io::Direct && self.0.options.data != DataMode::Journal;
         let write = async || {
             // Writes past the cache that leave the length alone run beside each other, as in Linux.

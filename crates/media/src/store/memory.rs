@@ -19,7 +19,7 @@ use super::slab::{COST_BYTES, PLACE_BYTES, Slab};
 use super::{Full, PayloadMode, Store};
 use crate::command::{KEY_EMPTY, Kind, Oob, WriteCmd};
 use crate::geometry::{Geometry, Ppa};
-use nandscape_block::{SECTOR_BYTES, SectorBytes, SectorData, Tag};
+use nandscape_block::{Pieces, SECTOR_BYTES, SectorBytes, SectorData, Tag};
 use nandscape_column::Column;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,7 +130,8 @@ impl MemoryStore {
                 data.bytes().map_or(0, |bytes| trimmed(&bytes).len() as u64 + ENTRY_BYTES)
             }
             (_, SectorData::Sparse(bytes)) => bytes.own_bytes() + PLACE_BYTES,
-            (_, SectorData::Bytes(_)) => COST_BYTES,
+            (PayloadMode::Tags, SectorData::Pieces(_)) => Pieces::BYTES + PLACE_BYTES,
+            (_, SectorData::Bytes(_) | SectorData::Pieces(_)) => COST_BYTES,
             (PayloadMode::Bytes, SectorData::Tag(tag)) if *tag != Tag::ZERO => COST_BYTES,
             _ => 0,
         }
@@ -187,7 +188,12 @@ impl MemoryStore {
                     tag.bits()
                 }
                 SectorData::Tag(tag) => self.keep_bytes(&SectorData::Bytes(tag.expand().into())),
-                SectorData::Bytes(_) | SectorData::Sparse(_) => self.keep_bytes(data),
+                SectorData::Pieces(pieces) if self.mode == PayloadMode::Bytes => {
+                    self.keep_bytes(&SectorData::Bytes(pieces.bytes().into()))
+                }
+                SectorData::Bytes(_) | SectorData::Sparse(_) | SectorData::Pieces(_) => {
+                    self.keep_bytes(data)
+                }
             };
         }
     }

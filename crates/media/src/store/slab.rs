@@ -1,6 +1,6 @@
 //! Sector contents by handle: a slab whose places are reused.
 
-use nandscape_block::{SECTOR_BYTES, SectorBytes, SectorData, SparseBytes};
+use nandscape_block::{Pieces, SECTOR_BYTES, SectorBytes, SectorData, SparseBytes};
 use std::sync::Arc;
 
 /// Bytes that a place takes: a reference to a content, and its entry in the free list.
@@ -88,5 +88,6 @@ fn memory_bytes(content: &SectorData) -> u64 {
         SectorData::Absent | SectorData::Tag(_) => 0,
         SectorData::Bytes(_) => BUFFER_BYTES,
         SectorData::Sparse(bytes) => bytes.own_bytes(),
+        SectorData::Pieces(_) => Pieces::BYTES,
     }
 }

@@ -37,7 +37,7 @@ pub use hash::{HashVersion, NameHash};
 pub use htree::*;
 pub use inode::*;
 pub use layout::InodePlace;
-pub(crate) use sums::{BlockMut, Sums, after_block, crc32c_padded};
+pub(crate) use sums::{BlockMut, Sums, after_block, crc32c_padded, of_pattern};
 pub use superblock::*;
 pub use wire::Field;
 pub use xattr::*;

@@ -7,9 +7,11 @@
 
 use super::BLOCK_BYTES;
 use super::checksum::{Editable, Summed, crc32c};
+use nandscape_block::Tag;
 use nandscape_block::sparse::{LINE_BYTES, lines_of};
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Parts of a block: as many as pay, since whoever sums looks at each, and reads those that changed.
 const PARTS: usize = 8;
@@ -120,6 +122,39 @@ pub(crate) fn after_block(register: u32, whole: u32) -> u32 {
     (0..PARTS).fold(register, |register, _| after_zeroes(register)) ^ whole
 }
 
+/// The register after the pattern of a tag, begun at 0.
+///
+/// Patterns are affine over the tags' bits ([`Tag::expand`]), so it is what all patterns have in common
+/// and what each byte of the tag adds to that.
+pub(crate) fn of_pattern(tag: Tag) -> u32 {
+    if tag == Tag::ZERO {
+        return 0;
+    }
+    let (common, tables) = &*OF_PATTERNS;
+    let bytes = tag.bits().to_le_bytes();
+    let added = tables.iter().zip(bytes).map(|(table, byte)| table[usize::from(byte)]);
+    added.fold(*common, |sum, part| sum ^ part)
+}
+
+/// What all patterns have in common, and what each byte of a tag adds.
+type OfPatterns = (u32, [[u32; 256]; size_of::<u64>()]);
+
+static OF_PATTERNS: LazyLock<OfPatterns> = LazyLock::new(|| {
+    let of = |bits: u64| crc32c(0, &Tag::new(bits).expand()[..]);
+    // What a bit adds shows beside another one: without any there is no pattern.
+    let added: [u32; 64] = std::array::from_fn(|bit| {
+        let other = if bit == 0 { 2 } else { 1 };
+        of(1 << bit | other) ^ of(other)
+    });
+    let mut tables = [[0; 256]; size_of::<u64>()];
+    for (table, added) in tables.iter_mut().zip(added.chunks(8)) {
+        for byte in 1..256_usize {
+            table[byte] = table[byte & (byte - 1)] ^ added[byte.trailing_zeros() as usize];
+        }
+    }
+    (of(1) ^ added[0], tables)
+});
+
 /// The register after a block of which only the first `used` bytes may be other than zero.
 pub(crate) fn crc32c_padded(register: u32, block: &[u8; BLOCK_BYTES], used: usize) -> u32 {
     let parts = used.min(BLOCK_BYTES).div_ceil(PART_BYTES);
@@ -164,6 +199,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// The checksum of a pattern is that of its bytes.
+        #[test]
+        fn patterns_need_no_bytes(bits in any::<u64>(), shift in 0..63_u32) {
+            for tag in [Tag::ZERO, Tag::new(1 << shift), Tag::new(bits), Tag::new(bits >> shift)] {
+                prop_assert_eq!(of_pattern(tag), crc32c(0, &tag.expand()[..]));
+            }
+        }
+
         /// Whatever was changed and summed before, the checksum is that of the bytes.
         #[test]
         fn sums_are_of_the_bytes(

@@ -1,10 +1,11 @@
 //! What is written: content that nobody asked for, but which differs from write to write, so that
 //! whoever checks what is read can tell one from another.
 //!
-//! Whole pages travel as tags; the ends of a stretch, if it does not end with a page, as bytes. Such a
-//! stretch is several calls of the file system one after the other, though one of the thread.
+//! Whole pages travel as tags, and the ends of a stretch, if it does not end with a page, as parts of
+//! such. Such a stretch is several calls of the file system one after the other, though one of the
+//! thread.
 
-use nandscape_block::{Payload, SECTOR_BYTES, Tag};
+use nandscape_block::{Payload, SECTOR_BYTES, SectorData, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, Result};
 use std::cell::Cell;
 
@@ -25,9 +26,10 @@ impl Contents {
         Tag::new(FIRST_TAG + first)
     }
 
-    /// Bytes of a page, from its start.
-    fn bytes(&self, len: u64) -> Data {
-        Data::Bytes(self.next(1).expand()[..len as usize].to_vec())
+    /// What a page holds from `offset` on, which lies in it, up to `end`, which may be its end.
+    fn part(&self, offset: u64, end: u64) -> Data {
+        let from = (offset % SECTOR_BYTES) as usize;
+        Data::Part(SectorData::Tag(self.next(1)), from..from + (end - offset) as usize)
     }
 
     /// Writes `len` bytes at `offset`.
@@ -42,7 +44,7 @@ impl Contents {
         let end = offset + len;
         let head = offset.next_multiple_of(SECTOR_BYTES).min(end);
         if head > offset {
-            fs.write(caller, ino, offset, self.bytes(head - offset), io).await?;
+            fs.write(caller, ino, offset, self.part(offset, head), io).await?;
         }
         let pages = (end - head) / SECTOR_BYTES;
         let sectors = u32::try_from(pages).map_err(|_| FsError::FileTooBig)?;
@@ -52,7 +54,7 @@ impl Contents {
         }
         let tail = head + pages * SECTOR_BYTES;
         if tail < end {
-            fs.write(caller, ino, tail, self.bytes(end - tail), io).await?;
+            fs.write(caller, ino, tail, self.part(tail, end), io).await?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Descriptor blocks: a tag for each of the copies that follow, naming its home block.
 
 use super::{Checksums, Codec, HEADER_BYTES, Header, Kind, be32, put32};
-use crate::ext4::format::crc32c;
+use crate::ext4::format::{after_block, crc32c, of_pattern};
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::{SectorBytes, SectorData};
 
@@ -52,6 +52,7 @@ impl Tag {
 pub(in crate::ext4::journal) fn sum(content: &SectorData, register: u32) -> Option<u32> {
     match content {
         SectorData::Bytes(bytes) => Some(crc32c(register, &bytes[..])),
+        SectorData::Tag(tag) => Some(after_block(register, of_pattern(*tag))),
         other => other.expand().map(|bytes| crc32c(register, &bytes[..])),
     }
 }

@@ -182,6 +182,7 @@ pub fn escape(content: &SectorData) -> Option<SectorData> {
         SectorData::Absent | SectorData::Tag(_) => false,
         SectorData::Bytes(bytes) => be32(&bytes[..], 0) == MAGIC,
         SectorData::Sparse(bytes) => be32(&bytes.line(0), 0) == MAGIC,
+        SectorData::Pieces(pieces) => be32(&*pieces.bytes(), 0) == MAGIC,
     };
     begins.then(|| content.patched(0, &[0; 4]))?
 }
