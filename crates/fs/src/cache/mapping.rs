@@ -1,20 +1,19 @@
 //! The pages of one file.
 
 use super::ahead::Streams;
-use super::page::Page;
+use super::chunk::Look;
+use super::pages::Pages;
 use super::{Core, PageCache, Queued, bump, drop_by};
 use crate::contract::{FsError, Result};
 use nandscape_block::{Owner, SectorData};
 use nandscape_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
 pub(crate) struct Inner {
     pub(super) core: Rc<Core>,
-    pub(super) pages: RefCell<BTreeMap<u64, Page>>,
-    pub(super) dirty: RefCell<BTreeSet<u64>>,
+    pub(super) pages: RefCell<Pages>,
     /// The place among the cache's dirty files.
     queued: Cell<Option<Queued>>,
     /// Whether eviction visits this file.
@@ -36,13 +35,6 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub struct Mapping(pub(super) Rc<Inner>);
 
-/// What is known of a page without waiting.
-pub(super) enum Look {
-    There(SectorData),
-    Reading,
-    Missing,
-}
-
 impl Mapping {
     /// No pages yet, of the file that bios will name as their owner.
     #[must_use]
@@ -52,7 +44,6 @@ impl Mapping {
             settled: Notify::new(&core.handle, "pages of a file"),
             core,
             pages: RefCell::default(),
-            dirty: RefCell::default(),
             queued: Cell::new(None),
             listed: Cell::new(false),
             hand: Cell::new(0),
@@ -84,69 +75,95 @@ impl Mapping {
     /// The content of a page that is in memory.
     #[must_use]
     pub fn peek(&self, page: u64) -> Option<SectorData> {
-        match self.look(page) {
-            Look::There(data) => Some(data),
-            _ => None,
-        }
+        self.0.pages.borrow_mut().get(page)
     }
 
-    pub(super) fn look(&self, page: u64) -> Look {
-        match self.0.pages.borrow_mut().get_mut(&page) {
-            None => Look::Missing,
-            Some(page) if !page.is_there() => Look::Reading,
-            Some(page) => {
-                page.referenced = true;
-                Look::There(page.data.clone())
-            }
-        }
+    /// Appends to `contents` those of the range from its first page on that are there, and tells how the
+    /// page behind them looks.
+    pub(super) fn read(&self, range: Range<u64>, contents: &mut Vec<SectorData>) -> Look {
+        self.0.pages.borrow_mut().read(range, contents)
     }
 
     /// Whether the page waits for write-back: it then has a block, or the promise of one.
     #[must_use]
     pub fn is_dirty(&self, page: u64) -> bool {
-        self.0.dirty.borrow().contains(&page)
+        self.0.pages.borrow().is_dirty(page)
     }
 
     /// Whether a block was promised to the page and is not allocated yet.
     #[must_use]
     pub fn is_reserved(&self, page: u64) -> bool {
-        self.0.pages.borrow().get(&page).is_some_and(|page| page.reserved)
+        self.0.pages.borrow().is_reserved(page)
     }
 
     /// Whether any page waits for write-back or is on its way.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.0.writing.get() > 0 || !self.0.dirty.borrow().is_empty()
+        self.0.writing.get() > 0 || self.0.pages.borrow().dirty() > 0
     }
 
     /// Whether any page is in memory, or being read.
     #[must_use]
     pub fn has_pages(&self) -> bool {
-        !self.0.pages.borrow().is_empty()
+        self.0.pages.borrow().count() > 0
+    }
+
+    /// Whether the first page of a range waits for write-back or was promised a block, so that it needs
+    /// none; and how many pages from there on are like it, or some of them.
+    #[must_use]
+    pub fn waiting(&self, range: &Range<u64>) -> (bool, u64) {
+        self.0.pages.borrow_mut().waiting(range)
     }
 
     /// New content of a whole page, to be written back. `reserved` says that a block was promised
     /// to it just now.
     pub fn write(&self, page: u64, data: SectorData, reserved: bool) {
-        let fresh = self.0.put(page, data);
-        let mut pages = self.0.pages.borrow_mut();
-        let Some(entry) = pages.get_mut(&page) else { return };
-        entry.reserved |= reserved;
-        if !std::mem::replace(&mut entry.dirty, true) {
-            self.0.dirty.borrow_mut().insert(page);
-            bump(&self.0.core.dirty, 1);
-        }
-        drop(pages);
-        if fresh {
-            self.0.list();
-        }
+        self.write_run(page..page + 1, |_| data.clone(), reserved);
+    }
+
+    /// The same of several pages.
+    pub fn write_run(
+        &self,
+        run: Range<u64>,
+        content: impl Fn(u64) -> SectorData,
+        reserved: bool,
+    ) {
+        self.put(run, content, |pages, part| {
+            bump(&self.0.core.dirty, pages.make_dirty(part, reserved));
+        });
         self.enqueue();
     }
 
     /// Content that the device has, or that somebody else writes (a journal).
     pub fn put_clean(&self, page: u64, data: SectorData) {
-        if self.0.put(page, data) {
-            self.0.list();
+        self.put(page..page + 1, |_| data.clone(), |_, _| {});
+    }
+
+    /// Puts content in place; `and` learns of each part of the run that is there.
+    fn put(
+        &self,
+        run: Range<u64>,
+        content: impl Fn(u64) -> SectorData,
+        and: impl Fn(&mut Pages, &Range<u64>),
+    ) {
+        let inner = &self.0;
+        let mut left = run;
+        while !left.is_empty() {
+            let (present, alike) = inner.pages.borrow_mut().present(&left);
+            let count = if present { alike } else { inner.core.make_room(alike) };
+            let part = left.start..left.start + count;
+            let mut pages = inner.pages.borrow_mut();
+            let superfluous = pages.put(&part, &content);
+            and(&mut pages, &part);
+            drop(pages);
+            if superfluous {
+                inner.settled.notify_waiters();
+            }
+            if !present {
+                bump(&inner.core.resident, count);
+                inner.list();
+            }
+            left.start = part.end;
         }
     }
 
@@ -167,7 +184,7 @@ impl Mapping {
         if let Some(key) = self.0.queued.take() {
             self.0.core.dirty_files.borrow_mut().remove(&key);
         }
-        if !self.0.dirty.borrow().is_empty() {
+        if self.0.pages.borrow().dirty() > 0 {
             self.enqueue();
         }
     }
@@ -175,30 +192,25 @@ impl Mapping {
     /// Forgets pages, dirty or not, and reads of them that are under way. Returns how many promised
     /// blocks they no longer need. Nothing in the range may be on its way to the device.
     pub fn discard(&self, range: Range<u64>) -> u64 {
-        let gone: Vec<(u64, Page)> =
-            self.0.pages.borrow_mut().extract_if(range.clone(), |_, _| true).collect();
+        let gone = self.0.pages.borrow_mut().forget(range);
         let core = &self.0.core;
-        drop_by(&core.resident, gone.len() as u64);
-        let dirty = self.0.dirty.borrow_mut().extract_if(range, |_| true).count();
-        drop_by(&core.dirty, dirty as u64);
-        if self.0.dirty.borrow().is_empty() {
+        drop_by(&core.resident, gone.pages);
+        drop_by(&core.dirty, gone.dirty);
+        if self.0.pages.borrow().dirty() == 0 {
             self.requeue();
         }
-        if !gone.is_empty() {
+        if gone.pages > 0 {
             self.0.settled.notify_waiters();
         }
-        gone.iter().filter(|(_, page)| page.reserved).count() as u64
+        gone.reserved
     }
 
     /// Waits until no page of the range is on its way to the device.
     pub async fn written(&self, range: Range<u64>) {
-        while self.0.writing.get() > 0 && self.is_writing(range.clone()) {
+        let is_writing = || self.0.pages.borrow().is_writing(range.clone());
+        while self.0.writing.get() > 0 && is_writing() {
             self.0.settled.notified().await;
         }
-    }
-
-    fn is_writing(&self, range: Range<u64>) -> bool {
-        self.0.pages.borrow().range(range).any(|(_, page)| page.writing)
     }
 
     /// The error of a write-back since this was last asked.
@@ -211,22 +223,6 @@ impl Mapping {
 }
 
 impl Inner {
-    /// Puts content in place; whether the page is new.
-    fn put(&self, page: u64, data: SectorData) -> bool {
-        if let Some(entry) = self.pages.borrow_mut().get_mut(&page) {
-            let was_reading = !entry.is_there();
-            (entry.data, entry.fill, entry.referenced) = (data, 0, true);
-            if was_reading {
-                self.settled.notify_waiters();
-            }
-            return false;
-        }
-        self.core.make_room();
-        self.pages.borrow_mut().insert(page, Page::clean(data));
-        bump(&self.core.resident, 1);
-        true
-    }
-
     /// Lets eviction visit this file.
     pub(super) fn list(self: &Rc<Self>) {
         if !self.listed.replace(true) {
@@ -236,37 +232,23 @@ impl Inner {
 
     /// Whether eviction goes on visiting: false once no pages are left.
     pub(super) fn is_listed(&self) -> bool {
-        self.listed.set(!self.pages.borrow().is_empty());
+        self.listed.set(self.pages.borrow().count() > 0);
         self.listed.get()
     }
 
-    /// Second chance for up to `count` pages, from the hand on: used ones lose their mark, unused
-    /// clean ones go. Returns how many it looked at.
-    pub(super) fn evict(&self, count: usize) -> usize {
-        let mut pages = self.pages.borrow_mut();
-        let mut looked = 0;
-        let mut gone = Vec::new();
-        for (&index, page) in pages.range_mut(self.hand.get()..).take(count) {
-            looked += 1;
-            self.hand.set(index + 1);
-            if !std::mem::take(&mut page.referenced) && page.may_go() {
-                gone.push(index);
-            }
-        }
-        if looked < count {
-            self.hand.set(0);
-        }
-        for index in &gone {
-            pages.remove(index);
-        }
-        drop_by(&self.core.resident, gone.len() as u64);
+    /// Second chance for up to `count` pages, from the hand on. Returns how many it looked at.
+    pub(super) fn evict(&self, count: u64) -> u64 {
+        let (looked, gone, next) = self.pages.borrow_mut().evict(self.hand.get(), count);
+        self.hand.set(next);
+        drop_by(&self.core.resident, gone);
         looked
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        drop_by(&self.core.resident, self.pages.borrow().len() as u64);
-        drop_by(&self.core.dirty, self.dirty.borrow().len() as u64);
+        let pages = self.pages.get_mut();
+        drop_by(&self.core.resident, pages.count());
+        drop_by(&self.core.dirty, pages.dirty());
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! - A file's pages are its [`Mapping`]; the [`PageCache`] counts them all and keeps them within a
 //!   memory limit: clean pages go by second chance, dirty ones are written back first.
-//! - A page is a tag or bytes. Whoever writes a part of it expands the tag; what lies beyond the end
-//!   of the file is zero.
+//! - A page is a tag, parts of a few, or bytes. What lies beyond the end of the file is zero.
+//! - Pages lie in chunks of 64 with their states as bits, and most of what is done to them is done to
+//!   a run of them at once.
 //! - Dirty pages are written back when they are 30 s old (looked at every 5 s), or when more than
 //!   `background_percent` of memory is dirty. Past the middle between that and `dirty_percent`,
 //!   a writer waits until as many pages are clean as it made dirty; at `dirty_percent` it waits
@@ -15,9 +16,10 @@
 //! - State changes happen between waiting points, on one thread, so nothing here is locked.
 
 mod ahead;
+mod chunk;
 mod flusher;
 mod mapping;
-mod page;
+mod pages;
 mod read;
 mod run;
 
@@ -33,9 +35,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
 
 /// Pages that eviction looks at in one file before it turns to the next.
-const EVICT_BATCH: usize = 32;
+const EVICT_BATCH: u64 = 32;
 /// Pages that eviction looks at before it gives up for this time.
-const EVICT_SCAN: usize = 4096;
+const EVICT_SCAN: u64 = 4096;
 /// Pages in flight to the device beyond which background write-back waits.
 const IN_FLIGHT_MAX: u64 = 4096;
 
@@ -204,8 +206,14 @@ impl PageCache {
 }
 
 impl Core {
-    /// Makes room for a page more, if something can be evicted.
-    fn make_room(&self) {
+    /// Makes room for a page more, if something can be evicted. Returns how many of the pages wanted
+    /// may come now: at least one, and not more than memory has room for.
+    fn make_room(&self, wanted: u64) -> u64 {
+        self.evict_some();
+        self.config.pages.saturating_sub(self.resident.get()).clamp(1, wanted.max(1))
+    }
+
+    fn evict_some(&self) {
         let mut looked = 0;
         while self.resident.get() >= self.config.pages && looked < EVICT_SCAN {
             let Some(next) = self.clock.borrow_mut().pop_front() else { return };

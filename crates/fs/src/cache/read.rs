@@ -1,8 +1,8 @@
 //! Reading through the cache: what is missing is read in runs, and sequential readers are read ahead of.
 
-use super::bump;
-use super::mapping::{Look, Mapping};
-use super::page::Page;
+use super::{bump, drop_by};
+use super::chunk::Look;
+use super::mapping::Mapping;
 use crate::contract::Result;
 use nandscape_block::{AsyncDevice, Bio, Lba, Payload, Reply, SectorData, Tag};
 use std::future::Future;
@@ -50,11 +50,15 @@ pub async fn read_pages<B: Backing>(
     read_ahead(backing, mapping, thread, &range);
     let mut data = Vec::with_capacity((range.end - range.start) as usize);
     let mut missed = 0;
-    while let Some(page) = Some(range.start + data.len() as u64).filter(|page| *page < range.end) {
-        match mapping.look(page) {
-            Look::There(content) => data.push(content),
+    loop {
+        let next = range.start + data.len() as u64;
+        match mapping.read(next..range.end, &mut data) {
+            Look::There => break,
             Look::Reading => mapping.0.settled.notified().await,
-            Look::Missing => missed += fill(backing, mapping, page..range.end).await?,
+            Look::Missing => {
+                let next = range.start + data.len() as u64;
+                missed += fill(backing, mapping, next..range.end).await?;
+            }
         }
     }
     mapping.0.core.note_lookups(data.len() as u64, missed);
@@ -77,12 +81,15 @@ fn read_ahead<B: Backing>(backing: &B, mapping: &Mapping, thread: u16, range: &R
     let (backing, mapping) = (backing.clone(), mapping.clone());
     drop(core.handle.clone().spawn("read-ahead", async move {
         let mut page = ahead.start;
-        while page < ahead.end.min(mapping.0.length.get()) {
-            match mapping.look(page) {
-                // An error shows again to whoever really reads the page.
-                Look::Missing if fill(&backing, &mapping, page..ahead.end).await.is_err() => return,
-                _ => page += 1,
+        let pages = &mapping.0.pages;
+        loop {
+            let rest = page..ahead.end.min(mapping.0.length.get()).max(page);
+            let Some(missing) = pages.borrow_mut().missing(rest) else { return };
+            // An error shows again to whoever really reads the page.
+            if fill(&backing, &mapping, missing..ahead.end).await.is_err() {
+                return;
             }
+            page = missing + 1;
         }
     }));
 }
@@ -113,15 +120,13 @@ async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> 
     }
     for (pages, reply) in replies {
         match reply {
-            Err(data) => pages.for_each(|page| filling.put(page, data.clone())),
+            Err(data) => filling.put(&pages, |_| data.clone()),
             Ok(reply) => {
                 let payload = match reply.await? {
                     Reply::Data(payload) => payload,
                     _ => Payload::None,
                 };
-                for (index, page) in pages.enumerate() {
-                    filling.put(page, payload.sector(index as u32));
-                }
+                filling.put(&pages, |page| payload.sector((page - pages.start) as u32));
             }
         }
     }
@@ -141,32 +146,31 @@ impl<'a> Filling<'a> {
         let id = inner.next_fill.get();
         inner.next_fill.set(id.wrapping_add(1).max(1));
         let mut end = range.start;
-        while end < range.end && !inner.pages.borrow().contains_key(&end) {
-            inner.core.make_room();
-            inner.pages.borrow_mut().insert(end, Page::reading(id));
-            bump(&inner.core.resident, 1);
-            end += 1;
+        while end < range.end {
+            let (present, alike) = inner.pages.borrow_mut().present(&(end..range.end));
+            if present {
+                break;
+            }
+            let count = inner.core.make_room(alike);
+            inner.pages.borrow_mut().begin_read(id, &(end..end + count));
+            bump(&inner.core.resident, count);
+            end += count;
         }
         inner.list();
         Self { mapping, id, range: range.start..end }
     }
 
-    /// Puts content in place, unless the page was forgotten or written meanwhile.
-    fn put(&self, page: u64, data: SectorData) {
-        if let Some(entry) = self.mapping.0.pages.borrow_mut().get_mut(&page)
-            && entry.fill == self.id
-        {
-            (entry.data, entry.fill) = (data, 0);
-        }
+    /// Puts content in place, but where a page was forgotten or written meanwhile.
+    fn put(&self, pages: &Range<u64>, content: impl Fn(u64) -> SectorData) {
+        self.mapping.0.pages.borrow_mut().end_read(self.id, pages, content);
     }
 }
 
 impl Drop for Filling<'_> {
     fn drop(&mut self) {
         let inner = &self.mapping.0;
-        let mut pages = inner.pages.borrow_mut();
-        let left = pages.extract_if(self.range.clone(), |_, page| page.fill == self.id).count();
-        super::drop_by(&inner.core.resident, left as u64);
+        let left = inner.pages.borrow_mut().give_up_read(self.id, self.range.clone());
+        drop_by(&inner.core.resident, left);
         inner.settled.notify_waiters();
     }
 }

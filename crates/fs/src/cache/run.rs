@@ -22,26 +22,13 @@ impl Mapping {
     #[must_use]
     pub fn take_run(&self, range: Range<u64>, max: u64) -> Option<WriteRun> {
         let mut pages = self.0.pages.borrow_mut();
-        let mut dirty = self.0.dirty.borrow_mut();
-        let ready = |index: &u64| pages.get(index).is_some_and(|page| !page.writing);
-        let first = dirty.range(range.clone()).copied().find(ready)?;
-        let end = range.end.min(first.saturating_add(max));
-        let mut data = Vec::new();
-        for index in first..end {
-            let Some(page) = pages.get_mut(&index) else { break };
-            if !page.dirty || page.writing {
-                break;
-            }
-            (page.dirty, page.writing) = (false, true);
-            dirty.remove(&index);
-            data.push(page.data.clone());
-        }
+        let (first, data) = pages.take_run(&range, max)?;
+        let clean = pages.dirty() == 0;
+        drop(pages);
         let count = data.len() as u64;
         drop_by(&self.0.core.dirty, count);
         bump(&self.0.core.in_flight, count);
         bump(&self.0.writing, count);
-        let clean = dirty.is_empty();
-        drop((pages, dirty));
         if clean {
             self.requeue();
         }
@@ -70,9 +57,7 @@ impl WriteRun {
 
     /// Notes that these pages have blocks now; returns how many of them had been promised one.
     pub fn settle_promises(&self, range: Range<u64>) -> u64 {
-        let mut pages = self.inner.pages.borrow_mut();
-        let had = |(_, page): (_, &mut super::page::Page)| std::mem::take(&mut page.reserved);
-        pages.range_mut(range).map(had).filter(|had| *had).count() as u64
+        self.inner.pages.borrow_mut().settle_promises(range)
     }
 
     /// The device has the pages, or has refused them: their content is then lost, and the error
@@ -86,15 +71,10 @@ impl WriteRun {
 
     fn end_writing(&mut self, failed: bool) {
         self.finished = true;
-        let Inner { core, pages, dirty, .. } = &*self.inner;
-        let count = self.data.len() as u64;
-        for (&index, page) in pages.borrow_mut().range_mut(self.first..self.first + count) {
-            page.writing = false;
-            if failed && !std::mem::replace(&mut page.dirty, true) {
-                dirty.borrow_mut().insert(index);
-                bump(&core.dirty, 1);
-            }
-        }
+        let Inner { core, pages, .. } = &*self.inner;
+        let run = self.first..self.end();
+        let count = run.end - run.start;
+        bump(&core.dirty, pages.borrow_mut().end_writing(&run, failed));
         drop_by(&core.in_flight, count);
         drop_by(&self.inner.writing, count);
         bump(&core.cleaned, count);

@@ -1,0 +1,178 @@
+//! Sixty-four pages of a file that follow each other: their contents, and their states as bits.
+
+use nandscape_block::SectorData;
+
+/// Pages of a chunk: as many as a word has bits.
+pub(super) const PAGES: u64 = u64::BITS as u64;
+
+/// The pages `64 n` to `64 n + 63`, each by its bit. Invariants: a page that is dirty, being written,
+/// reserved or referenced is in memory; one that is being read has no content, and belongs to the one
+/// read that is to bring it.
+pub(super) struct Chunk {
+    contents: [SectorData; PAGES as usize],
+    /// In memory, or being read.
+    pub(super) present: u64,
+    /// Being read.
+    reading: u64,
+    /// The reads, by number, with the pages that they are to bring.
+    reads: Vec<(u32, u64)>,
+    /// The device does not have this content, and no write of it is under way.
+    pub(super) dirty: u64,
+    /// A write of it, or of what it held before, is under way.
+    pub(super) writing: u64,
+    /// The file system has promised it a block.
+    pub(super) reserved: u64,
+    /// Used since eviction last came by.
+    pub(super) referenced: u64,
+}
+
+/// What is known of a page without waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Look {
+    There,
+    Reading,
+    Missing,
+}
+
+impl Chunk {
+    /// No page in memory.
+    pub(super) const fn new() -> Self {
+        Self {
+            contents: [const { SectorData::Absent }; PAGES as usize],
+            present: 0,
+            reading: 0,
+            reads: Vec::new(),
+            dirty: 0,
+            writing: 0,
+            reserved: 0,
+            referenced: 0,
+        }
+    }
+
+    /// Pages with content.
+    pub(super) const fn there(&self) -> u64 {
+        self.present & !self.reading
+    }
+
+    pub(super) const fn look(&self, bit: u32) -> Look {
+        match (self.there() >> bit & 1, self.reading >> bit & 1) {
+            (1, _) => Look::There,
+            (_, 1) => Look::Reading,
+            _ => Look::Missing,
+        }
+    }
+
+    /// The contents of those pages of a run from its first page on that are there; they are used now.
+    pub(super) fn read(&mut self, pages: u64) -> &[SectorData] {
+        let run = first_run(pages, self.there());
+        self.referenced |= run;
+        self.contents_of(run)
+    }
+
+    /// The contents of a run of pages.
+    pub(super) fn contents_of(&self, run: u64) -> &[SectorData] {
+        let first = run.trailing_zeros() as usize;
+        self.contents.get(first..first + run.count_ones() as usize).unwrap_or_default()
+    }
+
+    /// Puts content in place. Whether that makes a read superfluous.
+    pub(super) fn put(&mut self, pages: u64, mut content: impl FnMut(u32) -> SectorData) -> bool {
+        for bit in bits(pages) {
+            self.contents[bit as usize] = content(bit);
+        }
+        self.present |= pages;
+        self.end_reads(pages)
+    }
+
+    /// Has a read bring pages that are not in memory.
+    pub(super) fn begin_read(&mut self, id: u32, pages: u64) {
+        self.present |= pages;
+        self.reading |= pages;
+        self.referenced |= pages;
+        self.reads.push((id, pages));
+    }
+
+    /// Those of the pages that a read is still to bring.
+    pub(super) fn awaited(&self, id: u32, pages: u64) -> u64 {
+        let of_read = self.reads.iter().filter(|read| read.0 == id);
+        of_read.fold(0, |awaited, read| awaited | read.1) & pages
+    }
+
+    /// No read is to bring these pages any more. Whether one was.
+    fn end_reads(&mut self, pages: u64) -> bool {
+        let superfluous = self.reading & pages != 0;
+        if superfluous {
+            self.reading &= !pages;
+            self.reads.iter_mut().for_each(|read| read.1 &= !pages);
+            self.reads.retain(|read| read.1 != 0);
+        }
+        superfluous
+    }
+
+    /// Forgets pages, and reads of them.
+    pub(super) fn forget(&mut self, pages: u64) {
+        for bit in bits(self.there() & pages) {
+            self.contents[bit as usize] = SectorData::Absent;
+        }
+        self.end_reads(pages);
+        let kept = !pages;
+        self.present &= kept;
+        self.dirty &= kept;
+        self.writing &= kept;
+        self.reserved &= kept;
+        self.referenced &= kept;
+    }
+
+    /// Second chance for pages: those that were used lose their mark, and unused clean ones go. Returns
+    /// how many went.
+    pub(super) fn evict(&mut self, pages: u64) -> u64 {
+        let unused = pages & self.there() & !self.referenced;
+        self.referenced &= !pages;
+        let gone = unused & !self.dirty & !self.writing;
+        self.forget(gone);
+        gone.count_ones().into()
+    }
+}
+
+/// The numbers of the bits that are set, in order.
+pub(super) fn bits(mut set: u64) -> impl Iterator<Item = u32> {
+    (0..set.count_ones()).map(move |_| {
+        let bit = set.trailing_zeros();
+        set &= set - 1;
+        bit
+    })
+}
+
+/// The bits from the lowest of `pages` on that are set without a gap, as far as they are in both.
+pub(super) const fn first_run(pages: u64, among: u64) -> u64 {
+    let first = pages & pages.wrapping_neg();
+    let both = pages & among;
+    // Adding the lowest bit carries through the run behind it, and no further.
+    if both & first == 0 { 0 } else { both & !both.wrapping_add(first) }
+}
+
+/// The lowest `count` bits that are set.
+pub(super) fn lowest(set: u64, count: u64) -> u64 {
+    let beyond = bits(set).nth(count as usize);
+    beyond.map_or(set, |bit| set & ((1 << bit) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Runs and lowest bits are those that counting bit by bit finds.
+        #[test]
+        fn words_are_walked(pages in any::<u64>(), among in any::<u64>(), count in 0..70_u64) {
+            let first = pages.trailing_zeros();
+            let run = (first..64).take_while(|bit| pages & among & 1 << bit != 0);
+            prop_assert_eq!(first_run(pages, among), run.fold(0, |run, bit| run | 1 << bit));
+            prop_assert_eq!(first_run(pages, u64::MAX) & !pages, 0);
+            let low = bits(pages).take(count as usize).fold(0, |low, bit| low | 1 << bit);
+            prop_assert_eq!(lowest(pages, count), low);
+            prop_assert_eq!(bits(pages).fold(0, |set, bit| set | 1 << bit), pages);
+        }
+    }
+}
