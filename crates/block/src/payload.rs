@@ -252,21 +252,33 @@ impl Payload {
         }
     }
 
-    /// Collects the contents of a read, in the most compact form.
+    /// Collects contents in the most compact form.
     #[must_use]
     pub fn collect(sectors: Vec<SectorData>) -> Self {
-        if sectors.iter().any(|s| matches!(s, SectorData::Absent)) {
-            return Self::None;
+        Self::of_tags(&sectors).unwrap_or_else(|| Self::Sectors(sectors.into_boxed_slice()))
+    }
+
+    /// The same of contents that stay where they are.
+    #[must_use]
+    pub fn of(sectors: &[SectorData]) -> Self {
+        Self::of_tags(sectors).unwrap_or_else(|| Self::Sectors(sectors.into()))
+    }
+
+    /// Contents that take no more than a tag each.
+    fn of_tags(sectors: &[SectorData]) -> Option<Self> {
+        let tag = |sector: &SectorData| match sector {
+            SectorData::Tag(tag) => Some(*tag),
+            _ => None,
+        };
+        if let Some(first) = sectors.first().and_then(tag)
+            && (0..).zip(sectors).all(|(index, sector)| tag(sector) == Some(first.plus(index)))
+        {
+            return Some(Self::Run(first));
         }
-        let tags: Option<Box<[Tag]>> = sectors
-            .iter()
-            .map(|s| if let SectorData::Tag(tag) = s { Some(*tag) } else { None })
-            .collect();
-        match tags {
-            Some(tags) if tags.len() == 1 => Self::Run(tags[0]),
-            Some(tags) => Self::Tags(tags),
-            None => Self::Sectors(sectors.into_boxed_slice()),
+        if sectors.iter().any(|sector| matches!(sector, SectorData::Absent)) {
+            return Some(Self::None);
         }
+        sectors.iter().map(tag).collect::<Option<_>>().map(Self::Tags)
     }
 
     /// How many sectors it describes; `None` when it fits any number.

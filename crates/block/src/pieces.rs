@@ -56,10 +56,8 @@ pub(crate) enum Joined {
 /// Joins pieces that follow each other from a sector's first byte to its last; nothing if they are
 /// too many.
 pub(crate) fn join(pieces: impl Iterator<Item = (Tag, Range<u16>)>) -> Option<Joined> {
-    let mut joined = Pieces {
-        tags: [Tag::ZERO; PIECES_MAX],
-        ends: [SECTOR_BYTES as u16; PIECES_MAX],
-    };
+    let mut joined =
+        Pieces { tags: [Tag::ZERO; PIECES_MAX], ends: [SECTOR_BYTES as u16; PIECES_MAX] };
     let mut count = 0;
     for (tag, piece) in pieces.filter(|(_, piece)| !piece.is_empty()) {
         if count == 0 || joined.tags[count - 1] != tag {
@@ -76,9 +74,7 @@ pub(crate) fn within(
     pieces: impl Iterator<Item = (Tag, Range<u16>)>,
     range: Range<u16>,
 ) -> impl Iterator<Item = (Tag, Range<u16>)> {
-    pieces.map(move |(tag, piece)| {
-        (tag, piece.start.max(range.start)..piece.end.min(range.end))
-    })
+    pieces.map(move |(tag, piece)| (tag, piece.start.max(range.start)..piece.end.min(range.end)))
 }
 
 #[cfg(test)]

@@ -122,12 +122,7 @@ impl Mapping {
     }
 
     /// The same of several pages.
-    pub fn write_run(
-        &self,
-        run: Range<u64>,
-        content: impl Fn(u64) -> SectorData,
-        reserved: bool,
-    ) {
+    pub fn write_run(&self, run: Range<u64>, content: impl Fn(u64) -> SectorData, reserved: bool) {
         self.put(run, content, |pages, part| {
             bump(&self.0.core.dirty, pages.make_dirty(part, reserved));
         });

@@ -260,11 +260,7 @@ impl Pages {
     }
 
     /// Forgets those pages of a range that `which` tells of each chunk, by the range's bits in it.
-    fn forget_some(
-        &mut self,
-        range: Range<u64>,
-        which: impl Fn(&Chunk, u64) -> u64,
-    ) -> Forgotten {
+    fn forget_some(&mut self, range: Range<u64>, which: impl Fn(&Chunk, u64) -> u64) -> Forgotten {
         let mut gone = Forgotten::default();
         let emptied = self.chunks.extract_if(chunks_of(&range), |&index, chunk| {
             let pages = which(chunk, bits_in(index, &range));

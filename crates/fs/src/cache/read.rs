@@ -1,8 +1,8 @@
 //! Reading through the cache: what is missing is read in runs, and sequential readers are read ahead of.
 
-use super::{bump, drop_by};
 use super::chunk::Look;
 use super::mapping::Mapping;
+use super::{bump, drop_by};
 use crate::contract::Result;
 use nandscape_block::{AsyncDevice, Bio, Lba, Payload, Reply, SectorData, Tag};
 use std::future::Future;

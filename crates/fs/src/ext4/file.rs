@@ -10,6 +10,7 @@ use crate::cache::read_pages;
 use crate::contract::{Caller, Data, FsError, Kind, Result};
 use nandscape_block::{SectorData, Tag};
 use nandscape_rt::Nanos;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -109,13 +110,13 @@ impl Volume {
                 written += some.iter().map(|piece| piece.len as u64).sum::<u64>();
             }
         } else {
-            for piece in pieces(offset, data.len()) {
-                result = self.delay_piece(caller, inode, data, piece).await;
-                if result.is_err() {
-                    break;
-                }
-                written += piece.len as u64;
-                inode.set_size(inode.size.get().max(offset + written));
+            while written < data.len() && result.is_ok() {
+                let rest = offset + written..offset + data.len();
+                let delayed = self.delay_some(caller, inode, (offset, data), rest).await;
+                result = delayed.map(|end| {
+                    written = end - offset;
+                    inode.set_size(inode.size.get().max(end));
+                });
             }
         }
         if written > 0 {
@@ -174,30 +175,55 @@ impl Volume {
         Ok(content.pop().unwrap_or_default())
     }
 
-    /// Writes a piece to the cache. A page without a block is promised one.
-    async fn delay_piece(
+    /// Writes to the cache what of the data goes to `range`, or the first pages of it. Returns where the
+    /// rest begins.
+    async fn delay_some(
         self: &Rc<Self>,
         caller: Caller,
         inode: &Rc<Inode>,
-        data: &Data,
-        piece: Piece,
-    ) -> Result<()> {
-        let content = self.content(inode, data, piece).await?;
-        let pages = &inode.pages;
-        let has_block = || pages.is_dirty(piece.page) || pages.is_reserved(piece.page);
-        // Nobody else writes to this file, so a hole stays one until its page is dirty.
-        let hole = !has_block() && self.is_hole(inode, piece.page).await?;
-        if hole {
-            self.promise(caller, 1)?;
+        (offset, data): (u64, &Data),
+        range: Range<u64>,
+    ) -> Result<u64> {
+        let first = range.start / PAGE;
+        if let Data::Sectors(payload, _) = data {
+            let content = |page| payload.sector((page - offset / PAGE) as u32);
+            let pages = first..range.end / PAGE;
+            return Ok((first + self.delay_pages(caller, inode, &pages, content).await?) * PAGE);
         }
-        pages.write(piece.page, content, hole);
-        Ok(())
+        let end = range.end.min((first + 1) * PAGE);
+        let piece = Piece {
+            page: first,
+            in_page: (range.start % PAGE) as usize,
+            in_data: (range.start - offset) as usize,
+            len: (end - range.start) as usize,
+        };
+        let content = self.content(inode, data, piece).await?;
+        self.delay_pages(caller, inode, &(first..first + 1), |_| content.clone()).await?;
+        Ok(end)
     }
 
-    /// Whether nothing is mapped at a page, not even an unwritten block.
-    pub(super) async fn is_hole(&self, inode: &Inode, page: u64) -> Result<bool> {
-        let _map = inode.map_lock.read().await;
-        Ok(matches!(self.map(inode, page, 1).await?, Mapped::Hole(_)))
+    /// Writes pages to the cache, or the first of them. Those without a block are promised one. Returns
+    /// how many.
+    async fn delay_pages(
+        &self,
+        caller: Caller,
+        inode: &Inode,
+        run: &Range<u64>,
+        content: impl Fn(u64) -> SectorData,
+    ) -> Result<u64> {
+        let (waiting, mut count) = inode.pages.waiting(run);
+        let mut hole = false;
+        if !waiting {
+            // Nobody else writes to this file, so a hole stays one until its page is dirty.
+            let _map = inode.map_lock.read().await;
+            let mapped = self.map(inode, run.start, count).await?;
+            (hole, count) = (matches!(mapped, Mapped::Hole(_)), mapped.blocks());
+        }
+        if hole {
+            count = self.promise_some(caller, count)?;
+        }
+        inode.pages.write_run(run.start..run.start + count, content, hole);
+        Ok(count)
     }
 
     /// Logs some pieces in one transaction (`data=journal`).

@@ -216,7 +216,9 @@ impl FileSystem for Ext4 {
             return Ok(0);
         }
         if !data.fits(offset) {
-            return Err(FsError::Invalid("sectors, and parts of them, go to their place in a page"));
+            return Err(FsError::Invalid(
+                "sectors, and parts of them, go to their place in a page",
+            ));
         }
         let direct = io == Io::Direct && self.0.options.data != DataMode::Journal;
         let write = async || {

@@ -217,7 +217,7 @@ impl Volume {
         let mut lba = start;
         let mut replies = Vec::new();
         for some in data.chunks(chunk) {
-            let payload = Payload::collect(some.to_vec());
+            let payload = Payload::of(some);
             let mut bio = Bio::write(Lba(lba), some.len() as u32, payload);
             bio.owner = Some(inode.pages.owner());
             if sync {

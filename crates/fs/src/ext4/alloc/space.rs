@@ -22,14 +22,15 @@ impl Volume {
         self.free_blocks.get().saturating_sub(kept)
     }
 
-    /// Promises blocks to data in memory.
+    /// Promises blocks to data in memory, or as many as there are; returns how many.
     ///
     /// # Errors
-    /// [`FsError::NoSpace`].
-    pub(crate) fn promise(&self, caller: Caller, blocks: u64) -> Result<()> {
-        self.check_space(caller, blocks)?;
-        self.promised.set(self.promised.get() + blocks);
-        Ok(())
+    /// [`FsError::NoSpace`] when there is none.
+    pub(crate) fn promise_some(&self, caller: Caller, blocks: u64) -> Result<u64> {
+        self.check_space(caller, 1)?;
+        let promised = blocks.min(self.available(caller));
+        self.promised.set(self.promised.get() + promised);
+        Ok(promised)
     }
 
     /// Whether so many blocks may be taken now.
