@@ -5,8 +5,8 @@
 //!   translation as much as for the data.
 //! - [`Column::prefetch`] pulls an element towards the caches without waiting for it.
 //!
-//! This crate fences in the only unsafe code of the house: viewing mapped bytes as elements, and the
-//! prefetch instruction. Both rest on the invariant that `map` holds at least `len` elements.
+//! This crate fences in unsafe code: viewing mapped bytes as elements, and the prefetch instruction.
+//! Both rest on the invariant that `map` holds at least `len` elements.
 
 pub use bytemuck::Pod;
 use memmap2::MmapMut;

@@ -18,10 +18,6 @@ use nandscape_media::Media;
 use nandscape_rt::{Executor, Handle, Nanos};
 use std::time::Instant;
 
-/// The program's allocator.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Files a measurement, unless the first number among the arguments says otherwise.
 const FILES: u64 = 100_000;
 /// A flash drive behind NVMe: between a read from NAND and a write into a buffer.
@@ -168,6 +164,7 @@ fn asked() -> Asked {
 }
 
 fn main() {
+    nandscape_heap::keep_what_is_freed();
     let asked = asked();
     on("pblk, JS-Pblk's device", pblk, &asked);
     on("100 us a bio", fixed, &asked);

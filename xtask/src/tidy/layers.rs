@@ -5,8 +5,9 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate with the crates that it may depend on.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("column", &[]),
+    ("heap", &[]),
     ("report", &[]),
     ("rt", &[]),
     ("block", &["rt"]),
@@ -14,14 +15,14 @@ const LAYERS: [(&str, &[&str]); 12] = [
     ("ftl", &["rt", "block", "column", "media"]),
     ("fs", &["rt", "block"]),
     ("workload", &["rt", "block", "fs"]),
-    ("lab", &["rt", "block", "media", "ftl", "fs", "workload"]),
+    ("lab", &["rt", "block", "media", "ftl", "fs", "workload", "heap"]),
     ("crash", &["rt", "block", "media", "ftl", "fs"]),
     ("paper", &["rt", "block", "media", "ftl", "fs", "workload", "lab", "report"]),
     (
         "cli",
         &[
             "rt", "block", "column", "media", "ftl", "fs", "workload", "lab", "crash", "report",
-            "paper",
+            "paper", "heap",
         ],
     ),
 ];
