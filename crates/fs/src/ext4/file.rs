@@ -237,27 +237,33 @@ impl Volume {
     ) -> Result<()> {
         let mut contents = Vec::with_capacity(some.len());
         for piece in some {
-            contents.push((piece.page, self.content(inode, data, *piece).await?));
+            contents.push(self.content(inode, data, *piece).await?);
         }
+        let first = some.first().map_or(0, |first| first.page);
         let end = some.last().map_or(0, |last| offset + (last.in_data + last.len) as u64);
         self.check_space(caller, some.len() as u64)?;
-        self.log_pages(inode, contents, inode.size.get().max(end)).await
+        self.log_pages(inode, first, &contents, inode.size.get().max(end)).await
     }
 
-    /// Logs pages, and the length of the file, in one transaction.
-    pub(super) async fn log_pages(
+    /// Logs the contents of pages from `first` on, and the length of the file, in one transaction.
+    async fn log_pages(
         &self,
         inode: &Rc<Inode>,
-        contents: Vec<(u64, SectorData)>,
+        first: u64,
+        contents: &[SectorData],
         size: u64,
     ) -> Result<()> {
-        let pages = contents.len() as u32;
-        let tx = self.begin(16 + 6 * pages, 0).await?;
+        let end = first + contents.len() as u64;
+        let tx = self.begin(16 + 6 * contents.len() as u32, 0).await?;
         let map = inode.map_lock.write().await;
-        for (page, content) in contents {
-            let block = self.block_for(&tx, inode, page).await?;
-            tx.log_data(block, content.clone(), inode.pages.owner())?;
-            inode.pages.put_clean(page, content);
+        let mut page = first;
+        while page < end {
+            for block in self.blocks_for(&tx, inode, page..end).await? {
+                let content = &contents[(page - first) as usize];
+                tx.log_data(block, content.clone(), inode.pages.owner())?;
+                inode.pages.put_clean(page, content.clone());
+                page += 1;
+            }
         }
         drop(map);
         inode.set_size(size);
@@ -267,21 +273,21 @@ impl Volume {
         Ok(())
     }
 
-    /// The block of a page, taken now if it has none, and known as written.
-    async fn block_for(&self, tx: &Tx, inode: &Inode, page: u64) -> Result<u64> {
-        match self.map(inode, page, 1).await? {
-            Mapped::Blocks { start, unwritten, .. } => {
+    /// The blocks of the first page of a range and as many behind it as lie in one piece; taken now if
+    /// they have none, and known as written.
+    async fn blocks_for(&self, tx: &Tx, inode: &Inode, pages: Range<u64>) -> Result<Range<u64>> {
+        match self.map(inode, pages.start, pages.end - pages.start).await? {
+            Mapped::Blocks { start, blocks, unwritten } => {
                 if unwritten {
-                    self.convert(tx, inode, &(page..page + 1), false).await?;
+                    self.convert(tx, inode, &(pages.start..pages.start + blocks), false).await?;
                 }
-                Ok(start)
+                Ok(start..start + blocks)
             }
-            Mapped::Hole(_) => {
-                let goal = self.goal(inode, page).await?;
-                let taken = self.take_blocks(tx, goal, 1).await?;
-                let start = taken.start;
-                self.map_blocks(tx, inode, page, taken, false).await?;
-                Ok(start)
+            Mapped::Hole(wanted) => {
+                let goal = self.goal(inode, pages.start).await?;
+                let taken = self.take_blocks(tx, goal, wanted as u32).await?;
+                self.map_blocks(tx, inode, pages.start, taken.clone(), false).await?;
+                Ok(taken)
             }
         }
     }
@@ -307,7 +313,7 @@ impl Volume {
         let zeroed = old.overlaid(from..from + len as usize, &SectorData::Tag(Tag::ZERO));
         let content = zeroed.ok_or(FsError::Unsupported("a device that keeps no content"))?;
         if self.options.data == DataMode::Journal {
-            return self.log_pages(inode, vec![(page, content)], inode.size.get()).await;
+            return self.log_pages(inode, page, &[content], inode.size.get()).await;
         }
         inode.pages.write(page, content, false);
         Ok(())
