@@ -254,6 +254,37 @@ fn notifications_keep_order() {
     });
 }
 
+/// Only those go on who wait for no more than was reached; the others keep their order, and one meant
+/// for one goes to the first of them.
+#[test]
+fn notifications_reach_levels() {
+    on_both_clocks(|handle| async move {
+        let (log, notify) = (Log::new(), Notify::new(&handle, "event"));
+        let tasks: Vec<_> = [5, 0, 7, 6, 7, 9]
+            .map(|level| {
+                let (log, notify) = (log.clone(), notify.clone());
+                handle.spawn("waiter", async move {
+                    notify.notified_at(level).await;
+                    log.push(level);
+                })
+            })
+            .into();
+        handle.yield_now().await;
+        notify.notify_up_to(4);
+        handle.yield_now().await;
+        log.expect([0]);
+        notify.notify_up_to(6);
+        handle.yield_now().await;
+        log.expect([5, 6]);
+        notify.notify_one();
+        handle.yield_now().await;
+        log.expect([7]);
+        notify.notify_waiters();
+        join(tasks).await;
+        log.expect([7, 9]);
+    });
+}
+
 /// A notification for one goes on to the next if its receiver is dropped first; also when a
 /// notification for all came in between, and into the store when nobody waits.
 #[test]

@@ -15,8 +15,7 @@ pub async fn flush_in_background<B: Backing>(cache: PageCache, backing: B) {
     let mut look_at = core.handle.now() + core.config.period;
     while !core.stopped.get() {
         let _ = select2(core.wake.notified(), core.handle.sleep_until(look_at)).await;
-        let background = core.config.share(core.config.background_percent);
-        while core.dirty.get() > background && turn(&cache, &backing, Nanos::MAX).await {}
+        while core.is_much_dirty() && turn(&cache, &backing, Nanos::MAX).await {}
         if core.handle.now() >= look_at {
             look_at = core.handle.now() + core.config.period;
             let begun = core.handle.now();

@@ -104,7 +104,10 @@ pub(crate) struct Core {
     cleaned: Cell<u64>,
     lookups: Cell<Lookups>,
     wake: Notify,
+    /// Pages were written back: the flusher may go on.
     progress: Notify,
+    /// Writers that wait until so many pages were written back.
+    writers: Notify,
     stopped: Cell<bool>,
 }
 
@@ -147,6 +150,7 @@ impl PageCache {
             lookups: Cell::default(),
             wake: Notify::new(handle, "write-back"),
             progress: Notify::new(handle, "pages written back"),
+            writers: Notify::new(handle, "fewer dirty pages"),
             stopped: Cell::new(false),
         }))
     }
@@ -179,21 +183,13 @@ impl PageCache {
     /// waits its share of it if too much is.
     pub async fn throttle(&self, dirtied: u64) {
         let core = &self.0;
-        let background = core.config.share(core.config.background_percent);
-        let limit = core.config.share(core.config.dirty_percent);
-        if core.dirty.get() <= background || core.stopped.get() {
+        if !core.is_much_dirty() {
             return;
         }
         core.wake.notify_one();
-        let free_run = background.midpoint(limit);
         let paid = core.cleaned.get() + dirtied;
-        let load = || core.dirty.get() + core.in_flight.get();
-        while load() > free_run
-            && (core.cleaned.get() < paid || load() > limit)
-            && !core.stopped.get()
-        {
-            core.wake.notify_one();
-            core.progress.notified().await;
+        while core.paid_off().is_none_or(|level| level < paid) && !core.stopped.get() {
+            core.writers.notified_at(paid).await;
         }
     }
 
@@ -202,10 +198,40 @@ impl PageCache {
         self.0.stopped.set(true);
         self.0.wake.notify_one();
         self.0.progress.notify_waiters();
+        self.0.writers.notify_waiters();
     }
 }
 
 impl Core {
+    /// Whether write-back begins by itself.
+    fn is_much_dirty(&self) -> bool {
+        self.dirty.get() > self.config.share(self.config.background_percent)
+    }
+
+    /// Up to how many pages written back, ever, writers need not wait for: all, if little is dirty or on
+    /// its way, and none, if too much is.
+    fn paid_off(&self) -> Option<u64> {
+        let background = self.config.share(self.config.background_percent);
+        let limit = self.config.share(self.config.dirty_percent);
+        let load = self.dirty.get() + self.in_flight.get();
+        if load <= background.midpoint(limit) {
+            Some(u64::MAX)
+        } else {
+            (load <= limit).then(|| self.cleaned.get())
+        }
+    }
+
+    /// Pages were written back: those who wait for that go on, as far as they need not wait any more.
+    fn note_progress(&self) {
+        self.progress.notify_waiters();
+        if self.is_much_dirty() {
+            self.wake.notify_one();
+        }
+        if let Some(level) = self.paid_off() {
+            self.writers.notify_up_to(level);
+        }
+    }
+
     /// Makes room for a page more, if something can be evicted. Returns how many of the pages wanted
     /// may come now: at least one, and not more than memory has room for.
     fn make_room(&self, wanted: u64) -> u64 {

@@ -82,7 +82,7 @@ impl WriteRun {
             Mapping(Rc::clone(&self.inner)).requeue();
         }
         self.inner.settled.notify_waiters();
-        core.progress.notify_waiters();
+        core.note_progress();
     }
 }
 

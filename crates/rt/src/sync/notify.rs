@@ -1,7 +1,8 @@
 //! Notifications without a value: "look again".
 //!
 //! [`Notify::notify_one`] wakes the first who waits, or lets the next who comes pass at once (one
-//! such token is kept, not more). [`Notify::notify_waiters`] wakes all who wait and keeps nothing.
+//! such token is kept, not more). [`Notify::notify_waiters`] wakes all who wait and keeps nothing;
+//! [`Notify::notify_up_to`] wakes of them those who wait for no more than has been reached.
 //! A task that tests its condition and then waits misses nothing, if it does not wait for anything
 //! else in between.
 
@@ -18,11 +19,18 @@ use std::task::{Context, Poll};
 struct State {
     /// A notification that found nobody waiting.
     token: bool,
-    /// Who waits, by ticket, in order.
-    waiters: VecDeque<(u64, TaskId)>,
+    /// Who waits, in order of their tickets.
+    waiters: VecDeque<Waiter>,
     /// Tickets that hold the one notification meant for one, until they are polled.
     singled_out: Vec<u64>,
     next_ticket: u64,
+}
+
+struct Waiter {
+    ticket: u64,
+    task: TaskId,
+    /// What must be reached before it goes on.
+    level: u64,
 }
 
 struct Inner {
@@ -35,7 +43,7 @@ impl Inner {
     fn notify_one(&self) {
         let mut state = self.state.borrow_mut();
         match state.waiters.pop_front() {
-            Some((ticket, task)) => {
+            Some(Waiter { ticket, task, .. }) => {
                 state.singled_out.push(ticket);
                 self.core.wake(task);
             }
@@ -63,14 +71,28 @@ impl Notify {
 
     /// Wakes every task that waits now, in the order in which they came.
     pub fn notify_waiters(&self) {
-        for (_, task) in self.0.state.borrow_mut().waiters.drain(..) {
-            self.0.core.wake(task);
-        }
+        self.notify_up_to(u64::MAX);
+    }
+
+    /// Wakes every task that waits now for a level up to this one, in the order in which they came.
+    pub fn notify_up_to(&self, level: u64) {
+        self.0.state.borrow_mut().waiters.retain(|waiter| {
+            let stays = waiter.level > level;
+            if !stays {
+                self.0.core.wake(waiter.task);
+            }
+            stays
+        });
     }
 
     /// Waits for a notification; in line from the first poll on.
     pub fn notified(&self) -> Notified {
-        Notified { notify: Rc::clone(&self.0), ticket: None }
+        self.notified_at(0)
+    }
+
+    /// Waits for a notification that reaches this level, or for [`Notify::notify_one`].
+    pub fn notified_at(&self, level: u64) -> Notified {
+        Notified { notify: Rc::clone(&self.0), level, ticket: None }
     }
 }
 
@@ -78,6 +100,7 @@ impl Notify {
 #[must_use = "a future does nothing unless awaited"]
 pub struct Notified {
     notify: Rc<Inner>,
+    level: u64,
     /// The place in line, while waiting.
     ticket: Option<u64>,
 }
@@ -90,15 +113,16 @@ impl Notified {
         }
         let ticket = state.next_ticket;
         state.next_ticket += 1;
-        state.waiters.push_back((ticket, self.notify.core.current()));
+        let (task, level) = (self.notify.core.current(), self.level);
+        state.waiters.push_back(Waiter { ticket, task, level });
         self.ticket = Some(ticket);
         Poll::Pending
     }
 
     fn look(&mut self, ticket: u64) -> Poll<()> {
         let mut state = self.notify.state.borrow_mut();
-        if let Ok(position) = state.waiters.binary_search_by_key(&ticket, |waiter| waiter.0) {
-            state.waiters[position].1 = self.notify.core.current();
+        if let Ok(position) = state.waiters.binary_search_by_key(&ticket, |waiter| waiter.ticket) {
+            state.waiters[position].task = self.notify.core.current();
             return Poll::Pending;
         }
         state.singled_out.retain(|&holder| holder != ticket);
@@ -127,7 +151,7 @@ impl Drop for Notified {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         let mut state = self.notify.state.borrow_mut();
-        state.waiters.retain(|waiter| waiter.0 != ticket);
+        state.waiters.retain(|waiter| waiter.ticket != ticket);
         let held = state.singled_out.iter().position(|&holder| holder == ticket);
         if let Some(held) = held {
             state.singled_out.swap_remove(held);

@@ -3,40 +3,41 @@
 use crate::ext4::format::Editable;
 use std::ops::Range;
 
-/// Word `index` of a bitmap, little-endian as on disk; all ones beyond its end.
-fn word(bitmap: &[u8], index: usize) -> u64 {
-    let bytes = bitmap.get(index * 8..).and_then(<[u8]>::first_chunk);
-    bytes.map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes))
-}
+/// The words of a bitmap, little-endian as on disk.
+type Words<'a> = &'a [[u8; 8]];
 
-/// A bitmap, with the bits of another one taken for set as well.
+/// A bitmap, with the bits of another one taken for set as well. Bits behind their end are set.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
-    bitmap: &'a [u8],
-    also: Option<&'a [u8]>,
+    bitmap: Words<'a>,
+    also: Words<'a>,
 }
 
 impl<'a> View<'a> {
-    pub(crate) const fn new(bitmap: &'a [u8], also: Option<&'a [u8]>) -> Self {
-        Self { bitmap, also }
+    pub(crate) fn new(bitmap: &'a [u8], also: Option<&'a [u8]>) -> Self {
+        Self { bitmap: bitmap.as_chunks().0, also: also.unwrap_or_default().as_chunks().0 }
     }
 
     fn word(&self, index: usize) -> u64 {
-        word(self.bitmap, index) | self.also.map_or(0, |also| word(also, index))
+        let own = self.bitmap.get(index).map_or(u64::MAX, |word| u64::from_le_bytes(*word));
+        own | self.also.get(index).map_or(0, |word| u64::from_le_bytes(*word))
     }
 
     /// The first bit of this value in the range; its end if there is none.
     fn find(&self, value: bool, range: Range<u32>) -> u32 {
-        let mut at = range.start;
-        while at < range.end {
-            let whole = self.word(at as usize / 64);
-            let wanted = if value { whole } else { !whole } >> (at % 64);
-            if wanted != 0 {
-                return (at + wanted.trailing_zeros()).min(range.end);
-            }
-            at += 64 - at % 64;
+        if range.is_empty() {
+            return range.end;
         }
-        range.end
+        let of_value = |index| self.word(index) ^ if value { 0 } else { u64::MAX };
+        let (first, last) = (range.start as usize / 64, (range.end - 1) as usize / 64);
+        let rest = of_value(first) & u64::MAX << (range.start % 64);
+        let found = if rest != 0 {
+            Some((first, rest))
+        } else {
+            (first + 1..=last).map(|index| (index, of_value(index))).find(|(_, bits)| *bits != 0)
+        };
+        let bit = found.map(|(index, bits)| index as u32 * 64 + bits.trailing_zeros());
+        bit.map_or(range.end, |bit| bit.min(range.end))
     }
 
     /// The first run of free bits in the range, cut to `max`.
