@@ -9,15 +9,12 @@ use super::writeback::Pager;
 use crate::cache::read_pages;
 use crate::contract::{Caller, Data, FsError, Kind, Result};
 use nandscape_block::{SectorData, Tag};
-use nandscape_rt::Nanos;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The longest file: 2^32 - 1 blocks.
 pub(super) const SIZE_MAX: u64 = ((1 << 32) - 1) * PAGE;
-/// Times of files are as coarse as Linux's: a tick of 4 ms.
-const TICK: Nanos = Nanos::from_ms(4);
 /// Pages that one transaction logs with `data=journal`.
 const LOGGED_PAGES: u64 = 8;
 
@@ -128,8 +125,7 @@ impl Volume {
 
     /// Notes the change of a file's content, once a tick.
     pub(super) async fn touch_file(&self, inode: &Inode) -> Result<()> {
-        let tick = Nanos(self.rt.now().0 - self.rt.now().0 % TICK.0);
-        let now = crate::contract::Timestamp::at(self.options.epoch_s, tick);
+        let now = self.now();
         let same = inode.raw.borrow().mtime() == super::inode::kept(&inode.raw.borrow(), now);
         if same {
             return Ok(());

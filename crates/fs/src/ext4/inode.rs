@@ -7,7 +7,8 @@
 //! Locks, in the order in which they are taken: `lock` (Linux's i_rwsem: shared by readers, alone for
 //! whoever changes size, names or attributes), a transaction, `map_lock` (i_data_sem: the extent tree).
 
-use super::format::{self, CsumSeed, Extent, mode};
+use super::extents::FoundExtents;
+use super::format::{self, CsumSeed, mode};
 use super::journal::Tid;
 use crate::cache::{Mapping, PageCache};
 use crate::contract::{Attr, Ino, Kind, Timestamp};
@@ -31,8 +32,8 @@ pub(crate) struct Inode {
     pub(crate) opens: Cell<u32>,
     /// Freed: whoever still holds it finds nothing there.
     pub(crate) deleted: Cell<bool>,
-    /// The extent found last, as long as the tree has not changed.
-    pub(crate) last_extent: Cell<Option<Extent>>,
+    /// Extents found lately, as long as the tree has not changed.
+    pub(crate) found: FoundExtents,
     /// The transaction that last changed anything, and what a reader of the content needs.
     pub(crate) sync_tid: Cell<Option<Tid>>,
     pub(crate) datasync_tid: Cell<Option<Tid>>,
@@ -92,7 +93,7 @@ impl Inode {
             pages,
             opens: Cell::new(0),
             deleted: Cell::new(false),
-            last_extent: Cell::new(None),
+            found: FoundExtents::default(),
             sync_tid: Cell::new(None),
             datasync_tid: Cell::new(None),
             in_flight: InFlight {

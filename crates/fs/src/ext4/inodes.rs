@@ -125,7 +125,8 @@ impl Volume {
         self.write_inode(tx, inode, false).await
     }
 
-    /// A new inode, written to the table: one link (a directory: two), no content.
+    /// A new inode, whose place in the table is zeroes until the caller writes it: one link (a directory:
+    /// two), no content.
     pub(crate) async fn new_inode(
         &self,
         tx: &Tx,
@@ -140,9 +141,7 @@ impl Volume {
         tx.edit_parts(&buffer, |block| block.part(slot).fill(0)).await?;
         let raw = self.new_raw(caller, parent, file_mode);
         let seed = raw.seed(number, &self.sb.borrow());
-        let inode = self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw, seed));
-        self.write_inode(tx, &inode, true).await?;
-        Ok(inode)
+        Ok(self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw, seed)))
     }
 
     fn new_raw(&self, caller: Caller, parent: &Inode, file_mode: u16) -> format::Inode {

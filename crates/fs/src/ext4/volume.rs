@@ -15,7 +15,7 @@ use crate::cache::PageCache;
 use crate::contract::{Result, Timestamp};
 use nandscape_block::{AsyncDevice, SECTOR_BYTES};
 use nandscape_rt::sync::{Mutex, RwLock};
-use nandscape_rt::{Handle, Stream};
+use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -23,6 +23,9 @@ use std::rc::Rc;
 
 /// Bytes of a page of the cache.
 pub(super) const PAGE: u64 = SECTOR_BYTES;
+
+/// Times of files are as coarse as Linux's: a tick of 4 ms.
+const TICK: Nanos = Nanos::from_ms(4);
 
 /// Where the time of fsyncs went, over all that have ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -118,8 +121,10 @@ impl Volume {
         self.groups.borrow().len() as u32
     }
 
+    /// The time for files.
     pub(crate) fn now(&self) -> Timestamp {
-        Timestamp::at(self.options.epoch_s, self.rt.now())
+        let now = self.rt.now();
+        Timestamp::at(self.options.epoch_s, Nanos(now.0 - now.0 % TICK.0))
     }
 
     pub(crate) fn has(&self, feature: format::Feature) -> bool {

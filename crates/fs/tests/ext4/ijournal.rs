@@ -304,6 +304,8 @@ fn a_record_is_smaller_than_a_commit() {
                 inos.push(made.ino);
             }
             fs.syncfs(me).await.expect("durable");
+            // In another tick, so that each write moves its file's times.
+            rt.sleep(Nanos::from_ms(4)).await;
             for (ino, number) in inos.iter().zip(0..) {
                 let data = Data::Bytes(content(number, 0, 1));
                 fs.write(me, *ino, 0, data, Io::default()).await.expect("written");

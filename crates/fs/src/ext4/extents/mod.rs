@@ -19,6 +19,7 @@ use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::Result;
+use std::cell::Cell;
 use std::ops::Range;
 
 /// What is known of a file's blocks from some block on.
@@ -46,6 +47,30 @@ impl Mapped {
     }
 }
 
+/// Extents of a file that were found lately, the last one first. A directory's index and the few blocks
+/// that it leads to are often in as many extents.
+#[derive(Default)]
+pub(crate) struct FoundExtents(Cell<[Option<Extent>; 4]>);
+
+impl FoundExtents {
+    /// What is known of the blocks from the start of a range on.
+    fn part(&self, wanted: &Logical) -> Option<Extent> {
+        let holds =
+            |found: &&Extent| (found.logical.into()..found.logical_end()).contains(&wanted.start);
+        self.0.get().iter().flatten().find(holds).and_then(|found| leaf::part(found, wanted))
+    }
+
+    fn note(&self, found: Extent) {
+        let [first, second, third, _] = self.0.get();
+        self.0.set([Some(found), first, second, third]);
+    }
+
+    /// The tree changes.
+    fn forget(&self) {
+        self.0.set(Default::default());
+    }
+}
+
 /// Whether a file with extents has none, told without reading its tree.
 fn has_no_blocks(inode: &Inode) -> bool {
     let raw = inode.raw.borrow();
@@ -57,9 +82,7 @@ impl Volume {
     /// `max`.
     pub(crate) async fn map(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {
         let wanted = logical..logical.saturating_add(max.max(1));
-        if let Some(found) = inode.last_extent.get().and_then(|last| leaf::part(&last, &wanted))
-            && u64::from(found.logical) == logical
-        {
+        if let Some(found) = inode.found.part(&wanted) {
             return Ok(mapped(&found));
         }
         if has_no_blocks(inode) {
@@ -73,7 +96,7 @@ impl Volume {
         if u64::from(extent.logical) > logical {
             return Ok(Mapped::Hole(u64::from(extent.logical).min(wanted.end) - logical));
         }
-        inode.last_extent.set(Some(*extent));
+        inode.found.note(*extent);
         let found = leaf::part(extent, &wanted);
         Ok(found.map_or(Mapped::Hole(1), |found| mapped(&found)))
     }
@@ -145,8 +168,9 @@ impl Volume {
         let within = |extent: &Extent| leaf::part(extent, &(range.start..end));
         let parts: Vec<Extent> = extents.iter().filter_map(within).take(most).collect();
         let Some(last) = parts.last() else { return Ok((parts, path.next_key().min(range.end))) };
-        let more = parts.len() == most || end < range.end;
-        let next = if more { last.logical_end() } else { path.next_key().min(range.end) };
+        let behind = last.logical_end()..range.end;
+        let more = extents.iter().any(|extent| leaf::part(extent, &behind).is_some());
+        let next = if more { behind.start } else { path.next_key().min(range.end) };
         let (at, gone) = (u64::from(parts[0].logical), range.start..last.logical_end());
         self.edit_leaf(tx, inode, at, |extents| drop(leaf::cut(extents, &gone))).await?;
         let count: u64 = parts.iter().map(|part| u64::from(part.blocks)).sum();

@@ -119,7 +119,7 @@ impl Volume {
         logical: u64,
         edit: impl FnOnce(&mut Vec<Extent>),
     ) -> Result<()> {
-        inode.last_extent.set(None);
+        inode.found.forget();
         let Path(mut steps) = self.path(inode, logical).await?;
         if let Some(ExtentEntries::Leaf(extents)) =
             steps.last_mut().map(|step| &mut step.node.entries)

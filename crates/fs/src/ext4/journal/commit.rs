@@ -9,7 +9,7 @@ use super::disk::{BLOCK_BYTES, Commit, Descriptor, Position, Tag, encode_revokes
 use super::error::JournalError;
 use super::state::{Committing, Logged, Shared};
 use super::tid::Tid;
-use nandscape_block::sparse::lines_of;
+use nandscape_block::sparse::{LINE_BYTES, lines_of};
 use nandscape_block::{Bio, BlockError, Flags, SectorBytes, SectorData, SparseBytes};
 use nandscape_rt::Nanos;
 use nandscape_rt::combine::{join2, select2};
@@ -194,12 +194,14 @@ impl Shared {
 
     fn copy_bios(&self, work: &Work) -> Result<Vec<Bio>, JournalError> {
         let mut log = LogWrites::new(self, work.start);
+        let mut blank = self.blank.borrow_mut();
         for revokes in work.revokes.chunks(self.codec.block_revokes()) {
-            log.push_block(&encode_revokes(&self.codec, work.tid, revokes), BLOCK_BYTES)?;
+            let used = encode_revokes(&self.codec, work.tid, revokes, &mut blank);
+            log.push_block(&mut blank, used)?;
         }
         let mut copies = Vec::with_capacity(self.codec.descriptor_copies());
         for buffers in work.dirty.chunks(self.codec.descriptor_copies()) {
-            let mut descriptor = Descriptor::new(&self.codec, work.tid);
+            let mut descriptor = Descriptor::new(&self.codec, work.tid, &mut blank);
             let register = self.codec.copy_register(work.tid);
             for buffer in buffers {
                 let copy = start_logging(buffer);
@@ -212,8 +214,8 @@ impl Shared {
                 descriptor.push(&tag);
                 copies.push(copy);
             }
-            let used = descriptor.used();
-            log.push_block(&descriptor.finish(), used)?;
+            let used = descriptor.finish();
+            log.push_block(&mut blank, used)?;
             for copy in copies.drain(..) {
                 log.push(copy)?;
             }
@@ -229,9 +231,12 @@ impl Shared {
             nanoseconds: (now % 1_000_000_000) as u32,
         };
         let at = self.state.borrow().ring.after(work.start, work.blocks - 1);
-        let block = commit.encode(&self.codec, work.tid);
         let mut log = LogWrites::new(self, at);
-        log.push_block(&block, Commit::USED_BYTES)?;
+        {
+            let mut blank = self.blank.borrow_mut();
+            commit.encode(&self.codec, work.tid, &mut blank);
+            log.push_block(&mut blank, Commit::USED_BYTES)?;
+        }
         if let Some(committing) = &mut self.state.borrow_mut().committing {
             committing.barrier_sent = true;
         }
@@ -321,10 +326,15 @@ impl<'a> LogWrites<'a> {
         Self { shared, at, runs: Runs::new(shared.max_sectors), bios: Vec::new() }
     }
 
-    /// Adds a block of the log's own, of which `used` bytes are in use, and those at its very end.
-    fn push_block(&mut self, block: &SectorBytes, used: usize) -> Result<(), JournalError> {
-        let lines = lines_of(&(0..used)) | lines_of(&(BLOCK_BYTES - 1..BLOCK_BYTES));
-        self.push(SectorData::Sparse(Arc::new(SparseBytes::within(block, lines))))
+    /// Adds a block of the log's own, of which `used` bytes are in use, and those at its very end. It is
+    /// zeroes again then.
+    fn push_block(&mut self, block: &mut SectorBytes, used: usize) -> Result<(), JournalError> {
+        let end = BLOCK_BYTES - LINE_BYTES..BLOCK_BYTES;
+        let lines = lines_of(&(0..used)) | lines_of(&end);
+        let content = SectorData::Sparse(Arc::new(SparseBytes::within(block, lines)));
+        block[..used].fill(0);
+        block[end].fill(0);
+        self.push(content)
     }
 
     fn push(&mut self, content: SectorData) -> Result<(), JournalError> {

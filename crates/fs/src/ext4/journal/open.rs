@@ -287,6 +287,7 @@ fn share(
         fua: caps.fua == Fua::Honoured,
         max_sectors: caps.max_sectors,
         state: RefCell::new(State::new(ring, next)),
+        blank: RefCell::new(nandscape_block::Tag::ZERO.expand()),
         superblock: Mutex::new(rt, "journal superblock", superblock),
         checkpointing: Mutex::new(rt, "journal checkpoint", ()),
         changed: Notify::new(rt, "a transaction"),

@@ -9,7 +9,7 @@ use super::error::JournalError;
 use super::extents::LogExtents;
 use super::log::{Limits, Ring};
 use super::tid::Tid;
-use nandscape_block::AsyncDevice;
+use nandscape_block::{AsyncDevice, SectorBytes};
 use nandscape_rt::sync::{Mutex, Notify};
 use nandscape_rt::{Handle, Nanos};
 use std::cell::{Cell, RefCell};
@@ -159,6 +159,8 @@ pub(super) struct Shared {
     /// Longest bio.
     pub(super) max_sectors: u32,
     pub(super) state: RefCell<State>,
+    /// A block of zeroes, in which blocks of the log are made.
+    pub(super) blank: RefCell<Box<SectorBytes>>,
     pub(super) superblock: Mutex<Superblock>,
     /// Held by the one who makes room in the log.
     pub(super) checkpointing: Mutex<()>,

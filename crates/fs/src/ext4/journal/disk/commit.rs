@@ -1,6 +1,6 @@
 //! Commit blocks: what lies before one in the log, back to the commit before it, is a transaction.
 
-use super::{BLOCK_BYTES, Checksums, Codec, Header, Kind, be32, put32};
+use super::{Checksums, Codec, Header, Kind, be32, put32};
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::SectorBytes;
 
@@ -21,15 +21,12 @@ impl Commit {
     /// Bytes of the block that are in use.
     pub const USED_BYTES: usize = NANOSECONDS_AT + 4;
 
-    /// The commit block of a transaction.
-    #[must_use]
-    pub fn encode(&self, codec: &Codec, tid: Tid) -> SectorBytes {
-        let mut block = [0; BLOCK_BYTES];
-        Header { kind: Kind::Commit, tid }.put(&mut block);
+    /// Makes the commit block of a transaction out of zeroes.
+    pub fn encode(&self, codec: &Codec, tid: Tid, block: &mut SectorBytes) {
+        Header { kind: Kind::Commit, tid }.put(block);
         block[SECONDS_AT..SECONDS_AT + 8].copy_from_slice(&self.seconds.to_be_bytes());
-        put32(&mut block[..], NANOSECONDS_AT, self.nanoseconds);
-        codec.seal(&mut block, CHECKSUM_AT, Self::USED_BYTES);
-        block
+        put32(block, NANOSECONDS_AT, self.nanoseconds);
+        codec.seal(block, CHECKSUM_AT, Self::USED_BYTES);
     }
 
     /// The time in a block whose header says that it is a commit.

@@ -70,7 +70,7 @@ impl Codec {
 /// A descriptor block in the making.
 pub struct Descriptor<'a> {
     codec: &'a Codec,
-    block: SectorBytes,
+    block: &'a mut SectorBytes,
     /// Where the next tag goes.
     at: usize,
     /// Where the last one went.
@@ -78,11 +78,10 @@ pub struct Descriptor<'a> {
 }
 
 impl<'a> Descriptor<'a> {
-    /// One without tags.
+    /// One without tags, out of zeroes.
     #[must_use]
-    pub fn new(codec: &'a Codec, tid: Tid) -> Self {
-        let mut block = [0; super::BLOCK_BYTES];
-        Header { kind: Kind::Descriptor, tid }.put(&mut block);
+    pub fn new(codec: &'a Codec, tid: Tid, block: &'a mut SectorBytes) -> Self {
+        Header { kind: Kind::Descriptor, tid }.put(block);
         Self { codec, block, at: HEADER_BYTES, last: HEADER_BYTES }
     }
 
@@ -110,19 +109,12 @@ impl<'a> Descriptor<'a> {
         }
     }
 
-    /// Bytes of the block that are in use, its checksum left out.
-    #[must_use]
-    pub const fn used(&self) -> usize {
+    /// Marks the last tag, and ends the block. Returns how many bytes are in use, the checksum left out.
+    pub fn finish(self) -> usize {
+        let flags = be32(self.block, self.last + 4);
+        put32(self.block, self.last + 4, flags | LAST);
+        self.codec.seal_tail(self.block, self.at);
         self.at
-    }
-
-    /// The block, its last tag marked.
-    #[must_use]
-    pub fn finish(mut self) -> SectorBytes {
-        let flags = be32(&self.block[..], self.last + 4);
-        put32(&mut self.block[..], self.last + 4, flags | LAST);
-        self.codec.seal_tail(&mut self.block, self.at);
-        self.block
     }
 }
 

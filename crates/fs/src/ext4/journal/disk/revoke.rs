@@ -1,7 +1,7 @@
 //! Revoke blocks: home blocks whose copies in this transaction and before it must not be replayed,
 //! because the blocks were freed and may hold something else since.
 
-use super::{BLOCK_BYTES, Codec, HEADER_BYTES, Header, Kind, be32, put32};
+use super::{Codec, HEADER_BYTES, Header, Kind, be32, put32};
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::SectorBytes;
 
@@ -16,23 +16,22 @@ impl Codec {
     }
 }
 
-/// A revoke block of these home blocks, at most [`Codec::block_revokes`].
-#[must_use]
-pub fn encode(codec: &Codec, tid: Tid, blocks: &[u64]) -> SectorBytes {
-    let mut bytes = [0; BLOCK_BYTES];
-    Header { kind: Kind::Revoke, tid }.put(&mut bytes);
+/// Makes a revoke block of these home blocks, at most [`Codec::block_revokes`], out of zeroes. Returns
+/// how many bytes are in use, the checksum left out.
+pub fn encode(codec: &Codec, tid: Tid, blocks: &[u64], bytes: &mut SectorBytes) -> usize {
+    Header { kind: Kind::Revoke, tid }.put(bytes);
     let mut at = RECORDS_AT;
     for &block in blocks {
         if codec.wide {
             bytes[at..at + 8].copy_from_slice(&block.to_be_bytes());
         } else {
-            put32(&mut bytes[..], at, block as u32);
+            put32(bytes, at, block as u32);
         }
         at += codec.revoke_bytes();
     }
-    put32(&mut bytes[..], HEADER_BYTES, at as u32);
-    codec.seal_tail(&mut bytes, at);
-    bytes
+    put32(bytes, HEADER_BYTES, at as u32);
+    codec.seal_tail(bytes, at);
+    at
 }
 
 /// The home blocks that a revoke block names.

@@ -73,9 +73,10 @@ proptest! {
             .iter()
             .map(|&block| Tag::new(&codec, tid, block, &content(block), block % 3 == 0))
             .collect();
-        let mut descriptor = Descriptor::new(&codec, tid);
+        let mut block = [0; BLOCK_BYTES];
+        let mut descriptor = Descriptor::new(&codec, tid, &mut block);
         tags.iter().for_each(|tag| descriptor.push(tag));
-        let mut block = descriptor.finish();
+        descriptor.finish();
         prop_assert_eq!(Header::parse(&block), Some(Header { kind: Kind::Descriptor, tid }));
         let parsed = Tags::parse(&codec, &block);
         prop_assert!(parsed.checksum_holds());
@@ -106,7 +107,8 @@ proptest! {
     ) {
         let mut numbers = block_numbers(&codec, &numbers);
         numbers.truncate(codec.block_revokes());
-        let mut block = encode_revokes(&codec, Tid(tid), &numbers);
+        let mut block = [0; BLOCK_BYTES];
+        encode_revokes(&codec, Tid(tid), &numbers, &mut block);
         let parsed = Revokes::parse(&codec, &block).expect("what was encoded");
         prop_assert!(parsed.checksum_holds());
         prop_assert_eq!(parsed.collect::<Vec<_>>(), numbers);
@@ -125,7 +127,8 @@ proptest! {
         flip in 0..BLOCK_BYTES * 8,
     ) {
         let commit = Commit { seconds, nanoseconds };
-        let mut block = commit.encode(&codec, Tid(tid));
+        let mut block = [0; BLOCK_BYTES];
+        commit.encode(&codec, Tid(tid), &mut block);
         let header = Header { kind: Kind::Commit, tid: Tid(tid) };
         prop_assert_eq!(Header::parse(&block), Some(header));
         prop_assert_eq!(Commit::parse(&block), commit);
@@ -261,22 +264,25 @@ fn blocks_are_as_documented() {
     };
     let codec = |incompat| Codec::new(Features { incompat, ..Features::default() }, &[1; 16]);
     let wide = codec(Features::WIDE | Features::CSUM_V3);
-    let commit = Commit { seconds: 7, nanoseconds: 8 }.encode(&wide, Tid(9));
+    let mut commit = [0; BLOCK_BYTES];
+    Commit { seconds: 7, nanoseconds: 8 }.encode(&wide, Tid(9), &mut commit);
     let header = |field| read(&commit, 0, "## Header of a block", field);
     assert_eq!([header("magic"), header("kind"), header("tid")], [MAGIC.into(), 2, 9]);
     let of_commit = |field| read(&commit, 0, "## Commit block", field);
     assert_eq!([of_commit("seconds"), of_commit("nanoseconds")], [7, 8]);
     assert_eq!(of_commit("checksum"), wide.block_checksum(&commit, 0x10).into());
-    let revokes = encode_revokes(&wide, Tid(9), &[1, 2]);
+    let mut revokes = [0; BLOCK_BYTES];
+    encode_revokes(&wide, Tid(9), &[1, 2], &mut revokes);
     assert_eq!(read(&revokes, 0, "## Revoke block", "bytes"), 32);
     for (features, heading) in [
         (Features::WIDE | Features::CSUM_V3, "### Tag with csum_v3"),
         (Features::WIDE | Features::CSUM_V2, "### Tag without"),
     ] {
         let codec = codec(features);
-        let mut descriptor = Descriptor::new(&codec, Tid(9));
+        let mut block = [0; BLOCK_BYTES];
+        let mut descriptor = Descriptor::new(&codec, Tid(9), &mut block);
         descriptor.push(&Tag { block: 0x5_0000_0006, escaped: true, checksum: 0xabc });
-        let block = descriptor.finish();
+        descriptor.finish();
         let tag = |field| read(&block, HEADER_BYTES, heading, field);
         assert_eq!([tag("block"), tag("block_high"), tag("flags")], [6, 5, 9], "{heading}");
         assert_eq!(tag("checksum"), 0xabc);
