@@ -1,7 +1,8 @@
 //! Sectors out of a store and into another one, in blocks: what a snapshot of a device is made of.
 //!
 //! A store that took in every block of another one, its touched chunks and its number of places
-//! answers and counts its memory as that one does.
+//! answers as that one does. It counts its memory as that one does, too, where contents shared nothing
+//! and none was made of pieces.
 
 use super::super::Full;
 use super::super::slab::PLACE_BYTES;

@@ -1,0 +1,175 @@
+//! Promises about the content of files, and the space for it.
+
+use super::*;
+
+/// 12, 13, 14: what is read is what was written last; else zeroes; nothing behind the end.
+#[test]
+fn content_is_what_was_written() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        write(fs, file, 5_000, b"one").await;
+        write(fs, file, 4_998, b"two").await;
+        let mut expected = vec![0; 4_998];
+        expected.extend_from_slice(b"twone");
+        assert_eq!(read(fs, file).await, expected);
+        let behind = fs.read(ME, file, 6_000, 10, Io::Buffered).await.unwrap();
+        assert!(behind.is_empty());
+        resize(fs, file, 4_999).await;
+        resize(fs, file, 9_000).await;
+        expected[4_999..].fill(0);
+        expected.resize(9_000, 0);
+        assert_eq!(read(fs, file).await, expected);
+    });
+}
+
+/// 15: a tag comes back as that tag, and a part written over it leaves the rest of its pattern.
+#[test]
+fn tags_are_content() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let tags = Data::Sectors(Payload::Run(Tag::new(77)), 3);
+        fs.write(ME, file, 0, tags.clone(), Io::Buffered).await.expect("a write");
+        fs.fsync(ME, file).await.expect("a sync");
+        assert_eq!(fs.read(ME, file, 0, 12_288, Io::Direct).await, Ok(tags));
+        write(fs, file, 4_100, b"patch").await;
+        let mut expected = Tag::new(78).expand();
+        expected[4..9].copy_from_slice(b"patch");
+        assert_eq!(read(fs, file).await[4096..8192], expected[..]);
+    });
+}
+
+/// 15: parts of pages go to their place, in the cache, on the device and in the journal, and to no
+/// other; what is read of a page is such a part.
+#[test]
+fn parts_of_pages_have_their_place() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let part = |tag, part| Data::Part(SectorData::Tag(Tag::new(tag)), part);
+        let mut expected = vec![0; 5000];
+        for (tag, from, to) in [(1, 0, 3000), (2, 4096, 5000), (3, 100, 200), (4, 4096, 4097)] {
+            let (first, offset) = (from - from % 4096, from as u64);
+            let data = part(tag, from - first..to - first);
+            assert_eq!(
+                fs.write(ME, file, offset, data, Io::Buffered).await,
+                Ok((to - from) as u64)
+            );
+            let pattern = &Tag::new(tag).expand()[from - first..to - first];
+            expected[from..to].copy_from_slice(pattern);
+            fs.fsync(ME, file).await.expect("a sync");
+        }
+        assert_eq!(read(fs, file).await, expected);
+        let stored = fs.read(ME, file, 0, 8192, Io::Direct).await.expect("data");
+        assert_eq!(stored.to_bytes(), expected);
+        let tail = fs.read(ME, file, 4096, 4096, Io::Buffered).await.expect("data");
+        assert!(matches!(tail, Data::Part(SectorData::Pieces(_), ref part) if *part == (0..904)));
+        resize(fs, file, 150).await;
+        resize(fs, file, 5000).await;
+        expected[150..].fill(0);
+        assert_eq!(read(fs, file).await, expected);
+        for (offset, wrong) in [(1, part(9, 0..10)), (0, part(9, 1..10)), (0, part(9, 0..4097))] {
+            let refused = fs.write(ME, file, offset, wrong, Io::Buffered).await;
+            assert!(matches!(refused, Err(FsError::Invalid(_))), "{refused:?}");
+        }
+        assert_eq!(read(fs, file).await, expected);
+    });
+}
+
+/// 16: buffered and direct I/O see each other.
+#[test]
+fn direct_and_buffered_agree() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        for round in 0..4_u8 {
+            let (one, two) = (vec![round; 8192], vec![round + 100; 4096]);
+            write(fs, file, 0, &one).await;
+            let seen = fs.read(ME, file, 0, 8192, Io::Direct).await.expect("data");
+            assert_eq!(seen.to_bytes(), one);
+            let direct = Data::Bytes(two.clone());
+            fs.write(ME, file, 4096, direct, Io::Direct).await.expect("a write");
+            assert_eq!(read(fs, file).await, [&one[..4096], &two[..]].concat());
+        }
+        let odd = fs.write(ME, file, 1, Data::Bytes(vec![0; 4096]), Io::Direct).await;
+        assert!(odd.is_err() || odd == Ok(4096));
+    });
+}
+
+/// 17, 18: space ahead of data, and holes.
+#[test]
+fn blocks_come_ahead_and_go_again() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let before = free(fs).await;
+        let ahead = Allocate::Reserve { keep_size: true };
+        fs.fallocate(ME, file, ahead, 0, MIB).await.expect("blocks");
+        assert_eq!((fs.getattr(ME, file).await.unwrap().size, free(fs).await), (0, before - 256));
+        fs.fallocate(ME, file, Allocate::Reserve { keep_size: false }, 0, MIB).await.unwrap();
+        assert_eq!(read(fs, file).await, vec![0; MIB as usize]);
+        write(fs, file, 0, &vec![7; MIB as usize]).await;
+        fs.fsync(ME, file).await.expect("a sync");
+        fs.fallocate(ME, file, Allocate::PunchHole, 1, 20_000).await.expect("a hole");
+        let mut expected = vec![7; MIB as usize];
+        expected[1..20_001].fill(0);
+        assert_eq!(read(fs, file).await, expected);
+        assert_eq!(free(fs).await, before - 256 + 3);
+        let zero = Allocate::ZeroRange { keep_size: true };
+        fs.fallocate(ME, file, zero, 8192, 8192).await.expect("zeroes");
+        assert_eq!(read(fs, file).await, expected);
+    });
+}
+
+/// 29: what is made and written is taken at once, and comes back when it goes.
+#[test]
+fn space_is_told() {
+    on_each(16, async |fs, _| {
+        let told = async || fs.statfs(ME).await.map(|told| (told.free, told.files_free)).unwrap();
+        let (blocks, inodes) = told().await;
+        write(fs, create(fs, fs.root(), "f").await, 0, &[7; 40_960]).await;
+        assert_eq!(told().await, (blocks - 10, inodes - 1), "before a block was chosen");
+        fs.unlink(ME, fs.root(), b"f").await.expect("no file");
+        assert_eq!(told().await, (blocks, inodes));
+    });
+}
+
+/// 19: a write that cannot find space says so at once; what was taken stays good.
+#[test]
+fn no_space_is_told_at_the_write() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let mut taken = 0;
+        loop {
+            let data = Data::Sectors(Payload::Run(Tag::new(1 + taken / 4096)), 16);
+            match fs.write(ME, file, taken, data, Io::Buffered).await {
+                Ok(written) => taken += written,
+                Err(error) => break assert_eq!(error, FsError::NoSpace),
+            }
+        }
+        assert!(taken > 4 * MIB);
+        fs.fsync(ME, file).await.expect("all that was taken has its place");
+        for page in 0..taken / 4096 {
+            let read = fs.read(ME, file, page * 4096, 4096, Io::Direct).await;
+            assert_eq!(read, Ok(Data::Sectors(Payload::Run(Tag::new(1 + page)), 1)));
+        }
+        fs.unlink(ME, fs.root(), b"f").await.expect("no file");
+        let again = create(fs, fs.root(), "g").await;
+        write(fs, again, 0, &vec![1; 4 << 20]).await;
+    });
+}
+
+/// 20: an open file outlives its last name; its space comes back with the last close.
+#[test]
+fn open_files_outlive_their_names() {
+    on_each(16, async |fs, _| {
+        let before = free(fs).await;
+        let file = create(fs, fs.root(), "f").await;
+        write(fs, file, 0, &vec![9; 100_000]).await;
+        fs.open(ME, file).await.expect("open");
+        fs.unlink(ME, fs.root(), b"f").await.expect("no name");
+        write(fs, file, 100_000, b"more").await;
+        fs.fsync(ME, file).await.expect("a sync");
+        assert_eq!(read(fs, file).await.len(), 100_004);
+        assert!(free(fs).await <= before - 25);
+        fs.close(ME, file).await.expect("closed");
+        assert_eq!(fs.getattr(ME, file).await, Err(FsError::NoEntry));
+        assert_eq!(free(fs).await, before);
+    });
+}

@@ -1,0 +1,164 @@
+//! Promises about names.
+
+use super::*;
+
+/// 1, 2: a name leads to what was made under it, and a taken name is refused.
+#[test]
+fn names_lead_to_what_was_made() {
+    on_each(16, async |fs, _| {
+        let root = fs.root();
+        assert_eq!(lookup(fs, root, "f").await, Err(FsError::NoEntry));
+        let made = create(fs, root, "f").await;
+        let found = lookup(fs, root, "f").await.expect("the file");
+        assert_eq!((found.ino, found.kind, found.links), (made, Kind::File, 1));
+        assert_eq!(fs.create(ME, root, b"f", 0o600).await, Err(FsError::Exists));
+        assert_eq!(fs.mkdir(ME, root, b"f", 0o600).await, Err(FsError::Exists));
+        assert_eq!(fs.symlink(ME, root, b"f", b"t").await, Err(FsError::Exists));
+        assert_eq!(fs.link(ME, made, root, b"f").await, Err(FsError::Exists));
+        assert_eq!(lookup(fs, root, "f").await, Ok(found));
+        assert_eq!(lookup(fs, made, "x").await, Err(FsError::NotDirectory));
+    });
+}
+
+/// 3: which names there can be.
+#[test]
+fn names_are_up_to_255_bytes() {
+    on_each(16, async |fs, _| {
+        let root = fs.root();
+        for name in [vec![b'n'; 255], vec![1], vec![0xff, 0xfe, b' ']] {
+            let made = fs.create(ME, root, &name, 0o644).await.expect("a file");
+            assert_eq!(fs.lookup(ME, root, &name).await, Ok(made));
+        }
+        let long = fs.create(ME, root, &[b'n'; 256], 0o644).await;
+        assert_eq!(long, Err(FsError::NameTooLong));
+        for name in [&b"a/b"[..], b"a\0b", b".", b""] {
+            assert!(fs.create(ME, root, name, 0o644).await.is_err());
+        }
+    });
+}
+
+/// 4: what is removed how.
+#[test]
+fn removal_knows_what_it_removes() {
+    on_each(16, async |fs, _| {
+        let root = fs.root();
+        let dir = mkdir(fs, root, "d").await;
+        let file = create(fs, dir, "f").await;
+        assert_eq!(fs.unlink(ME, root, b"d").await, Err(FsError::IsDirectory));
+        assert_eq!(fs.rmdir(ME, dir, b"f").await, Err(FsError::NotDirectory));
+        assert_eq!(fs.rmdir(ME, root, b"d").await, Err(FsError::NotEmpty));
+        fs.unlink(ME, dir, b"f").await.expect("no file");
+        assert_eq!(fs.getattr(ME, file).await, Err(FsError::NoEntry));
+        fs.rmdir(ME, root, b"d").await.expect("no directory");
+        assert_eq!(lookup(fs, root, "d").await, Err(FsError::NoEntry));
+    });
+}
+
+/// 5, 6, 7: renames.
+#[test]
+fn renames_move_names() {
+    on_each(16, async |fs, _| {
+        let root = fs.root();
+        let (a, b) = (create(fs, root, "a").await, create(fs, root, "b").await);
+        let dir = mkdir(fs, root, "d").await;
+        let rename = async |from: (Ino, &str), to: (Ino, &str), mode| {
+            fs.rename(ME, (from.0, from.1.as_bytes()), (to.0, to.1.as_bytes()), mode).await
+        };
+        let refused = rename((root, "a"), (root, "b"), RenameMode::NoReplace).await;
+        assert_eq!(refused, Err(FsError::Exists));
+        assert_eq!(rename((root, "a"), (root, "d"), RenameMode::Exchange).await, Ok(()));
+        let kinds = (lookup(fs, root, "a").await, lookup(fs, root, "d").await);
+        assert_eq!((kinds.0.unwrap().ino, kinds.1.unwrap().ino), (dir, a));
+        assert_eq!(rename((root, "a"), (root, "d"), RenameMode::Exchange).await, Ok(()));
+        assert_eq!(rename((root, "a"), (dir, "x"), RenameMode::NoReplace).await, Ok(()));
+        assert_eq!(lookup(fs, root, "a").await, Err(FsError::NoEntry));
+        assert_eq!(rename((root, "b"), (dir, "x"), RenameMode::Replace).await, Ok(()));
+        assert_eq!(lookup(fs, dir, "x").await.unwrap().ino, b);
+        assert_eq!(fs.getattr(ME, a).await, Err(FsError::NoEntry));
+        fs.link(ME, b, root, b"y").await.expect("a link");
+        assert_eq!(rename((root, "y"), (dir, "x"), RenameMode::Replace).await, Ok(()));
+        assert_eq!(lookup(fs, root, "y").await.unwrap().links, 2);
+    });
+}
+
+/// 8: no directory moves below itself; one that moves knows its new parent.
+#[test]
+fn directories_move_with_their_tree() {
+    on_each(16, async |fs, _| {
+        let root = fs.root();
+        let (a, c) = (mkdir(fs, root, "a").await, mkdir(fs, root, "c").await);
+        let b = mkdir(fs, a, "b").await;
+        let into = fs.rename(ME, (root, b"a"), (b, b"x"), RenameMode::Replace).await;
+        assert!(matches!(into, Err(FsError::Invalid(_))));
+        fs.rename(ME, (root, b"a"), (c, b"a"), RenameMode::Replace).await.expect("a move");
+        assert_eq!(names(fs, a).await[&b".."[..]], c);
+        let links = [root, c, a].map(|dir| (dir, [4, 3, 3][usize::from(dir != root)]));
+        for (dir, expected) in links {
+            assert_eq!(fs.getattr(ME, dir).await.unwrap().links, expected);
+        }
+    });
+}
+
+/// 9: links are counted, and only files have several.
+#[test]
+fn links_are_counted() {
+    on_each(16, async |fs, _| {
+        let root = fs.root();
+        let (file, dir) = (create(fs, root, "f").await, mkdir(fs, root, "d").await);
+        assert_eq!(fs.link(ME, dir, root, b"x").await, Err(FsError::NotPermitted));
+        write(fs, file, 0, b"shared").await;
+        assert_eq!(fs.link(ME, file, dir, b"g").await.unwrap().links, 2);
+        fs.unlink(ME, root, b"f").await.expect("one name less");
+        let found = lookup(fs, dir, "g").await.unwrap();
+        assert_eq!((found.ino, found.links), (file, 1));
+        assert_eq!(read(fs, file).await, b"shared");
+    });
+}
+
+/// 10: a name that stays is listed once, whatever others do, through every growth of a directory.
+#[test]
+fn listing_shows_what_stays_once() {
+    on_each(64, async |fs, _| {
+        let dir = mkdir(fs, fs.root(), "d").await;
+        for number in 0..60 {
+            create(fs, dir, &format!("stays-{number:0>100}")).await;
+        }
+        let (mut cookie, mut seen, mut made) = (0, BTreeMap::new(), 0_u32);
+        loop {
+            let some = fs.readdir(ME, dir, cookie, 3).await.expect("names");
+            let Some(last) = some.last() else { break };
+            cookie = last.cookie;
+            for entry in some {
+                *seen.entry(entry.name).or_insert(0) += 1;
+            }
+            for _ in 0..40_u32.min(2_000 - made) {
+                create(fs, dir, &format!("comes-{made:0>120}")).await;
+                made += 1;
+            }
+            if seen.len().is_multiple_of(9) {
+                let gone = format!("comes-{:0>120}", made - 1 - seen.len() as u32 / 9);
+                let _ = fs.unlink(ME, dir, gone.as_bytes()).await;
+            }
+        }
+        let stay = |name: &[u8]| name.starts_with(b"stays") || name.starts_with(b".");
+        let stayed: Vec<_> = seen.iter().filter(|(name, _)| stay(name)).collect();
+        assert_eq!(stayed.len(), 62);
+        assert!(stayed.iter().all(|(_, count)| **count == 1));
+    });
+}
+
+/// 11: symbolic links hold what they were given.
+#[test]
+fn symbolic_links_hold_their_target() {
+    on_each(16, async |fs, _| {
+        for len in [1, 59, 60, 4095] {
+            let target = vec![b't'; len];
+            let name = format!("link{len}");
+            let link = fs.symlink(ME, fs.root(), name.as_bytes(), &target).await.expect("a link");
+            assert_eq!((link.kind, link.size), (Kind::Symlink, len as u64));
+            assert_eq!(fs.readlink(ME, link.ino).await, Ok(target));
+        }
+        let long = fs.symlink(ME, fs.root(), b"l", &[b't'; 4096]).await;
+        assert_eq!(long, Err(FsError::NameTooLong));
+    });
+}
