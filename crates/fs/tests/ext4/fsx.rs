@@ -2,7 +2,7 @@
 //! each operation it is what a vector of bytes would be.
 
 use crate::common::device::{OpenDevice, powered};
-use nandscape_block::MemDevice;
+use nandscape_block::{MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, Ino, Io, SetAttr};
 use nandscape_fs::ext4::check::check;
@@ -55,6 +55,9 @@ impl Storm {
         if self.rng.chance(0.2) {
             return (at / PAGE * PAGE, len.next_multiple_of(PAGE), Io::Direct);
         }
+        if self.rng.chance(0.3) {
+            return (at, len.min(PAGE - at % PAGE), Io::Buffered);
+        }
         (at, len, Io::Buffered)
     }
 
@@ -79,13 +82,26 @@ impl Storm {
 
     async fn write(&mut self) {
         let (at, len, io) = self.piece();
-        let first = self.rng.bits() as u8;
-        let bytes: Vec<u8> = (0..len).map(|n| first.wrapping_add((n % 251) as u8)).collect();
+        let data = self.data(at, len);
         let (start, end) = (at as usize, (at + len) as usize);
         self.known.resize(self.known.len().max(end), 0);
-        self.known[start..end].copy_from_slice(&bytes);
-        let written = self.fs.write(ME, self.file, at, Data::Bytes(bytes), io).await;
+        self.known[start..end].copy_from_slice(&data.to_bytes());
+        let written = self.fs.write(ME, self.file, at, data, io).await;
         assert_eq!(written, Ok(len));
+    }
+
+    /// New data: bytes, or patterns where those can be, half of the time.
+    fn data(&mut self, at: u64, len: u64) -> Data {
+        let (bits, from) = (self.rng.bits(), (at % 4096) as usize);
+        let tag = Tag::new(bits);
+        let part = from..from + len as usize;
+        if self.rng.chance(0.5) && part.end <= 4096 {
+            Data::Part(SectorData::Tag(tag), part)
+        } else if self.rng.chance(0.5) && at.is_multiple_of(4096) && len.is_multiple_of(4096) {
+            Data::Sectors(Payload::Run(tag), (len / 4096) as u32)
+        } else {
+            Data::Bytes((0..len).map(|n| (bits as u8).wrapping_add((n % 251) as u8)).collect())
+        }
     }
 
     async fn truncate(&mut self) {

@@ -2,7 +2,7 @@
 //! step.
 
 use super::model::{Content, Model, Outcome, errno};
-use nandscape_block::{Payload, Tag};
+use nandscape_block::{Payload, SectorData, Tag};
 use nandscape_fs::contract::{
     Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Kind, RenameMode, SetAttr, Timestamp,
     XattrMode,
@@ -196,13 +196,18 @@ impl<F: FileSystem> Drive<F> {
         agree("rename", real, model);
     }
 
-    /// New data: a run of tags, bytes, or zeroes.
+    /// New data: a run of tags, a part of one, or bytes.
     fn data(&mut self, offset: u64, len: u64) -> Data {
         let whole = offset.is_multiple_of(4096) && len.is_multiple_of(4096) && len > 0;
-        if whole && self.style.tags {
-            let first = Tag::new(self.next_tag);
+        let (tag, from) = (Tag::new(self.next_tag), (offset % 4096) as usize);
+        let part = from..from + len as usize;
+        if self.style.tags && whole {
             self.next_tag += len / 4096;
-            return Data::Sectors(Payload::Run(first), (len / 4096) as u32);
+            return Data::Sectors(Payload::Run(tag), (len / 4096) as u32);
+        }
+        if self.style.tags && part.end <= 4096 {
+            self.next_tag += 1;
+            return Data::Part(SectorData::Tag(tag), part);
         }
         let fill = self.rng.bits();
         Data::Bytes((0..len).map(|i| (fill >> (i % 8 * 8)) as u8 ^ (i >> 9) as u8).collect())
