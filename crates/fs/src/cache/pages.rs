@@ -306,3 +306,230 @@ impl Pages {
         (looked, gone, if looked < count { 0 } else { next })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscape_block::Tag;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// One page, as a file has it that keeps each by itself.
+    #[derive(Clone, PartialEq, Debug)]
+    struct Page {
+        /// None while a read is to bring it.
+        content: Option<u64>,
+        read: u32,
+        dirty: bool,
+        writing: bool,
+        reserved: bool,
+        referenced: bool,
+    }
+
+    impl Page {
+        const fn new(content: Option<u64>, read: u32) -> Self {
+            Self { content, read, dirty: false, writing: false, reserved: false, referenced: true }
+        }
+    }
+
+    /// The pages in chunks, beside pages by themselves.
+    #[derive(Default)]
+    struct Both {
+        pages: Pages,
+        model: BTreeMap<u64, Page>,
+        hand: u64,
+        /// Runs under way.
+        runs: Vec<Range<u64>>,
+    }
+
+    fn tag(page: u64, salt: u64) -> SectorData {
+        SectorData::Tag(Tag::new(1 + page * 1_000 + salt))
+    }
+
+    /// The parts of a range that lie in one chunk and are all in memory, or all not.
+    fn parts(
+        pages: &mut Pages,
+        range: Range<u64>,
+        mut visit: impl FnMut(&mut Pages, Range<u64>, bool),
+    ) {
+        let mut at = range.start;
+        while at < range.end {
+            let (present, alike) = pages.present(&(at..range.end));
+            visit(pages, at..at + alike, present);
+            at += alike;
+        }
+    }
+
+    impl Both {
+        fn write(&mut self, range: Range<u64>, salt: u64, reserved: bool) {
+            parts(&mut self.pages, range.clone(), |pages, part, _| {
+                pages.put(&part, |page| tag(page, salt));
+                pages.make_dirty(&part, reserved);
+            });
+            for page in range {
+                let old = self.model.remove(&page);
+                let mut new = old.unwrap_or_else(|| Page::new(None, 0));
+                (new.content, new.read, new.dirty, new.referenced) = (Some(salt), 0, true, true);
+                new.reserved |= reserved;
+                self.model.insert(page, new);
+            }
+        }
+
+        fn begin_read(&mut self, range: Range<u64>, id: u32) {
+            parts(&mut self.pages, range.clone(), |pages, part, present| {
+                if !present {
+                    pages.begin_read(id, &part);
+                }
+            });
+            for page in range {
+                self.model.entry(page).or_insert_with(|| Page::new(None, id));
+            }
+        }
+
+        fn end_read(&mut self, range: Range<u64>, id: u32, salt: u64) {
+            self.pages.end_read(id, &range, |page| tag(page, salt));
+            for (_, page) in self.model.range_mut(range).filter(|(_, page)| page.read == id) {
+                (page.content, page.read) = (Some(salt), 0);
+            }
+        }
+
+        fn give_up_read(&mut self, range: Range<u64>, id: u32) {
+            let left = self.pages.give_up_read(id, range.clone());
+            let gone = self.model.extract_if(range, |_, page| page.read == id).count();
+            assert_eq!(left, gone as u64);
+        }
+
+        fn take_run(&mut self, range: Range<u64>, max: u64) {
+            let ready = |page: &Page| page.dirty && !page.writing;
+            let first = self.model.range(range.clone()).find(|(_, page)| ready(page));
+            let expected = first.map(|(&first, _)| {
+                let end = range.end.min(first + max);
+                let run = first
+                    ..(first..end)
+                        .find(|page| !self.model.get(page).is_some_and(ready))
+                        .unwrap_or(end);
+                let contents = run.clone().map(|at| tag(at, self.model[&at].content.unwrap()));
+                (first, contents.collect::<Vec<_>>())
+            });
+            assert_eq!(self.pages.take_run(&range, max), expected);
+            let Some((first, contents)) = expected else { return };
+            let run = first..first + contents.len() as u64;
+            for (_, page) in self.model.range_mut(run.clone()) {
+                (page.dirty, page.writing) = (false, true);
+            }
+            self.runs.push(run);
+        }
+
+        fn end_writing(&mut self, failed: bool) {
+            let Some(run) = self.runs.pop() else { return };
+            let before = self.pages.dirty();
+            let again = self.pages.end_writing(&run, failed);
+            assert_eq!(self.pages.dirty(), before + again);
+            for (_, page) in self.model.range_mut(run) {
+                page.dirty |= failed && page.writing;
+                page.writing = false;
+            }
+        }
+
+        /// Of pages that are not on their way.
+        fn forget(&mut self, range: Range<u64>) {
+            if self.pages.is_writing(range.clone()) {
+                return;
+            }
+            let gone: Vec<Page> =
+                self.model.extract_if(range.clone(), |_, _| true).map(|(_, page)| page).collect();
+            let count = |of: fn(&Page) -> bool| gone.iter().filter(|page| of(page)).count() as u64;
+            let (dirty, reserved) = (count(|page| page.dirty), count(|page| page.reserved));
+            let expected = Forgotten { pages: gone.len() as u64, dirty, reserved };
+            assert_eq!(self.pages.forget(range), expected);
+        }
+
+        fn evict(&mut self, count: u64) {
+            let (mut looked, mut gone, mut next) = (0, Vec::new(), 0);
+            for (&at, page) in self.model.range_mut(self.hand..).take(count as usize) {
+                (looked, next) = (looked + 1, at + 1);
+                let used = std::mem::take(&mut page.referenced);
+                if !used && page.read == 0 && !page.dirty && !page.writing {
+                    gone.push(at);
+                }
+            }
+            gone.iter().for_each(|at| drop(self.model.remove(at)));
+            let next = if looked < count { 0 } else { next };
+            assert_eq!(self.pages.evict(self.hand, count), (looked, gone.len() as u64, next));
+            self.hand = next;
+        }
+
+        fn settle(&mut self, range: Range<u64>) {
+            let held = self.model.range_mut(range.clone());
+            let held =
+                held.filter_map(|(_, page)| std::mem::take(&mut page.reserved).then_some(()));
+            assert_eq!(held.count() as u64, self.pages.settle_promises(range));
+        }
+
+        /// Looks at everything, which leaves no mark on the model that it does not on the pages.
+        fn compare(&mut self, range: Range<u64>) {
+            assert_eq!(self.pages.count(), self.model.len() as u64);
+            let dirty = self.model.values().filter(|page| page.dirty).count();
+            assert_eq!(self.pages.dirty(), dirty as u64);
+            for at in range.clone() {
+                let page = self.model.get(&at);
+                let is = |of: fn(&Page) -> bool| page.is_some_and(of);
+                assert_eq!(self.pages.is_dirty(at), is(|page| page.dirty));
+                assert_eq!(self.pages.is_reserved(at), is(|page| page.reserved));
+                assert_eq!(self.pages.is_writing(at..at + 1), is(|page| page.writing));
+                let waits = self.pages.waiting(&(at..range.end)).0;
+                assert_eq!(waits, is(|page| page.dirty || page.reserved));
+            }
+            let mut contents = Vec::new();
+            let look = self.pages.read(range.clone(), &mut contents);
+            let there = |at: &u64| self.model.get(at).is_some_and(|page| page.read == 0);
+            let run: Vec<u64> = range.clone().take_while(there).collect();
+            let expected: Vec<_> =
+                run.iter().map(|at| tag(*at, self.model[at].content.unwrap())).collect();
+            assert_eq!(contents, expected);
+            let behind = range.start + run.len() as u64;
+            let expected = match self.model.get(&behind).filter(|_| behind < range.end) {
+                _ if behind == range.end => Look::There,
+                Some(_) => Look::Reading,
+                None => Look::Missing,
+            };
+            assert_eq!(look, expected);
+            let missing = range.clone().find(|at| !self.model.contains_key(at));
+            assert_eq!(self.pages.missing(range.clone()), missing);
+            let used = range.start..missing.unwrap_or(range.end);
+            for (_, page) in self.model.range_mut(used).filter(|(_, page)| page.read == 0) {
+                page.referenced = true;
+            }
+        }
+    }
+
+    proptest! {
+        /// Pages in chunks are what pages by themselves would be.
+        #[test]
+        fn chunks_are_pages(steps in vec((0..9_u8, 0..200_u64, 1..150_u64, any::<bool>()), 1..80)) {
+            let mut both = Both::default();
+            for (salt, (step, first, len, flag)) in (0..).zip(steps) {
+                let (range, id) = (first..first + len, salt as u32 + 1);
+                match step {
+                    0 | 1 => both.write(range.clone(), salt, flag),
+                    2 => {
+                        both.begin_read(range.clone(), id);
+                        let half = first..first + len / 2;
+                        both.end_read(if flag { range.clone() } else { half }, id, salt);
+                    }
+                    3 => {
+                        both.begin_read(range.clone(), id);
+                        both.write(first..first + len / 3, salt, false);
+                        both.give_up_read(range.clone(), id);
+                    }
+                    4 => both.take_run(range.clone(), if flag { 1_000 } else { len / 2 + 1 }),
+                    5 => both.end_writing(flag),
+                    6 => both.forget(range.clone()),
+                    7 => both.evict(len / 2 + 1),
+                    _ => both.settle(range.clone()),
+                }
+                both.compare(range);
+            }
+        }
+    }
+}
