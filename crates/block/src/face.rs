@@ -214,7 +214,7 @@ async fn drive(inner: Rc<Inner<dyn BlockDevice>>) {
 mod tests {
     use super::*;
     use crate::mem::MemDevice;
-    use crate::payload::Tag;
+    use crate::tag::Tag;
     use nandscape_rt::combine::join_all;
     use nandscape_rt::{Deadlock, Executor};
 

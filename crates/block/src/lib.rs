@@ -16,6 +16,7 @@ pub mod mem;
 pub mod payload;
 pub mod pieces;
 pub mod sparse;
+pub mod tag;
 pub mod zone;
 
 pub use address::{Lba, SECTOR_BYTES, SectorBytes};
@@ -27,6 +28,7 @@ pub use face::AsyncDevice;
 pub use fake::FakeDevice;
 pub use image::ImageDevice;
 pub use mem::MemDevice;
-pub use payload::{Payload, SectorData, Tag};
+pub use payload::{Payload, SectorData};
 pub use pieces::Pieces;
 pub use sparse::SparseBytes;
+pub use tag::Tag;

@@ -5,7 +5,7 @@
 //! what was written over is forgotten. There are a few pieces at most; with more, the content is bytes.
 
 use crate::address::{SECTOR_BYTES, SectorBytes};
-use crate::payload::Tag;
+use crate::tag::Tag;
 use std::ops::Range;
 
 /// Pieces that a content may have.

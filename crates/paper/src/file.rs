@@ -5,42 +5,15 @@ use crate::library::Files;
 use crate::model::{Beyond, Choice, Figure, Form, Paper, Question, Shown};
 use crate::published;
 use crate::read::{Asked, axis, figure, figures, filter, form, question, read_all};
-use nandscape_lab::stack::document::{Table, parse};
+use crate::text::Text;
+use nandscape_lab::stack::StackError;
 use nandscape_lab::stack::reader::Section;
-use nandscape_lab::stack::{Place, StackError};
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::Environment;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Kinds of requests whose latency has a distribution.
 const REQUESTS: [&str; 4] = ["read", "write", "trim", "sync"];
-
-/// A text with the name that messages call it by.
-pub(crate) struct Text {
-    pub(crate) file: Arc<str>,
-    pub(crate) text: String,
-}
-
-impl Text {
-    /// A file of the paper's folder.
-    pub(crate) fn read(files: Files, folder: &Path, name: &str) -> Result<Self, StackError> {
-        let path = folder.join(name);
-        let file: Arc<str> = path.to_string_lossy().into();
-        let text = files.read(&path).map_err(|why| {
-            StackError::new(&Place::of(&file, "", 0), "", format!("cannot be read: {why}"))
-        })?;
-        Ok(Self { file, text })
-    }
-
-    pub(crate) fn table(&self) -> Result<Table, StackError> {
-        parse(&self.file, &self.text)
-    }
-
-    pub(crate) fn start(&self) -> Place {
-        Place::of(&self.file, "", 0)
-    }
-}
 
 impl Paper {
     /// The paper in `folder`; with `quick`, what its questions say for being asked quickly is laid over

@@ -16,6 +16,7 @@ mod page;
 mod published;
 mod read;
 mod reproduction;
+mod text;
 pub mod verdict;
 
 pub use answers::Answers;

@@ -1,6 +1,5 @@
 //! What a paper's folder says, as plain types. Whatever is named exists: questions, axes, values, choices.
 
-use crate::verdict::Tolerance;
 use nandscape_lab::sweep::Sweep;
 use nandscape_report::{Figure as Asked, Point, plain};
 use serde_json::Value;
@@ -244,4 +243,15 @@ impl Paper {
         let ids = self.questions.iter().flat_map(|question| question.sweep.ids(""));
         ids.collect::<BTreeSet<_>>().len()
     }
+}
+
+/// How far off still counts, relative to what is stated.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Tolerance {
+    /// As agreement.
+    pub within: f64,
+    /// As agreement in part.
+    pub partly: f64,
+    /// Whether it is the side of 1 that counts for agreement in part, where a figure is relative.
+    pub direction: bool,
 }

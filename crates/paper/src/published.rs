@@ -1,10 +1,9 @@
 //! Reading `published.toml`: what the paper states, where, and how far off still counts. The only place
 //! where published numbers come from.
 
-use crate::file::Text;
-use crate::model::{Claim, Measure, Measured, Paper, Statement, Take};
+use crate::model::{Claim, Measure, Measured, Paper, Statement, Take, Tolerance};
 use crate::read::{Asked, figure, filter, index_of, named, question, read_all};
-use crate::verdict::Tolerance;
+use crate::text::Text;
 use nandscape_lab::stack::document::Value;
 use nandscape_lab::stack::reader::{Field, Section};
 use nandscape_lab::stack::{Place, StackError};

@@ -6,7 +6,7 @@
 //! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It *cannot be told* without a
 //! number, or if the 95 % interval over the seeds reaches from agreement to disagreement.
 
-use crate::model::Claim;
+use crate::model::{Claim, Tolerance};
 use nandscape_report::Mean;
 
 /// Part of the stated effect that a measured one must have for its direction to count.
@@ -39,17 +39,6 @@ impl Verdict {
             Self::CannotBeTold => "cannot be told",
         }
     }
-}
-
-/// How far off still counts, relative to what is stated.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Tolerance {
-    /// As agreement.
-    pub within: f64,
-    /// As agreement in part.
-    pub partly: f64,
-    /// Whether it is the side of 1 that counts for agreement in part, where a figure is relative.
-    pub direction: bool,
 }
 
 /// A verdict with its reason in words.

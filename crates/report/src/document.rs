@@ -1,7 +1,8 @@
 //! A page that is put together by whoever knows what it is about: sections of words, tables and plots, in
 //! the order in which they are added, in the same dress as every report.
 
-use crate::page::{boxed, cards, copyable, escape, facts_of, shell};
+use crate::escape::escape;
+use crate::page::{boxed, cards, copyable, facts_of, shell};
 use crate::plot::Plot;
 use std::fmt::Write;
 

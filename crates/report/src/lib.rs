@@ -12,6 +12,7 @@ mod case;
 mod chart;
 mod column;
 mod document;
+mod escape;
 mod facts;
 mod figure;
 mod page;

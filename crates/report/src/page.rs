@@ -1,6 +1,7 @@
 //! The page: one HTML file with everything in it. Its content policy forbids every connection, so a
 //! report cannot but work offline.
 
+use crate::escape::escape;
 use crate::facts::{facts, headlines, warnings};
 use crate::plot::Plot;
 use crate::plots::{Section, sections};
@@ -57,11 +58,6 @@ pub(crate) fn shell(title: &str, subtitle: &str, main: &str, plots: &[&Plot]) ->
     scripts(&mut out, plots);
     out.push_str("</body></html>\n");
     out
-}
-
-/// Text that HTML shows as it is.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn head(out: &mut String, title: &str, subtitle: &str) {

@@ -3,7 +3,7 @@
 
 use crate::case::Case;
 use crate::column::Column;
-use crate::page::escape;
+use crate::escape::escape;
 use crate::point::plain;
 use crate::units::number;
 use crate::{Kind, Report};

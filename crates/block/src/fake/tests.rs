@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bio::{Flags, FlushScope, Owner, Placement};
-use crate::payload::Tag;
+use crate::tag::Tag;
 use crate::zone::{ZoneInfo, ZoneLimits};
 
 const ZONE: ZoneLimits =

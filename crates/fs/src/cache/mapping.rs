@@ -102,12 +102,6 @@ impl Mapping {
         self.0.writing.get() > 0 || self.0.pages.borrow().dirty() > 0
     }
 
-    /// Whether any page is in memory, or being read.
-    #[must_use]
-    pub fn has_pages(&self) -> bool {
-        self.0.pages.borrow().count() > 0
-    }
-
     /// Whether the first page of a range waits for write-back or was promised a block, so that it needs
     /// none; and how many pages from there on are like it, or some of them.
     #[must_use]

@@ -453,7 +453,7 @@ mod tests {
                     gone.push(at);
                 }
             }
-            gone.iter().for_each(|at| drop(self.model.remove(at)));
+            self.model.retain(|at, _| !gone.contains(at));
             let next = if looked < count { 0 } else { next };
             assert_eq!(self.pages.evict(self.hand, count), (looked, gone.len() as u64, next));
             self.hand = next;

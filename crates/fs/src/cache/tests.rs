@@ -174,6 +174,30 @@ fn writers_are_throttled() {
     });
 }
 
+/// While too much is dirty nobody goes on; then each does as soon as as much was written back as he
+/// dirtied, though it is still more than what makes no one wait.
+#[test]
+fn writers_wait_for_the_limit_and_then_for_their_share() {
+    let config = CacheConfig { pages: 1_000, ..CacheConfig::default() };
+    run(config, async |stand| {
+        let passed = Rc::new([Cell::new(0), Cell::new(0)]);
+        for page in 0..300 {
+            stand.write(page * 2, page + 1);
+            let (cache, passed) = (stand.cache.clone(), Rc::clone(&passed));
+            let (class, dirtied) = if page % 3 == 0 { (1, 130) } else { (0, 1) };
+            drop(stand.handle.spawn("writer", async move {
+                cache.throttle(dirtied).await;
+                bump(&passed[class], 1);
+            }));
+        }
+        // The device writes a page in 100 us, one after the other.
+        for (ms, expected) in [(5, [0, 0]), (11, [200, 0]), (14, [200, 100])] {
+            stand.handle.sleep_until(Nanos::from_ms(ms)).await;
+            assert_eq!([passed[0].get(), passed[1].get()], expected, "after {ms} ms");
+        }
+    });
+}
+
 /// A page written to while it is under way is written again, after and never beside the first time.
 #[test]
 fn pages_are_written_one_time_after_the_other() {

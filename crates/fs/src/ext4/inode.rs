@@ -7,7 +7,7 @@
 //! Locks, in the order in which they are taken: `lock` (Linux's i_rwsem: shared by readers, alone for
 //! whoever changes size, names or attributes), a transaction, `map_lock` (i_data_sem: the extent tree).
 
-use super::extents::FoundExtents;
+use super::extents::found::FoundExtents;
 use super::format::{self, CsumSeed, mode};
 use super::journal::Tid;
 use crate::cache::{Mapping, PageCache};

@@ -3,9 +3,9 @@
 //! Linux's.
 
 use super::document::Value;
-use super::grammar::titled;
 use super::place::StackError;
 use super::reader::{Section, Size, Span, Words};
+use super::resolved::titled;
 use super::{Fsync, Hints, Host};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::cache::CacheConfig;

@@ -2,9 +2,9 @@
 
 use super::Host;
 use super::document::Value;
-use super::grammar::{join, titled};
 use super::place::StackError;
 use super::reader::{Section, Words};
+use super::resolved::{join, titled};
 use nandscape_ftl::config::{
     BaseRouting, CapacityRules, Config, CoreChoice, Discard, FileRouting, FlushScope, GcStream,
     JournalLines, Limiter, LineSet, Routing, Victim,

@@ -4,6 +4,7 @@
 use super::document::Table;
 use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
+use super::resolved::{join, titled};
 use super::{Fsync, Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
 use super::{fs, ftl, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
@@ -42,12 +43,6 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     let toml = join([root.close()?, join(texts)]);
     let (places, place) = (Places::new(), place.clone());
     Ok(Stack { name, host, media, ftl, fs, hints, precondition, toml, places, place })
-}
-
-/// Closes a section and heads its resolved lines, if it has any.
-pub(super) fn titled(title: &str, section: Section<'_>) -> Result<String, StackError> {
-    let lines = section.close()?;
-    Ok(if lines.is_empty() { lines } else { format!("[{title}]\n{lines}") })
 }
 
 /// Only a file system needs memory.
@@ -160,8 +155,4 @@ fn read_precondition(mut section: Section<'_>) -> Result<(Precondition, String),
         steady_overwrite: times("steady_overwrite", recipe.steady_overwrite, 1000.0, thousand)?,
     };
     Ok((plan, titled("precondition", section)?))
-}
-
-pub(super) fn join<const N: usize>(texts: [String; N]) -> String {
-    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }

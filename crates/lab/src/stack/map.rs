@@ -1,8 +1,8 @@
 //! The `[ftl.map]` section of a stack file: where the mapping table is, and what of it is cached.
 
-use super::grammar::{join, titled};
 use super::place::StackError;
 use super::reader::{Section, Size, Words};
+use super::resolved::{join, titled};
 use super::units::{parse_size, show_size};
 use nandscape_ftl::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
 use nandscape_rt::Nanos;

@@ -14,6 +14,7 @@ mod map;
 mod place;
 pub mod reader;
 mod recipe;
+mod resolved;
 pub(crate) mod source;
 mod timing;
 mod units;

@@ -15,8 +15,6 @@ use serde_json::{Value, json};
 
 /// Plots of one figure at most; a reader of more wants a table.
 const FACETS_MAX: usize = 12;
-/// Height of a row and its gap.
-pub(super) const ROW_HEIGHT: u32 = 28;
 /// Part of the height that is kept for the label of a line.
 const LABEL_ROOM: f64 = 0.08;
 
@@ -192,7 +190,7 @@ fn by_case(cases: &[Case], figure: &Drawn<'_>) -> Plot {
     layers.push(json!({ "mark": "rule", "encoding": ends }));
     layers.push(json!({ "mark": "point", "encoding": { "x": x, "tooltip": told } }));
     let body = json!({
-        "height": ROW_HEIGHT * domain.len() as u32,
+        "height": rules::ROW_HEIGHT * domain.len() as u32,
         "encoding": { "y": y, "color": colour },
         "layer": layers,
     });

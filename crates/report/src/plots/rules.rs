@@ -1,9 +1,10 @@
 //! Values that a figure is set against, as labelled rules through its plots.
 
-use super::figures::ROW_HEIGHT;
 use crate::figure::Line;
 use serde_json::{Value, json};
 
+/// Height of a row and its gap.
+pub(super) const ROW_HEIGHT: u32 = 28;
 /// Half of a row, where the label of a rule between rows stands.
 const HALF_ROW: u32 = ROW_HEIGHT / 2;
 

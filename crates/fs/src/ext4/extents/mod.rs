@@ -7,6 +7,7 @@
 //! - The caller holds the inode's `map_lock`, shared to look and alone to change, and writes the inode
 //!   afterwards.
 
+pub(crate) mod found;
 mod leaf;
 mod tree;
 
@@ -19,7 +20,6 @@ use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::Result;
-use std::cell::Cell;
 use std::ops::Range;
 
 /// What is known of a file's blocks from some block on.
@@ -44,30 +44,6 @@ impl Mapped {
         match self {
             Self::Hole(blocks) | Self::Blocks { blocks, .. } => *blocks,
         }
-    }
-}
-
-/// Extents of a file that were found lately, the last one first. A directory's index and the few blocks
-/// that it leads to are often in as many extents.
-#[derive(Default)]
-pub(crate) struct FoundExtents(Cell<[Option<Extent>; 4]>);
-
-impl FoundExtents {
-    /// What is known of the blocks from the start of a range on.
-    fn part(&self, wanted: &Logical) -> Option<Extent> {
-        let holds =
-            |found: &&Extent| (found.logical.into()..found.logical_end()).contains(&wanted.start);
-        self.0.get().iter().flatten().find(holds).and_then(|found| leaf::part(found, wanted))
-    }
-
-    fn note(&self, found: Extent) {
-        let [first, second, third, _] = self.0.get();
-        self.0.set([Some(found), first, second, third]);
-    }
-
-    /// The tree changes.
-    fn forget(&self) {
-        self.0.set(Default::default());
     }
 }
 
