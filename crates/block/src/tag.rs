@@ -39,7 +39,7 @@ impl Tag {
 
     /// The pattern that this tag is; zeroes for [`Tag::ZERO`].
     ///
-    /// Each of its little-endian words is one of [`NOISE`] with the tag laid over it (exclusive or),
+    /// Each of its little-endian words is fixed noise with the tag laid over it (exclusive or),
     /// turned left by as many bits as there are words before. So patterns are affine over the tags'
     /// bits: those of `a`, `b` and `c` laid over each other are that of `a ^ b ^ c`, as long as none
     /// of the four is [`Tag::ZERO`]; a linear checksum of a pattern follows from those of a few. In
