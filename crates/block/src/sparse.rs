@@ -148,7 +148,7 @@ fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
 #[must_use]
 pub fn lines_of(range: &std::ops::Range<usize>) -> u64 {
     let (first, end) = (range.start / LINE_BYTES, range.end.div_ceil(LINE_BYTES).min(LINES));
-    if first >= end {
+    if range.is_empty() || first >= end {
         return 0;
     }
     let below = |index: usize| 1_u64.checked_shl(index as u32).map_or(u64::MAX, |bit| bit - 1);
