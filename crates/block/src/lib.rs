@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod bio;
+pub mod bits;
 pub mod caps;
 pub mod check;
 pub mod device;

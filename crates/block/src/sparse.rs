@@ -7,6 +7,7 @@
 //! 64 steps at most, and no content keeps alive more lines than two sectors have.
 
 use crate::address::{SECTOR_BYTES, SectorBytes};
+use crate::bits::{bits_of, set_bits};
 use std::sync::Arc;
 
 /// Bytes of a cache line.
@@ -135,24 +136,11 @@ fn filling(line: &Line) -> Option<u8> {
     (differs == 0).then_some(first as u8)
 }
 
-/// The numbers of the bits that are set, in order.
-fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
-    (0..bits.count_ones()).map(move |_| {
-        let index = bits.trailing_zeros() as usize;
-        bits &= bits - 1;
-        index
-    })
-}
-
 /// The lines that a range of bytes touches, as bits.
 #[must_use]
 pub fn lines_of(range: &std::ops::Range<usize>) -> u64 {
     let (first, end) = (range.start / LINE_BYTES, range.end.div_ceil(LINE_BYTES).min(LINES));
-    if range.is_empty() || first >= end {
-        return 0;
-    }
-    let below = |index: usize| 1_u64.checked_shl(index as u32).map_or(u64::MAX, |bit| bit - 1);
-    below(end) & !below(first)
+    if range.is_empty() { 0 } else { bits_of(&(first..end)) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Sixty-four pages of a file that follow each other: their contents, and their states as bits.
 
 use nandscape_block::SectorData;
+use nandscape_block::bits::set_bits;
 
 /// Pages of a chunk: as many as a word has bits.
 pub(super) const PAGES: u64 = u64::BITS as u64;
@@ -76,9 +77,9 @@ impl Chunk {
     }
 
     /// Puts content in place. Whether that makes a read superfluous.
-    pub(super) fn put(&mut self, pages: u64, mut content: impl FnMut(u32) -> SectorData) -> bool {
-        for bit in bits(pages) {
-            self.contents[bit as usize] = content(bit);
+    pub(super) fn put(&mut self, pages: u64, content: impl Fn(u64) -> SectorData) -> bool {
+        for bit in set_bits(pages) {
+            self.contents[bit] = content(bit as u64);
         }
         self.present |= pages;
         self.end_reads(pages)
@@ -111,8 +112,8 @@ impl Chunk {
 
     /// Forgets pages, and reads of them.
     pub(super) fn forget(&mut self, pages: u64) {
-        for bit in bits(self.there() & pages) {
-            self.contents[bit as usize] = SectorData::Absent;
+        for bit in set_bits(self.there() & pages) {
+            self.contents[bit] = SectorData::Absent;
         }
         self.end_reads(pages);
         let kept = !pages;
@@ -134,15 +135,6 @@ impl Chunk {
     }
 }
 
-/// The numbers of the bits that are set, in order.
-pub(super) fn bits(mut set: u64) -> impl Iterator<Item = u32> {
-    (0..set.count_ones()).map(move |_| {
-        let bit = set.trailing_zeros();
-        set &= set - 1;
-        bit
-    })
-}
-
 /// The bits from the lowest of `pages` on that are set without a gap, as far as they are in both.
 pub(super) const fn first_run(pages: u64, among: u64) -> u64 {
     let first = pages & pages.wrapping_neg();
@@ -153,7 +145,7 @@ pub(super) const fn first_run(pages: u64, among: u64) -> u64 {
 
 /// The lowest `count` bits that are set.
 pub(super) fn lowest(set: u64, count: u64) -> u64 {
-    let beyond = bits(set).nth(count as usize);
+    let beyond = set_bits(set).nth(count as usize);
     beyond.map_or(set, |bit| set & ((1 << bit) - 1))
 }
 
@@ -170,9 +162,9 @@ mod tests {
             let run = (first..64).take_while(|bit| pages & among & 1 << bit != 0);
             prop_assert_eq!(first_run(pages, among), run.fold(0, |run, bit| run | 1 << bit));
             prop_assert_eq!(first_run(pages, u64::MAX) & !pages, 0);
-            let low = bits(pages).take(count as usize).fold(0, |low, bit| low | 1 << bit);
+            let low = set_bits(pages).take(count as usize).fold(0, |low, bit| low | 1 << bit);
             prop_assert_eq!(lowest(pages, count), low);
-            prop_assert_eq!(bits(pages).fold(0, |set, bit| set | 1 << bit), pages);
+            prop_assert_eq!(set_bits(pages).fold(0, |set, bit| set | 1 << bit), pages);
         }
     }
 }

@@ -84,18 +84,6 @@ impl Mapping {
         self.0.pages.borrow_mut().read(range, contents)
     }
 
-    /// Whether the page waits for write-back: it then has a block, or the promise of one.
-    #[must_use]
-    pub fn is_dirty(&self, page: u64) -> bool {
-        self.0.pages.borrow().is_dirty(page)
-    }
-
-    /// Whether a block was promised to the page and is not allocated yet.
-    #[must_use]
-    pub fn is_reserved(&self, page: u64) -> bool {
-        self.0.pages.borrow().is_reserved(page)
-    }
-
     /// Whether any page waits for write-back or is on its way.
     #[must_use]
     pub fn is_busy(&self) -> bool {

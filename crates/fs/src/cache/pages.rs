@@ -2,6 +2,7 @@
 
 use super::chunk::{Chunk, Look, PAGES, first_run, lowest};
 use nandscape_block::SectorData;
+use nandscape_block::bits::bits_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -27,11 +28,8 @@ pub(super) struct Forgotten {
 
 /// The bits of those pages of a range that are in a chunk.
 fn bits_in(chunk: u64, range: &Range<u64>) -> u64 {
-    let first = chunk * PAGES;
-    let from = range.start.saturating_sub(first).min(PAGES);
-    let to = range.end.saturating_sub(first).min(PAGES);
-    let below = |bit: u64| 1_u64.checked_shl(bit as u32).map_or(u64::MAX, |bit| bit - 1);
-    below(to) & !below(from)
+    let within = |page: u64| page.saturating_sub(chunk * PAGES).min(PAGES) as usize;
+    bits_of(&(within(range.start)..within(range.end)))
 }
 
 /// The chunks that a range touches.
@@ -48,12 +46,6 @@ impl Pages {
     /// Dirty pages.
     pub(super) const fn dirty(&self) -> u64 {
         self.dirty
-    }
-
-    /// The chunks of a range that there are, with the bits of its pages in them.
-    fn among(&self, range: Range<u64>) -> impl Iterator<Item = (&Chunk, u64)> {
-        let chunks = self.chunks.range(chunks_of(&range));
-        chunks.map(move |(&index, chunk)| (&**chunk, bits_in(index, &range)))
     }
 
     /// The first chunk that a range touches, if it is there, and the bits of the range's pages in it.
@@ -100,21 +92,9 @@ impl Pages {
         None
     }
 
-    /// Whether a page has any of the marks that `of` tells of its chunk.
-    fn has(&self, page: u64, of: impl Fn(&Chunk) -> u64) -> bool {
-        self.among(page..page + 1).any(|(chunk, bit)| of(chunk) & bit != 0)
-    }
-
-    pub(super) fn is_dirty(&self, page: u64) -> bool {
-        self.has(page, |chunk| chunk.dirty)
-    }
-
-    pub(super) fn is_reserved(&self, page: u64) -> bool {
-        self.has(page, |chunk| chunk.reserved)
-    }
-
     pub(super) fn is_writing(&self, range: Range<u64>) -> bool {
-        self.among(range).any(|(chunk, bits)| chunk.writing & bits != 0)
+        let mut chunks = self.chunks.range(chunks_of(&range));
+        chunks.any(|(&index, chunk)| chunk.writing & bits_in(index, &range) != 0)
     }
 
     /// Whether the first page of a range has any of the marks that `of` tells, and how many from there on
@@ -146,12 +126,13 @@ impl Pages {
         (chunk, bits)
     }
 
-    /// Puts content in place for pages within a chunk; they are used now. Whether that makes a read superfluous.
+    /// Puts content in place for pages within a chunk; they are used now. Whether that makes a read
+    /// superfluous.
     pub(super) fn put(&mut self, run: &Range<u64>, content: impl Fn(u64) -> SectorData) -> bool {
         let first = run.start / PAGES * PAGES;
         let (chunk, bits) = self.chunk_of(run);
         chunk.referenced |= bits;
-        chunk.put(bits, |bit| content(first + u64::from(bit)))
+        chunk.put(bits, |bit| content(first + bit))
     }
 
     /// Has a read bring pages within a chunk, none of which is in memory.
@@ -169,7 +150,7 @@ impl Pages {
     ) {
         for (&index, chunk) in self.chunks.range_mut(chunks_of(range)) {
             let awaited = chunk.awaited(id, bits_in(index, range));
-            chunk.put(awaited, |bit| content(index * PAGES + u64::from(bit)));
+            chunk.put(awaited, |bit| content(index * PAGES + bit));
         }
     }
 
@@ -474,8 +455,9 @@ mod tests {
             for at in range.clone() {
                 let page = self.model.get(&at);
                 let is = |of: fn(&Page) -> bool| page.is_some_and(of);
-                assert_eq!(self.pages.is_dirty(at), is(|page| page.dirty));
-                assert_eq!(self.pages.is_reserved(at), is(|page| page.reserved));
+                let mut has = |of: fn(&Chunk) -> u64| self.pages.alike(&(at..at + 1), of).0;
+                assert_eq!(has(|chunk| chunk.dirty), is(|page| page.dirty));
+                assert_eq!(has(|chunk| chunk.reserved), is(|page| page.reserved));
                 assert_eq!(self.pages.is_writing(at..at + 1), is(|page| page.writing));
                 let waits = self.pages.waiting(&(at..range.end)).0;
                 assert_eq!(waits, is(|page| page.dirty || page.reserved));

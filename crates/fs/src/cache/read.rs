@@ -50,15 +50,12 @@ pub async fn read_pages<B: Backing>(
     read_ahead(backing, mapping, thread, &range);
     let mut data = Vec::with_capacity((range.end - range.start) as usize);
     let mut missed = 0;
+    let rest = |data: &Vec<SectorData>| range.start + data.len() as u64..range.end;
     loop {
-        let next = range.start + data.len() as u64;
-        match mapping.read(next..range.end, &mut data) {
+        match mapping.read(rest(&data), &mut data) {
             Look::There => break,
             Look::Reading => mapping.0.settled.notified().await,
-            Look::Missing => {
-                let next = range.start + data.len() as u64;
-                missed += fill(backing, mapping, next..range.end).await?;
-            }
+            Look::Missing => missed += fill(backing, mapping, rest(&data)).await?,
         }
     }
     mapping.0.core.note_lookups(data.len() as u64, missed);

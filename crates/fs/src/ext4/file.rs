@@ -298,9 +298,8 @@ impl Volume {
         let page = offset / PAGE;
         // Data on its way to a block that was allocated ahead is not known as written yet.
         inode.pages.written(page..page + 1).await;
-        let nothing = !inode.pages.is_dirty(page)
-            && !inode.pages.is_reserved(page)
-            && self.reads_as_zeroes(inode, page).await?;
+        let waits = inode.pages.waiting(&(page..page + 1)).0;
+        let nothing = !waits && self.reads_as_zeroes(inode, page).await?;
         if len == 0 || nothing {
             return Ok(());
         }

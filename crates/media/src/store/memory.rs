@@ -187,13 +187,11 @@ impl MemoryStore {
                 SectorData::Tag(tag) if self.mode == PayloadMode::Tags || *tag == Tag::ZERO => {
                     tag.bits()
                 }
-                SectorData::Tag(tag) => self.keep_bytes(&SectorData::Bytes(tag.expand().into())),
-                SectorData::Pieces(pieces) if self.mode == PayloadMode::Bytes => {
-                    self.keep_bytes(&SectorData::Bytes(pieces.bytes().into()))
+                SectorData::Tag(_) | SectorData::Pieces(_) if self.mode == PayloadMode::Bytes => {
+                    let bytes = data.expand().map(|bytes| SectorData::Bytes(bytes.into()));
+                    self.keep_bytes(&bytes.unwrap_or_default())
                 }
-                SectorData::Bytes(_) | SectorData::Sparse(_) | SectorData::Pieces(_) => {
-                    self.keep_bytes(data)
-                }
+                data => self.keep_bytes(data),
             };
         }
     }

@@ -22,9 +22,9 @@ pub(super) struct Slab {
 }
 
 impl Slab {
-    /// Keeps bytes.
-    pub(super) fn insert(&mut self, bytes: &SectorData) -> u32 {
-        let content = match bytes {
+    /// Keeps a content that is more than a tag.
+    pub(super) fn insert(&mut self, content: &SectorData) -> u32 {
+        let content = match content {
             SectorData::Bytes(bytes) => packed(bytes),
             other => other.clone(),
         };
