@@ -1,7 +1,9 @@
 //! Inodes between the table on disk and memory.
 
+use super::file::SIZE_MAX;
 use super::format::{
-    self, Editable, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE, flag, mode,
+    self, Editable, ExtentNode, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE,
+    flag, mode,
 };
 use super::inode::{Inode, kept};
 use super::tx::Tx;
@@ -24,6 +26,12 @@ impl Volume {
         Ok((table + place.block(&sb), at..at + sb.inode_bytes()))
     }
 
+    /// Whether an inode may have a name: neither the root nor one that the format keeps for itself.
+    pub(crate) fn is_ordinary(&self, number: u32) -> bool {
+        let sb = self.sb.borrow();
+        (sb.first_ino..=sb.inodes_count).contains(&number)
+    }
+
     /// An inode that a caller names: the root, or one that is no part of the format itself.
     ///
     /// # Errors
@@ -33,8 +41,7 @@ impl Volume {
             return Err(FsError::ReadOnly);
         }
         let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
-        let sb_first = self.sb.borrow().first_ino;
-        if number != ROOT_INODE && (number < sb_first || number > self.sb.borrow().inodes_count) {
+        if number != ROOT_INODE && !self.is_ordinary(number) {
             return Err(FsError::NoEntry);
         }
         let inode = self.inode(number).await?;
@@ -62,6 +69,13 @@ impl Volume {
         }
         if raw.has(flag::INLINE_DATA | flag::ENCRYPT) {
             return Err(FsError::Unsupported("inline or encrypted data"));
+        }
+        let place = Place::Inode(number);
+        if raw.size > SIZE_MAX {
+            return Err(corrupt("size beyond the last block of a file", place));
+        }
+        if raw.has(flag::EXTENTS) {
+            self.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
         }
         // Whoever read it first meanwhile is right.
         if let Some(known) = self.inodes.borrow().get(&number) {
@@ -168,7 +182,7 @@ impl Volume {
         raw.set_mtime(now);
         if file_mode & mode::TYPE != mode::SYMLINK {
             raw.flags |= flag::EXTENTS;
-            format::ExtentNode::empty_root().encode(&mut raw.map);
+            ExtentNode::empty_root().encode(&mut raw.map);
         }
         raw
     }

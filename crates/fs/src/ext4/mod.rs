@@ -28,6 +28,7 @@ mod mount;
 mod namei;
 mod options;
 mod orphan;
+mod own;
 mod rename;
 mod sync;
 mod truncate;

@@ -11,6 +11,7 @@ use super::format::{
 use super::fs::Ext4;
 use super::journal::{Buffers, Config, Journal, LogExtents, Recovered, file_records, recover};
 use super::options::MountOptions;
+use super::own::OwnBlocks;
 use super::raw::{Raw, read_block};
 use super::sync::OrderedFiles;
 use super::volume::{Group, Volume};
@@ -134,9 +135,11 @@ impl Ext4 {
         sb.mnt_count = sb.mnt_count.saturating_add(1);
         sb.mtime = Timestamp::at(options.epoch_s, rt.now()).seconds as u32;
         write_superblock(&device, &sb).await?;
+        let own = OwnBlocks::new(&sb, &groups, &log)?;
         let buffers = Buffers::new(rt, device.clone(), options.buffers);
         let journal = Journal::open(rt, &buffers, log, journal_config(&sb, &options)).await?;
-        let volume = Rc::new(new_volume(rt, device, buffers, journal, options, sb, groups));
+        let parts = (buffers, journal, own);
+        let volume = Rc::new(new_volume(rt, device, parts, options, sb, groups));
         start_tasks(&volume);
         let orphans = volume.finish_orphans().await?;
         let files = records.len() as u32;
@@ -158,8 +161,7 @@ fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
 fn new_volume(
     rt: &Handle,
     device: AsyncDevice,
-    buffers: Buffers,
-    journal: Journal,
+    (buffers, journal, own): (Buffers, Journal, OwnBlocks),
     options: MountOptions,
     sb: Superblock,
     groups: Vec<Group>,
@@ -176,6 +178,7 @@ fn new_volume(
         options,
         sb: RefCell::new(sb),
         groups: RefCell::new(groups),
+        own,
         free_blocks: Cell::new(free_blocks),
         free_inodes: Cell::new(free_inodes),
         last_tid: Cell::new(None),

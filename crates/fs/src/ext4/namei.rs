@@ -4,11 +4,12 @@
 //! takes `namespace` alone and may then lock in any order. All are held while a transaction is begun,
 //! and a commit needs none of them.
 
-use super::format::mode;
+use super::dir::Found;
+use super::format::{Place, mode};
 use super::inode::Inode;
 use super::inodes::LINKS_MAX;
 use super::tx::Tx;
-use super::volume::Volume;
+use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
 use std::rc::Rc;
 
@@ -74,8 +75,43 @@ impl Volume {
         let dir = self.dir_of(dir).await?;
         let _shared = dir.lock.read().await;
         Self::check_alive(&dir)?;
-        let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
-        self.inode(found.inode()).await
+        if matches!(name, b"." | b"..") {
+            let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
+            return self.inode_of(Ino(found.inode().into())).await;
+        }
+        self.named(&dir, name).await?.map(|(_, inode)| inode).ok_or(FsError::NoEntry)
+    }
+
+    /// Where a name other than `.` and `..` stands, and what it leads to.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`] if it leads to the directory itself, the root, a free inode, or one of the
+    /// format's own.
+    pub(super) async fn named(
+        &self,
+        dir: &Inode,
+        name: &[u8],
+    ) -> Result<Option<(Found, Rc<Inode>)>> {
+        let Some(found) = self.find(dir, name).await? else { return Ok(None) };
+        let number = found.inode();
+        let wrong = || corrupt("directory: a name leads nowhere", Place::Inode(dir.number));
+        if number == dir.number || !self.is_ordinary(number) {
+            return Err(wrong());
+        }
+        match self.inode(number).await {
+            Ok(inode) if inode.links() > 0 => Ok(Some((found, inode))),
+            Ok(_) | Err(FsError::NoEntry) => Err(wrong()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What goes with a name that changes: a directory leads back to where its name stands, so that
+    /// locks go down the tree.
+    pub(super) async fn check_back(&self, dir: &Inode, inode: &Inode) -> Result<()> {
+        if inode.is_dir() && self.parent_of(inode).await? != dir.number {
+            return Err(corrupt("directory: .. leads elsewhere", Place::Inode(inode.number)));
+        }
+        Ok(())
     }
 
     /// Makes a file, directory or symbolic link.
@@ -224,8 +260,8 @@ impl Volume {
             _ => {}
         }
         let alone = dir.lock.write().await;
-        let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
-        let inode = self.inode(found.inode()).await?;
+        let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
+        self.check_back(&dir, &inode).await?;
         let file = inode.lock.write().await;
         match (inode.is_dir(), is_dir) {
             (true, false) => return Err(FsError::IsDirectory),

@@ -49,7 +49,8 @@ impl Volume {
         let mut found = Vec::new();
         let mut next = self.sb.borrow().last_orphan;
         while next != 0 {
-            if found.len() as u32 > self.sb.borrow().inodes_count {
+            let endless = found.len() as u32 > self.sb.borrow().inodes_count;
+            if endless || !self.is_ordinary(next) {
                 return Err(FsError::corrupt("list of orphans", "superblock"));
             }
             let inode = self.inode(next).await?;

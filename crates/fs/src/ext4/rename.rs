@@ -1,12 +1,13 @@
 //! Renames: one transaction, so that after a power cut a file has its old name or its new one.
 
-use super::format::ROOT_INODE;
+use super::format::{Place, ROOT_INODE};
 use super::inode::Inode;
 use super::namei::{NAME_BLOCKS, NAME_CREDITS, check_name};
 use super::tx::Tx;
-use super::volume::Volume;
+use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, RenameMode, Result};
 use nandscape_rt::sync::WriteGuard;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// One end of a rename: a name in a directory.
@@ -34,12 +35,12 @@ impl Volume {
             check_name(name)?;
         }
         let _dirs = self.lock_both(&from.dir, &to.dir).await;
-        let found = self.find(&from.dir, from.name).await?.ok_or(FsError::NoEntry)?;
-        let moved = self.inode(found.inode()).await?;
-        let victim = match self.find(&to.dir, to.name).await? {
-            Some(found) => Some(self.inode(found.inode()).await?),
-            None => None,
-        };
+        let (_, moved) = self.named(&from.dir, from.name).await?.ok_or(FsError::NoEntry)?;
+        self.check_back(&from.dir, &moved).await?;
+        let victim = self.named(&to.dir, to.name).await?.map(|(_, inode)| inode);
+        if let Some(victim) = &victim {
+            self.check_back(&to.dir, victim).await?;
+        }
         if mode == RenameMode::NoReplace && victim.is_some() {
             return Err(FsError::Exists);
         }
@@ -77,9 +78,13 @@ impl Volume {
             return Ok(());
         }
         let mut above = to.number;
+        let mut seen = BTreeSet::new();
         while above != ROOT_INODE {
             if above == moved.number {
                 return Err(FsError::Invalid("a directory cannot move below itself"));
+            }
+            if !seen.insert(above) {
+                return Err(corrupt("directory: .. never leads to the root", Place::Inode(above)));
             }
             above = self.parent_of(&*self.inode(above).await?).await?;
         }

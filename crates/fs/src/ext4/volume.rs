@@ -10,6 +10,7 @@ use super::format::{
 use super::inode::Inode;
 use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
+use super::own::OwnBlocks;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
 use crate::contract::{Result, Timestamp};
@@ -85,6 +86,8 @@ pub(crate) struct Volume {
     pub(crate) cache: PageCache,
     pub(crate) sb: RefCell<Superblock>,
     pub(crate) groups: RefCell<Vec<Group>>,
+    /// Blocks that no file can have.
+    pub(crate) own: OwnBlocks,
     pub(crate) free_blocks: Cell<u64>,
     pub(crate) free_inodes: Cell<u64>,
     /// The newest transaction that anything was part of.
@@ -240,22 +243,11 @@ impl Volume {
     fn own_blocks(&self, group: u32) -> Vec<Range<u32>> {
         let sb = self.sb.borrow();
         let here = sb.group_blocks(group);
-        let table = u64::from(sb.inode_table_blocks());
-        let mut own = vec![
-            here.start..here.start + u64::from(sb.superblock_blocks(group)),
-            here.end..here.start + 8 * 4096,
-        ];
-        for Group { desc, .. } in self.groups.borrow().iter() {
-            own.push(desc.block_bitmap..desc.block_bitmap + 1);
-            own.push(desc.inode_bitmap..desc.inode_bitmap + 1);
-            own.push(desc.inode_table..desc.inode_table + table);
-        }
-        let end = here.start + 8 * 4096;
-        let bit = |block: u64| (block.clamp(here.start, end) - here.start) as u32;
-        own.into_iter()
-            .map(|range| bit(range.start)..bit(range.end))
-            .filter(|r| !r.is_empty())
-            .collect()
+        let behind = here.end..here.start + 8 * 4096;
+        let bit = |block: u64| (block - here.start) as u32;
+        let own = self.own.within(here.clone()).chain(std::iter::once(behind));
+        let bits = own.map(|run| bit(run.start)..bit(run.end));
+        bits.filter(|bits| !bits.is_empty()).collect()
     }
 
     /// Checks a bitmap's checksum, the first time that it is looked at.

@@ -8,6 +8,7 @@ mod common;
 mod format;
 mod fsx;
 mod growth;
+mod hostile;
 mod ijournal;
 mod journal;
 mod mkfs;

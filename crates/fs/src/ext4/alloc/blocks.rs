@@ -105,13 +105,16 @@ impl Volume {
             bitmap.with(|bytes| search(View::new(bytes, held.map(|held| &held.bitmap[..]))))
         };
         let Some(run) = run else { return Ok(None) };
-        self.change_block_bits(tx, group, &bitmap, run.clone(), true).await?;
         let first = self.sb.borrow().group_first_block(group);
-        Ok(Some(first + u64::from(run.start)..first + u64::from(run.end)))
+        let blocks = first + u64::from(run.start)..first + u64::from(run.end);
+        self.check_blocks(blocks.clone(), Place::BlockBitmap(group))?;
+        self.change_block_bits(tx, group, &bitmap, run, true).await?;
+        Ok(Some(blocks))
     }
 
     /// Takes these blocks, those of them that are free.
     pub(crate) async fn claim_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
+        self.check_blocks(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
             let group = self.sb.borrow().group_of(from);
@@ -133,9 +136,7 @@ impl Volume {
 
     /// Gives blocks back; they are held until the transaction has committed.
     pub(crate) async fn free_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
-        if blocks.start >= blocks.end || blocks.end > self.blocks_count() {
-            return Err(corrupt("block number", Place::Block(blocks.start)));
-        }
+        self.check_blocks(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
             let group = self.sb.borrow().group_of(from);

@@ -2,8 +2,8 @@
 
 use crate::contract::Result;
 use crate::ext4::format::{
-    BLOCK_BYTES, Extent, ExtentEntries, ExtentIndex, ExtentNode, NODE_ENTRIES, Place, ROOT_ENTRIES,
-    check_extent_block, flag, seal_extent_block,
+    BLOCK_BYTES, DEPTH_MAX, Extent, ExtentEntries, ExtentIndex, ExtentNode, NODE_ENTRIES, Place,
+    ROOT_ENTRIES, check_extent_block, flag, seal_extent_block,
 };
 use crate::ext4::inode::Inode;
 use crate::ext4::tx::{BufferRef, Holds, Tx, verify};
@@ -107,7 +107,10 @@ impl Volume {
         let place = Place::InodeBlock { inode: inode.number, block };
         let seed = inode.seed;
         let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
-        verify(buffer, Holds::Extents, seed, |bytes| check_extent_block(bytes, seed, place))?;
+        verify(buffer, Holds::Extents, seed, |bytes| {
+            check_extent_block(bytes, seed, place)?;
+            self.check_node(&node, place)
+        })?;
         Ok(node)
     }
 
@@ -199,8 +202,11 @@ impl Volume {
         if count(&root.entries) == 0 {
             root = ExtentNode::empty_root();
         }
-        if count(&root.entries) > usize::from(ROOT_ENTRIES) {
+        if count(&root.entries) > usize::from(root.max) {
             let depth = root.depth() + 1;
+            if depth > DEPTH_MAX {
+                return Err(corrupt("extent tree: depth", Place::Inode(inode.number)));
+            }
             let goal = self.home_of(inode);
             let below = self.new_node(tx, inode, root.entries, goal).await?;
             root.entries = ExtentEntries::Index { depth, entries: vec![below] };

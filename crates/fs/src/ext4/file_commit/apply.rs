@@ -57,13 +57,14 @@ impl Volume {
         let raw = format::Inode::parse(&record.image, record.inode, &self.sb.borrow())?;
         if raw.generation != record.generation
             || record.image.len() != self.sb.borrow().inode_bytes()
+            || !self.is_ordinary(record.inode)
         {
             return Err(corrupt("record of a file: inode", place));
         }
-        let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
-        if blocks.all().any(|run| run.end > self.blocks_count()) {
-            return Err(corrupt("record of a file: blocks", place));
+        for (block, _) in &record.nodes {
+            self.check_blocks(*block..block + 1, place)?;
         }
+        let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
         Ok(File { record, raw, blocks })
     }
 
@@ -78,6 +79,7 @@ impl Volume {
         let mut blocks = Blocks::default();
         let mut left = vec![ExtentNode::parse(&raw.map, place)?];
         while let Some(node) = left.pop() {
+            self.check_node(&node, place)?;
             match node.entries {
                 ExtentEntries::Leaf(extents) => {
                     blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));

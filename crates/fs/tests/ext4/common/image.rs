@@ -12,7 +12,10 @@ pub(crate) struct Image {
 
 impl Image {
     pub(crate) fn load(path: &Path) -> Self {
-        let bytes = std::fs::read(path).expect("an image");
+        Self::of(std::fs::read(path).expect("an image"))
+    }
+
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
         let sb = Superblock::parse(&bytes[SUPERBLOCK_AT..], 0).expect("a superblock");
         Self { bytes, sb }
     }
