@@ -124,12 +124,31 @@ fn inodes() {
     assert_eq!(said, Err(corrupt(nobodys, &format!("inode 12, block {own}"))));
 }
 
+/// Nor may a leaf further down the tree lead there.
+#[test]
+fn leaves() {
+    let mut image = volume();
+    let (own, node) = (image.descriptor(0).inode_table, image.data_blocks(FILE)[0]);
+    let leaf = vec![Extent { logical: 0, blocks: 1, start: own, unwritten: false }];
+    ExtentNode::block_of(ExtentEntries::Leaf(leaf)).encode(block(&mut image, node));
+    edit_inode(&mut image, FILE, |inode| {
+        let entries =
+            ExtentEntries::Index { depth: 1, entries: vec![ExtentIndex { logical: 0, node }] };
+        ExtentNode { entries, ..ExtentNode::empty_root() }.encode(&mut inode.map);
+    });
+    let options = MountOptions::default();
+    let said = on(&image, options, async |fs| fs.read(ME, at(FILE), 0, PAGE, Io::Buffered).await);
+    let place = format!("inode 12, block {node}");
+    assert_eq!(said, Err(corrupt("blocks that no file can have", &place)));
+}
+
 /// A name does not lead to its own directory, the root, a free inode, or one that the format keeps.
 #[test]
 fn names() {
-    for wrong in [2, 8, DIR, 200, u32::MAX] {
+    for wrong in [2, 8, DIR, BELOW, 200, u32::MAX] {
         let mut image = volume();
         retarget(&mut image, DIR, b"below", wrong);
+        edit_inode(&mut image, BELOW, |inode| inode.links_count = 0);
         let expected = || corrupt("directory: a name leads nowhere", "inode 13");
         let asked = async |fs: &Ext4| {
             let said = fs.lookup(ME, at(DIR), b"below").await;
