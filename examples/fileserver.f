@@ -17,7 +17,7 @@ define process name=fileserver
 {
   thread name=user,instances=$threads
   {
-    flowop createfile name=create,filesetname=homes,fd=1
+    flowop createfile name=make,filesetname=homes,fd=1
     flowop writewholefile name=save,fd=1,srcfd=1,iosize=1m
     flowop closefile name=close-saved,fd=1
     flowop openfile name=open-log,filesetname=homes,fd=1

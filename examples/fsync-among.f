@@ -18,9 +18,9 @@ define process name=many,instances=1 {
   thread name=maker,memsize=1m,instances=$many {
     flowop createfile name=make,filesetname=others,fd=1
     flowop writewholefile name=fill,fd=1,iosize=16k
-    flowop closefile name=close,fd=1
+    flowop closefile name=close-made,fd=1
     flowop deletefile name=delete,filesetname=others
-    flowop opslimit name=pace
+    flowop eventlimit name=pace
   }
 }
 

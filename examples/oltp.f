@@ -39,9 +39,9 @@ define process name=writer,instances=$writers
   }
 }
 
-define process name=client,instances=$clients
+define process name=shadow,instances=$clients
 {
-  thread name=client
+  thread name=shadow
   {
     flowop read name=read,filesetname=tables,iosize=$block,random,opennext,directio=$direct
     flowop hog name=work,value=$work

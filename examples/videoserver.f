@@ -29,7 +29,7 @@ define process name=viewers
   thread name=viewer,instances=$viewers
   {
     flowop read name=stream,filesetname=watched,iosize=256k
-    flowop bwlimit name=rate,target=stream
+    flowop bwlimit name=pace,target=stream
   }
 }
 run $seconds

@@ -12,7 +12,7 @@ define process name=fileserver
 {
   thread name=user,instances=$threads
   {
-    flowop createfile name=create,filesetname=shared,fd=1
+    flowop createfile name=make,filesetname=shared,fd=1
     flowop writewholefile name=save,fd=1,srcfd=1,iosize=1m
     flowop closefile name=close-saved,fd=1
     flowop openfile name=open-old,filesetname=shared,fd=1

@@ -29,9 +29,9 @@ define process name=writer,instances=$writers
   }
 }
 
-define process name=client,instances=$clients
+define process name=shadow,instances=$clients
 {
-  thread name=client
+  thread name=shadow
   {
     flowop read name=read,filesetname=tables,iosize=2k,random,opennext
     flowop hog name=work,value=200000

@@ -80,6 +80,25 @@ fn what_has_no_effect_is_told() {
     assert_eq!(notices[0].to_string(), "n.f:3:1: what follows is never reached");
 }
 
+/// A name that is a word of Filebench's language is told: Filebench would refuse it.
+#[test]
+fn names_that_filebench_refuses_are_told() {
+    let text = "define fileset entries=9,dirwidth=9,name=files,path=/t\n\
+                define process name=shadow { thread name=client {\n\
+                flowop createfile name=create,filesetname=files,fd=1\n\
+                flowop closefile name=\"run\",fd=1 } }\n\
+                run 1";
+    let notices = read("n.f", text).unwrap().notices;
+    let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
+    let expected = [(1, 42, "files"), (2, 42, "client"), (3, 24, "create"), (3, 43, "files")];
+    let expected = expected.map(|(line, column, name)| {
+        format!(
+            "n.f:{line}:{column}: Filebench takes `{name}` for a word of its language, not a name"
+        )
+    });
+    assert_eq!(told, expected);
+}
+
 /// Variables may be set from outside, if the file sets them.
 #[test]
 fn variables_are_set_from_outside() {

@@ -1,6 +1,7 @@
 //! What each flowop leaves behind on the file system.
 
-use crate::stand::{one_thread, run};
+use crate::stand::{CALL, one_thread, run};
+use nandscape_rt::Nanos;
 
 const SET: &str = "define fileset name=a,path=$dir,entries=40,dirwidth=8,size=10000,prealloc=50";
 const FIRST: &str = "set mode quit firstdone\nrun 5";
@@ -159,6 +160,8 @@ fn makedir_removedir_listdir() {
         "flowop listdir name=l,filesetname=a,iters=6\nflowop finishoncount name=f,value=6";
     let ran = run(&one_thread(SET, flowops, FIRST));
     assert!(ran.row("l").bytes > 0 && ran.row("l").count == 6);
+    let calls = Nanos(4 * CALL.0);
+    assert_eq!(ran.row("l").latency.min(), calls, "opened, names, no more names, closed");
 }
 
 /// Asynchronous writes are begun without waiting; waiting is for half of them.

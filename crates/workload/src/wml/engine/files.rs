@@ -291,17 +291,26 @@ impl Runner {
         let index = self.pick_from(pool, Want::Present, By::Rotation(0), set).await?;
         let began = self.now();
         let directory = self.shared.sets[set].directories[index as usize];
+        let bytes = self.list(directory).await.map_err(|error| failed(&error))?;
+        self.shared.sets[set].folders.give_back(index);
+        self.record(doing, began, bytes);
+        Ok(())
+    }
+
+    /// Opens a directory, reads all its names, and closes it; the bytes that they take.
+    async fn list(&mut self, directory: Ino) -> Result<u64, FsError> {
+        self.enter().await;
+        self.shared.fs.open(self.caller, directory).await?;
         let (mut cookie, mut bytes) = (0, 0);
         loop {
             self.enter().await;
-            let names = self.shared.fs.readdir(self.caller, directory, cookie, LISTED).await;
-            let names = names.map_err(|error| failed(&error))?;
+            let names = self.shared.fs.readdir(self.caller, directory, cookie, LISTED).await?;
             let Some(last) = names.last() else { break };
             cookie = last.cookie;
             bytes += names.iter().map(|each| each.name.len() as u64 + ENTRY_BYTES).sum::<u64>();
         }
-        self.shared.sets[set].folders.give_back(index);
-        self.record(doing, began, bytes);
-        Ok(())
+        self.enter().await;
+        self.shared.fs.close(self.caller, directory).await?;
+        Ok(bytes)
     }
 }

@@ -52,17 +52,12 @@ impl Events {
         self.came.notify_waiters();
     }
 
-    /// Takes so many, in the order of those who want some.
-    pub(super) async fn take(&self, mut wanted: u64) {
-        loop {
-            let taken = wanted.min(self.queue.get());
-            self.queue.set(self.queue.get() - taken);
-            wanted -= taken;
-            if wanted == 0 || !self.is_on() {
-                return;
-            }
+    /// Takes so many, all at once: whoever wants few passes others who wait for many.
+    pub(super) async fn take(&self, wanted: u64) {
+        while self.is_on() && self.queue.get() < wanted {
             self.came.notified().await;
         }
+        self.queue.set(self.queue.get().saturating_sub(wanted));
     }
 }
 
@@ -127,6 +122,28 @@ mod tests {
             rt.now()
         });
         assert_eq!(counted.unwrap(), Nanos::from_secs(1));
+    }
+
+    /// Who wants few does not wait behind others who want many.
+    #[test]
+    fn events_are_taken_all_at_once() {
+        let mut executor = Executor::on_virtual_clock();
+        let rt = executor.handle();
+        let events = Rc::new(Events::new(&rt, Some(Number::Fixed(1000))));
+        let (maker, clock) = (Rc::clone(&events), rt.clone());
+        drop(
+            rt.spawn_daemon("events", async move { maker.make(&clock, Stream::new(1, "e")).await }),
+        );
+        let takes = |wanted| {
+            let (events, clock) = (Rc::clone(&events), rt.clone());
+            rt.spawn("takes", async move {
+                events.take(wanted).await;
+                clock.now()
+            })
+        };
+        let (many, few) = (takes(25), takes(5));
+        let times = executor.block_on(async move { (many.await.unwrap(), few.await.unwrap()) });
+        assert_eq!(times.unwrap(), (Nanos::from_ms(30), Nanos::from_ms(10)));
     }
 
     /// Without a rate nothing is limited.

@@ -5,6 +5,7 @@
 
 mod files;
 mod flowops;
+mod names;
 mod randoms;
 mod values;
 
@@ -74,6 +75,10 @@ pub(super) fn resolve(
         resolver.note(last, "there is no run command: it runs as if there were".to_owned());
     }
     let definitions = &statements[..ran];
+    for (at, name) in definitions.iter().flat_map(|one| names::refused(&one.command)) {
+        resolver
+            .note(at, format!("Filebench takes `{name}` for a word of its language, not a name"));
+    }
     let event_rate = resolver.define(definitions)?;
     resolver.finish(run.unwrap_or(Run { seconds: None, period: None }), event_rate, last)
 }
