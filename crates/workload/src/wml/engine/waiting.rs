@@ -105,16 +105,20 @@ mod tests {
     use nandscape_rt::Executor;
     use std::rc::Rc;
 
+    fn a_thousand_a_second(rt: &Handle) -> Rc<Events> {
+        let events = Rc::new(Events::new(rt, Some(Number::Fixed(1000))));
+        let (maker, clock) = (Rc::clone(&events), rt.clone());
+        let making = async move { maker.make(&clock, Stream::new(1, "e")).await };
+        drop(rt.spawn_daemon("events", making));
+        events
+    }
+
     /// Consumers get as many events as were made, and no more.
     #[test]
     fn events_come_at_their_rate() {
         let mut executor = Executor::on_virtual_clock();
         let rt = executor.handle();
-        let events = Rc::new(Events::new(&rt, Some(Number::Fixed(1000))));
-        let (maker, clock) = (Rc::clone(&events), rt.clone());
-        drop(
-            rt.spawn_daemon("events", async move { maker.make(&clock, Stream::new(1, "e")).await }),
-        );
+        let events = a_thousand_a_second(&rt);
         let counted = executor.block_on(async move {
             for _ in 0..500 {
                 events.take(2).await;
@@ -129,11 +133,7 @@ mod tests {
     fn events_are_taken_all_at_once() {
         let mut executor = Executor::on_virtual_clock();
         let rt = executor.handle();
-        let events = Rc::new(Events::new(&rt, Some(Number::Fixed(1000))));
-        let (maker, clock) = (Rc::clone(&events), rt.clone());
-        drop(
-            rt.spawn_daemon("events", async move { maker.make(&clock, Stream::new(1, "e")).await }),
-        );
+        let events = a_thousand_a_second(&rt);
         let takes = |wanted| {
             let (events, clock) = (Rc::clone(&events), rt.clone());
             rt.spawn("takes", async move {
