@@ -16,13 +16,16 @@ pub(super) struct Events {
     rate: Option<Number>,
     is_on: Cell<bool>,
     queue: Cell<u64>,
+    /// No more are kept.
+    most: Cell<u64>,
     came: Notify,
 }
 
 impl Events {
     pub(super) fn new(rt: &Handle, rate: Option<Number>) -> Self {
         let is_on = Cell::new(!matches!(rate, None | Some(Number::Fixed(0))));
-        Self { rate, is_on, queue: Cell::new(0), came: Notify::new(rt, "an event") }
+        let came = Notify::new(rt, "an event");
+        Self { rate, is_on, queue: Cell::new(0), most: Cell::new(1), came }
     }
 
     /// Whether limits limit anything.
@@ -44,7 +47,8 @@ impl Events {
             rt.sleep(period).await;
             // No less than a batch: what the period was rounded down by does not count.
             let came = u128::from(per_second) * u128::from(period.0) / u128::from(second);
-            if self.queue.get() < per_second.saturating_mul(KEPT_SECONDS) {
+            self.most.set(per_second.saturating_mul(KEPT_SECONDS));
+            if self.queue.get() < self.most.get() {
                 self.queue.set(self.queue.get().saturating_add(BATCH.max(came as u64)));
             }
             self.came.notify_waiters();
@@ -52,12 +56,18 @@ impl Events {
         self.came.notify_waiters();
     }
 
-    /// Takes so many, all at once: whoever wants few passes others who wait for many.
-    pub(super) async fn take(&self, wanted: u64) {
-        while self.is_on() && self.queue.get() < wanted {
-            self.came.notified().await;
+    /// Takes so many, all at once: whoever wants few passes others who wait for many. More than are
+    /// ever kept are taken in parts.
+    pub(super) async fn take(&self, mut wanted: u64) {
+        while self.is_on() && wanted > 0 {
+            let part = wanted.min(self.most.get());
+            if self.queue.get() < part {
+                self.came.notified().await;
+                continue;
+            }
+            self.queue.set(self.queue.get() - part);
+            wanted -= part;
         }
-        self.queue.set(self.queue.get().saturating_sub(wanted));
     }
 }
 
@@ -144,6 +154,20 @@ mod tests {
         let (many, few) = (takes(25), takes(5));
         let times = executor.block_on(async move { (many.await.unwrap(), few.await.unwrap()) });
         assert_eq!(times.unwrap(), (Nanos::from_ms(30), Nanos::from_ms(10)));
+    }
+
+    /// Who wants more than are ever kept gets them, too.
+    #[test]
+    fn more_events_than_are_kept() {
+        let mut executor = Executor::on_virtual_clock();
+        let rt = executor.handle();
+        let events = a_thousand_a_second(&rt);
+        let taken = executor.block_on(async move {
+            rt.sleep(Nanos::from_ms(10)).await;
+            events.take(2_000 * KEPT_SECONDS).await;
+            rt.now()
+        });
+        assert_eq!(taken.unwrap(), Nanos::from_secs(2 * KEPT_SECONDS));
     }
 
     /// Without a rate nothing is limited.
