@@ -1,6 +1,7 @@
 //! `nandscape mkfs`, `fsck` and `dump`: file systems on image files.
 
 use crate::args::{DumpArgs, DumpWhat, FsckArgs, MkfsArgs};
+use crate::image::open;
 use crate::output::{Failure, print};
 use crate::summary::{bytes, grouped};
 use anyhow::{Context, anyhow};
@@ -179,8 +180,7 @@ fn examine<T: 'static, F: Future<Output = Result<T, RawError>> + 'static>(
     look: impl FnOnce(AsyncDevice<ImageDevice<File>>) -> F,
 ) -> Result<T, Failure> {
     let name = image.display();
-    let file = File::open(image).with_context(|| format!("cannot open {name}"));
-    let file = file.map_err(Failure::Input)?;
+    let file = open(image)?;
     let sectors = file.metadata().map_err(Failure::run)?.len() / SECTOR_BYTES;
     on_image(file, sectors, look)?.map_err(|error| match error {
         RawError::Device(error) => Failure::run(anyhow!("{name}: {error}")),

@@ -5,7 +5,7 @@ use crate::command::COMMIT;
 use crate::output::{Failure, classify, complain, print};
 use crate::state::drop_in;
 use crate::summary::bytes;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Copied, export_image, import_image};
 use nandscape_lab::stack::Stack;
@@ -38,13 +38,22 @@ fn export(args: &ImageExportArgs) -> Result<(), Failure> {
 
 fn import(args: &ImageImportArgs) -> Result<(), Failure> {
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
-    let file = File::open(&args.image);
-    let file = file.with_context(|| format!("cannot open {}", args.image.display()));
-    let mut image = BufReader::new(file.map_err(Failure::Input)?);
+    let mut image = BufReader::new(open(&args.image)?);
     let made = import_image(&stack, args.seed, &program(COMMIT), &mut image);
     let (state, copied) = made.map_err(classify)?;
     drop_in(&args.output, &mut |out| state.write(out))?;
     print(&said(&args.output, &copied))
+}
+
+/// Opens an image to be read.
+pub(crate) fn open(image: &Path) -> Result<File, Failure> {
+    let name = image.display();
+    let file = File::open(image).with_context(|| format!("cannot open {name}"));
+    let file = file.map_err(Failure::Input)?;
+    if file.metadata().map_err(Failure::run)?.is_dir() {
+        return Err(Failure::input(anyhow!("{name}: is a directory")));
+    }
+    Ok(file)
 }
 
 fn said(path: &Path, copied: &Copied) -> String {

@@ -72,6 +72,7 @@ fn wrong_input_is_told() {
     };
     let mkfs = ["mkfs", "--fs", "ext4"];
     refused(&[&mkfs[..], &["none.img"]].concat(), "give it a --size");
+    refused(&["fsck", "."], ".: is a directory");
     refused(&[&mkfs[..], &["notes", "--size", "16MiB"]].concat(), "--force replaces it");
     refused(&[&mkfs[..], &["a.img", "--size", "20KiB"]].concat(), "too few");
     refused(
