@@ -75,7 +75,7 @@ impl Volume {
             return Err(corrupt("size beyond the last block of a file", place));
         }
         if raw.has(flag::EXTENTS) {
-            self.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
+            self.own.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
         }
         // Whoever read it first meanwhile is right.
         if let Some(known) = self.inodes.borrow().get(&number) {

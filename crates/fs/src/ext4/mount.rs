@@ -135,7 +135,7 @@ impl Ext4 {
         sb.mnt_count = sb.mnt_count.saturating_add(1);
         sb.mtime = Timestamp::at(options.epoch_s, rt.now()).seconds as u32;
         write_superblock(&device, &sb).await?;
-        let own = OwnBlocks::new(&sb, &groups, &log)?;
+        let own = OwnBlocks::new(&sb, groups.iter().map(|group| &group.desc), &log)?;
         let buffers = Buffers::new(rt, device.clone(), options.buffers);
         let journal = Journal::open(rt, &buffers, log, journal_config(&sb, &options)).await?;
         let parts = (buffers, journal, own);

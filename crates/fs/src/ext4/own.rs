@@ -3,23 +3,31 @@
 //! write over what all files need. Source: fs/ext4/block_validity.c (system zones).
 
 use super::error::corrupt;
-use super::format::{ExtentEntries, ExtentNode, Place, Superblock};
+use super::format::{ExtentEntries, ExtentNode, GroupDescriptor, Place, Superblock};
 use super::journal::LogExtents;
-use super::volume::{Group, Volume};
 use crate::contract::Result;
 use std::ops::Range;
 
-/// Runs of such blocks, in order and apart.
-pub(crate) struct OwnBlocks(Vec<Range<u64>>);
+/// Which blocks these are.
+pub(crate) struct OwnBlocks {
+    /// Runs of them, in order and apart.
+    runs: Vec<Range<u64>>,
+    /// Blocks of the volume.
+    volume: u64,
+}
 
 impl OwnBlocks {
     /// Of a volume with these groups and this log.
     ///
     /// # Errors
     /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if two of its parts overlap.
-    pub(crate) fn new(sb: &Superblock, groups: &[Group], log: &LogExtents) -> Result<Self> {
+    pub(crate) fn new<'a>(
+        sb: &Superblock,
+        groups: impl Iterator<Item = &'a GroupDescriptor>,
+        log: &LogExtents,
+    ) -> Result<Self> {
         let table = u64::from(sb.inode_table_blocks());
-        let of_group = |(number, Group { desc, .. }): (u32, &Group)| {
+        let of_group = |(number, desc): (u32, &GroupDescriptor)| {
             let first = sb.group_first_block(number);
             [
                 first..first + u64::from(sb.superblock_blocks(number)),
@@ -45,22 +53,20 @@ impl OwnBlocks {
                 _ => runs.push(run),
             }
         }
-        Ok(Self(runs))
+        Ok(Self { runs, volume: sb.blocks_count })
     }
 
     /// The parts of `blocks` that are such blocks.
     pub(crate) fn within(&self, blocks: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-        let first = self.0.partition_point(|run| run.end <= blocks.start);
-        let touching = self.0[first..].iter().take_while(move |run| run.start < blocks.end);
+        let first = self.runs.partition_point(|run| run.end <= blocks.start);
+        let touching = self.runs[first..].iter().take_while(move |run| run.start < blocks.end);
         touching.map(move |run| run.start.max(blocks.start)..run.end.min(blocks.end))
     }
-}
 
-impl Volume {
     /// Whether a file may have these blocks: they are on the volume, and not the format's own.
-    pub(crate) fn check_blocks(&self, blocks: Range<u64>, place: Place) -> Result<()> {
-        let inside = blocks.start < blocks.end && blocks.end <= self.blocks_count();
-        if inside && self.own.within(blocks).next().is_none() {
+    pub(crate) fn check(&self, blocks: Range<u64>, place: Place) -> Result<()> {
+        let inside = blocks.start < blocks.end && blocks.end <= self.volume;
+        if inside && self.within(blocks).next().is_none() {
             return Ok(());
         }
         Err(corrupt("blocks that no file can have", place))
@@ -70,10 +76,10 @@ impl Volume {
     pub(crate) fn check_node(&self, node: &ExtentNode, place: Place) -> Result<()> {
         match &node.entries {
             ExtentEntries::Leaf(extents) => {
-                extents.iter().try_for_each(|e| self.check_blocks(e.start..e.end(), place))
+                extents.iter().try_for_each(|e| self.check(e.start..e.end(), place))
             }
             ExtentEntries::Index { entries, .. } => {
-                entries.iter().try_for_each(|e| self.check_blocks(e.node..e.node + 1, place))
+                entries.iter().try_for_each(|e| self.check(e.node..e.node + 1, place))
             }
         }
     }

@@ -37,7 +37,7 @@ impl Volume {
     /// How many inodes share a block of attributes, and the attributes.
     async fn xattr_block(&self, inode: &Inode, block: u64) -> Result<(u32, Vec<Xattr>)> {
         let place = Place::InodeBlock { inode: inode.number, block };
-        self.check_blocks(block..block + 1, place)?;
+        self.own.check(block..block + 1, place)?;
         let buffer = self.read_block(block).await?;
         let seed = self.sb.borrow().csum_seed();
         Ok(buffer.with(|bytes| {

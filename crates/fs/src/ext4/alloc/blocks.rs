@@ -107,14 +107,14 @@ impl Volume {
         let Some(run) = run else { return Ok(None) };
         let first = self.sb.borrow().group_first_block(group);
         let blocks = first + u64::from(run.start)..first + u64::from(run.end);
-        self.check_blocks(blocks.clone(), Place::BlockBitmap(group))?;
+        self.own.check(blocks.clone(), Place::BlockBitmap(group))?;
         self.change_block_bits(tx, group, &bitmap, run, true).await?;
         Ok(Some(blocks))
     }
 
     /// Takes these blocks, those of them that are free.
     pub(crate) async fn claim_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
-        self.check_blocks(blocks.clone(), Place::Block(blocks.start))?;
+        self.own.check(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
             let group = self.sb.borrow().group_of(from);
@@ -136,7 +136,7 @@ impl Volume {
 
     /// Gives blocks back; they are held until the transaction has committed.
     pub(crate) async fn free_blocks(&self, tx: &Tx, blocks: Range<u64>) -> Result<()> {
-        self.check_blocks(blocks.clone(), Place::Block(blocks.start))?;
+        self.own.check(blocks.clone(), Place::Block(blocks.start))?;
         let mut from = blocks.start;
         while from < blocks.end {
             let group = self.sb.borrow().group_of(from);

@@ -109,7 +109,7 @@ impl Volume {
         let node = buffer.with(|bytes| ExtentNode::parse(bytes, place))?;
         verify(buffer, Holds::Extents, seed, |bytes| {
             check_extent_block(bytes, seed, place)?;
-            self.check_node(&node, place)
+            self.own.check_node(&node, place)
         })?;
         Ok(node)
     }

@@ -62,7 +62,7 @@ impl Volume {
             return Err(corrupt("record of a file: inode", place));
         }
         for (block, _) in &record.nodes {
-            self.check_blocks(*block..block + 1, place)?;
+            self.own.check(*block..block + 1, place)?;
         }
         let blocks = self.blocks_of_tree(&raw, place, &record.nodes).await?;
         Ok(File { record, raw, blocks })
@@ -79,7 +79,7 @@ impl Volume {
         let mut blocks = Blocks::default();
         let mut left = vec![ExtentNode::parse(&raw.map, place)?];
         while let Some(node) = left.pop() {
-            self.check_node(&node, place)?;
+            self.own.check_node(&node, place)?;
             match node.entries {
                 ExtentEntries::Leaf(extents) => {
                     blocks.data.extend(extents.iter().map(|extent| extent.start..extent.end()));
