@@ -96,9 +96,13 @@ pub(crate) fn on_device<T: 'static, F: Future<Output = T> + 'static>(
     (output, used.into_survivor(cut.is_some()), bios)
 }
 
+/// Everything that a medium holds.
+pub(crate) fn content(medium: &MemDevice) -> Vec<u8> {
+    let block = |at| medium.current(Lba(at)).expand().expect("content is kept");
+    (0..medium.caps().sectors).flat_map(|at| *block(at)).collect()
+}
+
 /// Writes what a medium holds to an image file.
 pub(crate) fn store(medium: &MemDevice, image: &Path) {
-    let block = |at| medium.current(Lba(at)).expand().expect("content is kept");
-    let bytes: Vec<u8> = (0..medium.caps().sectors).flat_map(|at| *block(at)).collect();
-    std::fs::write(image, bytes).expect("an image");
+    std::fs::write(image, content(medium)).expect("an image");
 }

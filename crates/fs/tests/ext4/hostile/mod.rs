@@ -8,7 +8,7 @@
 
 mod told;
 
-use crate::common::device::{Device, medium, on_device};
+use crate::common::device::{Device, content, medium, on_device};
 use crate::common::image::Image;
 use nandscape_block::{Fua, Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{
@@ -141,8 +141,7 @@ impl Sound {
             data => data.expand().map(|bytes| (lba, *bytes)),
         };
         let sectors: BTreeMap<u64, Sector> = (0..BLOCKS).filter_map(bytes).collect();
-        let all = (0..BLOCKS).flat_map(|lba| *sectors.get(&lba).unwrap_or(&[0; BLOCK_BYTES]));
-        let image = Image::of(all.collect());
+        let image = Image::of(content(volume));
         let log = image.extents(8);
         let in_log =
             |lba: &u64| log.iter().any(|extent| (extent.start..extent.end()).contains(lba));

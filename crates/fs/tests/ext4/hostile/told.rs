@@ -2,9 +2,9 @@
 //! structure, and that nothing else of it suffers.
 
 use super::{IJOURNAL, ME, PAGE, Sector, load, tags};
-use crate::common::device::{Device, medium, on_device};
+use crate::common::device::{Device, content, medium, on_device};
 use crate::common::image::Image;
-use nandscape_block::{Fua, Lba};
+use nandscape_block::Fua;
 use nandscape_fs::contract::{Data, FileSystem, FsError, Ino, Io, RenameMode};
 use nandscape_fs::ext4::format::*;
 use nandscape_fs::ext4::mkfs::{DEFAULT_FEATURES, MkfsOptions, mkfs};
@@ -33,8 +33,7 @@ fn volume() -> Image {
         fs.unmount().await.expect("an unmount");
     };
     let (_, left, _) = on_device(medium(BLOCKS, Fua::Honoured), None, 0, work);
-    let bytes = |lba| *left.current(Lba(lba)).expand().expect("content is kept");
-    Image::of((0..BLOCKS).flat_map(bytes).collect())
+    Image::of(content(&left))
 }
 
 /// Mounts an image and does something there, or tells why it cannot be mounted.
