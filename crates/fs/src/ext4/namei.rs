@@ -63,7 +63,7 @@ impl Volume {
     }
 
     /// A directory that is still there, once its lock is held.
-    fn check_alive(dir: &Inode) -> Result<()> {
+    pub(super) fn check_alive(dir: &Inode) -> Result<()> {
         if dir.links() == 0 || dir.deleted.get() { Err(FsError::NoEntry) } else { Ok(()) }
     }
 

@@ -35,6 +35,7 @@ impl Volume {
             check_name(name)?;
         }
         let _dirs = self.lock_both(&from.dir, &to.dir).await;
+        Self::check_alive(&to.dir)?;
         let (_, moved) = self.named(&from.dir, from.name).await?.ok_or(FsError::NoEntry)?;
         self.check_back(&from.dir, &moved).await?;
         let victim = self.named(&to.dir, to.name).await?.map(|(_, inode)| inode);

@@ -49,8 +49,16 @@ fn removal_knows_what_it_removes() {
         assert_eq!(fs.rmdir(ME, root, b"d").await, Err(FsError::NotEmpty));
         fs.unlink(ME, dir, b"f").await.expect("no file");
         assert_eq!(fs.getattr(ME, file).await, Err(FsError::NoEntry));
+        fs.open(ME, dir).await.expect("open");
         fs.rmdir(ME, root, b"d").await.expect("no directory");
         assert_eq!(lookup(fs, root, "d").await, Err(FsError::NoEntry));
+        let file = create(fs, root, "f").await;
+        assert_eq!(fs.create(ME, dir, b"f", 0o644).await, Err(FsError::NoEntry));
+        assert_eq!(fs.link(ME, file, dir, b"f").await, Err(FsError::NoEntry));
+        let mode = RenameMode::Replace;
+        assert_eq!(fs.rename(ME, (root, b"f"), (dir, b"f"), mode).await, Err(FsError::NoEntry));
+        fs.close(ME, dir).await.expect("closed");
+        assert_eq!(lookup(fs, root, "f").await.map(|found| found.ino), Ok(file));
     });
 }
 
