@@ -4,7 +4,7 @@
 //! takes `namespace` alone and may then lock in any order. All are held while a transaction is begun,
 //! and a commit needs none of them.
 
-use super::dir::Found;
+use super::dir::{Found, Vacancy};
 use super::format::{Place, mode};
 use super::inode::Inode;
 use super::inodes::LINKS_MAX;
@@ -127,9 +127,7 @@ impl Volume {
         let dir = self.dir_of(dir).await?;
         let _alone = dir.lock.write().await;
         Self::check_alive(&dir)?;
-        if self.find(&dir, name).await?.is_some() {
-            return Err(FsError::Exists);
-        }
+        let vacancy = self.vacancy(&dir, name).await?;
         check_name(name)?;
         if matches!(what, New::Directory) {
             self.may_add_subdir(&dir)?;
@@ -138,7 +136,7 @@ impl Volume {
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
-        let made = self.fill_new(&tx, &dir, &inode, name, what).await;
+        let made = self.fill_new(&tx, &dir, vacancy, &inode, name, what).await;
         if made.is_ok() {
             self.note_new(&tx, &dir, &inode, name);
         } else {
@@ -158,6 +156,7 @@ impl Volume {
         &self,
         tx: &Tx,
         dir: &Inode,
+        vacancy: Vacancy,
         inode: &Inode,
         name: &[u8],
         what: New<'_>,
@@ -167,7 +166,7 @@ impl Volume {
             New::Directory => self.make_dir(tx, inode, dir.number).await?,
             New::Symlink(target) => self.set_target(tx, inode, target).await?,
         }
-        self.add_name(tx, dir, name, inode.number, what.type_bits()).await?;
+        self.add_name(tx, dir, vacancy, name, inode.number, what.type_bits()).await?;
         if matches!(what, New::Directory) {
             self.add_subdir(dir);
         }
@@ -223,9 +222,7 @@ impl Volume {
         }
         let _alone = dir.lock.write().await;
         Self::check_alive(&dir)?;
-        if self.find(&dir, name).await?.is_some() {
-            return Err(FsError::Exists);
-        }
+        let vacancy = self.vacancy(&dir, name).await?;
         check_name(name)?;
         let _file = inode.lock.write().await;
         match inode.links() {
@@ -236,7 +233,7 @@ impl Volume {
         self.check_space(caller, NAME_BLOCKS)?;
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
-        self.add_name(&tx, &dir, name, inode.number, file_mode).await?;
+        self.add_name(&tx, &dir, vacancy, name, inode.number, file_mode).await?;
         self.bar_record(&tx, inode.number);
         inode.raw.borrow_mut().links_count += 1;
         inode.touch(self.now(), false);

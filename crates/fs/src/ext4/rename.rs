@@ -116,7 +116,10 @@ impl Volume {
                 self.retarget(&tx, &to.dir, to.name, moved.number, file_mode).await?;
                 self.lose_link(&tx, &to.dir, victim).await?;
             }
-            None => self.add_name(&tx, &to.dir, to.name, moved.number, file_mode).await?,
+            None => {
+                let vacancy = self.vacancy(&to.dir, to.name).await?;
+                self.add_name(&tx, &to.dir, vacancy, to.name, moved.number, file_mode).await?;
+            }
         }
         self.remove_name(&tx, &from.dir, from.name).await?;
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;

@@ -89,7 +89,7 @@ impl Volume {
     pub(crate) async fn claim_inode(&self, tx: &Tx, inode: u32) -> Result<()> {
         let place = self.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
-            place.ok_or(corrupt("inode number", Place::Inode(inode)))?;
+            place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         if bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {
@@ -126,7 +126,7 @@ impl Volume {
     pub(crate) async fn free_inode(&self, tx: &Tx, inode: u32, dir: bool) -> Result<()> {
         let place = self.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
-            place.ok_or(corrupt("inode number", Place::Inode(inode)))?;
+            place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
         self.bar_record(tx, inode);
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;

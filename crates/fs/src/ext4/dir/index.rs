@@ -5,7 +5,7 @@ use super::super::format::{IndexNode, NameHash, Place};
 use super::super::inode::Inode;
 use super::super::tx::{BufferRef, Holds, Tx, verify};
 use super::super::volume::{Volume, corrupt};
-use super::Found;
+use super::{Found, Search, Vacancy};
 use crate::contract::Result;
 use smallvec::{SmallVec, smallvec};
 
@@ -18,6 +18,16 @@ pub(super) struct IndexStep {
 
 /// The way from the root to a block of names.
 pub(super) type IndexPath = SmallVec<[IndexStep; 1]>;
+
+/// The level from which a way can go on to a next block of names.
+fn level_to_go_on(path: &IndexPath) -> Option<usize> {
+    path.iter().rposition(|step| step.at + 1 < step.node.entries.len())
+}
+
+/// The least hash of the next block of names, if there is one.
+fn hash_behind(path: &IndexPath) -> Option<u32> {
+    level_to_go_on(path).map(|level| path[level].node.entries[path[level].at + 1].hash)
+}
 
 /// The block of names at the end of the way.
 pub(super) fn leaf_of(path: &IndexPath) -> u64 {
@@ -84,8 +94,7 @@ impl Volume {
     /// Goes on to the next block of names. Returns the least hash there, or nothing at the end.
     pub(super) async fn advance(&self, dir: &Inode, path: &mut IndexPath) -> Result<Option<u32>> {
         let depth = path.len();
-        let more = |step: &IndexStep| step.at + 1 < step.node.entries.len();
-        let Some(level) = path.iter().rposition(more) else { return Ok(None) };
+        let Some(level) = level_to_go_on(path) else { return Ok(None) };
         path.truncate(level + 1);
         let step = &mut path[level];
         step.at += 1;
@@ -97,20 +106,33 @@ impl Volume {
         Ok(Some(hash))
     }
 
-    /// Finds a name through the index.
-    pub(super) async fn find_indexed(&self, dir: &Inode, name: &[u8]) -> Result<Option<Found>> {
-        let (hash, mut path) = self.probe_name(dir, name).await?;
-        loop {
+    /// Looks for a name through the index.
+    pub(super) async fn search_indexed(&self, dir: &Inode, name: &[u8]) -> Result<Search> {
+        let (hash, path) = self.probe_name(dir, name).await?;
+        let buffer = self.names(dir, leaf_of(&path)).await?;
+        let room = match self.search_in(&buffer, name) {
+            Ok(found) => return Ok(Search::Found(found)),
+            Err(room) => room.map(|room| (buffer, room)),
+        };
+        // Names of one hash go on in the next block if its least hash says so.
+        if hash_behind(&path) == Some(hash | 1)
+            && let Some(found) = self.find_behind(dir, hash, name).await?
+        {
+            return Ok(Search::Found(found));
+        }
+        Ok(Search::Vacant(Vacancy { way: Some((hash, path)), room }))
+    }
+
+    /// Finds a name in the blocks behind the first that may hold its hash.
+    async fn find_behind(&self, dir: &Inode, hash: u32, name: &[u8]) -> Result<Option<Found>> {
+        let mut path = self.probe(dir, hash).await?;
+        while self.advance(dir, &mut path).await? == Some(hash | 1) {
             let buffer = self.names(dir, leaf_of(&path)).await?;
-            if let Some(found) = self.find_in(&buffer, name) {
+            if let Ok(found) = self.search_in(&buffer, name) {
                 return Ok(Some(found));
             }
-            // Names of one hash go on in the next block if its least hash says so.
-            match self.advance(dir, &mut path).await? {
-                Some(next) if next == hash | 1 => {}
-                _ => return Ok(None),
-            }
         }
+        Ok(None)
     }
 
     /// Changes the root of an index beside its pairs, checksum included.

@@ -11,14 +11,14 @@ mod split;
 
 use super::format::{
     BLOCK_BYTES, BlockMut, DirEntry, FLAG_UNSIGNED_HASH, Feature, HashVersion, NameAt, Place, Room,
-    check_dir_block, check_records, dir_entries, file_type_of, find_name, find_room, flag,
-    init_dir_block, init_first_dir_block, insert_at, mode, remove_at, retarget_entry,
-    seal_dir_block,
+    check_dir_block, check_records, dir_entries, file_type_of, flag, init_dir_block,
+    init_first_dir_block, insert_at, mode, remove_at, retarget_entry, seal_dir_block, search_name,
 };
 use super::inode::Inode;
 use super::tx::{BufferRef, Holds, Tx, verify};
 use super::volume::{Volume, corrupt};
 use crate::contract::{FsError, Kind, Result};
+use index::IndexPath;
 
 /// Where a name stands, until its directory changes.
 pub(crate) struct Found {
@@ -35,6 +35,21 @@ impl Found {
     pub(crate) const fn inode(&self) -> u32 {
         self.at.inode
     }
+}
+
+/// Where a name that is not there can go, until its directory changes.
+#[derive(Default)]
+pub(crate) struct Vacancy {
+    /// Its hash and the way to its block, in an indexed directory.
+    way: Option<(u32, IndexPath)>,
+    /// The record with room for it, and its block; none if a block has to be made.
+    room: Option<(BufferRef, Room)>,
+}
+
+/// What a look for a name shows.
+pub(crate) enum Search {
+    Found(Found),
+    Vacant(Vacancy),
 }
 
 /// A name to be added: itself, its inode and type.
@@ -87,26 +102,50 @@ impl Volume {
         Ok(buffer)
     }
 
-    fn find_in(&self, buffer: &BufferRef, name: &[u8]) -> Option<Found> {
-        let found = buffer.with(|bytes| find_name(bytes, name, self.has_checksums()));
+    /// Looks for a name in a block of names.
+    fn search_in(&self, buffer: &BufferRef, name: &[u8]) -> Result<Found, Option<Room>> {
+        let found = buffer.with(|bytes| search_name(bytes, name, self.has_checksums()));
         found.map(|at| Found::new(buffer, at))
+    }
+
+    /// Where a name stands, or where it can go.
+    pub(crate) async fn search(&self, dir: &Inode, name: &[u8]) -> Result<Search> {
+        if self.is_indexed(dir) {
+            if name == b"." || name == b".." {
+                let found = self.find_dot(dir, name).await?;
+                return Ok(found.map_or_else(|| Search::Vacant(Vacancy::default()), Search::Found));
+            }
+            return self.search_indexed(dir, name).await;
+        }
+        let mut vacancy = Vacancy::default();
+        for logical in 0..Self::blocks_of(dir) {
+            let buffer = self.names(dir, logical).await?;
+            match self.search_in(&buffer, name) {
+                Ok(found) => return Ok(Search::Found(found)),
+                Err(Some(room)) if vacancy.room.is_none() => vacancy.room = Some((buffer, room)),
+                Err(_) => {}
+            }
+        }
+        Ok(Search::Vacant(vacancy))
     }
 
     /// Where a name stands, if it is there.
     pub(crate) async fn find(&self, dir: &Inode, name: &[u8]) -> Result<Option<Found>> {
-        if self.is_indexed(dir) {
-            if name == b"." || name == b".." {
-                return self.find_dot(dir, name).await;
-            }
-            return self.find_indexed(dir, name).await;
+        match self.search(dir, name).await? {
+            Search::Found(found) => Ok(Some(found)),
+            Search::Vacant(_) => Ok(None),
         }
-        for logical in 0..Self::blocks_of(dir) {
-            let buffer = self.names(dir, logical).await?;
-            if let Some(found) = self.find_in(&buffer, name) {
-                return Ok(Some(found));
-            }
+    }
+
+    /// Where a new name can go.
+    ///
+    /// # Errors
+    /// [`FsError::Exists`] when it is there.
+    pub(crate) async fn vacancy(&self, dir: &Inode, name: &[u8]) -> Result<Vacancy> {
+        match self.search(dir, name).await? {
+            Search::Found(_) => Err(FsError::Exists),
+            Search::Vacant(vacancy) => Ok(vacancy),
         }
-        Ok(None)
     }
 
     /// `.` or `..` of an indexed directory: the first two records of its root.
@@ -141,13 +180,7 @@ impl Volume {
         .await
     }
 
-    /// Where a block of names has room for another one.
-    fn room_in(&self, buffer: &BufferRef, name: &[u8]) -> Option<Room> {
-        let has_tail = self.has_checksums();
-        buffer.with(|bytes| find_room(bytes, name.len(), has_tail))
-    }
-
-    /// Adds a name where there is room for it.
+    /// Adds a name in a directory that has not changed since the vacancy was found.
     ///
     /// # Errors
     /// [`FsError::NoSpace`] when the volume, or the index, is full.
@@ -155,24 +188,24 @@ impl Volume {
         &self,
         tx: &Tx,
         dir: &Inode,
+        vacancy: Vacancy,
         name: &[u8],
         inode: u32,
         file_mode: u16,
     ) -> Result<()> {
         let entry = (name, inode, file_type_of(file_mode));
-        if self.is_indexed(dir) {
-            return self.add_indexed(tx, dir, entry).await;
-        }
-        let blocks = Self::blocks_of(dir);
-        for logical in 0..blocks {
-            let buffer = self.names(dir, logical).await?;
-            if let Some(room) = self.room_in(&buffer, name) {
-                return self.insert_into(tx, dir, &buffer, room, entry).await;
-            }
-        }
-        if blocks == 1 && self.has(Feature::DIR_INDEX) {
+        let full = vacancy.room.is_none() && vacancy.way.is_none();
+        let vacancy = if full && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
             self.make_index(tx, dir).await?;
-            return self.add_indexed(tx, dir, entry).await;
+            self.vacancy(dir, name).await?
+        } else {
+            vacancy
+        };
+        if let Some((buffer, room)) = vacancy.room {
+            return self.insert_into(tx, dir, &buffer, room, entry).await;
+        }
+        if let Some((hash, path)) = vacancy.way {
+            return self.add_by_split(tx, dir, hash, path, entry).await;
         }
         let (_, buffer) = self.append_block(tx, dir).await?;
         let has_tail = self.has_checksums();
@@ -201,8 +234,9 @@ impl Volume {
         buffer: &BufferRef,
         entry: NewName<'_>,
     ) -> Result<()> {
-        let room = self.room_in(buffer, entry.0);
-        let room = room.ok_or(corrupt("directory: room", Place::Inode(dir.number)))?;
+        let Err(Some(room)) = self.search_in(buffer, entry.0) else {
+            return Err(corrupt("directory: room", Place::Inode(dir.number)));
+        };
         self.insert_into(tx, dir, buffer, room, entry).await
     }
 
@@ -275,7 +309,7 @@ impl Volume {
         let found = self.find(dir, b"..").await?;
         found
             .map(|found| found.inode())
-            .ok_or(corrupt("directory without ..", Place::Inode(dir.number)))
+            .ok_or_else(|| corrupt("directory without ..", Place::Inode(dir.number)))
     }
 
     /// Whether only `.` and `..` are there.

@@ -34,13 +34,16 @@ fn middle(names: &[Hashed]) -> usize {
 }
 
 impl Volume {
-    /// Adds a name through the index, splitting what is full.
-    pub(super) async fn add_indexed(&self, tx: &Tx, dir: &Inode, entry: NewName<'_>) -> Result<()> {
-        let (hash, path) = self.probe_name(dir, entry.0).await?;
+    /// Adds a name to an indexed directory where its block is full: half of the names move out.
+    pub(super) async fn add_by_split(
+        &self,
+        tx: &Tx,
+        dir: &Inode,
+        hash: u32,
+        path: IndexPath,
+        entry: NewName<'_>,
+    ) -> Result<()> {
         let buffer = self.names(dir, leaf_of(&path)).await?;
-        if let Some(room) = self.room_in(&buffer, entry.0) {
-            return self.insert_into(tx, dir, &buffer, room, entry).await;
-        }
         self.make_index_room(tx, dir, path).await?;
         let path = self.probe(dir, hash).await?;
         let (cut, behind) = self.split_names(tx, dir, &path, &buffer).await?;

@@ -6,6 +6,7 @@
 
 use super::record::Nodes;
 use crate::contract::Result;
+use crate::ext4::dir::Search;
 use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
 use crate::ext4::journal::{FileRecord, NewName};
 use crate::ext4::namei::NAME_CREDITS;
@@ -165,11 +166,13 @@ impl Volume {
         if !dir.is_dir() {
             return Err(corrupt("record of a file: its directory", Place::Inode(*parent)));
         }
-        match self.find(&dir, name).await? {
-            Some(found) if found.inode() == file.record.inode => Ok(()),
-            Some(_) => Err(corrupt("record of a file: its name is taken", Place::Inode(*parent))),
-            None => {
-                self.add_name(tx, &dir, name, file.record.inode, file.raw.mode).await?;
+        match self.search(&dir, name).await? {
+            Search::Found(found) if found.inode() == file.record.inode => Ok(()),
+            Search::Found(_) => {
+                Err(corrupt("record of a file: its name is taken", Place::Inode(*parent)))
+            }
+            Search::Vacant(vacancy) => {
+                self.add_name(tx, &dir, vacancy, name, file.record.inode, file.raw.mode).await?;
                 dir.touch(self.now(), true);
                 self.write_inode(tx, &dir, true).await
             }

@@ -141,27 +141,36 @@ pub fn check_records(bytes: &[u8], has_tail: bool, place: Place) -> Result<(), F
     records(bytes, has_tail, place).try_for_each(|entry| entry.map(drop))
 }
 
-/// Finds a name in a block that [`check_records`] found sound; in others up to where they are not.
-#[must_use]
-pub fn find_name(bytes: &[u8], name: &[u8], has_tail: bool) -> Option<NameAt> {
+/// Looks for a name in a block that [`check_records`] found sound; in others up to where they are not.
+///
+/// # Errors
+/// The name is not there; with the first record that has room for it, if there is one.
+pub fn search_name(bytes: &[u8], name: &[u8], has_tail: bool) -> Result<NameAt, Option<Room>> {
     let records = &bytes[..end_of_records(bytes, has_tail)];
-    let (mut at, mut before) = (0, None);
-    loop {
-        let head = u64::from_le_bytes(*records.get(at..)?.first_chunk::<HEAD_BYTES>()?);
+    let need = record_bytes(name.len());
+    let (mut at, mut before, mut room) = (0, None, None);
+    while let Some(head) = records.get(at..).and_then(<[u8]>::first_chunk::<HEAD_BYTES>) {
+        let head = u64::from_le_bytes(*head);
         let (inode, length) = (head as u32, usize::from((head >> 32) as u16));
-        if usize::from((head >> 48) as u8) == name.len() && inode != 0 {
-            let stored = records.get(at + HEAD_BYTES..at + HEAD_BYTES + name.len())?;
+        let name_bytes = usize::from((head >> 48) as u8);
+        if name_bytes == name.len() && inode != 0 {
+            let stored = records.get(at + HEAD_BYTES..at + HEAD_BYTES + name.len());
             // Names of one directory mostly differ at their ends.
-            if stored.last() == name.last() && stored == name {
-                return Some(NameAt { at, before, inode });
+            if stored.is_some_and(|stored| stored.last() == name.last() && stored == name) {
+                return Ok(NameAt { at, before, inode });
             }
         }
+        let used = if inode == 0 { 0 } else { record_bytes(name_bytes) };
+        if room.is_none() && length >= used + need && at + length <= records.len() {
+            room = Some(Room { at, used, length });
+        }
         if length < HEAD_BYTES {
-            return None;
+            break;
         }
         before = Some(at);
         at += length;
     }
+    Err(room)
 }
 
 /// Makes a block of no names.
@@ -188,8 +197,7 @@ fn init_tail(tail: &mut [u8]) {
     tail[7] = TAIL_TYPE;
 }
 
-/// Adds a name where the first record has room for it. Whether there was room; the name must not be
-/// there already.
+/// Adds a name that is not there yet where the first record has room for it. Whether it did.
 #[must_use]
 pub fn insert_name(
     bytes: &mut [u8],
@@ -198,11 +206,9 @@ pub fn insert_name(
     file_type: u8,
     has_tail: bool,
 ) -> bool {
-    let room = find_room(bytes, name.len(), has_tail);
-    room.is_some_and(|room| {
-        insert_at(bytes, room, name, inode, file_type);
-        true
-    })
+    let Err(Some(room)) = search_name(bytes, name, has_tail) else { return false };
+    insert_at(bytes, room, name, inode, file_type);
+    true
 }
 
 /// A record with room for another one behind its name.
@@ -214,17 +220,6 @@ pub struct Room {
     used: usize,
     /// All of its bytes.
     length: usize,
-}
-
-/// The first record with room for a name of so many bytes.
-#[must_use]
-pub fn find_room(bytes: &[u8], name_bytes: usize, has_tail: bool) -> Option<Room> {
-    let need = record_bytes(name_bytes);
-    records(bytes, has_tail, Place::Block(0)).map_while(Result::ok).find_map(|entry| {
-        let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
-        let (at, length) = (entry.at, entry.record_bytes);
-        (length >= used + need).then_some(Room { at, used, length })
-    })
 }
 
 /// Adds a name where there is room for it, in a block that has not changed since.

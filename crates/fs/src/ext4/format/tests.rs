@@ -81,7 +81,7 @@ proptest! {
             let _ = insert_name(&mut changed, b"name", 12, 1, has_tail);
             let sound = check_records(&changed, has_tail, PLACE).is_ok();
             prop_assert!(sound || dir_entries(&changed, has_tail, PLACE).any(|entry| entry.is_err()));
-            if let Some(found) = find_name(&changed, b"name", has_tail).filter(|_| sound) {
+            if let (true, Ok(found)) = (sound, search_name(&changed, b"name", has_tail)) {
                 remove_at(&mut changed, found);
             }
         }
@@ -191,12 +191,20 @@ proptest! {
         for (number, len, add) in steps {
             let name = format!("{number:0len$}").into_bytes();
             prop_assert!(check_records(&bytes, has_tail, PLACE).is_ok());
-            let there = find_name(&bytes, &name, has_tail);
-            prop_assert_eq!(there.map(|name| name.inode), names.get(&name).copied());
+            let there = search_name(&bytes, &name, has_tail);
+            prop_assert_eq!(there.ok().map(|name| name.inode), names.get(&name).copied());
+            let roomy = |entry: Result<DirEntry<'_>, _>| {
+                let entry = entry.unwrap();
+                let used = if entry.inode == 0 { 0 } else { record_bytes(entry.name.len()) };
+                entry.record_bytes >= used + record_bytes(name.len())
+            };
+            let room = dir_entries(&bytes, has_tail, PLACE).any(roomy);
+            prop_assert_eq!(there.map_err(|room| room.is_some()).err().unwrap_or(room), room);
             if !add {
                 there.into_iter().for_each(|there| remove_at(&mut bytes, there));
                 names.remove(&name);
-            } else if there.is_none() && insert_name(&mut bytes, &name, number + 1, 1, has_tail) {
+            } else if insert_name(&mut bytes, &name, number + 1, 1, has_tail) {
+                prop_assert!(there.is_err());
                 names.insert(name, number + 1);
             }
         }
@@ -375,7 +383,7 @@ fn unsound_records_are_told() {
         bytes[at..at + field].copy_from_slice(&u16::to_le_bytes(wrong)[..field]);
         let error = check_records(&bytes, true, PLACE).expect_err("unsound");
         assert_eq!(error, FormatError::corrupt(PLACE, at, error_of(at)), "{wrong} at {at}");
-        assert_eq!(find_name(&bytes, b"third", true), None);
+        assert!(search_name(&bytes, b"third", true).is_err());
     }
 }
 

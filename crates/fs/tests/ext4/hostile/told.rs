@@ -84,7 +84,7 @@ fn edit_group(image: &mut Image, edit: impl FnOnce(&mut GroupDescriptor)) {
 fn retarget(image: &mut Image, dir: u32, name: &[u8], inode: u32) {
     let names = image.data_blocks(dir)[0];
     let names = block(image, names);
-    let found = find_name(names, name, false).expect("the name");
+    let found = search_name(names, name, false).expect("the name");
     retarget_entry(names, found.at, inode, 2);
 }
 
