@@ -22,8 +22,7 @@
 //! # Rules for those who write tasks
 //! - Context is passed by [`Handle`], never by thread-local.
 //! - Dropping a future never retracts what it submitted elsewhere; resources return when the work
-//!   completes. An operation of several steps that must not stop halfway is a spawned task, not
-//!   part of its caller's future.
+//!   completes. An operation of several steps that must not stop halfway is [`Unbroken`].
 //! - No `RefCell` borrow outlives a poll. The guards in [`sync`] hold none.
 //! - The runtime's futures wake the task they were last polled in, not the waker of their context.
 //!   They may be combined by anything that polls its children whenever its task is polled, as
@@ -56,6 +55,7 @@ pub mod sync;
 mod task;
 pub mod time;
 mod timer;
+mod unbroken;
 
 pub use exec::{Deadlock, Executor, Handle, Waiting};
 pub use host::HostCpu;
@@ -65,3 +65,4 @@ pub use rng::Stream;
 pub use task::BoxFuture;
 pub use time::Nanos;
 pub use timer::Sleep;
+pub use unbroken::Unbroken;

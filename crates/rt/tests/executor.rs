@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Log, on_both_clocks};
-use nandscape_rt::combine::{Either, join_all, join2, select2, timeout};
+use nandscape_rt::combine::{Either, Elapsed, join_all, join2, select2, timeout};
 use nandscape_rt::sync::{Mutex, Notify, Semaphore, bounded, oneshot};
 use nandscape_rt::{Aborted, Executor, Handle, Nanos};
 use std::cell::{Cell, RefCell};
@@ -247,6 +247,49 @@ fn timeouts_limit() {
         assert!(timeout(&handle, US, pending::<()>()).await.is_err());
         assert_eq!(timeout(&handle, Nanos::MAX, async { 4 }).await, Ok(4));
     });
+}
+
+/// Work that cannot be broken ends although whoever awaited it has gone, wherever it waits; work that has
+/// not begun never does, and the executor takes with it what has not ended.
+#[test]
+fn unbroken_work_ends() {
+    on_both_clocks(|handle| async move {
+        let (mutex, log) = (Mutex::new(&handle, "counter", 0), Log::new());
+        let begin = |steps: u32| {
+            let (inner, mutex, log) = (handle.clone(), mutex.clone(), log.clone());
+            handle.unbroken("work", async move {
+                for step in 0..steps {
+                    let mut counter = mutex.lock().await;
+                    inner.sleep(US).await;
+                    *counter += 1;
+                    log.push(step);
+                }
+                steps
+            })
+        };
+        assert_eq!(begin(2).await, 2);
+        drop(begin(7));
+        assert_eq!(
+            timeout(&handle, Nanos(1), join2(begin(2), begin(3))).await,
+            Err(Elapsed(Nanos(1)))
+        );
+        while *mutex.lock().await < 7 {
+            handle.sleep(US).await;
+        }
+        log.expect([0, 1, 0, 0, 1, 1, 2]);
+    });
+    let (held, dropped) = flag();
+    let mut executor = Executor::on_virtual_clock();
+    let handle = executor.handle();
+    let inner = handle.clone();
+    let work = handle.unbroken("work", async move {
+        let _held = held;
+        inner.sleep(Nanos::from_secs(1)).await;
+    });
+    let ended = executor.block_on(async move { timeout(&handle, US, work).await });
+    assert!(ended.is_ok_and(|ended| ended.is_err()) && !dropped.get());
+    drop(executor);
+    assert!(dropped.get());
 }
 
 /// Virtual time is exactly the sum of what was slept, and a timer nobody waits for any more does not

@@ -1,0 +1,53 @@
+//! Work that is done to its end once it has begun.
+//!
+//! A future may be dropped at any of its waiting points: by a time limit, by the first of two, with its
+//! task. What it guards may then be half changed. An [`Unbroken`] goes on as a task of its own.
+
+use crate::exec::Handle;
+use crate::task::BoxFuture;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A future that goes on when it is dropped. Made by [`Handle::unbroken`].
+#[must_use = "a future does nothing unless awaited"]
+pub struct Unbroken<T: 'static> {
+    handle: Handle,
+    name: &'static str,
+    begun: bool,
+    /// Until it has ended.
+    work: Option<BoxFuture<'static, T>>,
+}
+
+impl Handle {
+    /// Does work as part of the task that awaits it, and, if that goes away before the end, in a task
+    /// of this name. Work that has not begun is dropped as any other.
+    pub fn unbroken<T: 'static>(
+        &self,
+        name: &'static str,
+        work: impl Future<Output = T> + 'static,
+    ) -> Unbroken<T> {
+        Unbroken { handle: self.clone(), name, begun: false, work: Some(Box::pin(work)) }
+    }
+}
+
+impl<T> Future for Unbroken<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        self.begun = true;
+        let poll = self.work.as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(cx));
+        if poll.is_ready() {
+            self.work = None;
+        }
+        poll
+    }
+}
+
+impl<T> Drop for Unbroken<T> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.take_if(|_| self.begun) {
+            drop(self.handle.spawn(self.name, work));
+        }
+    }
+}
