@@ -179,6 +179,9 @@ impl Mapping {
         if gone.pages > 0 {
             self.0.settled.notify_waiters();
         }
+        if gone.dirty > 0 {
+            core.note_progress();
+        }
         gone.reserved
     }
 

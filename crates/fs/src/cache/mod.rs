@@ -173,7 +173,8 @@ impl PageCache {
         self.0.dirty.get()
     }
 
-    /// Files with dirty pages, the one that has waited longest first.
+    /// Files with dirty pages, the one that has waited longest first. A file all of whose dirty pages are
+    /// on their way is not among them.
     #[must_use]
     pub fn dirty_files(&self) -> Vec<Mapping> {
         self.0.dirty_files.borrow().values().cloned().collect()

@@ -7,7 +7,8 @@
 //! - [`FileSystem::open`] pins an inode: while it is open, its content outlives its last name.
 //! - Calls may overlap. Each takes effect at one instant between its start and its end, but for
 //!   reads and writes of more than a page, which are atomic only against each other on one file.
-//! - Futures may be dropped; what was begun is finished or has not happened.
+//! - Futures may be dropped; a call that has begun to change something goes on to its end without its
+//!   caller, and unmount waits for it.
 //! - A call is one boxed future, and a mounted file system may be a `dyn FileSystem`: whoever makes
 //!   calls is compiled without the file system behind them. Below this border nothing is boxed.
 

@@ -176,7 +176,7 @@ impl Volume {
             ended?;
         }
         for pages in unwritten {
-            self.mark_written(inode, &pages).await?;
+            self.mark(inode, &pages, true).await?;
         }
         Ok(())
     }
@@ -205,13 +205,14 @@ impl Volume {
     /// One step of it; returns how many blocks it got on.
     async fn reserve_some(&self, caller: Caller, inode: &Inode, range: &Logical) -> Result<u64> {
         let wanted = (range.end - range.start).min(MAP_BLOCKS);
-        self.check_space(caller, wanted)?;
+        let room = self.room(caller, wanted)?;
         let tx = self.begin(MAP_CREDITS, 0).await?;
         let map = inode.map_lock.write().await;
         let mapped = self.map(inode, range.start, wanted).await?;
         let Mapped::Hole(wanted) = mapped else { return Ok(mapped.blocks()) };
         let goal = self.goal(inode, range.start).await?;
         let taken = self.take_blocks(&tx, goal, wanted as u32).await?;
+        drop(room);
         let blocks = taken.end - taken.start;
         self.map_blocks(&tx, inode, range.start, taken, true).await?;
         drop(map);

@@ -7,7 +7,7 @@ use super::tx::Tx;
 use super::volume::{PAGE, Volume};
 use super::writeback::Pager;
 use crate::cache::read_pages;
-use crate::contract::{Caller, Data, FsError, Kind, Result};
+use crate::contract::{Caller, Data, FsError, Ino, Io, Kind, Result};
 use nandscape_block::{SectorData, Tag};
 use std::ops::Range;
 use std::rc::Rc;
@@ -82,6 +82,45 @@ impl Volume {
         let content =
             read_pages(&Pager(Rc::clone(self)), &inode.pages, caller.thread, pages).await?;
         Ok(Data::from_pages(content, (offset - first * PAGE) as usize, (end - offset) as usize))
+    }
+
+    /// Writes, to the cache or past it, and waits until the cache has room for more.
+    pub(crate) async fn write(
+        self: &Rc<Self>,
+        caller: Caller,
+        ino: Ino,
+        offset: u64,
+        data: &Data,
+        io: Io,
+    ) -> Result<u64> {
+        let inode = self.inode_of(ino).await?;
+        if data.is_empty() {
+            return Ok(0);
+        }
+        if !data.fits(offset) {
+            let problem = "sectors, and parts of them, go to their place in a page";
+            return Err(FsError::Invalid(problem));
+        }
+        let direct = io == Io::Direct && self.options.data != DataMode::Journal;
+        let write = async || {
+            // Writes past the cache that leave the length alone run beside each other, as in Linux.
+            if direct {
+                let _shared = inode.shared().await?;
+                if !inode.grows_on_disk(offset, data.len()) {
+                    return self.write_direct(caller, &inode, offset, data).await;
+                }
+            }
+            let _alone = inode.alone().await?;
+            match direct {
+                true => self.write_direct(caller, &inode, offset, data).await,
+                false => self.write_file(caller, &inode, offset, data).await,
+            }
+        };
+        let written = self.with_space(write).await?;
+        if !direct {
+            self.cache.throttle(written.div_ceil(PAGE)).await;
+        }
+        Ok(written)
     }
 
     /// Writes to the cache, or to the journal with `data=journal`. The caller holds the inode's lock
@@ -237,7 +276,7 @@ impl Volume {
         }
         let first = some.first().map_or(0, |first| first.page);
         let end = some.last().map_or(0, |last| offset + (last.in_data + last.len) as u64);
-        self.check_space(caller, some.len() as u64)?;
+        let _room = self.room(caller, some.len() as u64)?;
         self.log_pages(inode, first, &contents, inode.size.get().max(end)).await
     }
 

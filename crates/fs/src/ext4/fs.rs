@@ -1,6 +1,6 @@
-//! The contract, kept by a mounted ext4.
+//! The contract, kept by a mounted ext4. Calls that change something are done to their end, whoever made
+//! them ([`Ext4::call`]).
 
-use super::inode::kept;
 use super::namei::New;
 use super::options::DataMode;
 use super::volume::{FsyncTimes, Volume};
@@ -9,6 +9,7 @@ use crate::contract::{
     SetAttr, StatFs, XattrMode,
 };
 use async_trait::async_trait;
+use nandscape_rt::Unbroken;
 use std::rc::Rc;
 
 /// The longest target of a symbolic link: a block with its end mark.
@@ -24,6 +25,18 @@ impl Clone for Ext4 {
 }
 
 impl Ext4 {
+    /// Makes a call that ends, although its caller may go away before that.
+    fn call<T: 'static>(
+        &self,
+        call: impl AsyncFnOnce(Rc<Volume>) -> Result<T> + 'static,
+    ) -> Unbroken<Result<T>> {
+        let volume = Rc::clone(&self.0);
+        self.0.rt.unbroken("file system", async move {
+            let _call = volume.calls.begin()?;
+            call(Rc::clone(&volume)).await
+        })
+    }
+
     /// What the journal did since mount.
     #[must_use]
     pub fn journal_counts(&self) -> super::journal::Counts {
@@ -76,46 +89,25 @@ impl FileSystem for Ext4 {
     }
 
     async fn setattr(&self, _caller: Caller, ino: Ino, change: SetAttr) -> Result<Attr> {
-        let volume = &self.0;
-        let inode = volume.inode_of(ino).await?;
-        let _alone = inode.lock.write().await;
-        if inode.deleted.get() {
-            return Err(FsError::NoEntry);
-        }
-        if let Some(size) = change.size {
-            super::file::check_extent_of_file(&inode, size, 0)?;
-            volume.set_length(&inode, size).await?;
-        }
-        let tx = volume.begin(4, 0).await?;
-        inode.touch(volume.now(), false);
-        {
-            let mut raw = inode.raw.borrow_mut();
-            let kind = raw.file_type();
-            raw.mode = change.mode.map_or(raw.mode, |mode| kind | mode & 0o7777);
-            raw.uid = change.uid.unwrap_or(raw.uid);
-            raw.gid = change.gid.unwrap_or(raw.gid);
-            if let Some(time) = change.atime {
-                let time = kept(&raw, time);
-                raw.set_atime(time);
-            }
-            if let Some(time) = change.mtime {
-                let time = kept(&raw, time);
-                raw.set_mtime(time);
-            }
-        }
-        volume.write_inode(&tx, &inode, false).await?;
-        tx.stop();
-        Ok(inode.attr())
+        self.call(async move |volume| volume.set_attributes(ino, change).await).await
     }
 
     async fn create(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        let make = async || self.0.make(caller, dir, name, New::File, mode).await;
-        Ok(self.0.with_space(make).await?.attr())
+        let name = name.to_vec();
+        self.call(async move |volume| {
+            let make = async || volume.make(caller, dir, &name, New::File, mode).await;
+            Ok(volume.with_space(make).await?.attr())
+        })
+        .await
     }
 
     async fn mkdir(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        let make = async || self.0.make(caller, dir, name, New::Directory, mode).await;
-        Ok(self.0.with_space(make).await?.attr())
+        let name = name.to_vec();
+        self.call(async move |volume| {
+            let make = async || volume.make(caller, dir, &name, New::Directory, mode).await;
+            Ok(volume.with_space(make).await?.attr())
+        })
+        .await
     }
 
     async fn symlink(&self, caller: Caller, dir: Ino, name: &[u8], target: &[u8]) -> Result<Attr> {
@@ -124,12 +116,17 @@ impl FileSystem for Ext4 {
             len if len > TARGET_MAX => return Err(FsError::NameTooLong),
             _ => {}
         }
-        let make = async || self.0.make(caller, dir, name, New::Symlink(target), 0o777).await;
-        Ok(self.0.with_space(make).await?.attr())
+        let (name, target) = (name.to_vec(), target.to_vec());
+        self.call(async move |volume| {
+            let make = async || volume.make(caller, dir, &name, New::Symlink(&target), 0o777).await;
+            Ok(volume.with_space(make).await?.attr())
+        })
+        .await
     }
 
     async fn readlink(&self, _caller: Caller, ino: Ino) -> Result<Vec<u8>> {
         let inode = self.0.inode_of(ino).await?;
+        let _shared = inode.shared().await?;
         match inode.kind() {
             Kind::Symlink => self.0.target(&inode).await,
             _ => Err(FsError::Invalid("not a symbolic link")),
@@ -137,16 +134,22 @@ impl FileSystem for Ext4 {
     }
 
     async fn link(&self, caller: Caller, ino: Ino, dir: Ino, name: &[u8]) -> Result<Attr> {
-        let link = async || self.0.add_link(caller, ino, dir, name).await;
-        Ok(self.0.with_space(link).await?.attr())
+        let name = name.to_vec();
+        self.call(async move |volume| {
+            let link = async || volume.add_link(caller, ino, dir, &name).await;
+            Ok(volume.with_space(link).await?.attr())
+        })
+        .await
     }
 
     async fn unlink(&self, _caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
-        self.0.take_name(dir, name, false).await
+        let name = name.to_vec();
+        self.call(async move |volume| volume.take_name(dir, &name, false).await).await
     }
 
     async fn rmdir(&self, _caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
-        self.0.take_name(dir, name, true).await
+        let name = name.to_vec();
+        self.call(async move |volume| volume.take_name(dir, &name, true).await).await
     }
 
     async fn rename(
@@ -156,8 +159,13 @@ impl FileSystem for Ext4 {
         to: (Ino, &[u8]),
         mode: RenameMode,
     ) -> Result<()> {
-        let rename = async || self.0.move_name(caller, from, to, mode).await;
-        self.0.with_space(rename).await
+        let (from, to) = ((from.0, from.1.to_vec()), (to.0, to.1.to_vec()));
+        self.call(async move |volume| {
+            let (from, to) = ((from.0, &from.1[..]), (to.0, &to.1[..]));
+            let rename = async || volume.move_name(caller, from, to, mode).await;
+            volume.with_space(rename).await
+        })
+        .await
     }
 
     async fn readdir(
@@ -182,19 +190,19 @@ impl FileSystem for Ext4 {
     }
 
     async fn close(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        let inode = self.0.inode_of(ino).await?;
-        let opens = inode.opens.get().checked_sub(1);
-        inode.opens.set(opens.ok_or(FsError::Invalid("closed without an open"))?);
-        self.0.delete_if_unused(&inode).await
+        self.call(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            let opens = inode.opens.get().checked_sub(1);
+            inode.opens.set(opens.ok_or(FsError::Invalid("closed without an open"))?);
+            volume.delete_if_unused(&inode).await
+        })
+        .await
     }
 
     async fn read(&self, caller: Caller, ino: Ino, offset: u64, len: u64, io: Io) -> Result<Data> {
         let inode = self.0.inode_of(ino).await?;
         super::file::check_extent_of_file(&inode, 0, 0)?;
-        let _shared = inode.lock.read().await;
-        if inode.deleted.get() {
-            return Err(FsError::NoEntry);
-        }
+        let _shared = inode.shared().await?;
         match io {
             Io::Direct if self.0.options.data != DataMode::Journal => {
                 self.0.read_direct(&inode, offset, len).await
@@ -211,36 +219,7 @@ impl FileSystem for Ext4 {
         data: Data,
         io: Io,
     ) -> Result<u64> {
-        let inode = self.0.inode_of(ino).await?;
-        if data.is_empty() {
-            return Ok(0);
-        }
-        if !data.fits(offset) {
-            return Err(FsError::Invalid(
-                "sectors, and parts of them, go to their place in a page",
-            ));
-        }
-        let direct = io == Io::Direct && self.0.options.data != DataMode::Journal;
-        let write = async || {
-            // Writes past the cache that leave the length alone run beside each other, as in Linux.
-            if direct {
-                let _shared = inode.lock.read().await;
-                if !inode.deleted.get() && !inode.grows_on_disk(offset, data.len()) {
-                    return self.0.write_direct(caller, &inode, offset, &data).await;
-                }
-            }
-            let _alone = inode.lock.write().await;
-            match inode.deleted.get() {
-                true => Err(FsError::NoEntry),
-                false if direct => self.0.write_direct(caller, &inode, offset, &data).await,
-                false => self.0.write_file(caller, &inode, offset, &data).await,
-            }
-        };
-        let written = self.0.with_space(write).await?;
-        if !direct {
-            self.0.cache.throttle(written.div_ceil(4096)).await;
-        }
-        Ok(written)
+        self.call(async move |volume| volume.write(caller, ino, offset, &data, io).await).await
     }
 
     async fn fallocate(
@@ -251,29 +230,35 @@ impl FileSystem for Ext4 {
         offset: u64,
         len: u64,
     ) -> Result<()> {
-        let inode = self.0.inode_of(ino).await?;
-        let allocate = async || {
-            let _alone = inode.lock.write().await;
-            if inode.deleted.get() {
-                return Err(FsError::NoEntry);
-            }
-            self.0.allocate(caller, &inode, what, offset, len).await
-        };
-        self.0.with_space(allocate).await
+        self.call(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            let allocate = async || {
+                let _alone = inode.alone().await?;
+                volume.allocate(caller, &inode, what, offset, len).await
+            };
+            volume.with_space(allocate).await
+        })
+        .await
     }
 
     async fn fsync(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        let inode = self.0.inode_of(ino).await?;
-        self.0.sync_file(&inode, false).await
+        self.call(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            volume.sync_file(&inode, false).await
+        })
+        .await
     }
 
     async fn fdatasync(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        let inode = self.0.inode_of(ino).await?;
-        self.0.sync_file(&inode, true).await
+        self.call(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            volume.sync_file(&inode, true).await
+        })
+        .await
     }
 
     async fn syncfs(&self, _caller: Caller) -> Result<()> {
-        self.0.sync_all().await
+        self.call(async move |volume| volume.sync_all().await).await
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
@@ -291,7 +276,7 @@ impl FileSystem for Ext4 {
 
     async fn getxattr(&self, _caller: Caller, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
         let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.lock.read().await;
+        let _shared = inode.shared().await?;
         self.0.get_xattr(&inode, name).await
     }
 
@@ -303,24 +288,33 @@ impl FileSystem for Ext4 {
         value: &[u8],
         mode: XattrMode,
     ) -> Result<()> {
-        let inode = self.0.inode_of(ino).await?;
-        let _alone = inode.lock.write().await;
-        self.0.change_xattr(caller, &inode, name, Some(value), mode).await
+        let (name, value) = (name.to_vec(), value.to_vec());
+        self.call(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            let _alone = inode.alone().await?;
+            volume.change_xattr(caller, &inode, &name, Some(&value), mode).await
+        })
+        .await
     }
 
     async fn listxattr(&self, _caller: Caller, ino: Ino) -> Result<Vec<Vec<u8>>> {
         let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.lock.read().await;
+        let _shared = inode.shared().await?;
         self.0.list_xattrs(&inode).await
     }
 
     async fn removexattr(&self, caller: Caller, ino: Ino, name: &[u8]) -> Result<()> {
-        let inode = self.0.inode_of(ino).await?;
-        let _alone = inode.lock.write().await;
-        self.0.change_xattr(caller, &inode, name, None, XattrMode::Set).await
+        let name = name.to_vec();
+        self.call(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            let _alone = inode.alone().await?;
+            volume.change_xattr(caller, &inode, &name, None, XattrMode::Set).await
+        })
+        .await
     }
 
     async fn unmount(&self) -> Result<()> {
-        self.0.close().await
+        let volume = Rc::clone(&self.0);
+        self.0.rt.unbroken("unmount", async move { volume.close().await }).await
     }
 }

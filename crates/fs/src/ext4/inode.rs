@@ -11,10 +11,10 @@ use super::extents::found::FoundExtents;
 use super::format::{self, CsumSeed, mode};
 use super::journal::Tid;
 use crate::cache::{Mapping, PageCache};
-use crate::contract::{Attr, Ino, Kind, Timestamp};
+use crate::contract::{Attr, FsError, Ino, Kind, Result, SetAttr, Timestamp};
 use nandscape_block::Owner;
 use nandscape_rt::Handle;
-use nandscape_rt::sync::{Notify, RwLock};
+use nandscape_rt::sync::{Notify, ReadGuard, RwLock, WriteGuard};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
@@ -104,6 +104,24 @@ impl Inode {
         }
     }
 
+    /// Its lock, alone.
+    ///
+    /// # Errors
+    /// [`FsError::NoEntry`] if the inode went while this waited.
+    pub(crate) async fn alone(&self) -> Result<WriteGuard<()>> {
+        let alone = self.lock.write().await;
+        if self.deleted.get() { Err(FsError::NoEntry) } else { Ok(alone) }
+    }
+
+    /// Its lock, shared.
+    ///
+    /// # Errors
+    /// As [`Inode::alone`].
+    pub(crate) async fn shared(&self) -> Result<ReadGuard<()>> {
+        let shared = self.lock.read().await;
+        if self.deleted.get() { Err(FsError::NoEntry) } else { Ok(shared) }
+    }
+
     /// Counts blocks that it gained or lost.
     pub(crate) fn add_blocks(&self, blocks: i64) {
         let mut raw = self.raw.borrow_mut();
@@ -155,6 +173,23 @@ impl Inode {
             mtime: shown(raw.mtime()),
             ctime: shown(raw.ctime()),
             crtime: shown(raw.crtime()),
+        }
+    }
+
+    /// Sets attributes; the length is not among them.
+    pub(crate) fn set(&self, change: &SetAttr) {
+        let mut raw = self.raw.borrow_mut();
+        let kind = raw.file_type();
+        raw.mode = change.mode.map_or(raw.mode, |bits| kind | bits & !mode::TYPE);
+        raw.uid = change.uid.unwrap_or(raw.uid);
+        raw.gid = change.gid.unwrap_or(raw.gid);
+        if let Some(time) = change.atime {
+            let time = kept(&raw, time);
+            raw.set_atime(time);
+        }
+        if let Some(time) = change.mtime {
+            let time = kept(&raw, time);
+            raw.set_mtime(time);
         }
     }
 

@@ -8,7 +8,7 @@ use super::format::{
 use super::inode::{Inode, kept};
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
-use crate::contract::{Caller, FsError, Ino, Result};
+use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -37,9 +37,7 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoEntry`] if there is none.
     pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
-        if self.unmounted.get() {
-            return Err(FsError::ReadOnly);
-        }
+        self.calls.check_open()?;
         let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
         if number != ROOT_INODE && !self.is_ordinary(number) {
             return Err(FsError::NoEntry);
@@ -55,8 +53,21 @@ impl Volume {
         if inode.is_dir() { Ok(inode) } else { Err(FsError::NotDirectory) }
     }
 
-    /// An inode, from memory or from the table.
+    /// An inode that has a name or is open, from memory or from the table.
+    ///
+    /// # Errors
+    /// [`FsError::NoEntry`] if there is none; what the table still says of a file that is gone is of no
+    /// use to anybody.
     pub(crate) async fn inode(&self, number: u32) -> Result<Rc<Inode>> {
+        self.inode_with(number, 1).await
+    }
+
+    /// An inode that may have lost its last name before mount.
+    pub(crate) async fn orphan(&self, number: u32) -> Result<Rc<Inode>> {
+        self.inode_with(number, 0).await
+    }
+
+    async fn inode_with(&self, number: u32, links: u16) -> Result<Rc<Inode>> {
         if let Some(known) = self.inodes.borrow().get(&number) {
             return Ok(Rc::clone(known));
         }
@@ -64,7 +75,7 @@ impl Volume {
         let buffer = self.read_block(block).await?;
         let raw =
             buffer.with(|bytes| format::Inode::parse(&bytes[slot], number, &self.sb.borrow()))?;
-        if raw.mode == 0 {
+        if raw.mode == 0 || raw.links_count < links {
             return Err(FsError::NoEntry);
         }
         if raw.has(flag::INLINE_DATA | flag::ENCRYPT) {
@@ -87,6 +98,22 @@ impl Volume {
         inode.sync_tid.set(self.last_tid.get());
         inode.datasync_tid.set(self.last_tid.get());
         Ok(self.keep_inode(inode))
+    }
+
+    /// Changes attributes, and the length with its content.
+    pub(crate) async fn set_attributes(self: &Rc<Self>, ino: Ino, change: SetAttr) -> Result<Attr> {
+        let inode = self.inode_of(ino).await?;
+        let _alone = inode.alone().await?;
+        if let Some(size) = change.size {
+            super::file::check_extent_of_file(&inode, size, 0)?;
+            self.set_length(&inode, size).await?;
+        }
+        let tx = self.begin(4, 0).await?;
+        inode.touch(self.now(), false);
+        inode.set(&change);
+        self.write_inode(&tx, &inode, false).await?;
+        tx.stop();
+        Ok(inode.attr())
     }
 
     /// Keeps an inode in memory, and lets others go that nobody uses.

@@ -14,6 +14,7 @@ pub mod mkfs;
 pub mod raw;
 
 mod alloc;
+mod calls;
 mod dir;
 mod direct;
 mod error;

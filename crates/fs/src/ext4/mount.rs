@@ -4,12 +4,15 @@
 //! superblock's features, the journal's recovery, the superblock and the descriptors once more, the mark
 //! that recovery is needed, the list of orphans.
 
+use super::calls::Calls;
 use super::format::{
     BLOCK_BYTES, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place, STATE_CLEAN,
-    SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
+    STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
-use super::journal::{Buffers, Config, Journal, LogExtents, Recovered, file_records, recover};
+use super::journal::{
+    Buffers, Config, FileRecord, Journal, LogExtents, Recovered, file_records, recover,
+};
 use super::options::MountOptions;
 use super::own::OwnBlocks;
 use super::raw::{Raw, read_block};
@@ -141,11 +144,14 @@ impl Ext4 {
         let parts = (buffers, journal, own);
         let volume = Rc::new(new_volume(rt, device, parts, options, sb, groups));
         start_tasks(&volume);
-        let orphans = volume.finish_orphans().await?;
         let files = records.len() as u32;
-        volume.apply_files(records).await?;
-        volume.start_files().await?;
-        Ok((Self(volume), MountReport { recovered, orphans, files }))
+        match volume.finish_what_was_begun(records).await {
+            Ok(orphans) => Ok((Self(volume), MountReport { recovered, orphans, files })),
+            Err(error) => {
+                volume.leave_alone();
+                Err(error)
+            }
+        }
     }
 }
 
@@ -192,7 +198,8 @@ fn new_volume(
         namespace: RwLock::new(rt, "names", ()),
         orphans: Mutex::new(rt, "orphans", Vec::new()),
         making_bitmap: Mutex::new(rt, "new bitmap", ()),
-        unmounted: Cell::new(false),
+        calls: Calls::new(rt),
+        half_done: Rc::default(),
         files: RefCell::default(),
         changes: RefCell::default(),
     }
@@ -207,7 +214,7 @@ fn start_tasks(volume: &Rc<Volume>) {
         loop {
             home.rt.sleep(HOME_PERIOD).await;
             let now = home.rt.now();
-            if home.unmounted.get() || home.journal.aborted().is_some() {
+            if home.calls.check_open().is_err() || home.journal.aborted().is_some() {
                 return;
             }
             if now >= HOME_AGE {
@@ -219,17 +226,41 @@ fn start_tasks(volume: &Rc<Volume>) {
 }
 
 impl Volume {
-    /// Writes everything out and leaves the volume clean.
-    pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
-        if self.unmounted.replace(true) {
-            return Err(FsError::ReadOnly);
+    /// Finishes orphans, of which it returns the number, and applies file-level records.
+    async fn finish_what_was_begun(self: &Rc<Self>, records: Vec<FileRecord>) -> Result<u32> {
+        let orphans = self.finish_orphans().await?;
+        if orphans > 0 {
+            // File-level records begin in an empty log.
+            self.journal.flush().await?;
         }
+        self.apply_files(records).await?;
+        self.start_files().await?;
+        Ok(orphans)
+    }
+
+    /// Ends what runs in the background, so that the device can be used by others; nothing is written.
+    fn leave_alone(&self) {
+        self.calls.close();
+        self.cache.stop();
+        self.journal.abandon();
+    }
+
+    /// Writes everything out and leaves the volume clean.
+    ///
+    /// # Errors
+    /// The first; the rest is done all the same. A volume on which an operation was left half done is
+    /// marked as one with errors.
+    pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
+        self.calls.check_open()?;
+        self.calls.close();
+        self.calls.ended().await;
         let open: Vec<_> = self.inodes.borrow().values().map(Rc::clone).collect();
+        let mut result = Ok(());
         for inode in open {
             inode.opens.set(0);
-            self.delete_if_unused(&inode).await?;
+            result = result.and(self.delete_if_unused(&inode).await);
         }
-        self.sync_all().await?;
+        result = result.and(self.sync_all().await);
         self.cache.stop();
         self.journal.stop().await?;
         let sb = {
@@ -240,11 +271,14 @@ impl Volume {
             sb.free_blocks_count = self.free_blocks.get();
             sb.free_inodes_count = self.free_inodes.get() as u32;
             sb.state |= STATE_CLEAN;
+            if self.half_done.get() {
+                sb.state |= STATE_ERRORS;
+            }
             sb.wtime = self.now().seconds as u32;
             sb.clone()
         };
         write_superblock(&self.device, &sb).await?;
         self.device.flush().await?;
-        Ok(())
+        result
     }
 }

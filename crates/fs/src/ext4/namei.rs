@@ -132,7 +132,7 @@ impl Volume {
         if matches!(what, New::Directory) {
             self.may_add_subdir(&dir)?;
         }
-        self.check_space(caller, NAME_BLOCKS)?;
+        let _room = self.room(caller, NAME_BLOCKS)?;
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
@@ -230,7 +230,7 @@ impl Volume {
             LINKS_MAX.. => return Err(FsError::TooManyLinks),
             _ => {}
         }
-        self.check_space(caller, NAME_BLOCKS)?;
+        let _room = self.room(caller, NAME_BLOCKS)?;
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
         self.add_name(&tx, &dir, vacancy, name, inode.number, file_mode).await?;

@@ -24,9 +24,13 @@ impl Volume {
         self.write_superblock(tx).await
     }
 
-    /// Takes an inode out of the list; the caller writes the inode.
+    /// Takes an inode out of the list, unless it has lost its last name and is not freed yet; the caller
+    /// writes the inode.
     pub(crate) async fn remove_orphan(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         let mut orphans = self.orphans.lock().await;
+        if inode.links() == 0 && !inode.deleted.get() {
+            return Ok(());
+        }
         let at = orphans.iter().position(|other| other.number == inode.number);
         let Some(at) = at else { return Ok(()) };
         orphans.remove(at);
@@ -53,7 +57,7 @@ impl Volume {
             if endless || !self.is_ordinary(next) {
                 return Err(FsError::corrupt("list of orphans", "superblock"));
             }
-            let inode = self.inode(next).await?;
+            let inode = self.orphan(next).await?;
             next = inode.raw.borrow().dtime;
             found.push(inode);
         }

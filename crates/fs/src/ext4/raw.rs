@@ -61,10 +61,16 @@ impl Raw {
     /// # Errors
     /// What the device says.
     pub async fn blocks(&self, first: u64, count: u32) -> Result<Vec<u8>, BlockError> {
-        let payload = self.device.read(Lba(first), count).await?;
+        let most = self.device.caps().max_sectors;
+        let most = if most == 0 { count.max(1) } else { most };
         let mut bytes = Vec::with_capacity(count as usize * BLOCK_BYTES);
-        for index in 0..count {
-            bytes.extend_from_slice(&expand(&payload, index, first)?[..]);
+        for from in (0..count).step_by(most as usize) {
+            let first = first + u64::from(from);
+            let some = most.min(count - from);
+            let payload = self.device.read(Lba(first), some).await?;
+            for index in 0..some {
+                bytes.extend_from_slice(&expand(&payload, index, first)?[..]);
+            }
         }
         Ok(bytes)
     }

@@ -58,7 +58,7 @@ impl Volume {
         if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {
             self.may_add_subdir(&to.dir)?;
         }
-        self.check_space(caller, NAME_BLOCKS)?;
+        let _room = self.room(caller, NAME_BLOCKS)?;
         self.replace(&from, &to, &moved, victim.as_ref()).await?;
         drop((_dirs, namespace));
         match victim {

@@ -4,6 +4,7 @@ use super::extents::Logical;
 use super::inode::Inode;
 use super::journal::{OrderedData, Tid};
 use super::volume::Volume;
+use crate::cache::Mapping;
 use crate::contract::Result;
 use nandscape_block::{Bio, BlockError, FlushScope};
 use std::rc::{Rc, Weak};
@@ -70,17 +71,23 @@ impl Volume {
         Ok(())
     }
 
-    /// Makes everything durable.
+    /// Makes everything durable, what others have sent already included.
+    ///
+    /// # Errors
+    /// The first; of all else, what can be made durable is.
     pub(crate) async fn sync_all(self: &Rc<Self>) -> Result<()> {
-        for pages in self.cache.dirty_files() {
-            let inode = self.inodes.borrow().get(&(pages.owner().file as u32)).map(Rc::clone);
-            if let Some(inode) = inode {
-                self.write_out(&inode).await?;
-            }
+        let known =
+            |pages: &Mapping| self.inodes.borrow().get(&(pages.owner().file as u32)).map(Rc::clone);
+        let dirty: Vec<_> = self.cache.dirty_files().iter().filter_map(known).collect();
+        let busy = |inode: &&Rc<Inode>| inode.pages.is_busy();
+        let busy: Vec<_> = self.inodes.borrow().values().filter(busy).map(Rc::clone).collect();
+        let mut result = Ok(());
+        for inode in dirty.iter().chain(&busy) {
+            result = result.and(self.write_out(inode).await);
         }
         self.journal.commit_all().await?;
         self.device.flush().await?;
-        Ok(())
+        result
     }
 }
 

@@ -92,7 +92,10 @@ impl Volume {
         let first = inode.size.get().div_ceil(4096);
         inode.pages.written(first..u64::MAX).await;
         self.unpromise(inode.pages.discard(first..u64::MAX));
-        self.cut_blocks(inode).await
+        self.cut_blocks(inode).await?;
+        // Reading ahead may have brought back what still had a block.
+        self.unpromise(inode.pages.discard(first..u64::MAX));
+        Ok(())
     }
 
     /// Frees an inode that has no name and that nobody holds open.

@@ -4,6 +4,7 @@ use super::format::{BlockMut, CsumSeed};
 use super::journal::{Buffer, Tid, TransactionHandle};
 use crate::contract::Result;
 use nandscape_block::{Owner, SectorData};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// A metadata block in memory.
@@ -28,24 +29,35 @@ pub(crate) fn verify<E>(
     buffer.verify((holds as u8, seed.map_or(0, |seed| seed.0)), |bytes| check(bytes))
 }
 
-/// An operation's part in the running transaction. Dropped, it ends: what it changed is committed
-/// together with all else in the transaction, later.
-pub(crate) struct Tx(TransactionHandle);
+/// An operation's part in the running transaction. What it changed is committed together with all else
+/// in the transaction, later. Dropped without [`Tx::stop`] after it changed something, because of an
+/// error, it leaves an operation half done, and says so.
+pub(crate) struct Tx {
+    handle: TransactionHandle,
+    changed: Cell<bool>,
+    half_done: Rc<Cell<bool>>,
+}
 
 impl Tx {
-    pub(crate) const fn new(handle: TransactionHandle) -> Self {
-        Self(handle)
+    pub(crate) const fn new(handle: TransactionHandle, half_done: Rc<Cell<bool>>) -> Self {
+        Self { handle, changed: Cell::new(false), half_done }
     }
 
     /// The transaction.
     pub(crate) fn tid(&self) -> Tid {
-        self.0.tid()
+        self.handle.tid()
+    }
+
+    /// The handle, to change something.
+    fn change_with(&self) -> &TransactionHandle {
+        self.changed.set(true);
+        &self.handle
     }
 
     /// Waits until the buffer may be changed. From then to the next waiting point nobody else
     /// changes it.
     pub(crate) async fn access(&self, buffer: &BufferRef) -> Result<()> {
-        self.0.access(buffer).await;
+        self.handle.access(buffer).await;
         Ok(())
     }
 
@@ -55,7 +67,7 @@ impl Tx {
         buffer: &BufferRef,
         edit: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<R> {
-        Ok(self.0.update(buffer, |bytes| edit(bytes))?)
+        Ok(self.change_with().update(buffer, |bytes| edit(bytes))?)
     }
 
     /// Waits for access and changes a buffer.
@@ -74,7 +86,7 @@ impl Tx {
         buffer: &BufferRef,
         edit: impl FnOnce(&mut BlockMut<'_>) -> R,
     ) -> Result<R> {
-        Ok(self.0.update_parts(buffer, edit)?)
+        Ok(self.change_with().update_parts(buffer, edit)?)
     }
 
     /// Waits for access and changes parts of a buffer.
@@ -89,22 +101,30 @@ impl Tx {
 
     /// The buffer of a newly taken block, all zeroes, with access to it.
     pub(crate) fn fresh(&self, block: u64) -> Result<BufferRef> {
-        Ok(self.0.fresh(block)?)
+        Ok(self.change_with().fresh(block)?)
     }
 
     /// Drops what the journal knows of a freed block, and keeps recovery from writing to it.
     pub(crate) fn forget(&self, block: u64) -> Result<()> {
-        Ok(self.0.forget(block)?)
+        Ok(self.change_with().forget(block)?)
     }
 
     /// Logs a page of a file.
     pub(crate) fn log_data(&self, block: u64, data: SectorData, owner: Owner) -> Result<()> {
-        self.0.log_data(block, data, owner)?;
+        self.change_with().log_data(block, data, owner)?;
         Ok(())
     }
 
-    /// Ends it.
-    pub(crate) fn stop(self) -> Tid {
-        self.0.stop()
+    /// Ends it, all done.
+    pub(crate) fn stop(self) {
+        self.changed.set(false);
+    }
+}
+
+impl Drop for Tx {
+    fn drop(&mut self) {
+        if self.changed.get() {
+            self.half_done.set(true);
+        }
     }
 }

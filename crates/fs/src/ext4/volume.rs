@@ -1,6 +1,7 @@
 //! A mounted volume: what all operations share, and the metadata that belongs to no file.
 
 use super::alloc::bits;
+use super::calls::Calls;
 pub(crate) use super::error::corrupt;
 use super::file_commit::Changes;
 use super::format::{
@@ -109,7 +110,9 @@ pub(crate) struct Volume {
     /// Held while a bitmap is made that was never written.
     pub(crate) making_bitmap: Mutex<()>,
     pub(crate) generations: RefCell<Stream>,
-    pub(crate) unmounted: Cell<bool>,
+    pub(crate) calls: Calls,
+    /// Whether an error left an operation half done, so that the volume has to be checked.
+    pub(crate) half_done: Rc<Cell<bool>>,
     /// Takes file-level records, if the mount asked for it.
     pub(crate) files: RefCell<Option<FileJournal>>,
     pub(crate) changes: RefCell<Changes>,
@@ -142,7 +145,7 @@ impl Volume {
     /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
     pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx> {
         let credits = credits + self.journal.revoke_credits(revokes);
-        let tx = Tx::new(self.journal.start(credits).await?);
+        let tx = Tx::new(self.journal.start(credits).await?, Rc::clone(&self.half_done));
         self.last_tid.set(Some(tx.tid()));
         Ok(tx)
     }

@@ -76,7 +76,10 @@ impl Backing for Pager {
 /// A stretch of a run that lies in one piece on the device.
 struct Stretch {
     pages: Logical,
+    /// Its blocks were allocated ahead.
     unwritten: bool,
+    /// Its blocks are new.
+    new: bool,
 }
 
 impl Volume {
@@ -102,44 +105,44 @@ impl Volume {
     /// Gives blocks to a run and sends it off. A task of its own sees it to its end.
     async fn send_run(self: &Rc<Self>, inode: &Rc<Inode>, run: WriteRun, sync: bool) -> Result<()> {
         let mut sent = Vec::new();
-        let mut unwritten = Vec::new();
         let mut at = run.first();
-        let mut failed = None;
-        while at < run.end() {
-            match self.send_next(inode, &run, at, sync).await {
-                Ok((stretch, id, arrived)) => {
-                    sent.push((id, arrived));
-                    at = stretch.pages.end;
-                    if stretch.unwritten {
-                        unwritten.push(stretch.pages);
-                    }
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    break;
-                }
-            }
+        let mut result = Ok(());
+        while at < run.end() && result.is_ok() {
+            result = self.send_next(inode, &run, at, sync).await.map(|next| {
+                at = next.0.pages.end;
+                sent.push(next);
+            });
         }
-        let known = failed.clone();
+        let known = result.clone();
         let (volume, inode) = (Rc::clone(self), Rc::clone(inode));
         drop(self.rt.spawn("write-back", async move {
-            let ended = join_all(sent.into_iter().map(async |(id, arrived)| {
+            let ended = join_all(sent.into_iter().map(async |(stretch, id, arrived)| {
                 let ended = arrived.await;
                 inode.in_flight.arrive(id);
-                ended.err()
+                (stretch, ended)
             }))
             .await;
-            let mut error = failed.or(ended.into_iter().flatten().next());
-            for pages in unwritten {
-                if error.is_none() {
-                    error = volume.mark_written(&inode, &pages).await.err();
-                }
+            for (stretch, ended) in ended {
+                result = result.and(volume.conclude(&inode, &stretch, ended).await);
             }
             // Pages that got no block do not need the promise of one any more.
             volume.unpromise(run.settle_promises(at..run.end()));
-            run.finish(error);
+            run.finish(result.err());
         }));
-        known.map_or(Ok(()), Err)
+        known
+    }
+
+    /// What is left to do when the data of a stretch has arrived, or has not: blocks that were allocated
+    /// ahead hold data now; new ones without it must not show what they held before.
+    async fn conclude(&self, inode: &Inode, stretch: &Stretch, arrived: Result<()>) -> Result<()> {
+        match arrived {
+            Ok(()) if stretch.unwritten => self.mark(inode, &stretch.pages, true).await,
+            Err(error) if stretch.new => {
+                self.mark(inode, &stretch.pages, false).await?;
+                Err(error)
+            }
+            arrived => arrived,
+        }
     }
 
     /// Sends the stretch of a run that begins at page `at`.
@@ -155,13 +158,14 @@ impl Volume {
         drop(map);
         let end = at + mapped.blocks();
         let grows = inode.raw.borrow().size < inode.size.get().min(end * PAGE);
-        let mut tx = None;
+        let (mut tx, mut new) = (None, false);
         if matches!(mapped, Mapped::Hole(_)) || grows {
             let begun = self.begin(MAP_CREDITS, 0).await?;
             let _map = inode.map_lock.write().await;
             mapped = self.map(inode, at, run.end() - at).await?;
             if let Mapped::Hole(pages) = mapped {
                 mapped = self.take_for(&begun, inode, at, pages).await?;
+                new = true;
             }
             let end = at + mapped.blocks();
             let size = inode.raw.borrow().size.max(inode.size.get().min(end * PAGE));
@@ -186,7 +190,7 @@ impl Volume {
             }
             tx.stop();
         }
-        Ok((Stretch { pages, unwritten }, id, arrived))
+        Ok((Stretch { pages, unwritten, new }, id, arrived))
     }
 
     /// Takes and maps blocks for a hole.
@@ -233,16 +237,16 @@ impl Volume {
         }
     }
 
-    /// Blocks that were allocated ahead hold data now.
-    pub(super) async fn mark_written(&self, inode: &Inode, pages: &Logical) -> Result<()> {
+    /// Makes it known whether the blocks of pages hold data.
+    pub(super) async fn mark(&self, inode: &Inode, pages: &Logical, written: bool) -> Result<()> {
         let mut at = pages.start;
         while at < pages.end {
             let tx = self.begin(MAP_CREDITS, 0).await?;
             let map = inode.map_lock.write().await;
             let mapped = self.map(inode, at, pages.end - at).await?;
             let end = at + mapped.blocks();
-            if matches!(mapped, Mapped::Blocks { unwritten: true, .. }) {
-                self.convert(&tx, inode, &(at..end), false).await?;
+            if matches!(mapped, Mapped::Blocks { unwritten, .. } if unwritten == written) {
+                self.convert(&tx, inode, &(at..end), !written).await?;
             }
             drop(map);
             self.write_inode(&tx, inode, true).await?;

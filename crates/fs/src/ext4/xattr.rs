@@ -8,7 +8,7 @@ use super::format::{
     parse_inode_xattrs, parse_xattr_block, seal_xattr_block,
 };
 use super::inode::Inode;
-use super::tx::Tx;
+use super::tx::{BufferRef, Tx};
 use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Result, XattrMode};
 
@@ -39,9 +39,13 @@ impl Volume {
         let place = Place::InodeBlock { inode: inode.number, block };
         self.own.check(block..block + 1, place)?;
         let buffer = self.read_block(block).await?;
+        self.in_xattr_block(&buffer, place)
+    }
+
+    fn in_xattr_block(&self, buffer: &BufferRef, place: Place) -> Result<(u32, Vec<Xattr>)> {
         let seed = self.sb.borrow().csum_seed();
         Ok(buffer.with(|bytes| {
-            check_xattr_block(bytes, block, seed, place)?;
+            check_xattr_block(bytes, buffer.block(), seed, place)?;
             parse_xattr_block(bytes, place)
         })?)
     }
@@ -83,9 +87,7 @@ impl Volume {
         if value.is_some() {
             all.push(new);
         }
-        if value.is_some() {
-            self.check_space(caller, 2)?;
-        }
+        let _room = value.map(|_| self.room(caller, 2)).transpose()?;
         self.store_xattrs(inode, all).await
     }
 
@@ -149,7 +151,12 @@ impl Volume {
         if block == 0 {
             return Ok(());
         }
-        let (shared, xattrs) = self.xattr_block(inode, block).await?;
+        let place = Place::InodeBlock { inode: inode.number, block };
+        self.own.check(block..block + 1, place)?;
+        let buffer = self.read_block(block).await?;
+        tx.access(&buffer).await?;
+        // From here to the change nothing waits: others who share the block may be giving it up, too.
+        let (shared, xattrs) = self.in_xattr_block(&buffer, place)?;
         if shared == 1 {
             return self.free_metadata(tx, inode, block).await;
         }
@@ -158,8 +165,7 @@ impl Volume {
             return Err(corrupt("attributes", Place::Block(block)));
         }
         seal_xattr_block(&mut bytes, block, self.sb.borrow().csum_seed());
-        let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |target| target.copy_from_slice(&*bytes)).await?;
+        tx.change(&buffer, |target| target.copy_from_slice(&*bytes))?;
         inode.add_blocks(-1);
         Ok(())
     }

@@ -3,10 +3,24 @@
 //!
 //! As in ext4, a small pool (2 % of the volume, at most 4,096 blocks) is never promised to data, so
 //! that extent nodes find their blocks at write-back; and what the superblock reserves is for root.
-//! Held blocks do not count: they are there for nobody yet.
+//! Held blocks do not count: they are there for nobody yet. Whoever takes blocks himself is promised them
+//! too, until he has them ([`Room`]): he may have to wait before that.
 
 use crate::contract::{Caller, FsError, Result};
 use crate::ext4::volume::Volume;
+
+/// Blocks promised to an operation, as long as it goes on.
+#[must_use = "the promise ends with it"]
+pub(crate) struct Room<'a> {
+    volume: &'a Volume,
+    blocks: u64,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.volume.unpromise(self.blocks);
+    }
+}
 
 impl Volume {
     /// Blocks kept for metadata that delayed data will need.
@@ -35,12 +49,16 @@ impl Volume {
         Ok(promised)
     }
 
-    /// Whether so many blocks may be taken now.
+    /// Promises blocks to an operation that takes up to so many.
     ///
     /// # Errors
     /// [`FsError::NoSpace`].
-    pub(crate) fn check_space(&self, caller: Caller, blocks: u64) -> Result<()> {
-        if blocks > self.available(caller) { Err(FsError::NoSpace) } else { Ok(()) }
+    pub(crate) fn room(&self, caller: Caller, blocks: u64) -> Result<Room<'_>> {
+        if blocks > self.available(caller) {
+            return Err(FsError::NoSpace);
+        }
+        self.promised.set(self.promised.get() + blocks);
+        Ok(Room { volume: self, blocks })
     }
 
     /// Takes promises back, because the blocks were taken or are not wanted any more.

@@ -203,6 +203,15 @@ impl Journal {
         self.0.disable_files().await
     }
 
+    /// Writes nothing any more, as if power had failed, and ends the commit task.
+    pub fn abandon(&self) {
+        let mut state = self.0.state.borrow_mut();
+        state.stopping = true;
+        state.aborted.get_or_insert_with(|| "the file system was not mounted".to_owned());
+        drop(state);
+        self.0.wake_all();
+    }
+
     /// Whether an error has aborted the journal, and which.
     #[must_use]
     pub fn aborted(&self) -> Option<String> {
@@ -251,10 +260,16 @@ impl Shared {
             return;
         }
         self.state.borrow_mut().aborted = Some(error.to_string());
-        for waiting in [&self.changed, &self.wanted, &self.copied, &self.homed] {
+        self.wake_all();
+        drop(self.rt.spawn_daemon("journal abort", note_abort(Rc::clone(self))));
+    }
+
+    /// Lets everybody who waits look again.
+    fn wake_all(&self) {
+        for waiting in [&self.changed, &self.copied, &self.homed] {
             waiting.notify_waiters();
         }
-        drop(self.rt.spawn_daemon("journal abort", note_abort(Rc::clone(self))));
+        self.wanted.notify_one();
     }
 }
 
