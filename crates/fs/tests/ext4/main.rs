@@ -13,4 +13,5 @@ mod ijournal;
 mod journal;
 mod mkfs;
 mod posix;
+mod races;
 mod tree;

@@ -1,0 +1,109 @@
+//! Interleavings in words: what reads must not show. Content that was cut off, that another file had
+//! before, or that is not the link's own.
+
+use super::*;
+use nandscape_fs::contract::FsError;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// What reading ahead brings while a file is cut does not show when the file grows again.
+///
+/// The steps: a read ahead of pages 8 to 24 is under way; a call holds the running transaction open; the
+/// cut waits for a new one, because a sync ends that one; meanwhile the read ahead comes.
+#[test]
+fn reading_ahead_brings_nothing_back() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let fs = stand.mount(&MountOptions::default()).await;
+        let root = fs.root();
+        let file = create(&fs, root, "f").await;
+        for number in 0..4 {
+            // The next inode is in another block of the table.
+            create(&fs, root, &format!("n{number}")).await;
+        }
+        put(&fs, file, 0, 5, 200, Io::Buffered).await;
+        fs.unmount().await.expect("an unmount");
+        let fs = stand.mount(&MountOptions::default()).await;
+        lookup(&fs, "f").await;
+        for page in [12, 19] {
+            let other = Caller { thread: 9, ..ME };
+            fs.read(other, file, page * PAGE, PAGE, Io::Buffered).await.expect("data");
+        }
+        let metadata_ns = Rc::new(Cell::new(400_000));
+        let read_ns = Rc::clone(&metadata_ns);
+        stand.slow(move |bio| match (bio.op, bio.flags.has(Flags::META)) {
+            (Op::Read, true) => Some(Nanos(read_ns.get())),
+            (Op::Read, false) if bio.sectors == 6 => Some(Nanos(300_000)),
+            _ => Some(Nanos(10_000)),
+        });
+        fs.read(ME, file, 0, 8 * PAGE, Io::Buffered).await.expect("data");
+        let (a, b, c) = (fs.clone(), fs.clone(), fs.clone());
+        let create = async move { a.create(ME, root, b"slow", 0o644).await.map(drop) };
+        let cut = async move { b.setattr(ME, file, resized(21 * PAGE)).await.map(drop) };
+        let creates = stand.rt.spawn("create", create);
+        stand.rt.sleep(Nanos(5_000)).await;
+        metadata_ns.set(100_000);
+        let cuts = stand.rt.spawn("cut", cut);
+        stand.rt.sleep(Nanos(5_000)).await;
+        let syncs = stand.rt.spawn("sync", async move { c.syncfs(ME).await });
+        for task in [creates, cuts, syncs] {
+            task.await.expect("a task").expect("a call");
+        }
+        fs.setattr(ME, file, resized(200 * PAGE)).await.expect("a length");
+        let read = get(&fs, file, Io::Buffered).await;
+        assert_eq!(others(&read[21 * PAGE as usize..], 0), 0, "bytes that were cut off");
+    });
+}
+
+/// A new page that the device refuses does not show what was in its block before.
+#[test]
+fn a_refused_page_shows_nobody_elses_content() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let fs = stand.mount(&MountOptions::default()).await;
+        let root = fs.root();
+        let secret = create(&fs, root, "secret").await;
+        put(&fs, secret, 0, SECRET, 20, Io::Buffered).await;
+        fs.fsync(ME, secret).await.expect("a sync");
+        fs.unlink(ME, root, b"secret").await.expect("no file");
+        fs.syncfs(ME).await.expect("power is on");
+        let file = create(&fs, root, "f").await;
+        fs.syncfs(ME).await.expect("power is on");
+        put(&fs, file, 0, 1, 4, Io::Buffered).await;
+        stand.refuse(is_data);
+        assert!(fs.fsync(ME, file).await.is_err(), "a sync tells of a refused page");
+        stand.refuse(|_| false);
+        let past_cache = get(&fs, file, Io::Direct).await;
+        fs.unmount().await.expect("an unmount");
+        let fs = stand.mount(&MountOptions::default()).await;
+        let after = get(&fs, file, Io::Buffered).await;
+        let foreign = |read: &[u8]| read.iter().filter(|byte| **byte == SECRET).count();
+        assert_eq!((foreign(&past_cache), foreign(&after)), (0, 0), "another file's content");
+        fs.unmount().await.expect("an unmount");
+        stand.assert_sound().await;
+    });
+}
+
+/// A link that is removed while it is read leads where it led, or nowhere.
+#[test]
+fn a_link_that_goes_leads_nowhere_else() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let (own, foreign) = ([b'l'; 400], [SECRET; 400]);
+        let fs = stand.mount(&MountOptions::default()).await;
+        let root = fs.root();
+        let link = fs.symlink(ME, root, b"l", &own).await.expect("room").ino;
+        fs.unmount().await.expect("an unmount");
+        let fs = stand.mount(&MountOptions::default()).await;
+        lookup(&fs, "l").await;
+        stand.slow(|bio| (bio.op == Op::Read).then_some(Nanos::from_ms(1)));
+        let reader = fs.clone();
+        let reads = stand.rt.spawn("readlink", async move { reader.readlink(ME, link).await });
+        stand.rt.sleep(Nanos(1)).await;
+        stand.slow(|_| None);
+        fs.unlink(ME, root, b"l").await.expect("no link");
+        fs.syncfs(ME).await.expect("power is on");
+        for name in [b"m0", b"m1", b"m2"] {
+            fs.symlink(ME, root, name, &foreign).await.expect("room");
+        }
+        let target = reads.await.expect("a task");
+        assert!(target == Ok(own.into()) || target == Err(FsError::NoEntry), "{target:?}");
+    });
+}
