@@ -216,6 +216,11 @@ impl Inner {
         self.listed.get()
     }
 
+    /// Whether the hand has been through all pages.
+    pub(super) fn is_round(&self) -> bool {
+        self.hand.get() == 0
+    }
+
     /// Second chance for up to `count` pages, from the hand on. Returns how many it looked at.
     pub(super) fn evict(&self, count: u64) -> u64 {
         let (looked, gone, next) = self.pages.borrow_mut().evict(self.hand.get(), count);

@@ -247,7 +247,9 @@ impl Core {
             let Some(inner) = next.upgrade() else { continue };
             looked += inner.evict(EVICT_BATCH).max(1);
             if inner.is_listed() {
-                self.clock.borrow_mut().push_back(next);
+                // A round looks at each page once: a file's turn is over with its last page.
+                let mut clock = self.clock.borrow_mut();
+                if inner.is_round() { clock.push_back(next) } else { clock.push_front(next) }
             }
         }
     }

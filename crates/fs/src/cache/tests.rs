@@ -233,3 +233,26 @@ fn forgotten_pages_stay_forgotten() {
         assert_eq!(reads, 2, "what was on its way was not kept");
     });
 }
+
+/// What is read all the time stays, however much is written once beside it.
+#[test]
+fn what_is_used_stays_beside_a_long_file() {
+    let config = CacheConfig { pages: 4_096, read_ahead_pages: 0, ..CacheConfig::default() };
+    run(config, async |stand| {
+        let owner = |file| Owner { file, generation: 0, thread: 0, core: 0 };
+        let hot: Vec<Mapping> =
+            (2..66).map(|file| Mapping::new(&stand.cache, owner(file))).collect();
+        for file in &hot {
+            file.set_length(4);
+        }
+        for page in 0..16_384 {
+            stand.write(page, page + 1);
+            stand.cache.throttle(1).await;
+            // Each hot file comes round every 64 pages of the log.
+            let file = &hot[page as usize % hot.len()];
+            read_pages(&stand.flat, file, 0, 0..4).await.expect("pages");
+        }
+        let Lookups { hits, misses } = stand.cache.lookups();
+        assert_eq!((hits + misses, misses), (65_536, 256), "misses but for the first ones");
+    });
+}

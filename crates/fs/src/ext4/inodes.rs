@@ -15,6 +15,9 @@ use std::rc::Rc;
 /// Links that a file can have; a directory that has more counts them as 1 (`dir_nlink`).
 pub(crate) const LINKS_MAX: u16 = 65_000;
 
+/// The longest file of a volume without `large_file`.
+const SIZE_SMALL: u64 = i32::MAX as u64;
+
 impl Volume {
     /// The block of the inode table that holds an inode, and its bytes there.
     pub(crate) fn inode_slot(&self, number: u32) -> Result<(u64, Range<usize>)> {
@@ -81,6 +84,10 @@ impl Volume {
         if raw.has(flag::INLINE_DATA | flag::ENCRYPT) {
             return Err(FsError::Unsupported("inline or encrypted data"));
         }
+        let has_blocks = matches!(raw.file_type(), mode::REGULAR | mode::DIR | mode::SYMLINK);
+        if has_blocks && !raw.has(flag::EXTENTS) && raw.fast_symlink().is_none() {
+            return Err(FsError::Unsupported("a file without extents"));
+        }
         let place = Place::Inode(number);
         if raw.size > SIZE_MAX {
             return Err(corrupt("size beyond the last block of a file", place));
@@ -120,8 +127,10 @@ impl Volume {
     fn keep_inode(&self, inode: Inode) -> Rc<Inode> {
         let inode = Rc::new(inode);
         let mut inodes = self.inodes.borrow_mut();
-        if inodes.len() >= self.options.inodes {
+        if inodes.len() >= self.options.inodes.max(self.inodes_full.get()) {
             inodes.retain(|_, inode| Rc::strong_count(inode) > 1 || !inode.is_idle());
+            // Where many must stay, looking at all of them again waits until there are twice as many.
+            self.inodes_full.set(inodes.len() * 2);
         }
         inodes.insert(inode.number, Rc::clone(&inode));
         inode
@@ -139,7 +148,8 @@ impl Volume {
         if datasync {
             inode.datasync_tid.set(Some(tx.tid()));
         }
-        Ok(())
+        let large = inode.raw.borrow().size > SIZE_SMALL && !inode.is_dir();
+        if large { self.need(tx, Feature::LARGE_FILE).await } else { Ok(()) }
     }
 
     /// Looks at all bytes of an inode in the table.

@@ -6,8 +6,8 @@
 
 use super::calls::Calls;
 use super::format::{
-    BLOCK_BYTES, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place, STATE_CLEAN,
-    STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
+    BLOCK_BYTES, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place, STATE_ERRORS,
+    SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
 use super::journal::{
@@ -135,6 +135,10 @@ impl Ext4 {
         let mut features = sb.features();
         features.set(Feature::NEEDS_RECOVERY, true);
         sb.set_features(features);
+        if recovered.errno != 0 {
+            // The journal forgets it now; who checks volumes must not.
+            sb.state |= STATE_ERRORS;
+        }
         sb.mnt_count = sb.mnt_count.saturating_add(1);
         sb.mtime = Timestamp::at(options.epoch_s, rt.now()).seconds as u32;
         write_superblock(&device, &sb).await?;
@@ -195,6 +199,7 @@ fn new_volume(
         held_blocks: Cell::new(0),
         ordered: RefCell::default(),
         inodes: RefCell::default(),
+        inodes_full: Cell::new(0),
         namespace: RwLock::new(rt, "names", ()),
         orphans: Mutex::new(rt, "orphans", Vec::new()),
         making_bitmap: Mutex::new(rt, "new bitmap", ()),
@@ -270,7 +275,6 @@ impl Volume {
             sb.set_features(features);
             sb.free_blocks_count = self.free_blocks.get();
             sb.free_inodes_count = self.free_inodes.get() as u32;
-            sb.state |= STATE_CLEAN;
             if self.half_done.get() {
                 sb.state |= STATE_ERRORS;
             }

@@ -103,6 +103,8 @@ pub(crate) struct Volume {
     pub(crate) spare_bitmap: Cell<Option<Box<[u8; 4096]>>>,
     pub(crate) ordered: RefCell<Ordered>,
     pub(crate) inodes: RefCell<BTreeMap<u32, Rc<Inode>>>,
+    /// Inodes in memory at which those that nobody uses are let go.
+    pub(crate) inodes_full: Cell<usize>,
     /// Shared by whoever changes names in one directory; alone for renames.
     pub(crate) namespace: RwLock<()>,
     /// Inodes without a name that are still open or being freed, as the list on disk has them.
@@ -144,7 +146,9 @@ impl Volume {
 
     /// Begins an operation that changes up to `credits` metadata blocks and revokes up to `revokes`.
     pub(crate) async fn begin(&self, credits: u32, revokes: u32) -> Result<Tx> {
-        let credits = credits + self.journal.revoke_credits(revokes);
+        // The first large file costs the superblock, too.
+        let spare = u32::from(!self.has(format::Feature::LARGE_FILE));
+        let credits = credits + spare + self.journal.revoke_credits(revokes);
         let tx = Tx::new(self.journal.start(credits).await?, Rc::clone(&self.half_done));
         self.last_tid.set(Some(tx.tid()));
         Ok(tx)
@@ -160,6 +164,17 @@ impl Volume {
 
     pub(crate) fn is_committed(&self, tid: Tid) -> bool {
         self.journal.committed().reached(tid)
+    }
+
+    /// Says in the superblock that a feature is in use, as Linux does with the first inode that needs it.
+    pub(crate) async fn need(&self, tx: &Tx, feature: format::Feature) -> Result<()> {
+        if self.has(feature) {
+            return Ok(());
+        }
+        let mut features = self.sb.borrow().features();
+        features.set(feature, true);
+        self.sb.borrow_mut().set_features(features);
+        self.write_superblock(tx).await
     }
 
     /// Writes the descriptor of a group.

@@ -4,16 +4,17 @@
 //! attributes then gets a block of his own.
 
 use super::format::{
-    BLOCK_BYTES, Place, Xattr, check_xattr_block, encode_inode_xattrs, encode_xattr_block,
-    parse_inode_xattrs, parse_xattr_block, seal_xattr_block,
+    BLOCK_BYTES, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, Xattr, check_xattr_block,
+    encode_inode_xattrs, encode_xattr_block, parse_inode_xattrs, parse_xattr_block,
+    seal_xattr_block,
 };
 use super::inode::Inode;
 use super::tx::{BufferRef, Tx};
 use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Result, XattrMode};
 
-/// Credits of a change: inode, old and new block, bitmap and descriptor twice.
-const XATTR_CREDITS: u32 = 12;
+/// Credits of a change: inode, old and new block, bitmap and descriptor twice, superblock.
+const XATTR_CREDITS: u32 = 13;
 
 /// The attribute of a full name.
 fn named(name: &[u8], value: &[u8]) -> Result<Xattr> {
@@ -92,6 +93,12 @@ impl Volume {
     }
 
     async fn store_xattrs(&self, inode: &Inode, all: Vec<Xattr>) -> Result<()> {
+        if self.sb.borrow().inode_bytes() > INODE_BYTES_OLD {
+            // What was an inode of 128 bytes has no room for attributes until it has extra fields.
+            let mut raw = inode.raw.borrow_mut();
+            let known = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
+            raw.extra_isize = if raw.extra_isize == 0 { known } else { raw.extra_isize };
+        }
         let extra = inode.raw.borrow().extra_isize;
         let slot = self.with_slot(inode, <[u8]>::to_vec).await?;
         let mut scratch = slot.clone();
@@ -112,6 +119,7 @@ impl Volume {
         } else {
             self.store_xattr_block(&tx, inode, &mut block).await?;
         }
+        self.need(&tx, Feature::EXT_ATTR).await?;
         inode.touch(self.now(), false);
         self.edit_slot(&tx, inode, |bytes| {
             let fits = encode_inode_xattrs(bytes, extra, &body);
@@ -135,8 +143,9 @@ impl Volume {
         let (block, buffer) = if own {
             (old, self.read_block(old).await?)
         } else {
-            self.drop_xattr_block(tx, inode).await?;
+            // First, since there may be none: then nothing has changed.
             let block = self.take_metadata(tx, inode, self.home_of(inode)).await?;
+            self.drop_xattr_block(tx, inode).await?;
             inode.raw.borrow_mut().file_acl = block;
             (block, tx.fresh(block)?)
         };
@@ -147,7 +156,7 @@ impl Volume {
     /// Gives up the inode's block of attributes; the caller writes the inode.
     pub(crate) async fn drop_xattr_block(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         self.bar_record(tx, inode.number);
-        let block = std::mem::take(&mut inode.raw.borrow_mut().file_acl);
+        let block = inode.raw.borrow().file_acl;
         if block == 0 {
             return Ok(());
         }
@@ -157,6 +166,7 @@ impl Volume {
         tx.access(&buffer).await?;
         // From here to the change nothing waits: others who share the block may be giving it up, too.
         let (shared, xattrs) = self.in_xattr_block(&buffer, place)?;
+        inode.raw.borrow_mut().file_acl = 0;
         if shared == 1 {
             return self.free_metadata(tx, inode, block).await;
         }

@@ -5,6 +5,7 @@
 
 mod check;
 mod common;
+mod foreign;
 mod format;
 mod fsx;
 mod growth;

@@ -62,7 +62,7 @@ impl Volume {
     /// Reads the superblock.
     pub(super) async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let raw = Raw::open(device).await?;
-        raw.sb.features().check(false)?;
+        raw.sb.features().check(true)?;
         Ok(Self {
             space: Space::new(&raw.sb),
             sb: raw.sb.clone(),

@@ -157,7 +157,8 @@ pub fn parse_inode_xattrs(
     place: Place,
 ) -> Result<Vec<Xattr>, FormatError> {
     let at = INODE_BYTES_OLD + usize::from(extra_isize);
-    let region = inode.get(at..).unwrap_or_default();
+    // Without extra fields, Linux takes all behind the old ones for unused.
+    let region = inode.get(at..).filter(|_| extra_isize > 0).unwrap_or_default();
     match u32_at(region, 0) == XATTR_MAGIC {
         true => parse_entries(region, BODY_HEAD_BYTES, BODY_HEAD_BYTES, place),
         false => Ok(Vec::new()),
@@ -168,6 +169,9 @@ pub fn parse_inode_xattrs(
 /// The inode's checksum covers them.
 #[must_use]
 pub fn encode_inode_xattrs(inode: &mut [u8], extra_isize: u16, xattrs: &[Xattr]) -> bool {
+    if extra_isize == 0 {
+        return xattrs.is_empty();
+    }
     let at = INODE_BYTES_OLD + usize::from(extra_isize);
     let mut region = inode.get(at..).unwrap_or_default().to_vec();
     region.fill(0);

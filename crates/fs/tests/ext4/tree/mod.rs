@@ -6,7 +6,7 @@ mod both_ways;
 mod drive;
 mod model;
 mod oracle;
-mod stand;
+pub(crate) mod stand;
 
 use crate::common::{Scratch, e2fsprogs};
 use drive::{Drive, Style, check_tree};

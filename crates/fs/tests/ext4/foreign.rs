@@ -1,0 +1,212 @@
+//! Images that others made in unusual ways: what we do to them is sound to e2fsck and to the kernel, or is
+//! refused and changes nothing.
+
+use crate::common::mount::LoopMount;
+use crate::common::{Scratch, assert_clean, debugfs, debugfs_write, e2fsprogs, output, run, text};
+use crate::tree::stand;
+use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, RenameMode, XattrMode};
+use nandscape_fs::ext4::{Ext4, MountOptions};
+use nandscape_rt::Executor;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+
+/// Mounts an image, does something, unmounts; the image that comes of it.
+fn through(
+    scratch: &Scratch,
+    path: &Path,
+    act: impl AsyncFnOnce(&Ext4) + 'static,
+) -> Result<PathBuf, FsError> {
+    let (path, result) = (path.to_owned(), scratch.path("result"));
+    let mut executor = Executor::on_virtual_clock();
+    let handle = executor.handle();
+    let saved = result.clone();
+    let done = executor.block_on(async move {
+        let device = stand::load(&handle, &path).await;
+        let (fs, _) = Ext4::mount(&handle, device.erased(), MountOptions::default()).await?;
+        act(&fs).await;
+        fs.unmount().await?;
+        stand::save(&device, &saved);
+        Ok(())
+    });
+    done.expect("no deadlock").map(|()| result)
+}
+
+async fn named(fs: &Ext4, name: &str) -> Ino {
+    fs.lookup(ME, fs.root(), name.as_bytes()).await.expect("a name").ino
+}
+
+fn state(image: &Path) -> String {
+    let shown = output("dumpe2fs", &["-h", text(image)]);
+    shown.lines().find(|l| l.starts_with("Filesystem state")).expect("a state").to_owned()
+}
+
+/// An image of ext4's defaults with a file f of ten blocks mapped by pointers, and h by extents.
+fn block_mapped(scratch: &Scratch) -> Option<PathBuf> {
+    let path = stand::image(scratch, 64, &[]);
+    let mount = LoopMount::new(scratch, &path, "rw")?;
+    for name in ["f", "h"] {
+        fs::write(mount.path().join(name), vec![b'x'; 40_000]).expect("a file");
+    }
+    let _ = run("sync", &[]);
+    output("chattr", &["-e", text(&mount.path().join("f"))]);
+    drop(mount);
+    assert_clean(&path);
+    Some(path)
+}
+
+/// What has no extents is not ours to take apart, and the volume is as before.
+#[test]
+fn files_without_extents_are_left_alone() {
+    let scratch = Scratch::new();
+    let Some(path) = block_mapped(&scratch) else { return };
+    let result = through(&scratch, &path, async |fs| {
+        let (root, refused) = (fs.root(), FsError::Unsupported("a file without extents"));
+        assert_eq!(fs.lookup(ME, root, b"f").await, Err(refused.clone()));
+        assert_eq!(fs.unlink(ME, root, b"f").await, Err(refused.clone()));
+        let over = fs.rename(ME, (root, b"h"), (root, b"f"), RenameMode::Replace).await;
+        assert_eq!(over, Err(refused));
+    });
+    let result = result.expect("a mount");
+    assert_clean(&result);
+    assert!(debugfs(&result, "stat f").contains("Size: 40000"));
+}
+
+/// The first attribute says so in the superblock.
+#[test]
+fn attributes_in_blocks_set_the_feature() {
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &["-O", "^ext_attr"]);
+    let result = through(&scratch, &path, async |fs| {
+        let f = fs.create(ME, fs.root(), b"f", 0o644).await.expect("a file").ino;
+        let set = fs.setxattr(ME, f, b"user.a", &[b'v'; 800], XattrMode::Set).await;
+        set.expect("room");
+    });
+    assert_clean(&result.expect("a mount"));
+}
+
+/// So does the first file of more than 2 GiB.
+#[test]
+fn large_files_set_the_feature() {
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &["-O", "^large_file,^resize_inode"]);
+    let result = through(&scratch, &path, async |fs| {
+        let f = fs.create(ME, fs.root(), b"f", 0o644).await.expect("a file").ino;
+        let data = Data::Bytes(vec![1; 5000]);
+        fs.write(ME, f, 3_000_000_000, data, Io::Buffered).await.expect("room");
+    });
+    assert_clean(&result.expect("a mount"));
+}
+
+/// Inodes that once had 128 bytes get extra fields with their first attribute.
+#[test]
+fn attributes_of_inodes_without_extra_fields_are_seen_by_the_kernel() {
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &["-I", "128", "-O", "^flex_bg,^metadata_csum"]);
+    let Some(mount) = LoopMount::new(&scratch, &path, "rw") else { return };
+    fs::write(mount.path().join("f"), b"f").expect("a file");
+    drop(mount);
+    output("tune2fs", &["-I", "256", text(&path)]);
+    assert_clean(&path);
+    let result = through(&scratch, &path, async |fs| {
+        let f = named(fs, "f").await;
+        fs.setxattr(ME, f, b"user.a", b"A", XattrMode::Set).await.expect("room");
+    });
+    let result = result.expect("a mount");
+    let mount = LoopMount::new(&scratch, &result, "rw").expect("a mount");
+    fs::set_permissions(
+        mount.path().join("f"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o600),
+    )
+    .expect("a chmod");
+    drop(mount);
+    assert!(debugfs(&result, "ea_list f").contains("user.a"), "it survives the kernel's chmod");
+}
+
+/// An error that the journal knows of is not forgotten with it.
+#[test]
+fn errors_stay_known() {
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &[]);
+    let block: u64 = debugfs(&path, "bmap <8> 0").trim().parse().expect("a block");
+    let file = fs::OpenOptions::new().write(true).open(&path).expect("an image");
+    let at = block * 4096 + 0x20;
+    std::os::unix::fs::FileExt::write_all_at(&file, &(-5_i32).to_be_bytes(), at).expect("a write");
+    let result = through(&scratch, &path, async |_| {}).expect("a mount");
+    // The kernel says "clean with errors" after a mount of the same image.
+    assert!(state(&result).contains("error"), "{}", state(&result));
+}
+
+/// A volume that was to be checked still is.
+#[test]
+fn unclean_stays_unclean() {
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &[]);
+    debugfs_write(&path, "dirty\n");
+    assert!(state(&path).contains("not clean"));
+    let result = through(&scratch, &path, async |_| {}).expect("a mount");
+    assert!(state(&result).contains("not clean"), "{}", state(&result));
+}
+
+fn free_blocks(image: &Path) -> u64 {
+    let shown = output("dumpe2fs", &["-h", text(image)]);
+    let free = shown.lines().find_map(|line| line.strip_prefix("Free blocks:"));
+    free.and_then(|free| free.trim().parse().ok()).expect("a count")
+}
+
+/// Fills an image to its very last block.
+fn fill(scratch: &Scratch, image: &Path) {
+    let content = scratch.path("content");
+    for number in 0.. {
+        let free = free_blocks(image);
+        if free == 0 {
+            break;
+        }
+        // What a file needs beside its data is at most a block in 300.
+        let blocks = if free > 8 { free - free / 200 - 4 } else { 1 };
+        fs::write(&content, vec![b'f'; blocks as usize * 4096]).expect("a file");
+        debugfs_write(image, &format!("write {} full{number}\n", text(&content)));
+    }
+}
+
+/// Attributes in a block that two inodes share: without a block for a copy, none of them is lost.
+#[test]
+fn a_removal_that_finds_no_space_leaves_attributes() {
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &["-m", "0"]);
+    debugfs_write(&path, "write /dev/null a\nwrite /dev/null b\n");
+    let Some(mount) = LoopMount::new(&scratch, &path, "rw") else { return };
+    let set = "import os,sys\nfor f in 'ab':\n for x in 'KD': os.setxattr(sys.argv[1]+'/'+f,'user.'+x,x.encode()*1500)";
+    output("python3", &["-c", set, text(mount.path())]);
+    drop(mount);
+    fill(&scratch, &path);
+    assert_clean(&path);
+    let result = through(&scratch, &path, async |fs| {
+        let a = named(fs, "a").await;
+        assert_eq!(fs.removexattr(ME, a, b"user.D").await, Err(FsError::NoSpace));
+        assert!(fs.getxattr(ME, a, b"user.K").await.is_ok(), "the other is gone");
+    });
+    assert_clean(&result.expect("a mount"));
+}
+
+/// What e2fsck finds sound, our check finds sound, or says that it cannot check it.
+#[test]
+fn sound_images_of_mke2fs_are_sound() {
+    if !e2fsprogs() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let mut wrong = Vec::new();
+    for options in [&["-O", "bigalloc", "-C", "16384"][..], &["-O", "quota,project"]] {
+        let path = stand::image(&scratch, 64, options);
+        assert_clean(&path);
+        match crate::common::examine::check_image(&path) {
+            Ok(report) if !report.is_clean() => {
+                wrong.push(format!("{options:?}: {}", report.findings[0]))
+            }
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
