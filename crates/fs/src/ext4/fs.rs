@@ -1,6 +1,7 @@
 //! The contract, kept by a mounted ext4. Calls that change something are done to their end, whoever made
-//! them ([`Ext4::call`]).
+//! them ([`Ext4::complete`]).
 
+use super::calls::Call;
 use super::namei::New;
 use super::options::DataMode;
 use super::volume::{FsyncTimes, Volume};
@@ -25,16 +26,66 @@ impl Clone for Ext4 {
 }
 
 impl Ext4 {
-    /// Makes a call that ends, although its caller may go away before that.
-    fn call<T: 'static>(
+    /// Begins a call that changes something.
+    fn begin(&self) -> Result<Call> {
+        Call::begin(&self.0)
+    }
+
+    /// Does such a call to its end, although its caller may go away before that.
+    fn complete<T: 'static>(
         &self,
-        call: impl AsyncFnOnce(Rc<Volume>) -> Result<T> + 'static,
+        call: impl Future<Output = Result<T>> + 'static,
     ) -> Unbroken<Result<T>> {
-        let volume = Rc::clone(&self.0);
-        self.0.rt.unbroken("file system", async move {
-            let _call = volume.calls.begin()?;
-            call(Rc::clone(&volume)).await
+        self.0.rt.unbroken("file system", call)
+    }
+
+    /// Makes a file, directory or symbolic link.
+    async fn make(
+        &self,
+        caller: Caller,
+        dir: Ino,
+        name: &[u8],
+        what: New,
+        mode: u16,
+    ) -> Result<Attr> {
+        let (call, name) = (self.begin()?, name.to_vec());
+        self.complete(async move {
+            let make = async || call.make(caller, dir, &name, &what, mode).await;
+            Ok(call.with_space(make).await?.attr())
         })
+        .await
+    }
+
+    async fn sync_file(&self, ino: Ino, data_only: bool) -> Result<()> {
+        let call = self.begin()?;
+        self.complete(async move {
+            let inode = call.inode_of(ino).await?;
+            call.sync_file(&inode, data_only).await
+        })
+        .await
+    }
+
+    async fn change_xattr(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        name: &[u8],
+        value: Option<&[u8]>,
+        mode: XattrMode,
+    ) -> Result<()> {
+        let call = self.begin()?;
+        let (name, value) = (name.to_vec(), value.map(<[u8]>::to_vec));
+        self.complete(async move {
+            let inode = call.inode_of(ino).await?;
+            let _alone = inode.alone().await?;
+            call.change_xattr(caller, &inode, &name, value.as_deref(), mode).await
+        })
+        .await
+    }
+
+    async fn take_name(&self, dir: Ino, name: &[u8], of_directory: bool) -> Result<()> {
+        let (call, name) = (self.begin()?, name.to_vec());
+        self.complete(async move { call.take_name(dir, &name, of_directory).await }).await
     }
 
     /// What the journal did since mount.
@@ -89,39 +140,24 @@ impl FileSystem for Ext4 {
     }
 
     async fn setattr(&self, _caller: Caller, ino: Ino, change: SetAttr) -> Result<Attr> {
-        self.call(async move |volume| volume.set_attributes(ino, change).await).await
+        let call = self.begin()?;
+        self.complete(async move { call.set_attributes(ino, change).await }).await
     }
 
     async fn create(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        let name = name.to_vec();
-        self.call(async move |volume| {
-            let make = async || volume.make(caller, dir, &name, New::File, mode).await;
-            Ok(volume.with_space(make).await?.attr())
-        })
-        .await
+        self.make(caller, dir, name, New::File, mode).await
     }
 
     async fn mkdir(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
-        let name = name.to_vec();
-        self.call(async move |volume| {
-            let make = async || volume.make(caller, dir, &name, New::Directory, mode).await;
-            Ok(volume.with_space(make).await?.attr())
-        })
-        .await
+        self.make(caller, dir, name, New::Directory, mode).await
     }
 
     async fn symlink(&self, caller: Caller, dir: Ino, name: &[u8], target: &[u8]) -> Result<Attr> {
         match target.len() {
-            0 => return Err(FsError::NoEntry),
-            len if len > TARGET_MAX => return Err(FsError::NameTooLong),
-            _ => {}
+            0 => Err(FsError::NoEntry),
+            len if len > TARGET_MAX => Err(FsError::NameTooLong),
+            _ => self.make(caller, dir, name, New::Symlink(target.to_vec()), 0o777).await,
         }
-        let (name, target) = (name.to_vec(), target.to_vec());
-        self.call(async move |volume| {
-            let make = async || volume.make(caller, dir, &name, New::Symlink(&target), 0o777).await;
-            Ok(volume.with_space(make).await?.attr())
-        })
-        .await
     }
 
     async fn readlink(&self, _caller: Caller, ino: Ino) -> Result<Vec<u8>> {
@@ -134,22 +170,20 @@ impl FileSystem for Ext4 {
     }
 
     async fn link(&self, caller: Caller, ino: Ino, dir: Ino, name: &[u8]) -> Result<Attr> {
-        let name = name.to_vec();
-        self.call(async move |volume| {
-            let link = async || volume.add_link(caller, ino, dir, &name).await;
-            Ok(volume.with_space(link).await?.attr())
+        let (call, name) = (self.begin()?, name.to_vec());
+        self.complete(async move {
+            let link = async || call.add_link(caller, ino, dir, &name).await;
+            Ok(call.with_space(link).await?.attr())
         })
         .await
     }
 
     async fn unlink(&self, _caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
-        let name = name.to_vec();
-        self.call(async move |volume| volume.take_name(dir, &name, false).await).await
+        self.take_name(dir, name, false).await
     }
 
     async fn rmdir(&self, _caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
-        let name = name.to_vec();
-        self.call(async move |volume| volume.take_name(dir, &name, true).await).await
+        self.take_name(dir, name, true).await
     }
 
     async fn rename(
@@ -159,11 +193,12 @@ impl FileSystem for Ext4 {
         to: (Ino, &[u8]),
         mode: RenameMode,
     ) -> Result<()> {
+        let call = self.begin()?;
         let (from, to) = ((from.0, from.1.to_vec()), (to.0, to.1.to_vec()));
-        self.call(async move |volume| {
+        self.complete(async move {
             let (from, to) = ((from.0, &from.1[..]), (to.0, &to.1[..]));
-            let rename = async || volume.move_name(caller, from, to, mode).await;
-            volume.with_space(rename).await
+            let rename = async || call.move_name(caller, from, to, mode).await;
+            call.with_space(rename).await
         })
         .await
     }
@@ -190,11 +225,12 @@ impl FileSystem for Ext4 {
     }
 
     async fn close(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        self.call(async move |volume| {
-            let inode = volume.inode_of(ino).await?;
+        let call = self.begin()?;
+        self.complete(async move {
+            let inode = call.inode_of(ino).await?;
             let opens = inode.opens.get().checked_sub(1);
             inode.opens.set(opens.ok_or(FsError::Invalid("closed without an open"))?);
-            volume.delete_if_unused(&inode).await
+            call.delete_if_unused(&inode).await
         })
         .await
     }
@@ -219,7 +255,8 @@ impl FileSystem for Ext4 {
         data: Data,
         io: Io,
     ) -> Result<u64> {
-        self.call(async move |volume| volume.write(caller, ino, offset, &data, io).await).await
+        let call = self.begin()?;
+        self.complete(async move { call.write(caller, ino, offset, &data, io).await }).await
     }
 
     async fn fallocate(
@@ -230,35 +267,29 @@ impl FileSystem for Ext4 {
         offset: u64,
         len: u64,
     ) -> Result<()> {
-        self.call(async move |volume| {
-            let inode = volume.inode_of(ino).await?;
+        let call = self.begin()?;
+        self.complete(async move {
+            let inode = call.inode_of(ino).await?;
             let allocate = async || {
                 let _alone = inode.alone().await?;
-                volume.allocate(caller, &inode, what, offset, len).await
+                call.allocate(caller, &inode, what, offset, len).await
             };
-            volume.with_space(allocate).await
+            call.with_space(allocate).await
         })
         .await
     }
 
     async fn fsync(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        self.call(async move |volume| {
-            let inode = volume.inode_of(ino).await?;
-            volume.sync_file(&inode, false).await
-        })
-        .await
+        self.sync_file(ino, false).await
     }
 
     async fn fdatasync(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        self.call(async move |volume| {
-            let inode = volume.inode_of(ino).await?;
-            volume.sync_file(&inode, true).await
-        })
-        .await
+        self.sync_file(ino, true).await
     }
 
     async fn syncfs(&self, _caller: Caller) -> Result<()> {
-        self.call(async move |volume| volume.sync_all().await).await
+        let call = self.begin()?;
+        self.complete(async move { call.sync_all().await }).await
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
@@ -288,13 +319,7 @@ impl FileSystem for Ext4 {
         value: &[u8],
         mode: XattrMode,
     ) -> Result<()> {
-        let (name, value) = (name.to_vec(), value.to_vec());
-        self.call(async move |volume| {
-            let inode = volume.inode_of(ino).await?;
-            let _alone = inode.alone().await?;
-            volume.change_xattr(caller, &inode, &name, Some(&value), mode).await
-        })
-        .await
+        self.change_xattr(caller, ino, name, Some(value), mode).await
     }
 
     async fn listxattr(&self, _caller: Caller, ino: Ino) -> Result<Vec<Vec<u8>>> {
@@ -304,13 +329,7 @@ impl FileSystem for Ext4 {
     }
 
     async fn removexattr(&self, caller: Caller, ino: Ino, name: &[u8]) -> Result<()> {
-        let name = name.to_vec();
-        self.call(async move |volume| {
-            let inode = volume.inode_of(ino).await?;
-            let _alone = inode.alone().await?;
-            volume.change_xattr(caller, &inode, &name, None, XattrMode::Set).await
-        })
-        .await
+        self.change_xattr(caller, ino, name, None, XattrMode::Set).await
     }
 
     async fn unmount(&self) -> Result<()> {

@@ -33,15 +33,15 @@ pub(super) fn check_name(name: &[u8]) -> Result<()> {
 }
 
 /// What a new name is to lead to.
-#[derive(Clone, Copy)]
-pub(crate) enum New<'a> {
+pub(crate) enum New {
     File,
     Directory,
-    Symlink(&'a [u8]),
+    /// With its target.
+    Symlink(Vec<u8>),
 }
 
-impl New<'_> {
-    const fn type_bits(self) -> u16 {
+impl New {
+    const fn type_bits(&self) -> u16 {
         match self {
             Self::File => mode::REGULAR,
             Self::Directory => mode::DIR,
@@ -51,7 +51,7 @@ impl New<'_> {
 }
 
 impl Volume {
-    /// Runs an operation, once more if it found no space but a commit would let some go.
+    /// Runs an operation, once more if it found no space but a commit lets some go.
     pub(crate) async fn with_space<R>(&self, operation: impl AsyncFn() -> Result<R>) -> Result<R> {
         match operation().await {
             Err(FsError::NoSpace) if self.holds_blocks() => {
@@ -120,7 +120,7 @@ impl Volume {
         caller: Caller,
         dir: Ino,
         name: &[u8],
-        what: New<'_>,
+        what: &New,
         permissions: u16,
     ) -> Result<Rc<Inode>> {
         let _namespace = self.namespace.read().await;
@@ -159,7 +159,7 @@ impl Volume {
         vacancy: Vacancy,
         inode: &Inode,
         name: &[u8],
-        what: New<'_>,
+        what: &New,
     ) -> Result<()> {
         match what {
             New::File => {}
