@@ -129,7 +129,7 @@ impl Chunk {
     pub(super) fn evict(&mut self, pages: u64) -> u64 {
         let unused = pages & self.there() & !self.referenced;
         self.referenced &= !pages;
-        let gone = unused & !self.dirty & !self.writing;
+        let gone = unused & !self.dirty & !self.writing & !self.reserved;
         self.forget(gone);
         gone.count_ones().into()
     }

@@ -90,6 +90,12 @@ impl Mapping {
         self.0.writing.get() > 0 || self.0.pages.borrow().dirty() > 0
     }
 
+    /// Pages that were promised a block.
+    #[must_use]
+    pub fn promised(&self) -> u64 {
+        self.0.pages.borrow().reserved()
+    }
+
     /// Whether the first page of a range waits for write-back or was promised a block, so that it needs
     /// none; and how many pages from there on are like it, or some of them.
     #[must_use]
@@ -127,7 +133,8 @@ impl Mapping {
         let mut left = run;
         while !left.is_empty() {
             let (present, alike) = inner.pages.borrow_mut().present(&left);
-            let count = if present { alike } else { inner.core.make_room(alike) };
+            // What is written is kept, whether there is room or not.
+            let count = if present { alike } else { inner.core.make_room(alike).max(1) };
             let part = left.start..left.start + count;
             let mut pages = inner.pages.borrow_mut();
             let superfluous = pages.put(&part, &content);
@@ -191,6 +198,12 @@ impl Mapping {
         while self.0.writing.get() > 0 && is_writing() {
             self.0.settled.notified().await;
         }
+    }
+
+    /// Whether a write-back has failed since [`Mapping::take_error`].
+    #[must_use]
+    pub fn has_error(&self) -> bool {
+        self.0.error.borrow().is_some()
     }
 
     /// The error of a write-back since this was last asked.

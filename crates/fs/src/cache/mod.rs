@@ -180,6 +180,12 @@ impl PageCache {
         self.0.dirty_files.borrow().values().cloned().collect()
     }
 
+    /// Pages that a writer may dirty before it is throttled in the midst of a call.
+    #[must_use]
+    pub fn burst(&self) -> u64 {
+        self.0.config.share(self.0.config.dirty_percent)
+    }
+
     /// To be awaited by whoever dirtied this many pages: starts write-back if much is dirty, and
     /// waits its share of it if too much is.
     pub async fn throttle(&self, dirtied: u64) {
@@ -234,10 +240,10 @@ impl Core {
     }
 
     /// Makes room for a page more, if something can be evicted. Returns how many of the pages wanted
-    /// may come now: at least one, and not more than memory has room for.
+    /// memory has room for now.
     fn make_room(&self, wanted: u64) -> u64 {
         self.evict_some();
-        self.config.pages.saturating_sub(self.resident.get()).clamp(1, wanted.max(1))
+        self.config.pages.saturating_sub(self.resident.get()).min(wanted)
     }
 
     fn evict_some(&self) {

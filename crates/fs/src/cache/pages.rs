@@ -16,6 +16,8 @@ pub(super) struct Pages {
     count: u64,
     /// Dirty pages.
     dirty: u64,
+    /// Pages that were promised a block.
+    reserved: u64,
 }
 
 /// What went when pages were forgotten.
@@ -46,6 +48,11 @@ impl Pages {
     /// Dirty pages.
     pub(super) const fn dirty(&self) -> u64 {
         self.dirty
+    }
+
+    /// Pages that were promised a block.
+    pub(super) const fn reserved(&self) -> u64 {
+        self.reserved
     }
 
     /// The first chunk that a range touches, if it is there, and the bits of the range's pages in it.
@@ -164,9 +171,9 @@ impl Pages {
         let (Some(chunk), bits) = self.first_of(run) else { return 0 };
         let fresh = bits & chunk.present & !chunk.dirty;
         chunk.dirty |= fresh;
-        if reserved {
-            chunk.reserved |= bits & chunk.present;
-        }
+        let promised = if reserved { bits & chunk.present & !chunk.reserved } else { 0 };
+        chunk.reserved |= promised;
+        self.reserved += u64::from(promised.count_ones());
         self.note_dirty(run.start / PAGES, fresh)
     }
 
@@ -232,6 +239,7 @@ impl Pages {
             chunk.reserved &= !reserved;
             settled += u64::from(reserved.count_ones());
         }
+        self.reserved -= settled;
         settled
     }
 
@@ -260,6 +268,7 @@ impl Pages {
         emptied.for_each(drop);
         self.count -= gone.pages;
         self.dirty -= gone.dirty;
+        self.reserved -= gone.reserved;
         gone
     }
 
@@ -430,7 +439,7 @@ mod tests {
             for (&at, page) in self.model.range_mut(self.hand..).take(count as usize) {
                 (looked, next) = (looked + 1, at + 1);
                 let used = std::mem::take(&mut page.referenced);
-                if !used && page.read == 0 && !page.dirty && !page.writing {
+                if !used && page.read == 0 && !(page.dirty || page.writing || page.reserved) {
                     gone.push(at);
                 }
             }
@@ -452,6 +461,8 @@ mod tests {
             assert_eq!(self.pages.count(), self.model.len() as u64);
             let dirty = self.model.values().filter(|page| page.dirty).count();
             assert_eq!(self.pages.dirty(), dirty as u64);
+            let reserved = self.model.values().filter(|page| page.reserved).count();
+            assert_eq!(self.pages.reserved(), reserved as u64);
             for at in range.clone() {
                 let page = self.model.get(&at);
                 let is = |of: fn(&Page) -> bool| page.is_some_and(of);

@@ -91,7 +91,8 @@ fn read_ahead<B: Backing>(backing: &B, mapping: &Mapping, thread: u16, range: &R
     }));
 }
 
-/// Reads the run of missing pages at the start of `range`; returns how many those were.
+/// Reads the run of missing pages at the start of `range`, as many as memory has room for; returns how
+/// many those were.
 async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> Result<u64> {
     let filling = Filling::begin(mapping, range);
     let missing = filling.range.end - filling.range.start;
@@ -148,7 +149,11 @@ impl<'a> Filling<'a> {
             if present {
                 break;
             }
-            let count = inner.core.make_room(alike);
+            let room = inner.core.make_room(alike);
+            if room == 0 && end > range.start {
+                break;
+            }
+            let count = room.max(1);
             inner.pages.borrow_mut().begin_read(id, &(end..end + count));
             bump(&inner.core.resident, count);
             end += count;

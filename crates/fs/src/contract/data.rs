@@ -48,6 +48,22 @@ impl Data {
         self.len() == 0
     }
 
+    /// What is left of it behind its first bytes, of sectors behind whole ones.
+    #[must_use]
+    pub fn behind(&self, bytes: u64) -> Self {
+        match self {
+            Self::Bytes(all) => Self::Bytes(all.get(bytes as usize..).unwrap_or_default().to_vec()),
+            Self::Sectors(payload, sectors) => {
+                let gone = (bytes / SECTOR_BYTES).min(u64::from(*sectors)) as u32;
+                let rest = (gone..*sectors).map(|sector| payload.sector(sector));
+                Self::Sectors(Payload::collect(rest.collect()), sectors - gone)
+            }
+            Self::Part(page, part) => {
+                Self::Part(page.clone(), part.end.min(part.start + bytes as usize)..part.end)
+            }
+        }
+    }
+
     /// The content as bytes; what is not kept comes as zeroes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -35,6 +35,9 @@ pub enum FsError {
     /// A name of more than 255 bytes, or a symlink's target longer than a block (`ENAMETOOLONG`).
     #[error("the name is too long")]
     NameTooLong,
+    /// A length that no such thing has (`ERANGE`).
+    #[error("out of range: {0}")]
+    OutOfRange(&'static str),
     /// The file has as many links as the format counts (`EMLINK`).
     #[error("too many links")]
     TooManyLinks,
@@ -90,6 +93,7 @@ impl FsError {
             Self::NoSpace => 28,
             Self::ReadOnly => 30,
             Self::TooManyLinks => 31,
+            Self::OutOfRange(_) => 34,
             Self::NameTooLong => 36,
             Self::NotEmpty => 39,
             Self::NoData => 61,

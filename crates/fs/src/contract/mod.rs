@@ -95,9 +95,33 @@ pub trait FileSystem {
     /// Up to `len` bytes from `offset`; less at the file's end, nothing beyond it.
     async fn read(&self, caller: Caller, ino: Ino, offset: u64, len: u64, io: Io) -> Result<Data>;
 
-    /// Writes all of `data`; the file grows to hold it. Returns the bytes written.
+    /// Writes `data`; the file grows to hold it. Returns the bytes written: all, or as many as there were
+    /// before an error, of which whoever writes the rest learns. Of sectors, whole ones.
     async fn write(&self, caller: Caller, ino: Ino, offset: u64, data: Data, io: Io)
     -> Result<u64>;
+
+    /// Writes all of `data`.
+    ///
+    /// # Errors
+    /// What kept it from writing the rest.
+    async fn write_all(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        mut offset: u64,
+        mut data: Data,
+        io: Io,
+    ) -> Result<()> {
+        loop {
+            let len = data.len();
+            let written = self.write(caller, ino, offset, data.clone(), io).await?;
+            if written >= len {
+                return Ok(());
+            }
+            data = data.behind(written);
+            offset += written;
+        }
+    }
 
     /// Gives blocks to a range, or takes them away.
     async fn fallocate(

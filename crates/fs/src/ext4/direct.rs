@@ -99,8 +99,11 @@ impl Volume {
             self.begin_to_grow(inode).await?;
         }
         let written = self.write_past_cache(caller, inode, &pages, data).await;
-        if grows {
-            self.end_growing(inode, written.is_ok().then_some(end)).await?;
+        match written {
+            Ok(()) if grows => self.end_growing(inode, end).await?,
+            // What was to be behind the old end is not the file's.
+            Err(_) if grows => self.cut_blocks(inode).await?,
+            _ => {}
         }
         written?;
         self.touch_file(inode).await?;
@@ -133,11 +136,11 @@ impl Volume {
         Ok(())
     }
 
-    /// The file has its new length, if it got one.
-    async fn end_growing(&self, inode: &Rc<Inode>, end: Option<u64>) -> Result<()> {
+    /// The file has its new length.
+    async fn end_growing(&self, inode: &Rc<Inode>, end: u64) -> Result<()> {
         let tx = self.begin(8, 0).await?;
-        if let Some(end) = end {
-            inode.set_size(inode.size.get().max(end));
+        inode.set_size(inode.size.get().max(end));
+        {
             let mut raw = inode.raw.borrow_mut();
             raw.size = raw.size.max(end);
         }

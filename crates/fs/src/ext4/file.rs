@@ -28,16 +28,15 @@ struct Piece {
     len: usize,
 }
 
-/// The pages that `len` bytes from `offset` touch.
-fn pieces(offset: u64, len: u64) -> impl Iterator<Item = Piece> {
-    let end = offset + len;
-    (offset / PAGE..end.div_ceil(PAGE)).map(move |page| {
-        let start = offset.max(page * PAGE);
+/// The pages that a range touches, with the parts that they have of data that goes to `offset`.
+fn pieces(offset: u64, range: Range<u64>) -> impl Iterator<Item = Piece> {
+    (range.start / PAGE..range.end.div_ceil(PAGE)).map(move |page| {
+        let start = range.start.max(page * PAGE);
         Piece {
             page,
             in_page: (start - page * PAGE) as usize,
             in_data: (start - offset) as usize,
-            len: (end.min((page + 1) * PAGE) - start) as usize,
+            len: (range.end.min((page + 1) * PAGE) - start) as usize,
         }
     })
 }
@@ -102,29 +101,28 @@ impl Volume {
             return Err(FsError::Invalid(problem));
         }
         let direct = io == Io::Direct && self.options.data != DataMode::Journal;
+        if !direct {
+            let alone = inode.alone().await?;
+            let written = self.write_file(caller, &inode, offset, data).await?;
+            drop(alone);
+            self.cache.throttle(written.div_ceil(PAGE)).await;
+            return Ok(written);
+        }
         let write = async || {
             // Writes past the cache that leave the length alone run beside each other, as in Linux.
-            if direct {
-                let _shared = inode.shared().await?;
-                if !inode.grows_on_disk(offset, data.len()) {
-                    return self.write_direct(caller, &inode, offset, data).await;
-                }
+            let shared = inode.shared().await?;
+            if !inode.grows_on_disk(offset, data.len()) {
+                return self.write_direct(caller, &inode, offset, data).await;
             }
+            drop(shared);
             let _alone = inode.alone().await?;
-            match direct {
-                true => self.write_direct(caller, &inode, offset, data).await,
-                false => self.write_file(caller, &inode, offset, data).await,
-            }
+            self.write_direct(caller, &inode, offset, data).await
         };
-        let written = self.with_space(write).await?;
-        if !direct {
-            self.cache.throttle(written.div_ceil(PAGE)).await;
-        }
-        Ok(written)
+        self.with_space(write).await
     }
 
     /// Writes to the cache, or to the journal with `data=journal`. The caller holds the inode's lock
-    /// alone. Returns the bytes written, and how many pages that dirtied.
+    /// alone. Returns the bytes written.
     pub(crate) async fn write_file(
         self: &Rc<Self>,
         caller: Caller,
@@ -132,41 +130,46 @@ impl Volume {
         offset: u64,
         data: &Data,
     ) -> Result<u64> {
-        check_extent_of_file(inode, offset, data.len())?;
+        let end = check_extent_of_file(inode, offset, data.len())?;
         inode.pages.set_writer(caller.thread, caller.core);
-        let mut written = 0;
-        let mut result = Ok(());
+        let (mut at, mut free) = (offset, offset);
+        while at < end {
+            let step = async || self.write_some(caller, inode, (offset, data), at..end).await;
+            at = match self.with_space(step).await {
+                Ok(next) => next,
+                Err(error) if at == offset => return Err(error),
+                Err(_) => break,
+            };
+            let dirtied = (at - free) / PAGE;
+            if dirtied >= self.cache.burst() && at < end {
+                self.cache.throttle(dirtied).await;
+                free = at;
+            }
+        }
+        self.touch_file(inode).await?;
+        Ok(at - offset)
+    }
+
+    /// Writes what of the data goes to `range`, or the first pages of it. Returns where the rest begins.
+    async fn write_some(
+        self: &Rc<Self>,
+        caller: Caller,
+        inode: &Rc<Inode>,
+        data: (u64, &Data),
+        range: Range<u64>,
+    ) -> Result<u64> {
         if self.options.data == DataMode::Journal {
-            let all: Vec<Piece> = pieces(offset, data.len()).collect();
-            for some in all.chunks(LOGGED_PAGES as usize) {
-                result = self.log_pieces(caller, inode, offset, data, some).await;
-                if result.is_err() {
-                    break;
-                }
-                written += some.iter().map(|piece| piece.len as u64).sum::<u64>();
-            }
-        } else {
-            while written < data.len() && result.is_ok() {
-                let rest = offset + written..offset + data.len();
-                let delayed = self.delay_some(caller, inode, (offset, data), rest).await;
-                result = delayed.map(|end| {
-                    written = end - offset;
-                    inode.set_size(inode.size.get().max(end));
-                });
-            }
+            return self.log_some(caller, inode, data, range).await;
         }
-        if written > 0 {
-            self.touch_file(inode).await?;
-            return Ok(written);
-        }
-        result.map(|()| 0)
+        let end = self.delay_some(caller, inode, data, range).await?;
+        inode.set_size(inode.size.get().max(end));
+        Ok(end)
     }
 
     /// Notes the change of a file's content, once a tick.
     pub(super) async fn touch_file(&self, inode: &Inode) -> Result<()> {
         let now = self.now();
-        let same = inode.raw.borrow().mtime() == super::inode::kept(&inode.raw.borrow(), now);
-        if same {
+        if inode.is_touched(now) {
             return Ok(());
         }
         let tx = self.begin(4, 0).await?;
@@ -222,16 +225,11 @@ impl Volume {
         let first = range.start / PAGE;
         if let Data::Sectors(payload, _) = data {
             let content = |page| payload.sector((page - offset / PAGE) as u32);
-            let pages = first..range.end / PAGE;
+            let pages = first..(range.end / PAGE).min(first + self.cache.burst());
             return Ok((first + self.delay_pages(caller, inode, &pages, content).await?) * PAGE);
         }
         let end = range.end.min((first + 1) * PAGE);
-        let piece = Piece {
-            page: first,
-            in_page: (range.start % PAGE) as usize,
-            in_data: (range.start - offset) as usize,
-            len: (end - range.start) as usize,
-        };
+        let Some(piece) = pieces(offset, range.start..end).next() else { return Ok(end) };
         let content = self.content(inode, data, piece).await?;
         self.delay_pages(caller, inode, &(first..first + 1), |_| content.clone()).await?;
         Ok(end)
@@ -261,23 +259,24 @@ impl Volume {
         Ok(count)
     }
 
-    /// Logs some pieces in one transaction (`data=journal`).
-    async fn log_pieces(
+    /// Logs what of the data goes to `range`, or the first pages of it, in one transaction
+    /// (`data=journal`). Returns where the rest begins.
+    async fn log_some(
         self: &Rc<Self>,
         caller: Caller,
         inode: &Rc<Inode>,
-        offset: u64,
-        data: &Data,
-        some: &[Piece],
-    ) -> Result<()> {
-        let mut contents = Vec::with_capacity(some.len());
-        for piece in some {
-            contents.push(self.content(inode, data, *piece).await?);
+        (offset, data): (u64, &Data),
+        range: Range<u64>,
+    ) -> Result<u64> {
+        let first = range.start / PAGE;
+        let end = range.end.min((first + LOGGED_PAGES) * PAGE);
+        let mut contents = Vec::with_capacity(LOGGED_PAGES as usize);
+        for piece in pieces(offset, range.start..end) {
+            contents.push(self.content(inode, data, piece).await?);
         }
-        let first = some.first().map_or(0, |first| first.page);
-        let end = some.last().map_or(0, |last| offset + (last.in_data + last.len) as u64);
-        let _room = self.room(caller, some.len() as u64)?;
-        self.log_pages(inode, first, &contents, inode.size.get().max(end)).await
+        let _room = self.room(caller, contents.len() as u64)?;
+        self.log_pages(inode, first, &contents, inode.size.get().max(end)).await?;
+        Ok(end)
     }
 
     /// Logs the contents of pages from `first` on, and the length of the file, in one transaction.

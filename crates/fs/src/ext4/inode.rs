@@ -154,7 +154,8 @@ impl Inode {
 
     /// Whether nothing needs it in memory but the cache of inodes.
     pub(crate) fn is_idle(&self) -> bool {
-        self.opens.get() == 0 && !self.pages.is_busy() && self.links() > 0
+        let told = !self.pages.is_busy() && !self.pages.has_error();
+        self.opens.get() == 0 && self.links() > 0 && told
     }
 
     pub(crate) fn attr(&self) -> Attr {
@@ -168,7 +169,7 @@ impl Inode {
             uid: raw.uid,
             gid: raw.gid,
             size: self.size.get(),
-            blocks: raw.blocks_4k() * 8,
+            blocks: (raw.blocks_4k() + self.pages.promised()) * 8,
             atime: shown(raw.atime()),
             mtime: shown(raw.mtime()),
             ctime: shown(raw.ctime()),
@@ -191,6 +192,13 @@ impl Inode {
             let time = kept(&raw, time);
             raw.set_mtime(time);
         }
+    }
+
+    /// Whether a change of content at `now` leaves its times as they are.
+    pub(crate) fn is_touched(&self, now: Timestamp) -> bool {
+        let raw = self.raw.borrow();
+        let now = kept(&raw, now);
+        raw.mtime() == now && raw.ctime() == now
     }
 
     /// Notes a change of content (`mtime` and `ctime`) or of attributes (`ctime` alone).

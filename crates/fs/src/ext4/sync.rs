@@ -12,22 +12,23 @@ use std::rc::{Rc, Weak};
 impl Volume {
     /// Writes all dirty pages of a file and waits for them.
     pub(crate) async fn write_out(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
-        self.write_out_range(inode, &(0..u64::MAX)).await?;
-        inode.pages.take_error()
+        let sent = self.write_out_range(inode, &(0..u64::MAX)).await;
+        inode.pages.take_error().and(sent)
     }
 
-    /// Writes the dirty pages of a range and waits for them.
+    /// Writes the dirty pages of a range and waits for them, whatever becomes of some.
     pub(crate) async fn write_out_range(
         self: &Rc<Self>,
         inode: &Rc<Inode>,
         pages: &Logical,
     ) -> Result<()> {
         // Pages that were under way at first and had been written to again have the second turn.
+        let mut result = Ok(());
         for _ in 0..2 {
-            self.send_dirty(inode, pages.clone(), u64::MAX, true).await?;
+            result = result.and(self.send_dirty(inode, pages.clone(), u64::MAX, true).await);
             inode.pages.written(pages.clone()).await;
         }
-        Ok(())
+        result
     }
 
     /// Makes a file durable; `data_only` leaves out attributes that reading does not need.
@@ -79,11 +80,14 @@ impl Volume {
         let known =
             |pages: &Mapping| self.inodes.borrow().get(&(pages.owner().file as u32)).map(Rc::clone);
         let dirty: Vec<_> = self.cache.dirty_files().iter().filter_map(known).collect();
+        let mut result = Ok(());
+        for inode in dirty {
+            result = result.and(self.write_out(&inode).await);
+        }
         let busy = |inode: &&Rc<Inode>| inode.pages.is_busy();
         let busy: Vec<_> = self.inodes.borrow().values().filter(busy).map(Rc::clone).collect();
-        let mut result = Ok(());
-        for inode in dirty.iter().chain(&busy) {
-            result = result.and(self.write_out(inode).await);
+        for inode in busy {
+            result = result.and(self.write_out(&inode).await);
         }
         self.journal.commit_all().await?;
         self.device.flush().await?;

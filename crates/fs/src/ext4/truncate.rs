@@ -54,10 +54,10 @@ impl Volume {
         Ok(next)
     }
 
-    /// Frees what lies behind the length that the table knows, and takes the inode off the list of
-    /// orphans.
+    /// Frees what lies behind the file's length, where no page waits or is under way, and takes the inode
+    /// off the list of orphans.
     pub(crate) async fn cut_blocks(&self, inode: &Inode) -> Result<()> {
-        let first = inode.raw.borrow().size.div_ceil(4096);
+        let first = inode.size.get().div_ceil(4096);
         self.free_range(inode, first..1 << 32).await?;
         let tx = self.begin(8, 0).await?;
         self.remove_orphan(&tx, inode).await?;

@@ -84,6 +84,9 @@ struct Stretch {
 
 impl Volume {
     /// Sends up to `most` dirty pages of a range to the device, without waiting for them.
+    ///
+    /// # Errors
+    /// The first; the rest is sent all the same. The next sync of the file tells it, too.
     pub(crate) async fn send_dirty(
         self: &Rc<Self>,
         inode: &Rc<Inode>,
@@ -91,15 +94,15 @@ impl Volume {
         most: u64,
         sync: bool,
     ) -> Result<()> {
-        let mut left = most;
+        let (mut left, mut result) = (most, Ok(()));
         while let Some(run) = inode.pages.take_run(range.clone(), left.min(RUN_PAGES)) {
             left -= (run.end() - run.first()).min(left);
-            self.send_run(inode, run, sync).await?;
+            result = result.and(self.send_run(inode, run, sync).await);
             if left == 0 {
                 break;
             }
         }
-        Ok(())
+        result
     }
 
     /// Gives blocks to a run and sends it off. A task of its own sees it to its end.

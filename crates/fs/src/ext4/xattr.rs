@@ -11,15 +11,24 @@ use super::format::{
 use super::inode::Inode;
 use super::tx::{BufferRef, Tx};
 use super::volume::{Volume, corrupt};
-use crate::contract::{Caller, FsError, Result, XattrMode};
+use crate::contract::{Caller, FsError, NAME_MAX, Result, XattrMode};
 
 /// Credits of a change: inode, old and new block, bitmap and descriptor twice, superblock.
 const XATTR_CREDITS: u32 = 13;
 
 /// The attribute of a full name.
 fn named(name: &[u8], value: &[u8]) -> Result<Xattr> {
-    let text = std::str::from_utf8(name).map_err(|_| FsError::Unsupported("that attribute"))?;
-    Xattr::new(text, value).ok_or(FsError::Unsupported("attributes of that prefix"))
+    match Xattr::new(name, value) {
+        _ if name.is_empty() || name.len() > NAME_MAX => {
+            Err(FsError::OutOfRange("an attribute's name is 1 to 255 bytes"))
+        }
+        _ if name.contains(&0) => Err(FsError::Invalid("a name has no NUL")),
+        None => Err(FsError::Unsupported("attributes of that prefix")),
+        Some(xattr) if xattr.name.is_empty() && name.ends_with(b".") => {
+            Err(FsError::Invalid("a prefix is no name of an attribute"))
+        }
+        Some(xattr) => Ok(xattr),
+    }
 }
 
 impl Volume {

@@ -103,9 +103,10 @@ fn inodes_of_debugfs_are_read_and_written_back() {
             }
             xattrs
         };
-        assert_eq!(xattrs("dir/below"), [Xattr::new("user.hello", b"world").unwrap()]);
-        assert_eq!(xattrs("short"), [Xattr::new("trusted.x", b"y").unwrap()]);
-        let long = Xattr::new(&format!("user.{}", "n".repeat(100)), &[b'v'; 300]).unwrap();
+        assert_eq!(xattrs("dir/below"), [Xattr::new(b"user.hello", b"world").unwrap()]);
+        assert_eq!(xattrs("short"), [Xattr::new(b"trusted.x", b"y").unwrap()]);
+        let long =
+            Xattr::new(format!("user.{}", "n".repeat(100)).as_bytes(), &[b'v'; 300]).unwrap();
         assert_eq!(xattrs("long"), [long]);
     });
 }

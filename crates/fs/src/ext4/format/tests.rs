@@ -243,7 +243,7 @@ proptest! {
     #[test]
     fn attributes_survive(list in vec(("[a-z]{1,20}", vec(any::<u8>(), 0..200)), 0..30)) {
         let xattrs: Vec<_> = list.iter().enumerate()
-            .map(|(n, (name, value))| Xattr::new(&format!("user.{name}{n}"), value).unwrap())
+            .map(|(n, (name, value))| Xattr::new(format!("user.{name}{n}").as_bytes(), value).unwrap())
             .collect();
         let mut block = [0xaa; 4096];
         if encode_xattr_block(&mut block, 3, &xattrs) {

@@ -39,15 +39,14 @@ pub struct Xattr {
 }
 
 impl Xattr {
-    /// An attribute by its whole name; `None` if no prefix fits, or the name is too long.
+    /// An attribute by its whole name; `None` if no prefix fits.
     #[must_use]
-    pub fn new(whole: &str, value: &[u8]) -> Option<Self> {
+    pub fn new(whole: &[u8], value: &[u8]) -> Option<Self> {
         let (index, name) = PREFIXES.iter().find_map(|(index, prefix)| {
-            let name = whole.strip_prefix(prefix)?;
-            (prefix.ends_with('.') != name.is_empty()).then_some((*index, name))
+            let name = whole.strip_prefix(prefix.as_bytes())?;
+            (prefix.ends_with('.') || name.is_empty()).then_some((*index, name))
         })?;
-        let fits = name.len() <= 255;
-        fits.then(|| Self { index, name: name.into(), value: value.into() })
+        Some(Self { index, name: name.into(), value: value.into() })
     }
 
     /// The whole name; a prefix that is not known stands as its number.

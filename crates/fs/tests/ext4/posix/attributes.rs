@@ -24,10 +24,33 @@ fn attributes_are_kept() {
         write(fs, file, 0, b"x").await;
         let written = fs.getattr(ME, file).await.unwrap();
         assert!(written.mtime != time && written.ctime > attr.ctime);
+        let ahead = Timestamp { seconds: written.ctime.seconds + 10, ..written.ctime };
+        let change = SetAttr { mtime: Some(ahead), ..SetAttr::default() };
+        fs.setattr(ME, file, change).await.expect("a time to come");
+        handle.sleep(Nanos::from_secs(10)).await;
+        write(fs, file, 0, b"y").await;
+        let written = fs.getattr(ME, file).await.unwrap();
+        assert_eq!((written.mtime, written.ctime), (ahead, ahead));
         let dir = fs.getattr(ME, root).await.unwrap();
         handle.sleep(Nanos::from_secs(1)).await;
         create(fs, root, "g").await;
         assert!(fs.getattr(ME, root).await.unwrap().mtime > dir.mtime);
+    });
+}
+
+/// 21: a file has the blocks that were promised to it.
+#[test]
+fn blocks_count_when_they_are_promised() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let blocks = async || fs.getattr(ME, file).await.unwrap().blocks;
+        write(fs, file, 4096, &[7; 40_960]).await;
+        assert_eq!(blocks().await, 80);
+        fs.fsync(ME, file).await.expect("blocks");
+        assert_eq!(blocks().await, 80);
+        write(fs, file, 0, &[7; 100_000]).await;
+        resize(fs, file, 6).await;
+        assert_eq!(blocks().await, 8);
     });
 }
 
@@ -50,6 +73,15 @@ fn extended_attributes_are_kept() {
         fs.removexattr(ME, file, b"user.b").await.expect("one less");
         assert_eq!(fs.getxattr(ME, file, b"user.b").await, Err(FsError::NoData));
         assert!(set(b"user.big", 5_000, XattrMode::Set).await.is_err());
-        assert!(set(b"other.x", 1, XattrMode::Set).await.is_err());
+        let unknown = set(b"other.x", 1, XattrMode::Set).await;
+        assert!(matches!(unknown, Err(FsError::Unsupported(_))));
+        let long = |len: usize| [&b"user."[..], &vec![0xff; len - 5]].concat();
+        set(&long(255), 1, XattrMode::Set).await.expect("any bytes");
+        assert_eq!(fs.getxattr(ME, file, &long(255)).await.unwrap(), b"v");
+        fs.removexattr(ME, file, &long(255)).await.expect("one less");
+        for (name, errno) in [(&long(256)[..], 34), (b"", 34), (b"user.", 22), (b"user.a\0", 22)] {
+            let refused = set(name, 1, XattrMode::Set).await.expect_err("no name");
+            assert_eq!(refused.errno(), errno, "{name:?}");
+        }
     });
 }

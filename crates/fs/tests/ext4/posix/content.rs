@@ -1,6 +1,7 @@
 //! Promises about the content of files, and the space for it.
 
 use super::*;
+use nandscape_fs::cache::CacheConfig;
 
 /// 12, 13, 14: what is read is what was written last; else zeroes; nothing behind the end.
 #[test]
@@ -153,6 +154,71 @@ fn no_space_is_told_at_the_write() {
         let again = create(fs, fs.root(), "g").await;
         write(fs, again, 0, &vec![1; 4 << 20]).await;
     });
+}
+
+/// 19: space that waits for a commit is there for a write that needs it, in its midst too.
+#[test]
+fn space_comes_back_in_the_midst_of_a_write() {
+    on_each(16, async |fs, _| {
+        let pages = free(fs).await * 3 / 4;
+        let all = || Data::Sectors(Payload::Run(Tag::new(1)), pages as u32);
+        let file = create(fs, fs.root(), "f").await;
+        assert_eq!(fs.write(ME, file, 0, all(), Io::Buffered).await, Ok(pages * 4096));
+        fs.syncfs(ME).await.expect("blocks");
+        fs.unlink(ME, fs.root(), b"f").await.expect("no file");
+        let again = create(fs, fs.root(), "g").await;
+        assert_eq!(fs.write(ME, again, 0, all(), Io::Buffered).await, Ok(pages * 4096));
+        assert_eq!(fs.read(ME, again, 0, pages * 4096, Io::Buffered).await, Ok(all()));
+    });
+}
+
+/// 19: a direct write takes nothing if it does not find all, and one through the cache what there is.
+#[test]
+fn what_does_not_fit_is_told() {
+    async fn body(fs: &Fs, _: &Handle) {
+        let file = create(fs, fs.root(), "f").await;
+        write(fs, file, 0, b"the beginning").await;
+        fs.syncfs(ME).await.expect("a block");
+        let pages = free(fs).await;
+        let data = Data::Sectors(Payload::Run(Tag::new(1)), pages as u32);
+        let io = Io::Direct;
+        assert_eq!(fs.write(ME, file, 4096, data.clone(), io).await, Err(FsError::NoSpace));
+        let attr = fs.getattr(ME, file).await.unwrap();
+        assert_eq!((attr.size, attr.blocks), (13, 8));
+        fs.syncfs(ME).await.expect("a commit");
+        assert_eq!(free(fs).await, pages);
+        let io = Io::Buffered;
+        let short = fs.write(ME, file, 4096, data.clone(), io).await.expect("a part");
+        assert!(short > 0 && short < data.len());
+        let rest = fs.write_all(ME, file, 4096 + short, data.behind(short), io).await;
+        assert_eq!(rest, Err(FsError::NoSpace));
+    }
+    for data in [DataMode::Ordered, DataMode::Writeback] {
+        on_one(32, data, body);
+    }
+}
+
+/// However much is read and written at once, memory holds what it has room for.
+#[test]
+fn memory_holds_what_it_has_room_for() {
+    const ROOM: u64 = 256;
+    let mut executor = Executor::on_virtual_clock();
+    let handle = executor.handle();
+    let ran = executor.block_on(async move {
+        let device = device(&handle, 128 * MIB / 4096);
+        mkfs(&device.erased(), &MkfsOptions { fresh: true, ..MkfsOptions::new(1) }).await.unwrap();
+        let cache = CacheConfig { pages: ROOM, ..CacheConfig::default() };
+        let options = MountOptions { cache, ..MountOptions::default() };
+        let (fs, _) = Ext4::mount(&handle, device.erased(), options).await.expect("a mount");
+        let file = create(&fs, fs.root(), "f").await;
+        let data = || Data::Sectors(Payload::Run(Tag::new(1)), 16 * ROOM as u32);
+        fs.write_all(ME, file, 0, data(), Io::Buffered).await.expect("written");
+        assert!(fs.cached_pages() <= ROOM, "{} after a write", fs.cached_pages());
+        let read = fs.read(ME, file, 0, data().len(), Io::Buffered).await;
+        assert_eq!(read, Ok(data()));
+        assert!(fs.cached_pages() <= ROOM, "{} after a read", fs.cached_pages());
+    });
+    ran.expect("no deadlock");
 }
 
 /// 20: an open file outlives its last name; its space comes back with the last close.

@@ -82,6 +82,54 @@ fn a_refused_page_shows_nobody_elses_content() {
     });
 }
 
+/// What goes wrong with one part of a file is told by the next sync, once, and all else is written.
+#[test]
+fn an_error_is_told_once() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let fs = stand.mount(&MountOptions::default()).await;
+        let file = create(&fs, fs.root(), "f").await;
+        // Extents enough for a block of their own.
+        for n in 0..40 {
+            put(&fs, file, n * 3, 1, 1, Io::Buffered).await;
+            fs.fsync(ME, file).await.expect("a sync");
+        }
+        fs.unmount().await.expect("an unmount");
+        let fs = stand.mount(&MountOptions::default()).await;
+        let file = lookup(&fs, "f").await;
+        fs.open(ME, file).await.expect("open");
+        put(&fs, file, 200, 2, 1, Io::Buffered).await;
+        put(&fs, file, 300, 3, 1, Io::Buffered).await;
+        let mut reads = 0;
+        stand.refuse(move |bio| {
+            reads += u32::from(bio.op == Op::Read);
+            bio.op == Op::Read && reads == 1
+        });
+        assert!(fs.fsync(ME, file).await.is_err(), "a sync tells what was refused");
+        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was told");
+        let read = get(&fs, file, Io::Direct).await;
+        assert_eq!(others(&read[300 * PAGE as usize..], 3), 0, "nothing was refused of this page");
+    });
+}
+
+/// An error stays with its file until it is told, however many other files there are.
+#[test]
+fn an_error_waits_for_who_asks() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let options = MountOptions { inodes: 1, ..MountOptions::default() };
+        let fs = stand.mount(&options).await;
+        let file = create(&fs, fs.root(), "f").await;
+        put(&fs, file, 0, 1, 4, Io::Buffered).await;
+        stand.refuse(is_data);
+        stand.rt.sleep(Nanos::from_secs(60)).await;
+        stand.refuse(|_| false);
+        for n in 0..8 {
+            create(&fs, fs.root(), &format!("other{n}")).await;
+        }
+        assert!(fs.fsync(ME, file).await.is_err(), "pages were lost");
+        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was told");
+    });
+}
+
 /// A link that is removed while it is read leads where it led, or nowhere.
 #[test]
 fn a_link_that_goes_leads_nowhere_else() {
