@@ -94,6 +94,43 @@ fn the_page_cache_absorbs_overwrites() {
     assert!(ours["fs"]["journal"]["commits"].as_u64().unwrap() > 0);
 }
 
+/// What a trim gives back is there for the write that follows on a full volume.
+#[test]
+fn a_full_volume_loses_no_write() {
+    let text = "[w]\nrw=trimwrite\nbs=64k\nsize=109888k\nverify=crc32c\n";
+    let job = outcome("ext4-pblk", &[], text).workload.jobs.remove(0);
+    assert!(!job.failed() && job.verified_sectors == 109_888 / 4, "{:?}", job.failures);
+}
+
+/// A durable write syncs the file that it wrote, and nothing else, however many are under way; with
+/// `dsync` what reading does not need can wait.
+#[test]
+fn durable_writes_sync_what_they_wrote() {
+    let run = |more: &str| {
+        let text = format!(
+            "[global]\nbs=4k\nsize=1m\nnrfiles=4\n[lay]\nrw=write\nend_fsync=1\nfilename=x\nnrfiles=1\n\
+             [w]\nstonewall\nrw=randwrite\nnumber_ios=200\nthinktime=5ms\n{more}\n"
+        );
+        outcome("ext4-pblk", &[], &text)
+    };
+    let deep = run("iodepth=8\nsync=1").fs.unwrap();
+    assert_eq!(deep.fsyncs, 200 + 1, "one for each write, and the first job's");
+    let commits =
+        |more: &str| run(&format!("filename=x\nnrfiles=1\n{more}")).fs.unwrap().journal.commits;
+    let [sync, dsync, fdatasync] = ["sync=1", "sync=dsync", "fdatasync=1"].map(commits);
+    assert!(sync >= 200 && dsync < 10 && dsync == fdatasync, "{sync} {dsync} {fdatasync}");
+}
+
+/// The sync at the end is for jobs that write.
+#[test]
+fn readers_do_not_sync_at_the_end() {
+    let fsyncs = |rw: &str| {
+        let text = format!("[j]\nrw={rw}\nsize=64k\nend_fsync=1\n");
+        outcome("ext4-pblk", &[], &text).fs.unwrap().fsyncs
+    };
+    assert_eq!((fsyncs("read"), fsyncs("write"), fsyncs("rw")), (0, 1, 1));
+}
+
 /// Progress goes evenly up to the end, whatever says how much there is to do: the files of a job alone,
 /// not those of others.
 #[test]

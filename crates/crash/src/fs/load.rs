@@ -191,8 +191,7 @@ impl Writer {
         let io = if self.rng.chance(0.15) { Io::Direct } else { Io::Buffered };
         self.tell(|| format!("write {path} pages {first}+{count} tag {:x} {io:?}", tag.bits()));
         let data = Data::Sectors(Payload::Run(tag), count as u32);
-        let written = self.fs.write(self.caller, ino, first * PAGE, data, io).await?;
-        if written == count * PAGE { Ok(()) } else { Err(FsError::NoSpace) }
+        self.fs.write_all(self.caller, ino, first * PAGE, data, io).await
     }
 
     async fn truncate(&mut self) -> Result<(), FsError> {

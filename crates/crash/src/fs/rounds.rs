@@ -496,7 +496,7 @@ async fn fill(fs: &Fs) -> Result<(), FsError> {
     for first in (0..pages).step_by(WINDOW as usize) {
         let count = WINDOW.min(pages - first) as u32;
         let data = Data::Sectors(Payload::Run(Tag::new(1 + first)), count);
-        fs.write(me, file, first * PAGE, data, Io::Buffered).await?;
+        fs.write_all(me, file, first * PAGE, data, Io::Buffered).await?;
     }
     fs.fsync(me, file).await
 }

@@ -260,7 +260,7 @@ impl Job {
     /// The loop is over: whether another one follows at once.
     #[cold]
     fn next_loop(&mut self, device: &impl BlockDevice) -> bool {
-        let pauses = plan::rereads(&self.spec) || self.spec.end_fsync;
+        let pauses = plan::rereads(&self.spec) || self.flushes_at_the_end();
         if self.spec.time_based {
             self.begin_loop(device);
         } else if self.loops_left > 1 && !pauses {
@@ -270,6 +270,11 @@ impl Job {
             self.enter(State::Draining);
         }
         self.state == State::Issuing
+    }
+
+    /// `end_fsync` is for jobs that write, as in fio.
+    fn flushes_at_the_end(&self) -> bool {
+        self.spec.end_fsync && self.spec.pattern.mix.has(Direction::Write)
     }
 
     /// No more I/O but what `end_fsync` and `verify` ask for.
@@ -465,7 +470,7 @@ impl Job {
 
     fn drained(&mut self, device: &impl BlockDevice, now: Nanos) -> Idle {
         if !self.has_failed() {
-            if self.spec.end_fsync && !std::mem::replace(&mut self.end_flushed, true) {
+            if self.flushes_at_the_end() && !std::mem::replace(&mut self.end_flushed, true) {
                 self.flush_due = true;
             }
             if self.flush_due {

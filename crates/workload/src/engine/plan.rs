@@ -6,7 +6,7 @@ use super::error::EngineError;
 use super::iolog::Playback;
 use super::shadow;
 use super::sizes::Sizes;
-use crate::fio::{Amount, Direction, Distribution, JobSpec, Mix};
+use crate::fio::{Amount, Direction, Distribution, JobSpec, Mix, SyncWrites};
 use nandscape_block::{DeviceCaps, Fua, SECTOR_BYTES};
 use std::ops;
 
@@ -73,9 +73,9 @@ impl Plan {
             playback,
             largest,
             durability: match (spec.sync, caps.fua) {
-                (false, _) => Durability::None,
-                (true, Fua::Honoured) => Durability::Fua,
-                (true, Fua::Refused) => Durability::Flush,
+                (SyncWrites::No, _) => Durability::None,
+                (_, Fua::Honoured) => Durability::Fua,
+                (_, Fua::Refused) => Durability::Flush,
             },
             bio_sectors: caps.max_sectors,
             tagged: caps.keeps_content && caps.sectors <= shadow::SECTORS_MAX,

@@ -3,7 +3,7 @@
 
 use super::log_keys;
 use super::rules::{Counted, FileOrder, FileService, ZoneMode};
-use super::spec::{Direction, Distribution, JobSpec, Mix, Pattern, Tolerated};
+use super::spec::{Direction, Distribution, JobSpec, Mix, Pattern, SyncWrites, Tolerated};
 use super::value::{Set, Value};
 use super::{splits, units};
 use nandscape_block::SECTOR_BYTES;
@@ -380,10 +380,11 @@ fn random_repeat(_: &mut JobSpec, value: &Value<'_>) -> Set {
     Ok((!value.flag()?).then_some(remark))
 }
 
-fn sync(value: &Value<'_>) -> Result<bool, String> {
+fn sync(value: &Value<'_>) -> Result<SyncWrites, String> {
     match value.text {
-        None | Some("1" | "sync" | "dsync") => Ok(true),
-        Some("0" | "none") => Ok(false),
+        None | Some("1" | "sync") => Ok(SyncWrites::Whole),
+        Some("dsync") => Ok(SyncWrites::Data),
+        Some("0" | "none") => Ok(SyncWrites::No),
         Some(_) => Err("none, sync, dsync, 0 or 1".into()),
     }
 }

@@ -50,7 +50,6 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
             "userspace_reap",
             "force_async",
             "io_submit_mode",
-            "end_syncfs",
         ],
     ),
     (
@@ -148,6 +147,7 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "bs_unaligned",
     "buffer_compress_percentage",
     "dedupe_percentage",
+    "end_syncfs",
     "exitall",
     "exitall_on_error",
     "experimental_verify",

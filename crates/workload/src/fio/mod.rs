@@ -25,7 +25,7 @@ pub use rules::{
     LatencyGoal, Reaping, Replaying, Thinking, ZoneMode, Zoning,
 };
 pub use spec::{
-    Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, Tolerated,
+    Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
 };
 pub use suggest::edit_distance;
 pub use units::{Amount, time};

@@ -145,6 +145,17 @@ impl Default for Logs {
     }
 }
 
+/// What of a write is durable when it completes (`sync`); only files know a difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SyncWrites {
+    /// Nothing (`none`).
+    No,
+    /// The data, and what reading it needs (`dsync`).
+    Data,
+    /// All (`sync`).
+    Whole,
+}
+
 /// One job section, with the globals that apply to it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JobSpec {
@@ -216,10 +227,10 @@ pub struct JobSpec {
     pub fsync: u64,
     /// `fdatasync`, the same; only files know a difference.
     pub fdatasync: u64,
-    /// `end_fsync`: a flush behind the last write.
+    /// `end_fsync`: a flush behind the last write of a job that writes.
     pub end_fsync: bool,
-    /// `sync`: every write is durable when it completes.
-    pub sync: bool,
+    /// `sync`.
+    pub sync: SyncWrites,
     /// `rate`, bytes a second.
     pub rate: [Option<u64>; 3],
     /// `rate_iops`.
@@ -298,7 +309,7 @@ impl JobSpec {
             fsync: 0,
             fdatasync: 0,
             end_fsync: false,
-            sync: false,
+            sync: SyncWrites::No,
             rate: [None; 3],
             rate_iops: [None; 3],
             poisson: false,

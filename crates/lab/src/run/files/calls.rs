@@ -2,7 +2,8 @@
 //!
 //! - A read or write of a stretch of the address space is a read or write of each file in it, in order.
 //! - A flush is an fsync (or fdatasync) of each file that its job has written since its last one; of the
-//!   job's first file if there is none.
+//!   job's first file if there is none. A durable write ([`Flags::FUA`]) goes on with a sync of what it
+//!   wrote, as one with `O_SYNC` or `O_DSYNC`.
 //! - A discard punches a hole.
 //! - A thread makes one call at a time, and each takes so much of it before the file system begins.
 
@@ -110,12 +111,16 @@ impl Calls {
     }
 
     async fn write(&self, caller: Caller, bio: &Bio, io: Io, clone: usize) -> Result<()> {
+        let durable = bio.flags.has(Flags::FUA).then(|| self.layout.clones.get(clone)).flatten();
         let mut at: u32 = 0;
         for (file, first, sectors) in self.parts(bio) {
             let content = (at..at + sectors as u32).map(|sector| bio.payload.sector(sector));
             let data = Data::Sectors(Payload::collect(content.collect()), sectors as u32);
-            self.fs.write(caller, self.inodes[file], first * SECTOR_BYTES, data, io).await?;
-            self.note_written(clone, file);
+            self.fs.write_all(caller, self.inodes[file], first * SECTOR_BYTES, data, io).await?;
+            match durable {
+                Some(job) => self.sync_file(caller, file, job.writes_data_only).await?,
+                None => self.note_written(clone, file),
+            }
             at += sectors as u32;
         }
         self.count(|counts| counts.written_sectors += u64::from(bio.sectors));
@@ -134,16 +139,19 @@ impl Calls {
     async fn sync(&self, caller: Caller, clone: usize) -> Result<()> {
         let Some(job) = self.layout.clones.get(clone) else { return Ok(()) };
         let written = self.written.borrow_mut().remove(&clone);
-        let files = written.unwrap_or_else(|| BTreeSet::from([job.files.start]));
+        let files = written.unwrap_or_else(|| job.files.iter().take(1).copied().collect());
         for file in files {
-            self.count(|counts| counts.fsyncs += 1);
-            if job.data_only {
-                self.fs.fdatasync(caller, self.inodes[file]).await?;
-            } else {
-                self.fs.fsync(caller, self.inodes[file]).await?;
-            }
+            self.sync_file(caller, file, job.data_only).await?;
         }
         Ok(())
+    }
+
+    async fn sync_file(&self, caller: Caller, file: usize, data_only: bool) -> Result<()> {
+        self.count(|counts| counts.fsyncs += 1);
+        match data_only {
+            true => self.fs.fdatasync(caller, self.inodes[file]).await,
+            false => self.fs.fsync(caller, self.inodes[file]).await,
+        }
     }
 
     fn note_written(&self, clone: usize, file: usize) {

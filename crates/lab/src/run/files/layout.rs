@@ -1,14 +1,15 @@
 //! Which files the jobs of a job file have, and where each lies in the one address space that the
 //! engine sees: one file behind the other, those of a clone in a row.
 //!
-//! After fio (filesetup.c): a clone has `nrfiles` files of its own, called `job.clone.file`, unless
-//! `filename` names one for all. A file is `filesize` long, or as long as `offset` and its share of
-//! `size` ask for; the longest wins where several jobs name one file.
+//! After fio (filesetup.c): a clone has `nrfiles` files, called `job.clone.file`, unless `filename` names
+//! one for all. What several jobs name is one file, whichever way they came by the name. A file is
+//! `filesize` long, or as long as `offset` and its share of `size` ask for; the longest wins where several
+//! jobs name one file.
 
 use crate::run::RunError;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Stream;
-use nandscape_workload::fio::{Amount, Direction, JobFile, JobSpec};
+use nandscape_workload::fio::{Amount, Direction, JobFile, JobSpec, SyncWrites};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -32,11 +33,13 @@ pub(super) struct File {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Clone {
     /// Its files.
-    pub(super) files: Range<usize>,
+    pub(super) files: Vec<usize>,
     /// It goes past the page cache.
     pub(super) direct: bool,
     /// Its syncs leave out what reading does not need.
     pub(super) data_only: bool,
+    /// Its durable writes do (`sync=dsync`).
+    pub(super) writes_data_only: bool,
 }
 
 /// The files of all jobs.
@@ -57,11 +60,11 @@ impl Layout {
             return Err(RunError::Job(format!("{place}: {key}: not supported on files")));
         }
         let mut layout = Self::default();
-        let mut shared = BTreeMap::new();
+        let mut known = BTreeMap::new();
         for (index, spec) in jobs.jobs.iter().enumerate() {
             let mut sizes = Stream::new(seed, &format!("files/{index}/{}", spec.name));
             for clone in 0..spec.numjobs {
-                let added = layout.add(spec, clone, &mut shared, &mut sizes);
+                let added = layout.add(spec, clone, &mut known, &mut sizes);
                 added.map_err(|problem| {
                     RunError::Job(format!("{}: job {}: {problem}", spec.place, spec.name))
                 })?;
@@ -76,7 +79,7 @@ impl Layout {
         &mut self,
         spec: &JobSpec,
         clone: u32,
-        shared: &mut BTreeMap<Vec<String>, usize>,
+        known: &mut BTreeMap<Vec<String>, usize>,
         sizes: &mut Stream,
     ) -> Result<(), String> {
         if spec.replays() {
@@ -85,32 +88,45 @@ impl Layout {
                     .to_owned(),
             );
         }
+        let data_only = spec.fdatasync > 0 && spec.fsync == 0;
+        let writes_data_only = spec.sync == SyncWrites::Data;
+        let mut files = Vec::new();
+        let count = spec.files.name.as_ref().map_or(spec.files.count, |_| 1);
+        for file in 0..count {
+            let own = || format!("{}.{clone}.{file}", spec.name.replace('/', "_"));
+            let name = spec.files.name.clone().unwrap_or_else(own);
+            let path = path(&spec.files.directory, &name)?;
+            let sectors = sectors(spec, clone, file, count, sizes)?;
+            files.push(self.file(spec, path, sectors, known)?);
+        }
+        let direct = spec.files.direct;
+        self.clones.push(Clone { files, direct, data_only, writes_data_only });
+        Ok(())
+    }
+
+    /// The file of that path, which is at least so long.
+    fn file(
+        &mut self,
+        spec: &JobSpec,
+        path: Vec<String>,
+        sectors: u64,
+        known: &mut BTreeMap<Vec<String>, usize>,
+    ) -> Result<usize, String> {
         let mix = spec.pattern.mix;
         let filled = mix.has(Direction::Read) || mix.has(Direction::Trim);
-        let first = self.files.len();
-        let files = if let Some(name) = &spec.files.name {
-            let path = path(&spec.files.directory, name)?;
-            let sectors = sectors(spec, clone, 0, 1, sizes)?;
-            let at = *shared.entry(path.clone()).or_insert(first);
-            if at == first {
+        let at = match known.get(&path) {
+            Some(at) => *at,
+            None => {
+                check_path(&path, known)?;
+                known.insert(path.clone(), self.files.len());
                 self.files.push(File { path, base: 0, sectors, filled });
+                self.files.len() - 1
             }
-            let file = &mut self.files[at];
-            file.sectors = file.sectors.max(sectors);
-            file.filled |= filled;
-            at..at + 1
-        } else {
-            for file in 0..spec.files.count {
-                let name = format!("{}.{clone}.{file}", spec.name.replace('/', "_"));
-                let path = path(&spec.files.directory, &name)?;
-                let sectors = sectors(spec, clone, file, spec.files.count, sizes)?;
-                self.files.push(File { path, base: 0, sectors, filled });
-            }
-            first..self.files.len()
         };
-        let data_only = spec.fdatasync > 0 && spec.fsync == 0;
-        self.clones.push(Clone { files, direct: spec.files.direct, data_only });
-        Ok(())
+        let file = &mut self.files[at];
+        file.sectors = file.sectors.max(sectors);
+        file.filled |= filled;
+        Ok(at)
     }
 
     /// Puts one file behind the other.
@@ -134,7 +150,7 @@ impl Layout {
     /// The parts of the address space that the files of each clone are.
     pub(super) fn of_clones(&self) -> Vec<Vec<Range<u64>>> {
         let space = |file: &File| file.base..file.base + file.sectors;
-        let files = |clone: &Clone| self.files[clone.files.clone()].iter().map(space).collect();
+        let files = |clone: &Clone| clone.files.iter().map(|at| space(&self.files[*at])).collect();
         self.clones.iter().map(files).collect()
     }
 
@@ -202,6 +218,18 @@ fn path(directory: &str, name: &str) -> Result<Vec<String>, String> {
     Ok(path)
 }
 
+/// Refuses a path that is a folder already, or leads through a file.
+fn check_path(path: &[String], known: &BTreeMap<Vec<String>, usize>) -> Result<(), String> {
+    let below = known.range(path.to_vec()..).next().is_some_and(|(next, _)| next.starts_with(path));
+    if below || path.iter().eq(["lost+found"]) {
+        return Err(format!("\"{}\" is a folder", path.join("/")));
+    }
+    match (1..path.len()).map(|steps| &path[..steps]).find(|folder| known.contains_key(*folder)) {
+        None => Ok(()),
+        Some(file) => Err(format!("\"{}\" is a file", file.join("/"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +266,23 @@ mod tests {
         assert_eq!(layout.parts(512, 4).collect::<Vec<_>>(), [(4, 0, 4)]);
     }
 
+    /// One name is one file, whether it was given or made of the job's.
+    #[test]
+    fn one_name_is_one_file() {
+        let text = "[a]\nrw=write\nsize=1m\nnrfiles=2\n[b]\nrw=read\nfilename=a.0.1\nsize=2m\n\
+                    [a]\nrw=read\nsize=64k\nnrfiles=3\n";
+        let layout = layout(text).unwrap();
+        let files: Vec<_> =
+            layout.files.iter().map(|f| (f.path.join("/"), f.sectors, f.filled)).collect();
+        let expected = [("a.0.0", 128, true), ("a.0.1", 512, true), ("a.0.2", 5, true)];
+        assert_eq!(
+            files,
+            expected.map(|(name, sectors, filled)| (name.to_owned(), sectors, filled))
+        );
+        let clones: Vec<_> = layout.clones.iter().map(|clone| clone.files.clone()).collect();
+        assert_eq!(clones, [vec![0, 1], vec![1], vec![0, 1, 2]]);
+    }
+
     /// `size` is that of all files of a clone, which the first ones take more of where it does not divide,
     /// each behind the offset; `filesize` is that of each, drawn where it is a range.
     #[test]
@@ -266,6 +311,15 @@ mod tests {
             ),
             ("[a]\nsize=1m\nfile_append=1\n", "a.fio:3:1: file_append: not supported on files"),
             ("[a]\nsize=1m\nfilename=../x\n", "a.fio:1:1: job a: \"../x\" in \"\" names no file"),
+            ("[a]\nsize=1m\nfilename=lost+found\n", "a.fio:1:1: job a: \"lost+found\" is a folder"),
+            (
+                "[a]\nsize=1m\ndirectory=d/e\n[b]\nsize=1m\nfilename=d\n",
+                "a.fio:4:1: job b: \"d\" is a folder",
+            ),
+            (
+                "[b]\nsize=1m\nfilename=d\n[a]\nsize=1m\ndirectory=d/e\n",
+                "a.fio:4:1: job a: \"d\" is a file",
+            ),
             ("[a]\nsize=1m\nfilename=x:y\n", "a.fio:1:1: job a: \"x:y\" in \"\": one filename"),
         ];
         for (text, expected) in cases {

@@ -124,7 +124,7 @@ async fn lay_out(fs: &Ext4, file: &File) -> Result<Ino> {
         // The engine's tags of version 0, which it never writes itself.
         let payload = Payload::Run(Tag::new(file.base + first));
         let data = Data::Sectors(payload, sectors as u32);
-        fs.write(ROOT, ino, first * SECTOR_BYTES, data, Io::Direct).await?;
+        fs.write_all(ROOT, ino, first * SECTOR_BYTES, data, Io::Direct).await?;
     }
     Ok(ino)
 }

@@ -148,7 +148,7 @@ fn told(waiting: &[Waiting]) -> String {
 fn caps(device: &DeviceCaps, layout: &Layout) -> DeviceCaps {
     DeviceCaps {
         sectors: layout.sectors(),
-        fua: Fua::Refused,
+        fua: Fua::Honoured,
         volatile_cache: true,
         discard_sectors: 1,
         discard_zeroes: true,

@@ -44,17 +44,17 @@ impl Contents {
         let end = offset + len;
         let head = offset.next_multiple_of(SECTOR_BYTES).min(end);
         if head > offset {
-            fs.write(caller, ino, offset, self.part(offset, head), io).await?;
+            fs.write_all(caller, ino, offset, self.part(offset, head), io).await?;
         }
         let pages = (end - head) / SECTOR_BYTES;
         let sectors = u32::try_from(pages).map_err(|_| FsError::FileTooBig)?;
         if sectors > 0 {
             let data = Data::Sectors(Payload::Run(self.next(pages)), sectors);
-            fs.write(caller, ino, head, data, io).await?;
+            fs.write_all(caller, ino, head, data, io).await?;
         }
         let tail = head + pages * SECTOR_BYTES;
         if tail < end {
-            fs.write(caller, ino, tail, self.part(tail, end), io).await?;
+            fs.write_all(caller, ino, tail, self.part(tail, end), io).await?;
         }
         Ok(())
     }
