@@ -146,6 +146,8 @@ fn early_ends_have_reasons() {
     assert!(why.starts_with(hung), "{why}");
     let (why, ops) = failure("statfile name=s,filesetname=a flowop block name=b } }\nrun 5");
     assert!(why.contains("none would within an hour: task `thread` waits") && ops == 1, "{why}");
+    let (why, _) = failure("write name=w,filesetname=a,iosize=2k,directio } }\nrun 5");
+    assert!(why.contains("direct I/O") && why.matches("multiples").count() == 1, "{why}");
     let late = "delay name=l,value=9 } }\nset mode quit firstdone\nrun 5";
     assert_eq!(failure(late), (String::new(), 0), "what only takes long is none");
 }

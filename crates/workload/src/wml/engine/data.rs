@@ -4,7 +4,7 @@ use super::super::ops::Op;
 use super::files::failed;
 use super::runner::{Descriptor, Doing, Open, Runner, Step, Stop};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_fs::contract::{FsError, Io};
+use nandscape_fs::contract::Io;
 use std::rc::Rc;
 
 impl Runner {
@@ -87,7 +87,7 @@ impl Runner {
         };
         for (from, to) in parts.into_iter().filter(|(from, to)| from < to && *from < end) {
             let data = fs.read(caller, open.ino, from, to - from, open.io).await;
-            data.map_err(|error| refused(&error, open.io))?;
+            data.map_err(|error| failed(&error))?;
         }
         Ok(end.saturating_sub(offset))
     }
@@ -98,7 +98,7 @@ impl Runner {
         let stretch = (offset, len);
         let written =
             shared.contents.write(&*shared.fs, self.caller, open.ino, stretch, open.io).await;
-        written.map_err(|error| refused(&error, open.io))?;
+        written.map_err(|error| failed(&error))?;
         if open.is_sync { self.make_durable(open.ino).await } else { Ok(()) }
     }
 
@@ -237,15 +237,5 @@ impl Runner {
             Some(error) => Err(failed(&error)),
             None => Ok(()),
         }
-    }
-}
-
-/// Why I/O failed, with the rule that direct I/O has.
-fn refused(error: &FsError, io: Io) -> Stop {
-    match (error, io) {
-        (FsError::Invalid(_), Io::Direct) => {
-            Stop::Failed(format!("{error}: with directio, offsets and sizes are multiples of 4096"))
-        }
-        _ => failed(error),
     }
 }
