@@ -346,6 +346,11 @@ pub(crate) struct StacksArgs {
 #[derive(Subcommand, Debug)]
 pub(crate) enum StacksCommand {
     /// Print a stack's TOML
+    #[command(after_long_help = "\
+Examples:
+  nandscape stacks show pblk > mine.toml            a stack to change
+  nandscape stacks show mine.toml --resolved        every key, every default
+  nandscape stacks show pblk --set ftl.op_percent=20")]
     Show {
         /// A stack that ships, or a stack file
         name: String,

@@ -26,3 +26,32 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
         .with_context(|| format!("cannot write manual pages to {}", folder.display()))
         .map_err(Failure::Run)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Command;
+
+    /// The long help of every command, and of every command of a command, has examples of itself.
+    #[test]
+    fn help_teaches_by_example() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut without = Vec::new();
+        look_for_examples(&mut cli, "nandscape", &mut without);
+        assert_eq!(without, [] as [String; 0]);
+    }
+
+    fn look_for_examples(command: &mut Command, path: &str, without: &mut Vec<String>) {
+        let help = command.render_long_help().to_string();
+        let examples = help.split_once("Examples:").map_or("", |(_, examples)| examples);
+        if !examples.contains(path) {
+            without.push(path.to_owned());
+        }
+        // Its own `help` is clap's.
+        for each in command.get_subcommands_mut().filter(|each| each.get_name() != "help") {
+            let path = format!("{path} {}", each.get_name());
+            look_for_examples(each, &path, without);
+        }
+    }
+}

@@ -144,6 +144,11 @@ pub(crate) enum ImageCommand {
 
 /// `nandscape image export`.
 #[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape image export disk.state disk.img --stack pblk --set media.payload=bytes
+
+What the image file holds is replaced once all is written, and stays if that fails.")]
 pub(crate) struct ImageExportArgs {
     /// The state
     #[arg(value_name = "STATE")]
@@ -157,6 +162,9 @@ pub(crate) struct ImageExportArgs {
 
 /// `nandscape image import`.
 #[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape image import disk.img --stack pblk --set media.payload=bytes --output disk.state")]
 pub(crate) struct ImageImportArgs {
     /// The image file
     #[arg(value_name = "IMAGE")]

@@ -39,6 +39,9 @@ pub(crate) enum StateCommand {
     /// Precondition the device of a stack, and save it
     Save(StateSaveArgs),
     /// Check a state, and tell what it is of
+    #[command(after_long_help = "\
+Examples:
+  nandscape state show steady.state")]
     Show {
         /// The state
         #[arg(value_name = "FILE")]
@@ -48,6 +51,10 @@ pub(crate) enum StateCommand {
 
 /// `nandscape state save`.
 #[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape state save --stack pblk --set precondition.recipe=steady --output steady.state
+  nandscape state save --stack mine.toml --seed 7 --output mine.state")]
 pub(crate) struct StateSaveArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,

@@ -65,6 +65,11 @@ pub(crate) enum TraceFormat {
 
 /// `nandscape trace info`.
 #[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  nandscape trace info my.trace
+  nandscape trace info msr.csv --device 0 --skip-bad-lines 10
+  nandscape trace info my.trace --output-format json --output info.json")]
 pub(crate) struct TraceInfoArgs {
     #[command(flatten)]
     pub(crate) trace: TraceFileArgs,
