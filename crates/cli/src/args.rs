@@ -366,12 +366,6 @@ Examples:
 /// `nandscape crash`.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
-Examples:
-  nandscape crash --seeds 1000 --jobs 2
-  nandscape crash --stack mine.toml --seeds 200 --output-format json
-  nandscape crash --broken erase-rule               would the campaign notice?
-  nandscape crash --first 4711 --seeds 1            the violation of seed 4711 again
-
 Each seed chooses a small device, a load, faults, and the instants at which power fails, also while \
 the device recovers. A violation is shown with everything that led to it; --first SEED --seeds 1 \
 shows it again. The exit code is 1 if any promise was broken.
@@ -379,15 +373,18 @@ shows it again. The exit code is 1 if any promise was broken.
 A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP, with * where the seed may choose; what \
 is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotness-journal or dftl, the \
 cached ones also with -serial: one miss at a time. A matrix runs only compositions that --composition \
-permits.
+permits. docs/formats/crash.md describes the JSON.
 
 Examples:
   nandscape crash --seeds 10000 --jobs 2
   nandscape crash --stack pblk --faults 1000
+  nandscape crash --stack mine.toml --seeds 200 --output-format json
+  nandscape crash --first 4711 --seeds 1                 the violation of seed 4711 again
   nandscape crash --broken erase-rule                    would it notice?
   nandscape crash --composition '*/submitted-only/*/*'   would it notice Linux 4.13's flush?
   nandscape crash --matrix all --jobs 2                  every composition, 50 cuts each
   nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
+  nandscape crash --matrix pairs --output-format json --output pairs.json
   nandscape crash --matrix all --composition '*/*/*/data/dftl-serial'
   nandscape crash --broken stale-map --composition '*/*/*/*/lru'   would it notice?
   nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl
@@ -418,7 +415,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) composition: Option<Pins>,
     /// Run legal compositions in turn, instead of what the seeds draw
-    #[arg(long, value_enum, conflicts_with_all = ["stack", "seeds"])]
+    #[arg(long, value_enum, conflicts_with_all = ["stack", "set", "seeds"])]
     pub(crate) matrix: Option<Which>,
     /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; of a file
     /// system, in all [default: 200]

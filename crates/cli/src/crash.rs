@@ -3,21 +3,19 @@
 
 mod e2fsck;
 mod fs;
+mod json;
 
-use crate::args::{BrokenRule, CrashArgs, OutputFormat, Which};
-use crate::command::COMMIT;
-use crate::output::{Failure, deliver, pretty, print};
+use crate::args::{BrokenRule, CrashArgs, OutputArgs, OutputFormat, Which};
+use crate::output::{Failure, deliver, pretty};
 use crate::pool::spread;
 use crate::progress::Progress;
 use anyhow::anyhow;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
-use nandscape_crash::{
-    CampaignReport, Counts, FaultRates, Options, SeedOutcome, StackChoice, Violation, run_seed,
-};
-use nandscape_lab::run::VERSION;
+use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::{Broken, Discard};
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs a campaign and prints what it found.
@@ -42,58 +40,24 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
 
 /// Prints a report; a broken promise is a failure.
 fn print_report(report: &CampaignReport, args: &CrashArgs) -> Result<(), Failure> {
-    let text = match args.output.output_format {
-        OutputFormat::Normal => format!("{report}\n"),
-        OutputFormat::Json => pretty(&to_json(report, args.first))?,
-    };
-    deliver(&text, args.output.output.as_deref())?;
+    write_report(report, &|| json::campaign(report, args.first), &args.output)?;
     match report.violations.len() {
         0 => Ok(()),
         n => Err(Failure::run(anyhow!("{n} of {} seeds broke a promise", report.seeds))),
     }
 }
 
-fn to_json(report: &CampaignReport, first: u64) -> Value {
-    let violation = |violation: &Violation| {
-        json!({
-            "seed": violation.seed,
-            "round": violation.round,
-            "what": violation.what,
-            "lba": violation.lba.map(|lba| lba.0),
-            "permitted": violation.expected,
-            "got": violation.got,
-            "story": violation.story,
-            "scenario": violation.scenario,
-        })
+/// Writes a report in the form and to the place that are wanted.
+fn write_report(
+    report: &dyn Display,
+    json: &dyn Fn() -> Value,
+    args: &OutputArgs,
+) -> Result<(), Failure> {
+    let text = match args.output_format {
+        OutputFormat::Normal => format!("{report}\n"),
+        OutputFormat::Json => pretty(&json())?,
     };
-    json!({
-        "version": VERSION,
-        "commit": COMMIT,
-        "first_seed": first,
-        "seeds": report.seeds,
-        "held": report.held(),
-        "counts": counts_json(&report.counts),
-        "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
-    })
-}
-
-fn counts_json(counts: &Counts) -> Value {
-    json!({
-        "cuts": counts.cuts,
-        "cuts_in_recovery": counts.cuts_in_recovery,
-        "requests": counts.requests,
-        "sectors_written": counts.sectors_written,
-        "sectors_read": counts.sectors_read,
-        "sectors_discarded": counts.sectors_discarded,
-        "flushes": counts.flushes,
-        "refused": counts.refused,
-        "programs": counts.programs,
-        "erases": counts.erases,
-        "program_failures": counts.program_failures,
-        "erase_failures": counts.erase_failures,
-        "worn_out": counts.worn_out,
-        "redrawn": counts.redrawn,
-    })
+    deliver(&text, args.output.as_deref())
 }
 
 /// Runs compositions in turn and prints what they found.
@@ -117,7 +81,7 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
     reports.sort_by_key(|(index, _)| *index);
     let reports = reports.into_iter().map(|(_, report)| report).collect();
     let report = MatrixReport::new(&matrix, reports);
-    print(&format!("{report}\n"))?;
+    write_report(&report, &|| json::matrix(&report), &args.output)?;
     match report.violations().count() {
         0 => Ok(()),
         n => Err(Failure::run(anyhow!("{n} seeds broke a promise"))),

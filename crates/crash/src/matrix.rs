@@ -103,10 +103,20 @@ impl<'a> MatrixReport<'a> {
         Self { matrix, reports }
     }
 
+    /// Compositions and what was found in them.
+    pub fn compositions(&self) -> impl Iterator<Item = (&Composition, &CampaignReport)> {
+        self.matrix.legal.iter().zip(&self.reports)
+    }
+
+    /// What was to be run.
+    #[must_use]
+    pub const fn matrix(&self) -> &Matrix {
+        self.matrix
+    }
+
     /// Compositions and what broke in them.
     pub fn violations(&self) -> impl Iterator<Item = (&Composition, &Violation)> {
-        let both = self.matrix.legal.iter().zip(&self.reports);
-        both.flat_map(|(it, report)| report.violations.iter().map(move |v| (it, v)))
+        self.compositions().flat_map(|(it, report)| report.violations.iter().map(move |v| (it, v)))
     }
 
     /// The least cuts that any composition got.
@@ -122,7 +132,7 @@ impl<'a> MatrixReport<'a> {
     /// Rows of the choices of one kind, which `name` cuts out of a composition's name.
     fn rows(&self, part: usize) -> BTreeMap<String, Row> {
         let mut rows = BTreeMap::new();
-        for (composition, report) in self.matrix.legal.iter().zip(&self.reports) {
+        for (composition, report) in self.compositions() {
             let name = composition.to_string();
             let name = name.split('/').nth(part).unwrap_or_default().to_string();
             let row: &mut Row = rows.entry(name).or_default();

@@ -3,20 +3,25 @@
 use clap::{Args, ValueEnum};
 use nandscape_fs::ext4::DataMode;
 
+/// What means nothing to a campaign on a file system. What needs one is refused beside these too: a
+/// requirement that conflicts with what is given is one that clap does not insist on.
+const NOT_ON_FS: [&str; 4] = ["seeds", "faults", "composition", "matrix"];
+
 /// Which file system, and how it is mounted.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CrashFsArgs {
     /// Put a file system on each device, run a load on files, and judge files and names
-    #[arg(long, value_enum, conflicts_with_all = ["seeds", "faults", "composition", "matrix"])]
+    #[arg(long, value_enum, conflicts_with_all = NOT_ON_FS)]
     pub(crate) fs: Option<FileSystemChoice>,
     /// Data mode of the file system
-    #[arg(long, value_enum, default_value = "ordered", requires = "fs")]
+    #[arg(long, value_enum, default_value = "ordered", requires = "fs", conflicts_with_all = NOT_ON_FS)]
     data: DataChoice,
     /// What an fsync commits
-    #[arg(long, value_enum, default_value = "jbd2", requires = "fs")]
+    #[arg(long, value_enum, default_value = "jbd2", requires = "fs", conflicts_with_all = NOT_ON_FS)]
     pub(crate) commit: CommitChoice,
     /// e2fsck judges one in so many cuts, and recovers a copy that must show the same files
-    #[arg(long, value_name = "K", requires = "fs", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS,
+        value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) oracle_every: Option<u64>,
 }
 

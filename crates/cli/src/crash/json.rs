@@ -1,0 +1,83 @@
+//! What campaigns found, as JSON (docs/formats/crash.md).
+
+use crate::command::COMMIT;
+use nandscape_crash::composition::Composition;
+use nandscape_crash::matrix::MatrixReport;
+use nandscape_crash::{CampaignReport, Counts, Violation};
+use nandscape_lab::run::VERSION;
+use serde_json::{Value, json};
+
+/// A campaign whose first seed was `first`.
+pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
+    joined(head(first, report.held()), findings(report))
+}
+
+/// A matrix: the findings of each composition, and what the FTL refuses.
+pub(super) fn matrix(report: &MatrixReport<'_>) -> Value {
+    let of_one = |(composition, report): (&Composition, &CampaignReport)| {
+        joined(json!({ "composition": composition.to_string() }), findings(report))
+    };
+    let matrix = report.matrix();
+    let refused = matrix.refused.iter();
+    let refused = refused.map(|(it, why)| json!({ "composition": it.to_string(), "why": why }));
+    let all = json!({
+        "cuts": matrix.cuts,
+        "compositions": report.compositions().map(of_one).collect::<Vec<_>>(),
+        "refused": refused.collect::<Vec<_>>(),
+    });
+    joined(head(matrix.first, report.violations().next().is_none()), all)
+}
+
+/// What every campaign tells.
+fn head(first: u64, held: bool) -> Value {
+    json!({ "version": VERSION, "commit": COMMIT, "first_seed": first, "held": held })
+}
+
+/// What some seeds found.
+fn findings(report: &CampaignReport) -> Value {
+    json!({
+        "seeds": report.seeds,
+        "counts": counts(&report.counts),
+        "violations": report.violations.iter().map(violation).collect::<Vec<_>>(),
+    })
+}
+
+/// Two objects as one, the keys of `first` before the others.
+fn joined(mut first: Value, rest: Value) -> Value {
+    if let (Some(keys), Value::Object(rest)) = (first.as_object_mut(), rest) {
+        keys.extend(rest);
+    }
+    first
+}
+
+fn violation(violation: &Violation) -> Value {
+    json!({
+        "seed": violation.seed,
+        "round": violation.round,
+        "what": violation.what,
+        "lba": violation.lba.map(|lba| lba.0),
+        "permitted": violation.expected,
+        "got": violation.got,
+        "story": violation.story,
+        "scenario": violation.scenario,
+    })
+}
+
+fn counts(counts: &Counts) -> Value {
+    json!({
+        "cuts": counts.cuts,
+        "cuts_in_recovery": counts.cuts_in_recovery,
+        "requests": counts.requests,
+        "sectors_written": counts.sectors_written,
+        "sectors_read": counts.sectors_read,
+        "sectors_discarded": counts.sectors_discarded,
+        "flushes": counts.flushes,
+        "refused": counts.refused,
+        "programs": counts.programs,
+        "erases": counts.erases,
+        "program_failures": counts.program_failures,
+        "erase_failures": counts.erase_failures,
+        "worn_out": counts.worn_out,
+        "redrawn": counts.redrawn,
+    })
+}

@@ -1,0 +1,79 @@
+//! `nandscape crash`: where findings go, and that no option is left aside in silence.
+
+mod common;
+
+use common::{Folder, err, out};
+use serde_json::Value;
+
+/// A matrix small enough for a test: three compositions.
+const MATRIX: [&str; 7] =
+    ["crash", "--matrix", "all", "--composition", "single/*/device/data/resident", "--cuts", "2"];
+
+/// A matrix has the forms of a campaign, and goes where it is told, whatever the number of threads.
+#[test]
+fn a_matrix_is_json_too_and_goes_to_a_file() {
+    let folder = Folder::new("crash-matrix");
+    let plain = folder.run(&MATRIX);
+    assert_eq!(plain.status.code(), Some(0), "{}", err(&plain));
+    let args = ["--output", "matrix.txt", "--jobs", "2"];
+    let written = folder.command(&MATRIX).args(args).output().unwrap();
+    assert_eq!((written.status.code(), out(&written)), (Some(0), String::new()));
+    let text = std::fs::read_to_string(folder.0.join("matrix.txt")).unwrap();
+    assert_eq!(text, out(&plain));
+
+    let args = ["--output-format", "json", "--first", "7"];
+    let report: Value =
+        serde_json::from_str(&out(&folder.command(&MATRIX).args(args).output().unwrap())).unwrap();
+    assert_eq!((&report["first_seed"], &report["cuts"]), (&7.into(), &2.into()));
+    assert_eq!(report["held"], true);
+    let compositions = report["compositions"].as_array().unwrap();
+    assert!(compositions.len() > 1, "{report}");
+    for one in compositions {
+        let name = one["composition"].as_str().unwrap();
+        assert!(name.starts_with("single/") && name.ends_with("/device/data/resident"), "{name}");
+        assert!(one["seeds"].as_u64() >= Some(1) && one["counts"]["cuts"].as_u64() >= Some(2));
+        assert_eq!(one["violations"], Value::Array(Vec::new()));
+    }
+    assert!(report["refused"].as_array().is_some());
+}
+
+/// What a matrix finds is exit code 1, with composition and seed in the JSON.
+#[test]
+fn violations_of_a_matrix_are_json() {
+    let folder = Folder::new("crash-matrix-broken");
+    let args = ["--broken", "lost-trims", "--output-format", "json", "--cuts", "200"];
+    let output = folder.command(&MATRIX[..5]).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    let report: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(report["held"], false);
+    let compositions = report["compositions"].as_array().unwrap();
+    let mut violations = compositions.iter().flat_map(|one| one["violations"].as_array().unwrap());
+    assert!(violations.next().unwrap()["seed"].is_u64(), "{report}");
+}
+
+/// An option that a campaign has no use for is refused, also beside one that conflicts with what it
+/// needs.
+#[test]
+fn options_without_effect_are_refused() {
+    let folder = Folder::new("crash-options");
+    let cases: [(&[&str], &str); 12] = [
+        (&["--oracle-every", "5"], "--fs"),
+        (&["--data", "journal"], "--fs"),
+        (&["--commit", "ijournal"], "--fs"),
+        (&["--oracle-every", "5", "--seeds", "2"], "--oracle-every"),
+        (&["--data", "journal", "--seeds", "2"], "--data"),
+        (&["--data", "ordered", "--faults", "9"], "--data"),
+        (&["--commit", "ijournal", "--matrix", "pairs"], "--commit"),
+        (&["--oracle-every", "5", "--composition", "*"], "--oracle-every"),
+        (&["--set", "ftl.op_percent=30"], "--stack"),
+        (&["--set", "ftl.op_percent=30", "--matrix", "pairs"], "--set"),
+        (&["--cuts", "3"], "--cuts"),
+        (&["--fs", "ext4", "--seeds", "2"], "--seeds"),
+    ];
+    for (args, named) in cases {
+        let output = folder.command(&["crash"]).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains(named), "{args:?}: {}", err(&output));
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
