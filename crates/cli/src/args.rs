@@ -26,7 +26,7 @@ use nandscape_lab::run::UntilSteady;
 use nandscape_lab::timeline::Window;
 use nandscape_lab::workload::fio::time;
 use nandscape_rt::Nanos;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// NAND landscape: a flash storage stack in one program, on a virtual clock.
 #[derive(Parser, Debug)]
@@ -164,6 +164,13 @@ pub(crate) struct ResultArgs {
     pub(crate) hdr_interval: u64,
     #[command(flatten)]
     pub(crate) report: HtmlArgs,
+}
+
+impl ResultArgs {
+    /// The files that are written when the run is over.
+    pub(crate) fn files(&self) -> [Option<&Path>; 2] {
+        [self.output.as_deref(), self.report.html.as_deref()]
+    }
 }
 
 /// Whether a run is written as a timeline.

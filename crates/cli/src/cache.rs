@@ -107,7 +107,7 @@ fn usual_folder() -> Option<PathBuf> {
 }
 
 /// Writes a state to a new file.
-pub(crate) fn write_to(
+fn write_to(
     path: &Path,
     write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
 ) -> Result<(), anyhow::Error> {

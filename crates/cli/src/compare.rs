@@ -5,7 +5,7 @@ use crate::cache::Cache;
 use crate::command::{quoted, set_words, steady_words};
 use crate::complete::{complete, tell_notices};
 use crate::job::job_text;
-use crate::output::{Failure, pretty, print};
+use crate::output::{Failure, expect_writable, pretty, print};
 use crate::paint::{ColorChoice, Paint};
 use crate::report::report_sweep;
 use crate::table::Table;
@@ -19,6 +19,7 @@ use std::path::Path;
 
 /// Runs what is missing and prints the table.
 pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Failure> {
+    expect_writable([args.output.as_deref(), args.report.html.as_deref()])?;
     let (name, text) = job_text(args.job.as_deref())?;
     let (variables, keys) = variables(&args.set)?;
     let job = match is_workload(Path::new(&name)) {

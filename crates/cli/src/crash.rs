@@ -6,7 +6,7 @@ mod fs;
 mod json;
 
 use crate::args::{BrokenRule, CrashArgs, OutputArgs, OutputFormat, Which};
-use crate::output::{Failure, deliver, pretty};
+use crate::output::{Failure, deliver, expect_writable, pretty};
 use crate::pool::spread;
 use crate::progress::Progress;
 use anyhow::anyhow;
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs a campaign and prints what it found.
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
+    expect_writable([args.output.output.as_deref()])?;
     if let Some(which) = args.on_fs.fs {
         return print_report(&fs::campaign(which, args)?, args);
     }

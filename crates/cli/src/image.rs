@@ -2,8 +2,9 @@
 
 use crate::args::{ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs};
 use crate::command::COMMIT;
-use crate::output::{Failure, classify, complain, print};
-use crate::state::drop_in;
+use crate::output::{Failure, classify, complain, expect_writable, print};
+use crate::replace::replace;
+use crate::state::write;
 use crate::summary::bytes;
 use anyhow::{Context, anyhow};
 use nandscape_lab::SECTOR_BYTES;
@@ -11,7 +12,7 @@ use nandscape_lab::run::{Copied, export_image, import_image};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, Write as _};
 use std::path::Path;
 
 /// Exports or imports.
@@ -23,25 +24,29 @@ pub(crate) fn image(args: &ImagesArgs) -> Result<(), Failure> {
 }
 
 fn export(args: &ImageExportArgs) -> Result<(), Failure> {
+    expect_writable([Some(args.image.as_path())])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
-    let named = || format!("cannot write {}", args.image.display());
-    let file = File::create(&args.image).with_context(named).map_err(Failure::Run)?;
-    let mut out = BufWriter::new(file);
-    let copied = export_image(&stack, &args.state, &program(COMMIT), &mut out);
-    let copied = copied.map_err(classify)?;
-    let size = copied.sectors * SECTOR_BYTES;
-    let written = out.flush().and_then(|()| out.get_ref().set_len(size));
-    written.with_context(named).map_err(Failure::Run)?;
+    let copied = replace(&args.image, |out| {
+        let copied = export_image(&stack, &args.state, &program(COMMIT), out).map_err(classify)?;
+        // A hole at the end is part of the image, too.
+        let length =
+            out.flush().and_then(|()| out.get_ref().set_len(copied.sectors * SECTOR_BYTES));
+        length
+            .with_context(|| format!("cannot write {}", args.image.display()))
+            .map_err(Failure::Run)?;
+        Ok(copied)
+    })?;
     copied.warnings.iter().for_each(|warning| complain(warning));
     print(&said(&args.image, &copied))
 }
 
 fn import(args: &ImageImportArgs) -> Result<(), Failure> {
+    expect_writable([Some(args.output.as_path())])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let mut image = BufReader::new(open(&args.image)?);
     let made = import_image(&stack, args.seed, &program(COMMIT), &mut image);
     let (state, copied) = made.map_err(classify)?;
-    drop_in(&args.output, &mut |out| state.write(out))?;
+    write(&args.output, &state)?;
     print(&said(&args.output, &copied))
 }
 

@@ -21,6 +21,7 @@ mod paint;
 mod paper;
 mod pool;
 mod progress;
+mod replace;
 mod report;
 mod rows;
 mod run;

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use nandscape_lab::run::RunError;
 use serde_json::Value;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -72,6 +73,36 @@ pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     std::fs::write(file, text)
         .with_context(|| format!("cannot write {}", file.display()))
         .map_err(Failure::Run)
+}
+
+/// Refuses files that could not be written once all is done. What is there stays as it is, and nothing
+/// is there afterwards that was not before.
+pub(crate) fn expect_writable<'a>(
+    files: impl IntoIterator<Item = Option<&'a Path>>,
+) -> Result<(), Failure> {
+    files.into_iter().flatten().try_for_each(|file| {
+        try_to_write(file)
+            .with_context(|| format!("cannot write {}", file.display()))
+            .map_err(Failure::Input)
+    })
+}
+
+fn try_to_write(file: &Path) -> std::io::Result<()> {
+    match std::fs::metadata(file) {
+        Ok(data) if data.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(data) if data.is_file() => OpenOptions::new().write(true).open(file).map(drop),
+        // Opening a pipe waits for its reader.
+        Ok(_) => Ok(()),
+        // Where a link would lead to is known only when it is followed.
+        Err(_) if file.is_symlink() => Ok(()),
+        Err(_) => {
+            // Under a name of our own: somebody else may be about to make the file.
+            let mut beside = file.as_os_str().to_owned();
+            beside.push(format!(".{}.part", std::process::id()));
+            File::create_new(&beside)?;
+            std::fs::remove_file(&beside)
+        }
+    }
 }
 
 /// JSON as text.

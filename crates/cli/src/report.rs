@@ -3,7 +3,7 @@
 use crate::args::ReportArgs;
 use crate::command::quoted;
 use crate::complete::Finished;
-use crate::output::{Failure, complain, deliver};
+use crate::output::{Failure, complain, deliver, expect_writable};
 use crate::table::Table;
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::{Report as Asked, Sweep};
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Reads results, and writes what was asked for.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    expect_writable([Some(args.output.as_path())])?;
     let runs = read_all(&args.results)?;
     let mut report = Report::new(&title(args), runs).made_by(&again(args));
     if !args.figure.is_empty() {

@@ -7,7 +7,7 @@ use crate::hdr::job_names;
 use crate::job::job_text;
 use crate::logs::Watch;
 use crate::outcome::{tell, verdict};
-use crate::output::{Failure, classify, complain};
+use crate::output::{Failure, classify, complain, expect_writable};
 use crate::paint::ColorChoice;
 use crate::wml;
 use anyhow::Context;
@@ -24,6 +24,7 @@ use std::path::Path;
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
+    expect_writable(args.output.files())?;
     if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
         return wml::run(args, file, color);
     }

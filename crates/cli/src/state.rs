@@ -1,18 +1,18 @@
 //! `nandscape state`: preconditioned devices as files.
 
 use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
-use crate::cache::write_to;
 use crate::command::COMMIT;
 use crate::logs::Watch;
-use crate::output::{Failure, classify, print};
+use crate::output::{Failure, classify, expect_writable, print};
+use crate::replace::replace;
 use crate::summary::{bytes, grouped};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Observer, make_state};
 use nandscape_lab::stack::Stack;
-use nandscape_lab::state::{Header, StateSummary, inspect};
+use nandscape_lab::state::{Header, State, StateSummary, inspect};
 use nandscape_lab::sweep::program;
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// Saves or shows.
@@ -27,6 +27,7 @@ pub(crate) fn state(args: &StatesArgs) -> Result<(), Failure> {
 }
 
 fn save(args: &StateSaveArgs) -> Result<(), Failure> {
+    expect_writable([Some(args.output.as_path())])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     if stack.precondition.is_none() {
         let why = "asks for nothing: the device stays fresh, and there is no state to save";
@@ -35,7 +36,7 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     let mut watch = Watch::new();
     let state = make_state(&stack, args.seed, &program(COMMIT), &mut watch).map_err(classify)?;
     let made_s = watch.wall_s();
-    drop_in(&args.output, &mut |out| state.write(out))?;
+    write(&args.output, &state)?;
     let size = std::fs::metadata(&args.output).map_err(Failure::run)?.len();
     print(&format!(
         "{}: {} in {:.2} s, {made_s:.2} s of preconditioning before; state {}\n",
@@ -46,23 +47,10 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     ))
 }
 
-/// Writes a file beside its place and renames it.
-pub(crate) fn drop_in(
-    path: &Path,
-    write: &mut dyn FnMut(
-        &mut dyn std::io::Write,
-    ) -> Result<(), nandscape_lab::state::SnapshotError>,
-) -> Result<(), Failure> {
-    let name = path.file_name().ok_or_else(|| {
-        Failure::input(anyhow!("--output {}: not the name of a file", path.display()))
-    })?;
-    let part = path.with_file_name(format!("{}.part", name.to_string_lossy()));
-    let written = write_to(&part, write).and_then(|()| Ok(std::fs::rename(&part, path)?));
-    if written.is_err() {
-        // Nothing more can be done about it.
-        let _ = std::fs::remove_file(&part);
-    }
-    written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::Run)
+/// Writes a state to a file of its own.
+pub(crate) fn write(path: &Path, state: &State) -> Result<(), Failure> {
+    let named = || format!("cannot write {}", path.display());
+    replace(path, |out| state.write(out).with_context(named).map_err(Failure::Run))
 }
 
 fn description(file: &Path, header: &Header, summary: &StateSummary) -> String {

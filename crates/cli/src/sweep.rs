@@ -4,7 +4,7 @@ use crate::args::{OutputFormat, SweepArgs};
 use crate::cache::Cache;
 use crate::command::quoted;
 use crate::complete::{complete, tell_notices};
-use crate::output::{Failure, pretty, print};
+use crate::output::{Failure, expect_writable, pretty, print};
 use crate::paint::{ColorChoice, Paint};
 use crate::report::report_sweep;
 use crate::table::Table;
@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 
 /// Runs what is missing and prints the table.
 pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure> {
+    let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
+    expect_writable([Some(output.as_path()), args.report.html.as_deref()])?;
     let sweep = Sweep::load(&args.file, &HostEnvironment).map_err(Failure::input)?;
     tell_notices(&sweep);
     let mut table = Table::new(&sweep)?;
-    let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;
     table.fill(&sweep, &finished.ids, &finished.rows);

@@ -7,7 +7,7 @@ use crate::cache::{Cache, states};
 use crate::command::{COMMIT, quoted, stack_words, state_words};
 use crate::logs::Watch;
 use crate::outcome::{tell, verdict};
-use crate::output::{Failure, classify, deliver, pretty};
+use crate::output::{Failure, classify, deliver, expect_writable, pretty};
 use crate::paint::ColorChoice;
 use crate::run::watch_histograms;
 use crate::summary::{bytes, count, grouped, latencies, time};
@@ -55,6 +55,7 @@ fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
 }
 
 fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
+    expect_writable(args.output.files())?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
     let file = std::fs::metadata(&args.trace.file).map_err(Failure::input)?;
@@ -108,6 +109,7 @@ fn again(args: &TraceRunArgs) -> String {
 }
 
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
+    expect_writable([args.output.output.as_deref()])?;
     let mut reader = open(&args.trace)?;
     let mut info = Info::default();
     while let Some(record) = reader.next_record().map_err(Failure::input)? {

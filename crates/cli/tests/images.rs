@@ -93,3 +93,40 @@ fn wrong_input_is_told() {
         ["image", "import", "notes", "--stack", "small.toml", "--set", "media.payload=none"];
     refused(&[&import[..], &["--output", "x"]].concat(), "media.payload");
 }
+
+/// An image takes the place of an older one only when it is whole; what the older one was to others
+/// stays: its permissions, and links to it.
+#[test]
+#[cfg(unix)]
+fn an_image_is_replaced_as_a_whole() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let folder = Folder::new("images-replaced");
+    let at = |name: &str| folder.0.join(name);
+    succeed(&folder, &["mkfs", "--fs", "ext4", "a.img", "--size", "48MiB"]);
+    let stack = ["--stack", "small.toml", "--set", "media.payload=bytes"];
+    let export = |state: &str, image: &str| {
+        folder.command(&["image", "export", state, image]).args(stack).output().unwrap()
+    };
+    succeed(
+        &folder,
+        &[&["image", "import", "a.img"], &stack[..], &["--output", "a.state"]].concat(),
+    );
+    let state = std::fs::read(at("a.state")).unwrap();
+    std::fs::write(at("cut.state"), &state[..state.len() - 100]).unwrap();
+
+    folder.write("old.img", "old");
+    std::fs::set_permissions(at("old.img"), PermissionsExt::from_mode(0o600)).unwrap();
+    symlink("old.img", at("link.img")).unwrap();
+    assert_ne!(export("cut.state", "old.img").status.code(), Some(0));
+    assert_ne!(export("cut.state", "new.img").status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(at("old.img")).unwrap(), "old");
+    assert!(!at("new.img").exists() && !at("old.img.part").exists());
+
+    let output = export("a.state", "link.img");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(at("link.img").is_symlink() && !at("old.img.part").exists());
+    let data = std::fs::metadata(at("old.img")).unwrap();
+    assert_eq!(data.permissions().mode() & 0o777, 0o600);
+    assert!(data.blocks() * 512 < data.len() / 2, "sparse: {} of {}", data.blocks(), data.len());
+    succeed(&folder, &["fsck", "old.img"]);
+}

@@ -186,17 +186,52 @@ fn the_manual_covers_every_command() {
     }
 }
 
-/// The help of every command has examples.
+/// A result that could not be written ends a command before it begins, names the place, and touches
+/// nothing.
 #[test]
-fn help_teaches_by_example() {
-    let folder = Folder::new("help");
-    for command in
-        ["run", "trace", "compare", "sweep", "stacks", "crash", "bench", "completions", "man"]
-    {
-        let help = out(&folder.run(&[command, "--help"]));
-        assert!(
-            help.contains("Examples:") && help.contains(&format!("nandscape {command}")),
-            "{help}"
-        );
+fn a_result_without_a_place_is_an_error() {
+    let folder = Folder::new("no-place");
+    folder.write("files.f", "run 1\n");
+    folder.write("t.trace", "1000 0 0 8 0\n");
+    folder.write("sweep.toml", "stacks = \"small.toml\"\njobs = \"job.fio\"\n");
+    let small = ["--stack", "small.toml"];
+    let commands: [&[&str]; 13] = [
+        &["run", "job.fio", small[0], small[1], "--output"],
+        &["run", "job.fio", small[0], small[1], "--report"],
+        &["run", "files.f", small[0], small[1], "--output"],
+        &["trace", "run", "t.trace", small[0], small[1], "--output"],
+        &["trace", "info", "t.trace", "--output"],
+        &["compare", "small.toml", "--job", "job.fio", "--output"],
+        &["compare", "small.toml", "--job", "job.fio", "--report"],
+        &["sweep", "sweep.toml", "--output"],
+        &["sweep", "sweep.toml", "--report"],
+        &["crash", "--seeds", "1", "--output"],
+        &["report", "none.json", "--output"],
+        &["state", "save", small[0], small[1], "--output"],
+        &["image", "import", "none.img", small[0], small[1], "--output"],
+    ];
+    for command in commands {
+        for place in ["none/x", "."] {
+            let output = folder.command(command).arg(place).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{command:?} {place}: {}", err(&output));
+            let told = err(&output);
+            assert!(told.starts_with(&format!("nandscape: cannot write {place}: ")), "{told}");
+            assert!(output.stdout.is_empty(), "{command:?}");
+        }
     }
+    assert!(!folder.0.join("none").exists() && !folder.0.join("sweep.jsonl").exists());
+    assert!(!folder.0.join("cache").exists(), "nothing was preconditioned");
+}
+
+/// A run that fails leaves the old result as it was, and no new one.
+#[test]
+fn a_failed_run_leaves_results_alone() {
+    let folder = Folder::new("kept-result");
+    folder.write("old.json", "old");
+    for name in ["old.json", "new.json"] {
+        let args = ["--set", "media.memory_cap=64k", "--output", name];
+        assert_eq!(folder.command(&RUN).args(args).output().unwrap().status.code(), Some(1));
+    }
+    assert_eq!(std::fs::read_to_string(folder.0.join("old.json")).unwrap(), "old");
+    assert!(!folder.0.join("new.json").exists());
 }
