@@ -19,11 +19,20 @@ browser() {
         --host-resolver-rules='MAP * ~NOTFOUND' --virtual-time-budget=600000 "$@"
 }
 
+# A page around a file, in a frame so wide and high: Chromium's windows are never narrower than 500. What
+# the file tells becomes the title.
+frame() {
+    echo "<!doctype html><title>silent</title><body style='margin:0'>"
+    echo "<iframe src='$1' style='border:0;width:$2px;height:$3px'></iframe>"
+    echo '<script>addEventListener("message", (event) => { document.title = event.data; });</script>'
+}
+
 # The page with the check behind it, in a window so wide: console output counts as a failure.
 check() {
     local name=$1 width=$2 found
     { cat "$work/$name.html"; echo '<script>'; cat "$here/check.js"; echo '</script>'; } >"$work/checked.html"
-    browser --window-size="$width,1000" --enable-logging=stderr --dump-dom "file://$work/checked.html" \
+    frame checked.html "$width" 1000 >"$work/frame.html"
+    browser --window-size=1400,1000 --enable-logging=stderr --dump-dom "file://$work/frame.html" \
         >"$work/dom" 2>"$work/log"
     found=$(sed -n '/<title>/,/<\/title>/p' "$work/dom" | sed -n 's/.*<title>\([0-9]* passed, [0-9]* failed\).*/\1/p')
     echo "$name, $width wide: ${found:-the check did not end}"
@@ -39,8 +48,9 @@ check() {
 # Chromium's numbers for prefers-color-scheme: 0 is dark, 1 is light.
 picture() {
     local name=$1 width=$2 scheme=$3
-    browser --window-size="$width,5200" --blink-settings="preferredColorScheme=$scheme" \
-        --screenshot="$SHOTS/$name-$width-$scheme.png" "file://$work/$name.html" 2>/dev/null
+    frame "$name.html" "$width" 5200 >"$work/frame.html"
+    browser --window-size="$((width < 500 ? 500 : width)),5200" --blink-settings="preferredColorScheme=$scheme" \
+        --screenshot="$SHOTS/$name-$width-$scheme.png" "file://$work/frame.html" 2>/dev/null
 }
 
 small=(--set media.chunks=60 --set media.sectors=256 --set precondition.random_overwrite=1.0)

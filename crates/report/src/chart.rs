@@ -3,7 +3,7 @@
 //! what is neither across nor told by colour.
 
 use crate::column::Column;
-use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
+use crate::plot::{Plot, Scale, ScaleKind, colour, in_lines, slug};
 use crate::plots::{cdf, cdf_points, marks as along, title, tooltip, with_ends};
 use crate::point::{Axis, Point, axes, each_once, in_words, label};
 use serde_json::{Value, json};
@@ -127,8 +127,7 @@ impl Chart<'_> {
                 Shape::Bars => bars(&axis, &rows, &names, published),
                 Shape::Lines => lines(self.x, &axis, &rows, &names, published),
             };
-            let mut plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
-            plot.spec["title"] = in_lines(&self.name(&facet), TITLE_MAX);
+            let plot = Plot::new(&self.id(&facet), &self.name(&facet), rows, body);
             Some(plot.told(&self.caption(column, repeated, marks)))
         };
         self.facets().into_iter().filter_map(draw).collect()
@@ -180,8 +179,7 @@ impl Chart<'_> {
                 let result = results.get(*at).copied().flatten();
                 result.map(|result| cdf_points(result, kind, &label(*at))).unwrap_or_default()
             });
-            let mut plot = cdf(&self.id(&facet), &self.name(&facet), rows.collect())?;
-            plot.spec["title"] = in_lines(&self.name(&facet), TITLE_MAX);
+            let plot = cdf(&self.id(&facet), &self.name(&facet), rows.collect())?;
             let colour =
                 self.colour.map_or_else(String::new, |axis| format!(", coloured by {axis}"));
             Some(plot.told(&format!("Distribution of {kind} latency{colour}, of the first seed.")))
@@ -200,24 +198,8 @@ fn across(rows: &[Value]) -> Value {
     json!(each_once(rows.iter().map(|row| &row["x"])))
 }
 
-/// Letters that a title, and the name of an axis, may have in a line.
-const TITLE_MAX: usize = 44;
+/// Letters that the name of an axis may have in a line.
 const AXIS_MAX: usize = 34;
-
-/// Text in lines of at most so many letters, broken between words.
-fn in_lines(text: &str, letters: usize) -> Value {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    json!(lines)
-}
 
 /// The axis of numbers, and the same for another field.
 fn upright(axis: &str, kind: ScaleKind, rows: &[Value]) -> impl Fn(&str) -> Value {
@@ -327,12 +309,5 @@ mod tests {
             stroke,
             &json!([{ "x": "b", "series": "", "published": 0.3, "label": "stated" }])
         );
-    }
-
-    /// A long title is broken between its words.
-    #[test]
-    fn titles_are_broken() {
-        assert_eq!(in_lines("one two three", 8), json!(["one two", "three"]));
-        assert_eq!(in_lines("incomprehensible", 4), json!(["incomprehensible"]));
     }
 }

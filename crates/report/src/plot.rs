@@ -15,6 +15,8 @@ const WIDTH: u32 = 640;
 const LEGEND_WIDTH: usize = 380;
 const LETTER_WIDTH: usize = 7;
 const SYMBOL_WIDTH: usize = 40;
+/// Letters that a line of a title may have: what fits a narrow window.
+const TITLE_MAX: usize = 32;
 /// Fewer points than this along a line are marked, for a line alone would hide how few they are.
 const MARKED_POINTS: usize = 25;
 
@@ -34,7 +36,7 @@ impl Plot {
     pub(crate) fn new(id: &str, title: &str, rows: Vec<Value>, body: Value) -> Self {
         let mut spec = json!({
             "$schema": SCHEMA,
-            "title": title,
+            "title": in_lines(title, TITLE_MAX),
             "width": "container",
             "height": HEIGHT,
             "autosize": { "type": "fit-x", "contains": "padding" },
@@ -231,6 +233,21 @@ pub(crate) fn bars(id: &str, title: &str, rows: Vec<Value>, x: Scale<'_>) -> Opt
     (!rows.is_empty()).then(|| Plot::new(id, title, rows, body))
 }
 
+/// Text in lines of at most so many letters, broken between words.
+pub(crate) fn in_lines(text: &str, letters: usize) -> Value {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= letters => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    json!(lines)
+}
+
 /// A letters-digits-and-dashes form of any text.
 pub(crate) fn slug(text: &str) -> String {
     let dashed: String = text
@@ -264,6 +281,16 @@ mod tests {
         assert_eq!(ticks(&[0.005, 90.0]), [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]);
         assert_eq!(ticks(&[10.0]), [10.0, 20.0]);
         assert_eq!(ticks(&[0.0]), [1.0, 10.0]);
+    }
+
+    /// A long title is broken between its words, in every plot.
+    #[test]
+    fn titles_are_broken() {
+        assert_eq!(in_lines("one two three", 8), json!(["one two", "three"]));
+        assert_eq!(in_lines("incomprehensible", 4), json!(["incomprehensible"]));
+        let plot =
+            Plot::new("id", "Write latency: 99th percentile, victim greedy", vec![], json!({}));
+        assert_eq!(plot.spec["title"], json!(["Write latency: 99th percentile,", "victim greedy"]));
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Theme {
             "font": FONT,
             "padding": 6,
             "title": {
-                "anchor": "start", "frame": "group", "color": ink, "fontSize": 14,
+                "anchor": "start", "frame": "bounds", "color": ink, "fontSize": 14,
                 "fontWeight": 600, "offset": 12, "limit": 0,
             },
             "axis": {
