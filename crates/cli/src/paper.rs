@@ -24,10 +24,10 @@ const SAYS_MAX: usize = 44;
 pub(crate) fn paper(args: &PaperArgs, color: ColorChoice) -> Result<(), Failure> {
     let names = names(args)?;
     if args.list {
-        return list(&names);
+        return list(&names, args.output_format);
     }
     if args.check {
-        return check(&names);
+        return check(&names, args.output_format);
     }
     let papers: Vec<Paper> =
         names.iter().map(|name| load(name, args.quick)).collect::<Result<_, _>>()?;
@@ -78,32 +78,64 @@ fn once(papers: &[Paper]) -> Result<(), Failure> {
     }
 }
 
-fn list(names: &[String]) -> Result<(), Failure> {
+fn list(names: &[String], format: OutputFormat) -> Result<(), Failure> {
+    let papers: Vec<Paper> =
+        names.iter().map(|name| load(name, false)).collect::<Result<_, _>>()?;
+    let papers = names.iter().zip(&papers);
     let width = names.iter().map(String::len).max().unwrap_or(0);
-    let mut text = String::new();
-    for name in names {
-        let paper = load(name, false)?;
-        let Paper { title, venue, year, .. } = &paper;
-        text.push_str(&format!("{name:width$}  {title} ({venue}, {year})\n"));
-    }
-    print(&text)
+    print(&match format {
+        OutputFormat::Normal => {
+            let line = |(name, Paper { title, venue, year, .. }): (&String, &Paper)| {
+                format!("{name:width$}  {title} ({venue}, {year})\n")
+            };
+            papers.map(line).collect()
+        }
+        OutputFormat::Json => {
+            let entry = |(name, Paper { title, authors, venue, year, .. }): (&String, &Paper)| json!({ "name": name, "title": title, "authors": authors, "venue": venue, "year": year });
+            pretty(&papers.map(entry).collect())?
+        }
+    })
 }
 
-/// Reads papers as they are and as they are asked quickly.
-fn check(names: &[String]) -> Result<(), Failure> {
-    for name in names {
-        let (full, quick) = (load(name, false)?, load(name, true)?);
+/// What was read of a paper as it is, and as it is asked quickly.
+struct Read<'a> {
+    name: &'a str,
+    full: Paper,
+    quick: Paper,
+}
+
+fn check(names: &[String], format: OutputFormat) -> Result<(), Failure> {
+    let read = |name| Ok(Read { name, full: load(name, false)?, quick: load(name, true)? });
+    let all: Vec<Read<'_>> = names.iter().map(|name| read(name)).collect::<Result<_, Failure>>()?;
+    print(&match format {
+        OutputFormat::Normal => all.iter().map(Read::text).collect(),
+        OutputFormat::Json => pretty(&all.iter().map(Read::to_json).collect())?,
+    })
+}
+
+impl Read<'_> {
+    fn text(&self) -> String {
+        let Self { name, full, quick } = self;
         let (statements, questions) = (full.statements.len(), full.questions.len());
-        print(&format!(
+        format!(
             "{name}: {statements} statements, {questions} questions, {} runs ({} if quick), {} of them \
              distinct ({})\n",
             full.runs(),
             quick.runs(),
             full.distinct_runs(),
             quick.distinct_runs()
-        ))?;
+        )
     }
-    Ok(())
+
+    fn to_json(&self) -> Value {
+        let Self { name, full, quick } = self;
+        let runs =
+            |paper: &Paper| json!({ "all": paper.runs(), "distinct": paper.distinct_runs() });
+        json!({
+            "name": name, "statements": full.statements.len(), "questions": full.questions.len(),
+            "runs": runs(full), "runs_if_quick": runs(quick),
+        })
+    }
 }
 
 /// Runs what all questions lack, and judges the answers.
@@ -174,7 +206,8 @@ fn text(all: &[Reproduction], maker: &Maker, out: &Path, paint: Paint) -> String
     let mut text: String = all.iter().map(|one| of_paper(one, paint)).collect();
     let Maker { program, command, .. } = maker;
     let place = out.join("index.html");
-    text.push_str(&format!("report in {}\n  {program}; again: {command}\n", place.display()));
+    let again = format!("{command} --out {}", quoted(&out.to_string_lossy()));
+    text.push_str(&format!("report in {}\n  {program}; again: {again}\n", place.display()));
     text
 }
 
@@ -213,7 +246,7 @@ fn summary(one: &Reproduction, paint: Paint) -> String {
     let mut text = format!("\n  {} statements: {}\n", one.judged.len(), counts.join(", "));
     let nonsense = one.nonsense();
     if nonsense.is_empty() {
-        let (checks, runs) = (one.checked.len(), one.paper.runs());
+        let (checks, runs) = (one.checked.len(), one.paper.distinct_runs());
         text.push_str(&format!("  {checks} checks of physical sense hold in {runs} runs\n"));
     }
     for why in nonsense {

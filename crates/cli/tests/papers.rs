@@ -30,7 +30,7 @@ fn reproductions_repeat_and_go_on() {
         "partly",
         "cannot be told",
         "checks of physical sense hold in 10 runs",
-        "again: nandscape paper",
+        "--quick --out one\n",
         "one/index.html",
     ] {
         assert!(text.contains(expected), "{expected} in:\n{text}");
@@ -81,6 +81,14 @@ fn twins_are_run_once() {
     let first = reproduce();
     assert_eq!(first.status.code(), Some(0), "{}", err(&first));
     assert!(err(&first).contains("11 of 11: "), "one of 12 is a twin: {}", err(&first));
+    let held = "checks of physical sense hold in 11 runs";
+    assert!(out(&first).contains(held), "{}", out(&first));
+    let page = read(&folder, "out/index.html");
+    assert!(
+        page.contains("One paper, 11 runs on the virtual clock"),
+        "a twin is no run of its own"
+    );
+    assert!(page.contains("holds in 11 of 11") && !page.contains("holds in 12 of 12"));
     let result = |file: &str| {
         let rows = read(&folder, file);
         let row = rows.lines().next().unwrap().split_once(",\"result\":").unwrap();
@@ -131,6 +139,14 @@ fn papers_are_checked_and_listed() {
     );
     let output = folder.run(&["paper", TINY, "--list"]);
     assert!(out(&output).contains("A Paper that Nobody Wrote (the tests of nandscape, 2026)"));
+    let json = |what: &str| -> serde_json::Value {
+        let output = folder.run(&["paper", TINY, what, "--output-format", "json"]);
+        serde_json::from_str(&out(&output)).unwrap()
+    };
+    assert_eq!(json("--list")[0]["title"], "A Paper that Nobody Wrote");
+    let checked = &json("--check")[0];
+    assert_eq!((&checked["name"], &checked["statements"]), (&TINY.into(), &4.into()));
+    assert_eq!(checked["runs_if_quick"], serde_json::json!({ "all": 10, "distinct": 10 }));
 }
 
 /// Wrong input is exit code 2 with its place, before anything runs.

@@ -4,13 +4,41 @@ use crate::model::{Filter, Measure, Take};
 use nandscape_lab::sweep::Sweep;
 use nandscape_report::{Column, Figure, FigureError, Mean, Point};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The results of a sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answers {
     points: Vec<Point>,
+    seeds: Vec<u64>,
+    /// What names each run, by point and seed; runs that several questions share have one name.
+    runs: Vec<String>,
     /// By point: seeds with their results.
     results: Vec<Vec<(u64, Value)>>,
+}
+
+/// The result of a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Answer<'a> {
+    /// What names the run.
+    pub run: &'a str,
+    /// Its point.
+    pub point: &'a Point,
+    /// Its seed.
+    pub seed: u64,
+    /// Its result.
+    pub result: &'a Value,
+}
+
+/// The results of all questions, each with its question's name. A run that several of them share comes once.
+pub(crate) fn each_run<'a>(
+    all: impl Iterator<Item = (&'a str, &'a Answers)>,
+) -> Vec<(&'a str, Answer<'a>)> {
+    let mut seen = BTreeSet::new();
+    let of_question = |(question, answers): (&'a str, &'a Answers)| {
+        answers.results().map(move |answer| (question, answer))
+    };
+    all.flat_map(of_question).filter(|(_, answer)| seen.insert(answer.run)).collect()
 }
 
 /// The points of a sweep, in order.
@@ -25,10 +53,10 @@ impl Answers {
     pub fn new(sweep: &Sweep) -> Self {
         let points = points(sweep);
         let results = vec![Vec::new(); points.len()];
-        Self { points, results }
+        Self { points, seeds: sweep.seeds.clone(), runs: sweep.ids(""), results }
     }
 
-    /// Takes in the result of a run at `point`.
+    /// Takes in the result of a run at `point`, with one of the sweep's seeds.
     ///
     /// # Panics
     /// If there is no such point.
@@ -42,13 +70,15 @@ impl Answers {
         &self.points
     }
 
-    /// Every result with its point and seed, in the order of the sweep.
-    pub fn results(&self) -> impl Iterator<Item = (&Point, u64, &Value)> {
-        let of_point = |(point, results)| {
-            let results: &Vec<(u64, Value)> = results;
-            results.iter().map(move |(seed, result)| (point, *seed, result))
-        };
-        self.points.iter().zip(&self.results).flat_map(of_point)
+    /// Every result, in the order of the sweep.
+    pub fn results(&self) -> impl Iterator<Item = Answer<'_>> {
+        let runs = self.runs.chunks(self.seeds.len().max(1));
+        self.points.iter().zip(runs).zip(&self.results).flat_map(move |((point, runs), results)| {
+            results.iter().filter_map(move |(seed, result)| {
+                let at = self.seeds.iter().position(|other| other == seed)?;
+                Some(Answer { run: &runs[at], point, seed: *seed, result })
+            })
+        })
     }
 
     /// The result of the first seed, by point.

@@ -2,7 +2,7 @@
 
 use crate::answers::Answers;
 use crate::checks::Checked;
-use crate::judge::Judged;
+use crate::judge::{Found, Judged};
 use crate::model::{Claim, Filter, Measured, Paper, Question, Shown, Statement};
 use crate::reproduction::Reproduction;
 use nandscape_report::{Figure, Mean};
@@ -32,12 +32,12 @@ impl Reproduction {
             Measured::As(measure) => Some(measure.shows.to_string()),
             Measured::Not(_) => None,
         };
-        let alternatives = judged.alternatives.iter().map(|other| {
-            let mut entry = mean(other.measured);
-            entry["choice"] = self.paper.choices[other.choice].id.as_str().into();
-            entry["value"] = other.value.clone();
-            entry["verdict"] = other.verdict.name().into();
-            entry
+        let across = judged.across.iter().map(|one| {
+            json!({
+                "choice": self.paper.choices[one.choice].id,
+                "chosen": found(&one.chosen),
+                "others": one.others.iter().map(found).collect::<Vec<_>>(),
+            })
         });
         json!({
             "id": statement.id, "figure": figure, "place": statement.place, "says": statement.says,
@@ -46,7 +46,7 @@ impl Reproduction {
             "shows": shows,
             "measured": mean(judged.measured),
             "verdict": judged.judgement.verdict.name(), "reason": judged.judgement.reason, "as_chosen": judged.ours.name(),
-            "alternatives": alternatives.collect::<Vec<_>>(),
+            "across": across.collect::<Vec<_>>(),
         })
     }
 
@@ -98,6 +98,14 @@ fn claim(claim: &Claim) -> Value {
         Claim::AtLeast(value) => json!({ "at_least": value }),
         Claim::Between(low, high) => json!({ "between": [low, high] }),
     }
+}
+
+/// A statement at a value of a choice.
+fn found(found: &Found) -> Value {
+    let mut entry = mean(found.measured);
+    entry["value"] = found.value.clone();
+    entry["verdict"] = found.verdict.name().into();
+    entry
 }
 
 fn mean(mean: Option<Mean>) -> Value {

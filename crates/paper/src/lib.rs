@@ -19,8 +19,8 @@ mod reproduction;
 mod text;
 pub mod verdict;
 
-pub use answers::Answers;
-pub use judge::{Alternative, Judged, judge};
+pub use answers::{Answer, Answers};
+pub use judge::{Found, Judged, Sensitivity, judge};
 pub use library::{Files, shipped};
 pub use model::{
     Beyond, Choice, Claim, Figure, Filter, Form, Measure, Measured, Paper, Question, Shown,

@@ -240,9 +240,14 @@ impl Paper {
     /// Runs that differ; what several questions ask for is run once.
     #[must_use]
     pub fn distinct_runs(&self) -> usize {
-        let ids = self.questions.iter().flat_map(|question| question.sweep.ids(""));
-        ids.collect::<BTreeSet<_>>().len()
+        distinct_runs(std::iter::once(self))
     }
+}
+
+/// Runs of all these papers that differ.
+pub(crate) fn distinct_runs<'a>(papers: impl Iterator<Item = &'a Paper>) -> usize {
+    let questions = papers.flat_map(|paper| &paper.questions);
+    questions.flat_map(|question| question.sweep.ids("")).collect::<BTreeSet<_>>().len()
 }
 
 /// How far off still counts, relative to what is stated.

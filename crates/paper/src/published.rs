@@ -1,12 +1,13 @@
 //! Reading `published.toml`: what the paper states, where, and how far off still counts. The only place
 //! where published numbers come from.
 
-use crate::model::{Claim, Measure, Measured, Paper, Statement, Take, Tolerance};
+use crate::model::{Choice, Claim, Measure, Measured, Paper, Statement, Take, Tolerance, same};
 use crate::read::{Asked, figure, filter, index_of, named, question, read_all};
 use crate::text::Text;
 use nandscape_lab::stack::document::Value;
 use nandscape_lab::stack::reader::{Field, Section};
 use nandscape_lab::stack::{Place, StackError};
+use nandscape_report::plain;
 
 /// The statements of a paper whose figures and choices are known.
 pub(crate) fn read(
@@ -149,7 +150,26 @@ fn read_across(
         let filter = measure.filter.with(&choice.axis, &choice.chosen);
         asked[choice.question].check_filter(&filter).map_err(error)?;
         asked[choice.question].check_figure(&measure.shows).map_err(error)?;
+        check_chosen(choice, measure, asked).map_err(error)?;
         Ok(at)
     };
     names.into_iter().map(choice).collect()
+}
+
+/// Why a statement that is measured in the choice's own question is not measured as chosen, if it is not.
+fn check_chosen(choice: &Choice, measure: &Measure, asked: &[Asked]) -> Result<(), String> {
+    let Asked { question, points } = &asked[measure.question];
+    let counted = measure.filter.of(points).into_iter().map(|at| points[at].at(&choice.axis));
+    let mut others = counted.filter(|value| !same(value, &choice.chosen));
+    match others.next().filter(|_| choice.question == measure.question) {
+        None => Ok(()),
+        Some(other) => Err(format!(
+            "choice \"{}\" of question \"{}\" is {}={}, and the statement is measured at {}",
+            choice.id,
+            question.id,
+            choice.axis,
+            plain(&choice.chosen),
+            plain(other)
+        )),
+    }
 }

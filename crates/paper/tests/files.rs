@@ -70,7 +70,7 @@ const SLIPS_OF_PAPERS: [Slip; 9] = [
     ),
 ];
 
-const SLIPS_BESIDE: [Slip; 10] = [
+const SLIPS_BESIDE: [Slip; 11] = [
     (
         "published.toml",
         "at_most = 0.9\n",
@@ -95,6 +95,12 @@ const SLIPS_BESIDE: [Slip; 10] = [
         "across = [\"depth\"]",
         "across = [\"space\"]",
         "statement.across: there is no \"space\"; there are: depth",
+    ),
+    (
+        "published.toml",
+        "direction = false",
+        "direction = false\nacross = [\"depth\"]",
+        "statement.across: choice \"depth\" of question \"depth\" is var.depth=2, and the statement is measured at 8",
     ),
     (
         "published.toml",

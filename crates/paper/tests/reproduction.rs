@@ -40,12 +40,11 @@ fn a_paper_is_reproduced() {
     let looked: Vec<_> = one.checked.iter().filter(|one| one.looked_at == 0).collect();
     assert!(looked.len() <= 1, "{looked:?}");
     assert_eq!(one.slip(), None);
-    assert_eq!(one.judged[0].alternatives.len(), 1);
+    assert_eq!(one.judged[0].across.len(), 1);
+    let reason = &one.judged[0].judgement.reason;
     assert!(
-        one.judged[0]
-            .judgement
-            .reason
-            .contains("the same at all other choices of what is left open (1)")
+        reason.contains("no other choice of what is left open changes the verdict (1)"),
+        "{reason}"
     );
 
     let html = page(std::slice::from_ref(&one), &maker());
@@ -68,6 +67,14 @@ fn a_paper_is_reproduced() {
     assert_eq!(json["statements"][1]["verdict"], "partly");
     assert_eq!(json["statements"][0]["published"]["at_most"], 0.9);
     assert!(json["statements"][0]["measured"]["mean"].as_f64().unwrap() < 0.9);
+    let along = &json["statements"][0]["across"][0];
+    assert_eq!((&along["choice"], &along["chosen"]["value"]), (&"depth".into(), &2.into()));
+    assert_eq!(
+        (&along["chosen"]["verdict"], &along["others"][0]["value"]),
+        (&"agrees".into(), &8.into())
+    );
+    let mean = |found: &serde_json::Value| found["mean"].as_f64().unwrap();
+    assert_ne!(mean(&along["chosen"]), mean(&along["others"][0]));
     assert_eq!(json["figures"][0]["points"].as_array().unwrap().len(), 4);
     assert!(json["choices"][0]["points"][0]["figures"]["waf.gc"]["mean"].is_f64());
     assert_eq!(json["checks"].as_array().unwrap().len(), one.checked.len());

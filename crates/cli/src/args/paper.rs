@@ -39,7 +39,7 @@ pub(crate) struct PaperArgs {
     /// Read everything that papers say, and run nothing
     #[arg(long)]
     pub(crate) check: bool,
-    /// How to print the verdicts
+    /// How to print the verdicts, the list, or what a check read
     #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
     pub(crate) output_format: OutputFormat,
     #[command(flatten)]

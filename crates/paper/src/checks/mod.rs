@@ -7,9 +7,8 @@ mod media;
 mod pairs;
 mod sectors;
 
-use crate::answers::Answers;
+use crate::answers::{Answer, Answers, each_run};
 use nandscape_lab::stack::Stack;
-use nandscape_report::Point;
 use serde_json::Value;
 
 /// What a check finds: nothing if it does not apply, else whether it holds, or why not.
@@ -176,24 +175,22 @@ fn holds(rule: bool, why: impl FnOnce() -> String) -> Finding {
     Some(if rule { Ok(()) } else { Err(why()) })
 }
 
-/// All checks of all answers, each with the name of its question.
+/// All checks of all answers, each with the name of its question; every run is looked at once.
 #[must_use]
 pub fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)> + Clone) -> Vec<Checked> {
     let mut all: Vec<Checked> =
         CHECKS.iter().map(|check| Checked::new(check.name, check.says)).collect();
-    for (question, answers) in answers.clone() {
-        for (point, seed, result) in answers.results() {
-            let facts = Facts::of(result);
-            for (checked, check) in all.iter_mut().zip(&CHECKS) {
-                checked.note((check.look)(&facts), || name(question, point, seed));
-            }
+    for (question, answer) in each_run(answers.clone()) {
+        let facts = Facts::of(answer.result);
+        for (checked, check) in all.iter_mut().zip(&CHECKS) {
+            checked.note((check.look)(&facts), || name(question, answer));
         }
     }
     all.push(pairs::check(answers));
     all
 }
 
-fn name(question: &str, point: &Point, seed: u64) -> String {
+fn name(question: &str, Answer { point, seed, .. }: Answer<'_>) -> String {
     format!("{question}: {point}, seed {seed}")
 }
 

@@ -3,8 +3,9 @@
 
 use super::media::Limits;
 use super::{Checked, Facts, Finding, holds, name};
-use crate::answers::Answers;
+use crate::answers::{Answer, Answers};
 use nandscape_report::{Point, plain};
+use std::collections::BTreeSet;
 
 /// Mean share of the time that units are taken for, from which on the media is what a run waits for.
 const BOUND: f64 = 0.9;
@@ -19,23 +20,22 @@ struct Bound {
     media_s: (f64, f64),
 }
 
-/// All pairs of points that differ in their stack alone, seed by seed.
+/// All pairs of points that differ in their stack alone, seed by seed; each pair of runs once.
 pub(super) fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)>) -> Checked {
     let says = "where the media is the limit, bandwidths are as write amplification has it";
     let mut checked = Checked::new("bandwidth and write amplification", says);
+    let mut seen = BTreeSet::new();
     for (question, answers) in answers {
-        let bound: Vec<(&Point, u64, Bound)> = answers
-            .results()
-            .filter_map(|(point, seed, result)| Some((point, seed, Bound::of(&Facts::of(result))?)))
-            .collect();
-        for (at, (point, seed, one)) in bound.iter().enumerate() {
-            for (other_point, other_seed, other) in &bound[at + 1..] {
-                if seed == other_seed && differ_in_stack(point, other_point) {
-                    let pair = || {
-                        let other = plain(other_point.at("stack"));
-                        format!("{} beside {other}", name(question, point, *seed))
-                    };
-                    checked.note(one.beside(other), pair);
+        let bound = |answer: Answer<'a>| Some((answer, Bound::of(&Facts::of(answer.result))?));
+        let bound: Vec<(Answer<'_>, Bound)> = answers.results().filter_map(bound).collect();
+        for (at, (one, of_one)) in bound.iter().enumerate() {
+            for (other, of_other) in &bound[at + 1..] {
+                let pair = (one.run.min(other.run), one.run.max(other.run));
+                let alike = one.seed == other.seed && differ_in_stack(one.point, other.point);
+                if alike && seen.insert(pair) {
+                    let other = plain(other.point.at("stack"));
+                    let told = || format!("{} beside {other}", name(question, *one));
+                    checked.note(of_one.beside(of_other), told);
                 }
             }
         }

@@ -3,9 +3,10 @@
 
 mod plots;
 
+use crate::answers::{Answer, each_run};
 use crate::checks::Checked;
-use crate::judge::Judged;
-use crate::model::{Beyond, Choice, Filter, Paper, Statement};
+use crate::judge::{Judged, Sensitivity};
+use crate::model::{Beyond, Choice, Filter, Paper, Statement, distinct_runs};
 use crate::reproduction::Reproduction;
 use crate::verdict::Verdict;
 use nandscape_report::{Axis, Cell, Document, Figure, Report, Run, Tone, axes, label, plain};
@@ -27,7 +28,7 @@ pub struct Maker {
 /// The page about these papers.
 #[must_use]
 pub fn page(all: &[Reproduction], maker: &Maker) -> String {
-    let runs: usize = all.iter().map(|one| one.paper.runs()).sum();
+    let runs = distinct_runs(all.iter().map(|one| &one.paper));
     let papers =
         if all.len() == 1 { "One paper".to_owned() } else { format!("{} papers", all.len()) };
     let quick = if maker.quick { ", asked quickly: smaller than it should be" } else { "" };
@@ -138,33 +139,50 @@ fn choices(page: &mut Document, one: &Reproduction) {
     }
 }
 
-/// What a choice does to verdicts, in words.
-fn effect(one: &Reproduction, choice: usize) -> String {
-    let moves = |judged: &Judged| {
-        let mut others = judged.alternatives.iter().filter(|other| other.choice == choice);
-        others.any(|other| other.verdict != judged.ours)
-    };
-    let moved = one.statements().filter(|(_, judged)| moves(judged));
-    let moved: Vec<&str> = moved.map(|(statement, _)| statement.id.as_str()).collect();
-    match moved.as_slice() {
-        [] => "No verdict depends on it.".to_owned(),
-        moved => format!("It matters to {}.", moved.join(", ")),
-    }
+/// Statements along a choice.
+fn along(
+    one: &Reproduction,
+    choice: usize,
+) -> impl Iterator<Item = (&Statement, &Judged, &Sensitivity)> {
+    one.statements().flat_map(move |(statement, judged)| {
+        let along = judged.across.iter().filter(move |along| along.choice == choice);
+        along.map(move |along| (statement, judged, along))
+    })
 }
 
-/// Statements at the alternatives of a choice.
+/// What a choice does to verdicts, and what its runs do, in words.
+fn effect(one: &Reproduction, choice: usize) -> String {
+    let names = |of: &dyn Fn(&Judged, &Sensitivity) -> bool| {
+        let those = along(one, choice).filter(|(_, judged, along)| of(judged, along));
+        those.map(|(statement, ..)| statement.id.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let moved = names(&|_, along| along.moved().next().is_some());
+    let elsewhere = names(&|judged, along| along.chosen.verdict != judged.ours);
+    let mut text = match moved.is_empty() {
+        true => "No verdict depends on it.".to_owned(),
+        false => format!("It matters to {moved}."),
+    };
+    if !elsewhere.is_empty() {
+        text.push_str(&format!(
+            " Its runs are of another load, size or seeds than those of the statements: even as chosen, they \
+             give another verdict on {elsewhere}."
+        ));
+    }
+    text
+}
+
+/// Statements at the alternatives of a choice, beside what was chosen in the same question.
 fn alternatives(page: &mut Document, one: &Reproduction, choice: usize) {
     let mut lines = Vec::new();
-    for (statement, judged) in one.statements() {
-        for other in judged.alternatives.iter().filter(|other| other.choice == choice) {
-            let (verdict, ours) = (other.verdict, judged.ours);
+    for (statement, _, Sensitivity { chosen, others, .. }) in along(one, choice) {
+        for other in others {
             lines.push(vec![
                 Cell::Head(statement.id.clone()),
-                Cell::Number(statement.shown(judged)),
-                Cell::Badge(tone(ours), ours.name().to_owned()),
+                Cell::Number(statement.shown_at(chosen)),
+                Cell::Badge(tone(chosen.verdict), chosen.verdict.name().to_owned()),
                 Cell::Head(plain(&other.value)),
                 Cell::Number(statement.shown_at(other)),
-                Cell::Badge(tone(verdict), verdict.name().to_owned()),
+                Cell::Badge(tone(other.verdict), other.verdict.name().to_owned()),
             ]);
         }
     }
@@ -243,19 +261,16 @@ fn checks(page: &mut Document, one: &Reproduction) {
 /// What the results are of, what was decided, and what to be careful about.
 fn made_of(page: &mut Document, one: &Reproduction) {
     page.section("What this is made of");
-    let mut runs = Vec::new();
-    for (question, answers) in one.paper.questions.iter().zip(&one.answers) {
-        for (point, seed, result) in answers.results() {
-            runs.push(Run {
-                source: question.id.clone(),
-                stack: plain(point.at("stack")),
-                job: plain(point.at("job")),
-                keys: Vec::new(),
-                seed,
-                result: result.clone(),
-            });
-        }
-    }
+    let names = one.paper.questions.iter().map(|question| question.id.as_str());
+    let run = |(question, Answer { point, seed, result, .. }): (&str, Answer<'_>)| Run {
+        source: question.to_owned(),
+        stack: plain(point.at("stack")),
+        job: plain(point.at("job")),
+        keys: Vec::new(),
+        seed,
+        result: result.clone(),
+    };
+    let runs = each_run(names.zip(&one.answers)).into_iter().map(run).collect();
     let report = Report::new(&one.paper.title, runs);
     page.facts(&report.facts());
     let questions = one.paper.questions.iter().map(|question| {
