@@ -61,6 +61,11 @@ fn a_paper_is_reproduced() {
     ] {
         assert!(html.contains(text), "{text}");
     }
+    let (statement, judged) = one.statements().next().unwrap();
+    let chosen = statement.shown_at(&judged.across[0].chosen);
+    assert_ne!(chosen, statement.shown(judged));
+    let table = html.split_once("instead</th>").unwrap().1.split_once("</table>").unwrap().0;
+    assert!(table.contains(&format!(">{chosen}<")), "{table}");
     assert_eq!(html.matches("<figure").count(), html.matches("\"id\":\"tiny-").count());
 
     let json = one.to_json();
