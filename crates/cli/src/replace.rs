@@ -1,7 +1,7 @@
 //! A file that takes the place of another only once it is whole: written beside it, under the same name
 //! with `.part`, then renamed. Until then what was there stays as it was. An error leaves nothing behind,
-//! and who ends the program on the way finds no more than the part. The permissions stay, and a link goes on leading to the file. What is no regular file, such
-//! as a device or a pipe, is written to directly.
+//! and who ends the program on the way finds no more than the part. The permissions stay, and a link goes
+//! on leading to the file. What is no regular file, such as a device or a pipe, is written to directly.
 
 use crate::output::Failure;
 use anyhow::{Context, anyhow};
