@@ -2,7 +2,6 @@
 //! makes the cache forget it.
 
 use super::extents::{Logical, Mapped};
-use super::file::check_extent_of_file;
 use super::inode::Inode;
 use super::volume::{PAGE, Volume};
 use crate::contract::{Caller, Data, FsError, Result};
@@ -89,7 +88,7 @@ impl Volume {
         if !offset.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) {
             return Err(FsError::Invalid("direct I/O goes by multiples of 4,096"));
         }
-        let end = check_extent_of_file(inode, offset, len)?;
+        let end = self.check_extent_of_file(inode, offset, len)?;
         let pages = offset / PAGE..end / PAGE;
         inode.pages.set_writer(caller.thread, caller.core);
         self.write_out_range(inode, &pages).await?;

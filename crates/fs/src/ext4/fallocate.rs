@@ -1,6 +1,5 @@
 //! Blocks ahead of data, and holes.
 
-use super::file::check_extent_of_file;
 use super::inode::Inode;
 use super::volume::{PAGE, Volume};
 use crate::contract::{Allocate, Caller, FsError, Result};
@@ -19,7 +18,7 @@ impl Volume {
         if len == 0 {
             return Err(FsError::Invalid("no bytes to allocate"));
         }
-        let end = check_extent_of_file(inode, offset, len)?;
+        let end = self.check_extent_of_file(inode, offset, len)?;
         if !matches!(what, Allocate::Reserve { .. }) {
             self.punch(inode, offset, end).await?;
         }

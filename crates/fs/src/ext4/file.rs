@@ -1,6 +1,7 @@
 //! Content of files through the page cache: reads, delayed writes, and writes through the journal.
 
 use super::extents::Mapped;
+use super::format::Feature;
 use super::inode::Inode;
 use super::options::DataMode;
 use super::tx::Tx;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 
 /// The longest file: 2^32 - 1 blocks.
 pub(super) const SIZE_MAX: u64 = ((1 << 32) - 1) * PAGE;
+/// The longest file without `huge_file`: its blocks are told in 2^32 - 1 sectors of 512 bytes.
+const SIZE_MAX_IN_SECTORS: u64 = ((1 << 32) - 1) / 8 * PAGE;
 /// Pages that one transaction logs with `data=journal`.
 const LOGGED_PAGES: u64 = 8;
 
@@ -53,17 +56,18 @@ fn whole(data: &Data, piece: Piece) -> Option<SectorData> {
     }
 }
 
-/// Refuses what is no file, and lengths that no file has.
-pub(super) fn check_extent_of_file(inode: &Inode, offset: u64, len: u64) -> Result<u64> {
-    match inode.kind() {
-        Kind::File => {}
-        Kind::Directory => return Err(FsError::IsDirectory),
-        _ => return Err(FsError::Invalid("neither a file nor a directory")),
-    }
-    offset.checked_add(len).filter(|end| *end <= SIZE_MAX).ok_or(FsError::FileTooBig)
-}
-
 impl Volume {
+    /// Refuses what is no file, and lengths that no file has (`ext4_max_size` in fs/ext4/super.c).
+    pub(super) fn check_extent_of_file(&self, inode: &Inode, offset: u64, len: u64) -> Result<u64> {
+        match inode.kind() {
+            Kind::File => {}
+            Kind::Directory => return Err(FsError::IsDirectory),
+            _ => return Err(FsError::Invalid("neither a file nor a directory")),
+        }
+        let most = if self.has(Feature::HUGE_FILE) { SIZE_MAX } else { SIZE_MAX_IN_SECTORS };
+        offset.checked_add(len).filter(|end| *end <= most).ok_or(FsError::FileTooBig)
+    }
+
     /// Reads through the cache.
     pub(crate) async fn read_file(
         self: &Rc<Self>,
@@ -130,7 +134,7 @@ impl Volume {
         offset: u64,
         data: &Data,
     ) -> Result<u64> {
-        let end = check_extent_of_file(inode, offset, data.len())?;
+        let end = self.check_extent_of_file(inode, offset, data.len())?;
         inode.pages.set_writer(caller.thread, caller.core);
         let (mut at, mut free) = (offset, offset);
         while at < end {

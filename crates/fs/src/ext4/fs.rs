@@ -237,7 +237,7 @@ impl FileSystem for Ext4 {
 
     async fn read(&self, caller: Caller, ino: Ino, offset: u64, len: u64, io: Io) -> Result<Data> {
         let inode = self.0.inode_of(ino).await?;
-        super::file::check_extent_of_file(&inode, 0, 0)?;
+        self.0.check_extent_of_file(&inode, 0, 0)?;
         let _shared = inode.shared().await?;
         match io {
             Io::Direct if self.0.options.data != DataMode::Journal => {

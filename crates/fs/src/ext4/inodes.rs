@@ -112,7 +112,7 @@ impl Volume {
         let inode = self.inode_of(ino).await?;
         let _alone = inode.alone().await?;
         if let Some(size) = change.size {
-            super::file::check_extent_of_file(&inode, size, 0)?;
+            self.check_extent_of_file(&inode, size, 0)?;
             self.set_length(&inode, size).await?;
         }
         let tx = self.begin(4, 0).await?;

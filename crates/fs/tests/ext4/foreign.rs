@@ -198,7 +198,16 @@ fn sound_images_of_mke2fs_are_sound() {
     }
     let scratch = Scratch::new();
     let mut wrong = Vec::new();
-    for options in [&["-O", "bigalloc", "-C", "16384"][..], &["-O", "quota,project"]] {
+    let bad = scratch.path("bad");
+    let blocks: String = (9_000..10_100).step_by(2).map(|block| format!("{block}\n")).collect();
+    fs::write(&bad, blocks).expect("a list of bad blocks");
+    let options: [&[&str]; 4] = [
+        &["-O", "bigalloc", "-C", "16384"],
+        &["-O", "quota,project"],
+        &["-l", text(&bad)],
+        &["-O", "^has_journal"],
+    ];
+    for options in options {
         let path = stand::image(&scratch, 64, options);
         assert_clean(&path);
         match crate::common::examine::check_image(&path) {
@@ -209,4 +218,39 @@ fn sound_images_of_mke2fs_are_sound() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A journal on a device of its own is nothing that we can judge.
+#[test]
+fn journals_elsewhere_are_not_judged() {
+    if !e2fsprogs() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &[]);
+    debugfs_write(&path, "set_super_value journal_inum 0\n");
+    let refused = crate::common::examine::check_image(&path).expect_err("a journal elsewhere");
+    assert!(refused.to_string().contains("a journal on a device of its own"), "{refused}");
+}
+
+/// Without `huge_file` a file's blocks are told in sectors, of which there are 2^32 - 1.
+#[test]
+fn files_are_as_long_as_their_blocks_can_be_told() {
+    if !e2fsprogs() {
+        return;
+    }
+    let scratch = Scratch::new();
+    for (options, longest) in [("^huge_file", (1 << 29) - 1), ("huge_file", (1_u64 << 32) - 1)] {
+        let path = stand::image(&scratch, 64, &["-O", options]);
+        let result = through(&scratch, &path, async move |fs| {
+            let file = fs.create(ME, fs.root(), b"f", 0o644).await.expect("a file").ino;
+            let write = async |page| {
+                let data = Data::Bytes(vec![1; 4096]);
+                fs.write(ME, file, page * 4096, data, Io::Buffered).await
+            };
+            assert_eq!(write(longest).await, Err(FsError::FileTooBig));
+            assert_eq!(write(longest - 1).await, Ok(4096));
+        });
+        assert_clean(&result.expect("a mount"));
+    }
 }

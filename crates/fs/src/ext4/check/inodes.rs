@@ -55,6 +55,9 @@ impl Volume {
         let place = Place::Inode(number);
         let parsed = Inode::parse(bytes, number, &self.sb);
         let Some(inode) = self.report.sound(place, parsed) else { return Ok(()) };
+        if number == BAD_INODE {
+            return self.check_bad_blocks(&inode).await;
+        }
         if inode.links_count == 0 && is_reserved(number, &self.sb) {
             return Ok(());
         }

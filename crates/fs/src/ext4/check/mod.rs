@@ -6,6 +6,7 @@
 //! whose data are tags is checked like any other. A journal that still holds transactions is a
 //! finding: what was checked is the state before they are replayed.
 
+mod bad;
 mod dirs;
 mod extents;
 mod groups;

@@ -8,10 +8,10 @@ use nandscape_block::BlockError;
 
 /// The word of a block map that leads to a block of blocks of pointers.
 const DOUBLE_INDIRECT: usize = 13;
-const POINTERS: usize = BLOCK_BYTES / 4;
+pub(super) const POINTERS: usize = BLOCK_BYTES / 4;
 
 /// The block that pointer `index` of a block leads to.
-fn pointer(bytes: &[u8], index: usize) -> u64 {
+pub(super) fn pointer(bytes: &[u8], index: usize) -> u64 {
     let word = bytes.as_chunks::<4>().0[index];
     u32::from_le_bytes(word).into()
 }

@@ -63,6 +63,10 @@ impl Volume {
     pub(super) async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let raw = Raw::open(device).await?;
         raw.sb.features().check(true)?;
+        if raw.sb.has(Feature::HAS_JOURNAL) && raw.sb.journal_inum == 0 {
+            let what = "a journal on a device of its own".to_owned();
+            return Err(FormatError::Incompatible { place: Place::Superblock(0), what }.into());
+        }
         Ok(Self {
             space: Space::new(&raw.sb),
             sb: raw.sb.clone(),

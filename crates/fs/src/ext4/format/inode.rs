@@ -15,6 +15,8 @@ pub const INODE_BYTES_KNOWN: usize = 160;
 /// Bytes of the block map, extent root, or short symbolic link.
 pub const INODE_MAP_BYTES: usize = 60;
 
+/// Inode of the blocks that cannot be used.
+pub const BAD_INODE: u32 = 1;
 /// Inode of the root directory.
 pub const ROOT_INODE: u32 = 2;
 /// Inode of the blocks reserved for more descriptors.
