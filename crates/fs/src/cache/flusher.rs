@@ -1,8 +1,7 @@
 //! Background write-back: one task a mount, as Linux has one a device.
 
 use super::read::Backing;
-use super::{IN_FLIGHT_MAX, Mapping, PageCache};
-use crate::contract::FsError;
+use super::{IN_FLIGHT_MAX, PageCache};
 use nandscape_rt::Nanos;
 use nandscape_rt::combine::select2;
 
@@ -37,17 +36,8 @@ async fn turn<B: Backing>(cache: &PageCache, backing: &B, expired: Nanos) -> boo
     }
     let before = core.cleaned.get() + core.in_flight.get();
     let limit = if expired == Nanos::MAX { TURN_PAGES } else { u64::MAX };
-    if let Err(error) = backing.write_back(&file, limit).await {
-        give_up(&file, &error);
-    }
+    // What went wrong is the pages' matter: the next sync of the file tells it.
+    let _ = backing.write_back(&file, limit).await;
     file.requeue();
     core.cleaned.get() + core.in_flight.get() > before && !core.stopped.get()
-}
-
-/// Pages that cannot even be sent would keep writers waiting for ever: their content is lost, as
-/// that of pages which the device refuses, and the next sync of the file says so.
-fn give_up(file: &Mapping, error: &FsError) {
-    while let Some(run) = file.take_run(0..u64::MAX, u64::MAX) {
-        run.finish(Some(error.clone()));
-    }
 }

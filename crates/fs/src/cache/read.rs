@@ -21,7 +21,8 @@ pub trait Backing: Clone + 'static {
         pages: u64,
     ) -> impl Future<Output = Result<Located>>;
 
-    /// Sends up to `pages` dirty pages of the file to the device; need not wait for them.
+    /// Sends up to `pages` dirty pages of the file to the device; need not wait for them. Those that cannot
+    /// be sent are taken and finished with the error, or writers would wait for them for ever.
     fn write_back(&self, mapping: &Mapping, pages: u64) -> impl Future<Output = Result<()>>;
 }
 

@@ -273,14 +273,34 @@ impl Volume {
         range: Range<u64>,
     ) -> Result<u64> {
         let first = range.start / PAGE;
-        let end = range.end.min((first + LOGGED_PAGES) * PAGE);
+        let mut pages = first..range.end.div_ceil(PAGE).min(first + LOGGED_PAGES);
+        let _room = loop {
+            match self.room(caller, self.holes(inode, &pages).await?) {
+                Err(FsError::NoSpace) if pages.end > first + 1 => {
+                    pages.end = first.midpoint(pages.end);
+                }
+                room => break room?,
+            }
+        };
+        let end = range.end.min(pages.end * PAGE);
         let mut contents = Vec::with_capacity(LOGGED_PAGES as usize);
         for piece in pieces(offset, range.start..end) {
             contents.push(self.content(inode, data, piece).await?);
         }
-        let _room = self.room(caller, contents.len() as u64)?;
         self.log_pages(inode, first, &contents, inode.size.get().max(end)).await?;
         Ok(end)
+    }
+
+    /// How many of these pages have no block.
+    async fn holes(&self, inode: &Inode, pages: &Range<u64>) -> Result<u64> {
+        let _map = inode.map_lock.read().await;
+        let (mut at, mut holes) = (pages.start, 0);
+        while at < pages.end {
+            let mapped = self.map(inode, at, pages.end - at).await?;
+            at += mapped.blocks();
+            holes += if matches!(mapped, Mapped::Hole(_)) { mapped.blocks() } else { 0 };
+        }
+        Ok(holes)
     }
 
     /// Logs the contents of pages from `first` on, and the length of the file, in one transaction.

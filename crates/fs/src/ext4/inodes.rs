@@ -32,7 +32,7 @@ impl Volume {
     /// Whether an inode may have a name: neither the root nor one that the format keeps for itself.
     pub(crate) fn is_ordinary(&self, number: u32) -> bool {
         let sb = self.sb.borrow();
-        (sb.first_ino..=sb.inodes_count).contains(&number)
+        (sb.first_ino..=sb.inodes_count).contains(&number) && !sb.is_orphan_file(number)
     }
 
     /// An inode that a caller names: the root, or one that is no part of the format itself.

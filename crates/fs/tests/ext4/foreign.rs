@@ -201,11 +201,12 @@ fn sound_images_of_mke2fs_are_sound() {
     let bad = scratch.path("bad");
     let blocks: String = (9_000..10_100).step_by(2).map(|block| format!("{block}\n")).collect();
     fs::write(&bad, blocks).expect("a list of bad blocks");
-    let options: [&[&str]; 4] = [
+    let options: [&[&str]; 5] = [
         &["-O", "bigalloc", "-C", "16384"],
         &["-O", "quota,project"],
         &["-l", text(&bad)],
         &["-O", "^has_journal"],
+        &["-O", "orphan_file"],
     ];
     for options in options {
         let path = stand::image(&scratch, 64, options);
@@ -231,6 +232,27 @@ fn journals_elsewhere_are_not_judged() {
     debugfs_write(&path, "set_super_value journal_inum 0\n");
     let refused = crate::common::examine::check_image(&path).expect_err("a journal elsewhere");
     assert!(refused.to_string().contains("a journal on a device of its own"), "{refused}");
+}
+
+/// What a kernel that was cut off left in the orphan file is not overlooked.
+#[test]
+fn an_orphan_file_with_orphans_is_refused() {
+    if !e2fsprogs() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &["-O", "orphan_file"]);
+    let Some(mount) = LoopMount::new(&scratch, &path, "rw") else { return };
+    let orphan = mount.path().join("f");
+    let held = fs::File::create(&orphan).expect("a file");
+    fs::remove_file(&orphan).expect("a name");
+    let _ = run("sync", &[]);
+    let cut = scratch.path("cut");
+    fs::copy(&path, &cut).expect("a copy");
+    drop((held, mount));
+    let refused = through(&scratch, &cut, async |_| ()).expect_err("orphans that we do not see");
+    assert!(refused.to_string().contains("orphan_present"), "{refused}");
+    through(&scratch, &path, async |_| ()).expect("a clean volume");
 }
 
 /// Without `huge_file` a file's blocks are told in sectors, of which there are 2^32 - 1.

@@ -52,6 +52,12 @@ impl Volume {
         {
             let place = Place::Inode(number);
             let many = seen.is_dir() && seen.links == 1 && seen.names > DIR_LINKS_MAX;
+            if self.sb.is_orphan_file(number) {
+                if seen.names > 0 || seen.is_dir() {
+                    self.report.find(place, "is the orphan file, and has a name or is a directory");
+                }
+                continue;
+            }
             if seen.names == 0 {
                 self.report.find(place, "is in use and has no name");
             } else if u32::from(seen.links) != seen.names && !many {

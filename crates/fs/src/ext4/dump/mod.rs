@@ -100,6 +100,7 @@ fn superblock(sb: &Superblock) -> String {
     lines.field("first_ino", sb.first_ino);
     lines.field("journal_inum", sb.journal_inum);
     lines.field("last_orphan", sb.last_orphan);
+    lines.field("orphan_file_inum", sb.orphan_file_inum);
     lines.field("def_hash_version", hash_name(sb.hash_version()));
     lines.field("hash_seed", uuid(&std::array::from_fn(|i| seed[i])));
     lines.field("mkfs_time", seconds(sb.mkfs_time, sb.mkfs_time_hi));

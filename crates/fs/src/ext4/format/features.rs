@@ -95,6 +95,7 @@ pub const SUPPORTED: Features = Features::of(&[
     Feature::EXT_ATTR,
     Feature::RESIZE_INODE,
     Feature::DIR_INDEX,
+    Feature::ORPHAN_FILE,
     Feature::FILETYPE,
     Feature::NEEDS_RECOVERY,
     Feature::EXTENT,

@@ -157,12 +157,20 @@ record! {
         mkfs_time_hi: u8 = 0x276,
         /// Upper byte of `lastcheck`.
         lastcheck_hi: u8 = 0x277,
+        /// Inode of the orphan file.
+        orphan_file_inum: u32 = 0x280,
         /// crc32c of everything before it.
         checksum: u32 = 0x3fc,
     }
 }
 
 impl Superblock {
+    /// Whether the format keeps an inode for itself, although its number is one of files.
+    #[must_use]
+    pub fn is_orphan_file(&self, number: u32) -> bool {
+        self.has(Feature::ORPHAN_FILE) && number == self.orphan_file_inum
+    }
+
     /// A superblock of zeroes, to be filled in.
     #[must_use]
     pub fn empty() -> Self {

@@ -86,6 +86,9 @@ fn check(options: &MkfsOptions, blocks: u64, sectors: u64) -> Result<(), MkfsErr
     if on(Feature::NEEDS_RECOVERY) {
         return refuse("needs_recovery: a new file system needs none".into());
     }
+    if on(Feature::ORPHAN_FILE) {
+        return refuse("orphan_file: kept where mke2fs made one, and not made here".into());
+    }
     if on(Feature::RESIZE_INODE) && !on(Feature::SPARSE_SUPER) {
         return refuse("resize_inode needs sparse_super".into());
     }
@@ -98,8 +101,14 @@ fn check(options: &MkfsOptions, blocks: u64, sectors: u64) -> Result<(), MkfsErr
     if blocks > sectors {
         return refuse(format!("{blocks} blocks do not fit a device of {sectors}"));
     }
+    if blocks == 0 {
+        return refuse("no room for a block of 4096 bytes".into());
+    }
     if blocks > u64::from(u32::MAX) {
-        return refuse(format!("{blocks} blocks: up to 16 TiB are supported"));
+        return refuse(format!(
+            "{blocks} blocks: up to {} are supported, 4 KiB less than 16 TiB",
+            u32::MAX
+        ));
     }
     if !matches!(options.inode_bytes, 128 | 256 | 512 | 1024) {
         return refuse(format!(

@@ -172,6 +172,23 @@ fn space_comes_back_in_the_midst_of_a_write() {
     });
 }
 
+/// 19: what has blocks is written again, however full the volume is.
+#[test]
+fn a_full_volume_is_written_over() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let mut pages = 0;
+        let data = |pages| Data::Sectors(Payload::Run(Tag::new(1)), pages);
+        while let Ok(written) = fs.write(ME, file, pages * 4096, data(16), Io::Buffered).await {
+            pages += written / 4096;
+        }
+        fs.syncfs(ME).await.expect("all that was taken has its place");
+        assert_eq!(fs.write(ME, file, 0, data(pages as u32), Io::Buffered).await, Ok(pages * 4096));
+        let behind = fs.write(ME, file, pages * 4096, data(1), Io::Buffered).await;
+        assert_eq!(behind, Err(FsError::NoSpace), "every page was taken before");
+    });
+}
+
 /// 19: a direct write takes nothing if it does not find all, and one through the cache what there is.
 #[test]
 fn what_does_not_fit_is_told() {

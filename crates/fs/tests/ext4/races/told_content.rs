@@ -111,6 +111,38 @@ fn an_error_is_told_once() {
     });
 }
 
+/// When something goes wrong with a part of what is written back in the background, all else is written,
+/// and no promise of a block outlives it.
+#[test]
+fn what_was_not_refused_is_written_back() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let cache = CacheConfig { pages: 20_000, ..CacheConfig::default() };
+        let options = MountOptions { cache, ..MountOptions::default() };
+        let fs = stand.mount(&options).await;
+        let file = create(&fs, fs.root(), "f").await;
+        put(&fs, file, 0, 1, 1, Io::Buffered).await;
+        fs.unmount().await.expect("an unmount");
+        let fs = stand.mount(&options).await;
+        let file = lookup(&fs, "f").await;
+        let free = async || fs.statfs(ME).await.expect("space").free;
+        let before = free().await;
+        let mut reads = 0;
+        stand.refuse(move |bio| {
+            reads += u32::from(bio.op == Op::Read);
+            bio.op == Op::Read && reads == 1
+        });
+        put(&fs, file, 1, 3, 3_000, Io::Buffered).await;
+        stand.rt.sleep(Nanos::from_secs(1)).await;
+        assert!(fs.fsync(ME, file).await.is_err(), "a bitmap was refused");
+        assert_eq!(fs.fsync(ME, file).await, Ok(()), "it was told");
+        let blocks = fs.getattr(ME, file).await.expect("a file").blocks / 8;
+        assert!((1_500..3_000).contains(&blocks), "{blocks} of 3,001 have blocks");
+        assert_eq!(free().await, before + 1 - blocks);
+        let read = get(&fs, file, Io::Direct).await;
+        assert_eq!(others(&read[1_500 * PAGE as usize..], 3), 0, "nothing was refused of these");
+    });
+}
+
 /// An error stays with its file until it is told, however many other files there are.
 #[test]
 fn an_error_waits_for_who_asks() {

@@ -107,9 +107,10 @@ fn what_the_kernel_wrote() {
     if !e2fsprogs() {
         return;
     }
-    for features in [&[][..], &["-O", "^64bit,^metadata_csum"], &["-O", "^flex_bg,^dir_index"]] {
+    let sets = ["has_journal", "^64bit,^metadata_csum", "^flex_bg,^dir_index", "orphan_file"];
+    for features in sets.map(|set| ["-O", set]) {
         let scratch = Scratch::new();
-        let path = stand::image(&scratch, 128, features);
+        let path = stand::image(&scratch, 128, &features);
         let Some(mount) = LoopMount::new(&scratch, &path, "rw") else { return };
         fill(mount.path());
         drop(mount);

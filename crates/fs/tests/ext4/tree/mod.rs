@@ -101,7 +101,8 @@ fn full_volumes_stay_sound() {
 #[test]
 fn features_make_no_difference() {
     if e2fsprogs() {
-        let lists: [&[&str]; 6] = [
+        let lists: [&[&str]; 7] = [
+            &["-O", "orphan_file,metadata_csum_seed"],
             &["-O", "^64bit"],
             &["-O", "^metadata_csum"],
             &["-O", "^metadata_csum,uninit_bg"],
