@@ -115,6 +115,8 @@ fn durable_writes_sync_what_they_wrote() {
     };
     let deep = run("iodepth=8\nsync=1").fs.unwrap();
     assert_eq!(deep.fsyncs, 200 + 1, "one for each write, and the first job's");
+    let ended = run("iodepth=8\nsync=dsync\nend_fsync=1").fs.unwrap();
+    assert_eq!(ended.fsyncs, 200 + 1 + 4, "one for each file at the end");
     let commits =
         |more: &str| run(&format!("filename=x\nnrfiles=1\n{more}")).fs.unwrap().journal.commits;
     let [sync, dsync, fdatasync] = ["sync=1", "sync=dsync", "fdatasync=1"].map(commits);

@@ -195,7 +195,8 @@ impl PageCache {
         }
         core.wake.notify_one();
         let paid = core.cleaned.get() + dirtied;
-        while core.paid_off().is_none_or(|level| level < paid) && !core.stopped.get() {
+        if core.paid_off().is_none_or(|level| level < paid) && !core.stopped.get() {
+            // Who is woken has paid: one who looked again would queue behind those who dirtied meanwhile.
             core.writers.notified_at(paid).await;
         }
     }

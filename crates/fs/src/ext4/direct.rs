@@ -159,24 +159,32 @@ impl Volume {
         let mut replies = Vec::new();
         let mut unwritten = Vec::new();
         let mut at = pages.start;
-        while at < pages.end {
+        let mut result = Ok(());
+        while at < pages.end && result.is_ok() {
             let map = inode.map_lock.read().await;
-            let mapped = self.map(inode, at, pages.end - at).await?;
-            let Mapped::Blocks { start, blocks, unwritten: new } = mapped else {
-                return Err(FsError::corrupt("extent tree", format!("inode {}", inode.number)));
-            };
-            let from = (at - pages.start) as usize;
-            let some = &data[from..from + blocks as usize];
-            replies.push(self.send_blocks(inode, start, some, true));
-            drop(map);
-            if new {
-                unwritten.push(at..at + blocks);
+            match self.map(inode, at, pages.end - at).await {
+                Ok(Mapped::Blocks { start, blocks, unwritten: new }) => {
+                    let from = (at - pages.start) as usize;
+                    let some = &data[from..from + blocks as usize];
+                    replies.push(self.send_blocks(inode, start, some, true));
+                    if new {
+                        unwritten.push(at..at + blocks);
+                    }
+                    at += blocks;
+                }
+                Ok(Mapped::Hole(_)) => {
+                    let place = format!("inode {}", inode.number);
+                    result = Err(FsError::corrupt("extent tree", place));
+                }
+                Err(error) => result = Err(error),
             }
-            at += blocks;
+            drop(map);
         }
+        // Whatever went wrong, nothing is under way any more when the caller goes on.
         for ended in join_all(replies).await {
-            ended?;
+            result = result.and(ended);
         }
+        result?;
         for pages in unwritten {
             self.mark(inode, &pages, true).await?;
         }

@@ -37,6 +37,9 @@ pub(crate) struct Inode {
     /// The transaction that last changed anything, and what a reader of the content needs.
     pub(crate) sync_tid: Cell<Option<Tid>>,
     pub(crate) datasync_tid: Cell<Option<Tid>>,
+    /// How often transactions wrote it, and how often they had when its last record was made durable.
+    pub(crate) writes: Cell<u64>,
+    pub(crate) recorded: Cell<Option<u64>>,
     pub(crate) in_flight: InFlight,
 }
 
@@ -96,6 +99,8 @@ impl Inode {
             found: FoundExtents::default(),
             sync_tid: Cell::new(None),
             datasync_tid: Cell::new(None),
+            writes: Cell::new(0),
+            recorded: Cell::new(None),
             in_flight: InFlight {
                 next: Cell::new(0),
                 sent: RefCell::default(),

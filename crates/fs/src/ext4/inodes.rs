@@ -144,6 +144,7 @@ impl Volume {
             inode.raw.borrow().encode(block.part(slot), inode.seed);
         })
         .await?;
+        inode.writes.set(inode.writes.get() + 1);
         inode.sync_tid.set(Some(tx.tid()));
         if datasync {
             inode.datasync_tid.set(Some(tx.tid()));

@@ -1,6 +1,7 @@
 //! Making things durable: `fsync`, `fdatasync`, `sync`, and what a commit asks of file data.
 
 use super::extents::Logical;
+use super::file_commit::Recorded;
 use super::inode::Inode;
 use super::journal::{OrderedData, Tid};
 use super::volume::Volume;
@@ -57,8 +58,10 @@ impl Volume {
     async fn commit_changes(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
         let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
         let Some(tid) = tid.filter(|tid| !self.is_committed(*tid)) else { return Ok(false) };
-        if self.commit_file(inode).await? {
-            return Ok(true);
+        match self.commit_file(inode).await? {
+            Recorded::Now => return Ok(true),
+            Recorded::Before => return Ok(false),
+            Recorded::Not => {}
         }
         let barrier = self.journal.will_send_barrier(tid);
         self.journal.commit(tid).await?;

@@ -4,7 +4,9 @@
 use crate::common::device::{Device, medium, on_device, store};
 use crate::common::{Scratch, assert_clean, e2fsprogs, run, text};
 use nandscape_block::{Fua, MemDevice};
-use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, RenameMode, SetAttr};
+use nandscape_fs::contract::{
+    Caller, Data, FileSystem, FsError, Ino, Io, RenameMode, SetAttr, XattrMode,
+};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Commit, Ext4, MountOptions};
 use nandscape_rt::{Handle, Nanos, Stream};
@@ -319,6 +321,30 @@ fn a_record_is_smaller_than_a_commit() {
     let (jbd2, ijournal) = (blocks(Commit::Jbd2), blocks(IJOURNAL));
     assert_eq!(ijournal, 1);
     assert!(jbd2 >= 8, "{jbd2} blocks by JBD2");
+}
+
+/// A file that is as its last record tells needs no other: its data alone is made durable.
+#[test]
+fn an_unchanged_file_needs_no_other_record() {
+    let work = |rt: Handle, device| async move {
+        let (fs, _) = Ext4::mount(&rt, device, options(IJOURNAL)).await.expect("a mount");
+        let me = caller(0);
+        let ino = fs.create(me, fs.root(), b"f", 0o644).await.expect("a file").ino;
+        let mut records = Vec::new();
+        for version in 0..4 {
+            let data = Data::Bytes(content(1, 0, version));
+            fs.write(me, ino, 0, data, Io::default()).await.expect("written");
+            fs.fsync(me, ino).await.expect("durable");
+            records.push(fs.file_records());
+            if version == 2 {
+                let longer = Data::Bytes(content(1, 1, version));
+                fs.write(me, ino, PAGE as u64, longer, Io::default()).await.expect("written");
+            }
+        }
+        (records, fs.journal_counts().commits)
+    };
+    let (records, commits) = on_device(formatted(), None, 0, work).0;
+    assert_eq!((&records[..], commits), (&[1, 1, 1, 2][..], 0));
 }
 
 /// While records may count, e2fsck and debugfs's replay refuse the journal; after an unmount they

@@ -6,6 +6,8 @@
 mod apply;
 mod record;
 
+pub(crate) use record::Recorded;
+
 use super::journal::{NewName, Tid};
 use std::collections::BTreeMap;
 

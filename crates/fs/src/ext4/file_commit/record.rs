@@ -15,6 +15,17 @@ use std::sync::Arc;
 /// Blocks of an extent tree: address and content.
 pub(super) type Nodes = Vec<(u64, Arc<SectorBytes>)>;
 
+/// What became of a file that was to be made durable by a record of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Recorded {
+    /// No record can tell what it is: the running transaction must be committed.
+    Not,
+    /// A record was written, behind a barrier.
+    Now,
+    /// It is as its last record tells.
+    Before,
+}
+
 impl Volume {
     /// Begins to take file-level records, if the mount asked for it.
     pub(crate) async fn start_files(&self) -> Result<()> {
@@ -56,34 +67,44 @@ impl Volume {
         self.changes.borrow_mut().forget(tid);
     }
 
-    /// Makes a file durable by a record of its own, its data having been written out. False if that
-    /// cannot be: then the running transaction must be committed.
-    pub(crate) async fn commit_file(&self, inode: &Inode) -> Result<bool> {
-        let Some(files) = self.files.borrow().clone() else { return Ok(false) };
+    /// Makes a file durable by a record of its own, its data having been written out.
+    pub(crate) async fn commit_file(&self, inode: &Inode) -> Result<Recorded> {
+        let Some(files) = self.files.borrow().clone() else { return Ok(Recorded::Not) };
         let able = inode.kind() == Kind::File && (1..=LINKS_MAX).contains(&inode.links());
         if !able || self.options.data == DataMode::Journal {
-            return Ok(false);
+            return Ok(Recorded::Not);
         }
-        let Commit::Ijournal { slot_blocks, .. } = self.options.commit else { return Ok(false) };
-        let map = inode.map_lock.read().await;
+        let Some(record) = self.record_of(inode).await? else { return Ok(Recorded::Not) };
+        let writes = Some(inode.writes.get());
+        if inode.recorded.get() == writes {
+            return Ok(Recorded::Before);
+        }
+        if !files.commit(&record, inode.pages.owner()).await? {
+            return Ok(Recorded::Not);
+        }
+        inode.recorded.set(writes);
+        Ok(Recorded::Now)
+    }
+
+    /// The record of a file as it is now, and nothing if none can tell.
+    async fn record_of(&self, inode: &Inode) -> Result<Option<FileRecord>> {
+        let Commit::Ijournal { slot_blocks, .. } = self.options.commit else { return Ok(None) };
+        let _map = inode.map_lock.read().await;
         let Some(nodes) = self.changed_nodes(inode, slot_blocks as usize / 2).await? else {
-            return Ok(false);
+            return Ok(None);
         };
         let mut image = self.with_slot(inode, <[u8]>::to_vec).await?;
         // From here on nothing waits: the record is of one moment, and of one transaction.
         inode.raw.borrow().encode(&mut image, inode.seed);
-        let Some(names) = self.changes.borrow().names_of(inode.number) else { return Ok(false) };
+        let Some(names) = self.changes.borrow().names_of(inode.number) else { return Ok(None) };
         let orphans = self.orphans.try_lock();
         let is_orphan =
             |list: &Vec<Rc<Inode>>| list.iter().any(|other| other.number == inode.number);
         if inode.links() == 0 || orphans.as_ref().is_none_or(|list| is_orphan(list)) {
-            return Ok(false);
+            return Ok(None);
         }
         let generation = inode.raw.borrow().generation;
-        let record = FileRecord { inode: inode.number, generation, image, names, nodes };
-        let sent = files.commit(&record, inode.pages.owner());
-        drop((orphans, map));
-        Ok(sent.await?)
+        Ok(Some(FileRecord { inode: inode.number, generation, image, names, nodes }))
     }
 
     /// The blocks of a file's extent tree that are not committed as they are, if they are not too many.

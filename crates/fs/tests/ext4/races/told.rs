@@ -4,6 +4,8 @@
 use super::*;
 use nandscape_fs::contract::{Allocate, FsError};
 use nandscape_rt::combine::join2;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Write-back starts early.
 fn eager() -> MountOptions {
@@ -278,6 +280,53 @@ fn a_refused_create_has_not_happened_or_is_marked() {
             assert_eq!(stand.ends(fs.unmount()).await, Ok(Ok(())));
             let findings = stand.findings().await;
             assert!(findings.is_empty() || called.is_err() && is_marked(&findings), "{findings:?}");
+        });
+    }
+}
+
+/// Writers share what write-back cleans, however large their calls are; nobody waits for ever, nor do those
+/// who read what he writes.
+#[test]
+fn throttled_writers_all_go_on() {
+    for (small, large, pages) in [(8, 8, 1_000), (8, 900, 300), (100, 900, 300)] {
+        on_quick(formatted(ROOMY), async move |stand| {
+            let cache = CacheConfig { pages, ..CacheConfig::default() };
+            let fs = stand.mount(&MountOptions { cache, ..MountOptions::default() }).await;
+            let (rt, busy) = (stand.rt.clone(), Rc::new(Cell::new(0)));
+            // One page after the other, 0.1 ms each.
+            stand.slow(move |bio| {
+                let now = rt.now().0;
+                let until = now.max(busy.get()) + 100_000 * u64::from(bio.sectors);
+                is_data(bio).then(|| busy.set(until)).map(|()| Nanos(until - now))
+            });
+            let stop = Rc::new(Cell::new(false));
+            let mut writers = Vec::new();
+            for (name, pages) in [("small", small), ("large", large)] {
+                let file = create(&fs, fs.root(), name).await;
+                let written = Rc::new(Cell::new(0_u64));
+                let (fs, stop, count) = (fs.clone(), Rc::clone(&stop), Rc::clone(&written));
+                let task = stand.rt.spawn("writer", async move {
+                    while !stop.get() {
+                        let data = Data::Sectors(Payload::Run(Tag::new(1)), pages as u32);
+                        // Other pages each time: only those that become dirty are waited for.
+                        let at = if pages > 500 { 0 } else { count.get() % 1_000 };
+                        fs.write_all(ME, file, at * PAGE, data, Io::Buffered).await.expect("room");
+                        count.set(count.get() + pages);
+                    }
+                });
+                writers.push((file, written, task));
+                stand.rt.sleep(Nanos::from_ms(100)).await;
+            }
+            stand.rt.sleep(Nanos::from_secs(2)).await;
+            for (file, written, _) in &writers {
+                assert!(written.get() > large, "{small} and {large}: {} pages", written.get());
+                let read = stand.ends(fs.read(ME, *file, 0, PAGE, Io::Buffered)).await;
+                assert!(read.is_ok(), "{small} and {large}: a read does not end");
+            }
+            stop.set(true);
+            for (_, _, task) in writers {
+                task.await.expect("a task");
+            }
         });
     }
 }

@@ -117,9 +117,9 @@ impl Calls {
             let content = (at..at + sectors as u32).map(|sector| bio.payload.sector(sector));
             let data = Data::Sectors(Payload::collect(content.collect()), sectors as u32);
             self.fs.write_all(caller, self.inodes[file], first * SECTOR_BYTES, data, io).await?;
-            match durable {
-                Some(job) => self.sync_file(caller, file, job.writes_data_only).await?,
-                None => self.note_written(clone, file),
+            self.note_written(clone, file);
+            if let Some(job) = durable {
+                self.sync_file(caller, file, job.writes_data_only).await?;
             }
             at += sectors as u32;
         }

@@ -1,5 +1,5 @@
 //! Which files the jobs of a job file have, and where each lies in the one address space that the
-//! engine sees: one file behind the other, those of a clone in a row.
+//! engine sees: one file behind the other.
 //!
 //! After fio (filesetup.c): a clone has `nrfiles` files, called `job.clone.file`, unless `filename` names
 //! one for all. What several jobs name is one file, whichever way they came by the name. A file is
