@@ -248,11 +248,23 @@ fn several_files_are_written_in_turns() {
 fn what_does_not_fit_is_refused() {
     let write = "[w]\nrw=write\nsize=1m\n";
     let records = ["fs.commit=ijournal", "fs.records=1MiB"];
-    let cases: [(&[&str], &str, &str); 6] = [
+    let full = "files.fio:1:1: job r: its file r.0.0 of 8192.0 MiB does not fit the file system; \
+                wanted in all: 8192.0 MiB in 1 files, free: 1";
+    let cases: [(&[&str], &str, &str); 8] = [
         (&records, write, "--set fs.records: fs.records: the records of all cores may have half"),
         (&[], "[w]\nrw=write\n", "files.fio:1:1: job w: a job on files needs a size"),
         (&[], "[w]\nsize=1m\npre_read=1\n", "files.fio:3:1: pre_read: not supported on files"),
-        (&[], "[r]\nrw=read\nsize=8g\n", "the files do not fit the file system"),
+        (&[], "[r]\nrw=read\nsize=8g\n", full),
+        (
+            &["fs.inode_ratio=1"],
+            write,
+            "--set fs.inode_ratio: fs.inode_ratio: an inode for each 4096",
+        ),
+        (
+            &["fs.features=[\"^sparse_super\"]"],
+            write,
+            "--set fs.features: fs.features: resize_inode needs sparse_super",
+        ),
         (&["fs.journal=1GiB"], write, "--set fs.journal: fs.journal: a journal of 262144 blocks"),
         (&["fs.features=[\"bigalloc\"]"], write, "--set fs.features: fs.features: "),
     ];

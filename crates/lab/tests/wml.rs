@@ -163,11 +163,15 @@ fn what_does_not_fit_is_refused() {
     let none = refused("pblk", &mail());
     assert!(none.contains("the stack pblk has none; these have: ext4-"), "{none}");
     let large = example("videoserver.f", &[("videosize", "1g")]);
-    assert_eq!(refused("ext4-pblk", &large), "the files do not fit the file system");
+    let found = refused("ext4-pblk", &large);
+    let expected = "videoserver.f:13:8: fileset watched of 8192.0 MiB does not fit the file system; \
+                    wanted in all: 20480.0 MiB in 20 files, free: 1";
+    assert!(found.starts_with(expected), "{found}");
     let endless = text(
         "set $e=randvar(type=uniform,mean=0)\n\
          define fileset name=a,path=/tmp,entries=$e,dirwidth=5\n\
          define process name=p { thread name=t { flowop statfile name=s,filesetname=a } }",
     );
-    assert!(refused("ext4-pblk", &endless).contains("fileset a: its random number of entries"));
+    let found = refused("ext4-pblk", &endless);
+    assert!(found.starts_with("t.f:2:8: fileset a: its random number of entries"), "{found}");
 }

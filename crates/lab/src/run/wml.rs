@@ -14,7 +14,7 @@ use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, Series};
 use nandscape_workload::fio::Direction;
 use nandscape_workload::wml::engine::{Report, Row, Session, Settings, Snapshot, Sums};
-use nandscape_workload::wml::{Op, Tree, Way, Workload};
+use nandscape_workload::wml::{Fileset, Op, Tree, Way, Workload};
 use std::rc::Rc;
 
 /// Cores of a host that the stack does not describe.
@@ -40,9 +40,11 @@ pub fn run_workload(
             stack.name
         )));
     }
-    let trees = workload.filesets.iter().map(|fileset| Tree::new(fileset, seed));
-    let trees = trees.collect::<Result<Vec<_>, _>>();
-    let trees = trees.map_err(|error| RunError::Job(error.to_string()))?;
+    let tree = |fileset: &Fileset| {
+        let placed = |error| RunError::Job(format!("{}: {error}", fileset.place));
+        Tree::new(fileset, seed).map_err(placed)
+    };
+    let trees = workload.filesets.iter().map(tree).collect::<Result<Vec<_>, _>>()?;
     let workload = Rc::new(workload.clone());
     let cores = stack.host.cores.unwrap_or(DEFAULT_CORES);
     let load = Flowops { workload: Rc::clone(&workload), cores: cores.min(u16::MAX.into()) as u16 };

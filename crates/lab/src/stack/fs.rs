@@ -11,7 +11,7 @@ use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::format::{Feature, Features};
-use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsOptions};
+use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsError, MkfsOptions};
 use nandscape_fs::ext4::{Commit, DataMode, MountOptions};
 use nandscape_media::PayloadMode;
 use nandscape_rt::Nanos;
@@ -239,11 +239,22 @@ impl super::Stack {
     /// The key at fault.
     pub(crate) fn check_fs(&self, sectors: u64) -> Result<(), StackError> {
         let Some(fs) = &self.fs else { return Ok(()) };
-        mkfs::plan(&fs.mkfs, sectors).map_err(|error| {
-            let key = if fs.mkfs.journal_blocks.is_some() { "fs.journal" } else { "fs.features" };
-            self.error(key, &error.to_string())
-        })?;
+        mkfs::plan(&fs.mkfs, sectors)
+            .map_err(|error| self.error(at_fault(&fs.mkfs, sectors, &error), &error.to_string()))?;
         if !fs.has_room_for_records(sectors) {
+/// The key that an error in making a file system is about: the one without which there would be none,
+/// or another.
+fn at_fault(options: &MkfsOptions, sectors: u64, error: &MkfsError) -> &'static str {
+    let defaults = MkfsOptions::new(0);
+    let without = [
+        ("fs.inode_ratio", MkfsOptions { inode_ratio: None, ..options.clone() }),
+        ("fs.journal", MkfsOptions { journal_blocks: None, ..options.clone() }),
+        ("fs.features", MkfsOptions { features: defaults.features, ..options.clone() }),
+    ];
+    let changes = |options| mkfs::plan(options, sectors).err().as_ref() != Some(error);
+    without.iter().find(|(_, options)| changes(options)).map_or("fs", |(key, _)| key)
+}
+
             let why = "the records of all cores may have half of the journal";
             return Err(self.error("fs.records", why));
         }

@@ -3,6 +3,7 @@
 use super::error::WmlNotice;
 use super::ops::Op;
 use super::random::Random;
+use crate::fio::Place;
 use nandscape_rt::rng::Stream;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ impl Number {
 /// A set of files below a directory of its own.
 #[derive(Clone, Debug)]
 pub struct Fileset {
+    /// Where it is defined.
+    pub place: Place,
     /// Its name, and that of its directory.
     pub name: String,
     /// The directory that this one lies in, step by step.

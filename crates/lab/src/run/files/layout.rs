@@ -12,6 +12,7 @@ use nandscape_rt::Stream;
 use nandscape_workload::fio::{Amount, Direction, JobFile, JobSpec, SyncWrites};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Sectors that all files together may have.
 const SECTORS_MAX: u64 = 1 << 34;
@@ -19,6 +20,8 @@ const SECTORS_MAX: u64 = 1 << 34;
 /// A file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct File {
+    /// The job that asks for so long a file, with its place.
+    pub(super) job: Rc<str>,
     /// Folders and name.
     pub(super) path: Vec<String>,
     /// Its first sector in the engine's address space.
@@ -65,9 +68,7 @@ impl Layout {
             let mut sizes = Stream::new(seed, &format!("files/{index}/{}", spec.name));
             for clone in 0..spec.numjobs {
                 let added = layout.add(spec, clone, &mut known, &mut sizes);
-                added.map_err(|problem| {
-                    RunError::Job(format!("{}: job {}: {problem}", spec.place, spec.name))
-                })?;
+                added.map_err(|problem| RunError::Job(format!("{}: {problem}", named(spec))))?;
             }
         }
         layout.place()?;
@@ -91,41 +92,40 @@ impl Layout {
         let data_only = spec.fdatasync > 0 && spec.fsync == 0;
         let writes_data_only = spec.sync == SyncWrites::Data;
         let mut files = Vec::new();
+        let job: Rc<str> = named(spec).into();
         let count = spec.files.name.as_ref().map_or(spec.files.count, |_| 1);
         for file in 0..count {
             let own = || format!("{}.{clone}.{file}", spec.name.replace('/', "_"));
             let name = spec.files.name.clone().unwrap_or_else(own);
             let path = path(&spec.files.directory, &name)?;
             let sectors = sectors(spec, clone, file, count, sizes)?;
-            files.push(self.file(spec, path, sectors, known)?);
+            let mix = spec.pattern.mix;
+            let filled = mix.has(Direction::Read) || mix.has(Direction::Trim);
+            let file = File { job: Rc::clone(&job), path, base: 0, sectors, filled };
+            files.push(self.file(file, known)?);
         }
         let direct = spec.files.direct;
         self.clones.push(Clone { files, direct, data_only, writes_data_only });
         Ok(())
     }
 
-    /// The file of that path, which is at least so long.
+    /// Adds a file, or makes the one of its path as much as this one is.
     fn file(
         &mut self,
-        spec: &JobSpec,
-        path: Vec<String>,
-        sectors: u64,
+        file: File,
         known: &mut BTreeMap<Vec<String>, usize>,
     ) -> Result<usize, String> {
-        let mix = spec.pattern.mix;
-        let filled = mix.has(Direction::Read) || mix.has(Direction::Trim);
-        let at = match known.get(&path) {
-            Some(at) => *at,
-            None => {
-                check_path(&path, known)?;
-                known.insert(path.clone(), self.files.len());
-                self.files.push(File { path, base: 0, sectors, filled });
-                self.files.len() - 1
-            }
+        let Some(at) = known.get(&file.path).copied() else {
+            check_path(&file.path, known)?;
+            known.insert(file.path.clone(), self.files.len());
+            self.files.push(file);
+            return Ok(self.files.len() - 1);
         };
-        let file = &mut self.files[at];
-        file.sectors = file.sectors.max(sectors);
-        file.filled |= filled;
+        let known = &mut self.files[at];
+        known.filled |= file.filled;
+        if file.sectors > known.sectors {
+            (known.sectors, known.job) = (file.sectors, file.job);
+        }
         Ok(at)
     }
 
@@ -169,6 +169,11 @@ impl Layout {
             (index, from - file.base, to - from)
         })
     }
+}
+
+/// A job as errors name it.
+fn named(spec: &JobSpec) -> String {
+    format!("{}: job {}", spec.place, spec.name)
 }
 
 /// Sectors of a file: number `file` of the `count` that a clone has.

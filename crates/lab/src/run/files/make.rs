@@ -9,11 +9,12 @@ use super::layout::File;
 use crate::run::RunError;
 use crate::stack::{FsStack, Stack};
 use nandscape_block::{AsyncDevice, BlockError, Payload, SECTOR_BYTES, Tag};
-use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Result};
+use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, StatFs};
 use nandscape_fs::ext4::Ext4;
 use nandscape_fs::ext4::mkfs::{MkfsError, mkfs};
 use nandscape_rt::Handle;
 use nandscape_workload::wml::engine::{Planted, lay_out as plant, warm};
+use nandscape_workload::wml::{Fileset, Tree};
 
 /// Sectors that are written at once.
 const FILL_SECTORS: u64 = 1_024;
@@ -29,6 +30,8 @@ pub(super) enum MakeError {
     Mkfs(MkfsError),
     /// There is one, and something failed on it.
     Fs(FsError),
+    /// There is one, and something does not fit it.
+    Full(String),
 }
 
 impl From<MkfsError> for MakeError {
@@ -51,9 +54,7 @@ impl MakeError {
             | Self::Fs(FsError::Io(BlockError::MemoryCap)) => RunError::memory_cap(stack),
             Self::Mkfs(MkfsError::Device(error)) => RunError::Failed(error.to_string()),
             Self::Mkfs(error) => stack.error("fs", &error.to_string()).into(),
-            Self::Fs(FsError::NoSpace) => {
-                RunError::Job("the files do not fit the file system".to_owned())
-            }
+            Self::Full(what) => RunError::Job(what),
             Self::Fs(FsError::Incompatible(what)) => stack.error("fs.features", &what).into(),
             Self::Fs(error) => RunError::Failed(format!("laying out files: {error}")),
         }
@@ -81,16 +82,10 @@ pub(super) fn make(
     async move {
         mkfs(&device, &options.mkfs).await?;
         let (fs, _) = Ext4::mount(&rt, device.clone(), options.mount.clone()).await?;
-        let mut inodes = Vec::new();
-        let mut planted = Vec::new();
-        match &contents {
-            Contents::Jobs(layout) => {
-                for file in &layout.files {
-                    inodes.push(lay_out(&fs, file).await?);
-                }
-            }
-            Contents::Trees(workload, trees) => planted = plant(&fs, workload, trees).await?,
-        }
+        let room = fs.statfs(ROOT).await?;
+        let (inodes, planted) = fill(&fs, &contents)
+            .await
+            .map_err(|(at, error)| unmade(error, &contents, at, &room))?;
         fs.unmount().await?;
         let (fs, _) = Ext4::mount(&rt, device, options.mount).await?;
         for inode in &inodes {
@@ -103,8 +98,65 @@ pub(super) fn make(
     }
 }
 
+/// Makes files, or filesets.
+///
+/// # Errors
+/// Which of them could not be made, and why.
+async fn fill(
+    fs: &Ext4,
+    contents: &Contents,
+) -> Result<(Vec<Ino>, Vec<Planted>), (usize, FsError)> {
+    match contents {
+        Contents::Jobs(layout) => {
+            let mut inodes = Vec::with_capacity(layout.files.len());
+            for (at, file) in layout.files.iter().enumerate() {
+                inodes.push(lay_out(fs, file).await.map_err(|error| (at, error))?);
+            }
+            Ok((inodes, Vec::new()))
+        }
+        Contents::Trees(workload, trees) => Ok((Vec::new(), plant(fs, workload, trees).await?)),
+    }
+}
+
+/// The error of a file or fileset that could not be made on a file system that had this room.
+fn unmade(error: FsError, contents: &Contents, at: usize, room: &StatFs) -> MakeError {
+    if error != FsError::NoSpace {
+        return error.into();
+    }
+    let (what, files, bytes) = match contents {
+        Contents::Jobs(layout) => {
+            let File { job, path, sectors, .. } = &layout.files[at];
+            let (name, size) = (path.join("/"), mib(sectors * SECTOR_BYTES));
+            let what = format!("{job}: its file {name} of {size}");
+            (what, layout.files.len(), layout.sectors() * SECTOR_BYTES)
+        }
+        Contents::Trees(workload, trees) => {
+            let Fileset { place, name, .. } = &workload.filesets[at];
+            let what = format!("{place}: fileset {name} of {}", mib(made(&trees[at]).1));
+            let (files, bytes): (Vec<_>, Vec<_>) = trees.iter().map(made).unzip();
+            (what, files.iter().sum(), bytes.iter().sum())
+        }
+    };
+    let free = mib(room.free * u64::from(room.block_bytes));
+    MakeError::Full(format!(
+        "{what} does not fit the file system; wanted in all: {} in {files} files, free: {free}, {} inodes",
+        mib(bytes),
+        room.files_free
+    ))
+}
+
+/// Files of a fileset that are made before a run, and their bytes.
+fn made(tree: &Tree) -> (usize, u64) {
+    let bytes = tree.order.iter().map(|file| tree.files[*file as usize].bytes);
+    (tree.order.len(), bytes.sum())
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
 /// Makes one file, as long as it is to be.
-async fn lay_out(fs: &Ext4, file: &File) -> Result<Ino> {
+async fn lay_out(fs: &Ext4, file: &File) -> Result<Ino, FsError> {
     let Some((name, folders)) = file.path.split_last() else { return Err(FsError::NoEntry) };
     let mut folder = fs.root();
     for step in folders {

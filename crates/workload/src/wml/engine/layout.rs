@@ -25,16 +25,17 @@ pub struct Planted {
 /// Makes all filesets: directories, and the files that are there at the beginning.
 ///
 /// # Errors
-/// What the file system says.
+/// The fileset that could not be made, and what the file system says.
 pub async fn lay_out(
     fs: &dyn FileSystem,
     workload: &Workload,
     trees: &[Tree],
-) -> Result<Vec<Planted>> {
+) -> Result<Vec<Planted>, (usize, FsError)> {
     let contents = Contents::default();
     let mut planted = Vec::with_capacity(trees.len());
-    for (fileset, tree) in workload.filesets.iter().zip(trees) {
-        planted.push(plant(fs, &contents, fileset, tree).await?);
+    for (index, (fileset, tree)) in workload.filesets.iter().zip(trees).enumerate() {
+        let made = plant(fs, &contents, fileset, tree).await;
+        planted.push(made.map_err(|error| (index, error))?);
     }
     Ok(planted)
 }

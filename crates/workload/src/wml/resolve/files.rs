@@ -73,6 +73,7 @@ fn common(given: &Given<'_>) -> Result<Fileset, WmlError> {
         return Err(given.error(given.place("name"), problem));
     }
     Ok(Fileset {
+        place: given.scope.source.place(given.at()),
         name,
         path: path(given)?,
         entries: Number::Fixed(1),
