@@ -394,6 +394,7 @@ fn a_file_system_replaces_hints_and_preconditioning() {
 /// CPU costs are a preset, or a table over one; the resolved stack has each of them.
 #[test]
 fn cpu_costs_are_a_preset_with_overrides() {
+        ("[host]\nmemory = \"1023KiB\"\n", "my.toml:12:10: host.memory: must be at least 1MiB"),
     let cpu = |lines: &str, set: &[&str]| {
         let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), set).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();

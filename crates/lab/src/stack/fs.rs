@@ -25,7 +25,7 @@ const CALL_NS_MAX: u64 = 1_000_000_000;
 /// Page cache of a host that a stack does not describe.
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
-const MEMORY_BYTES_MIN: u64 = 1 << 20;
+pub(super) const MEMORY_BYTES_MIN: u64 = 1 << 20;
 /// Share of the log that all records may have, and the one that they get when a stack does not say.
 const RECORDS_DIVISOR_MIN: u32 = 2;
 const RECORDS_DIVISOR: u32 = 4;
@@ -160,7 +160,7 @@ fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackErr
     let ahead = Size(u64::from(default.read_ahead_pages) * SECTOR_BYTES);
     let Size(ahead) = fs.or("read_ahead", ahead)?;
     fs.check("read_ahead", ahead <= 1 << 30, "must be at most 1GiB")?;
-    let pages = host.memory_bytes.unwrap_or(MEMORY_BYTES).max(MEMORY_BYTES_MIN) / SECTOR_BYTES;
+    let pages = host.memory_bytes.unwrap_or(MEMORY_BYTES) / SECTOR_BYTES;
     let read_ahead_pages = (ahead / SECTOR_BYTES) as u32;
     Ok(CacheConfig { pages, background_percent, dirty_percent, period, age, read_ahead_pages })
 }

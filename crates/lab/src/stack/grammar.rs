@@ -55,6 +55,8 @@ fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), Stac
         host.optional("memory")?
     };
     let memory_bytes = memory.map(|Size(bytes)| bytes);
+    let is_enough = memory_bytes.is_none_or(|bytes| bytes >= fs::MEMORY_BYTES_MIN);
+    host.check("memory", is_enough, "must be at least 1MiB")?;
     Ok((Host { cores, memory_bytes }, titled("host", host)?))
 }
 
