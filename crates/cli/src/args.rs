@@ -339,7 +339,7 @@ Examples:
   nandscape stacks
   nandscape stacks --output-format json
   nandscape stacks show pblk > mine.toml            a stack to change
-  nandscape stacks show pblk --resolved             every key, every default
+  nandscape stacks show pblk --resolved             defaults, too
   nandscape stacks show pblk --set ftl.op_percent=20")]
 pub(crate) struct StacksArgs {
     #[command(subcommand)]
@@ -356,12 +356,12 @@ pub(crate) enum StacksCommand {
     #[command(after_long_help = "\
 Examples:
   nandscape stacks show pblk > mine.toml            a stack to change
-  nandscape stacks show mine.toml --resolved        every key, every default
+  nandscape stacks show mine.toml --resolved        defaults, too
   nandscape stacks show pblk --set ftl.op_percent=20")]
     Show {
         /// A stack that ships, or a stack file
         name: String,
-        /// Everything it extends merged in and every default written out
+        /// Everything it extends merged in and defaults written out; docs/formats/stack.md says which are not
         #[arg(long)]
         resolved: bool,
         /// Change a key first (implies --resolved)

@@ -80,6 +80,31 @@ fn resolved_text_resolves_to_itself() {
     }
 }
 
+/// The defaults that the resolved stack leaves out, which its document names: to give one changes
+/// nothing else.
+#[test]
+fn defaults_left_out_of_the_resolved_text_are_documented() {
+    let document = include_str!("../../../docs/formats/stack.md");
+    let (_, named) = document.split_once("- These, which are at their defaults then: ").unwrap();
+    let named = named.lines().next().unwrap();
+    let defaults = [
+        ("host.cores", "4"),
+        ("ftl.fsync_threshold", "1"),
+        ("ftl.cpu", "none"),
+        ("ftl.map_update", "locked"),
+        ("fs.features", "[]"),
+    ];
+    assert_eq!(named, defaults.map(|(key, _)| format!("`{key}`")).join(", ") + ".");
+    let plain = Stack::load("ext4-pblk", &NONE).unwrap();
+    for (key, value) in defaults {
+        let given = Stack::load("ext4-pblk", &[format!("{key}={value}")]).unwrap();
+        assert_eq!((&given.ftl, &given.fs), (&plain.ftl, &plain.fs), "{key}");
+        let more: Vec<_> = given.toml.lines().filter(|l| !plain.toml.contains(*l)).collect();
+        let name = key.split('.').next_back().unwrap();
+        assert!(more.len() == 1 && more[0].starts_with(name), "{key}: {more:?}");
+    }
+}
+
 /// The stack file that DESIGN shows, without what later versions bring, means what it says.
 #[test]
 fn values_reach_the_crates_below() {
@@ -369,6 +394,7 @@ fn file_systems_that_cannot_be_are_refused() {
         ("[fs]\n[hints]\nfsync = \"file\"\n", "my.toml:13:9: hints.fsync: a file system says"),
         ("[fs]\ndiscard = 1\n", "my.toml:12:11: fs.discard: expected true or false"),
         ("[fs]\ncopy_ns = 2_000_000_000\n", "my.toml:12:11: fs.copy_ns: must be at most"),
+        ("[host]\nmemory = \"1023KiB\"\n", "my.toml:12:10: host.memory: must be at least 1MiB"),
         ("payload = \"none\"\n[fs]\n", "my.toml:12:2: fs.kind: needs media.payload = \"tags\" or"),
     ];
     for (lines, expected) in cases {
@@ -394,7 +420,6 @@ fn a_file_system_replaces_hints_and_preconditioning() {
 /// CPU costs are a preset, or a table over one; the resolved stack has each of them.
 #[test]
 fn cpu_costs_are_a_preset_with_overrides() {
-        ("[host]\nmemory = \"1023KiB\"\n", "my.toml:12:10: host.memory: must be at least 1MiB"),
     let cpu = |lines: &str, set: &[&str]| {
         let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), set).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();

@@ -157,7 +157,7 @@ pub(crate) fn cards(out: &mut String, plots: &[Plot]) {
     out.push_str("</div>");
 }
 
-/// How to make it again: the command, and the stacks with every default written out.
+/// How to make it again: the command, and the resolved stacks.
 fn again(report: &Report) -> String {
     let mut out = String::from("<section><h2>Make it again</h2>");
     let cases = &report.cases.list;

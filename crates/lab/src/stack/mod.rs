@@ -2,7 +2,7 @@
 //!
 //! Strict: an unknown key, a wrong type or a bad value is a [`StackError`] with its place. A file is
 //! laid over the stack that it `extends`, `--set` overrides over that, and the result is one
-//! [`Stack`] with its resolved text, in which every default is written out; that text, read again,
+//! [`Stack`] with its resolved text, in which defaults are written out; that text, read again,
 //! resolves to itself.
 
 mod cpu;
