@@ -407,7 +407,7 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "KEY.PATH=VALUE", requires = "stack")]
     pub(crate) set: Vec<String>,
     /// How many seeds
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: u64,
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]

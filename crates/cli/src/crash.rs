@@ -22,7 +22,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     expect_writable([args.output.output.as_deref()])?;
     if let Some(which) = args.on_fs.fs {
-        return print_report(&fs::campaign(which, args)?, args);
+        let found = fs::campaign(which, args)?;
+        write_report(&found, &|| json::fs_campaign(&found, args.first), &args.output)?;
+        return verdict(&found.report);
     }
     let options = options(args)?;
     if let Some(which) = args.matrix {
@@ -36,12 +38,13 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
             "--cuts: needs --matrix or --fs; --seeds says how many"
         )));
     }
-    print_report(&campaign(&options, args.first, end, args.jobs), args)
+    let report = campaign(&options, args.first, end, args.jobs);
+    write_report(&report, &|| json::campaign(&report, args.first), &args.output)?;
+    verdict(&report)
 }
 
-/// Prints a report; a broken promise is a failure.
-fn print_report(report: &CampaignReport, args: &CrashArgs) -> Result<(), Failure> {
-    write_report(report, &|| json::campaign(report, args.first), &args.output)?;
+/// A broken promise is a failure.
+fn verdict(report: &CampaignReport) -> Result<(), Failure> {
     match report.violations.len() {
         0 => Ok(()),
         n => Err(Failure::run(anyhow!("{n} of {} seeds broke a promise", report.seeds))),
@@ -90,7 +93,13 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
 }
 
 fn options(args: &CrashArgs) -> Result<Options, Failure> {
-    let stack = stack(args)?;
+    let stack = stack(args)?.as_ref().map(device);
+    if let Some(set) = args.set.iter().find(|set| is_of_fs(set)) {
+        let key = set.split('=').next().unwrap_or_default();
+        return Err(Failure::input(anyhow!(
+            "--set {key}: a campaign on the device alone has no file system: add --fs ext4"
+        )));
+    }
     let faults =
         args.faults.map(|one_in| FaultRates { program_one_in: one_in, erase_one_in: one_in });
     let broken = match args.broken {
@@ -116,19 +125,26 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
     Ok(Options { stack, faults, broken, pins, ..Options::default() })
 }
 
-/// The stack that was asked for.
-fn stack(args: &CrashArgs) -> Result<Option<StackChoice>, Failure> {
-    args.stack.as_deref().map(|name| stack_choice(name, &args.set)).transpose()
+/// Whether an override is of a key in `[fs]`.
+fn is_of_fs(set: &str) -> bool {
+    set.split(['.', '=']).next().is_some_and(|section| section.trim() == "fs")
 }
 
-fn stack_choice(name: &str, set: &[String]) -> Result<StackChoice, Failure> {
-    let stack = Stack::load(name, set).map_err(Failure::input)?;
+/// The stack that was asked for.
+fn stack(args: &CrashArgs) -> Result<Option<Stack>, Failure> {
+    let Some(name) = &args.stack else { return Ok(None) };
+    let stack = Stack::load(name, &args.set).map_err(Failure::input)?;
     if stack.ftl.discard == Discard::Kernel {
         let why = "loses discards by design; campaigns need \"durable\"";
         return Err(Failure::input(stack.error("ftl.discard", why)));
     }
+    Ok(Some(stack))
+}
+
+/// What a campaign takes of a stack's device.
+fn device(stack: &Stack) -> StackChoice {
     let timing = (stack.media.timing.name.clone(), stack.media.timing.timing);
-    Ok(StackChoice { geometry: stack.media.geometry, config: stack.ftl, timing })
+    StackChoice { geometry: stack.media.geometry, config: stack.ftl.clone(), timing }
 }
 
 /// Runs the seeds `first..end` until there are violations enough.

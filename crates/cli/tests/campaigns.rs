@@ -56,7 +56,7 @@ fn violations_of_a_matrix_are_json() {
 #[test]
 fn options_without_effect_are_refused() {
     let folder = Folder::new("crash-options");
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["--oracle-every", "5"], "--fs"),
         (&["--data", "journal"], "--fs"),
         (&["--commit", "ijournal"], "--fs"),
@@ -68,10 +68,62 @@ fn options_without_effect_are_refused() {
         (&["--set", "ftl.op_percent=30"], "--stack"),
         (&["--set", "ftl.op_percent=30", "--matrix", "pairs"], "--set"),
         (&["--cuts", "3"], "--cuts"),
+        (&["--seeds", "0"], "--seeds"),
         (&["--fs", "ext4", "--seeds", "2"], "--seeds"),
     ];
     for (args, named) in cases {
         let output = folder.command(&["crash"]).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains(named), "{args:?}: {}", err(&output));
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+/// A campaign on a file system mounts it as the stack's `[fs]` says unless the command line does, and its
+/// report says how.
+#[test]
+fn the_stack_says_how_its_file_system_is_mounted() {
+    let folder = Folder::new("crash-mounted");
+    let set = ["--set", "fs.data=journal", "--set", "fs.commit=ijournal"];
+    let cases: [(&str, &[&str], [&str; 2]); 4] = [
+        ("pblk", &[], ["ordered", "jbd2"]),
+        ("ext4-fa-ftl", &[], ["ordered", "ijournal"]),
+        ("ext4-pblk", &set, ["journal", "ijournal"]),
+        ("ext4-selective", &["--data", "writeback"], ["writeback", "jbd2"]),
+    ];
+    for (stack, args, [data, commit]) in cases {
+        let crash = ["crash", "--fs", "ext4", "--cuts", "1", "--stack", stack];
+        let said = folder.run(&[&crash, args].concat());
+        assert_eq!(said.status.code(), Some(0), "{stack} {args:?}: {}", err(&said));
+        let expected = format!("ext4, data={data}, commit={commit}\n");
+        assert!(out(&said).starts_with(&expected), "{expected}{}", out(&said));
+        let json = folder.run(&[&crash, args, &["--output-format", "json"]].concat());
+        let report: Value = serde_json::from_str(&out(&json)).unwrap();
+        let mounted = serde_json::json!({ "kind": "ext4", "data": data, "commit": commit });
+        assert_eq!(report["fs"], mounted, "{stack} {args:?}");
+    }
+}
+
+/// What a stack's `[fs]` asks for and a campaign does not do is refused where it stands.
+#[test]
+fn keys_of_a_file_system_without_effect_are_refused() {
+    let folder = Folder::new("crash-fs-keys");
+    folder.write(
+        "mine.toml",
+        "extends = \"ext4-pblk\"\n[fs]\ndata = \"journal\"\njournal = \"8MiB\"\n",
+    );
+    let features = ["--stack", "ext4-pblk", "--set", "fs.features=[\"^extent\"]"];
+    let records = ["--stack", "ext4-fa-ftl", "--set", "fs.records=64KiB"];
+    let data = ["--stack", "ext4-pblk", "--set", "fs.data=journal"];
+    let cases: [(&[&str], &[&str], &str); 5] = [
+        (&["--fs", "ext4"], &features, "--set fs.features: fs.features: "),
+        (&["--fs", "ext4"], &records, "--set fs.records: fs.records: "),
+        (&["--fs", "ext4"], &["--stack", "mine.toml"], "mine.toml:4:11: fs.journal: "),
+        (&["--seeds", "1"], &data, "--set fs.data: "),
+        (&["--seeds", "1"], &features, "--fs ext4"),
+    ];
+    for (on, args, named) in cases {
+        let output = folder.run(&[&["crash"], on, args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", err(&output));
         assert!(err(&output).contains(named), "{args:?}: {}", err(&output));
         assert!(output.stdout.is_empty(), "{args:?}");

@@ -13,12 +13,12 @@ pub(crate) struct CrashFsArgs {
     /// Put a file system on each device, run a load on files, and judge files and names
     #[arg(long, value_enum, conflicts_with_all = NOT_ON_FS)]
     pub(crate) fs: Option<FileSystemChoice>,
-    /// Data mode of the file system
-    #[arg(long, value_enum, default_value = "ordered", requires = "fs", conflicts_with_all = NOT_ON_FS)]
-    data: DataChoice,
-    /// What an fsync commits
-    #[arg(long, value_enum, default_value = "jbd2", requires = "fs", conflicts_with_all = NOT_ON_FS)]
-    pub(crate) commit: CommitChoice,
+    /// Data mode of the file system [default: the stack's, else ordered]
+    #[arg(long, value_enum, requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    data: Option<DataChoice>,
+    /// What an fsync commits [default: the stack's, else jbd2]
+    #[arg(long, value_enum, requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    pub(crate) commit: Option<CommitChoice>,
     /// e2fsck judges one in so many cuts, and recovers a copy that must show the same files
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS,
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -26,12 +26,12 @@ pub(crate) struct CrashFsArgs {
 }
 
 impl CrashFsArgs {
-    pub(crate) const fn data(&self) -> DataMode {
-        match self.data {
+    pub(crate) fn data(&self) -> Option<DataMode> {
+        self.data.map(|data| match data {
             DataChoice::Ordered => DataMode::Ordered,
             DataChoice::Journal => DataMode::Journal,
             DataChoice::Writeback => DataMode::Writeback,
-        }
+        })
     }
 }
 

@@ -1,15 +1,24 @@
 //! What campaigns found, as JSON (docs/formats/crash.md).
 
+use super::fs::FsReport;
 use crate::command::COMMIT;
 use nandscape_crash::composition::Composition;
 use nandscape_crash::matrix::MatrixReport;
 use nandscape_crash::{CampaignReport, Counts, Violation};
 use nandscape_lab::run::VERSION;
+use nandscape_lab::stack::FsStack;
 use serde_json::{Value, json};
 
 /// A campaign whose first seed was `first`.
 pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
     joined(head(first, report.held()), findings(report))
+}
+
+/// A campaign on a file system.
+pub(super) fn fs_campaign(found: &FsReport, first: u64) -> Value {
+    let FsReport { report, data, commit } = found;
+    let mounted = json!({ "kind": FsStack::KIND, "data": data, "commit": commit });
+    joined(campaign(report, first), json!({ "fs": mounted }))
 }
 
 /// A matrix: the findings of each composition, and what the FTL refuses.

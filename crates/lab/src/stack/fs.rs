@@ -2,7 +2,7 @@
 //! is mounted. Names of features and choices of sizes are mke2fs's, those of times and dirty ratios
 //! Linux's.
 
-use super::document::Value;
+use super::document::{Table, Value};
 use super::place::StackError;
 use super::reader::{Section, Size, Span, Words};
 use super::resolved::titled;
@@ -87,14 +87,26 @@ impl FsStack {
     /// The name of its data mode.
     #[must_use]
     pub fn data(&self) -> &'static str {
-        DATA.here.iter().find(|(_, mode)| *mode == self.mount.data).map_or("", |(name, _)| name)
+        data_name(self.mount.data)
     }
 
     /// The name of what an fsync commits.
     #[must_use]
     pub const fn commit(&self) -> &'static str {
-        if matches!(self.mount.commit, Commit::Jbd2) { "jbd2" } else { "ijournal" }
+        commit_name(self.mount.commit)
     }
+}
+
+/// The name of a data mode.
+#[must_use]
+pub fn data_name(data: DataMode) -> &'static str {
+    DATA.here.iter().find(|(_, mode)| *mode == data).map_or("", |(name, _)| name)
+}
+
+/// The name of what an fsync commits.
+#[must_use]
+pub const fn commit_name(commit: Commit) -> &'static str {
+    if matches!(commit, Commit::Jbd2) { "jbd2" } else { "ijournal" }
 }
 
 /// Reads the section; nothing without one.
@@ -232,16 +244,6 @@ pub(super) fn check_alone(hints: &Hints) -> Result<(), (&'static str, &'static s
     Ok(())
 }
 
-impl super::Stack {
-    /// Whether the file system can be made on a device of so many sectors.
-    ///
-    /// # Errors
-    /// The key at fault.
-    pub(crate) fn check_fs(&self, sectors: u64) -> Result<(), StackError> {
-        let Some(fs) = &self.fs else { return Ok(()) };
-        mkfs::plan(&fs.mkfs, sectors)
-            .map_err(|error| self.error(at_fault(&fs.mkfs, sectors, &error), &error.to_string()))?;
-        if !fs.has_room_for_records(sectors) {
 /// The key that an error in making a file system is about: the one without which there would be none,
 /// or another.
 fn at_fault(options: &MkfsOptions, sectors: u64, error: &MkfsError) -> &'static str {
@@ -255,6 +257,33 @@ fn at_fault(options: &MkfsOptions, sectors: u64, error: &MkfsError) -> &'static 
     without.iter().find(|(_, options)| changes(options)).map_or("fs", |(key, _)| key)
 }
 
+impl super::Stack {
+    /// Refuses, for this reason, what `[fs]` asks for besides `keys`: whatever is not as it would be if
+    /// nothing was said.
+    ///
+    /// # Errors
+    /// The first such key.
+    pub fn check_fs_keys(&self, keys: &[&str], why: &str) -> Result<(), StackError> {
+        let nothing = Table::new();
+        let section = Section::entry(&nothing, "fs", &self.place);
+        let (_, plain) = read(section, &self.host, self.media.payload)?;
+        let lines = self.toml.lines().skip_while(|line| *line != "[fs]");
+        let lines = lines.take_while(|line| !line.is_empty());
+        let asked = lines.filter(|line| plain.lines().all(|known| known != *line));
+        let mut asked = asked.filter_map(|line| Some(line.split_once(" = ")?.0));
+        let other = asked.find(|key| !keys.contains(key));
+        other.map_or(Ok(()), |key| Err(self.error(&format!("fs.{key}"), why)))
+    }
+
+    /// Whether the file system can be made on a device of so many sectors.
+    ///
+    /// # Errors
+    /// The key at fault.
+    pub(crate) fn check_fs(&self, sectors: u64) -> Result<(), StackError> {
+        let Some(fs) = &self.fs else { return Ok(()) };
+        mkfs::plan(&fs.mkfs, sectors)
+            .map_err(|error| self.error(at_fault(&fs.mkfs, sectors, &error), &error.to_string()))?;
+        if !fs.has_room_for_records(sectors) {
             let why = "the records of all cores may have half of the journal";
             return Err(self.error("fs.records", why));
         }
