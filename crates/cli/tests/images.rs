@@ -44,6 +44,28 @@ fn an_image_is_made_and_brought_to_a_device() {
     assert_eq!(read("c.img"), a);
 }
 
+/// A run on the state of an image makes a new file system, and says so.
+#[test]
+fn a_run_does_not_use_the_files_of_an_image() {
+    let folder = Folder::new("images-run");
+    folder.write("files.fio", "[w]\nrw=write\nsize=1m\n");
+    let stack = ["--stack", "small.toml", "--set", "media.payload=bytes"];
+    let image = ["image", "import", "a.img", "--output", "a.state"];
+    succeed(&folder, &["mkfs", "--fs", "ext4", "a.img", "--size", "16MiB"]);
+    succeed(&folder, &[&image, &stack[..]].concat());
+    let warnings = |job: &str, set: &[&str]| {
+        let run = ["run", job, "--state", "a.state", "--output-format", "json"];
+        let output = folder.run(&[&run, &stack[..], set].concat());
+        let report: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
+        report["nandscape"]["warnings"].to_string()
+    };
+    let made = "the state holds an image; the run makes a new file system over it";
+    let found = warnings("files.fio", &["--set", "fs.kind=ext4"]);
+    assert!(found.contains(made), "{found}");
+    let found = warnings("job.fio", &[]);
+    assert!(found.contains("the state holds an image") && !found.contains(made), "{found}");
+}
+
 /// Damage is exit code 1, with its place.
 #[test]
 fn damage_is_found() {

@@ -127,7 +127,8 @@ Examples:
   nandscape image export disk.state again.img --stack pblk --set media.payload=bytes
 
 An image is the content of the block device, sector by sector, as any tool reads it. A state is what lies \
-on its media (docs/formats/state.md).")]
+on its media (docs/formats/state.md). A run on the state of an image does not use the files in it: with [fs] \
+in its stack it makes a new file system. What a run writes is not kept, and cannot be exported.")]
 pub(crate) struct ImagesArgs {
     #[command(subcommand)]
     pub(crate) command: ImageCommand,

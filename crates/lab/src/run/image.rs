@@ -20,8 +20,8 @@ use xxhash_rust::xxh3::Xxh3;
 /// Sectors of a bio at most.
 const RUN_SECTORS: u32 = 64;
 
-/// What stands before an image's digest in the text of the state that it was imported to.
-const IMAGE_KEY: &str = "image = ";
+/// The key of an image's digest in the text of the state that it was imported to.
+pub(super) const IMAGE: &str = "image";
 
 /// What was copied.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +47,8 @@ pub fn export_image(
     must_keep_content(stack)?;
     let (header, _) = state::open(state)?;
     // Which image it was is no difference: whatever the device holds is what is asked for.
-    let imported = header.text.lines().filter(|line| line.starts_with(IMAGE_KEY));
+    let is_digest = |line: &&str| line.split_once(" = ").is_some_and(|(key, _)| key == IMAGE);
+    let imported = header.text.lines().filter(is_digest);
     let text = state::text(stack, header.seed)
         + &imported.map(|line| format!("{line}\n")).collect::<String>();
     let Prepared { media, file, warnings, .. } = prepare::from_file(stack, &text, state, program)?;
@@ -104,7 +105,7 @@ pub fn import_image(
     serve(&mut ftl, Bio::flush())?;
     let mut media = ftl.into_media().into_inner();
     media.power_cycle();
-    let text = format!("{}{IMAGE_KEY}{:032x}\n", state::text(stack, seed), hash.digest128());
+    let text = format!("{}{IMAGE} = {:032x}\n", state::text(stack, seed), hash.digest128());
     let header = Header {
         key: StateKey::of(&text),
         geometry: stack.media.geometry,

@@ -5,10 +5,11 @@
 //! written here or come from a state file, and counts as preconditioning too.
 
 use super::device::{self, Flash};
+use super::image::IMAGE;
 use super::precondition::{Preconditioned, precondition};
 use super::{Observer, Phase, RunError};
 use crate::stack::Stack;
-use crate::state::{self, Header, State, StateCache, StateError, StateKey, States};
+use crate::state::{self, Difference, Header, State, StateCache, StateError, StateKey, States};
 use nandscape_ftl::Pblk;
 use nandscape_media::{Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
@@ -212,16 +213,27 @@ pub(super) fn from_file(
         SnapshotError::MemoryCap => RunError::memory_cap(stack),
         other => error(other.to_string()).into(),
     })?;
-    let mut warnings: Vec<String> = differences
-        .iter()
-        .map(|difference| format!("the state is not of this stack and seed: {difference}"))
-        .collect();
+    let mut warnings: Vec<String> =
+        differences.iter().map(|difference| warning(stack, difference)).collect();
     if header.program != program {
         let (theirs, ours) = (&header.program, program);
         warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
     }
     let by = Some(Before { done: header.preconditioned, state: header.key });
     Ok(Prepared { media, by, file: Some(name), warnings })
+}
+
+/// What a reader should know about a state that differs so from what the stack would make.
+fn warning(stack: &Stack, difference: &Difference) -> String {
+    if difference.key != IMAGE {
+        return format!("the state is not of this stack and seed: {difference}");
+    }
+    let what = if stack.fs.is_some() {
+        "the run makes a new file system over it, and what was in it is gone"
+    } else {
+        "the run begins on that, not on what [precondition] would write"
+    };
+    format!("the state holds an image; {what}")
 }
 
 #[cfg(test)]
