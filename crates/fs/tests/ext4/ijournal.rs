@@ -4,9 +4,7 @@
 use crate::common::device::{Device, medium, on_device, store};
 use crate::common::{Scratch, assert_clean, e2fsprogs, run, text};
 use nandscape_block::{Fua, MemDevice};
-use nandscape_fs::contract::{
-    Caller, Data, FileSystem, FsError, Ino, Io, RenameMode, SetAttr, XattrMode,
-};
+use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Ino, Io, RenameMode, SetAttr};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Commit, Ext4, MountOptions};
 use nandscape_rt::{Handle, Nanos, Stream};
