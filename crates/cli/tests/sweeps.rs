@@ -234,10 +234,10 @@ fn stacks_are_compared() {
     for expected in [
         "job.fio: 2 points x 2 seeds",
         "waf.gc",
-        "write.iops",
+        "all.write.iops",
         "(x1.000)",
         " ± ",
-        "sync.lat_ns.p99",
+        "all.sync.lat_ns.p99",
     ] {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
@@ -256,4 +256,50 @@ fn stacks_are_compared() {
     let twice = folder.run(&["compare", "small.toml", "small.toml", "--job", "job.fio"]);
     assert_eq!(twice.status.code(), Some(2));
     assert!(err(&twice).contains("the same run twice"), "{}", err(&twice));
+}
+
+/// Figures that nobody chose are of all jobs, whichever comes first; a path that is named is of the first.
+#[test]
+fn usual_figures_are_of_all_jobs() {
+    let folder = Folder::new("sweep-jobs");
+    let load = |name: &str, rw: &str| format!("[{name}]\nrw={rw}\nnumber_ios=300\n");
+    let job =
+        load("r", "randread") + &load("w", "randwrite") + "fsync=10\n" + &load("v", "randwrite");
+    folder.write("job.fio", &job);
+    let plain = "stacks = \"small.toml\"\njobs = \"job.fio\"\n";
+    folder.write("plain.toml", plain);
+    folder
+        .write("named.toml", &format!("{plain}report = [\"write.iops\", \"jobs.1.write.iops\"]\n"));
+    let figures = |file: &str| {
+        let (code, table, errors) = sweep(&folder, &[file, "--output-format", "json"]);
+        assert_eq!(code, Some(0), "{errors}");
+        json(&table)["points"][0]["figures"].clone()
+    };
+    let (usual, named) = (figures("plain.toml"), figures("named.toml"));
+    let row = json(&rows(&folder, "plain.jsonl"));
+    let iops = |job: usize| row["result"]["jobs"][job]["write"]["iops"].as_f64().unwrap();
+    assert!(iops(0) == 0.0 && iops(1) > 0.0 && iops(2) > 0.0);
+    assert_eq!(usual["all.write.iops"]["mean"], iops(1) + iops(2));
+    for told in ["all.read.iops", "all.write.clat_ns.p99", "all.sync.lat_ns.p99"] {
+        assert!(usual[told]["mean"].as_f64().unwrap() > 0.0, "{told}: {usual}");
+    }
+    assert_eq!(named["write.iops"]["mean"], iops(0));
+    assert_eq!(named["jobs.1.write.iops"]["mean"], iops(1));
+}
+
+/// A workload that transfers nothing has operations nevertheless.
+#[test]
+fn usual_figures_are_of_operations() {
+    let folder = Folder::new("sweep-operations");
+    let workload = "define fileset name=a,path=/,entries=20,size=4k,prealloc\n\
+                    define process name=p { thread name=t { flowop statfile name=s,filesetname=a } }\n\
+                    run 1\n";
+    folder.write("stat.f", workload);
+    folder.write(
+        "grid.toml",
+        "stacks = \"small.toml\"\njobs = \"stat.f\"\n[set]\nfs.kind = \"ext4\"\n",
+    );
+    let (code, text, errors) = sweep(&folder, &["grid.toml"]);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains("wml.summary.ops_per_s  wml.summary.latency_mean_ns"), "{text}");
 }

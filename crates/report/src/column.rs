@@ -10,16 +10,20 @@ use crate::student::Mean;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The figures that are reported when nobody says.
-const USUAL: [&str; 8] = [
+/// The figures that are reported when nobody says: of all jobs, whatever they are called, and of what a
+/// Filebench workload did.
+const USUAL: [&str; 11] = [
     "waf.gc",
     "waf.media",
-    "write.iops",
-    "write.clat_ns.p50",
-    "write.clat_ns.p99",
-    "read.iops",
-    "read.clat_ns.p99",
-    "sync.lat_ns.p99",
+    "wml.summary.ops_per_s",
+    "wml.summary.latency_mean_ns",
+    "all.write.iops",
+    "all.write.clat_ns.p50",
+    "all.write.clat_ns.p99",
+    "all.read.iops",
+    "all.read.clat_ns.p99",
+    "all.trim.iops",
+    "all.sync.lat_ns.p99",
 ];
 
 /// A figure at every point.

@@ -3,6 +3,7 @@
 
 use crate::Report;
 use crate::case::Run;
+use crate::path::quantile;
 use crate::point::each_once;
 use crate::units::{bytes, grouped, number, time};
 use serde_json::Value;
@@ -168,10 +169,7 @@ fn flushes(run: &Run) -> Option<(String, String, String)> {
 
 /// The 99th percentile over all jobs, from the distribution.
 fn tail(run: &Run, key: &str) -> Option<f64> {
-    let cdf = &run.ours()["latency_cdf"][key];
-    let shares = cdf["share"].as_array()?;
-    let at = shares.iter().position(|share| share.as_f64().is_some_and(|share| share >= 0.99))?;
-    cdf["ns"][at].as_f64()
+    quantile(&run.ours()["latency_cdf"][key], 0.99)
 }
 
 fn own(run: &Run) -> Vec<(String, String, String)> {

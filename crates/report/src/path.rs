@@ -1,15 +1,56 @@
-//! Numbers of a result by their path, such as `waf.gc`, `write.iops`, `jobs.1.read.clat_ns.p99`.
+//! Numbers of a result by their path, such as `waf.gc`, `write.iops`, `jobs.1.read.clat_ns.p99`,
+//! `all.write.iops`.
 
 use serde_json::{Map, Value};
 
-/// The number at `path` of a result: a path below `nandscape`, or of the first job, or from the top.
-/// A number in a path counts list entries from 0, `pN` is the N-th percentile; true is 1, false 0.
+/// What a path begins with that is of all jobs together.
+pub(crate) const ALL: &str = "all.";
+
+/// Amounts and rates of a request, which add up over jobs.
+const ADD_UP: [&str; 4] = ["iops", "bw_bytes", "io_bytes", "total_ios"];
+
+/// Times of a request that `latency_cdf` is of: submission takes none.
+const LATENCIES: [&str; 2] = ["clat_ns", "lat_ns"];
+
+/// Shares are quotients, and may be off by their last digit.
+const SHARE_EPSILON: f64 = 1e-12;
+
+/// The number at `path` of a result: of all jobs behind `all.`, or a path below `nandscape`, or of the
+/// first job, or from the top. A number in a path counts list entries from 0, `pN` is the N-th
+/// percentile; true is 1, false 0.
 ///
 /// `None` if there is nothing at all under this path; `Some(None)` if there is, and it is no number.
 pub(crate) fn look_up(result: &Value, path: &str) -> Option<Option<f64>> {
+    if let Some(of_all) = path.strip_prefix(ALL) {
+        return over_jobs(result, of_all);
+    }
     let first_job = result.get("jobs").and_then(|jobs| jobs.get(0));
     let roots = [result.get("nandscape"), first_job, Some(result)];
     roots.into_iter().flatten().find_map(|root| below(root, path)).map(number)
+}
+
+/// Of all jobs: the sum of what adds up, and percentiles of the distribution over all requests, for those
+/// of single jobs cannot be merged.
+fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
+    let jobs = result.get("jobs")?.as_array()?;
+    let (request, figure) = path.split_once('.')?;
+    if ADD_UP.contains(&figure) {
+        let numbers = jobs.iter().filter_map(|job| number(below(job, path)?));
+        return numbers.reduce(|sum, more| sum + more).map(Some);
+    }
+    let (latency, rank) = figure.split_once(".p").filter(|(key, _)| LATENCIES.contains(key))?;
+    below(jobs.first()?, &format!("{request}.{latency}"))?;
+    let share = rank.parse::<f64>().ok()? / 100.0;
+    let cdf = result.get("nandscape")?.get("latency_cdf")?.get(request);
+    Some(cdf.and_then(|cdf| quantile(cdf, share)))
+}
+
+/// The shortest latency of a distribution function that this share of requests does not exceed.
+pub(crate) fn quantile(cdf: &Value, share: f64) -> Option<f64> {
+    let shares = cdf["share"].as_array()?.iter();
+    let reached = |reached: f64| reached >= share - SHARE_EPSILON;
+    let at = shares.map(Value::as_f64).position(|one| one.is_some_and(reached))?;
+    cdf["ns"][at].as_f64()
 }
 
 /// Keys may hold dots themselves, so a step may end at any of them.
@@ -74,6 +115,40 @@ mod tests {
         ];
         for (path, expected) in cases {
             assert_eq!(look_up(&result, path), expected, "{path}");
+        }
+    }
+
+    /// What is of all jobs is the same whichever comes first: amounts add up, and percentiles are of all
+    /// requests, also where the first job has none. What does neither is nowhere.
+    #[test]
+    fn paths_are_of_all_jobs() {
+        let none = || json!({ "stddev": 0.0 });
+        let some = || json!({ "stddev": 1.0, "percentile": { "99.000000": 1 } });
+        let writes = |iops: f64| json!({ "write": { "iops": iops, "clat_ns": some(), "slat_ns": none() }, "sync": { "lat_ns": none() } });
+        let result = json!({
+            "jobs": [{ "write": { "iops": 0, "clat_ns": none(), "slat_ns": none() }, "sync": { "lat_ns": none() } }, writes(10.5), writes(20.0)],
+            "nandscape": { "latency_cdf": { "write": { "ns": [1, 5, 9], "share": [0.5, 0.999, 1.0] } } },
+        });
+        let mut turned = result.clone();
+        turned["jobs"].as_array_mut().unwrap().reverse();
+        let cases = [
+            ("all.write.iops", Some(Some(30.5))),
+            ("all.write.clat_ns.p50", Some(Some(1.0))),
+            ("all.write.clat_ns.p99.9", Some(Some(5.0))),
+            ("all.write.clat_ns.p99.99", Some(Some(9.0))),
+            ("all.sync.lat_ns.p99", Some(None)),
+            ("all.write.clat_ns.mean", None),
+            ("all.write.slat_ns.p99", None),
+            ("all.sync.clat_ns.p99", None),
+            ("all.write.runtime", None),
+            ("all.sync.iops", None),
+            ("all.wrote.iops", None),
+            ("all.wrote.clat_ns.p99", None),
+            ("all.waf.gc", None),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(look_up(&result, path), expected, "{path}");
+            assert_eq!(look_up(&turned, path), expected, "{path}, the other way round");
         }
     }
 }

@@ -6,6 +6,7 @@ use super::rules;
 use crate::case::Case;
 use crate::column::Column;
 use crate::figure::{Figure, Line};
+use crate::path::ALL;
 use crate::plot::{Plot, Scale, ScaleKind, colour, slug};
 use crate::point::{Axis, each_once, plain};
 use crate::student::Mean;
@@ -135,6 +136,8 @@ fn describe(path: &str) -> (String, &'static str) {
         ("erases", "Erases", "chunks"),
         ("gc.victims", "Victims", "lines"),
         ("steady", "Steady runs", "share"),
+        ("wml.summary.ops_per_s", "Operations of the workload", "operations/s"),
+        ("wml.summary.latency_mean_ns", "Time of an operation: mean", ""),
     ];
     if let Some((_, name, unit)) = known.into_iter().find(|(other, ..)| *other == path) {
         return (name.to_owned(), unit);
@@ -147,9 +150,9 @@ fn describe(path: &str) -> (String, &'static str) {
     }
 }
 
-/// The kind of request and what of it, for a path such as `write.clat_ns.p99`.
+/// The kind of request and what of it, for a path such as `write.clat_ns.p99`, of all jobs or one.
 fn request(path: &str) -> Option<(&'static str, &str)> {
-    let (kind, rest) = path.split_once('.')?;
+    let (kind, rest) = path.strip_prefix(ALL).unwrap_or(path).split_once('.')?;
     let (_, name) = super::REQUESTS.into_iter().find(|(key, _)| *key == kind)?;
     let latency = rest.strip_prefix("clat_ns.").or_else(|| rest.strip_prefix("lat_ns."));
     let known = matches!(rest, "iops" | "bw_bytes");
@@ -366,6 +369,7 @@ mod tests {
             ("write.clat_ns.p99", "Write latency: 99th percentile"),
             ("sync.lat_ns.p50", "Flush latency: median"),
             ("read.iops", "Read throughput"),
+            ("all.read.clat_ns.p99", "Read latency: 99th percentile"),
             ("memory.ftl_bytes", "memory.ftl_bytes"),
         ];
         for (path, name) in cases {
