@@ -13,8 +13,7 @@ fn the_sample_is_what_is_printed() {
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let (_, rest) = readme.split_once("<!-- sample -->\n```text\n").unwrap();
     let (sample, _) = rest.split_once("```\n<!-- /sample -->").unwrap();
-    let folder = Folder::new("readme");
-    let output = folder.command(&["run"]).current_dir(root).output().unwrap();
+    let output = Folder::new("readme").run(&["run"]);
     assert!(output.status.success(), "{}", err(&output));
     assert_eq!(lasting(sample), lasting(&out(&output)), "run it again and copy what it prints");
 }
