@@ -135,6 +135,13 @@ pub(crate) struct StackArgs {
     pub(crate) set: Vec<String>,
 }
 
+impl StackArgs {
+    /// The stack's file, if it is one.
+    pub(crate) fn file(&self) -> &Path {
+        Path::new(&self.stack)
+    }
+}
+
 /// Where results go.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OutputArgs {
@@ -167,9 +174,9 @@ pub(crate) struct ResultArgs {
 }
 
 impl ResultArgs {
-    /// The files that are written when the run is over.
-    pub(crate) fn files(&self) -> [Option<&Path>; 2] {
-        [self.output.as_deref(), self.report.html.as_deref()]
+    /// The files that are written.
+    pub(crate) fn files(&self) -> [Option<&Path>; 3] {
+        [self.output.as_deref(), self.report.html.as_deref(), self.hdr_log.as_deref()]
     }
 }
 

@@ -19,7 +19,8 @@ use std::path::Path;
 
 /// Runs what is missing and prints the table.
 pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Failure> {
-    expect_writable([args.output.as_deref(), args.report.html.as_deref()])?;
+    let inputs = args.stacks.iter().map(Path::new).chain(args.job.as_deref());
+    expect_writable([args.output.as_deref(), args.report.html.as_deref()], inputs)?;
     let (name, text) = job_text(args.job.as_deref())?;
     let (variables, keys) = variables(&args.set)?;
     let job = match is_workload(Path::new(&name)) {

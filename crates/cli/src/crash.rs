@@ -16,11 +16,13 @@ use nandscape_lab::stack::Stack;
 use nandscape_lab::{Broken, Discard};
 use serde_json::Value;
 use std::fmt::Display;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs a campaign and prints what it found.
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
-    expect_writable([args.output.output.as_deref()])?;
+    let stack = args.stack.as_deref().map(Path::new);
+    expect_writable([args.output.output.as_deref()], stack)?;
     if let Some(which) = args.on_fs.fs {
         let found = fs::campaign(which, args)?;
         write_report(&found, &|| json::fs_campaign(&found, args.first), &args.output)?;

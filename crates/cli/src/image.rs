@@ -24,7 +24,7 @@ pub(crate) fn image(args: &ImagesArgs) -> Result<(), Failure> {
 }
 
 fn export(args: &ImageExportArgs) -> Result<(), Failure> {
-    expect_writable([Some(args.image.as_path())])?;
+    expect_writable([Some(args.image.as_path())], [args.state.as_path(), args.stack.file()])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let copied = replace(&args.image, |out| {
         let copied = export_image(&stack, &args.state, &program(COMMIT), out).map_err(classify)?;
@@ -41,7 +41,7 @@ fn export(args: &ImageExportArgs) -> Result<(), Failure> {
 }
 
 fn import(args: &ImageImportArgs) -> Result<(), Failure> {
-    expect_writable([Some(args.output.as_path())])?;
+    expect_writable([Some(args.output.as_path())], [args.image.as_path(), args.stack.file()])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let mut image = BufReader::new(open(&args.image)?);
     let made = import_image(&stack, args.seed, &program(COMMIT), &mut image);

@@ -1,11 +1,11 @@
 //! Printing that survives a closed pipe, files instead of it, and the ways to fail.
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use nandscape_lab::run::RunError;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Why a command did not do its job.
@@ -75,16 +75,36 @@ pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
         .map_err(Failure::Run)
 }
 
-/// Refuses files that could not be written once all is done. What is there stays as it is, and nothing
-/// is there afterwards that was not before.
+/// Refuses files that could not be written once all is done, that are read, or that two things would be
+/// written to. What is there stays as it is, and nothing is there afterwards that was not before.
 pub(crate) fn expect_writable<'a>(
-    files: impl IntoIterator<Item = Option<&'a Path>>,
+    outputs: impl IntoIterator<Item = Option<&'a Path>>,
+    inputs: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), Failure> {
-    files.into_iter().flatten().try_for_each(|file| {
-        try_to_write(file)
-            .with_context(|| format!("cannot write {}", file.display()))
-            .map_err(Failure::Input)
-    })
+    let read = inputs.into_iter().filter(|input| input.is_file());
+    let mut taken: Vec<PathBuf> = read.filter_map(place_of).collect();
+    for file in outputs.into_iter().flatten() {
+        let cannot = || format!("cannot write {}", file.display());
+        try_to_write(file).with_context(cannot).map_err(Failure::Input)?;
+        if let Some(place) = place_of(file) {
+            if taken.contains(&place) {
+                let why = "it is read, or something else is written to it";
+                return Err(Failure::Input(anyhow!("{}: {why}", cannot())));
+            }
+            taken.push(place);
+        }
+    }
+    Ok(())
+}
+
+/// The file itself, through links; nothing for what is no regular file, of which many can make use.
+fn place_of(file: &Path) -> Option<PathBuf> {
+    if let Ok(place) = file.canonicalize() {
+        return place.is_file().then_some(place);
+    }
+    let folder = file.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    Some(folder.join(file.file_name()?))
 }
 
 fn try_to_write(file: &Path) -> std::io::Result<()> {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Reads results, and writes what was asked for.
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    expect_writable([Some(args.output.as_path())])?;
+    expect_writable([Some(args.output.as_path())], args.results.iter().map(PathBuf::as_path))?;
     let runs = read_all(&args.results)?;
     let mut report = Report::new(&title(args), runs).made_by(&again(args));
     if !args.figure.is_empty() {

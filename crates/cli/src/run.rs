@@ -24,7 +24,9 @@ use std::path::Path;
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
-    expect_writable(args.output.files())?;
+    let outputs = args.output.files().into_iter().chain([args.timeline.trace.as_deref()]);
+    let inputs = [args.job.as_deref(), args.state.as_deref()].into_iter().flatten();
+    expect_writable(outputs, inputs.chain([args.stack.file()]))?;
     if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
         return wml::run(args, file, color);
     }

@@ -27,7 +27,7 @@ pub(crate) fn state(args: &StatesArgs) -> Result<(), Failure> {
 }
 
 fn save(args: &StateSaveArgs) -> Result<(), Failure> {
-    expect_writable([Some(args.output.as_path())])?;
+    expect_writable([Some(args.output.as_path())], [args.stack.file()])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     if stack.precondition.is_none() {
         let why = "asks for nothing: the device stays fresh, and there is no state to save";

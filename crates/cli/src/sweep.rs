@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// Runs what is missing and prints the table.
 pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure> {
     let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
-    expect_writable([Some(output.as_path()), args.report.html.as_deref()])?;
+    let outputs = [Some(output.as_path()), args.report.html.as_deref()];
+    expect_writable(outputs, [args.file.as_path()])?;
     let sweep = Sweep::load(&args.file, &HostEnvironment).map_err(Failure::input)?;
     tell_notices(&sweep);
     let mut table = Table::new(&sweep)?;

@@ -55,7 +55,8 @@ fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
 }
 
 fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
-    expect_writable(args.output.files())?;
+    let inputs = [args.trace.file.as_path(), args.stack.file()];
+    expect_writable(args.output.files(), inputs.into_iter().chain(args.state.as_deref()))?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
     let file = std::fs::metadata(&args.trace.file).map_err(Failure::input)?;
@@ -109,7 +110,7 @@ fn again(args: &TraceRunArgs) -> String {
 }
 
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
-    expect_writable([args.output.output.as_deref()])?;
+    expect_writable([args.output.output.as_deref()], [args.trace.file.as_path()])?;
     let mut reader = open(&args.trace)?;
     let mut info = Info::default();
     while let Some(record) = reader.next_record().map_err(Failure::input)? {

@@ -223,6 +223,39 @@ fn a_result_without_a_place_is_an_error() {
     assert!(!folder.0.join("cache").exists(), "nothing was preconditioned");
 }
 
+/// What is read is not written over, and no two things are written to one file.
+#[test]
+fn results_do_not_take_the_place_of_what_is_read() {
+    let folder = Folder::new("read-and-written");
+    folder.write("t.trace", "1000 0 0 8 0\n");
+    folder.write("disk.img", "");
+    std::fs::create_dir(folder.0.join("sub")).unwrap();
+    let small = ["--stack", "small.toml"];
+    let commands: [&[&str]; 10] = [
+        &["run", "job.fio", small[0], small[1], "--output", "job.fio"],
+        &["run", "job.fio", small[0], small[1], "--output", "sub/../small.toml"],
+        &["run", "job.fio", small[0], small[1], "--output", "new", "--report", "sub/../new"],
+        &["run", "job.fio", small[0], small[1], "--output", "new", "--trace", "new"],
+        &["trace", "run", "t.trace", small[0], small[1], "--output", "t.trace"],
+        &["compare", "small.toml", "--job", "job.fio", "--report", "small.toml"],
+        &["crash", "--stack", "small.toml", "--seeds", "1", "--output", "small.toml"],
+        &["report", "t.trace", "--output", "t.trace"],
+        &["state", "save", small[0], small[1], "--output", "small.toml"],
+        &["image", "import", "disk.img", small[0], small[1], "--output", "disk.img"],
+    ];
+    for command in commands {
+        let output = folder.run(command);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", err(&output));
+        let end = "it is read, or something else is written to it\n";
+        assert!(err(&output).ends_with(end), "{command:?}: {}", err(&output));
+    }
+    assert!(!folder.0.join("new").exists());
+    assert_eq!(std::fs::read_to_string(folder.0.join("t.trace")).unwrap(), "1000 0 0 8 0\n");
+    let nowhere =
+        ["run", "job.fio", small[0], small[1], "--output", "/dev/null", "--report", "/dev/null"];
+    assert_eq!(folder.run(&nowhere).status.code(), Some(0));
+}
+
 /// A run that fails leaves the old result as it was, and no new one.
 #[test]
 fn a_failed_run_leaves_results_alone() {

@@ -172,3 +172,14 @@ proptest! {
         }
     }
 }
+
+/// Engines that do not read and write would be another workload.
+#[test]
+fn engines_of_other_things_are_refused() {
+    for engine in ["bogus", "filecreate", "cpuio"] {
+        let text = format!("[j]\nioengine={engine}\n");
+        let error = parse(&text, "a.fio", &FakeEnvironment::default()).unwrap_err().to_string();
+        let place = error.starts_with("a.fio:2:1: ioengine: cannot be ");
+        assert!(place && error.contains("an engine that reads and writes: sync, psync"), "{error}");
+    }
+}

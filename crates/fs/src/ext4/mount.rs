@@ -48,7 +48,9 @@ async fn open(device: &AsyncDevice) -> Result<Raw> {
     let raw = Raw::open(device).await?;
     raw.sb.features().check(true)?;
     if !raw.sb.has(Feature::HAS_JOURNAL) || raw.sb.journal_inum != JOURNAL_INODE {
-        return Err(FsError::Incompatible("a file system without a journal inside it".to_owned()));
+        return Err(FsError::Incompatible(
+            "a file system without a journal, or with one elsewhere, is not mounted".to_owned(),
+        ));
     }
     Ok(raw)
 }

@@ -246,15 +246,39 @@ fn file_name(job: &mut JobSpec, value: &Value<'_>) -> Set {
     Ok(Some(NO_FILES))
 }
 
-/// fio's synchronous engines have one request in flight, whatever `iodepth` says.
+/// Engines that have one request in flight, whatever `iodepth` says.
+const SYNCHRONOUS: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+/// Engines that have as many as `iodepth` says.
+const ASYNCHRONOUS: [&str; 13] = [
+    "libaio",
+    "posixaio",
+    "solarisaio",
+    "windowsaio",
+    "io_uring",
+    "io_uring_cmd",
+    "libblkio",
+    "xnvme",
+    "sg",
+    "splice",
+    "rbd",
+    "nbd",
+    "null",
+];
+
+/// Engines that read and write are all one here; others do other things.
 fn io_engine(job: &mut JobSpec, value: &Value<'_>) -> Set {
     let name = value.text("the name of an engine")?;
-    job.synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"].contains(&name);
-    Ok(Some(if job.synchronous {
-        "I/O is issued in virtual time; as with fio's synchronous engines, one request at a time"
-    } else {
-        "I/O is issued in virtual time, by an engine of its own"
-    }))
+    job.synchronous = SYNCHRONOUS.contains(&name);
+    if job.synchronous {
+        return Ok(Some(
+            "I/O is issued in virtual time; as with fio's synchronous engines, one request at a time",
+        ));
+    }
+    if !ASYNCHRONOUS.contains(&name) {
+        let all = [&SYNCHRONOUS[..], &ASYNCHRONOUS].concat().join(", ");
+        return Err(format!("an engine that reads and writes: {all}"));
+    }
+    Ok(Some("I/O is issued in virtual time, by an engine of its own"))
 }
 
 fn distribution(job: &mut JobSpec, value: &Value<'_>) -> Set {
