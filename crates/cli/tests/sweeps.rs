@@ -291,7 +291,7 @@ fn usual_figures_are_of_all_jobs() {
 #[test]
 fn usual_figures_are_of_operations() {
     let folder = Folder::new("sweep-operations");
-    let workload = "define fileset name=a,path=/,entries=20,size=4k,prealloc\n\
+    let workload = "define fileset name=a,path=/,entries=20,dirwidth=20,size=4k,prealloc\n\
                     define process name=p { thread name=t { flowop statfile name=s,filesetname=a } }\n\
                     run 1\n";
     folder.write("stat.f", workload);
