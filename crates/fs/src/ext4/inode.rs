@@ -30,6 +30,8 @@ pub(crate) struct Inode {
     pub(crate) size: Cell<u64>,
     pub(crate) pages: Mapping,
     pub(crate) opens: Cell<u32>,
+    /// The running transaction writes it into the table once it is done.
+    pub(crate) late: Cell<bool>,
     /// Freed: whoever still holds it finds nothing there.
     pub(crate) deleted: Cell<bool>,
     /// Extents found lately, as long as the tree has not changed.
@@ -95,6 +97,7 @@ impl Inode {
             size: Cell::new(size),
             pages,
             opens: Cell::new(0),
+            late: Cell::new(false),
             deleted: Cell::new(false),
             found: FoundExtents::default(),
             sync_tid: Cell::new(None),
@@ -160,7 +163,7 @@ impl Inode {
     /// Whether nothing needs it in memory but the cache of inodes.
     pub(crate) fn is_idle(&self) -> bool {
         let told = !self.pages.is_busy() && !self.pages.has_error();
-        self.opens.get() == 0 && self.links() > 0 && told
+        self.opens.get() == 0 && self.links() > 0 && told && !self.late.get()
     }
 
     pub(crate) fn attr(&self) -> Attr {

@@ -136,14 +136,9 @@ impl Volume {
         inode
     }
 
-    /// Writes an inode into the table. `datasync`: a reader of the content needs the change.
+    /// Writes an inode with this transaction. `datasync`: a reader of the content needs the change.
     pub(crate) async fn write_inode(&self, tx: &Tx, inode: &Inode, datasync: bool) -> Result<()> {
-        let (block, slot) = self.inode_slot(inode.number)?;
-        let buffer = self.read_block(block).await?;
-        tx.edit_parts(&buffer, |block| {
-            inode.raw.borrow().encode(block.part(slot), inode.seed);
-        })
-        .await?;
+        self.write_slot(tx, inode).await?;
         inode.writes.set(inode.writes.get() + 1);
         inode.sync_tid.set(Some(tx.tid()));
         if datasync {
@@ -153,7 +148,7 @@ impl Volume {
         if large { self.need(tx, Feature::LARGE_FILE).await } else { Ok(()) }
     }
 
-    /// Looks at all bytes of an inode in the table.
+    /// Looks at what the table holds of an inode behind its fields; of a late inode these are older.
     pub(crate) async fn with_slot<R>(
         &self,
         inode: &Inode,

@@ -25,6 +25,7 @@ mod file_commit;
 mod fs;
 mod inode;
 mod inodes;
+mod late;
 mod mount;
 mod namei;
 mod options;

@@ -13,6 +13,7 @@ use super::fs::Ext4;
 use super::journal::{
     Buffers, Config, FileRecord, Journal, LogExtents, Recovered, file_records, recover,
 };
+use super::late::Late;
 use super::options::MountOptions;
 use super::own::OwnBlocks;
 use super::raw::{Raw, read_block};
@@ -198,6 +199,7 @@ fn new_volume(
         promised: Cell::new(0),
         held: RefCell::default(),
         spare_bitmap: Cell::default(),
+        late: Late::default(),
         held_blocks: Cell::new(0),
         ordered: RefCell::default(),
         inodes: RefCell::default(),

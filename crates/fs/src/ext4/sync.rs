@@ -3,7 +3,7 @@
 use super::extents::Logical;
 use super::file_commit::Recorded;
 use super::inode::Inode;
-use super::journal::{OrderedData, Tid};
+use super::journal::{JournalError, OrderedData, Tid};
 use super::volume::Volume;
 use crate::cache::Mapping;
 use crate::contract::Result;
@@ -102,6 +102,12 @@ impl Volume {
 pub(crate) struct OrderedFiles(pub(crate) Weak<Volume>);
 
 impl OrderedData for OrderedFiles {
+    fn complete(&self) -> std::result::Result<(), JournalError> {
+        let gone = || JournalError::Aborted("the file system is gone".to_owned());
+        self.0.upgrade().ok_or_else(gone)?.write_late();
+        Ok(())
+    }
+
     fn committed(&self, tid: Tid) {
         if let Some(volume) = self.0.upgrade() {
             volume.forget_changes(tid);

@@ -120,6 +120,7 @@ impl Volume {
             raw.size = 0;
         }
         self.write_inode(&tx, inode, false).await?;
+        self.write_slot_now(inode).await?;
         // Before the number is free: from then on it may be another inode's.
         self.inodes.borrow_mut().remove(&inode.number);
         self.free_inode(&tx, inode.number, is_dir).await?;

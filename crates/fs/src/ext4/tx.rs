@@ -61,6 +61,12 @@ impl Tx {
         Ok(())
     }
 
+    /// Waits for access, and says that the buffer changes before the transaction is committed.
+    pub(crate) async fn claim(&self, buffer: &BufferRef) -> Result<()> {
+        self.access(buffer).await?;
+        Ok(self.change_with().claim(buffer)?)
+    }
+
     /// Changes a buffer that it has access to.
     pub(crate) fn change<R>(
         &self,

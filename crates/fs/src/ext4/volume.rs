@@ -5,10 +5,10 @@ use super::calls::Calls;
 pub(crate) use super::error::corrupt;
 use super::file_commit::Changes;
 use super::format::{
-    self, Editable, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, SUPERBLOCK_AT,
-    SUPERBLOCK_BYTES, Superblock,
+    self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, Superblock,
 };
 use super::inode::Inode;
+use super::late::{Late, LateGroup};
 use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
 use super::own::OwnBlocks;
@@ -47,19 +47,20 @@ pub(crate) struct Group {
     pub(crate) held: Option<HeldBits>,
     /// No free run is longer, as far as is known.
     pub(crate) longest_at_most: u32,
+    pub(crate) late: Option<LateGroup>,
     /// Whether the checksums of the bitmaps were looked at.
     checked: [Cell<bool>; 2],
 }
 
 impl Group {
     pub(crate) fn new(desc: GroupDescriptor) -> Self {
-        Self { desc, held: None, longest_at_most: u32::MAX, checked: Default::default() }
+        Self { desc, held: None, longest_at_most: u32::MAX, late: None, checked: Default::default() }
     }
 }
 
 /// The two bitmaps of a group.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Bitmap {
+#[derive(Clone, Copy)]
+pub(crate) enum Bitmap {
     Blocks,
     Inodes,
 }
@@ -87,6 +88,8 @@ pub(crate) struct Volume {
     pub(crate) cache: PageCache,
     pub(crate) sb: RefCell<Superblock>,
     pub(crate) groups: RefCell<Vec<Group>>,
+    /// What the running transaction writes once it is done.
+    pub(crate) late: Late,
     /// Blocks that no file can have.
     pub(crate) own: OwnBlocks,
     pub(crate) free_blocks: Cell<u64>,
@@ -177,30 +180,6 @@ impl Volume {
         self.write_superblock(tx).await
     }
 
-    /// Writes the descriptor of a group.
-    pub(crate) async fn write_group(&self, tx: &Tx, group: u32) -> Result<()> {
-        let (block, at) = self.sb.borrow().desc_place(group);
-        let buffer = self.read_block(block).await?;
-        tx.edit_parts(&buffer, |block| {
-            let sb = self.sb.borrow();
-            let bytes = block.part(at..at + sb.desc_bytes());
-            self.groups.borrow()[group as usize].desc.encode(bytes, group, &sb);
-        })
-        .await
-    }
-
-    /// Writes the superblock.
-    pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
-        let buffer = self.read_block(0).await?;
-        tx.edit_parts(&buffer, |block| {
-            let mut bytes = [0; SUPERBLOCK_BYTES];
-            bytes.copy_from_slice(&block.as_ref()[SUPERBLOCK_AT..][..SUPERBLOCK_BYTES]);
-            self.sb.borrow().encode(&mut bytes);
-            block.put(SUPERBLOCK_AT, &bytes);
-        })
-        .await
-    }
-
     /// The block bitmap of a group; made if there never was one.
     pub(crate) async fn block_bitmap(&self, tx: &Tx, group: u32) -> Result<BufferRef> {
         self.bitmap(tx, group, Bitmap::Blocks).await
@@ -222,8 +201,8 @@ impl Volume {
         if self.groups.borrow()[group as usize].desc.has(flag) {
             let _alone = self.making_bitmap.lock().await;
             if self.groups.borrow()[group as usize].desc.has(flag) {
-                self.make_bitmap(tx, group, which, block)?;
-                self.write_group(tx, group).await?;
+                let bitmap = self.make_bitmap(tx, group, which, block)?;
+                self.write_group(tx, group, which, &bitmap).await?;
             }
         }
         let buffer = self.read_block(block).await?;
@@ -232,7 +211,7 @@ impl Volume {
     }
 
     /// Makes the bitmap of a group in which only the format's own blocks, or no inodes, are in use.
-    fn make_bitmap(&self, tx: &Tx, group: u32, which: Bitmap, block: u64) -> Result<()> {
+    fn make_bitmap(&self, tx: &Tx, group: u32, which: Bitmap, block: u64) -> Result<BufferRef> {
         let buffer = tx.fresh(block)?;
         let used = match which {
             Bitmap::Blocks => self.own_blocks(group),
@@ -242,19 +221,14 @@ impl Volume {
         };
         tx.change(&buffer, |bytes| {
             used.into_iter().for_each(|range| bits::fill(bytes, range, true));
-            let sb = self.sb.borrow();
-            let info = &mut self.groups.borrow_mut()[group as usize];
-            match which {
-                Bitmap::Blocks => {
-                    info.desc.flags &= !GROUP_BLOCK_UNINIT;
-                    info.desc.seal_block_bitmap(bytes, &sb);
-                }
-                Bitmap::Inodes => {
-                    info.desc.flags &= !GROUP_INODE_UNINIT;
-                    info.desc.seal_inode_bitmap(bytes, &sb);
-                }
-            }
-        })
+        })?;
+        let info = &mut self.groups.borrow_mut()[group as usize];
+        info.desc.flags &= match which {
+            Bitmap::Blocks => !GROUP_BLOCK_UNINIT,
+            Bitmap::Inodes => !GROUP_INODE_UNINIT,
+        };
+        info.checked[which as usize].set(true);
+        Ok(buffer)
     }
 
     /// The bits of a block bitmap that stand for the format's own blocks, or for nothing.

@@ -13,7 +13,7 @@ use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{HeldBits, Volume, corrupt};
+use crate::ext4::volume::{Bitmap, HeldBits, Volume, corrupt};
 use std::ops::Range;
 
 impl Volume {
@@ -166,12 +166,10 @@ impl Volume {
         let count = bits.len() as u32;
         tx.change_parts(bitmap, |bytes| {
             bits::fill(bytes, bits.clone(), taken);
-            let sb = self.sb.borrow();
             let info = &mut self.groups.borrow_mut()[group as usize];
             let free = &mut info.desc.free_blocks_count;
             *free = if taken { free.saturating_sub(count) } else { free.saturating_add(count) };
             info.desc.flags &= !GROUP_BLOCK_UNINIT;
-            info.desc.seal_block_bitmap(bytes, &sb);
             if !taken {
                 info.longest_at_most = u32::MAX;
             }
@@ -179,7 +177,7 @@ impl Volume {
         let total = self.free_blocks.get();
         let count = u64::from(count);
         self.free_blocks.set(if taken { total - count.min(total) } else { total + count });
-        self.write_group(tx, group).await
+        self.write_group(tx, group, Bitmap::Blocks, bitmap).await
     }
 
     /// Keeps freed blocks from being taken before the transaction has committed.

@@ -6,7 +6,7 @@ use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_INODE_UNINIT, InodePlace, Place, ROOT_INODE};
 use crate::ext4::tx::{BufferRef, Tx};
-use crate::ext4::volume::{Volume, corrupt};
+use crate::ext4::volume::{Bitmap, Volume, corrupt};
 
 impl Volume {
     /// Takes a free inode number for a file or directory in `parent`.
@@ -115,11 +115,10 @@ impl Volume {
             desc.used_dirs_count += u32::from(dir);
             desc.itable_unused = desc.itable_unused.min(sb.inodes_per_group - index - 1);
             desc.flags &= !GROUP_INODE_UNINIT;
-            desc.seal_inode_bitmap(bytes, &sb);
         })?;
         self.free_inodes.set(self.free_inodes.get().saturating_sub(1));
         drop(self.block_bitmap(tx, group).await?);
-        self.write_group(tx, group).await
+        self.write_group(tx, group, Bitmap::Inodes, bitmap).await
     }
 
     /// Gives an inode number back.
@@ -138,9 +137,8 @@ impl Volume {
             let info = &mut self.groups.borrow_mut()[group as usize];
             info.desc.free_inodes_count += 1;
             info.desc.used_dirs_count = info.desc.used_dirs_count.saturating_sub(u32::from(dir));
-            info.desc.seal_inode_bitmap(bytes, &self.sb.borrow());
         })?;
         self.free_inodes.set(self.free_inodes.get() + 1);
-        self.write_group(tx, group).await
+        self.write_group(tx, group, Bitmap::Inodes, &bitmap).await
     }
 }

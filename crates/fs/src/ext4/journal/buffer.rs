@@ -231,6 +231,13 @@ impl Buffer {
         Ok(())
     }
 
+    /// Changes what the running transaction has claimed.
+    pub(crate) fn complete(&self, change: impl FnOnce(&mut BlockMut<'_>)) {
+        let mut state = self.state.borrow_mut();
+        debug_assert_eq!(state.running, Claim::Dirty, "block {}", self.block);
+        change(&mut state.block_mut());
+    }
+
     /// Replaces the content as a whole.
     pub(super) fn replace(&self, state: &mut State, content: SectorData) {
         state.set(content);

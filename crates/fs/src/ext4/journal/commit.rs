@@ -23,6 +23,15 @@ pub trait OrderedData {
     /// committed (`data=ordered`). An error aborts the journal; who wants to go on answers `Ok`.
     fn write_out(&self, tid: Tid) -> impl Future<Output = Result<(), BlockError>>;
 
+    /// No handle of the running transaction is open any more: what it claimed and has not changed yet is
+    /// changed now. An error aborts the journal.
+    ///
+    /// # Errors
+    /// [`JournalError::Aborted`] if the file system is gone.
+    fn complete(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
     /// Transaction `tid` is committed: what it freed may be used again.
     fn committed(&self, _tid: Tid) {}
 }
@@ -74,6 +83,7 @@ pub(super) async fn serve(shared: Rc<Shared>, hook: impl OrderedData) {
 
 async fn commit_running(shared: &Rc<Shared>, hook: &impl OrderedData) -> Result<(), JournalError> {
     shared.lock_running().await;
+    hook.complete()?;
     let Some(work) = shared.switch() else { return Ok(()) };
     shared.mark_in_use(&work).await?;
     if shared.has_defect(Defect::CommitBeforeData) {

@@ -228,7 +228,10 @@ impl TransactionHandle {
 
     /// Claims a buffer for the running transaction, before it changes: keeps what the committing one
     /// has yet to log. Costs a credit the first time.
-    fn claim(&self, buffer: &Rc<Buffer>) -> Result<(), JournalError> {
+    ///
+    /// # Errors
+    /// As [`Self::update`].
+    pub(crate) fn claim(&self, buffer: &Rc<Buffer>) -> Result<(), JournalError> {
         self.shared.alive()?;
         let claimed = buffer.state.borrow().running;
         if claimed == Claim::Dirty {

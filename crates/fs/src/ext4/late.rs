@@ -1,0 +1,140 @@
+//! What a transaction writes once, when everything in it is done: the superblock, descriptors of
+//! groups with the checksums of their bitmaps, and inodes. Memory holds the newest of each.
+//!
+//! An operation that changed one claims its block for the transaction, and notes that it is late. The
+//! commit asks for what is late when no handle is open any more ([`Volume::write_late`]), as jbd2's
+//! triggers have it. Until then the block in memory is behind: whoever looks for an inode in the table
+//! looks in memory first, where a late one stays ([`Inode::is_idle`]).
+
+use super::format::{Editable, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
+use super::inode::Inode;
+use super::tx::{BufferRef, Tx};
+use super::volume::{Bitmap, Volume};
+use crate::contract::Result;
+use std::cell::RefCell;
+
+/// What of a volume is late.
+#[derive(Default)]
+pub(crate) struct Late {
+    superblock: RefCell<Option<BufferRef>>,
+    /// Groups, with the blocks of their descriptors. A group is late once.
+    groups: RefCell<Vec<(u32, BufferRef)>>,
+    /// Inodes that are, or were, late, with their blocks.
+    inodes: RefCell<Vec<(u32, BufferRef)>>,
+}
+
+/// What of a group is late: its descriptor, and the checksums of these bitmaps.
+#[derive(Default)]
+pub(crate) struct LateGroup {
+    bitmaps: [Option<BufferRef>; 2],
+}
+
+impl Volume {
+    /// Writes the superblock with this transaction.
+    pub(crate) async fn write_superblock(&self, tx: &Tx) -> Result<()> {
+        if self.late.superblock.borrow().is_none() {
+            let buffer = self.read_block(0).await?;
+            tx.claim(&buffer).await?;
+            self.late.superblock.replace(Some(buffer));
+        }
+        Ok(())
+    }
+
+    /// Writes the descriptor of a group, one of whose bitmaps has changed, with this transaction.
+    pub(crate) async fn write_group(
+        &self,
+        tx: &Tx,
+        group: u32,
+        which: Bitmap,
+        bitmap: &BufferRef,
+    ) -> Result<()> {
+        if self.groups.borrow()[group as usize].late.is_none() {
+            let (block, _) = self.sb.borrow().desc_place(group);
+            let buffer = self.read_block(block).await?;
+            tx.claim(&buffer).await?;
+            self.note_group(group, buffer);
+        }
+        if let Some(late) = &mut self.groups.borrow_mut()[group as usize].late {
+            late.bitmaps[which as usize].get_or_insert_with(|| bitmap.clone());
+        }
+        Ok(())
+    }
+
+    /// Notes that a group is late, unless somebody else did while its block was awaited.
+    fn note_group(&self, group: u32, buffer: BufferRef) {
+        let late = &mut self.groups.borrow_mut()[group as usize].late;
+        if late.is_none() {
+            *late = Some(LateGroup::default());
+            self.late.groups.borrow_mut().push((group, buffer));
+        }
+    }
+
+    /// Writes what an inode is into the table with this transaction.
+    pub(super) async fn write_slot(&self, tx: &Tx, inode: &Inode) -> Result<()> {
+        if !inode.late.get() {
+            let buffer = self.read_block(self.inode_slot(inode.number)?.0).await?;
+            tx.claim(&buffer).await?;
+            if !inode.late.replace(true) {
+                self.late.inodes.borrow_mut().push((inode.number, buffer));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes it now, if it is late, since memory is about to forget it.
+    pub(super) async fn write_slot_now(&self, inode: &Inode) -> Result<()> {
+        let buffer = self.read_block(self.inode_slot(inode.number)?.0).await?;
+        if inode.late.take() {
+            self.encode_inode(inode, &buffer);
+        }
+        Ok(())
+    }
+
+    fn encode_inode(&self, inode: &Inode, buffer: &BufferRef) {
+        let Ok((_, slot)) = self.inode_slot(inode.number) else { return };
+        buffer.complete(|block| inode.raw.borrow().encode(block.part(slot), inode.seed));
+    }
+
+    /// Writes all that is late into its blocks. No handle is open: it is all of one transaction.
+    pub(super) fn write_late(&self) {
+        if let Some(buffer) = self.late.superblock.take() {
+            self.encode_superblock(&buffer);
+        }
+        for (group, buffer) in self.late.groups.borrow_mut().drain(..) {
+            self.encode_group(group, &buffer);
+        }
+        for (number, buffer) in self.late.inodes.borrow_mut().drain(..) {
+            let inodes = self.inodes.borrow();
+            if let Some(inode) = inodes.get(&number).filter(|inode| inode.late.take()) {
+                self.encode_inode(inode, &buffer);
+            }
+        }
+    }
+
+    fn encode_superblock(&self, buffer: &BufferRef) {
+        buffer.complete(|block| {
+            let mut bytes = [0; SUPERBLOCK_BYTES];
+            bytes.copy_from_slice(&block.as_ref()[SUPERBLOCK_AT..][..SUPERBLOCK_BYTES]);
+            self.sb.borrow().encode(&mut bytes);
+            block.put(SUPERBLOCK_AT, &bytes);
+        });
+    }
+
+    fn encode_group(&self, group: u32, buffer: &BufferRef) {
+        let sb = self.sb.borrow();
+        let info = &mut self.groups.borrow_mut()[group as usize];
+        let Some(late) = info.late.take() else { return };
+        for (which, bitmap) in [Bitmap::Blocks, Bitmap::Inodes].into_iter().zip(late.bitmaps) {
+            if let Some(bitmap) = bitmap {
+                bitmap.complete(|bits| match which {
+                    Bitmap::Blocks => info.desc.seal_block_bitmap(bits, &sb),
+                    Bitmap::Inodes => info.desc.seal_inode_bitmap(bits, &sb),
+                });
+            }
+        }
+        let (_, at) = sb.desc_place(group);
+        buffer.complete(|block| {
+            info.desc.encode(block.part(at..at + sb.desc_bytes()), group, &sb);
+        });
+    }
+}
