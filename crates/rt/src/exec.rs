@@ -11,6 +11,7 @@ use crate::join::{JoinHandle, Outcome};
 use crate::task::{Body, TaskId, Tasks, Wait};
 use crate::time::Nanos;
 use crate::timer::{Sleep, Timers};
+use futures_util::FutureExt;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell, RefMut};
 use std::fmt;
@@ -325,10 +326,8 @@ impl Handle {
     {
         let outcome = Outcome::new(self);
         let finish = outcome.promise();
-        let future = Box::pin(async move {
-            let output = future.await;
-            finish.keep(output);
-        });
+        // An async block would hold the future twice: as it came, and as it is awaited.
+        let future = Box::pin(future.map(move |output| finish.keep(output)));
         let id = self.0.tasks.borrow_mut().reserve(name, awaited);
         let waker = waker(id, &self.0.inbox);
         self.0.tasks.borrow_mut().start(id, Body { future, waker });
