@@ -108,7 +108,7 @@ impl Volume {
     /// What goes with a name that changes: a directory leads back to where its name stands, so that
     /// locks go down the tree.
     pub(super) async fn check_back(&self, dir: &Inode, inode: &Inode) -> Result<()> {
-        if inode.is_dir() && self.parent_of(inode).await? != dir.number {
+        if inode.is_dir() && Box::pin(self.parent_of(inode)).await? != dir.number {
             return Err(corrupt("directory: .. leads elsewhere", Place::Inode(inode.number)));
         }
         Ok(())
@@ -163,8 +163,8 @@ impl Volume {
     ) -> Result<()> {
         match what {
             New::File => {}
-            New::Directory => self.make_dir(tx, inode, dir.number).await?,
-            New::Symlink(target) => self.set_target(tx, inode, target).await?,
+            New::Directory => Box::pin(self.make_dir(tx, inode, dir.number)).await?,
+            New::Symlink(target) => Box::pin(self.set_target(tx, inode, target)).await?,
         }
         self.add_name(tx, dir, vacancy, name, inode.number, what.type_bits()).await?;
         if matches!(what, New::Directory) {
@@ -263,7 +263,9 @@ impl Volume {
         match (inode.is_dir(), is_dir) {
             (true, false) => return Err(FsError::IsDirectory),
             (false, true) => return Err(FsError::NotDirectory),
-            (true, true) if !self.is_empty_dir(&inode).await? => return Err(FsError::NotEmpty),
+            (true, true) if !Box::pin(self.is_empty_dir(&inode)).await? => {
+                return Err(FsError::NotEmpty);
+            }
             _ => {}
         }
         let tx = self.begin(NAME_CREDITS, 0).await?;

@@ -8,8 +8,8 @@ use super::format::{
     self, GROUP_BLOCK_UNINIT, GROUP_INODE_UNINIT, GroupDescriptor, Place, Superblock,
 };
 use super::inode::Inode;
-use super::late::{Late, LateGroup};
 use super::journal::{Buffers, FileJournal, Journal, Tid};
+use super::late::{Late, LateGroup};
 use super::options::MountOptions;
 use super::own::OwnBlocks;
 use super::tx::{BufferRef, Tx};
@@ -54,7 +54,13 @@ pub(crate) struct Group {
 
 impl Group {
     pub(crate) fn new(desc: GroupDescriptor) -> Self {
-        Self { desc, held: None, longest_at_most: u32::MAX, late: None, checked: Default::default() }
+        Self {
+            desc,
+            held: None,
+            longest_at_most: u32::MAX,
+            late: None,
+            checked: Default::default(),
+        }
     }
 }
 
@@ -63,6 +69,16 @@ impl Group {
 pub(crate) enum Bitmap {
     Blocks,
     Inodes,
+}
+
+impl Bitmap {
+    /// Of a group that never had one.
+    const fn flag(self) -> u16 {
+        match self {
+            Self::Blocks => GROUP_BLOCK_UNINIT,
+            Self::Inodes => GROUP_INODE_UNINIT,
+        }
+    }
 }
 
 /// Freed blocks of a group as a bitmap.
@@ -190,29 +206,36 @@ impl Volume {
         self.bitmap(tx, group, Bitmap::Inodes).await
     }
 
-    async fn bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<BufferRef> {
-        let (flag, block) = {
-            let desc = &self.groups.borrow()[group as usize].desc;
-            match which {
-                Bitmap::Blocks => (GROUP_BLOCK_UNINIT, desc.block_bitmap),
-                Bitmap::Inodes => (GROUP_INODE_UNINIT, desc.inode_bitmap),
-            }
-        };
-        if self.groups.borrow()[group as usize].desc.has(flag) {
-            let _alone = self.making_bitmap.lock().await;
-            if self.groups.borrow()[group as usize].desc.has(flag) {
-                let bitmap = self.make_bitmap(tx, group, which, block)?;
-                self.write_group(tx, group, which, &bitmap).await?;
-            }
+    fn bitmap_block(&self, group: u32, which: Bitmap) -> u64 {
+        let desc = &self.groups.borrow()[group as usize].desc;
+        match which {
+            Bitmap::Blocks => desc.block_bitmap,
+            Bitmap::Inodes => desc.inode_bitmap,
         }
-        let buffer = self.read_block(block).await?;
+    }
+
+    async fn bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<BufferRef> {
+        if self.groups.borrow()[group as usize].desc.has(which.flag()) {
+            Box::pin(self.have_bitmap(tx, group, which)).await?;
+        }
+        let buffer = self.read_block(self.bitmap_block(group, which)).await?;
         self.check_bitmap(group, which, &buffer)?;
         Ok(buffer)
     }
 
+    /// Makes the bitmap of a group that never had one, unless somebody else does.
+    async fn have_bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<()> {
+        let _alone = self.making_bitmap.lock().await;
+        if self.groups.borrow()[group as usize].desc.has(which.flag()) {
+            let bitmap = self.make_bitmap(tx, group, which)?;
+            self.write_group(tx, group, which, &bitmap).await?;
+        }
+        Ok(())
+    }
+
     /// Makes the bitmap of a group in which only the format's own blocks, or no inodes, are in use.
-    fn make_bitmap(&self, tx: &Tx, group: u32, which: Bitmap, block: u64) -> Result<BufferRef> {
-        let buffer = tx.fresh(block)?;
+    fn make_bitmap(&self, tx: &Tx, group: u32, which: Bitmap) -> Result<BufferRef> {
+        let buffer = tx.fresh(self.bitmap_block(group, which))?;
         let used = match which {
             Bitmap::Blocks => self.own_blocks(group),
             Bitmap::Inodes => {
@@ -223,10 +246,7 @@ impl Volume {
             used.into_iter().for_each(|range| bits::fill(bytes, range, true));
         })?;
         let info = &mut self.groups.borrow_mut()[group as usize];
-        info.desc.flags &= match which {
-            Bitmap::Blocks => !GROUP_BLOCK_UNINIT,
-            Bitmap::Inodes => !GROUP_INODE_UNINIT,
-        };
+        info.desc.flags &= !which.flag();
         info.checked[which as usize].set(true);
         Ok(buffer)
     }

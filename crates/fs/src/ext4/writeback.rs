@@ -12,7 +12,6 @@ use super::volume::{PAGE, Volume};
 use crate::cache::{Backing, Located, Mapping, WriteRun};
 use crate::contract::{FsError, Result};
 use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, SectorData};
-use nandscape_rt::combine::join_all;
 use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
@@ -119,13 +118,12 @@ impl Volume {
         let known = result.clone();
         let (volume, inode) = (Rc::clone(self), Rc::clone(inode));
         drop(self.rt.spawn("write-back", async move {
-            let ended = join_all(sent.into_iter().map(async |(stretch, id, arrived)| {
-                let ended = arrived.await;
+            let mut arrived = Vec::with_capacity(sent.len());
+            for (stretch, id, arrival) in sent {
+                arrived.push((stretch, arrival.await));
                 inode.in_flight.arrive(id);
-                (stretch, ended)
-            }))
-            .await;
-            for (stretch, ended) in ended {
+            }
+            for (stretch, ended) in arrived {
                 result = result.and(volume.conclude(&inode, &stretch, ended).await);
             }
             // Pages that got no block do not need the promise of one any more.
@@ -139,9 +137,9 @@ impl Volume {
     /// ahead hold data now; new ones without it must not show what they held before.
     async fn conclude(&self, inode: &Inode, stretch: &Stretch, arrived: Result<()>) -> Result<()> {
         match arrived {
-            Ok(()) if stretch.unwritten => self.mark(inode, &stretch.pages, true).await,
+            Ok(()) if stretch.unwritten => Box::pin(self.mark(inode, &stretch.pages, true)).await,
             Err(error) if stretch.new => {
-                self.mark(inode, &stretch.pages, false).await?;
+                Box::pin(self.mark(inode, &stretch.pages, false)).await?;
                 Err(error)
             }
             arrived => arrived,
@@ -234,9 +232,11 @@ impl Volume {
             lba += some.len() as u64;
         }
         async move {
-            let ended = join_all(replies).await;
-            ended.into_iter().try_for_each(|reply| reply.map(drop))?;
-            Ok(())
+            let mut result = Ok(());
+            for reply in replies {
+                result = result.and(reply.await.map(drop));
+            }
+            Ok(result?)
         }
     }
 

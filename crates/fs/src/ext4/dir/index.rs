@@ -116,7 +116,7 @@ impl Volume {
         };
         // Names of one hash go on in the next block if its least hash says so.
         if hash_behind(&path) == Some(hash | 1)
-            && let Some(found) = self.find_behind(dir, hash, name).await?
+            && let Some(found) = Box::pin(self.find_behind(dir, hash, name)).await?
         {
             return Ok(Search::Found(found));
         }

@@ -194,13 +194,27 @@ impl Volume {
         file_mode: u16,
     ) -> Result<()> {
         let entry = (name, inode, file_type_of(file_mode));
-        let full = vacancy.room.is_none() && vacancy.way.is_none();
-        let vacancy = if full && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
+        match vacancy {
+            Vacancy { room: Some((buffer, room)), .. } => {
+                self.insert_into(tx, dir, &buffer, room, entry).await
+            }
+            Vacancy { way, .. } => Box::pin(self.add_with_block(tx, dir, way, entry)).await,
+        }
+    }
+
+    /// Adds a name for which a block has to be made.
+    async fn add_with_block(
+        &self,
+        tx: &Tx,
+        dir: &Inode,
+        way: Option<(u32, IndexPath)>,
+        entry: NewName<'_>,
+    ) -> Result<()> {
+        let mut vacancy = Vacancy { way, room: None };
+        if vacancy.way.is_none() && Self::blocks_of(dir) == 1 && self.has(Feature::DIR_INDEX) {
             self.make_index(tx, dir).await?;
-            self.vacancy(dir, name).await?
-        } else {
-            vacancy
-        };
+            vacancy = self.vacancy(dir, entry.0).await?;
+        }
         if let Some((buffer, room)) = vacancy.room {
             return self.insert_into(tx, dir, &buffer, room, entry).await;
         }

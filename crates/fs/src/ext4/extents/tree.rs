@@ -1,6 +1,6 @@
 //! The way down an extent tree, and changes on the way back up.
 
-use crate::contract::Result;
+use crate::contract::{FsError, Result};
 use crate::ext4::format::{
     BLOCK_BYTES, DEPTH_MAX, Extent, ExtentEntries, ExtentIndex, ExtentNode, NODE_ENTRIES, Place,
     ROOT_ENTRIES, check_extent_block, flag, seal_extent_block,
@@ -76,13 +76,17 @@ enum Above {
 }
 
 impl Volume {
+    fn root_of(inode: &Inode) -> Result<ExtentNode> {
+        let raw = inode.raw.borrow();
+        if !raw.has(flag::EXTENTS) {
+            return Err(FsError::Unsupported("a file without extents"));
+        }
+        Ok(ExtentNode::parse(&raw.map, Place::Inode(inode.number))?)
+    }
+
     /// The way to the leaf that speaks of a block.
     pub(super) async fn path(&self, inode: &Inode, logical: u64) -> Result<Path> {
-        let place = Place::Inode(inode.number);
-        if !inode.raw.borrow().has(flag::EXTENTS) {
-            return Err(crate::contract::FsError::Unsupported("a file without extents"));
-        }
-        let mut node = ExtentNode::parse(&inode.raw.borrow().map, place)?;
+        let mut node = Self::root_of(inode)?;
         let mut buffer = None;
         let mut steps = SmallVec::new();
         loop {
@@ -123,6 +127,26 @@ impl Volume {
         edit: impl FnOnce(&mut Vec<Extent>),
     ) -> Result<()> {
         inode.found.forget();
+        let mut root = Self::root_of(inode)?;
+        let ExtentEntries::Leaf(extents) = &mut root.entries else {
+            return Box::pin(self.edit_leaf_below(tx, inode, logical, edit)).await;
+        };
+        edit(extents);
+        if extents.len() > usize::from(root.max) {
+            return Box::pin(self.deepen_root(tx, inode, root)).await;
+        }
+        root.encode(&mut inode.raw.borrow_mut().map);
+        Ok(())
+    }
+
+    /// The same where the leaf has a block of its own.
+    async fn edit_leaf_below(
+        &self,
+        tx: &Tx,
+        inode: &Inode,
+        logical: u64,
+        edit: impl FnOnce(&mut Vec<Extent>),
+    ) -> Result<()> {
         let Path(mut steps) = self.path(inode, logical).await?;
         if let Some(ExtentEntries::Leaf(extents)) =
             steps.last_mut().map(|step| &mut step.node.entries)
@@ -203,14 +227,21 @@ impl Volume {
             root = ExtentNode::empty_root();
         }
         if count(&root.entries) > usize::from(root.max) {
-            let depth = root.depth() + 1;
-            if depth > DEPTH_MAX {
-                return Err(corrupt("extent tree: depth", Place::Inode(inode.number)));
-            }
-            let goal = self.home_of(inode);
-            let below = self.new_node(tx, inode, root.entries, goal).await?;
-            root.entries = ExtentEntries::Index { depth, entries: vec![below] };
+            return self.deepen_root(tx, inode, root).await;
         }
+        root.encode(&mut inode.raw.borrow_mut().map);
+        Ok(())
+    }
+
+    /// Moves what no longer fits the root into a block of its own.
+    async fn deepen_root(&self, tx: &Tx, inode: &Inode, mut root: ExtentNode) -> Result<()> {
+        let depth = root.depth() + 1;
+        if depth > DEPTH_MAX {
+            return Err(corrupt("extent tree: depth", Place::Inode(inode.number)));
+        }
+        let goal = self.home_of(inode);
+        let below = self.new_node(tx, inode, root.entries, goal).await?;
+        root.entries = ExtentEntries::Index { depth, entries: vec![below] };
         root.encode(&mut inode.raw.borrow_mut().map);
         Ok(())
     }
