@@ -2,8 +2,8 @@
 //!
 //! CRC-32C is linear: the register after a block is that after as many zeroes, and what each byte adds
 //! to it. So it follows from the registers after the block's parts, each begun at 0, and those of parts
-//! that have not changed are known. Invariant: `parts[i]` is the register after part `i`, begun at 0,
-//! if bit `i` of `known` is set.
+//! that have not changed are known. Invariants: `parts[i]` is the register after part `i`, begun at 0,
+//! if bit `i` of `known` is set; `whole` is what follows from `parts`, known or not.
 
 use super::BLOCK_BYTES;
 use super::checksum::{Editable, Summed, crc32c};
@@ -23,6 +23,7 @@ const POLYNOMIAL: u32 = 0x82f6_3b78;
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Sums {
     parts: [Cell<u32>; PARTS],
+    whole: Cell<u32>,
     known: Cell<u8>,
     changed: Cell<u64>,
 }
@@ -50,7 +51,9 @@ impl Sums {
         let bit = 1 << index;
         if self.known.get() & bit == 0 {
             let bytes = &block[index * PART_BYTES..][..PART_BYTES];
-            self.parts[index].set(crc32c(0, bytes));
+            let sum = crc32c(0, bytes);
+            let change = self.parts[index].replace(sum) ^ sum;
+            self.whole.set(self.whole.get() ^ after_zeroes(change, PARTS - 1 - index));
             self.known.set(self.known.get() | bit);
         }
         self.parts[index].get()
@@ -58,15 +61,21 @@ impl Sums {
 
     /// The register after all of the block that these sums are of, begun at 0.
     pub(crate) fn whole(&self, block: &[u8; BLOCK_BYTES]) -> u32 {
-        self.crc32c(0, block, BLOCK_BYTES)
+        for index in 0..PARTS {
+            self.part(block, index);
+        }
+        self.whole.get()
     }
 
     /// The register after the first `end` bytes of the block that these sums are of.
     pub(crate) fn crc32c(&self, register: u32, block: &[u8; BLOCK_BYTES], end: usize) -> u32 {
-        let whole = end.min(BLOCK_BYTES) / PART_BYTES;
-        let sum = |register, index| after_zeroes(register) ^ self.part(block, index);
+        if end >= BLOCK_BYTES {
+            return after_block(register, self.whole(block));
+        }
+        let whole = end / PART_BYTES;
+        let sum = |register, index| after_zeroes(register, 1) ^ self.part(block, index);
         let register = (0..whole).fold(register, sum);
-        crc32c(register, &block[whole * PART_BYTES..end.min(BLOCK_BYTES)])
+        crc32c(register, &block[whole * PART_BYTES..end])
     }
 }
 
@@ -119,7 +128,7 @@ impl Editable for BlockMut<'_> {
 
 /// The register after a block from `register` on, by that after the same block begun at 0.
 pub(crate) fn after_block(register: u32, whole: u32) -> u32 {
-    (0..PARTS).fold(register, |register, _| after_zeroes(register)) ^ whole
+    after_zeroes(register, PARTS) ^ whole
 }
 
 /// The register after the pattern of a tag, begun at 0.
@@ -159,20 +168,42 @@ static OF_PATTERNS: LazyLock<OfPatterns> = LazyLock::new(|| {
 pub(crate) fn crc32c_padded(register: u32, block: &[u8; BLOCK_BYTES], used: usize) -> u32 {
     let parts = used.min(BLOCK_BYTES).div_ceil(PART_BYTES);
     let register = crc32c(register, &block[..parts * PART_BYTES]);
-    (parts..PARTS).fold(register, |register, _| after_zeroes(register))
+    after_zeroes(register, PARTS - parts)
 }
 
-/// What becomes of each byte of a register over the zeroes of one part.
-static AFTER_ZEROES: [[u32; 256]; 4] = after_zeroes_table();
+/// What becomes of each byte of a register over so many zeroes.
+type AfterZeroes = [[u32; 256]; 4];
 
-/// The register after as many zeroes as a part has bytes.
-fn after_zeroes(register: u32) -> u32 {
-    let bytes = register.to_le_bytes();
-    let after = AFTER_ZEROES.iter().zip(bytes).map(|(table, byte)| table[usize::from(byte)]);
-    after.fold(0, |sum, part| sum ^ part)
+/// The same over the zeroes of none to all parts of a block.
+static AFTER_ZEROES: [AfterZeroes; PARTS + 1] = after_parts();
+
+/// The register after as many zeroes as so many parts have bytes.
+fn after_zeroes(register: u32, parts: usize) -> u32 {
+    look_up(&AFTER_ZEROES[parts], register)
 }
 
-const fn after_zeroes_table() -> [[u32; 256]; 4] {
+const fn look_up(tables: &AfterZeroes, register: u32) -> u32 {
+    let [a, b, c, d] = register.to_le_bytes();
+    tables[0][a as usize] ^ tables[1][b as usize] ^ tables[2][c as usize] ^ tables[3][d as usize]
+}
+
+const fn after_parts() -> [AfterZeroes; PARTS + 1] {
+    let mut tables = [after_part(); PARTS + 1];
+    let mut at = 0;
+    while at < 4 * 256 {
+        let (byte, value) = (at / 256, at % 256);
+        tables[0][byte][value] = (value << (8 * byte)) as u32;
+        let mut parts = 1;
+        while parts <= PARTS {
+            tables[parts][byte][value] = look_up(&tables[1], tables[parts - 1][byte][value]);
+            parts += 1;
+        }
+        at += 1;
+    }
+    tables
+}
+
+const fn after_part() -> AfterZeroes {
     let mut table = [[0; 256]; 4];
     let mut bit = 0;
     while bit < 32 {

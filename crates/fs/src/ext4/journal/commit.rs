@@ -209,7 +209,7 @@ impl Shared {
             let used = encode_revokes(&self.codec, work.tid, revokes, &mut blank);
             log.push_block(&mut blank, used)?;
         }
-        let mut copies = Vec::with_capacity(self.codec.descriptor_copies());
+        let mut copies = Vec::with_capacity(work.dirty.len().min(self.codec.descriptor_copies()));
         for buffers in work.dirty.chunks(self.codec.descriptor_copies()) {
             let mut descriptor = Descriptor::new(&self.codec, work.tid, &mut blank);
             let register = self.codec.copy_register(work.tid);
