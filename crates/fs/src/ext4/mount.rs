@@ -17,7 +17,7 @@ use super::late::Late;
 use super::options::MountOptions;
 use super::own::OwnBlocks;
 use super::raw::{Raw, read_block};
-use super::sync::OrderedFiles;
+use super::sync::VolumeHook;
 use super::volume::{Group, Volume};
 use super::writeback::Pager;
 use crate::cache::{PageCache, flush_in_background};
@@ -215,7 +215,7 @@ fn new_volume(
 }
 
 fn start_tasks(volume: &Rc<Volume>) {
-    volume.journal.start_commits(OrderedFiles(Rc::downgrade(volume)));
+    volume.journal.start_commits(VolumeHook(Rc::downgrade(volume)));
     let pager = Pager(Rc::clone(volume));
     drop(volume.rt.spawn_daemon("flusher", flush_in_background(volume.cache.clone(), pager)));
     let home = Rc::clone(volume);

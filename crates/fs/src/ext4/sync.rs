@@ -3,7 +3,7 @@
 use super::extents::Logical;
 use super::file_commit::Recorded;
 use super::inode::Inode;
-use super::journal::{JournalError, OrderedData, Tid};
+use super::journal::{CommitHook, JournalError, Tid};
 use super::volume::Volume;
 use crate::cache::Mapping;
 use crate::contract::Result;
@@ -98,10 +98,10 @@ impl Volume {
     }
 }
 
-/// The commit's view of file data. It does not keep the volume alive.
-pub(crate) struct OrderedFiles(pub(crate) Weak<Volume>);
+/// What the journal asks of a volume. It does not keep it alive.
+pub(crate) struct VolumeHook(pub(crate) Weak<Volume>);
 
-impl OrderedData for OrderedFiles {
+impl CommitHook for VolumeHook {
     fn complete(&self) -> std::result::Result<(), JournalError> {
         let gone = || JournalError::Aborted("the file system is gone".to_owned());
         self.0.upgrade().ok_or_else(gone)?.write_late();

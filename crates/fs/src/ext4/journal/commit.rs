@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// What the journal asks of the file system around a commit.
-pub trait OrderedData {
+pub trait CommitHook {
     /// Writes out, and waits for, the data that must be on the device before transaction `tid` is
     /// committed (`data=ordered`). An error aborts the journal; who wants to go on answers `Ok`.
     fn write_out(&self, tid: Tid) -> impl Future<Output = Result<(), BlockError>>;
@@ -36,8 +36,8 @@ pub trait OrderedData {
     fn committed(&self, _tid: Tid) {}
 }
 
-/// No ordered data.
-impl OrderedData for () {
+/// Nothing is asked.
+impl CommitHook for () {
     fn write_out(&self, _tid: Tid) -> impl Future<Output = Result<(), BlockError>> {
         ready(Ok(()))
     }
@@ -64,7 +64,7 @@ enum Next {
 }
 
 /// Commits until the journal is stopped.
-pub(super) async fn serve(shared: Rc<Shared>, hook: impl OrderedData) {
+pub(super) async fn serve(shared: Rc<Shared>, hook: impl CommitHook) {
     loop {
         match shared.next_commit() {
             Next::Commit => {
@@ -81,7 +81,7 @@ pub(super) async fn serve(shared: Rc<Shared>, hook: impl OrderedData) {
     }
 }
 
-async fn commit_running(shared: &Rc<Shared>, hook: &impl OrderedData) -> Result<(), JournalError> {
+async fn commit_running(shared: &Rc<Shared>, hook: &impl CommitHook) -> Result<(), JournalError> {
     shared.lock_running().await;
     hook.complete()?;
     let Some(work) = shared.switch() else { return Ok(()) };

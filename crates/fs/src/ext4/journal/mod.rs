@@ -7,7 +7,7 @@
 //! let recovered = recover(&device, &log).await?;                 // before anything else is read
 //! let buffers = Buffers::new(&rt, device, limit);                // the metadata cache
 //! let journal = Journal::open(&rt, &buffers, log, Config::of_file_system(csum, wide)).await?;
-//! journal.start_commits(hook);                                   // hook: OrderedData
+//! journal.start_commits(hook);                                   // hook: CommitHook
 //!
 //! let h = journal.start(credits).await?;          // may wait for a commit or for log space
 //! let buffer = buffers.get(block).await?;
@@ -27,7 +27,7 @@
 //! - `data=journal`: [`TransactionHandle::log_data`] logs a file's page, a tag or bytes. Until it is
 //!   home ([`Buffers::cached`] finds it) the device holds older content.
 //! - A freed block must not be used again before the transaction that freed it is committed:
-//!   [`OrderedData::committed`] says when.
+//!   [`CommitHook::committed`] says when.
 //! - [`Journal::write_back`] writes old dirty metadata home; the file system's flusher calls it.
 //! - [`Journal::flush`] empties the log; [`Journal::stop`] does so and ends the commit task.
 //! - [`files`] is the file-level journal, `commit = "ijournal"`.
@@ -61,7 +61,7 @@ mod tid;
 
 pub use buffer::{Buffer, Verified};
 pub use buffers::Buffers;
-pub use commit::OrderedData;
+pub use commit::CommitHook;
 pub use config::{Config, Defect};
 pub use error::{JournalError, LogPlace};
 pub use extents::LogExtents;

@@ -1,7 +1,7 @@
 //! A journal in use: opening it, joining transactions, waiting for commits, emptying the log.
 
 use super::buffers::Buffers;
-use super::commit::{self, OrderedData};
+use super::commit::{self, CommitHook};
 use super::config::Config;
 use super::disk::{Features, Position, Superblock};
 use super::error::{JournalError, LogPlace};
@@ -64,7 +64,7 @@ impl Journal {
     }
 
     /// Starts the task that commits, with the file system's part of it.
-    pub fn start_commits(&self, hook: impl OrderedData + 'static) {
+    pub fn start_commits(&self, hook: impl CommitHook + 'static) {
         let serve = commit::serve(Rc::clone(&self.0), hook);
         drop(self.0.rt.spawn_daemon("journal commit", serve));
     }

@@ -5,7 +5,7 @@ use super::history::History;
 use crate::common::device::Device;
 use nandscape_block::{Lba, Payload, SectorBytes};
 use nandscape_fs::ext4::journal::{
-    Buffers, Config, Counts, Defect, Journal, JournalError, LogExtents, OrderedData, Tid,
+    Buffers, CommitHook, Config, Counts, Defect, Journal, JournalError, LogExtents, Tid,
     disk::Features,
 };
 use nandscape_rt::{Handle, Nanos, Stream};
@@ -116,7 +116,7 @@ impl World {
 /// The journal's hook: tells the world which blocks may be used again.
 struct Hook(Rc<World>);
 
-impl OrderedData for Hook {
+impl CommitHook for Hook {
     async fn write_out(&self, tid: Tid) -> Result<(), nandscape_block::BlockError> {
         let acknowledged = self.0.history.borrow().acknowledged();
         self.0.covered.borrow_mut().insert(tid.0, acknowledged);
