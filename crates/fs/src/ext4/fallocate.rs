@@ -43,6 +43,7 @@ impl Volume {
 
     /// Makes a hole: zeroes in the pages at its ends, no blocks in between.
     async fn punch(self: &Rc<Self>, inode: &Rc<Inode>, offset: u64, end: u64) -> Result<()> {
+        let _cut = inode.cut_lock.write().await;
         let (first, last) = (offset.div_ceil(PAGE), end / PAGE);
         if offset / PAGE == end / PAGE {
             return self.zero_in_page(inode, offset, end - offset).await;

@@ -238,13 +238,13 @@ impl FileSystem for Ext4 {
     async fn read(&self, caller: Caller, ino: Ino, offset: u64, len: u64, io: Io) -> Result<Data> {
         let inode = self.0.inode_of(ino).await?;
         self.0.check_extent_of_file(&inode, 0, 0)?;
-        let _shared = inode.shared().await?;
-        match io {
-            Io::Direct if self.0.options.data != DataMode::Journal => {
-                self.0.read_direct(&inode, offset, len).await
-            }
-            _ => self.0.read_file(caller, &inode, offset, len).await,
+        if io == Io::Direct && self.0.options.data != DataMode::Journal {
+            let _shared = inode.shared().await?;
+            return self.0.read_direct(&inode, offset, len).await;
         }
+        // Not the lock that a writer has while it waits for write-back.
+        let _uncut = inode.uncut().await?;
+        self.0.read_file(caller, &inode, offset, len).await
     }
 
     async fn write(

@@ -4,8 +4,10 @@
 //! only between waiting points, under a transaction that writes it. Of a file that grew in memory,
 //! `size` is ahead of `raw.size` until the new pages have blocks (delayed allocation).
 //!
-//! Locks, in the order in which they are taken: `lock` (Linux's i_rwsem: shared by readers, alone for
-//! whoever changes size, names or attributes), a transaction, `map_lock` (i_data_sem: the extent tree).
+//! Locks, in the order in which they are taken: `lock` (Linux's i_rwsem: shared by readers but for those
+//! through the cache, alone for whoever changes content, size, names or attributes), `cut_lock`
+//! (invalidate_lock: shared by readers through the cache, alone for whoever takes pages and their blocks
+//! away), a transaction, `map_lock` (i_data_sem: the extent tree).
 
 use super::extents::found::FoundExtents;
 use super::format::{self, CsumSeed, mode};
@@ -24,6 +26,7 @@ pub(crate) struct Inode {
     /// Where checksums of itself and of its blocks begin, if there are any.
     pub(crate) seed: Option<CsumSeed>,
     pub(crate) lock: RwLock<()>,
+    pub(crate) cut_lock: RwLock<()>,
     pub(crate) map_lock: RwLock<()>,
     pub(crate) raw: RefCell<format::Inode>,
     /// Length as calls see it.
@@ -92,6 +95,7 @@ impl Inode {
             number,
             seed,
             lock: RwLock::new(rt, "inode", ()),
+            cut_lock: RwLock::new(rt, "pages of an inode", ()),
             map_lock: RwLock::new(rt, "extent tree", ()),
             raw: RefCell::new(raw),
             size: Cell::new(size),
@@ -117,8 +121,7 @@ impl Inode {
     /// # Errors
     /// [`FsError::NoEntry`] if the inode went while this waited.
     pub(crate) async fn alone(&self) -> Result<WriteGuard<()>> {
-        let alone = self.lock.write().await;
-        if self.deleted.get() { Err(FsError::NoEntry) } else { Ok(alone) }
+        self.unless_deleted(self.lock.write().await)
     }
 
     /// Its lock, shared.
@@ -126,8 +129,19 @@ impl Inode {
     /// # Errors
     /// As [`Inode::alone`].
     pub(crate) async fn shared(&self) -> Result<ReadGuard<()>> {
-        let shared = self.lock.read().await;
-        if self.deleted.get() { Err(FsError::NoEntry) } else { Ok(shared) }
+        self.unless_deleted(self.lock.read().await)
+    }
+
+    /// Its `cut_lock`, shared: its pages and blocks stay its own.
+    ///
+    /// # Errors
+    /// As [`Inode::alone`].
+    pub(crate) async fn uncut(&self) -> Result<ReadGuard<()>> {
+        self.unless_deleted(self.cut_lock.read().await)
+    }
+
+    fn unless_deleted<G>(&self, guard: G) -> Result<G> {
+        if self.deleted.get() { Err(FsError::NoEntry) } else { Ok(guard) }
     }
 
     /// Counts blocks that it gained or lost.

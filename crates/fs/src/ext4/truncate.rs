@@ -69,6 +69,7 @@ impl Volume {
     /// Changes the length of a file; the caller holds its lock alone.
     pub(crate) async fn set_length(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
         let shrinks = size < inode.size.get();
+        let _cut = if shrinks { Some(inode.cut_lock.write().await) } else { None };
         if shrinks {
             self.zero_tail(inode, size).await?;
         }
@@ -101,6 +102,7 @@ impl Volume {
     /// Frees an inode that has no name and that nobody holds open.
     pub(crate) async fn delete(&self, inode: &Rc<Inode>) -> Result<()> {
         let _alone = inode.lock.write().await;
+        let _cut = inode.cut_lock.write().await;
         if inode.deleted.get() || inode.links() > 0 || inode.opens.get() > 0 {
             return Ok(());
         }

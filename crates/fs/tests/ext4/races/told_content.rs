@@ -2,7 +2,7 @@
 //! before, or that is not the link's own.
 
 use super::*;
-use nandscape_fs::contract::FsError;
+use nandscape_fs::contract::{Allocate, FsError};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -52,6 +52,57 @@ fn reading_ahead_brings_nothing_back() {
         let read = get(&fs, file, Io::Buffered).await;
         assert_eq!(others(&read[21 * PAGE as usize..], 0), 0, "bytes that were cut off");
     });
+}
+
+/// What makes a file's content go away.
+#[derive(Clone, Copy, Debug)]
+enum Gone {
+    Cut,
+    Punched,
+    Unlinked,
+}
+
+/// A read shows a file as it was before its content went, or as it is then: no part of either, and nobody
+/// else's content.
+#[test]
+fn a_read_shows_no_half_of_a_cut() {
+    for gone in [Gone::Cut, Gone::Punched, Gone::Unlinked] {
+        on_quick(formatted(ROOMY), async move |stand| {
+            let fs = stand.mount(&MountOptions::default()).await;
+            let root = fs.root();
+            let file = create(&fs, root, "f").await;
+            create(&fs, root, "secret").await;
+            put(&fs, file, 0, 1, 32, Io::Buffered).await;
+            fs.unmount().await.expect("an unmount");
+            let fs = stand.mount(&MountOptions::default()).await;
+            lookup(&fs, "f").await;
+            let secret = lookup(&fs, "secret").await;
+            stand.slow(|bio| (bio.op == Op::Read).then_some(Nanos::from_ms(1)));
+            let reader = fs.clone();
+            let reads = stand.rt.spawn("reader", async move {
+                reader.read(ME, file, 0, 32 * PAGE, Io::Buffered).await
+            });
+            stand.rt.sleep(Nanos::from_us(10)).await;
+            stand.slow(|_| None);
+            match gone {
+                Gone::Cut => fs.setattr(ME, file, resized(0)).await.map(drop),
+                Gone::Punched => fs.fallocate(ME, file, Allocate::PunchHole, 0, 32 * PAGE).await,
+                Gone::Unlinked => fs.unlink(ME, root, b"f").await,
+            }
+            .expect("content goes");
+            fs.syncfs(ME).await.expect("power is on");
+            put(&fs, secret, 0, SECRET, 64, Io::Buffered).await;
+            fs.syncfs(ME).await.expect("power is on");
+            let read = reads.await.expect("a task").map(|data| data.to_bytes());
+            let before = Ok(vec![1; 32 * PAGE as usize]);
+            let then = match gone {
+                Gone::Cut => Ok(Vec::new()),
+                Gone::Punched => Ok(vec![0; 32 * PAGE as usize]),
+                Gone::Unlinked => Err(FsError::NoEntry),
+            };
+            assert!(read == before || read == then, "{gone:?}");
+        });
+    }
 }
 
 /// A new page that the device refuses does not show what was in its block before.
