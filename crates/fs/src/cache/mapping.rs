@@ -109,12 +109,19 @@ impl Mapping {
         self.write_run(page..page + 1, |_| data.clone(), reserved);
     }
 
-    /// The same of several pages.
-    pub fn write_run(&self, run: Range<u64>, content: impl Fn(u64) -> SectorData, reserved: bool) {
+    /// The same of several pages. Returns how many of them did not wait for write-back yet.
+    pub fn write_run(
+        &self,
+        run: Range<u64>,
+        content: impl Fn(u64) -> SectorData,
+        reserved: bool,
+    ) -> u64 {
+        let before = self.0.core.dirty.get();
         self.put(run, content, |pages, part| {
             bump(&self.0.core.dirty, pages.make_dirty(part, reserved));
         });
         self.enqueue();
+        self.0.core.dirty.get() - before
     }
 
     /// Content that the device has, or that somebody else writes (a journal).
@@ -134,7 +141,7 @@ impl Mapping {
         while !left.is_empty() {
             let (present, alike) = inner.pages.borrow_mut().present(&left);
             // What is written is kept, whether there is room or not.
-            let count = if present { alike } else { inner.core.make_room(alike).max(1) };
+            let count = if present { alike } else { inner.core.make_room(alike, 1) };
             let part = left.start..left.start + count;
             let mut pages = inner.pages.borrow_mut();
             let superfluous = pages.put(&part, &content);

@@ -7,10 +7,8 @@
 //! - Pages lie in chunks of 64 with their states as bits, and most of what is done to them is done to
 //!   a run of them at once.
 //! - Dirty pages are written back when they are 30 s old (looked at every 5 s), or when more than
-//!   `background_percent` of memory is dirty. Past the middle between that and `dirty_percent`,
-//!   a writer waits until as many pages are clean as it made dirty; at `dirty_percent` it waits
-//!   until there are fewer. Linux computes pauses from a measured bandwidth instead; in the long run
-//!   either makes writers as fast as the device, each by its share of what is dirtied.
+//!   `background_percent` of memory is dirty. Writers wait for that when much is ([`throttle`]), so that
+//!   `dirty_percent` of memory bounds what all of them have made dirty.
 //! - What is written back is a copy taken when the write begins. A page may be written again
 //!   meanwhile; two writes of one page are never in flight together.
 //! - State changes happen between waiting points, on one thread, so nothing here is locked.
@@ -22,11 +20,13 @@ mod mapping;
 mod pages;
 mod read;
 mod run;
+mod throttle;
 
 pub use flusher::flush_in_background;
 pub use mapping::Mapping;
 pub use read::{Backing, Located, read_pages};
 pub use run::WriteRun;
+pub use throttle::Dirtier;
 
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos};
@@ -71,12 +71,6 @@ impl Default for CacheConfig {
     }
 }
 
-impl CacheConfig {
-    fn share(&self, percent: u8) -> u64 {
-        (self.pages.saturating_mul(u64::from(percent)) / 100).max(1)
-    }
-}
-
 /// When a file's first dirty page was dirtied, and its turn among those of the same instant.
 type Queued = (Nanos, u64);
 
@@ -92,6 +86,7 @@ pub struct Lookups {
 pub(crate) struct Core {
     handle: Handle,
     config: CacheConfig,
+    limits: throttle::Limits,
     /// Every file with pages, in the order in which eviction visits them.
     clock: RefCell<VecDeque<Weak<mapping::Inner>>>,
     /// Files with dirty pages, oldest first.
@@ -139,6 +134,7 @@ impl PageCache {
     pub fn new(handle: &Handle, config: CacheConfig) -> Self {
         Self(Rc::new(Core {
             handle: handle.clone(),
+            limits: throttle::Limits::new(&config),
             config,
             clock: RefCell::default(),
             dirty_files: RefCell::default(),
@@ -180,27 +176,6 @@ impl PageCache {
         self.0.dirty_files.borrow().values().cloned().collect()
     }
 
-    /// Pages that a writer may dirty before it is throttled in the midst of a call.
-    #[must_use]
-    pub fn burst(&self) -> u64 {
-        self.0.config.share(self.0.config.dirty_percent)
-    }
-
-    /// To be awaited by whoever dirtied this many pages: starts write-back if much is dirty, and
-    /// waits its share of it if too much is.
-    pub async fn throttle(&self, dirtied: u64) {
-        let core = &self.0;
-        if !core.is_much_dirty() {
-            return;
-        }
-        core.wake.notify_one();
-        let paid = core.cleaned.get() + dirtied;
-        if core.paid_off().is_none_or(|level| level < paid) && !core.stopped.get() {
-            // Who is woken has paid: one who looked again would queue behind those who dirtied meanwhile.
-            core.writers.notified_at(paid).await;
-        }
-    }
-
     /// Ends background write-back, and lets go who waits for it.
     pub fn stop(&self) {
         self.0.stopped.set(true);
@@ -211,40 +186,11 @@ impl PageCache {
 }
 
 impl Core {
-    /// Whether write-back begins by itself.
-    fn is_much_dirty(&self) -> bool {
-        self.dirty.get() > self.config.share(self.config.background_percent)
-    }
-
-    /// Up to how many pages written back, ever, writers need not wait for: all, if little is dirty or on
-    /// its way, and none, if too much is.
-    fn paid_off(&self) -> Option<u64> {
-        let background = self.config.share(self.config.background_percent);
-        let limit = self.config.share(self.config.dirty_percent);
-        let load = self.dirty.get() + self.in_flight.get();
-        if load <= background.midpoint(limit) {
-            Some(u64::MAX)
-        } else {
-            (load <= limit).then(|| self.cleaned.get())
-        }
-    }
-
-    /// Pages were written back: those who wait for that go on, as far as they need not wait any more.
-    fn note_progress(&self) {
-        self.progress.notify_waiters();
-        if self.is_much_dirty() {
-            self.wake.notify_one();
-        }
-        if let Some(level) = self.paid_off() {
-            self.writers.notify_up_to(level);
-        }
-    }
-
-    /// Makes room for a page more, if something can be evicted. Returns how many of the pages wanted
-    /// memory has room for now.
-    fn make_room(&self, wanted: u64) -> u64 {
+    /// Makes room for a page more, if something can be evicted. Returns how many of the pages wanted may
+    /// come into memory now: those that it has room for, and `least` of them even so.
+    fn make_room(&self, wanted: u64, least: u64) -> u64 {
         self.evict_some();
-        self.config.pages.saturating_sub(self.resident.get()).min(wanted)
+        self.config.pages.saturating_sub(self.resident.get()).min(wanted).max(least)
     }
 
     fn evict_some(&self) {

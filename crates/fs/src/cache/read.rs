@@ -150,11 +150,11 @@ impl<'a> Filling<'a> {
             if present {
                 break;
             }
-            let room = inner.core.make_room(alike);
-            if room == 0 && end > range.start {
+            let is_first = end == range.start;
+            let count = inner.core.make_room(alike, is_first.into());
+            if count == 0 {
                 break;
             }
-            let count = room.max(1);
             inner.pages.borrow_mut().begin_read(id, &(end..end + count));
             bump(&inner.core.resident, count);
             end += count;

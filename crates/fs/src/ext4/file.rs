@@ -7,7 +7,7 @@ use super::options::DataMode;
 use super::tx::Tx;
 use super::volume::{PAGE, Volume};
 use super::writeback::Pager;
-use crate::cache::read_pages;
+use crate::cache::{Dirtier, read_pages};
 use crate::contract::{Caller, Data, FsError, Ino, Io, Kind, Result};
 use nandscape_block::{SectorData, Tag};
 use std::ops::Range;
@@ -20,6 +20,12 @@ pub(super) const SIZE_MAX: u64 = ((1 << 32) - 1) * PAGE;
 const SIZE_MAX_IN_SECTORS: u64 = ((1 << 32) - 1) / 8 * PAGE;
 /// Pages that one transaction logs with `data=journal`.
 const LOGGED_PAGES: u64 = 8;
+
+/// Who writes, in one call.
+struct Writer {
+    caller: Caller,
+    dirtier: Dirtier,
+}
 
 /// The part of some data that lies in one page.
 #[derive(Clone, Copy)]
@@ -107,10 +113,11 @@ impl Volume {
         let direct = io == Io::Direct && self.options.data != DataMode::Journal;
         if !direct {
             let alone = inode.alone().await?;
-            let written = self.write_file(caller, &inode, offset, data).await?;
+            let writer = Writer { caller, dirtier: self.cache.dirtier() };
+            let written = self.write_file(&writer, &inode, offset, data).await;
             drop(alone);
-            self.cache.throttle(written.div_ceil(PAGE)).await;
-            return Ok(written);
+            writer.dirtier.pay().await;
+            return written;
         }
         let write = async || {
             // Writes past the cache that leave the length alone run beside each other, as in Linux.
@@ -127,28 +134,26 @@ impl Volume {
 
     /// Writes to the cache, or to the journal with `data=journal`. The caller holds the inode's lock
     /// alone. Returns the bytes written.
-    pub(crate) async fn write_file(
+    async fn write_file(
         self: &Rc<Self>,
-        caller: Caller,
+        writer: &Writer,
         inode: &Rc<Inode>,
         offset: u64,
         data: &Data,
     ) -> Result<u64> {
         let end = self.check_extent_of_file(inode, offset, data.len())?;
-        inode.pages.set_writer(caller.thread, caller.core);
-        let (mut at, mut free) = (offset, offset);
+        inode.pages.set_writer(writer.caller.thread, writer.caller.core);
+        let mut at = offset;
         while at < end {
-            let step = async || self.write_some(caller, inode, (offset, data), at..end).await;
+            if writer.dirtier.allowance() == 0 {
+                writer.dirtier.pay().await;
+            }
+            let step = async || self.write_some(writer, inode, (offset, data), at..end).await;
             at = match self.with_space(step).await {
                 Ok(next) => next,
                 Err(error) if at == offset => return Err(error),
                 Err(_) => break,
             };
-            let dirtied = (at - free) / PAGE;
-            if dirtied >= self.cache.burst() && at < end {
-                self.cache.throttle(dirtied).await;
-                free = at;
-            }
         }
         self.touch_file(inode).await?;
         Ok(at - offset)
@@ -157,15 +162,15 @@ impl Volume {
     /// Writes what of the data goes to `range`, or the first pages of it. Returns where the rest begins.
     async fn write_some(
         self: &Rc<Self>,
-        caller: Caller,
+        writer: &Writer,
         inode: &Rc<Inode>,
         data: (u64, &Data),
         range: Range<u64>,
     ) -> Result<u64> {
         if self.options.data == DataMode::Journal {
-            return self.log_some(caller, inode, data, range).await;
+            return self.log_some(writer.caller, inode, data, range).await;
         }
-        let end = self.delay_some(caller, inode, data, range).await?;
+        let end = self.delay_some(writer, inode, data, range).await?;
         inode.set_size(inode.size.get().max(end));
         Ok(end)
     }
@@ -221,7 +226,7 @@ impl Volume {
     /// rest begins.
     async fn delay_some(
         self: &Rc<Self>,
-        caller: Caller,
+        writer: &Writer,
         inode: &Rc<Inode>,
         (offset, data): (u64, &Data),
         range: Range<u64>,
@@ -229,13 +234,13 @@ impl Volume {
         let first = range.start / PAGE;
         if let Data::Sectors(payload, _) = data {
             let content = |page| payload.sector((page - offset / PAGE) as u32);
-            let pages = first..(range.end / PAGE).min(first + self.cache.burst());
-            return Ok((first + self.delay_pages(caller, inode, &pages, content).await?) * PAGE);
+            let pages = first..range.end / PAGE;
+            return Ok((first + self.delay_pages(writer, inode, &pages, content).await?) * PAGE);
         }
         let end = range.end.min((first + 1) * PAGE);
         let Some(piece) = pieces(offset, range.start..end).next() else { return Ok(end) };
         let content = self.content(inode, data, piece).await?;
-        self.delay_pages(caller, inode, &(first..first + 1), |_| content.clone()).await?;
+        self.delay_pages(writer, inode, &(first..first + 1), |_| content.clone()).await?;
         Ok(end)
     }
 
@@ -243,7 +248,7 @@ impl Volume {
     /// how many.
     async fn delay_pages(
         &self,
-        caller: Caller,
+        writer: &Writer,
         inode: &Inode,
         run: &Range<u64>,
         content: impl Fn(u64) -> SectorData,
@@ -256,10 +261,13 @@ impl Volume {
             let mapped = self.map(inode, run.start, count).await?;
             (hole, count) = (matches!(mapped, Mapped::Hole(_)), mapped.blocks());
         }
+        // Others may have dirtied pages while this looked for blocks.
+        count = count.min(writer.dirtier.allowance().max(1));
         if hole {
-            count = self.promise_some(caller, count)?;
+            count = self.promise_some(writer.caller, count)?;
         }
-        inode.pages.write_run(run.start..run.start + count, content, hole);
+        let dirtied = inode.pages.write_run(run.start..run.start + count, content, hole);
+        writer.dirtier.note(dirtied);
         Ok(count)
     }
 

@@ -9,6 +9,7 @@
 
 mod dropped;
 mod late;
+mod memory;
 mod steps;
 mod stress;
 mod told;
