@@ -9,7 +9,6 @@ use crate::ext4::options::{Commit, DataMode};
 use crate::ext4::tx::Tx;
 use crate::ext4::volume::{Volume, corrupt};
 use nandscape_block::SectorBytes;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Blocks of an extent tree: address and content.
@@ -70,20 +69,27 @@ impl Volume {
     /// Makes a file durable by a record of its own, its data having been written out.
     pub(crate) async fn commit_file(&self, inode: &Inode) -> Result<Recorded> {
         let Some(files) = self.files.borrow().clone() else { return Ok(Recorded::Not) };
-        let able = inode.kind() == Kind::File && (1..=LINKS_MAX).contains(&inode.links());
-        if !able || self.options.data == DataMode::Journal {
+        if self.options.data == DataMode::Journal || self.names_to_record(inode).is_none() {
             return Ok(Recorded::Not);
         }
-        let Some(record) = self.record_of(inode).await? else { return Ok(Recorded::Not) };
-        let writes = Some(inode.writes.get());
-        if inode.recorded.get() == writes {
+        if inode.recorded.get() == Some(inode.writes.get()) {
             return Ok(Recorded::Before);
         }
+        let Some(record) = self.record_of(inode).await? else { return Ok(Recorded::Not) };
+        let writes = inode.writes.get();
         if !files.commit(&record, inode.pages.owner()).await? {
             return Ok(Recorded::Not);
         }
-        inode.recorded.set(writes);
+        inode.recorded.set(Some(writes));
         Ok(Recorded::Now)
+    }
+
+    /// The names that a record of a file tells; nothing if no record can tell what the file is now.
+    fn names_to_record(&self, inode: &Inode) -> Option<Vec<NewName>> {
+        let able = inode.kind() == Kind::File && (1..=LINKS_MAX).contains(&inode.links());
+        let orphans = self.orphans.try_lock()?;
+        let is_orphan = orphans.iter().any(|other| other.number == inode.number);
+        if able && !is_orphan { self.changes.borrow().names_of(inode.number) } else { None }
     }
 
     /// The record of a file as it is now, and nothing if none can tell.
@@ -96,13 +102,7 @@ impl Volume {
         let mut image = self.with_slot(inode, <[u8]>::to_vec).await?;
         // From here on nothing waits: the record is of one moment, and of one transaction.
         inode.raw.borrow().encode(&mut image, inode.seed);
-        let Some(names) = self.changes.borrow().names_of(inode.number) else { return Ok(None) };
-        let orphans = self.orphans.try_lock();
-        let is_orphan =
-            |list: &Vec<Rc<Inode>>| list.iter().any(|other| other.number == inode.number);
-        if inode.links() == 0 || orphans.as_ref().is_none_or(|list| is_orphan(list)) {
-            return Ok(None);
-        }
+        let Some(names) = self.names_to_record(inode) else { return Ok(None) };
         let generation = inode.raw.borrow().generation;
         Ok(Some(FileRecord { inode: inode.number, generation, image, names, nodes }))
     }
