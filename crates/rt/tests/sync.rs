@@ -212,6 +212,24 @@ fn rwlocks_are_fair_to_writers() {
     });
 }
 
+/// Who does not wait for a lock gets it when nobody has it or waits for it.
+#[test]
+fn rwlocks_are_tried() {
+    on_both_clocks(|handle| async move {
+        let lock = RwLock::new(&handle, "value", 0);
+        let reader = lock.read().await;
+        assert!(lock.try_write().is_none());
+        let other = lock.clone();
+        let waits = handle.spawn("writer", async move { drop(other.write().await) });
+        handle.yield_now().await;
+        drop(reader);
+        assert!(lock.try_write().is_none(), "somebody came before");
+        assert_eq!(waits.await, Ok(()));
+        *lock.try_write().expect("nobody has it") += 1;
+        assert_eq!(*lock.read().await, 1);
+    });
+}
+
 /// One notification is kept for who comes late; two are not.
 #[test]
 fn one_notification_is_kept() {

@@ -259,7 +259,7 @@ impl Volume {
         let alone = dir.lock.write().await;
         let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
         self.check_back(&dir, &inode).await?;
-        let file = inode.lock.write().await;
+        let file = self.lock_below(&dir, &inode).await?;
         match (inode.is_dir(), is_dir) {
             (true, false) => return Err(FsError::IsDirectory),
             (false, true) => return Err(FsError::NotDirectory),

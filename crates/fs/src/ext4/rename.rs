@@ -54,7 +54,7 @@ impl Volume {
         if victim.as_ref().is_some_and(|victim| victim.number == moved.number) {
             return Ok(());
         }
-        self.check_victim(&moved, victim.as_deref()).await?;
+        self.check_victim(&from.dir, &moved, victim.as_deref()).await?;
         if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {
             self.may_add_subdir(&to.dir)?;
         }
@@ -75,29 +75,55 @@ impl Volume {
 
     /// A directory cannot move into itself or below.
     async fn check_loop(&self, moved: &Inode, to: &Inode) -> Result<()> {
-        if !moved.is_dir() {
-            return Ok(());
+        if self.is_above(moved, to).await? {
+            return Err(FsError::Invalid("a directory cannot move below itself"));
         }
-        let mut above = to.number;
+        Ok(())
+    }
+
+    /// Whether something is this directory or above it.
+    async fn is_above(&self, inode: &Inode, dir: &Inode) -> Result<bool> {
+        let mut above = dir.number;
         let mut seen = BTreeSet::new();
-        while above != ROOT_INODE {
-            if above == moved.number {
-                return Err(FsError::Invalid("a directory cannot move below itself"));
+        while inode.is_dir() && above != ROOT_INODE {
+            if above == inode.number {
+                return Ok(true);
             }
             if !seen.insert(above) {
                 return Err(corrupt("directory: .. never leads to the root", Place::Inode(above)));
             }
             above = self.parent_of(&*self.inode(above).await?).await?;
         }
-        Ok(())
+        Ok(false)
     }
 
-    async fn check_victim(&self, moved: &Inode, victim: Option<&Inode>) -> Result<()> {
+    /// Locks what a name leads to; the caller holds the lock of the name's directory.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`] where directories name each other, so that whoever has the lock may wait for the
+    /// caller's.
+    pub(super) async fn lock_below(&self, dir: &Inode, inode: &Inode) -> Result<WriteGuard<()>> {
+        if let Some(free) = inode.lock.try_write() {
+            return Ok(free);
+        }
+        if self.is_above(inode, dir).await? {
+            return Err(corrupt("directory: .. never leads to the root", Place::Inode(dir.number)));
+        }
+        Ok(inode.lock.write().await)
+    }
+
+    /// Whether what has the new name may lose it.
+    async fn check_victim(
+        &self,
+        from: &Inode,
+        moved: &Inode,
+        victim: Option<&Inode>,
+    ) -> Result<()> {
         let Some(victim) = victim else { return Ok(()) };
         match (moved.is_dir(), victim.is_dir()) {
             (true, false) => Err(FsError::NotDirectory),
-            (false, true) => Err(FsError::IsDirectory),
-            (true, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
+            (false, true) if !self.is_above(victim, from).await? => Err(FsError::IsDirectory),
+            (_, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
             _ => Ok(()),
         }
     }

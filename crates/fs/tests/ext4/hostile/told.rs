@@ -1,21 +1,24 @@
 //! Damage in words: what a damaged volume says where it would lead calls astray, structure by
 //! structure, and that nothing else of it suffers.
 
-use super::{IJOURNAL, ME, PAGE, Sector, load, tags};
-use crate::common::device::{Device, content, medium, on_device};
+use super::{DEADLINE, IJOURNAL, ME, PAGE, Sector, load, tags};
+use crate::common::device::{Device, content, medium, on_device, powered};
 use crate::common::image::Image;
 use nandscape_block::Fua;
 use nandscape_fs::contract::{Data, FileSystem, FsError, Ino, Io, RenameMode};
 use nandscape_fs::ext4::format::*;
 use nandscape_fs::ext4::mkfs::{DEFAULT_FEATURES, MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
-use nandscape_rt::Handle;
+use nandscape_rt::combine::{join2, timeout};
+use nandscape_rt::{Executor, Handle, Nanos};
 
 const BLOCKS: u64 = 4_096;
-/// What stands on the volume: `file` of two pages, `dir` with `below` in it, and `other`.
+/// What stands on the volume: `file` of two pages, `dir` with `below` with `last` in it, and `other`.
 const FILE: u32 = 12;
 const DIR: u32 = 13;
 const BELOW: u32 = 14;
+const LAST: u32 = 15;
+const OTHER: u32 = 16;
 
 fn volume() -> Image {
     let work = async |rt: Handle, device: Device| {
@@ -27,13 +30,22 @@ fn volume() -> Image {
         let file = fs.create(ME, root, b"file", 0o644).await.expect("room").ino;
         let dir = fs.mkdir(ME, root, b"dir", 0o755).await.expect("room").ino;
         let below = fs.mkdir(ME, dir, b"below", 0o755).await.expect("room").ino;
-        assert_eq!([file, dir, below], [FILE, DIR, BELOW].map(|number| Ino(number.into())));
-        fs.mkdir(ME, root, b"other", 0o755).await.expect("room");
+        let last = fs.mkdir(ME, below, b"last", 0o755).await.expect("room").ino;
+        let other = fs.mkdir(ME, root, b"other", 0o755).await.expect("room").ino;
+        assert_eq!([file, dir, below, last, other], [FILE, DIR, BELOW, LAST, OTHER].map(at));
         fs.write(ME, file, 0, tags(1, 2), Io::Buffered).await.expect("room");
         fs.unmount().await.expect("an unmount");
     };
     let (_, left, _) = on_device(medium(BLOCKS, Fua::Honoured), None, 0, work);
     Image::of(content(&left))
+}
+
+/// The sectors of an image that are not zeroes.
+fn sectors_of(image: &Image) -> Vec<(u64, Sector)> {
+    let sectors = image.bytes.chunks_exact(PAGE as usize).enumerate();
+    let sectors =
+        sectors.map(|(lba, bytes)| (lba as u64, Sector::try_from(bytes).expect("a sector")));
+    sectors.filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0)).collect()
 }
 
 /// Mounts an image and does something there, or tells why it cannot be mounted.
@@ -42,15 +54,11 @@ fn on<T: 'static>(
     options: MountOptions,
     work: impl AsyncFnOnce(&Ext4) -> Result<T, FsError> + 'static,
 ) -> Result<T, FsError> {
-    let sectors = image.bytes.chunks_exact(PAGE as usize).enumerate();
-    let sectors =
-        sectors.map(|(lba, bytes)| (lba as u64, Sector::try_from(bytes).expect("a sector")));
-    let sectors: Vec<_> =
-        sectors.filter(|(_, bytes)| bytes.iter().any(|byte| *byte != 0)).collect();
+    let sectors = sectors_of(image);
     let mounted = async move |rt: Handle, device: Device| {
         load(&device, sectors).await;
         let (fs, _) = Ext4::mount(&rt, device, options).await?;
-        work(&fs).await
+        timeout(&rt, DEADLINE, work(&fs)).await.expect("no call waits for ever")
     };
     on_device(medium(BLOCKS, Fua::Honoured), None, 0, mounted).0
 }
@@ -179,6 +187,54 @@ fn ways_up() {
         fs.rename(ME, (fs.root(), b"other"), (at(BELOW), b"new"), RenameMode::Replace).await
     });
     assert_eq!(said, Err(corrupt("directory: .. never leads to the root", "inode 14")));
+}
+
+/// Two directories that name each other keep nobody waiting who removes both names at once.
+#[test]
+fn rings() {
+    let mut image = volume();
+    retarget(&mut image, BELOW, b"last", DIR);
+    retarget(&mut image, DIR, b"..", BELOW);
+    let said = on(&image, MountOptions::default(), async |fs| {
+        let (down, up) = (fs.rmdir(ME, at(DIR), b"below"), fs.rmdir(ME, at(BELOW), b"last"));
+        Ok(join2(down, up).await)
+    });
+    let (down, up) = said.expect("a mount");
+    let expected = |dir| Err(corrupt("directory: .. never leads to the root", dir));
+    assert!(down == expected("inode 13") || up == expected("inode 14"), "{down:?}, {up:?}");
+    assert!(down.is_err() && up.is_err(), "{down:?}, {up:?}");
+}
+
+/// A mount that fails half way leaves the device to others: nothing is written behind its back.
+#[test]
+fn mounts_that_fail() {
+    let mut image = volume();
+    // The first orphan can be freed, the second cannot.
+    let node = image.data_blocks(OTHER)[0];
+    edit_inode(&mut image, FILE, |inode| (inode.links_count, inode.dtime) = (0, OTHER));
+    edit_inode(&mut image, OTHER, |inode| {
+        let entries =
+            ExtentEntries::Index { depth: 1, entries: vec![ExtentIndex { logical: 0, node }] };
+        ExtentNode { entries, ..ExtentNode::empty_root() }.encode(&mut inode.map);
+        inode.links_count = 0;
+    });
+    image.sb.last_orphan = FILE;
+    let sb = image.sb.clone();
+    sb.encode(&mut image.bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES]);
+    let sectors = sectors_of(&image);
+    let mut executor = Executor::on_virtual_clock();
+    let rt = executor.handle();
+    let ran = executor.block_on(async move {
+        let device = powered(&rt, medium(BLOCKS, Fua::Honoured));
+        load(&device.erased(), sectors).await;
+        let mounted = Ext4::mount(&rt, device.erased(), MountOptions::default()).await;
+        let place = format!("inode {OTHER}, block {node}, byte 0");
+        assert_eq!(mounted.err(), Some(corrupt("is no extent node", &place)));
+        let bios = device.with(|device| device.bios);
+        rt.sleep(Nanos::from_secs(60)).await;
+        assert_eq!(device.with(|device| device.bios), bios, "bios of a volume that is not mounted");
+    });
+    ran.expect("nobody waits for ever");
 }
 
 /// A volume is not mounted if parts of the format overlap, or the list of orphans leads astray.

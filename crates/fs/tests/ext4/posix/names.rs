@@ -98,6 +98,12 @@ fn directories_move_with_their_tree() {
         let b = mkdir(fs, a, "b").await;
         let into = fs.rename(ME, (root, b"a"), (b, b"x"), RenameMode::Replace).await;
         assert!(matches!(into, Err(FsError::Invalid(_))));
+        create(fs, b, "f").await;
+        create(fs, c, "f").await;
+        for (dir, refusal) in [(b, FsError::NotEmpty), (c, FsError::IsDirectory)] {
+            let over = fs.rename(ME, (dir, b"f"), (root, b"a"), RenameMode::Replace).await;
+            assert_eq!(over, Err(refusal), "a file over a directory");
+        }
         fs.rename(ME, (root, b"a"), (c, b"a"), RenameMode::Replace).await.expect("a move");
         assert_eq!(names(fs, a).await[&b".."[..]], c);
         let links = [root, c, a].map(|dir| (dir, [4, 3, 3][usize::from(dir != root)]));
