@@ -33,6 +33,8 @@ mod orphan;
 mod own;
 mod rename;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod truncate;
 mod tx;
 mod volume;

@@ -242,6 +242,11 @@ fn an_orphan_file_with_orphans_is_refused() {
     }
     let scratch = Scratch::new();
     let path = stand::image(&scratch, 64, &["-O", "orphan_file"]);
+    let marked = scratch.path("marked");
+    fs::copy(&path, &marked).expect("a copy");
+    debugfs_write(&marked, "feature orphan_present\n");
+    let refused = through(&scratch, &marked, async |_| ()).expect_err("a mark of orphans");
+    assert!(refused.to_string().contains("orphan_present"), "{refused}");
     let Some(mount) = LoopMount::new(&scratch, &path, "rw") else { return };
     let orphan = mount.path().join("f");
     let held = fs::File::create(&orphan).expect("a file");
