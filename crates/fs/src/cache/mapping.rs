@@ -104,12 +104,12 @@ impl Mapping {
     }
 
     /// New content of a whole page, to be written back. `reserved` says that a block was promised
-    /// to it just now.
-    pub fn write(&self, page: u64, data: SectorData, reserved: bool) {
-        self.write_run(page..page + 1, |_| data.clone(), reserved);
+    /// to it just now. Returns how many pages that are which did not wait for write-back yet.
+    pub fn write(&self, page: u64, data: SectorData, reserved: bool) -> u64 {
+        self.write_run(page..page + 1, |_| data.clone(), reserved)
     }
 
-    /// The same of several pages. Returns how many of them did not wait for write-back yet.
+    /// The same of several pages.
     pub fn write_run(
         &self,
         run: Range<u64>,

@@ -7,7 +7,7 @@
 //! - Pages lie in chunks of 64 with their states as bits, and most of what is done to them is done to
 //!   a run of them at once.
 //! - Dirty pages are written back when they are 30 s old (looked at every 5 s), or when more than
-//!   `background_percent` of memory is dirty. Writers wait for that when much is ([`throttle`]), so that
+//!   `background_percent` of memory is dirty. Writers wait for that when much is (`throttle`), so that
 //!   `dirty_percent` of memory bounds what all of them have made dirty.
 //! - What is written back is a copy taken when the write begins. A page may be written again
 //!   meanwhile; two writes of one page are never in flight together.

@@ -5,7 +5,7 @@
 //!   `background_percent` and `dirty_percent` of memory nobody waits; past it, a writer waits until as many
 //!   pages are clean as it made dirty; beyond `dirty_percent` nobody goes on.
 //! - A writer looks before each piece of a call: it dirties no more than may be dirty still. Where that is
-//!   nothing, it dirties [a few](Core::ratelimit) and then waits. So no more than `dirty_percent` of
+//!   nothing, it dirties a few (`Core::ratelimit`) and then waits. So no more than `dirty_percent` of
 //!   memory is ever dirty or on its way, and these few of each writer.
 //! - Linux computes pauses from a measured bandwidth instead; in the long run either makes writers as fast
 //!   as the device.

@@ -1,15 +1,16 @@
 //! Blocks ahead of data, and holes.
 
+use super::file::Writer;
 use super::inode::Inode;
 use super::volume::{PAGE, Volume};
-use crate::contract::{Allocate, Caller, FsError, Result};
+use crate::contract::{Allocate, FsError, Result};
 use std::rc::Rc;
 
 impl Volume {
     /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock alone.
     pub(crate) async fn allocate(
         self: &Rc<Self>,
-        caller: Caller,
+        writer: &Writer,
         inode: &Rc<Inode>,
         what: Allocate,
         offset: u64,
@@ -20,13 +21,13 @@ impl Volume {
         }
         let end = self.check_extent_of_file(inode, offset, len)?;
         if !matches!(what, Allocate::Reserve { .. }) {
-            self.punch(inode, offset, end).await?;
+            self.punch(writer, inode, offset, end).await?;
         }
         let pages = offset / PAGE..end.div_ceil(PAGE);
         let (done, size) = match what {
             Allocate::PunchHole => (Ok(()), 0),
             Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => {
-                let reserved = self.reserve_range(caller, inode, &pages).await;
+                let reserved = self.reserve_range(writer.caller, inode, &pages).await;
                 let grows = reserved.is_ok() && !keep_size;
                 (reserved, if grows { end } else { 0 })
             }
@@ -42,14 +43,24 @@ impl Volume {
     }
 
     /// Makes a hole: zeroes in the pages at its ends, no blocks in between.
-    async fn punch(self: &Rc<Self>, inode: &Rc<Inode>, offset: u64, end: u64) -> Result<()> {
+    async fn punch(
+        self: &Rc<Self>,
+        writer: &Writer,
+        inode: &Rc<Inode>,
+        offset: u64,
+        end: u64,
+    ) -> Result<()> {
         let _cut = inode.cut_lock.write().await;
         let (first, last) = (offset.div_ceil(PAGE), end / PAGE);
+        let zero = async |from, to| {
+            writer.dirtier.note(self.zero_in_page(inode, from, to - from).await?);
+            Ok(())
+        };
         if offset / PAGE == end / PAGE {
-            return self.zero_in_page(inode, offset, end - offset).await;
+            return zero(offset, end).await;
         }
-        self.zero_in_page(inode, offset, first * PAGE - offset).await?;
-        self.zero_in_page(inode, last * PAGE, end - last * PAGE).await?;
+        zero(offset, first * PAGE).await?;
+        zero(last * PAGE, end).await?;
         inode.pages.written(first..last).await;
         self.unpromise(inode.pages.discard(first..last));
         self.free_range(inode, first..last).await?;

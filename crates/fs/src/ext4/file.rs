@@ -22,9 +22,9 @@ const SIZE_MAX_IN_SECTORS: u64 = ((1 << 32) - 1) / 8 * PAGE;
 const LOGGED_PAGES: u64 = 8;
 
 /// Who writes, in one call.
-struct Writer {
-    caller: Caller,
-    dirtier: Dirtier,
+pub(crate) struct Writer {
+    pub(super) caller: Caller,
+    pub(super) dirtier: Dirtier,
 }
 
 /// The part of some data that lies in one page.
@@ -93,6 +93,11 @@ impl Volume {
         Ok(Data::from_pages(content, (offset - first * PAGE) as usize, (end - offset) as usize))
     }
 
+    /// Somebody who is going to write, and is to pay in the end.
+    pub(crate) fn writer(&self, caller: Caller) -> Writer {
+        Writer { caller, dirtier: self.cache.dirtier() }
+    }
+
     /// Writes, to the cache or past it, and waits until the cache has room for more.
     pub(crate) async fn write(
         self: &Rc<Self>,
@@ -113,7 +118,7 @@ impl Volume {
         let direct = io == Io::Direct && self.options.data != DataMode::Journal;
         if !direct {
             let alone = inode.alone().await?;
-            let writer = Writer { caller, dirtier: self.cache.dirtier() };
+            let writer = self.writer(caller);
             let written = self.write_file(&writer, &inode, offset, data).await;
             drop(alone);
             writer.dirtier.pay().await;
@@ -358,30 +363,31 @@ impl Volume {
         }
     }
 
-    /// Makes zeroes of a range within one page, if anything is mapped or waits there.
+    /// Makes zeroes of a range within one page, if anything is mapped or waits there. Returns how many pages
+    /// that made dirty.
     pub(super) async fn zero_in_page(
         self: &Rc<Self>,
         inode: &Rc<Inode>,
         offset: u64,
         len: u64,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let page = offset / PAGE;
         // Data on its way to a block that was allocated ahead is not known as written yet.
         inode.pages.written(page..page + 1).await;
         let waits = inode.pages.waiting(&(page..page + 1)).0;
         let nothing = !waits && self.reads_as_zeroes(inode, page).await?;
         if len == 0 || nothing {
-            return Ok(());
+            return Ok(0);
         }
         let old = self.page(inode, page).await?;
         let from = (offset % PAGE) as usize;
         let zeroed = old.overlaid(from..from + len as usize, &SectorData::Tag(Tag::ZERO));
         let content = zeroed.ok_or(FsError::Unsupported("a device that keeps no content"))?;
         if self.options.data == DataMode::Journal {
-            return self.log_pages(inode, page, &[content], inode.size.get()).await;
+            self.log_pages(inode, page, &[content], inode.size.get()).await?;
+            return Ok(0);
         }
-        inode.pages.write(page, content, false);
-        Ok(())
+        Ok(inode.pages.write(page, content, false))
     }
 
     async fn reads_as_zeroes(&self, inode: &Inode, page: u64) -> Result<bool> {

@@ -270,11 +270,14 @@ impl FileSystem for Ext4 {
         let call = self.begin()?;
         self.complete(async move {
             let inode = call.inode_of(ino).await?;
+            let writer = call.writer(caller);
             let allocate = async || {
                 let _alone = inode.alone().await?;
-                call.allocate(caller, &inode, what, offset, len).await
+                call.allocate(&writer, &inode, what, offset, len).await
             };
-            call.with_space(allocate).await
+            let allocated = call.with_space(allocate).await;
+            writer.dirtier.pay().await;
+            allocated
         })
         .await
     }

@@ -1,6 +1,7 @@
 //! What memory holds, while several write at once, and who goes on meanwhile.
 
 use super::*;
+use nandscape_fs::contract::Allocate;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -67,6 +68,64 @@ fn memory_is_bounded_beside_many_writers() {
         on_quick(formatted(2 * ROOMY), async move |stand| most_in_memory(&stand, call).await)
     });
     assert!(most.iter().all(|most| *most <= ROOM + WRITERS), "{most:?} with calls of {calls:?}");
+}
+
+/// A large call that has written its last page waits for no more than it has not waited for before, though
+/// others keep as much dirty as may be.
+#[test]
+fn a_large_write_pays_once() {
+    on_quick(formatted(2 * ROOMY), async |stand| {
+        let fs = stand.mount(&cached(ROOM)).await;
+        one_after_the_other(&stand);
+        let stop = Rc::new(Cell::new(false));
+        let mut others = Vec::new();
+        for name in 0..WRITERS {
+            let file = create(&fs, fs.root(), &format!("f{name}")).await;
+            let (fs, stop) = (fs.clone(), Rc::clone(&stop));
+            others.push(stand.rt.spawn("writer", async move {
+                for at in (0..).take_while(|_| !stop.get()) {
+                    let data = tagged(at, 1);
+                    fs.write_all(ME, file, at * PAGE, data, Io::Buffered).await.expect("room");
+                }
+            }));
+        }
+        let file = create(&fs, fs.root(), "large").await;
+        let writer = fs.clone();
+        let writes = stand.rt.spawn("large writer", async move {
+            writer.write(ME, file, 0, tagged(0, EACH), Io::Buffered).await
+        });
+        let size = async || fs.getattr(ME, file).await.expect("a file").size;
+        while size().await < EACH * PAGE {
+            stand.rt.sleep(Nanos::from_us(100)).await;
+        }
+        let written = stand.rt.now();
+        assert_eq!(writes.await, Ok(Ok(EACH * PAGE)));
+        let waited = stand.rt.now() - written;
+        stop.set(true);
+        for other in others {
+            other.await.expect("a task");
+        }
+        // A fifth of memory may be dirty, and a page takes the device 0.1 ms.
+        let most = Nanos::from_us(100 * (ROOM / 5 + WRITERS));
+        assert!(waited <= most, "it waits for {waited} at its end");
+    });
+}
+
+/// Pages of which holes take parts are dirty as others are.
+#[test]
+fn memory_is_bounded_beside_holes() {
+    on_quick(formatted(ROOMY), async |stand| {
+        let fs = stand.mount(&cached(ROOM)).await;
+        let file = create(&fs, fs.root(), "f").await;
+        put(&fs, file, 0, 1, 2 * ROOM, Io::Direct).await;
+        one_after_the_other(&stand);
+        for page in 0..2 * ROOM {
+            let punched = fs.fallocate(ME, file, Allocate::PunchHole, page * PAGE + 100, 100);
+            assert_eq!(punched.await, Ok(()));
+            let pages = fs.cached_pages();
+            assert!(pages <= ROOM + 1, "{pages} pages after {page} holes");
+        }
+    });
 }
 
 /// Who reads a file does not wait for one who writes to it and waits for write-back; what he finds is
