@@ -60,6 +60,12 @@ impl<D: BlockDevice + 'static> AsyncDevice<D> {
         device
     }
 
+    /// The device, if nobody else has it any more: whoever drove it has ended with the executor.
+    #[must_use]
+    pub fn into_inner(self) -> Option<D> {
+        Rc::into_inner(self.0).map(|inner| inner.device.into_inner())
+    }
+
     /// The same device, of a kind that is not known.
     #[must_use]
     pub fn erased(&self) -> AsyncDevice {
@@ -243,6 +249,22 @@ mod tests {
                 assert_eq!(handle.now(), Nanos(5 * latency));
             });
         }
+    }
+
+    /// A device comes back with what was written to it, once its executor is gone and no clone is left.
+    #[test]
+    fn devices_come_back() {
+        let mut executor = Executor::on_virtual_clock();
+        let device = AsyncDevice::new(&executor.handle(), MemDevice::new(8));
+        executor.block_on(device.write(Lba(3), 1, tags(5))).unwrap().unwrap();
+        assert!(device.clone().into_inner().is_none(), "somebody drives it");
+        drop(executor);
+        let device = device.into_inner().unwrap();
+        assert_eq!(device.durable(Lba(3)), tags(0).sector(0), "nothing was flushed");
+        let mut executor = Executor::on_virtual_clock();
+        let device = AsyncDevice::new(&executor.handle(), device);
+        let read = device.read(Lba(3), 1);
+        assert_eq!(executor.block_on(read).unwrap(), Ok(tags(5)));
     }
 
     /// Bios are in flight together as soon as they are submitted, polled or not.

@@ -186,6 +186,18 @@ fn caches_begin_cold() {
     assert_eq!(direct.fs.unwrap().lookups, Lookups::default());
 }
 
+/// The device was off and on again once its files were there: what they hold comes from media, not from a
+/// write buffer that still has it, on a fresh device and on an aged one.
+#[test]
+fn write_buffers_begin_empty() {
+    let text = "[r]\nrw=read\nbs=4k\nsize=64k\ndirect=1\nverify=crc32c\n";
+    for set in [&[][..], &["precondition.fill=1"], &["media.faults.program_rate=0.001"]] {
+        let read = outcome("ext4-pblk", set, text);
+        assert!(!read.workload.jobs[0].failed(), "{set:?}: {:?}", read.workload.jobs[0].failures);
+        assert_eq!((read.ftl.user_read, read.ftl.ring_hits), (16, 0), "{set:?}");
+    }
+}
+
 /// Files on an aged device: collection is at work from the beginning, unless mkfs discards what the device
 /// holds; content is right either way, and the bytes of before are nobody's.
 #[test]

@@ -90,6 +90,24 @@ fn the_time_of_fsyncs_has_parts() {
     assert!(fs.fsyncs == 160 && fs.fsync_thread_ns > 160 * 1000, "{fs:?}");
 }
 
+/// The device was off and on again once filesets were there: what they hold comes from media, not from a
+/// write buffer that still has it.
+#[test]
+fn write_buffers_begin_empty() {
+    let workload = text(
+        "define fileset name=a,path=/tmp,entries=8,dirwidth=8,size=8k,prealloc\n\
+         define process name=p { thread name=t {\n\
+         flowop openfile name=o,filesetname=a,fd=1\n\
+         flowop readwholefile name=r,fd=1\n\
+         flowop closefile name=c,fd=1\n\
+         flowop finishoncount name=f,value=8,target=r } }\n\
+         set mode quit alldone\nrun 10",
+    );
+    let read = run("ext4-pblk", &workload).unwrap();
+    assert!(read.ftl.user_read >= 16, "{}", read.ftl.user_read);
+    assert_eq!(read.ftl.ring_hits, 0);
+}
+
 /// Every example runs on a small device.
 #[test]
 fn examples_run() {

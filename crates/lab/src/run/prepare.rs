@@ -11,7 +11,7 @@ use super::{Observer, Phase, RunError};
 use crate::stack::Stack;
 use crate::state::{self, Difference, Header, State, StateCache, StateError, StateKey, States};
 use nandscape_ftl::Pblk;
-use nandscape_media::{Media, MediaConfig, SnapshotError};
+use nandscape_media::{Layer, Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
 use std::io::Read;
 use std::path::Path;
@@ -97,6 +97,17 @@ fn make(
     let mut media = ftl.into_media().into_inner();
     media.power_cycle();
     Ok((media, done))
+}
+
+/// The same FTL after its power was off, in order: what it had flushed is there, and nothing in RAM.
+pub(super) fn off_and_on(
+    stack: &Stack,
+    ftl: Pblk<Flash>,
+    seed: u64,
+) -> Result<Pblk<Flash>, RunError> {
+    let mut media = ftl.into_media();
+    media.inner_mut().power_cycle();
+    mount(stack, media, seed, None)
 }
 
 /// The FTL over preconditioned media; what stops it is bad input if they come from `file`.

@@ -1,7 +1,8 @@
 //! Making a file system and the jobs' files in it, before a run.
 //!
-//! When everything is there the file system is unmounted and mounted again: a run begins with an empty
-//! journal and nothing cached, as with fio's `invalidate=1`. Files that somebody reads are written
+//! When everything is there the file system is unmounted ([`make`]) and, on a device that was off meanwhile,
+//! mounted again ([`open`]): a run begins with an empty journal and nothing cached, as with fio's
+//! `invalidate=1`. Files that somebody reads are written
 //! whole; others are given blocks only, as fio does with `fallocate=native`.
 
 use super::Contents;
@@ -61,17 +62,16 @@ impl MakeError {
     }
 }
 
-/// A mounted file system with something in it.
+/// What a file system holds.
 pub(super) struct Made {
-    pub(super) fs: Ext4,
-    /// Numbers of jobs' files, which are open.
+    /// Numbers of jobs' files.
     pub(super) inodes: Vec<Ino>,
     /// Filesets of a workload.
     pub(super) planted: Vec<Planted>,
     pub(super) contents: Contents,
 }
 
-/// A file system with these contents.
+/// A file system with these contents, unmounted.
 pub(super) fn make(
     rt: &Handle,
     device: &AsyncDevice,
@@ -81,20 +81,33 @@ pub(super) fn make(
     let (rt, device, options) = (rt.clone(), device.clone(), options.clone());
     async move {
         mkfs(&device, &options.mkfs).await?;
-        let (fs, _) = Ext4::mount(&rt, device.clone(), options.mount.clone()).await?;
+        let (fs, _) = Ext4::mount(&rt, device, options.mount).await?;
         let room = fs.statfs(ROOT).await?;
         let (inodes, planted) = fill(&fs, &contents)
             .await
             .map_err(|(at, error)| unmade(error, &contents, at, &room))?;
         fs.unmount().await?;
-        let (fs, _) = Ext4::mount(&rt, device, options.mount).await?;
-        for inode in &inodes {
+        Ok(Made { inodes, planted, contents })
+    }
+}
+
+/// The file system mounted, with the files of jobs open and filesets in the page cache that are to be.
+pub(super) fn open(
+    rt: &Handle,
+    device: &AsyncDevice,
+    options: &FsStack,
+    made: Made,
+) -> impl Future<Output = Result<(Ext4, Made), MakeError>> + use<> {
+    let (rt, device, options) = (rt.clone(), device.clone(), options.mount.clone());
+    async move {
+        let (fs, _) = Ext4::mount(&rt, device, options).await?;
+        for inode in &made.inodes {
             fs.open(ROOT, *inode).await?;
         }
-        if let Contents::Trees(workload, _) = &contents {
-            warm(&fs, workload, &planted).await?;
+        if let Contents::Trees(workload, _) = &made.contents {
+            warm(&fs, workload, &made.planted).await?;
         }
-        Ok(Made { fs, inodes, planted, contents })
+        Ok((fs, made))
     }
 }
 

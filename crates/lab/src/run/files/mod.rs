@@ -5,7 +5,8 @@
 //! lives here and whose clock follows the engine's. The FTL is the file system's device.
 //!
 //! The file system is made, and files are laid out (`make`), before anything is measured and without
-//! timing, so that no virtual time passes.
+//! timing, so that no virtual time passes. Then the device is off and on again, as it is behind
+//! preconditioning: a run begins with nothing in RAM, neither in the page cache nor in a write buffer.
 //!
 //! Its daemons have timers for ever, so the clock never runs out of events. A call that does not come back
 //! is told by silence: when for an hour none has begun or ended, nothing more is expected of the device.
@@ -20,6 +21,7 @@ pub(super) use layout::Layout;
 
 use super::RunError;
 use super::device::{Flash, Hinted, LabDevice, Mounted};
+use super::prepare::off_and_on;
 use crate::stack::{FsStack, Stack};
 use crate::timeline::{Request, Requests};
 use calls::Calls;
@@ -80,17 +82,14 @@ impl Files {
     ) -> Result<Self, RunError> {
         stack.check_fs(device.caps().sectors)?;
         let under = device.caps().clone();
-        let mut executor = Executor::on_virtual_clock();
-        let handle = executor.handle();
-        let device = AsyncDevice::new(&handle, device);
         let options = fs.for_run(seed, under.sectors, fresh);
-        let made = make::make(&handle, &device.erased(), &options, contents);
-        let made = in_time(&mut executor, made).map_err(RunError::Failed)?;
-        let Made { fs: fs_made, inodes, planted, contents } =
-            made.map_err(|error| error.on(stack))?;
-        if handle.now() > Nanos::ZERO {
-            return Err(RunError::TimePassed);
-        }
+        let (device, made) = made(stack, &options, contents, device)?;
+        let ftl = off_and_on(stack, device.ftl, seed)?;
+        let (mut executor, device) = driven(Hinted::new(ftl, &stack.hints));
+        let handle = executor.handle();
+        let opened = make::open(&handle, &device.erased(), &options, made);
+        let (fs_made, Made { inodes, planted, contents }) =
+            at_once(&mut executor, opened)?.map_err(|error| error.on(stack))?;
         let layout = match contents {
             Contents::Jobs(layout) => layout,
             Contents::Trees(..) => Layout::default(),
@@ -110,6 +109,42 @@ impl Files {
         let reset = FsCounts::default();
         let (requests, under_way, heard) = (None, 0, Nanos::ZERO);
         Ok(Self { executor, device, calls, caps, planted, reset, requests, under_way, heard })
+    }
+}
+
+/// The file system of `stack` with these contents on a device that it lets go again.
+fn made(
+    stack: &Stack,
+    options: &FsStack,
+    contents: Contents,
+    device: Hinted,
+) -> Result<(Hinted, Made), RunError> {
+    let (mut executor, device) = driven(device);
+    let made = make::make(&executor.handle(), &device.erased(), options, contents);
+    let made = at_once(&mut executor, made)?.map_err(|error| error.on(stack))?;
+    drop(executor);
+    let device = device.into_inner();
+    let device = device.ok_or_else(|| RunError::Failed("somebody has the device".to_owned()))?;
+    Ok((device, made))
+}
+
+/// A device, and the runtime that drives it.
+fn driven(device: Hinted) -> (Executor, AsyncDevice<Hinted>) {
+    let executor = Executor::on_virtual_clock();
+    let device = AsyncDevice::new(&executor.handle(), device);
+    (executor, device)
+}
+
+/// What `future` brings, in no virtual time.
+fn at_once<F>(executor: &mut Executor, future: F) -> Result<F::Output, RunError>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let output = in_time(executor, future).map_err(RunError::Failed)?;
+    match executor.handle().now() > Nanos::ZERO {
+        true => Err(RunError::TimePassed),
+        false => Ok(output),
     }
 }
 
@@ -279,6 +314,7 @@ mod tests {
         assert!(why.ends_with("; task `call` waits for something unnamed"), "{why}");
         let never = std::future::pending::<()>();
         let why = in_time(&mut files.executor, never).unwrap_err();
-        assert!(why.starts_with("the file system hangs: task `call` waits"), "{why}");
+        assert!(why.starts_with("the file system hangs: task `"), "{why}");
+        assert!(why.contains("task `call` waits"), "{why}");
     }
 }
