@@ -145,6 +145,28 @@ fn fsync_fsyncset_dsync_and_directio() {
     assert!(ran.row("w").latency.max() < LATENCY, "buffered writes do not wait");
 }
 
+/// Direct I/O is of whole sectors of the device, as on Linux, also where the file is no longer than what is
+/// read; files that do not end with one are read as wholes all the same.
+#[test]
+fn direct_io_is_of_whole_sectors() {
+    let failure = |size: &str, flowop: &str| {
+        let one = format!("define file name=a,path=$dir,size={size},prealloc");
+        let flowops =
+            format!("{flowop},filename=a,directio\nflowop finishoncount name=f,value=4,target=r");
+        // Opening the file is one of the four.
+        let ran = run(&one_thread(&one, &flowops, FIRST));
+        (ran.report.failure().unwrap_or_default().to_owned(), ran.report.sums().read_bytes)
+    };
+    let refused = "flowop r: direct I/O of 1024 bytes at offset 0: with directio, offsets and sizes are \
+                   multiples of 4096";
+    assert_eq!(failure("1k", "flowop read name=r,iosize=1k"), (refused.to_owned(), 0));
+    assert_eq!(failure("1k", "flowop readwholefile name=r,iosize=1k"), (refused.to_owned(), 0));
+    assert_eq!(failure("5000", "flowop readwholefile name=r"), (String::new(), 3 * 5000));
+    assert_eq!(failure("5000", "flowop readwholefile name=r,iosize=4k"), (String::new(), 3 * 5000));
+    let short = failure("5000", "flowop read name=r,iosize=4k,iters=3");
+    assert_eq!(short, (String::new(), 5000), "what begins at the end brings nothing");
+}
+
 /// Empty directories are made and removed, and directories are listed.
 #[test]
 fn makedir_removedir_listdir() {
@@ -216,7 +238,14 @@ fn what_fails_says_so() {
             "flowop c: the file, or its workingset",
         ),
         ("flowop write name=c,filesetname=ro,iosize=1k", "flowop c: fileset ro is readonly"),
-        ("flowop read name=c,filesetname=a,iosize=1k,directio", "flowop c: invalid argument"),
+        (
+            "flowop read name=c,filesetname=a,iosize=1k,directio",
+            "flowop c: direct I/O of 1024 bytes",
+        ),
+        (
+            "flowop aiowrite name=c,filesetname=a,iosize=1k,random,directio",
+            "flowop c: direct I/O of 1024 bytes at offset ",
+        ),
         ("flowop print name=c,value=hello", "thread t goes round without taking any time"),
         ("flowop deletefile name=c,filesetname=a", "flowop c: nothing of fileset a exists"),
     ];

@@ -7,6 +7,20 @@ use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::contract::Io;
 use std::rc::Rc;
 
+impl Open {
+    /// Refuses direct I/O that is not of whole sectors of the device, as Linux does with `EINVAL`.
+    fn check(self, offset: u64, len: u64) -> Step {
+        let whole = offset.is_multiple_of(SECTOR_BYTES) && len.is_multiple_of(SECTOR_BYTES);
+        if self.io == Io::Buffered || whole {
+            return Ok(());
+        }
+        Err(Stop::Failed(format!(
+            "direct I/O of {len} bytes at offset {offset}: with directio, offsets and sizes are multiples \
+             of {SECTOR_BYTES}"
+        )))
+    }
+}
+
 impl Runner {
     /// The file that a flowop is about, opened if it is not open; its descriptor, and the bytes that
     /// I/O spreads over.
@@ -59,12 +73,9 @@ impl Runner {
         }
     }
 
-    /// The same for what goes through `all` bytes: at once, unless it says otherwise.
-    fn size_of_io_in(&mut self, doing: Doing<'_>, all: u64) -> u64 {
-        match doing.arguments.iosize.draw(&mut self.rng) {
-            0 => all.max(1),
-            iosize => iosize,
-        }
+    /// The same for what goes through a whole file; nothing: all at once.
+    fn size_of_io_in(&mut self, doing: Doing<'_>) -> Option<u64> {
+        Some(doing.arguments.iosize.draw(&mut self.rng)).filter(|iosize| *iosize > 0)
     }
 
     /// Where the next I/O goes: somewhere, or behind the last one.
@@ -77,6 +88,9 @@ impl Runner {
     async fn read_at(&self, open: Open, offset: u64, len: u64) -> Step<u64> {
         let (fs, caller) = (&self.shared.fs, self.caller);
         let size = fs.getattr(caller, open.ino).await.map_err(|error| failed(&error))?.size;
+        if offset < size {
+            open.check(offset, len)?;
+        }
         let end = offset.saturating_add(len).min(size);
         self.enter_to_move(end.saturating_sub(offset), open.io).await;
         let pages = end - end % SECTOR_BYTES;
@@ -93,6 +107,7 @@ impl Runner {
     }
 
     async fn write_at(&self, open: Open, offset: u64, len: u64) -> Step {
+        open.check(offset, len)?;
         self.enter_to_move(len, open.io).await;
         let shared = &self.shared;
         let stretch = (offset, len);
@@ -124,7 +139,12 @@ impl Runner {
 
     pub(super) async fn read_whole(&mut self, doing: Doing<'_>) -> Step {
         let (fd, open, spread) = self.set_up(doing).await?;
-        let iosize = self.size_of_io_in(doing, spread);
+        let iosize = match (self.size_of_io_in(doing), open.io) {
+            (Some(iosize), _) => iosize,
+            (None, Io::Direct) => spread.next_multiple_of(SECTOR_BYTES),
+            (None, Io::Buffered) => spread,
+        };
+        let iosize = iosize.max(1);
         let began = self.now();
         let mut position = 0;
         loop {
@@ -161,7 +181,7 @@ impl Runner {
             None if srcfd > 0 => return Err(Stop::Failed(format!("srcfd {srcfd} has no file"))),
             None => spread,
         };
-        let iosize = self.size_of_io_in(doing, all);
+        let iosize = self.size_of_io_in(doing).unwrap_or(all).max(1);
         let began = self.now();
         let mut written = 0;
         while written < all {
@@ -199,6 +219,7 @@ impl Runner {
         let iosize = self.size_of_io(doing)?;
         let (_, open, spread) = self.set_up(doing).await?;
         let offset = self.random_offset(spread, iosize)?;
+        open.check(offset, iosize)?;
         let began = self.now();
         self.enter_to_move(iosize, open.io).await;
         let (shared, pending, caller) =

@@ -308,7 +308,11 @@ impl Resolver<'_> {
         let needs_size =
             op.way().is_some() && !matches!(op, Op::Readwholefile | Op::Writewholefile);
         if needs_size && matches!(iosize, Number::Fixed(0)) {
-            return Err(given.error(given.at(), format!("{} needs iosize=…", op.name())));
+            let problem = match given.find("iosize") {
+                Some(_) => format!("iosize is 0, and {} moves at least a byte", op.name()),
+                None => format!("{} needs iosize=…", op.name()),
+            };
+            return Err(given.error(given.place("iosize"), problem));
         }
         let random = given.flag("random")?;
         if op == Op::Aiowrite && !random {
