@@ -59,7 +59,8 @@ fn machine_keys_are_noticed() {
     assert!(file.notices.iter().all(|notice| !notice.why.is_empty()));
     let on_files: Vec<_> = file.notices.iter().map(|notice| notice.holds_on_files()).collect();
     assert_eq!(on_files, [true, false, false], "files have names and a page cache");
-    assert!(jobs("[j]\nfile_append=1\n").notices[0].is_refused_on_files());
+    let refused = &jobs("[j]\nfile_append=1\n").notices[0];
+    assert!(refused.is_refused_on_files() && !refused.holds_on_files());
     let files =
         &jobs("[j]\nfilename=x\ndirectory=d\nnrfiles=3\nfilesize=1m\nbuffered=0\n").jobs[0].files;
     assert_eq!((files.name.as_deref(), files.directory.as_str()), (Some("x"), "d"));

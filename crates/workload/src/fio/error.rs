@@ -89,10 +89,10 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// Whether it is worth telling where there are files; elsewhere all are.
+    /// Whether it is true where there are files; elsewhere all are.
     #[must_use]
     pub fn holds_on_files(&self) -> bool {
-        ![NO_FILES, NO_PAGE_CACHE].contains(&self.why)
+        ![NO_FILES, NO_PAGE_CACHE, NOT_ON_FILES].contains(&self.why)
     }
 
     /// Whether the key means something on files, and is not carried out.
