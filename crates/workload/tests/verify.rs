@@ -40,6 +40,25 @@ fn an_honest_device_passes() {
     assert_eq!(results.jobs[0].direction(Direction::Read).ios, SECTORS);
 }
 
+/// Sizes that are drawn are read again as they were written, whatever the order was.
+#[test]
+fn blocks_are_read_again_as_they_were_written() {
+    for keys in ["rw=randwrite\nbsrange=4k-32k", "rw=write\nbssplit=4k/50:12k/20:16k/30\niodepth=8"]
+    {
+        let mut device = TestDevice::new(SECTORS);
+        let results = run(&job(keys), &mut device);
+        assert!(!results.failed(), "{keys}: {:?}", results.jobs[0].failures);
+        let ios = |op: Op| {
+            let ios = device.log.iter().filter(|(_, bio)| bio.op == op);
+            ios.map(|(_, bio)| (bio.lba.0, bio.sectors)).collect::<Vec<_>>()
+        };
+        let (mut written, read) = (ios(Op::Write), ios(Op::Read));
+        written.sort_unstable();
+        assert_eq!(read, written, "{keys}");
+        assert!(read.iter().any(|(_, sectors)| *sectors > 1), "{keys}");
+    }
+}
+
 /// A lost or misplaced write is found, with the sector, what was expected and what came.
 #[test]
 fn a_lying_device_is_caught() {

@@ -33,7 +33,7 @@ enum State {
     Issuing,
     /// Nothing more of this loop; requests may still be in flight.
     Draining,
-    /// Reading again what it wrote, from this block of this file on.
+    /// Reading again what it wrote, from this sector of this file on.
     Rereading(usize, u64),
     Ended,
 }

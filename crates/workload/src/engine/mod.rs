@@ -18,8 +18,9 @@
 //! - `iodepth_batch` changes nothing; `iodepth_low` and `iodepth_batch_complete_min` decide when
 //!   completed requests are taken back, which is when they count as completed.
 //! - `ramp_time` comes on top of `runtime`; what completes in it is not counted, but sizes are.
-//! - `verify` reads the job's range again, in ascending order, behind the writes of each loop; with
-//!   `time_based`, once at the end, however long it takes.
+//! - `verify` reads what writes left in the job's range again, in ascending order and in blocks as they
+//!   were written, behind the writes of each loop; with `time_based`, once at the end, however long it
+//!   takes.
 //! - Jobs draw from streams named after their place in the file, name and clone, derived from the
 //!   run's seed and `randseed`; `randrepeat=0` changes nothing, for every run is repeatable.
 

@@ -8,6 +8,7 @@
 
 use super::results::Content;
 use nandscape_block::{Lba, Tag};
+use std::ops::Range;
 
 /// Bits of a tag that name the sector.
 const LBA_BITS: u32 = 34;
@@ -124,22 +125,16 @@ impl Shadow {
         }
     }
 
-    /// The first block at or behind `block` (of `block_sectors`, from sector `base` on) that this
-    /// run wrote; `blocks` when there is none.
-    pub(super) fn next_written(
-        &self,
-        base: u64,
-        block_sectors: u64,
-        block: u64,
-        blocks: u64,
-    ) -> u64 {
-        let known = |block: &u64| {
-            let first = (base + block * block_sectors) as usize;
-            self.cells[first..][..block_sectors as usize]
-                .iter()
-                .any(|cell| cell.certainty == Certainty::Written)
+    /// The first sectors within `range` that this run wrote, as far as one write did, and `most` of them: the
+    /// first of them and how many.
+    pub(super) fn next_written(&self, range: Range<u64>, most: u32) -> Option<(Lba, u32)> {
+        let cells = &self.cells[range.start as usize..range.end as usize];
+        let first = cells.iter().position(|cell| cell.certainty == Certainty::Written)?;
+        let by_one_write = |cell: &&Cell| {
+            (cell.certainty, cell.version) == (Certainty::Written, cells[first].version)
         };
-        (block..blocks).find(known).unwrap_or(blocks)
+        let sectors = cells[first..].iter().take(most as usize).take_while(by_one_write).count();
+        Some((Lba(range.start + first as u64), sectors as u32))
     }
 }
 
@@ -155,6 +150,25 @@ mod tests {
         assert_eq!(content(Tag::ZERO), Content::Zeroes);
         assert_eq!(next_version((1 << VERSION_BITS) - 1), 1);
         assert_ne!(tag(Lba(0), next_version(0)), Tag::ZERO);
+    }
+
+    /// What one write left is found as a whole, and what others left of it.
+    #[test]
+    fn writes_are_found_as_they_were() {
+        let mut shadow = Shadow::new(9, true);
+        for (lba, sectors, version) in [(1, 4, 1), (3, 1, 2), (5, 2, 3)] {
+            shadow.begin(Lba(lba), sectors, version, false);
+            shadow.end(Lba(lba), sectors, false);
+        }
+        let (mut found, mut from) = (Vec::new(), 0);
+        while let Some((lba, sectors)) = shadow.next_written(from..9, 8) {
+            found.push((lba.0, sectors));
+            from = lba.0 + u64::from(sectors);
+        }
+        assert_eq!(found, [(1, 2), (3, 1), (4, 1), (5, 2)]);
+        assert_eq!(shadow.next_written(0..9, 1), Some((Lba(1), 1)));
+        assert_eq!(shadow.next_written(0..2, 8), Some((Lba(1), 1)));
+        assert_eq!(shadow.next_written(7..9, 8), None);
     }
 
     /// Only what is certain is expected.

@@ -14,7 +14,7 @@ use nandscape_rt::Nanos;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum Wish {
     Io(Next),
-    /// Read again this block of what it wrote.
+    /// Read again what it wrote here.
     Reread(Lba),
     Flush,
     /// Nothing before this instant.
@@ -99,7 +99,7 @@ impl Job {
         }
         match (self.state, shadow) {
             (State::Issuing, _) => self.wish_governed(device, flows, now),
-            (State::Rereading(file, block), Some(shadow)) => self.wish_reread(shadow, file, block),
+            (State::Rereading(file, from), Some(shadow)) => self.wish_reread(shadow, file, from),
             _ => Wish::Nothing,
         }
     }
@@ -174,21 +174,21 @@ impl Job {
         }
     }
 
-    fn wish_reread(&mut self, shadow: &Shadow, file: usize, mut block: u64) -> Wish {
-        let least = self.plan.ranges[0].places[Direction::Write as usize].sizes.least();
-        let sectors = u64::from(least);
-        let found = self.plan.ranges.iter().enumerate().skip(file).find_map(|(file, range)| {
-            let (from, blocks) = (std::mem::take(&mut block), range.sectors / sectors);
-            let next = shadow.next_written(range.base, sectors, from, blocks);
-            (next < blocks).then_some((file, next))
+    /// What the job wrote is read again as it was written, as fio does (iolog.c, `log_io_piece`).
+    fn wish_reread(&mut self, shadow: &Shadow, file: usize, mut from: u64) -> Wish {
+        let mut ranges = self.plan.ranges.iter().enumerate().skip(file);
+        let found = ranges.find_map(|(file, range)| {
+            let most = range.places[Direction::Write as usize].sizes.largest();
+            let (first, end) = (range.base + std::mem::take(&mut from), range.base + range.sectors);
+            let (lba, sectors) = shadow.next_written(first..end, most)?;
+            Some((file, lba.0 + u64::from(sectors) - range.base, lba, sectors))
         });
-        let Some((file, block)) = found else {
+        let Some((file, behind, lba, sectors)) = found else {
             self.enter(State::Draining);
             return Wish::Nothing;
         };
-        let lba = Lba(self.plan.ranges[file].base + block * sectors);
-        self.enter(State::Rereading(file, block + 1));
-        self.sectors = least;
+        self.enter(State::Rereading(file, behind));
+        self.sectors = sectors;
         Wish::Reread(lba)
     }
 }
