@@ -1,10 +1,12 @@
 //! Sweeps and comparisons as users meet them: rows, resuming, interruption, errors.
 
 mod common;
+#[cfg(unix)]
+#[path = "common/running.rs"]
+mod running;
 
 use common::{Folder, err, out};
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
 
 /// Two values of a key, and as many seeds as wanted, on the small stack.
 fn grid(seeds: u32) -> String {
@@ -99,22 +101,15 @@ fn an_interrupted_sweep_goes_on() {
     let folder = Folder::new("sweep-interrupt");
     // Far more runs than anybody waits for: the signal surely arrives before the end.
     folder.write("grid.toml", &grid(50_000));
-    let mut child = folder
-        .command(&["sweep", "grid.toml", "--jobs", "2"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut running = running::Running::start(&folder, &["sweep", "grid.toml", "--jobs", "2"]);
+    let mut log = BufReader::new(running.child.stderr.take().unwrap());
     let mut first = String::new();
     log.read_line(&mut first).unwrap();
     assert!(first.contains("1 of 100000"), "{first}");
-    let kill =
-        Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
-    assert!(kill.success());
+    running.interrupt();
     let mut rest = String::new();
     log.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert_eq!(running.child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(rest.contains("interrupted: "), "{rest}");
 
     let kept = rows(&folder, "grid.jsonl");
