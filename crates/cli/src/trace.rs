@@ -22,6 +22,7 @@ use nandscape_lab::workload::trace::{
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::io::BufReader;
 
 /// Requests in the device at most, timed.
 const TIMED_DEPTH: u16 = 1024;
@@ -38,6 +39,9 @@ pub(crate) fn trace(args: &TraceArgs, color: ColorChoice) -> Result<(), Failure>
     }
 }
 
+/// The file that stands for standard input, which can be read but once.
+const STDIN: &str = "-";
+
 fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
     let format = args.format.map(|format| match format {
         TraceFormat::FioV2 => Format::FioV2,
@@ -47,11 +51,26 @@ fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
         TraceFormat::Disksim => Format::DiskSim,
     });
     let options = ReadOptions { format, skip_bad_lines: args.skip_bad_lines };
-    let reader = TraceReader::open(&args.file, options).map_err(Failure::input)?;
+    let reader = match args.file.to_str() {
+        Some(STDIN) => {
+            TraceReader::new("standard input", BufReader::new(std::io::stdin()), options)
+        }
+        _ => TraceReader::open(&args.file, options),
+    };
+    let reader = reader.map_err(Failure::input)?;
     Ok(match &args.device {
         Some(device) => reader.only(device),
         None => reader,
     })
+}
+
+/// Bytes of a trace that can be read twice.
+fn length(args: &TraceFileArgs) -> Result<Option<u64>, Failure> {
+    if args.file.to_str() == Some(STDIN) {
+        return Ok(None);
+    }
+    let file = std::fs::metadata(&args.file).map_err(Failure::input)?;
+    Ok(file.is_file().then_some(file.len()))
 }
 
 fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
@@ -59,9 +78,9 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     expect_writable(args.output.files(), inputs.into_iter().chain(args.state.as_deref()))?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
-    let file = std::fs::metadata(&args.trace.file).map_err(Failure::input)?;
+    let length = length(&args.trace)?;
     // What can be read twice is read once before the device is written.
-    if file.is_file() && !args.fold {
+    if length.is_some() && !args.fold {
         check_trace(&stack, args.seed, &mut open(&args.trace)?).map_err(classify)?;
     }
     let (pace, depth) = match args.as_fast_as_possible {
@@ -69,7 +88,8 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
         false => (Pace::Timed(args.scale), TIMED_DEPTH),
     };
     let how = How { pace, iodepth: args.iodepth.unwrap_or(depth), fold: args.fold };
-    let trace = Trace { reader, bytes: file.len(), how };
+    let name = reader.name().to_owned();
+    let trace = Trace { reader, bytes: length.unwrap_or(0), how };
     let cache = Cache::open(&args.cache)?;
     let mut watch = Watch::new();
     watch_histograms(&mut watch, &args.output, vec!["trace".to_owned()])?;
@@ -79,7 +99,6 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let outcome = replay_as(&stack, trace, args.seed, manner, &mut watch);
     let watched = watch.finish();
     let outcome = outcome.map_err(classify)?;
-    let name = args.trace.file.display().to_string();
     tell(&outcome, &args.output, color, &name, &again(args))?;
     watched?;
     verdict(&outcome)

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Folder, err, out};
+use std::io::Write;
 use std::process::Stdio;
 
 /// A run succeeds, says what it found, and how to do it again.
@@ -66,6 +67,32 @@ fn a_trace_is_described() {
     assert_eq!(json["write"]["sequential"], 1);
     assert_eq!(json["footprint_bytes"]["read"], 8192);
     assert_eq!(json["unaligned"], 1);
+}
+
+/// A trace is read from standard input, too, and errors call it by that name.
+#[test]
+fn a_trace_comes_from_standard_input() {
+    let folder = Folder::new("trace-stdin");
+    let told = |args: &[&str]| {
+        let mut command = folder.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(TRACE.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let bad = told(&["trace", "info", "-"]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(err(&bad).contains("standard input:4: "), "{}", err(&bad));
+    let text = out(&told(&["trace", "info", "-", "--skip-bad-lines", "1"]));
+    assert!(text.starts_with("standard input: disksim, 4 requests"), "{text}");
+    let run = ["trace", "run", "-", "--stack", "small.toml", "--skip-bad-lines", "1"];
+    let far = told(&run);
+    assert_eq!(far.status.code(), Some(2));
+    assert!(err(&far).contains("standard input:5: the request ends in sector"), "{}", err(&far));
+    let text = out(&told(&[&run[..], &["--fold"]].concat()));
+    for expected in ["standard input on small, seed 1", "4 requests in the trace; 1 widened"] {
+        assert!(text.contains(expected), "{expected} in:\n{text}");
+    }
 }
 
 /// A trace is replayed like a job: summary, JSON, the command that does it again, and exit codes.

@@ -33,7 +33,7 @@ pub(crate) enum TraceCommand {
 /// Which trace, and how it is read.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TraceFileArgs {
-    /// The trace
+    /// The trace; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Its format; without it, recognised by content
@@ -69,6 +69,7 @@ pub(crate) enum TraceFormat {
 Examples:
   nandscape trace info my.trace
   nandscape trace info msr.csv --device 0 --skip-bad-lines 10
+  zcat my.trace.gz | nandscape trace info -
   nandscape trace info my.trace --output-format json --output info.json")]
 pub(crate) struct TraceInfoArgs {
     #[command(flatten)]
