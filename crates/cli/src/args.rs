@@ -192,6 +192,9 @@ pub(crate) struct TimelineArgs {
     pub(crate) trace_window: Option<Window>,
 }
 
+/// The longest run in seconds: a year.
+const RUNTIME_MAX: u64 = 366 * 86_400;
+
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -209,6 +212,8 @@ Examples:
   nandscape run my.fio --report run.html            plots, in one file that works offline
   nandscape run examples/fileserver.f --stack ext4-pblk --set '$files=10000'
                                                     a Filebench workload, and a variable of it
+  nandscape run examples/varmail.f --stack ext4-pblk --runtime 5
+                                                    however long the file says that it runs
 
 A file whose name ends in .f is a Filebench workload, which needs a stack with [fs]; --until-steady, \
 --log-dir and --hdr-log do not go with it (docs/formats/wml.md).
@@ -229,6 +234,10 @@ pub(crate) struct RunArgs {
     /// Where all randomness comes from
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Seconds of virtual time that each job, or the workload, may take, instead of what the file says
+    #[arg(long, value_name = "SECONDS", conflicts_with = "until_steady",
+        value_parser = clap::value_parser!(u64).range(1..=RUNTIME_MAX))]
+    pub(crate) runtime: Option<u64>,
     /// Go on in rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with
     /// LENGTH such as 25% (of the device), 1GiB or 500ms
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]

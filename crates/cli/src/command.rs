@@ -15,6 +15,7 @@ pub(crate) fn again(args: &RunArgs) -> String {
     words.extend(stack_words(&args.stack));
     words.extend(state_words(args.state.as_deref()));
     words.extend(steady_words(args.until_steady));
+    words.extend(args.runtime.iter().flat_map(|s| ["--runtime".to_owned(), s.to_string()]));
     words.extend(["--seed".to_owned(), args.seed.to_string()]);
     words.join(" ")
 }

@@ -31,7 +31,10 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
         return wml::run(args, file, color);
     }
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
-    let (job_name, job) = read_job(args.job.as_deref())?;
+    let (job_name, mut job) = read_job(args.job.as_deref())?;
+    if let Some(seconds) = args.runtime {
+        job.jobs.iter_mut().for_each(|spec| spec.runtime = Some(Nanos::from_secs(seconds)));
+    }
     for notice in job.notices.iter().filter(|notice| stack.tells(notice)) {
         complain(&format!("{notice}"));
     }

@@ -21,7 +21,8 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let (variables, keys) = variables(&args.stack.set)?;
     let stack = Stack::load(&args.stack.stack, &keys).map_err(Failure::input)?;
     let (name, text) = job_text(Some(file))?;
-    let workload = parse(&text, &name, &variables).map_err(Failure::input)?;
+    let mut workload = parse(&text, &name, &variables).map_err(Failure::input)?;
+    workload.seconds = args.runtime.or(workload.seconds);
     for notice in &workload.notices {
         complain(&notice.to_string());
     }

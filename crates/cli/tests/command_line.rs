@@ -23,6 +23,22 @@ fn a_run_is_summed_up() {
     assert!(err(&output).is_empty(), "no progress bar where there is no terminal");
 }
 
+/// A job runs as long as the command line says, whatever its file says.
+#[test]
+fn a_runtime_is_given() {
+    let folder = Folder::new("runtime");
+    folder.write("long.fio", "[w]\nrw=randwrite\ntime_based\nruntime=1000\nthinktime=100ms\n");
+    let args = ["run", "long.fio", "--stack", "small.toml", "--runtime", "2"];
+    let text = out(&folder.run(&args));
+    assert!(text.contains("  w, 2.00 s\n"), "{text}");
+    let again = "again: nandscape run long.fio --stack small.toml --runtime 2 --seed 1\n";
+    assert!(text.ends_with(again), "{text}");
+    for wrong in [&["--runtime", "0"][..], &["--runtime", "2", "--until-steady"]] {
+        let output = folder.command(&args[..4]).args(wrong).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
 /// JSON goes where it is told, and is the same twice but for wall time.
 #[test]
 fn json_goes_to_a_file() {

@@ -44,6 +44,16 @@ fn a_workload_is_summed_up() {
     }
 }
 
+/// A workload runs as long as the command line says, whatever its file says.
+#[test]
+fn a_runtime_is_given() {
+    let folder = folder("wml-runtime");
+    let args = ["run", "mail.f", "--stack", "files.toml", "--set", "$seconds=60", "--runtime", "3"];
+    let text = out(&folder.run(&args));
+    assert!(text.contains("sync                 3ops        1ops/s"), "{text}");
+    assert!(text.contains(" --set '$seconds=60' --runtime 3 --seed 1"), "{text}");
+}
+
 /// The JSON holds every flowop.
 #[test]
 fn a_workload_has_json() {
