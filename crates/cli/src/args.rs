@@ -63,8 +63,8 @@ Examples:
   nandscape fsck disk.img                           and whether it is sound
   nandscape completions bash                        for your shell; `nandscape man` for man
 
-Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 a sweep
-was interrupted.";
+Exit codes: 0 done; 1 the run failed or a check did not hold; 2 the input was wrong; 130 it was
+interrupted.";
 
 /// What to do.
 #[derive(Subcommand, Debug)]
@@ -221,6 +221,8 @@ A file whose name ends in .f is a Filebench workload, which needs a stack with [
 Preconditioning ([precondition] in the stack) runs first, without timing; every figure is of what \
 follows. Same job, stack and seed: same result, to the last digit. Preconditioned devices are kept \
 in the user's cache folder, and runs that need the same one take it from there; no result tells which.
+
+Ctrl-C ends a run with the figures that it has, which say so; once more ends it at once.
 
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
 fio's names: docs/formats/logs.md.")]

@@ -1,5 +1,5 @@
 //! Ctrl-C, and the polite signal of batch systems: the first asks to stop, the second ends the
-//! program at once.
+//! program at once. A sweep stops behind the runs under way, a run with the figures that it has.
 
 use crate::output::Failure;
 use anyhow::Context;

@@ -4,6 +4,7 @@
 
 use crate::args::TimelineArgs;
 use crate::hdr::HdrLog;
+use crate::interrupt::interrupted;
 use crate::output::Failure;
 use crate::progress::Progress;
 use crate::sink::{FirstError, NamedFile};
@@ -16,6 +17,8 @@ use nandscape_lab::workload::log::{FioLogs, LogSink};
 use nandscape_rt::Nanos;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// fio's logs as files.
 #[derive(Debug)]
@@ -54,19 +57,27 @@ impl Recorder for All {
     }
 }
 
-/// Watches a run: a progress bar, and whatever is logged.
+/// Watches a run: a progress bar, whatever is logged, and whether somebody wants it to end.
 pub(crate) struct Watch {
     progress: Progress,
     recorders: Vec<Box<dyn Recorder>>,
     timeline: Option<TimelineFile>,
     first_error: FirstError,
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Watch {
     /// Nothing is logged yet.
     pub(crate) fn new() -> Self {
-        let first_error = FirstError::default();
-        Self { progress: Progress::new(), recorders: Vec::new(), timeline: None, first_error }
+        let (first_error, interrupted) = (FirstError::default(), Arc::default());
+        let (progress, recorders) = (Progress::new(), Vec::new());
+        Self { progress, recorders, timeline: None, first_error, interrupted }
+    }
+
+    /// The same for a run that tells what it has when it is interrupted: the first Ctrl-C from now on ends
+    /// the run, the second the program.
+    pub(crate) fn interruptible() -> Result<Self, Failure> {
+        Ok(Self { interrupted: interrupted()?, ..Self::new() })
     }
 
     /// Writes fio's logs, in `folder` if there is one.
@@ -131,5 +142,9 @@ impl Observer for Watch {
 
     fn timeline(&mut self) -> Option<&mut Timeline> {
         self.timeline.as_mut().map(|file| &mut file.timeline)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
 }

@@ -39,8 +39,13 @@ fn with_command(mut result: Value, again: &str) -> Value {
     result
 }
 
-/// A job that failed fails the run, after its result was written.
+/// A job that failed fails the run, and one that was interrupted is told, after its result was written.
 pub(crate) fn verdict(outcome: &Outcome) -> Result<(), Failure> {
+    if outcome.interrupted {
+        let length = outcome.virtual_time;
+        let why = anyhow!("interrupted: the figures are of the first {length} of virtual time");
+        return Err(Failure::Interrupted(why));
+    }
     if let Some(why) = outcome.flowops.as_ref().and_then(|report| report.failure()) {
         return Err(Failure::run(anyhow!("the workload ended early: {why}")));
     }

@@ -42,9 +42,13 @@ impl Failure {
     }
 }
 
-/// Bad input, or a run that failed.
+/// Bad input, a run that failed, or one that was to end.
 pub(crate) fn classify(error: RunError) -> Failure {
-    if error.is_bad_input() { Failure::input(error) } else { Failure::run(error) }
+    match error {
+        RunError::Interrupted => Failure::Interrupted(error.into()),
+        error if error.is_bad_input() => Failure::input(error),
+        error => Failure::run(error),
+    }
 }
 
 /// Says something on standard error.

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
         complain(&format!("{notice}"));
     }
     let cache = Cache::open(&args.cache)?;
-    let mut watch = Watch::new();
+    let mut watch = Watch::interruptible()?;
     watch.fio_logs(FioLogs::new(&job), args.log_dir.as_deref())?;
     watch_histograms(&mut watch, &args.output, job_names(&job))?;
     watch.timeline(&args.timeline)?;

@@ -91,7 +91,7 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let name = reader.name().to_owned();
     let trace = Trace { reader, bytes: length.unwrap_or(0), how };
     let cache = Cache::open(&args.cache)?;
-    let mut watch = Watch::new();
+    let mut watch = Watch::interruptible()?;
     watch_histograms(&mut watch, &args.output, vec!["trace".to_owned()])?;
     watch.timeline(&args.timeline)?;
     let states = states(args.state.as_deref(), cache.as_ref());

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
         complain(&notice.to_string());
     }
     let cache = Cache::open(&args.cache)?;
-    let mut watch = Watch::new();
+    let mut watch = Watch::interruptible()?;
     watch.timeline(&args.timeline)?;
     let states = states(args.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };

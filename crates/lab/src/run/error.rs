@@ -42,6 +42,9 @@ pub enum RunError {
     /// Without timing, something took time: a defect.
     #[error("defect: virtual time passed on a device without timing")]
     TimePassed,
+    /// Somebody wanted it to end before anything was measured.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
     /// The workload stopped early.
     #[error("{0}")]
     Failed(String),

@@ -92,6 +92,10 @@ pub trait Observer {
     fn timeline(&mut self) -> Option<&mut Timeline> {
         None
     }
+    /// Whether the run is to end now, with what it has.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody watches: wall times are zero.
@@ -257,6 +261,7 @@ impl<L: Load> Course<'_, L> {
             ftl.charge_cpu(stack.ftl.cpu);
         });
         device.reset_counts();
+        go_on(observer)?;
         let ready_s = observer.wall_s();
         let measured = load.measure(&mut device, seed, observer);
         device.end_timeline(observer);
@@ -277,6 +282,11 @@ impl<L: Load> Course<'_, L> {
         }
         Ok(outcome)
     }
+}
+
+/// Goes on, unless somebody wants the run to end, of which there are no figures yet.
+fn go_on(observer: &dyn Observer) -> Result<(), RunError> {
+    if observer.is_interrupted() { Err(RunError::Interrupted) } else { Ok(()) }
 }
 
 /// Whether a job ended because the media may take no more RAM.
@@ -304,6 +314,8 @@ struct Measured {
     silent: Option<Silent>,
     /// Whether the load writes at random.
     random_writes: bool,
+    /// Whether it was ended before its end.
+    interrupted: bool,
     /// What a reader should know about it.
     warnings: Vec<String>,
 }
@@ -326,6 +338,7 @@ impl Measured {
             flowops: None,
             silent: None,
             random_writes: false,
+            interrupted: false,
             warnings: Vec::new(),
         }
     }
@@ -361,6 +374,7 @@ fn measure_whole<D: LabDevice>(
     let mut pause = |engine: &Engine<_>, device: &mut D| {
         device.attend_timeline(observer, engine.now());
         observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
+        !observer.is_interrupted()
     };
     let ramp = first_ramp(file);
     let mut first = Totals::default();
@@ -371,8 +385,9 @@ fn measure_whole<D: LabDevice>(
         device.reset_counts();
     }
     drive(&mut engine, device, &mut sampler, Nanos::MAX, &mut pause)?;
+    let interrupted = !engine.is_finished();
     let measured = Measured::new(engine.finish(), first, device.counts());
-    Ok(Measured { random_writes: writes_at_random(file), ..measured })
+    Ok(Measured { random_writes: writes_at_random(file), interrupted, ..measured })
 }
 
 /// An engine for these jobs, ready to begin, and watched.
@@ -419,22 +434,22 @@ fn bytes<S>(engine: &Engine<S>) -> u64 {
     Direction::ALL.into_iter().map(|direction| engine.totals(direction).1).sum()
 }
 
-/// Runs `until` then or to the end, with a pause now and then. Pausing changes no result: whatever
-/// happens at an instant happens then.
+/// Runs `until` then or to the end, with a pause now and then, which says whether to go on. Pausing changes
+/// no result: whatever happens at an instant happens then.
 fn drive<D: LabDevice>(
     engine: &mut Engine<SectorCounts>,
     device: &mut D,
     sampler: &mut Sampler,
     until: Nanos,
-    pause: &mut impl FnMut(&Engine<SectorCounts>, &mut D),
+    pause: &mut impl FnMut(&Engine<SectorCounts>, &mut D) -> bool,
 ) -> Result<(), RunError> {
     loop {
         let share = if device.is_logged() { 0 } else { engine.now().0 / POINTS_MAX as u64 };
         let interval = INTERVAL.max(Nanos(share));
         let stop = engine.now().saturating_add(interval).min(until);
         let state = run_to(engine, device, sampler, stop)?;
-        pause(engine, device);
-        if state == RunState::Finished || stop == until {
+        let goes_on = pause(engine, device);
+        if !goes_on || state == RunState::Finished || stop == until {
             return Ok(());
         }
     }
@@ -508,6 +523,7 @@ fn conclude(
         series: course::points(&measured.totals),
         steady: measured.steady.is_ok(),
         rounds: measured.rounds,
+        interrupted: measured.interrupted,
         warnings,
     }
 }

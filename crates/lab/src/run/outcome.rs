@@ -162,6 +162,8 @@ pub struct Outcome {
     pub steady: bool,
     /// How a run until steady state went, if it was one.
     pub rounds: Option<RoundsRun>,
+    /// Whether it was ended before its end: all figures are of what had happened until then.
+    pub interrupted: bool,
     /// What a reader should know before believing a figure.
     pub warnings: Vec<String>,
 }

@@ -30,12 +30,12 @@ pub struct Preconditioned {
     pub steady: Option<bool>,
 }
 
-/// Writes what `plan` asks for and drains it. `progress` hears of the fraction done.
+/// Writes what `plan` asks for and drains it. `progress` hears of the fraction done, and may end it.
 pub(super) fn precondition<M: OpenChannel>(
     ftl: &mut Pblk<M>,
     plan: Precondition,
     seed: u64,
-    progress: impl FnMut(f64),
+    progress: impl FnMut(f64) -> Result<(), RunError>,
 ) -> Result<Preconditioned, RunError> {
     let logical = ftl.caps().sectors;
     let of = |times: f64| (times * logical as f64) as u64;
@@ -68,7 +68,7 @@ struct Writer<'a, M: OpenChannel, P> {
     completions: Vec<Completion>,
 }
 
-impl<'a, M: OpenChannel, P: FnMut(f64)> Writer<'a, M, P> {
+impl<'a, M: OpenChannel, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, M, P> {
     fn new(device: &'a mut Pblk<M>, total: u64, progress: P) -> Self {
         let DeviceCaps { keeps_content, sectors: logical, .. } = *device.caps();
         let (under_way, written, completions) = (0, 0, Vec::new());
@@ -132,7 +132,7 @@ impl<'a, M: OpenChannel, P: FnMut(f64)> Writer<'a, M, P> {
         };
         self.written += u64::from(sectors);
         if self.written.is_multiple_of(REPORT_SECTORS) {
-            (self.progress)(self.written as f64 / self.total as f64);
+            (self.progress)(self.written as f64 / self.total as f64)?;
         }
         self.submit(Bio::write(lba, sectors, payload))?;
         while self.under_way >= DEPTH {

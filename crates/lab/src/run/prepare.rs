@@ -7,7 +7,7 @@
 use super::device::{self, Flash};
 use super::image::IMAGE;
 use super::precondition::{Preconditioned, precondition};
-use super::{Observer, Phase, RunError};
+use super::{Observer, Phase, RunError, go_on};
 use crate::stack::Stack;
 use crate::state::{self, Difference, Header, State, StateCache, StateError, StateKey, States};
 use nandscape_ftl::Pblk;
@@ -91,7 +91,10 @@ fn make(
 ) -> Result<(Media, Preconditioned), RunError> {
     let media = device::flash(stack, fresh(stack, seed)?, seed);
     let mut ftl = device::format(stack, media, seed)?;
-    let report = |fraction| observer.progress(Phase::Precondition, fraction);
+    let report = |fraction| {
+        observer.progress(Phase::Precondition, fraction);
+        go_on(observer)
+    };
     let done = precondition(&mut ftl, stack.precondition, seed, report)
         .map_err(|error| RunError::precondition(stack, error))?;
     let mut media = ftl.into_media().into_inner();

@@ -17,13 +17,22 @@ pub(super) fn remarks(
     before: Option<Before>,
     measured: &Measured,
 ) -> Vec<String> {
-    let mut all: Vec<String> = beginning(stack, size, before, measured).collect();
+    let mut all: Vec<String> = interruption(measured).into_iter().collect();
+    all.extend(beginning(stack, size, before, measured));
     all.extend(measured.warnings.iter().cloned());
     all.extend(measured.steady.as_ref().err().cloned());
     all.extend(defects(measured));
     all.extend(host(stack, measured.flowops.is_some()).map(str::to_owned));
     all.extend(measured.trace.iter().flat_map(replay::warnings));
     all
+}
+
+/// On an end before the end.
+fn interruption(measured: &Measured) -> Option<String> {
+    let length = measured.length;
+    measured
+        .interrupted
+        .then(|| format!("the run was interrupted, and all figures are of the {length} before"))
 }
 
 /// On what the stack says of the host and nothing comes of.

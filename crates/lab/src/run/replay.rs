@@ -47,15 +47,19 @@ impl Load for Trace {
         let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
         replay.record(observer.recorder());
         device.begin_timeline(observer, std::iter::once((0, "trace")));
-        while replay.run_for(device, &mut sampler, REPORT_EVENTS)? == RunState::Paused {
+        let mut interrupted = false;
+        while !interrupted
+            && replay.run_for(device, &mut sampler, REPORT_EVENTS)? == RunState::Paused
+        {
             let now = device.look(Pblk::now);
             device.attend_timeline(observer, now);
             observer.progress(Phase::Measure, replay.read().bytes as f64 / bytes);
+            interrupted = observer.is_interrupted();
         }
         let (results, counts) = replay.finish();
         let random_writes = results.jobs.iter().any(|job| job.direction(Direction::Write).ios > 0);
         let measured = Measured::new(results, Totals::default(), device.counts());
-        Ok(Measured { trace: Some(counts), random_writes, ..measured })
+        Ok(Measured { trace: Some(counts), random_writes, interrupted, ..measured })
     }
 }
 

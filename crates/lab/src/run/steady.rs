@@ -30,13 +30,15 @@ pub(super) fn measure<D: LabDevice>(
     };
     course.pass_ramp(&file)?;
     let mut rounds = Rounds::default();
-    while !course.finished && rounds.len() < until.rounds_max && rounds.steady().is_err() {
+    while course.goes_on() && rounds.len() < until.rounds_max && rounds.steady().is_err() {
         let done = course.round(until)?;
         rounds.push(done);
         let fraction = f64::from(rounds.len()) / f64::from(until.rounds_max);
         course.observer.progress(Phase::Measure, fraction);
     }
-    Ok(Measured { random_writes: writes_at_random(&file), ..course.finish(rounds, until) })
+    let interrupted = course.observer.is_interrupted();
+    let measured = course.finish(rounds, until, interrupted);
+    Ok(Measured { random_writes: writes_at_random(&file), ..measured })
 }
 
 /// The same jobs, each in a loop without end.
@@ -70,6 +72,7 @@ impl<D: LabDevice> Course<'_, D> {
             let Self { engine, device, observer, sampler, .. } = self;
             let mut pause = |engine: &Engine<_>, device: &mut D| {
                 device.attend_timeline(*observer, engine.now());
+                !observer.is_interrupted()
             };
             drive(engine, &mut **device, sampler, ramp, &mut pause)?;
             self.restart();
@@ -83,6 +86,10 @@ impl<D: LabDevice> Course<'_, D> {
         self.sampler.before = self.sampler.before.plus(&counts.ftl.sectors);
         self.device.reset_counts();
         (self.engine.cut(), counts)
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.finished && !self.observer.is_interrupted()
     }
 
     fn totals(&self) -> Totals {
@@ -100,7 +107,7 @@ impl<D: LabDevice> Course<'_, D> {
             self.device.attend_timeline(self.observer, self.engine.now());
             self.finished = state == RunState::Finished;
             let now = (self.engine.now(), bytes(&self.engine));
-            if self.finished || until.round.is_over(logical_sectors, began, now) {
+            if !self.goes_on() || until.round.is_over(logical_sectors, began, now) {
                 break;
             }
         }
@@ -109,8 +116,11 @@ impl<D: LabDevice> Course<'_, D> {
         Ok(RoundDone { from, to, reports, counts })
     }
 
-    fn finish(self, rounds: Rounds, until: UntilSteady) -> Measured {
-        let steady = rounds.steady();
+    fn finish(self, rounds: Rounds, until: UntilSteady, interrupted: bool) -> Measured {
+        let steady = match interrupted {
+            true => Err("not steady: the last round was cut short".to_owned()),
+            false => rounds.steady(),
+        };
         let end = self.totals();
         let run = RoundsRun { asked: until, rounds: rounds.len() };
         let mut results = self.engine.finish();
@@ -123,6 +133,6 @@ impl<D: LabDevice> Course<'_, D> {
         if measured.totals.last().is_none_or(|last| last.at < end.at) {
             measured.totals.push(end);
         }
-        Measured { steady, rounds: Some(run), ..measured }
+        Measured { steady, rounds: Some(run), interrupted, ..measured }
     }
 }

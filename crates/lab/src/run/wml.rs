@@ -76,12 +76,17 @@ impl Load for Flowops {
         device.begin_timeline(observer, std::iter::empty());
         session.start();
         let mut watch = Watch::new(&self.workload, began);
-        while !session.is_over() && watch.goes_on() {
+        while !session.is_over() && watch.goes_on() && !observer.is_interrupted() {
             watch.go_on(device, &session, observer);
         }
+        let interrupted = !session.is_over() && watch.goes_on();
         let Watch { now, heard, series, snapshots, .. } = watch;
         let report = Report { snapshots, ..session.report(now) };
         let measured = measured(report, series, device, &session);
+        if interrupted {
+            session.stop();
+            return Ok(Measured { interrupted, ..measured });
+        }
         let silent = Silent::new(session, now, (began, heard));
         Ok(Measured { silent, ..measured })
     }

@@ -301,11 +301,12 @@ mod tests {
         let mut files = Files::lay_out(&stack, fs, contents, (device, true), 1).unwrap();
         let mut engine = begin(&jobs, &mut files, 1, &mut Unobserved).unwrap();
         let sampler = &mut Sampler::default();
-        drive(&mut engine, &mut files, sampler, Nanos::from_us(50), &mut |_, _| {}).unwrap();
+        drive(&mut engine, &mut files, sampler, Nanos::from_us(50), &mut |_, _| true).unwrap();
         let thread_for_ever =
             files.calls.free.borrow().keys().map(|thread| (*thread, Nanos::MAX)).collect();
         *files.calls.free.borrow_mut() = thread_for_ever;
-        let hung = drive(&mut engine, &mut files, sampler, Nanos::MAX, &mut |_, _| {}).unwrap_err();
+        let hung =
+            drive(&mut engine, &mut files, sampler, Nanos::MAX, &mut |_, _| true).unwrap_err();
         let RunError::Failed(why) = hung else { panic!("{hung}") };
         assert!(
             why.contains("the device has nothing left to do, but 1 requests wait: write of"),

@@ -46,6 +46,9 @@ impl Outcome {
         if let Some(run) = &self.rounds {
             put("until_steady", rounds(run));
         }
+        if self.interrupted {
+            put("interrupted", true.into());
+        }
         put("warnings", self.warnings.clone().into());
         put("map", self.map_json());
         put("memory", self.memory_json());
