@@ -37,6 +37,7 @@ impl From<JournalError> for FsError {
             JournalError::Io(error) => Self::Io(error),
             JournalError::Aborted(_) => Self::ReadOnly,
             JournalError::Incompatible(what) => Self::Incompatible(format!("journal: {what}")),
+            JournalError::NoRoom(what) => Self::Invalid(what),
             other => Self::corrupt("journal", other.to_string()),
         }
     }

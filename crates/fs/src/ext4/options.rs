@@ -26,7 +26,7 @@ pub enum Commit {
     Ijournal {
         /// Rings of records, one a core.
         slots: u32,
-        /// Blocks of each.
+        /// Blocks of each; 0: they share a quarter of the log.
         slot_blocks: u32,
     },
 }

@@ -75,7 +75,8 @@ impl Volume {
         if inode.recorded.get() == Some(inode.writes.get()) {
             return Ok(Recorded::Before);
         }
-        let Some(record) = self.record_of(inode).await? else { return Ok(Recorded::Not) };
+        let most = files.slot_blocks() as usize / 2;
+        let Some(record) = self.record_of(inode, most).await? else { return Ok(Recorded::Not) };
         let writes = inode.writes.get();
         if !files.commit(&record, inode.pages.owner()).await? {
             return Ok(Recorded::Not);
@@ -92,11 +93,10 @@ impl Volume {
         if able && !is_orphan { self.changes.borrow().names_of(inode.number) } else { None }
     }
 
-    /// The record of a file as it is now, and nothing if none can tell.
-    async fn record_of(&self, inode: &Inode) -> Result<Option<FileRecord>> {
-        let Commit::Ijournal { slot_blocks, .. } = self.options.commit else { return Ok(None) };
+    /// The record of a file as it is now, with so many nodes at most, and nothing if none can tell.
+    async fn record_of(&self, inode: &Inode, most: usize) -> Result<Option<FileRecord>> {
         let _map = inode.map_lock.read().await;
-        let Some(nodes) = self.changed_nodes(inode, slot_blocks as usize / 2).await? else {
+        let Some(nodes) = self.changed_nodes(inode, most).await? else {
             return Ok(None);
         };
         let mut image = self.with_slot(inode, <[u8]>::to_vec).await?;

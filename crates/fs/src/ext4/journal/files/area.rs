@@ -168,6 +168,12 @@ impl FileJournal {
         Ok(Some(Placed { slot, slot_at, at, blocks }))
     }
 
+    /// Blocks that the records of a core share.
+    #[must_use]
+    pub fn slot_blocks(&self) -> u32 {
+        self.0.layout.slot_blocks
+    }
+
     /// Records written so far, and the blocks that they took.
     #[must_use]
     pub fn written(&self) -> (u64, u64) {

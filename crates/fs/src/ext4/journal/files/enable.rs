@@ -8,6 +8,9 @@ use crate::ext4::journal::open::MIN_BLOCKS;
 use crate::ext4::journal::state::Shared;
 use std::rc::Rc;
 
+/// Share of the log that all records have when nobody says.
+const SHARE_BY_DEFAULT: u32 = 4;
+
 impl Shared {
     /// Takes the end of an empty log as an area of file-level records, durably.
     pub(in crate::ext4::journal) async fn enable_files(
@@ -21,6 +24,10 @@ impl Shared {
             return Err(JournalError::NeedsRecovery);
         }
         self.check_unused(&superblock)?;
+        let slot_blocks = match slot_blocks {
+            0 => superblock.blocks() / SHARE_BY_DEFAULT / slots.max(1),
+            given => given,
+        };
         let area = slots.checked_mul(slot_blocks).filter(|&area| area > 0);
         let room = superblock.blocks() - superblock.first();
         let left = area.and_then(|area| room.checked_sub(area)).filter(|&left| left >= MIN_BLOCKS);
