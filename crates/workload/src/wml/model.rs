@@ -57,6 +57,8 @@ pub struct Fileset {
     pub dirgamma: f64,
     /// How many in a hundred are there when the run begins.
     pub prealloc_percent: u64,
+    /// Files of its names that are there already are used.
+    pub reuse: bool,
     /// Its files are opened for reading only.
     pub readonly: bool,
     /// Its files are opened for writing only.

@@ -2,11 +2,11 @@
 
 use nandscape_block::AsyncDevice;
 use nandscape_block::mem::MemDevice;
-use nandscape_fs::contract::{Attr, CallCost, Caller, FileSystem, Ino};
+use nandscape_fs::contract::{Attr, CallCost, Caller, FileSystem, FsError, Ino};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::{Executor, Nanos};
-use nandscape_workload::wml::engine::{Report, Session, Settings, TableRow, lay_out, warm};
+use nandscape_workload::wml::engine::{Report, Session, Settings, TableRow, folder, lay_out, warm};
 use nandscape_workload::wml::{Tree, Workload, parse};
 use std::rc::Rc;
 
@@ -80,6 +80,40 @@ impl Ran {
     pub(crate) fn row(&self, name: &str) -> TableRow {
         let table = self.report.table();
         table.into_iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no row {name}"))
+    }
+
+    /// Makes the filesets of another workload on what is there.
+    pub(crate) fn lay_out(&mut self, text: &str) -> Result<(), (usize, FsError)> {
+        let (fs, workload) = (self.fs.clone(), workload(text));
+        let trees: Vec<Tree> =
+            workload.filesets.iter().map(|fileset| Tree::new(fileset, 1).unwrap()).collect();
+        let made = self.executor.block_on(async move { lay_out(&fs, &workload, &trees).await });
+        made.unwrap().map(drop)
+    }
+
+    /// Makes a folder and those above it.
+    pub(crate) fn folder(&mut self, path: &str) -> Ino {
+        let (fs, path) = (self.fs.clone(), path.to_owned());
+        let made = self.executor.block_on(async move {
+            let mut at = fs.root();
+            for step in path.split('/').filter(|step| !step.is_empty()) {
+                at = folder(&fs, at, step).await.unwrap();
+            }
+            at
+        });
+        made.unwrap()
+    }
+
+    /// Makes so many files in a folder of this name in that of the fileset `a`.
+    pub(crate) fn plant(&mut self, name: &str, files: u32) {
+        let (fs, at) = (self.fs.clone(), self.folder(&format!("/tmp/a/{name}")));
+        let made = self.executor.block_on(async move {
+            for file in 0..files {
+                let name = file.to_string();
+                fs.create(Caller::default(), at, name.as_bytes(), 0o644).await.unwrap();
+            }
+        });
+        made.unwrap();
     }
 
     /// Everything below `/tmp` after the run.

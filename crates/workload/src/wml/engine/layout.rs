@@ -3,12 +3,16 @@
 use super::super::model::{Fileset, Workload};
 use super::super::tree::{Leaf, Tree, leaf_name};
 use super::content::Contents;
-use nandscape_fs::contract::{Caller, FileSystem, FsError, Ino, Io, Result};
+use nandscape_fs::contract::{
+    Attr, Caller, DirEntry, FileSystem, FsError, Ino, Io, Kind, Result, SetAttr,
+};
 
 /// Bytes that are written at once.
 pub(super) const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes after which everything is written out.
 const SYNC_BYTES: u64 = 64 << 20;
+/// Names of a directory that are listed at once.
+const LIST_ENTRIES: usize = 1024;
 /// Modes, as Filebench has them.
 pub(super) const FILE_MODE: u16 = 0o644;
 pub(super) const FOLDER_MODE: u16 = 0o755;
@@ -22,7 +26,8 @@ pub struct Planted {
     pub directories: Vec<Ino>,
 }
 
-/// Makes all filesets: directories, and the files that are there at the beginning.
+/// Makes all filesets: directories, and the files that are there at the beginning. What else lies in the
+/// directory of a fileset is removed first, unless it is to be used again (`reuse`).
 ///
 /// # Errors
 /// The fileset that could not be made, and what the file system says.
@@ -31,6 +36,10 @@ pub async fn lay_out(
     workload: &Workload,
     trees: &[Tree],
 ) -> Result<Vec<Planted>, (usize, FsError)> {
+    let stale = workload.filesets.iter().enumerate().filter(|(_, fileset)| !fileset.reuse);
+    for (index, fileset) in stale {
+        clear(fs, fileset).await.map_err(|error| (index, error))?;
+    }
     let contents = Contents::default();
     let mut planted = Vec::with_capacity(trees.len());
     for (index, (fileset, tree)) in workload.filesets.iter().zip(trees).enumerate() {
@@ -40,13 +49,24 @@ pub async fn lay_out(
     Ok(planted)
 }
 
+/// Removes the directory of a fileset, if it is there.
+async fn clear(fs: &dyn FileSystem, fileset: &Fileset) -> Result<()> {
+    let mut parent = fs.root();
+    for step in &fileset.path {
+        match find(fs, parent, step.as_bytes()).await? {
+            None => return Ok(()),
+            Some(found) => parent = found.ino,
+        }
+    }
+    remove(fs, parent, fileset.name.as_bytes()).await
+}
+
 async fn plant(
     fs: &dyn FileSystem,
     contents: &Contents,
     fileset: &Fileset,
     tree: &Tree,
 ) -> Result<Planted> {
-    let caller = Caller::default();
     let mut root = fs.root();
     for step in fileset.path.iter().chain([&fileset.name]) {
         root = folder(fs, root, step).await?;
@@ -56,6 +76,10 @@ async fn plant(
         let parent = directories[directory.parent as usize];
         directories.push(folder(fs, parent, &leaf_name(directory.serial)).await?);
     }
+    let later = tree.files.iter().chain(&tree.leafdirs).filter(|leaf| !leaf.exists);
+    for leaf in later.filter(|_| fileset.reuse) {
+        remove(fs, directories[leaf.parent as usize], leaf_name(leaf.serial).as_bytes()).await?;
+    }
     for leaf in tree.leafdirs.iter().filter(|leaf| leaf.exists) {
         folder(fs, directories[leaf.parent as usize], &leaf_name(leaf.serial)).await?;
     }
@@ -63,14 +87,13 @@ async fn plant(
     for index in &tree.order {
         let leaf = tree.files[*index as usize];
         let parent = directories[leaf.parent as usize];
-        let ino =
-            fs.create(caller, parent, leaf_name(leaf.serial).as_bytes(), FILE_MODE).await?.ino;
+        let Some(ino) = file(fs, parent, leaf).await? else { continue };
         for offset in (0..leaf.bytes).step_by(BLOCK_BYTES as usize) {
             let len = BLOCK_BYTES.min(leaf.bytes - offset);
-            contents.write(fs, caller, ino, (offset, len), Io::Buffered).await?;
+            contents.write(fs, Caller::default(), ino, (offset, len), Io::Buffered).await?;
             unsynced += len;
             if unsynced >= SYNC_BYTES {
-                fs.syncfs(caller).await?;
+                fs.syncfs(Caller::default()).await?;
                 unsynced = 0;
             }
         }
@@ -78,13 +101,75 @@ async fn plant(
     Ok(Planted { tree: tree.clone(), directories })
 }
 
-/// The directory of this name, made if it is not there.
-async fn folder(fs: &dyn FileSystem, parent: Ino, name: &str) -> Result<Ino> {
-    let caller = Caller::default();
-    match fs.mkdir(caller, parent, name.as_bytes(), FOLDER_MODE).await {
-        Err(FsError::Exists) => Ok(fs.lookup(caller, parent, name.as_bytes()).await?.ino),
-        made => Ok(made?.ino),
+/// A file that is to be written; none if one is there, which is cut where it is too long.
+async fn file(fs: &dyn FileSystem, parent: Ino, leaf: Leaf) -> Result<Option<Ino>> {
+    let (caller, name) = (Caller::default(), leaf_name(leaf.serial));
+    let Some(found) = find_file(fs, parent, name.as_bytes()).await? else {
+        return Ok(Some(fs.create(caller, parent, name.as_bytes(), FILE_MODE).await?.ino));
+    };
+    if found.size > leaf.bytes {
+        let cut = SetAttr { size: Some(leaf.bytes), ..SetAttr::default() };
+        fs.setattr(caller, found.ino, cut).await?;
     }
+    Ok((found.size < leaf.bytes).then_some(found.ino))
+}
+
+/// The directory of this name, made if it is not there.
+///
+/// # Errors
+/// Something else has the name, or what the file system says.
+pub async fn folder(fs: &dyn FileSystem, parent: Ino, name: &str) -> Result<Ino> {
+    match find(fs, parent, name.as_bytes()).await? {
+        None => Ok(fs.mkdir(Caller::default(), parent, name.as_bytes(), FOLDER_MODE).await?.ino),
+        Some(found) if found.kind == Kind::Directory => Ok(found.ino),
+        Some(_) => Err(FsError::NotDirectory),
+    }
+}
+
+/// The regular file of this name, if it is there.
+///
+/// # Errors
+/// Something else has the name, or what the file system says.
+pub async fn find_file(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<Option<Attr>> {
+    let found = find(fs, parent, name).await?;
+    match found.map(|found| found.kind) {
+        None | Some(Kind::File) => Ok(found),
+        Some(Kind::Directory) => Err(FsError::IsDirectory),
+        Some(_) => Err(FsError::Exists),
+    }
+}
+
+async fn find(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<Option<Attr>> {
+    match fs.lookup(Caller::default(), parent, name).await {
+        Err(FsError::NoEntry) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Removes what has this name, a directory with all that is in it.
+async fn remove(fs: &dyn FileSystem, parent: Ino, name: &[u8]) -> Result<()> {
+    let caller = Caller::default();
+    let Some(found) = find(fs, parent, name).await? else { return Ok(()) };
+    if found.kind != Kind::Directory {
+        return fs.unlink(caller, parent, name).await;
+    }
+    let mut path = vec![(parent, name.to_vec(), found.ino)];
+    while let Some((parent, name, folder)) = path.last().cloned() {
+        let mut entries = fs.readdir(caller, folder, 0, LIST_ENTRIES).await?;
+        entries.retain(|entry| entry.name != b"." && entry.name != b"..");
+        if entries.is_empty() {
+            fs.rmdir(caller, parent, &name).await?;
+            path.pop();
+        }
+        for DirEntry { ino, kind, name, .. } in entries {
+            if kind == Kind::Directory {
+                path.push((folder, name, ino));
+                break;
+            }
+            fs.unlink(caller, folder, &name).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads the files of those sets that are to be in the page cache.

@@ -15,7 +15,7 @@ mod runner;
 mod stats;
 mod waiting;
 
-pub use layout::{Planted, lay_out, warm};
+pub use layout::{Planted, find_file, folder, lay_out, warm};
 pub use report::{FilesetMade, Report, Snapshot, TableRow, summary_line};
 pub use runner::Ending;
 pub use stats::{Row, Sums};

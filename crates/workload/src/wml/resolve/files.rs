@@ -7,8 +7,8 @@ use crate::wml::random::{Law, Random};
 use crate::wml::syntax::Attributes;
 use std::sync::Arc;
 
-/// Attributes of a file. Those that concern how files are made, or trees that are there already, mean
-/// nothing here; `cached` is of Filebench 1.4.
+/// Attributes of a file. `paralloc` and `trusttree`, which spare time that is not counted, mean nothing
+/// here; `cached` is of Filebench 1.4.
 const FILE: [&str; 10] = [
     "name",
     "path",
@@ -83,6 +83,7 @@ fn common(given: &Given<'_>) -> Result<Fileset, WmlError> {
         dirdepth: None,
         dirgamma: 0.0,
         prealloc_percent: percent(given)?,
+        reuse: given.flag("reuse")?,
         readonly: given.flag("readonly")?,
         writeonly: given.flag("writeonly")?,
         cached: given.flag("cached")?,
