@@ -93,6 +93,7 @@ fn defaults_left_out_of_the_resolved_text_are_documented() {
         ("ftl.cpu", "none"),
         ("ftl.map_update", "locked"),
         ("fs.features", "[]"),
+        ("fs.make", "true"),
     ];
     assert_eq!(named, defaults.map(|(key, _)| format!("`{key}`")).join(", ") + ".");
     let plain = Stack::load("ext4-pblk", &NONE).unwrap();
@@ -337,8 +338,9 @@ fn a_file_system_is_described_key_by_key() {
     };
     let plain = fs("kind = \"ext4\"\n");
     assert_eq!(plain.mount, MountOptions::default());
-    assert_eq!(plain.mkfs.features, DEFAULT_FEATURES);
-    assert_eq!((plain.mkfs.journal_blocks, plain.mkfs.reserved_percent), (None, 5));
+    let plain_mkfs = plain.mkfs.unwrap();
+    assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
+    assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
     let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
                  commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
                  features = [\"^metadata_csum\", \"^64bit\"]\ncall_ns = 7\ncopy_ns = 8\n\
@@ -347,9 +349,10 @@ fn a_file_system_is_described_key_by_key() {
                  writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
                  reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n";
     let full = fs(lines);
+    let full_mkfs = full.mkfs.clone().unwrap();
     assert_eq!((full.data(), full.commit()), ("journal", "ijournal"));
     assert_eq!(full.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
-    assert_eq!((plain.mkfs.discard, full.mkfs.discard), (true, false));
+    assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
     assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
     assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
     let cache = CacheConfig {
@@ -361,9 +364,9 @@ fn a_file_system_is_described_key_by_key() {
         read_ahead_pages: 0,
     };
     assert_eq!(full.mount.cache, cache);
-    assert_eq!((full.mkfs.journal_blocks, full.mkfs.reserved_percent), (Some(8192), 0));
-    assert_eq!(full.mkfs.inode_ratio, Some(65_536));
-    let off = DEFAULT_FEATURES.without(full.mkfs.features).names();
+    assert_eq!((full_mkfs.journal_blocks, full_mkfs.reserved_percent), (Some(8192), 0));
+    assert_eq!(full_mkfs.inode_ratio, Some(65_536));
+    let off = DEFAULT_FEATURES.without(full_mkfs.features).names();
     assert_eq!(off, ["64bit", "metadata_csum"]);
 }
 

@@ -1,8 +1,10 @@
 //! Device states: a run tells not whether its device was preconditioned here, came from a cache or from
-//! a file; a sweep preconditions once what it needs once; and no file from outside brings anything down.
+//! a file; a sweep preconditions once what it needs once; a run leaves what it wrote; and no file from outside
+//! brings anything down.
 
+use nandscape_block::{SectorData, Tag};
 use nandscape_lab::run::{
-    Manner, Observer, Outcome, Phase, RunError, Unobserved, make_state, run_as,
+    Left, Manner, Observer, Outcome, Phase, RunError, Unobserved, export_image, make_state, run_as,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_lab::state::{FORMAT_VERSION, Header, StateCache, StateKey, States};
@@ -313,4 +315,87 @@ fn the_header_is_as_documented() {
     }
     assert_eq!(end, 128);
     assert_eq!(header.key, StateKey::of(&header.text));
+}
+
+/// Wants the device as a run leaves it.
+#[derive(Default)]
+struct Keeper(Left);
+
+impl Observer for Keeper {
+    fn wall_s(&self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, _: Phase, _: f64) {}
+    fn left(&mut self) -> Option<&mut Left> {
+        Some(&mut self.0)
+    }
+}
+
+/// The result of a run, and the state that it leaves.
+fn leave(stack: &Stack, text: &str, states: States<'_>) -> (String, Vec<u8>) {
+    let manner = Manner { states, program: "test", ..Manner::default() };
+    let (job, mut keeper) = (parse(text, "w.fio", &HostEnvironment).unwrap(), Keeper::default());
+    let outcome = run_as(stack, &job, 1, manner, &mut keeper).unwrap();
+    let mut bytes = Vec::new();
+    keeper.0.unwrap().unwrap().write(&mut bytes).unwrap();
+    (outcome.to_json("test").to_string(), bytes)
+}
+
+/// What a run wrote and nobody synced is in the state that it leaves, whatever buffers, maps and lines the
+/// FTL has; and the result is that of a run whose device nobody wants.
+#[test]
+fn a_run_leaves_what_it_wrote() {
+    const SECTORS: u64 = 301;
+    let text = "[w]\nrw=write\nbs=4k\niodepth=8\nsize=1204k\n";
+    let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
+    let cached = "ftl.map.cache=100%";
+    for name in ["pblk", "pblk-4.13", "js-pblk", "fa-ftl", "dftl", "qblk", "full-house"] {
+        for fill in ["precondition.fill=0.0", "precondition.fill=1.0"] {
+            let map: &[&str] = if name == "full-house" { &[cached] } else { &[] };
+            let stack = Stack::load(name, &[&small[..], &[fill], map].concat()).unwrap();
+            let (told, bytes) = leave(&stack, text, States::Make);
+            let job = parse(text, "w.fio", &HostEnvironment).unwrap();
+            let manner = Manner { program: "test", ..Manner::default() };
+            let plain = run_as(&stack, &job, 1, manner, &mut Unobserved).unwrap();
+            assert_eq!(told, plain.to_json("test").to_string(), "{name}: the result tells");
+
+            let file = TestFile::new(&format!("left-{name}-{}.state", &fill[18..]), &bytes);
+            let mut image = Cursor::new(Vec::new());
+            export_image(&stack, &file.0, "test", &mut image).unwrap();
+            let image = image.into_inner();
+            for lba in 0..SECTORS {
+                let tag = Tag::new((lba + 1) << 34 | lba);
+                let sector = &image[lba as usize * 4096..][..4096];
+                let expected = SectorData::Tag(tag).expand().unwrap();
+                assert!(sector == &expected[..], "{name}, {fill}: sector {lba}");
+            }
+        }
+    }
+}
+
+/// A state is named by the run that left it: stack, load, seed and the device that it began on. A run on it
+/// tells where it comes from, and what its own [precondition] says is no difference.
+#[test]
+fn what_a_run_leaves_has_a_name() {
+    let key = |stack: &Stack, text: &str, states| {
+        let bytes = leave(stack, text, states).1;
+        (Header::read(&mut &bytes[..]).unwrap().key, bytes)
+    };
+    let (plain, bytes) = key(&stack(&[]), JOB, States::Make);
+    assert_eq!(key(&stack(&[]), JOB, States::Make), (plain, bytes.clone()), "the same again");
+    let file = TestFile::new("left-name.state", &bytes);
+    let on_it = key(&stack(&[]), JOB, States::File(&file.0)).0;
+    let other_job = key(&stack(&[]), &JOB.replace("3000", "3001"), States::Make).0;
+    let timing = key(&stack(&["media.timing=none"]), JOB, States::Make).0;
+    let mut keys = vec![plain, on_it, other_job, timing];
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), 4);
+
+    let bare = stack(&["precondition.recipe=none"]);
+    let outcome = outcome(&bare, States::File(&file.0)).unwrap();
+    assert_eq!(outcome.state, Some(plain));
+    let told: Vec<_> = outcome.warnings.iter().filter(|w| w.contains("the state")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("is what another run left; the run begins on that"), "{told:?}");
 }

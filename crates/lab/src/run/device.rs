@@ -7,7 +7,7 @@ use super::files::FsCounts;
 use crate::stack::{Fsync, Hints, Stack};
 use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
-    Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Submit, Token,
+    Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Reply, Submit, Token,
 };
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::Ext4;
@@ -32,6 +32,30 @@ pub(super) fn flash(stack: &Stack, media: Media, seed: u64) -> Flash {
 /// `media` without faults.
 pub(super) fn sound(media: Media) -> Flash {
     FaultInjector::new(media, Faults::default(), 0)
+}
+
+/// Serves a bio, however long that takes.
+pub(super) fn serve(ftl: &mut Pblk<Flash>, bio: Bio) -> Result<Reply, RunError> {
+    let token = Token(u64::MAX);
+    let mut completions: Vec<Completion> = Vec::new();
+    let done = match ftl.submit(ftl.now(), bio, token) {
+        Submit::Done(done) => done,
+        Submit::Pending => loop {
+            if let Some(ours) = completions.drain(..).find(|completion| completion.token == token) {
+                break ours.done;
+            }
+            let next = ftl.next_event().ok_or(RunError::Stuck)?;
+            ftl.advance(next, &mut completions);
+        },
+    };
+    done.result.map_err(|error| RunError::Failed(error.to_string()))
+}
+
+/// The media once power is gone: what the FTL did not flush is lost, what is under way is done.
+pub(super) fn power_off(ftl: Pblk<Flash>) -> Media {
+    let mut media = ftl.into_media().into_inner();
+    media.power_cycle();
+    media
 }
 
 /// The choices of a stack; what they cost the host is charged only when a run begins.
@@ -137,6 +161,9 @@ pub(super) trait LabDevice: BlockDevice {
         Ok(())
     }
 
+    /// The FTL, once everything above it is gone; `None`: something is not.
+    fn release(self) -> Option<Pblk<Flash>>;
+
     /// Sectors placed since the last reset.
     fn sectors(&self) -> SectorCounts {
         self.look(|ftl| ftl.stats().sectors)
@@ -208,6 +235,10 @@ impl LabDevice for Hinted {
 
     fn is_logged(&self) -> bool {
         self.requests.is_some()
+    }
+
+    fn release(self) -> Option<Pblk<Flash>> {
+        Some(self.ftl)
     }
 }
 

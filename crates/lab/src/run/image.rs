@@ -6,22 +6,16 @@ use super::device::{self, Flash};
 use super::precondition::Preconditioned;
 use super::prepare::{self, Prepared};
 use crate::stack::Stack;
-use crate::state::{self, Header, State, StateKey};
-use nandscape_block::{
-    Bio, BlockDevice, Completion, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Submit, Tag, Token,
-};
+use crate::state::{self, Header, Origin, State};
+use nandscape_block::{Bio, BlockDevice, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Tag};
 use nandscape_ftl::Pblk;
 use nandscape_media::PayloadMode;
-use nandscape_rt::Nanos;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Sectors of a bio at most.
 const RUN_SECTORS: u32 = 64;
-
-/// The key of an image's digest in the text of the state that it was imported to.
-pub(super) const IMAGE: &str = "image";
 
 /// What was copied.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,18 +40,17 @@ pub fn export_image(
 ) -> Result<Copied, RunError> {
     must_keep_content(stack)?;
     let (header, _) = state::open(state)?;
-    // Which image it was is no difference: whatever the device holds is what is asked for.
-    let is_digest = |line: &&str| line.split_once(" = ").is_some_and(|(key, _)| key == IMAGE);
-    let imported = header.text.lines().filter(is_digest);
-    let text = state::text(stack, header.seed)
-        + &imported.map(|line| format!("{line}\n")).collect::<String>();
-    let Prepared { media, file, warnings, .. } = prepare::from_file(stack, &text, state, program)?;
+    let text = state::text(stack, header.seed);
+    let (Prepared { media, file, warnings, .. }, _) =
+        prepare::from_file(stack, &text, state, program)?;
     let mut ftl = prepare::mount(stack, device::sound(media), header.seed, file.as_deref())?;
     let sectors = ftl.caps().sectors;
     let mut filled = 0;
     for first in (0..sectors).step_by(RUN_SECTORS as usize) {
         let run = (sectors - first).min(RUN_SECTORS.into()) as u32;
-        let Reply::Data(payload) = serve(&mut ftl, Bio::read(Lba(first), run))? else { continue };
+        let Reply::Data(payload) = device::serve(&mut ftl, Bio::read(Lba(first), run))? else {
+            continue;
+        };
         for index in 0..run {
             let sector = payload.sector(index);
             if sector != SectorData::Tag(Tag::ZERO) {
@@ -102,20 +95,12 @@ pub fn import_image(
         filled += write_filled(&mut ftl, at, &bytes[..run])?;
         at += run as u64 / SECTOR_BYTES;
     }
-    serve(&mut ftl, Bio::flush())?;
-    let mut media = ftl.into_media().into_inner();
-    media.power_cycle();
-    let text = format!("{}{IMAGE} = {:032x}\n", state::text(stack, seed), hash.digest128());
-    let header = Header {
-        key: StateKey::of(&text),
-        geometry: stack.media.geometry,
-        payload: stack.media.payload,
-        seed,
-        preconditioned: Preconditioned { fill_sectors: filled, ..Preconditioned::default() },
-        program: program.to_owned(),
-        text,
-    };
-    Ok((State { header, media }, Copied { sectors, filled, warnings: Vec::new() }))
+    device::serve(&mut ftl, Bio::flush())?;
+    let text = state::text(stack, seed) + &Origin::Image.line(hash.digest128());
+    let done = Preconditioned { fill_sectors: filled, ..Preconditioned::default() };
+    let header = Header::new(stack, seed, text, done, program);
+    let state = State { header, media: device::power_off(ftl) };
+    Ok((state, Copied { sectors, filled, warnings: Vec::new() }))
 }
 
 const NO_CONTENT: &str = "the device keeps no content";
@@ -162,26 +147,8 @@ fn write_filled(ftl: &mut Pblk<Flash>, first: u64, bytes: &[u8]) -> Result<u64, 
         }
         let payload = Payload::from_bytes(sector);
         let payload = payload.map_err(|_| RunError::Failed("half a sector".to_owned()))?;
-        serve(ftl, Bio::write(Lba(lba), 1, payload))?;
+        device::serve(ftl, Bio::write(Lba(lba), 1, payload))?;
         filled += 1;
     }
     Ok(filled)
-}
-
-/// Serves a bio on a device without timing.
-fn serve(ftl: &mut Pblk<Flash>, bio: Bio) -> Result<Reply, RunError> {
-    let mut completions: Vec<Completion> = Vec::new();
-    let done = match ftl.submit(Nanos::ZERO, bio, Token(0)) {
-        Submit::Done(done) => done,
-        Submit::Pending => loop {
-            if let Some(completion) = completions.pop() {
-                break completion.done;
-            }
-            if ftl.next_event().ok_or(RunError::Stuck)? > Nanos::ZERO {
-                return Err(RunError::TimePassed);
-            }
-            ftl.advance(Nanos::ZERO, &mut completions);
-        },
-    };
-    done.result.map_err(|error| RunError::Failed(error.to_string()))
 }

@@ -11,6 +11,7 @@ mod estimate;
 mod files;
 mod image;
 mod json;
+mod leave;
 mod outcome;
 mod precondition;
 mod prepare;
@@ -25,6 +26,7 @@ pub use error::RunError;
 pub use files::FsCounts;
 pub use image::{Copied, export_image, import_image};
 pub use json::VERSION;
+pub use leave::Left;
 pub use outcome::{DeviceSize, EraseCounts, Outcome, VALID_CLASSES, WallTime, WriteAmplification};
 pub use precondition::Preconditioned;
 pub use prepare::{Before, make_state};
@@ -51,6 +53,7 @@ use nandscape_workload::fio::{Direction, JobFile};
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
 use prepare::{Prepared, prepare};
+use std::fmt::Debug;
 use wml::Silent;
 
 /// Distance of the first points of a series.
@@ -95,6 +98,10 @@ pub trait Observer {
     /// Whether the run is to end now, with what it has.
     fn is_interrupted(&self) -> bool {
         false
+    }
+    /// Where the device goes as the run leaves it, if it is wanted.
+    fn left(&mut self) -> Option<&mut Left> {
+        None
     }
 }
 
@@ -184,8 +191,8 @@ pub fn replay_as(
     run_load(stack, trace, None, seed, manner, observer)
 }
 
-/// What runs on a device in the measured phase.
-trait Load {
+/// What runs on a device in the measured phase. Shown for debugging, it tells all that it does.
+trait Load: Debug {
     /// Runs it to its end.
     fn measure<D: LabDevice>(
         self,
@@ -196,6 +203,7 @@ trait Load {
 }
 
 /// A job file, and whether it is to go on until it is steady.
+#[derive(Debug)]
 struct Jobs<'a> {
     file: &'a JobFile,
     until_steady: Option<UntilSteady>,
@@ -212,7 +220,8 @@ fn run_load(
     let began_s = observer.wall_s();
     let Prepared { media, by: before, file, warnings } =
         prepare(stack, seed, manner.states, manner.program, observer)?;
-    let course = Course { stack, load, contents, seed, before, file, warnings, began_s };
+    let Manner { program, .. } = manner;
+    let course = Course { stack, load, contents, seed, program, before, file, warnings, began_s };
     let fault_seed = if before.is_some() { prepare::fault_seed(seed) } else { seed };
     course.run_on(device::flash(stack, media, fault_seed), observer)
 }
@@ -224,6 +233,7 @@ struct Course<'a, L> {
     /// What the file system holds, if there is one.
     contents: Option<Contents>,
     seed: u64,
+    program: &'a str,
     /// How the media were preconditioned; `None`: they are fresh.
     before: Option<Before>,
     /// The file that they come from.
@@ -243,7 +253,8 @@ impl<L: Load> Course<'_, L> {
         let device = Hinted::new(ftl, &stack.hints);
         match (&stack.fs, self.contents.take()) {
             (Some(fs), Some(contents)) => {
-                let files = Files::lay_out(stack, fs, contents, (device, fresh), seed)?;
+                let file = self.file.as_deref();
+                let files = Files::lay_out(stack, fs, contents, (device, fresh), file, seed)?;
                 self.measure_on(files, observer)
             }
             _ => self.measure_on(device, observer),
@@ -255,7 +266,8 @@ impl<L: Load> Course<'_, L> {
         mut device: D,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
-        let Self { stack, load, seed, before, warnings, began_s, .. } = self;
+        let Self { stack, load, seed, program, before, warnings, began_s, .. } = self;
+        let name = observer.left().map(|_| leave::name(stack, seed, before, &load));
         device.with(|ftl, _| {
             ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
             ftl.charge_cpu(stack.ftl.cpu);
@@ -277,8 +289,13 @@ impl<L: Load> Course<'_, L> {
         if let Some(why) = silent.and_then(|silent| silent.hung(&mut device)) {
             outcome.flowops.iter_mut().for_each(|report| report.fail(&why));
         }
-        if let Err(error) = device.close() {
-            outcome.warnings.push(format!("the file system was not unmounted: {error}"));
+        let closed =
+            device.close().map_err(|error| format!("the file system was not unmounted: {error}"));
+        outcome.warnings.extend(closed.as_ref().err().cloned());
+        if let (Some(name), Some(left)) = (name, observer.left()) {
+            let closed = closed.map_err(RunError::Failed);
+            let state = || leave::state(stack, seed, program, &name, device);
+            *left = Some(closed.and_then(|()| state()));
         }
         Ok(outcome)
     }

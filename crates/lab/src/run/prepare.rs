@@ -5,11 +5,10 @@
 //! written here or come from a state file, and counts as preconditioning too.
 
 use super::device::{self, Flash};
-use super::image::IMAGE;
 use super::precondition::{Preconditioned, precondition};
 use super::{Observer, Phase, RunError, go_on};
 use crate::stack::Stack;
-use crate::state::{self, Difference, Header, State, StateCache, StateError, StateKey, States};
+use crate::state::{self, Header, Origin, State, StateCache, StateError, StateKey, States};
 use nandscape_ftl::Pblk;
 use nandscape_media::{Layer, Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
@@ -50,11 +49,19 @@ pub(super) fn prepare(
     program: &str,
     observer: &mut dyn Observer,
 ) -> Result<Prepared, RunError> {
+    if !matches!(states, States::File(_)) {
+        stack.check_makes_fs()?;
+    }
     let text = state::text(stack, seed);
     let key = StateKey::of(&text);
     let prepared = |(media, done)| Ok(Prepared::new(media, Some(Before { done, state: key })));
     match states {
-        States::File(path) => from_file(stack, &text, path, program),
+        States::File(path) => {
+            let (mut prepared, origin) = from_file(stack, &text, path, program)?;
+            let told = origin.and_then(|origin| origin_warning(stack, origin));
+            prepared.warnings.extend(told);
+            Ok(prepared)
+        }
         _ if stack.precondition.is_none() => Ok(Prepared::new(fresh(stack, seed)?, None)),
         States::Make => make(stack, seed, observer).and_then(prepared),
         States::Cached(cache) => {
@@ -97,9 +104,7 @@ fn make(
     };
     let done = precondition(&mut ftl, stack.precondition, seed, report)
         .map_err(|error| RunError::precondition(stack, error))?;
-    let mut media = ftl.into_media().into_inner();
-    media.power_cycle();
-    Ok((media, done))
+    Ok((device::power_off(ftl), done))
 }
 
 /// The same FTL after its power was off, in order: what it had flushed is there, and nothing in RAM.
@@ -146,15 +151,7 @@ struct Wanted<'a> {
 impl Wanted<'_> {
     fn make(&self, observer: &mut dyn Observer) -> Result<State, RunError> {
         let (media, done) = make(self.stack, self.seed, observer)?;
-        let header = Header {
-            key: self.key,
-            geometry: self.stack.media.geometry,
-            payload: self.stack.media.payload,
-            seed: self.seed,
-            preconditioned: done,
-            program: self.program.to_owned(),
-            text: self.text.clone(),
-        };
+        let header = Header::new(self.stack, self.seed, self.text.clone(), done, self.program);
         Ok(State { header, media })
     }
 
@@ -209,17 +206,20 @@ fn restore(stack: &Stack, header: &Header, input: impl Read) -> Result<Media, Sn
     Ok(media)
 }
 
-/// The state at `path`, which `stack` must fit.
+/// The state at `path`, which `stack` must fit. What was to be written to a device is no matter where
+/// something else was.
 pub(super) fn from_file(
     stack: &Stack,
     text: &str,
     path: &Path,
     program: &str,
-) -> Result<Prepared, RunError> {
+) -> Result<(Prepared, Option<Origin>), RunError> {
     let name = path.display().to_string();
     let error = |problem: String| StateError::new(&name, problem);
     let (header, input) = state::open(path)?;
-    let differences = state::differences(&header.text, text);
+    let origin = header.origin();
+    let mut differences = state::differences(&header.text, text);
+    differences.retain(|found| origin.is_none_or(|origin| !origin.makes_up_for(&found.key)));
     if let Some(binding) = differences.iter().find(|difference| difference.is_binding()) {
         return Err(error(format!("does not fit the stack {}: {binding}", stack.name)).into());
     }
@@ -227,27 +227,31 @@ pub(super) fn from_file(
         SnapshotError::MemoryCap => RunError::memory_cap(stack),
         other => error(other.to_string()).into(),
     })?;
-    let mut warnings: Vec<String> =
-        differences.iter().map(|difference| warning(stack, difference)).collect();
+    let warning = |difference| format!("the state is not of this stack and seed: {difference}");
+    let mut warnings: Vec<String> = differences.iter().map(warning).collect();
     if header.program != program {
         let (theirs, ours) = (&header.program, program);
         warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
     }
     let by = Some(Before { done: header.preconditioned, state: header.key });
-    Ok(Prepared { media, by, file: Some(name), warnings })
+    Ok((Prepared { media, by, file: Some(name), warnings }, origin))
 }
 
-/// What a reader should know about a state that differs so from what the stack would make.
-fn warning(stack: &Stack, difference: &Difference) -> String {
-    if difference.key != IMAGE {
-        return format!("the state is not of this stack and seed: {difference}");
-    }
-    let what = if stack.fs.is_some() {
-        "the run makes a new file system over it, and what was in it is gone"
-    } else {
-        "the run begins on that, not on what [precondition] would write"
+/// What a reader should know about a run on a device of this origin.
+fn origin_warning(stack: &Stack, origin: Origin) -> Option<String> {
+    let what = match &stack.fs {
+        Some(fs) if fs.mkfs.is_none() => return None,
+        Some(_) => {
+            "the run makes a new file system over it, and what was in it is gone (fs.make = false \
+             mounts the one that is there)"
+        }
+        None => "the run begins on that, not on what [precondition] would write",
     };
-    format!("the state holds an image; {what}")
+    let holds = match origin {
+        Origin::Image => "holds an image",
+        Origin::Run => "is what another run left",
+    };
+    Some(format!("the state {holds}; {what}"))
 }
 
 #[cfg(test)]

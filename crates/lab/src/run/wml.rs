@@ -53,6 +53,7 @@ pub fn run_workload(
 }
 
 /// A workload, and the cores that its threads run on.
+#[derive(Debug)]
 struct Flowops {
     workload: Rc<Workload>,
     cores: u16,

@@ -2,7 +2,7 @@
 //! is mounted. Names of features and choices of sizes are mke2fs's, those of times and dirty ratios
 //! Linux's.
 
-use super::document::{Table, Value};
+use super::document::Value;
 use super::place::StackError;
 use super::reader::{Section, Size, Span, Words};
 use super::resolved::titled;
@@ -26,11 +26,13 @@ const CALL_NS_MAX: u64 = 1_000_000_000;
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
 pub(super) const MEMORY_BYTES_MIN: u64 = 1 << 20;
-/// Share of the log that all records may have, and the one that they get when a stack does not say.
+/// Share of the log that all records may have.
 const RECORDS_DIVISOR_MIN: u32 = 2;
-const RECORDS_DIVISOR: u32 = 4;
 /// Rings of records when a stack does not say of how many cores.
 const DEFAULT_CORES: u32 = 4;
+
+/// Keys that say how a file system is made.
+const MKFS_KEYS: [&str; 5] = ["features", "journal", "inode_ratio", "reserved_percent", "discard"];
 
 const KIND: Words<()> = Words { here: &[("ext4", ())], later: &["f2fs"] };
 const DATA: Words<DataMode> = Words {
@@ -46,42 +48,36 @@ const COMMIT: Words<bool> = Words { here: &[("jbd2", false), ("ijournal", true)]
 /// `[fs]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FsStack {
-    /// How it is made; identity and seeds are set when a run begins.
-    pub mkfs: MkfsOptions,
+    /// How it is made; identity and seeds are set when a run begins. `None`: it is on the device.
+    pub mkfs: Option<MkfsOptions>,
     /// How it is mounted, likewise.
     pub mount: MountOptions,
     /// What calls take of the threads that make them.
     pub cost: CallCost,
+    /// Keys that are not as they would be if nothing was said.
+    chosen: Vec<&'static str>,
 }
 
 impl FsStack {
     /// Its name.
     pub const KIND: &str = "ext4";
 
-    /// The same for a run on a device of so many sectors, fresh or not: identity and seeds are drawn from
-    /// the run's seed, and room for records is found in the log.
+    /// The same for a run on a device that is fresh or not: identity and seeds are drawn from the run's
+    /// seed.
     #[must_use]
-    pub fn for_run(&self, seed: u64, sectors: u64, fresh: bool) -> Self {
+    pub fn for_run(&self, seed: u64, fresh: bool) -> Self {
         let MkfsOptions { uuid, hash_seed, .. } = MkfsOptions::new(seed);
         let mut run = self.clone();
-        run.mkfs = MkfsOptions { uuid, hash_seed, fresh, ..run.mkfs };
+        run.mkfs = run.mkfs.map(|mkfs| MkfsOptions { uuid, hash_seed, fresh, ..mkfs });
         run.mount.seed = seed;
-        if let Commit::Ijournal { slots, slot_blocks: blocks @ 0 } = &mut run.mount.commit {
-            *blocks = self.log_blocks(sectors) / RECORDS_DIVISOR / (*slots).max(1);
-        }
         run
     }
 
-    /// Blocks of the log on a device of so many sectors.
-    fn log_blocks(&self, sectors: u64) -> u32 {
-        self.mkfs.journal_blocks.unwrap_or_else(|| mkfs::journal_blocks_by_default(sectors))
-    }
-
-    /// Whether records leave JBD2 enough of the log.
-    fn has_room_for_records(&self, sectors: u64) -> bool {
+    /// Whether records leave JBD2 enough of a log of so many blocks.
+    fn has_room_for_records(&self, log_blocks: u32) -> bool {
         let Commit::Ijournal { slots, slot_blocks } = self.mount.commit else { return true };
         let wanted = u64::from(slots) * u64::from(slot_blocks);
-        wanted <= u64::from(self.log_blocks(sectors) / RECORDS_DIVISOR_MIN)
+        wanted <= u64::from(log_blocks / RECORDS_DIVISOR_MIN)
     }
 
     /// The name of its data mode.
@@ -128,7 +124,8 @@ pub(super) fn read(
     let mkfs = read_mkfs(&mut fs)?;
     let cost = read_cost(&mut fs)?;
     let mount = MountOptions { data, commit, commit_interval, cache, ..MountOptions::default() };
-    Ok((Some(FsStack { mkfs, mount, cost }), titled("fs", fs)?))
+    let chosen = fs.chosen().to_vec();
+    Ok((Some(FsStack { mkfs, mount, cost, chosen }), titled("fs", fs)?))
 }
 
 fn read_cost(fs: &mut Section<'_>) -> Result<CallCost, StackError> {
@@ -143,14 +140,11 @@ fn read_cost(fs: &mut Section<'_>) -> Result<CallCost, StackError> {
 /// What an fsync commits, and the room for it.
 fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> {
     if !fs.choice("commit", "jbd2", &COMMIT)? {
-        if fs.node("records").is_some() {
-            return Err(fs.reject("records", "goes with commit = \"ijournal\" only"));
-        }
+        fs.refuse(&["records"], "goes with commit = \"ijournal\" only")?;
         return Ok(Commit::Jbd2);
     }
     let given = blocks(fs, "records")?;
     fs.check("records", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
-    // 0 is for the size of the log to say.
     let slot_blocks = given.unwrap_or(0);
     Ok(Commit::Ijournal { slots: host.cores.unwrap_or(DEFAULT_CORES), slot_blocks })
 }
@@ -177,7 +171,16 @@ fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackErr
     Ok(CacheConfig { pages, background_percent, dirty_percent, period, age, read_ahead_pages })
 }
 
-fn read_mkfs(fs: &mut Section<'_>) -> Result<MkfsOptions, StackError> {
+/// How a file system is made; nothing where the one on the device is mounted.
+fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
+    let make: Option<bool> = fs.unwritten("make")?;
+    if let Some(make) = make {
+        fs.write_unless("true", "make", &make.to_string());
+    }
+    if make == Some(false) {
+        fs.refuse(&MKFS_KEYS, "says how a file system is made: with make = false none is")?;
+        return Ok(None);
+    }
     let features = read_features(fs)?;
     let journal_blocks = blocks(fs, "journal")?;
     let inode_ratio = fs.optional("inode_ratio")?.map(|Size(bytes)| bytes);
@@ -186,7 +189,8 @@ fn read_mkfs(fs: &mut Section<'_>) -> Result<MkfsOptions, StackError> {
     let reserved_percent = reserved as u8;
     let discard = fs.or("discard", true)?;
     let defaults = MkfsOptions::new(0);
-    Ok(MkfsOptions { features, journal_blocks, inode_ratio, reserved_percent, discard, ..defaults })
+    let sizes = MkfsOptions { journal_blocks, inode_ratio, ..defaults };
+    Ok(Some(MkfsOptions { features, reserved_percent, discard, ..sizes }))
 }
 
 /// A size in whole blocks, if given.
@@ -216,7 +220,7 @@ fn read_features(fs: &mut Section<'_>) -> Result<Features, StackError> {
         features.set(feature, on);
         words.push(format!("\"{word}\""));
     }
-    fs.write("features", &format!("[{}]", words.join(", ")));
+    fs.write_unless("[]", "features", &format!("[{}]", words.join(", ")));
     Ok(features)
 }
 
@@ -264,26 +268,37 @@ impl super::Stack {
     /// # Errors
     /// The first such key.
     pub fn check_fs_keys(&self, keys: &[&str], why: &str) -> Result<(), StackError> {
-        let nothing = Table::new();
-        let section = Section::entry(&nothing, "fs", &self.place);
-        let (_, plain) = read(section, &self.host, self.media.payload)?;
-        let lines = self.toml.lines().skip_while(|line| *line != "[fs]");
-        let lines = lines.take_while(|line| !line.is_empty());
-        let asked = lines.filter(|line| plain.lines().all(|known| known != *line));
-        let mut asked = asked.filter_map(|line| Some(line.split_once(" = ")?.0));
-        let other = asked.find(|key| !keys.contains(key));
+        let chosen = self.fs.iter().flat_map(|fs| &fs.chosen);
+        let other = chosen.copied().find(|key| !keys.contains(key));
         other.map_or(Ok(()), |key| Err(self.error(&format!("fs.{key}"), why)))
     }
 
-    /// Whether the file system can be made on a device of so many sectors.
+    /// Refuses a file system that is to be on the device already.
+    ///
+    /// # Errors
+    /// `fs.make`.
+    pub(crate) fn check_makes_fs(&self) -> Result<(), StackError> {
+        match &self.fs {
+            Some(fs) if fs.mkfs.is_none() => {
+                Err(self
+                    .error("fs.make", "false needs a device with a file system: run --state FILE"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the file system, if one is made, can be made on a device of so many sectors.
     ///
     /// # Errors
     /// The key at fault.
     pub(crate) fn check_fs(&self, sectors: u64) -> Result<(), StackError> {
-        let Some(fs) = &self.fs else { return Ok(()) };
-        mkfs::plan(&fs.mkfs, sectors)
-            .map_err(|error| self.error(at_fault(&fs.mkfs, sectors, &error), &error.to_string()))?;
-        if !fs.has_room_for_records(sectors) {
+        let Some((fs, mkfs)) = self.fs.as_ref().and_then(|fs| Some((fs, fs.mkfs.as_ref()?))) else {
+            return Ok(());
+        };
+        mkfs::plan(mkfs, sectors)
+            .map_err(|error| self.error(at_fault(mkfs, sectors, &error), &error.to_string()))?;
+        let by_default = || mkfs::journal_blocks_by_default(sectors);
+        if !fs.has_room_for_records(mkfs.journal_blocks.unwrap_or_else(by_default)) {
             let why = "the records of all cores may have half of the journal";
             return Err(self.error("fs.records", why));
         }

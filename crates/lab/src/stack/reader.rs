@@ -164,6 +164,8 @@ pub struct Section<'a> {
     table: Option<&'a Table>,
     place: Place,
     asked: Vec<&'static str>,
+    /// Keys that were given, and not as they would be without that.
+    chosen: Vec<&'static str>,
     /// The resolved stack as far as it was read.
     lines: String,
 }
@@ -199,7 +201,7 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn entry(table: &'a Table, path: &'static str, place: &Place) -> Self {
         let (table, place) = (Some(table), place.clone());
-        Self { path, table, place, asked: Vec::new(), lines: String::new() }
+        Self { path, table, place, asked: Vec::new(), chosen: Vec::new(), lines: String::new() }
     }
 
     /// The table under `key`, called `path` in messages; absent is the same as empty.
@@ -211,7 +213,7 @@ impl<'a> Section<'a> {
         let table = self.table(key)?;
         let node = self.node(key).filter(|_| table.is_some());
         let place = node.map_or(&self.place, |node| &node.key_place).clone();
-        Ok(Self { path, table, place, asked: Vec::new(), lines: String::new() })
+        Ok(Self { path, table, place, asked: Vec::new(), chosen: Vec::new(), lines: String::new() })
     }
 
     /// The table under `key`, whose keys are free; none when not given.
@@ -260,11 +262,10 @@ impl<'a> Section<'a> {
 
     /// The value of `key`, or `default`.
     pub(super) fn or<T: Field>(&mut self, key: &'static str, default: T) -> Result<T, StackError> {
-        if let Some(value) = self.optional(key)? {
-            return Ok(value);
-        }
-        self.write(key, &default.show());
-        Ok(default)
+        let plain = default.show();
+        let value = self.unwritten(key)?.unwrap_or(default);
+        self.write_unless(&plain, key, &value.show());
+        Ok(value)
     }
 
     /// The value of `key`, which must be given.
@@ -293,7 +294,11 @@ impl<'a> Section<'a> {
         let word = self.unwritten(key)?.unwrap_or_else(|| default.to_owned());
         let meaning = read(&word).map_err(|message| self.reject(key, message))?;
         let text = show(&meaning, &word).show();
-        self.write(key, &text);
+        if word == default {
+            self.line(key, &text)
+        } else {
+            self.write(key, &text)
+        }
         Ok(meaning)
     }
 
@@ -398,9 +403,30 @@ impl<'a> Section<'a> {
         Err(StackError::new(&node.key_place, path, message))
     }
 
-    /// Writes down `key = text` as part of the resolved stack.
-    pub(super) fn write(&mut self, key: &str, text: &str) {
+    /// Writes down `key = text`, which somebody chose, as part of the resolved stack.
+    pub(super) fn write(&mut self, key: &'static str, text: &str) {
+        self.chosen.push(key);
+        self.line(key, text);
+    }
+
+    /// The same for a key that is `plain` when nobody chooses.
+    pub(super) fn write_unless(&mut self, plain: &str, key: &'static str, text: &str) {
+        if text == plain { self.line(key, text) } else { self.write(key, text) }
+    }
+
+    fn line(&mut self, key: &str, text: &str) {
         self.lines.push_str(&format!("{key} = {text}\n"));
+    }
+
+    /// Keys that somebody chose so far: given, and not as they would be without that.
+    pub(super) fn chosen(&self) -> &[&'static str] {
+        &self.chosen
+    }
+
+    /// Refuses keys that are given although they mean nothing here, for this reason.
+    pub(super) fn refuse(&mut self, keys: &[&'static str], why: &str) -> Result<(), StackError> {
+        let given = |key: &&&'static str| self.node(key).is_some();
+        keys.iter().find(given).map_or(Ok(()), |key| Err(self.reject(key, why)))
     }
 
     fn unknown_key(&self, key: &str) -> String {

@@ -3,6 +3,7 @@
 
 use super::key::StateKey;
 use crate::run::Preconditioned;
+use crate::stack::Stack;
 use nandscape_media::{Geometry, PayloadMode, SnapshotError};
 use std::io::{ErrorKind, Read};
 
@@ -35,6 +36,25 @@ pub struct Header {
 }
 
 impl Header {
+    /// Of a device of `stack` that follows from `text` and holds what was written.
+    pub(crate) fn new(
+        stack: &Stack,
+        seed: u64,
+        text: String,
+        preconditioned: Preconditioned,
+        program: &str,
+    ) -> Self {
+        Self {
+            key: StateKey::of(&text),
+            geometry: stack.media.geometry,
+            payload: stack.media.payload,
+            seed,
+            preconditioned,
+            program: program.to_owned(),
+            text,
+        }
+    }
+
     /// Bytes of this header.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Device states: a preconditioned device as a file (docs/formats/state.md), named by what it follows
-//! from, so that whoever needs the same state takes it instead of making it again.
+//! from, so that whoever needs the same state takes it instead of making it again. What an image or a run
+//! left on a device is kept in the same form.
 //!
 //! A state is the virtual media after the FTL was powered down in order. Whether a device is
 //! preconditioned here or comes from a state, the run mounts it by the FTL's own recovery, so that no
@@ -7,10 +8,12 @@
 
 mod header;
 mod key;
+mod origin;
 
 pub use header::{FORMAT_VERSION, Header};
 pub(crate) use key::differences;
 pub use key::{Difference, StateKey, text};
+pub use origin::Origin;
 
 pub use nandscape_media::SnapshotError;
 use nandscape_media::{ChunkId, ChunkInfo, ChunkState, Media, Wear, snapshot};

@@ -131,7 +131,10 @@ impl Sweep {
             let why = format!("{name} says itself how long it runs, and never until it is steady");
             return Err(error(why));
         }
-        self.cases.iter().try_for_each(|case| case.stack.check_device())?;
+        for Case { stack, .. } in &self.cases {
+            stack.check_makes_fs()?;
+            stack.check_device()?;
+        }
         let mut points = std::collections::BTreeMap::new();
         for case in &self.cases {
             if let Some(twin) = points.insert(case.id(""), case) {

@@ -1,4 +1,6 @@
-//! Making a file system and the jobs' files in it, before a run.
+//! Making a file system, or mounting the one that is on the device, and the jobs' files in it, before a
+//! run. As in fio, files that are there and long enough are used as they are, and shorter ones are made
+//! anew.
 //!
 //! When everything is there the file system is unmounted ([`make`]) and, on a device that was off meanwhile,
 //! mounted again ([`open`]): a run begins with an empty journal and nothing cached, as with fio's
@@ -9,19 +11,23 @@ use super::Contents;
 use super::layout::File;
 use crate::run::RunError;
 use crate::stack::{FsStack, Stack};
+use crate::state::StateError;
 use nandscape_block::{AsyncDevice, BlockError, Payload, SECTOR_BYTES, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, StatFs};
-use nandscape_fs::ext4::Ext4;
+use nandscape_fs::ext4::format::{STATE_ERRORS, Superblock};
 use nandscape_fs::ext4::mkfs::{MkfsError, mkfs};
+use nandscape_fs::ext4::raw::{Raw, RawError};
+use nandscape_fs::ext4::{Ext4, MountOptions};
 use nandscape_rt::Handle;
-use nandscape_workload::wml::engine::{Planted, lay_out as plant, warm};
+use nandscape_workload::wml::engine::{
+    Planted, find_file, folder as make_folder, lay_out as plant, warm,
+};
 use nandscape_workload::wml::{Fileset, Tree};
 
 /// Sectors that are written at once.
 const FILL_SECTORS: u64 = 1_024;
-/// Modes of files and folders.
+/// Mode of files.
 const FILE_MODE: u16 = 0o644;
-const FOLDER_MODE: u16 = 0o755;
 /// Who lays files out.
 const ROOT: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 
@@ -32,7 +38,9 @@ pub(super) enum MakeError {
     /// There is one, and something failed on it.
     Fs(FsError),
     /// There is one, and something does not fit it.
-    Full(String),
+    Unfit(String),
+    /// Its log is too short for records.
+    Records(&'static str),
 }
 
 impl From<MkfsError> for MakeError {
@@ -48,14 +56,26 @@ impl From<FsError> for MakeError {
 }
 
 impl MakeError {
-    /// The same, as the error of a run on this stack.
-    pub(super) fn on(self, stack: &Stack) -> RunError {
+    /// The same, as the error of a run on this stack, with the device of `file` if that is so.
+    pub(super) fn on(self, stack: &Stack, file: Option<&str>) -> RunError {
+        let mounted = file.filter(|_| stack.fs.as_ref().is_some_and(|fs| fs.mkfs.is_none()));
+        match (self, mounted) {
+            (Self::Fs(FsError::Incompatible(why)), Some(file)) => StateError::new(file, why).into(),
+            (Self::Fs(why @ FsError::Corrupt { .. }), Some(file)) => {
+                StateError::new(file, why).into()
+            }
+            (error, _) => error.on_made(stack),
+        }
+    }
+
+    fn on_made(self, stack: &Stack) -> RunError {
         match self {
             Self::Mkfs(MkfsError::Device(BlockError::MemoryCap))
             | Self::Fs(FsError::Io(BlockError::MemoryCap)) => RunError::memory_cap(stack),
             Self::Mkfs(MkfsError::Device(error)) => RunError::Failed(error.to_string()),
             Self::Mkfs(error) => stack.error("fs", &error.to_string()).into(),
-            Self::Full(what) => RunError::Job(what),
+            Self::Unfit(what) => RunError::Job(what),
+            Self::Records(why) => stack.error("fs.records", why).into(),
             Self::Fs(FsError::Incompatible(what)) => stack.error("fs.features", &what).into(),
             Self::Fs(error) => RunError::Failed(format!("laying out files: {error}")),
         }
@@ -69,6 +89,44 @@ pub(super) struct Made {
     /// Filesets of a workload.
     pub(super) planted: Vec<Planted>,
     pub(super) contents: Contents,
+    /// How it is mounted.
+    mount: MountOptions,
+}
+
+/// Makes the file system, or sees whether the one that is there will do: then time goes on from where it
+/// stopped on it.
+async fn begin(device: &AsyncDevice, options: &mut FsStack) -> Result<(), MakeError> {
+    if let Some(new) = &options.mkfs {
+        mkfs(device, new).await?;
+        return Ok(());
+    }
+    let Superblock { mtime, wtime, .. } = sound(device).await?;
+    options.mount.epoch_s = options.mount.epoch_s.max(mtime.max(wtime).into());
+    Ok(())
+}
+
+/// The superblock of a volume that is not marked as one with errors.
+async fn sound(device: &AsyncDevice) -> Result<Superblock, MakeError> {
+    let Raw { sb, .. } = Raw::open(device).await.map_err(|error| match error {
+        RawError::Format(why) => FsError::Incompatible(why.to_string()),
+        other => other.into(),
+    })?;
+    if sb.state & STATE_ERRORS != 0 {
+        let marked = "the volume is marked as one with errors, which e2fsck looks for";
+        return Err(FsError::Incompatible(marked.to_owned()).into());
+    }
+    Ok(sb)
+}
+
+async fn mount(
+    rt: &Handle,
+    device: &AsyncDevice,
+    options: &MountOptions,
+) -> Result<Ext4, MakeError> {
+    match Ext4::mount(rt, device.clone(), options.clone()).await {
+        Err(FsError::Invalid(why)) => Err(MakeError::Records(why)),
+        mounted => Ok(mounted?.0),
+    }
 }
 
 /// A file system with these contents, unmounted.
@@ -78,16 +136,20 @@ pub(super) fn make(
     options: &FsStack,
     contents: Contents,
 ) -> impl Future<Output = Result<Made, MakeError>> + use<> {
-    let (rt, device, options) = (rt.clone(), device.clone(), options.clone());
+    let (rt, device, mut options) = (rt.clone(), device.clone(), options.clone());
     async move {
-        mkfs(&device, &options.mkfs).await?;
-        let (fs, _) = Ext4::mount(&rt, device, options.mount).await?;
+        begin(&device, &mut options).await?;
+        let fs = mount(&rt, &device, &options.mount).await?;
+        if options.mkfs.is_none() {
+            // What the journal said of errors is in the superblock now.
+            sound(&device).await?;
+        }
         let room = fs.statfs(ROOT).await?;
         let (inodes, planted) = fill(&fs, &contents)
             .await
             .map_err(|(at, error)| unmade(error, &contents, at, &room))?;
         fs.unmount().await?;
-        Ok(Made { inodes, planted, contents })
+        Ok(Made { inodes, planted, contents, mount: options.mount })
     }
 }
 
@@ -95,12 +157,11 @@ pub(super) fn make(
 pub(super) fn open(
     rt: &Handle,
     device: &AsyncDevice,
-    options: &FsStack,
     made: Made,
 ) -> impl Future<Output = Result<(Ext4, Made), MakeError>> + use<> {
-    let (rt, device, options) = (rt.clone(), device.clone(), options.mount.clone());
+    let (rt, device) = (rt.clone(), device.clone());
     async move {
-        let (fs, _) = Ext4::mount(&rt, device, options).await?;
+        let fs = mount(&rt, &device, &made.mount).await?;
         for inode in &made.inodes {
             fs.open(ROOT, *inode).await?;
         }
@@ -133,9 +194,6 @@ async fn fill(
 
 /// The error of a file or fileset that could not be made on a file system that had this room.
 fn unmade(error: FsError, contents: &Contents, at: usize, room: &StatFs) -> MakeError {
-    if error != FsError::NoSpace {
-        return error.into();
-    }
     let (what, files, bytes) = match contents {
         Contents::Jobs(layout) => {
             let File { job, path, sectors, .. } = &layout.files[at];
@@ -150,8 +208,16 @@ fn unmade(error: FsError, contents: &Contents, at: usize, room: &StatFs) -> Make
             (what, files.iter().sum(), bytes.iter().sum())
         }
     };
+    match error {
+        FsError::NoSpace => {}
+        FsError::Exists | FsError::IsDirectory | FsError::NotDirectory => {
+            let why = format!("{what} cannot be made beside what is on the volume: {error}");
+            return MakeError::Unfit(why);
+        }
+        other => return other.into(),
+    }
     let free = mib(room.free * u64::from(room.block_bytes));
-    MakeError::Full(format!(
+    MakeError::Unfit(format!(
         "{what} does not fit the file system; wanted in all: {} in {files} files, free: {free}, {} inodes",
         mib(bytes),
         room.files_free
@@ -168,15 +234,17 @@ fn mib(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
-/// Makes one file, as long as it is to be.
+/// Makes one file, as long as it is to be, unless there is one.
 async fn lay_out(fs: &Ext4, file: &File) -> Result<Ino, FsError> {
     let Some((name, folders)) = file.path.split_last() else { return Err(FsError::NoEntry) };
     let mut folder = fs.root();
     for step in folders {
-        folder = match fs.mkdir(ROOT, folder, step.as_bytes(), FOLDER_MODE).await {
-            Err(FsError::Exists) => fs.lookup(ROOT, folder, step.as_bytes()).await?.ino,
-            made => made?.ino,
-        };
+        folder = make_folder(fs, folder, step).await?;
+    }
+    match find_file(fs, folder, name.as_bytes()).await? {
+        Some(found) if found.size >= file.sectors * SECTOR_BYTES => return Ok(found.ino),
+        Some(_) => fs.unlink(ROOT, folder, name.as_bytes()).await?,
+        None => {}
     }
     let ino = fs.create(ROOT, folder, name.as_bytes(), FILE_MODE).await?.ino;
     if !file.filled {

@@ -4,7 +4,7 @@
 //! ([`Layout`]); every bio becomes calls of the file system (`calls`), in a task of the runtime that
 //! lives here and whose clock follows the engine's. The FTL is the file system's device.
 //!
-//! The file system is made, and files are laid out (`make`), before anything is measured and without
+//! The file system is made or mounted, and files are laid out (`make`), before anything is measured and without
 //! timing, so that no virtual time passes. Then the device is off and on again, as it is behind
 //! preconditioning: a run begins with nothing in RAM, neither in the page cache nor in a write buffer.
 //!
@@ -44,7 +44,7 @@ pub(super) const SILENCE: Nanos = Nanos::from_secs(3_600);
 /// Different things that are waited for, of which so many are told.
 const WAITING_MAX: usize = 8;
 
-/// What a new file system holds when a run begins.
+/// What a file system holds when a run begins.
 #[derive(Debug)]
 pub(super) enum Contents {
     /// Files of jobs.
@@ -71,25 +71,26 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes the file system of `stack` on a device, which nothing was written to if it is `fresh`, and
-    /// what it is to hold.
+    /// Makes the file system of `stack` on a device, which nothing was written to if it is `fresh`, or
+    /// mounts the one that is there, from `file`; and makes what it is to hold.
     pub(super) fn lay_out(
         stack: &Stack,
         fs: &FsStack,
         contents: Contents,
         (device, fresh): (Hinted, bool),
+        file: Option<&str>,
         seed: u64,
     ) -> Result<Self, RunError> {
         stack.check_fs(device.caps().sectors)?;
         let under = device.caps().clone();
-        let options = fs.for_run(seed, under.sectors, fresh);
-        let (device, made) = made(stack, &options, contents, device)?;
+        let options = fs.for_run(seed, fresh);
+        let (device, made) = made(stack, &options, contents, device, file)?;
         let ftl = off_and_on(stack, device.ftl, seed)?;
         let (mut executor, device) = driven(Hinted::new(ftl, &stack.hints));
         let handle = executor.handle();
-        let opened = make::open(&handle, &device.erased(), &options, made);
-        let (fs_made, Made { inodes, planted, contents }) =
-            at_once(&mut executor, opened)?.map_err(|error| error.on(stack))?;
+        let opened = make::open(&handle, &device.erased(), made);
+        let (fs_made, Made { inodes, planted, contents, .. }) =
+            at_once(&mut executor, opened)?.map_err(|error| error.on(stack, file))?;
         let layout = match contents {
             Contents::Jobs(layout) => layout,
             Contents::Trees(..) => Layout::default(),
@@ -118,10 +119,11 @@ fn made(
     options: &FsStack,
     contents: Contents,
     device: Hinted,
+    file: Option<&str>,
 ) -> Result<(Hinted, Made), RunError> {
     let (mut executor, device) = driven(device);
     let made = make::make(&executor.handle(), &device.erased(), options, contents);
-    let made = at_once(&mut executor, made)?.map_err(|error| error.on(stack))?;
+    let made = at_once(&mut executor, made)?.map_err(|error| error.on(stack, file))?;
     drop(executor);
     let device = device.into_inner();
     let device = device.ok_or_else(|| RunError::Failed("somebody has the device".to_owned()))?;
@@ -278,6 +280,12 @@ impl LabDevice for Files {
         let unmounted = in_time(&mut self.executor, async move { fs.unmount().await })?;
         unmounted.map_err(|error| error.to_string())
     }
+
+    fn release(self) -> Option<Pblk<Flash>> {
+        let Self { executor, device, calls, .. } = self;
+        drop((executor, calls));
+        device.into_inner().map(|device| device.ftl)
+    }
 }
 
 #[cfg(test)]
@@ -298,7 +306,7 @@ mod tests {
         let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints);
         let contents = Contents::Jobs(Layout::new(&jobs, 1).unwrap());
         let fs = stack.fs.as_ref().unwrap();
-        let mut files = Files::lay_out(&stack, fs, contents, (device, true), 1).unwrap();
+        let mut files = Files::lay_out(&stack, fs, contents, (device, true), None, 1).unwrap();
         let mut engine = begin(&jobs, &mut files, 1, &mut Unobserved).unwrap();
         let sampler = &mut Sampler::default();
         drive(&mut engine, &mut files, sampler, Nanos::from_us(50), &mut |_, _| true).unwrap();
