@@ -209,6 +209,8 @@ Examples:
   nandscape run my.fio --set precondition.recipe=steady
   nandscape run my.fio --until-steady=round=500ms,rounds=40
   nandscape run my.fio --state filled.state
+  nandscape run my.fio --state disk.state --set fs.make=false --save-state later.state
+                                                    on the files of a device, and what became of them
   nandscape run my.fio --report run.html            plots, in one file that works offline
   nandscape run examples/fileserver.f --stack ext4-pblk --set '$files=10000'
                                                     a Filebench workload, and a variable of it
@@ -223,6 +225,9 @@ follows. Same job, stack and seed: same result, to the last digit. Preconditione
 in the user's cache folder, and runs that need the same one take it from there; no result tells which.
 
 Ctrl-C ends a run with the figures that it has, which say so; once more ends it at once.
+
+--save-state changes no result. A run that is interrupted or fails saves no state, and a file that is \
+there stays.
 
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
 fio's names: docs/formats/logs.md.")]
@@ -247,6 +252,9 @@ pub(crate) struct RunArgs {
     /// Run on this device state instead of preconditioning
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
+    /// Save the device as the run leaves it, its file system unmounted, for --state and image export
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_state: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     #[command(flatten)]

@@ -1,5 +1,5 @@
 //! What a run writes beside its result: fio's logs, as the job file asks for them, interval histograms
-//! in HdrHistogram's format, and a timeline. Lines go to their files as the run goes on; the first error
+//! in HdrHistogram's format, a timeline, and the device as it was left. Lines go to their files as the run goes on; the first error
 //! of a disk is kept and told at the end.
 
 use crate::args::TimelineArgs;
@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::sink::{FirstError, NamedFile};
 use crate::timeline::TimelineFile;
 use anyhow::Context;
-use nandscape_lab::run::{Observer, Phase};
+use nandscape_lab::run::{Left, Observer, Phase};
 use nandscape_lab::timeline::Timeline;
 use nandscape_lab::workload::engine::{Completed, Recorder};
 use nandscape_lab::workload::log::{FioLogs, LogSink};
@@ -64,14 +64,17 @@ pub(crate) struct Watch {
     timeline: Option<TimelineFile>,
     first_error: FirstError,
     interrupted: Arc<AtomicBool>,
+    keeps_device: bool,
+    left: Left,
 }
 
 impl Watch {
     /// Nothing is logged yet.
     pub(crate) fn new() -> Self {
         let (first_error, interrupted) = (FirstError::default(), Arc::default());
-        let (progress, recorders) = (Progress::new(), Vec::new());
-        Self { progress, recorders, timeline: None, first_error, interrupted }
+        let (progress, recorders, timeline) = (Progress::new(), Vec::new(), None);
+        let (keeps_device, left) = (false, None);
+        Self { progress, recorders, timeline, first_error, interrupted, keeps_device, left }
     }
 
     /// The same for a run that tells what it has when it is interrupted: the first Ctrl-C from now on ends
@@ -117,6 +120,16 @@ impl Watch {
         Ok(())
     }
 
+    /// Keeps the device as the run leaves it, if it is wanted.
+    pub(crate) fn keep_device(&mut self, wanted: bool) {
+        self.keeps_device = wanted;
+    }
+
+    /// The device as the run left it.
+    pub(crate) fn take_device(&mut self) -> Left {
+        self.left.take()
+    }
+
     /// The run has ended, well or not. Whether everything went where it belongs.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         drop(self.recorders);
@@ -146,5 +159,9 @@ impl Observer for Watch {
 
     fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn left(&mut self) -> Option<&mut Left> {
+        self.keeps_device.then_some(&mut self.left)
     }
 }

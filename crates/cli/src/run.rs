@@ -9,6 +9,7 @@ use crate::logs::Watch;
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, complain, expect_writable};
 use crate::paint::ColorChoice;
+use crate::state::keep;
 use crate::wml;
 use anyhow::Context;
 use nandscape_lab::run::{Manner, Outcome, run_as};
@@ -24,7 +25,8 @@ use std::path::Path;
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
-    let outputs = args.output.files().into_iter().chain([args.timeline.trace.as_deref()]);
+    let (trace, left) = (args.timeline.trace.as_deref(), args.save_state.as_deref());
+    let outputs = args.output.files().into_iter().chain([trace, left]);
     let inputs = [args.job.as_deref(), args.state.as_deref()].into_iter().flatten();
     expect_writable(outputs, inputs.chain([args.stack.file()]))?;
     if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
@@ -43,14 +45,17 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     watch.fio_logs(FioLogs::new(&job), args.log_dir.as_deref())?;
     watch_histograms(&mut watch, &args.output, job_names(&job))?;
     watch.timeline(&args.timeline)?;
+    watch.keep_device(left.is_some());
     let states = states(args.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: args.until_steady };
     let outcome = run_as(&stack, &job, args.seed, manner, &mut watch);
+    let device = watch.take_device();
     let watched = watch.finish();
     let outcome = outcome.map_err(classify)?;
     tell(&outcome, &args.output, color, &job_name, &again(args))?;
     watched?;
     write_iologs(&outcome)?;
+    keep(left, device)?;
     verdict(&outcome)
 }
 

@@ -8,9 +8,9 @@ use crate::replace::replace;
 use crate::summary::{bytes, grouped};
 use anyhow::Context;
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::run::{Observer, make_state};
+use nandscape_lab::run::{Left, Observer, Preconditioned, make_state};
 use nandscape_lab::stack::Stack;
-use nandscape_lab::state::{Header, State, StateSummary, inspect};
+use nandscape_lab::state::{Header, Origin, State, StateSummary, inspect};
 use nandscape_lab::sweep::program;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -47,6 +47,13 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     ))
 }
 
+/// Writes what a run left where it is wanted.
+pub(crate) fn keep(path: Option<&Path>, left: Left) -> Result<(), Failure> {
+    let (Some(path), Some(left)) = (path, left) else { return Ok(()) };
+    let not_saved = || format!("no state is saved to {}", path.display());
+    write(path, &left.with_context(not_saved).map_err(Failure::Run)?)
+}
+
 /// Writes a state to a file of its own.
 pub(crate) fn write(path: &Path, state: &State) -> Result<(), Failure> {
     let named = || format!("cannot write {}", path.display());
@@ -60,6 +67,21 @@ fn description(file: &Path, header: &Header, summary: &StateSummary) -> String {
     text
 }
 
+fn size(sectors: u64) -> String {
+    bytes(sectors as f64 * SECTOR_BYTES as f64)
+}
+
+/// What was written before.
+fn written(done: &Preconditioned) -> String {
+    let steady = match done.steady {
+        None => "",
+        Some(true) => ", until write amplification was steady",
+        Some(false) => ", without write amplification becoming steady",
+    };
+    let (fill, overwrites) = (size(done.fill_sectors), size(done.overwrite_sectors));
+    format!("{fill} written in order, {overwrites} at random{steady}")
+}
+
 fn describe(
     out: &mut String,
     file: &Path,
@@ -67,7 +89,6 @@ fn describe(
     summary: &StateSummary,
 ) -> std::fmt::Result {
     let Header { geometry, preconditioned, .. } = header;
-    let size = |sectors: u64| bytes(sectors as f64 * SECTOR_BYTES as f64);
     writeln!(out, "{}: state {}, seed {}", file.display(), header.key, header.seed)?;
     writeln!(
         out,
@@ -79,17 +100,13 @@ fn describe(
         size(geometry.total_sectors()),
         header.payload
     )?;
-    let steady = match preconditioned.steady {
-        None => "",
-        Some(true) => ", until write amplification was steady",
-        Some(false) => ", without write amplification becoming steady",
-    };
-    writeln!(
-        out,
-        "  before   {} written in order, {} at random{steady}",
-        size(preconditioned.fill_sectors),
-        size(preconditioned.overwrite_sectors)
-    )?;
+    match header.origin() {
+        None => writeln!(out, "  before   {}", written(preconditioned))?,
+        Some(origin) => {
+            let whose = if origin == Origin::Image { "of an image" } else { "as a run left it" };
+            writeln!(out, "  holds    {}, {whose}", size(preconditioned.fill_sectors))?;
+        }
+    }
     let wear = &summary.wear;
     writeln!(
         out,

@@ -8,6 +8,7 @@ use crate::logs::Watch;
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, complain};
 use crate::paint::ColorChoice;
+use crate::state::keep;
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, run_workload};
 use nandscape_lab::stack::Stack;
@@ -29,13 +30,16 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let cache = Cache::open(&args.cache)?;
     let mut watch = Watch::interruptible()?;
     watch.timeline(&args.timeline)?;
+    watch.keep_device(args.save_state.is_some());
     let states = states(args.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
+    let device = watch.take_device();
     let watched = watch.finish();
     let outcome = outcome.map_err(classify)?;
     tell(&outcome, &args.output, color, &name, &again(args))?;
     watched?;
+    keep(args.save_state.as_deref(), device)?;
     verdict(&outcome)
 }
 

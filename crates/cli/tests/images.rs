@@ -44,9 +44,9 @@ fn an_image_is_made_and_brought_to_a_device() {
     assert_eq!(read("c.img"), a);
 }
 
-/// A run on the state of an image makes a new file system, and says so.
+/// A run on the state of an image makes a new file system unless it is told not to, and says so.
 #[test]
-fn a_run_does_not_use_the_files_of_an_image() {
+fn a_run_uses_the_files_of_an_image_only_when_told() {
     let folder = Folder::new("images-run");
     folder.write("files.fio", "[w]\nrw=write\nsize=1m\n");
     let stack = ["--stack", "small.toml", "--set", "media.payload=bytes"];
@@ -62,6 +62,8 @@ fn a_run_does_not_use_the_files_of_an_image() {
     let made = "the state holds an image; the run makes a new file system over it";
     let found = warnings("files.fio", &["--set", "fs.kind=ext4"]);
     assert!(found.contains(made), "{found}");
+    let found = warnings("files.fio", &["--set", "fs.make=false"]);
+    assert!(!found.contains("image"), "{found}");
     let found = warnings("job.fio", &[]);
     assert!(found.contains("the state holds an image") && !found.contains(made), "{found}");
 }

@@ -29,18 +29,20 @@ fn measuring(folder: &Folder, more: &[&str]) -> (Running, impl Read + use<>) {
     (running, log)
 }
 
-/// The first Ctrl-C ends a run with the figures that it has, which say so.
+/// The first Ctrl-C ends a run with the figures that it has, which say so. It leaves no state.
 #[test]
 fn an_interrupted_run_tells_what_it_has() {
     for format in ["json", "normal"] {
         let folder = Folder::new(&format!("interrupt-{format}"));
-        let output = ["--output-format", format, "--output", "result"];
+        let state = ["--save-state", "left.state"];
+        let output = [&["--output-format", format, "--output", "result"], &state[..]].concat();
         let (mut running, mut log) = measuring(&folder, &output);
         running.interrupt();
         let mut rest = String::new();
         log.read_to_string(&mut rest).unwrap();
         assert_eq!(running.child.wait().unwrap().code(), Some(130), "{rest}");
         assert!(rest.contains("nandscape: interrupted: the figures are of the first "), "{rest}");
+        assert!(!folder.0.join("left.state").exists());
         let result = std::fs::read_to_string(folder.0.join("result")).unwrap();
         if format == "normal" {
             let warning = "warning: the run was interrupted, and all figures are of the ";

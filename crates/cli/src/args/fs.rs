@@ -123,12 +123,13 @@ pub(crate) struct DumpWhat {
 #[command(after_long_help = "\
 Examples:
   nandscape mkfs --fs ext4 disk.img --size 2GiB
-  nandscape image import disk.img --stack pblk --set media.payload=bytes --output disk.state
-  nandscape image export disk.state again.img --stack pblk --set media.payload=bytes
+  nandscape image import disk.img --stack ext4-pblk --output disk.state
+  nandscape run my.fio --stack ext4-pblk --set fs.make=false --state disk.state --save-state later.state
+  nandscape image export later.state later.img --stack ext4-pblk
 
 An image is the content of the block device, sector by sector, as any tool reads it. A state is what lies \
-on its media (docs/formats/state.md). A run on the state of an image does not use the files in it: with [fs] \
-in its stack it makes a new file system. What a run writes is not kept, and cannot be exported.")]
+on its media (docs/formats/state.md). A run on a state uses the files in it with fs.make = false, and with \
+--save-state it leaves a state, whose image e2fsck or a kernel can look at.")]
 pub(crate) struct ImagesArgs {
     #[command(subcommand)]
     pub(crate) command: ImageCommand,

@@ -292,6 +292,8 @@ impl<L: Load> Course<'_, L> {
         let closed =
             device.close().map_err(|error| format!("the file system was not unmounted: {error}"));
         outcome.warnings.extend(closed.as_ref().err().cloned());
+        // What is left in the midst of a run follows from nothing that has a name.
+        let name = name.filter(|_| !outcome.interrupted);
         if let (Some(name), Some(left)) = (name, observer.left()) {
             let closed = closed.map_err(RunError::Failed);
             let state = || leave::state(stack, seed, program, &name, device);
