@@ -226,8 +226,8 @@ in the user's cache folder, and runs that need the same one take it from there; 
 
 Ctrl-C ends a run with the figures that it has, which say so; once more ends it at once.
 
---save-state changes no result. A run that is interrupted or fails saves no state, and a file that is \
-there stays.
+--save-state changes no result. A run that is interrupted, or that has no figures because of an error, \
+saves no state, and a file that is there stays.
 
 write_bw_log, write_lat_log, write_iops_log and write_hist_log in the job write fio's logs, under \
 fio's names: docs/formats/logs.md.")]

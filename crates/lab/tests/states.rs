@@ -363,6 +363,10 @@ fn a_run_leaves_what_it_wrote() {
             let mut image = Cursor::new(Vec::new());
             export_image(&stack, &file.0, "test", &mut image).unwrap();
             let image = image.into_inner();
+            let filled = Header::read(&mut &bytes[..]).unwrap().preconditioned.fill_sectors;
+            let holds_something = |sector: &&[u8]| sector.iter().any(|byte| *byte != 0);
+            let held = image.chunks(4096).filter(holds_something).count() as u64;
+            assert_eq!(filled, held, "{name}, {fill}: sectors that hold something");
             for lba in 0..SECTORS {
                 let tag = Tag::new((lba + 1) << 34 | lba);
                 let sector = &image[lba as usize * 4096..][..4096];

@@ -97,6 +97,15 @@ impl L2p {
         }
     }
 
+    /// Sectors that are mapped; looks at all entries.
+    pub(super) fn mapped(&self) -> u64 {
+        let count = match self {
+            Self::Packed(table) => table.iter().filter(|&&entry| entry != 0).count(),
+            Self::Wide(table) => table.iter().filter(|&&entry| entry != 0).count(),
+        };
+        count as u64
+    }
+
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> u64 {
         self.len() * u64::from(self.entry_bytes())

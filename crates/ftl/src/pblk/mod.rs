@@ -334,6 +334,11 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
+    /// Logical sectors that hold something, in its buffers or on media. Looks at the whole map.
+    pub fn mapped_sectors(&self) -> u64 {
+        self.l2p.mapped()
+    }
+
     /// Every line's state and counts.
     pub fn lines(&self) -> Vec<LineReport> {
         let report = |line: &line::Line| LineReport {

@@ -38,9 +38,7 @@ pub(super) fn state(
     let in_use = || RunError::Failed("defect: something still uses the device".to_owned());
     let mut ftl = device.release().ok_or_else(in_use)?;
     device::serve(&mut ftl, Bio::flush())?;
-    let valid: u64 = ftl.lines().iter().map(|line| u64::from(line.valid)).sum();
-    let fill_sectors = valid.min(ftl.capacity().logical_sectors);
-    let done = Preconditioned { fill_sectors, ..Preconditioned::default() };
+    let done = Preconditioned { fill_sectors: ftl.mapped_sectors(), ..Preconditioned::default() };
     let text = state::text(stack, seed) + name;
     let header = Header::new(stack, seed, text, done, program);
     Ok(State { header, media: device::power_off(ftl) })
