@@ -183,6 +183,10 @@ impl Volume {
     ) -> Result<Rc<Inode>> {
         let is_dir = file_mode & mode::TYPE == mode::DIR;
         let number = self.take_inode(tx, parent.number, is_dir).await?;
+        if self.inodes.borrow().contains_key(&number) {
+            let what = "inode bitmap: an inode in use is free";
+            return Err(corrupt(what, Place::Inode(number)));
+        }
         let (block, slot) = self.inode_slot(number)?;
         let buffer = self.read_block(block).await?;
         tx.edit_parts(&buffer, |block| block.part(slot).fill(0)).await?;

@@ -81,7 +81,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Writes it now, if it is late, since memory is about to forget it.
+    /// Writes it now, if it is late, since memory is about to forget it. The transaction has its block.
     pub(super) async fn write_slot_now(&self, inode: &Inode) -> Result<()> {
         let buffer = self.read_block(self.inode_slot(inode.number)?.0).await?;
         if inode.late.take() {
@@ -102,6 +102,10 @@ impl Volume {
         }
         for (group, buffer) in self.late.groups.borrow_mut().drain(..) {
             self.encode_group(group, &buffer);
+        }
+        if self.late.inodes.borrow().len() >= self.options.inodes {
+            // Those that could not be let go because they were late now can.
+            self.inodes_full.set(0);
         }
         for (number, buffer) in self.late.inodes.borrow_mut().drain(..) {
             let inodes = self.inodes.borrow();

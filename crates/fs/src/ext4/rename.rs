@@ -122,8 +122,9 @@ impl Volume {
         let Some(victim) = victim else { return Ok(()) };
         match (moved.is_dir(), victim.is_dir()) {
             (true, false) => Err(FsError::NotDirectory),
-            (false, true) if !self.is_above(victim, from).await? => Err(FsError::IsDirectory),
-            (_, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
+            (false, true) if self.is_above(victim, from).await? => Err(FsError::NotEmpty),
+            (false, true) => Err(FsError::IsDirectory),
+            (true, true) if !self.is_empty_dir(victim).await? => Err(FsError::NotEmpty),
             _ => Ok(()),
         }
     }

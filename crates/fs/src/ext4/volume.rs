@@ -262,18 +262,20 @@ impl Volume {
         bits.filter(|bits| !bits.is_empty()).collect()
     }
 
-    /// Checks a bitmap's checksum, the first time that it is looked at.
+    /// Checks a bitmap's checksum until it was found sound.
     fn check_bitmap(&self, group: u32, which: Bitmap, buffer: &BufferRef) -> Result<()> {
         let groups = self.groups.borrow();
         let info = &groups[group as usize];
         let sb = self.sb.borrow();
-        if info.checked[which as usize].replace(true) {
-            return Ok(());
+        let checked = &info.checked[which as usize];
+        if !checked.get() {
+            buffer.with(|bytes| match which {
+                Bitmap::Blocks => info.desc.check_block_bitmap(bytes, group, &sb),
+                Bitmap::Inodes => info.desc.check_inode_bitmap(bytes, group, &sb),
+            })?;
+            checked.set(true);
         }
-        Ok(buffer.with(|bytes| match which {
-            Bitmap::Blocks => info.desc.check_block_bitmap(bytes, group, &sb),
-            Bitmap::Inodes => info.desc.check_inode_bitmap(bytes, group, &sb),
-        })?)
+        Ok(())
     }
 
     /// Notes that a file has new data which the transaction must find on the device.

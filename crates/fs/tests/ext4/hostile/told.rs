@@ -21,8 +21,11 @@ const LAST: u32 = 15;
 const OTHER: u32 = 16;
 
 fn volume() -> Image {
-    let work = async |rt: Handle, device: Device| {
-        let features = DEFAULT_FEATURES.without(Features::of(&[Feature::METADATA_CSUM]));
+    volume_with(DEFAULT_FEATURES.without(Features::of(&[Feature::METADATA_CSUM])))
+}
+
+fn volume_with(features: Features) -> Image {
+    let work = async move |rt: Handle, device: Device| {
         let options = MkfsOptions { features, fresh: true, ..MkfsOptions::new(1) };
         mkfs(&device, &options).await.expect("a file system");
         let (fs, _) = Ext4::mount(&rt, device, MountOptions::default()).await.expect("a mount");
@@ -96,8 +99,47 @@ fn retarget(image: &mut Image, dir: u32, name: &[u8], inode: u32) {
     retarget_entry(names, found.at, inode, 2);
 }
 
+/// Says that an inode is free, wherever else it stands.
+fn free(image: &mut Image, number: u32) {
+    let place = image.sb.inode_place(number).expect("an inode");
+    let bitmap = image.descriptor(place.group).inode_bitmap;
+    block(image, bitmap)[place.index as usize / 8] &= !(1 << (place.index % 8));
+}
+
 fn corrupt(what: &'static str, place: &str) -> FsError {
     FsError::Corrupt { what, place: place.to_owned() }
+}
+
+/// A file whose inode counts as free keeps it, and its content.
+#[test]
+fn inodes_in_use() {
+    let mut image = volume();
+    free(&mut image, FILE);
+    let work = async |fs: &Ext4| {
+        fs.write(ME, at(FILE), 0, tags(7, 1), Io::Buffered).await?;
+        let made = fs.create(ME, fs.root(), b"new", 0o644).await.map(drop);
+        fs.fsync(ME, at(FILE)).await?;
+        Ok((made, fs.read(ME, at(FILE), 0, PAGE, Io::Direct).await?))
+    };
+    let (made, read) = on(&image, MountOptions::default(), work).expect("a file");
+    let what = "inode bitmap: an inode in use is free";
+    assert_eq!(made, Err(corrupt(what, "inode 12")));
+    assert_eq!(read, tags(7, 1));
+}
+
+/// What a checksum is wrong of is not believed later either.
+#[test]
+fn bitmaps_with_wrong_checksums() {
+    let mut image = volume_with(DEFAULT_FEATURES);
+    free(&mut image, FILE);
+    let work = async |fs: &Ext4| {
+        for name in [b"a", b"b", b"c"] {
+            let made = fs.create(ME, fs.root(), name, 0o644).await.map(drop);
+            assert_eq!(made, Err(corrupt("checksum", "inode bitmap of group 0")));
+        }
+        Ok(())
+    };
+    on(&image, MountOptions::default(), work).expect("a mount");
 }
 
 /// Inodes whose size or blocks no file can have are not files.
