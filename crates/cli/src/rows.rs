@@ -6,6 +6,7 @@
 //! them. A file that holds anything else is not touched.
 
 use crate::output::Failure;
+use crate::replace::create_part;
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::FinishedRow;
 use std::collections::BTreeMap;
@@ -103,9 +104,8 @@ impl Rows {
     /// Writes everything anew, beside the file, which is then replaced.
     fn replace(&self) -> std::io::Result<()> {
         let Some((path, _)) = &self.file else { return Ok(()) };
-        let mut name = path.clone().into_os_string();
-        name.push(".part");
-        let mut part = std::io::BufWriter::new(File::create(&name)?);
+        let (file, name) = create_part(path)?;
+        let mut part = std::io::BufWriter::new(file);
         for line in self.order.iter().filter_map(|id| self.lines.get(id)) {
             writeln!(part, "{line}")?;
         }
