@@ -210,6 +210,7 @@ impl Model {
         if let Some(victim) = victim {
             match (is_dir, self.node(victim).is_dir()) {
                 (true, false) => return Err(errno::NOTDIR),
+                (false, true) if self.is_below(from, victim) => return Err(errno::NOTEMPTY),
                 (false, true) => return Err(errno::ISDIR),
                 (true, true) if !self.is_empty(victim) => return Err(errno::NOTEMPTY),
                 _ => {}
