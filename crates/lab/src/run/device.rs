@@ -52,9 +52,9 @@ pub(super) fn serve(ftl: &mut Pblk<Flash>, bio: Bio) -> Result<Reply, RunError> 
 }
 
 /// The media once power is gone: what the FTL did not flush is lost, what is under way is done.
-pub(super) fn power_off(ftl: Pblk<Flash>) -> Media {
-    let mut media = ftl.into_media().into_inner();
-    media.power_cycle();
+pub(super) fn power_off(ftl: Pblk<Flash>) -> Flash {
+    let mut media = ftl.into_media();
+    media.inner_mut().power_cycle();
     media
 }
 

@@ -99,7 +99,7 @@ pub fn import_image(
     let text = state::text(stack, seed) + &Origin::Image.line(hash.digest128());
     let done = Preconditioned { fill_sectors: filled, ..Preconditioned::default() };
     let header = Header::new(stack, seed, text, done, program);
-    let state = State { header, media: device::power_off(ftl) };
+    let state = State { header, media: device::power_off(ftl).into_inner() };
     Ok((state, Copied { sectors, filled, warnings: Vec::new() }))
 }
 

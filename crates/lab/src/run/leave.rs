@@ -41,5 +41,5 @@ pub(super) fn state(
     let done = Preconditioned { fill_sectors: ftl.mapped_sectors(), ..Preconditioned::default() };
     let text = state::text(stack, seed) + name;
     let header = Header::new(stack, seed, text, done, program);
-    Ok(State { header, media: device::power_off(ftl) })
+    Ok(State { header, media: device::power_off(ftl).into_inner() })
 }

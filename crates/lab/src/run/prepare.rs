@@ -10,7 +10,7 @@ use super::{Observer, Phase, RunError, go_on};
 use crate::stack::Stack;
 use crate::state::{self, Header, Origin, State, StateCache, StateError, StateKey, States};
 use nandscape_ftl::Pblk;
-use nandscape_media::{Layer, Media, MediaConfig, SnapshotError};
+use nandscape_media::{Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
 use std::io::Read;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn make(
     };
     let done = precondition(&mut ftl, stack.precondition, seed, report)
         .map_err(|error| RunError::precondition(stack, error))?;
-    Ok((device::power_off(ftl), done))
+    Ok((device::power_off(ftl).into_inner(), done))
 }
 
 /// The same FTL after its power was off, in order: what it had flushed is there, and nothing in RAM.
@@ -113,9 +113,7 @@ pub(super) fn off_and_on(
     ftl: Pblk<Flash>,
     seed: u64,
 ) -> Result<Pblk<Flash>, RunError> {
-    let mut media = ftl.into_media();
-    media.inner_mut().power_cycle();
-    mount(stack, media, seed, None)
+    mount(stack, device::power_off(ftl), seed, None)
 }
 
 /// The FTL over preconditioned media; what stops it is bad input if they come from `file`.
