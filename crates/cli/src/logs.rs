@@ -1,6 +1,6 @@
 //! What a run writes beside its result: fio's logs, as the job file asks for them, interval histograms
-//! in HdrHistogram's format, a timeline, and the device as it was left. Lines go to their files as the run goes on; the first error
-//! of a disk is kept and told at the end.
+//! in HdrHistogram's format, a timeline, and the device as it was left. Lines go to their files as the run
+//! goes on; the first error of a disk is kept and told at the end.
 
 use crate::args::TimelineArgs;
 use crate::hdr::HdrLog;

@@ -1,27 +1,13 @@
 //! File systems that are on a device before a run: which keys go with them.
 
+#[path = "common/complete.rs"]
+mod complete;
+
+use complete::{MEDIA, NONE, error};
 use nandscape_lab::run::{Unobserved, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
-
-const NONE: [&str; 0] = [];
-
-/// A complete stack, to which tests add lines.
-const MEDIA: &str = "[media]
-groups = 2
-units = 4
-chunks = 60
-sectors = 4096
-ws_min = 4
-ws_opt = 8
-mw_cunits = 24
-timing = \"none\"
-";
-
-fn error(text: &str) -> String {
-    Stack::parse("my.toml", text, &NONE).unwrap_err().to_string()
-}
 
 /// A file system that is on the device is mounted and not made: keys that say how one is made are
 /// refused, and without a state there is none.

@@ -1,5 +1,9 @@
 //! The stack file: what it means, and that everything wrong with one is answered with its place.
 
+#[path = "common/complete.rs"]
+mod complete;
+
+use complete::{MEDIA, NONE, error};
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
@@ -14,26 +18,8 @@ use nandscape_media::{PayloadMode, Timing};
 use nandscape_rt::Nanos;
 use std::path::PathBuf;
 
-const NONE: [&str; 0] = [];
-
-/// A complete stack without `extends`, to which tests add lines.
-const MEDIA: &str = "[media]
-groups = 2
-units = 4
-chunks = 60
-sectors = 4096
-ws_min = 4
-ws_opt = 8
-mw_cunits = 24
-timing = \"none\"
-";
-
 fn load(set: &[&str]) -> Stack {
     Stack::load(DEFAULT, set).unwrap()
-}
-
-fn error(text: &str) -> String {
-    Stack::parse("my.toml", text, &NONE).unwrap_err().to_string()
 }
 
 fn set_error(assignment: &str) -> String {
