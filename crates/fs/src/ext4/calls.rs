@@ -1,13 +1,10 @@
 //! The calls under way that change a volume, for unmount: it lets none begin any more, and waits for
 //! those that have begun, whether anybody still awaits them or not.
 
-use super::volume::Volume;
 use crate::contract::{FsError, Result};
 use nandscape_rt::Handle;
 use nandscape_rt::sync::Notify;
 use std::cell::Cell;
-use std::ops::Deref;
-use std::rc::Rc;
 
 /// Calls under way.
 pub(crate) struct Calls {
@@ -16,44 +13,28 @@ pub(crate) struct Calls {
     none_left: Notify,
 }
 
-/// A call under way, until it is dropped, and the volume that it changes.
-pub(crate) struct Call(Rc<Volume>);
-
-impl Call {
-    /// Begins a call.
-    ///
-    /// # Errors
-    /// [`FsError::ReadOnly`] once the volume is being unmounted.
-    pub(crate) fn begin(volume: &Rc<Volume>) -> Result<Self> {
-        let calls = &volume.calls;
-        calls.check_open()?;
-        calls.count.set(calls.count.get() + 1);
-        Ok(Self(Rc::clone(volume)))
-    }
-}
-
-impl Deref for Call {
-    type Target = Rc<Volume>;
-
-    fn deref(&self) -> &Rc<Volume> {
-        &self.0
-    }
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        let calls = &self.0.calls;
-        calls.count.set(calls.count.get() - 1);
-        if calls.count.get() == 0 {
-            calls.none_left.notify_waiters();
-        }
-    }
-}
-
 impl Calls {
     pub(crate) fn new(rt: &Handle) -> Self {
         let none_left = Notify::new(rt, "the end of all calls");
         Self { count: Cell::new(0), closed: Cell::new(false), none_left }
+    }
+
+    /// A call begins.
+    ///
+    /// # Errors
+    /// [`FsError::ReadOnly`] once the volume is being unmounted.
+    pub(crate) fn begin(&self) -> Result<()> {
+        self.check_open()?;
+        self.count.set(self.count.get() + 1);
+        Ok(())
+    }
+
+    /// A call that has begun is over.
+    pub(crate) fn end(&self) {
+        self.count.set(self.count.get() - 1);
+        if self.count.get() == 0 {
+            self.none_left.notify_waiters();
+        }
     }
 
     /// Whether calls may begin.

@@ -1,7 +1,6 @@
 //! The contract, kept by a mounted ext4. Calls that change something are done to their end, whoever made
 //! them ([`Ext4::complete`]).
 
-use super::calls::Call;
 use super::namei::New;
 use super::options::DataMode;
 use super::volume::{FsyncTimes, Volume};
@@ -11,6 +10,7 @@ use crate::contract::{
 };
 use async_trait::async_trait;
 use nandscape_rt::Unbroken;
+use std::ops::Deref;
 use std::rc::Rc;
 
 /// The longest target of a symbolic link: a block with its end mark.
@@ -25,10 +25,28 @@ impl Clone for Ext4 {
     }
 }
 
+/// A call under way that changes something, until it is dropped; it leads to the volume.
+struct Call(Rc<Volume>);
+
+impl Deref for Call {
+    type Target = Rc<Volume>;
+
+    fn deref(&self) -> &Rc<Volume> {
+        &self.0
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.0.calls.end();
+    }
+}
+
 impl Ext4 {
     /// Begins a call that changes something.
     fn begin(&self) -> Result<Call> {
-        Call::begin(&self.0)
+        self.0.calls.begin()?;
+        Ok(Call(Rc::clone(&self.0)))
     }
 
     /// Does such a call to its end, although its caller may go away before that.

@@ -9,25 +9,9 @@
 use super::format::{Editable, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
 use super::inode::Inode;
 use super::tx::{BufferRef, Tx};
-use super::volume::{Bitmap, Volume};
+use super::volume::{Bitmap, LateGroup, LateInode, Volume};
 use crate::contract::Result;
-use std::cell::RefCell;
-
-/// What of a volume is late.
-#[derive(Default)]
-pub(crate) struct Late {
-    superblock: RefCell<Option<BufferRef>>,
-    /// Groups, with the blocks of their descriptors. A group is late once.
-    groups: RefCell<Vec<(u32, BufferRef)>>,
-    /// Inodes that are, or were, late, with their blocks.
-    inodes: RefCell<Vec<(u32, BufferRef)>>,
-}
-
-/// What of a group is late: its descriptor, and the checksums of these bitmaps.
-#[derive(Default)]
-pub(crate) struct LateGroup {
-    bitmaps: [Option<BufferRef>; 2],
-}
+use std::ops::Range;
 
 impl Volume {
     /// Writes the superblock with this transaction.
@@ -72,10 +56,12 @@ impl Volume {
     /// Writes what an inode is into the table with this transaction.
     pub(super) async fn write_slot(&self, tx: &Tx, inode: &Inode) -> Result<()> {
         if !inode.late.get() {
-            let buffer = self.read_block(self.inode_slot(inode.number)?.0).await?;
+            let number = inode.number;
+            let (block, slot) = self.inode_slot(number)?;
+            let buffer = self.read_block(block).await?;
             tx.claim(&buffer).await?;
             if !inode.late.replace(true) {
-                self.late.inodes.borrow_mut().push((inode.number, buffer));
+                self.late.inodes.borrow_mut().push(LateInode { number, buffer, slot });
             }
         }
         Ok(())
@@ -83,16 +69,12 @@ impl Volume {
 
     /// Writes it now, if it is late, since memory is about to forget it. The transaction has its block.
     pub(super) async fn write_slot_now(&self, inode: &Inode) -> Result<()> {
-        let buffer = self.read_block(self.inode_slot(inode.number)?.0).await?;
+        let (block, slot) = self.inode_slot(inode.number)?;
+        let buffer = self.read_block(block).await?;
         if inode.late.take() {
-            self.encode_inode(inode, &buffer);
+            encode_inode(inode, &buffer, slot);
         }
         Ok(())
-    }
-
-    fn encode_inode(&self, inode: &Inode, buffer: &BufferRef) {
-        let Ok((_, slot)) = self.inode_slot(inode.number) else { return };
-        buffer.complete(|block| inode.raw.borrow().encode(block.part(slot), inode.seed));
     }
 
     /// Writes all that is late into its blocks. No handle is open: it is all of one transaction.
@@ -107,10 +89,10 @@ impl Volume {
             // Those that could not be let go because they were late now can.
             self.inodes_full.set(0);
         }
-        for (number, buffer) in self.late.inodes.borrow_mut().drain(..) {
+        for LateInode { number, buffer, slot } in self.late.inodes.borrow_mut().drain(..) {
             let inodes = self.inodes.borrow();
             if let Some(inode) = inodes.get(&number).filter(|inode| inode.late.take()) {
-                self.encode_inode(inode, &buffer);
+                encode_inode(inode, &buffer, slot);
             }
         }
     }
@@ -141,4 +123,8 @@ impl Volume {
             info.desc.encode(block.part(at..at + sb.desc_bytes()), group, &sb);
         });
     }
+}
+
+fn encode_inode(inode: &Inode, buffer: &BufferRef, slot: Range<usize>) {
+    buffer.complete(|block| inode.raw.borrow().encode(block.part(slot), inode.seed));
 }

@@ -13,12 +13,11 @@ use super::fs::Ext4;
 use super::journal::{
     Buffers, Config, FileRecord, Journal, LogExtents, Recovered, file_records, recover,
 };
-use super::late::Late;
 use super::options::MountOptions;
 use super::own::OwnBlocks;
 use super::raw::{Raw, read_block};
 use super::sync::VolumeHook;
-use super::volume::{Group, Volume};
+use super::volume::{Group, Late, Volume};
 use super::writeback::Pager;
 use crate::cache::{PageCache, flush_in_background};
 use crate::contract::{FsError, Result, Timestamp};

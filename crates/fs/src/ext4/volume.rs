@@ -9,7 +9,6 @@ use super::format::{
 };
 use super::inode::Inode;
 use super::journal::{Buffers, FileJournal, Journal, Tid};
-use super::late::{Late, LateGroup};
 use super::options::MountOptions;
 use super::own::OwnBlocks;
 use super::tx::{BufferRef, Tx};
@@ -64,6 +63,28 @@ impl Group {
     }
 }
 
+/// What of a group is late: its descriptor, and the checksums of these bitmaps.
+#[derive(Default)]
+pub(crate) struct LateGroup {
+    pub(crate) bitmaps: [Option<BufferRef>; 2],
+}
+
+/// An inode that is, or was, late, and where it is written.
+pub(crate) struct LateInode {
+    pub(crate) number: u32,
+    pub(crate) buffer: BufferRef,
+    pub(crate) slot: Range<usize>,
+}
+
+/// What the running transaction writes once it is done.
+#[derive(Default)]
+pub(crate) struct Late {
+    pub(crate) superblock: RefCell<Option<BufferRef>>,
+    /// Groups, with the blocks of their descriptors. A group is late once.
+    pub(crate) groups: RefCell<Vec<(u32, BufferRef)>>,
+    pub(crate) inodes: RefCell<Vec<LateInode>>,
+}
+
 /// The two bitmaps of a group.
 #[derive(Clone, Copy)]
 pub(crate) enum Bitmap {
@@ -104,7 +125,6 @@ pub(crate) struct Volume {
     pub(crate) cache: PageCache,
     pub(crate) sb: RefCell<Superblock>,
     pub(crate) groups: RefCell<Vec<Group>>,
-    /// What the running transaction writes once it is done.
     pub(crate) late: Late,
     /// Blocks that no file can have.
     pub(crate) own: OwnBlocks,
