@@ -106,7 +106,7 @@ impl Volume {
 
     /// Gives blocks to a run and sends it off. A task of its own sees it to its end.
     async fn send_run(self: &Rc<Self>, inode: &Rc<Inode>, run: WriteRun, sync: bool) -> Result<()> {
-        let mut sent = Vec::new();
+        let mut sent = Vec::with_capacity(1);
         let mut at = run.first();
         let mut result = Ok(());
         while at < run.end() && result.is_ok() {

@@ -222,8 +222,14 @@ pub(super) struct Runs {
 
 impl Runs {
     pub(super) fn new(max_sectors: u32) -> Self {
+        Self::expecting(max_sectors, 0)
+    }
+
+    /// The same with memory for a run of so many blocks, if there can be one.
+    pub(super) fn expecting(max_sectors: u32, blocks: usize) -> Self {
         let longest = if max_sectors == 0 { 256 } else { max_sectors as usize };
-        Self { run: Run { first: Lba(0), contents: Vec::new(), owner: None }, longest }
+        let contents = Vec::with_capacity(blocks.min(longest));
+        Self { run: Run { first: Lba(0), contents, owner: None }, longest }
     }
 
     /// Adds the content of a block; gives back the run before it if that ends here.

@@ -203,7 +203,7 @@ impl Shared {
     }
 
     fn copy_bios(&self, work: &Work) -> Result<Vec<Bio>, JournalError> {
-        let mut log = LogWrites::new(self, work.start);
+        let mut log = LogWrites::new(self, work.start, work.blocks - 1);
         let mut blank = self.blank.borrow_mut();
         for revokes in work.revokes.chunks(self.codec.block_revokes()) {
             let used = encode_revokes(&self.codec, work.tid, revokes, &mut blank);
@@ -241,7 +241,7 @@ impl Shared {
             nanoseconds: (now % 1_000_000_000) as u32,
         };
         let at = self.state.borrow().ring.after(work.start, work.blocks - 1);
-        let mut log = LogWrites::new(self, at);
+        let mut log = LogWrites::new(self, at, 1);
         {
             let mut blank = self.blank.borrow_mut();
             commit.encode(&self.codec, work.tid, &mut blank);
@@ -332,8 +332,10 @@ struct LogWrites<'a> {
 }
 
 impl<'a> LogWrites<'a> {
-    fn new(shared: &'a Shared, at: u32) -> Self {
-        Self { shared, at, runs: Runs::new(shared.max_sectors), bios: Vec::new() }
+    /// For so many blocks from the log's block `at` on.
+    fn new(shared: &'a Shared, at: u32, blocks: u32) -> Self {
+        let runs = Runs::expecting(shared.max_sectors, blocks as usize);
+        Self { shared, at, runs, bios: Vec::with_capacity(1) }
     }
 
     /// Adds a block of the log's own, of which `used` bytes are in use, and those at its very end. It is

@@ -38,6 +38,9 @@ pub struct Counts {
     pub superblocks: u64,
 }
 
+/// As many buffers as a transaction of one file's creation claims, or its end.
+const BUFFERS_OF_MOST: usize = 8;
+
 /// A transaction that takes in changes.
 pub(super) struct Transaction {
     pub(super) tid: Tid,
@@ -56,14 +59,14 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    pub(super) const fn new(tid: Tid, now: Nanos) -> Self {
+    pub(super) fn new(tid: Tid, now: Nanos) -> Self {
         Self {
             tid,
             started: now,
             locked: false,
             handles: 0,
             credits: 0,
-            buffers: Vec::new(),
+            buffers: Vec::with_capacity(BUFFERS_OF_MOST),
             revokes: BTreeSet::new(),
             revoke_blocks: 0,
         }
