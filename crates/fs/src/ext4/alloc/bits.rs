@@ -6,6 +6,9 @@ use std::ops::Range;
 /// The words of a bitmap, little-endian as on disk.
 type Words<'a> = &'a [[u8; 8]];
 
+/// Words that are looked at as one where nothing is to be found: a cache line.
+const STRIDE: usize = 8;
+
 /// A bitmap, with the bits of another one taken for set as well. Bits behind their end are set.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
@@ -34,10 +37,34 @@ impl<'a> View<'a> {
         let found = if rest != 0 {
             Some((first, rest))
         } else {
-            (first + 1..=last).map(|index| (index, of_value(index))).find(|(_, bits)| *bits != 0)
+            let from = self.skip(!value, first + 1..last + 1);
+            (from..=last).map(|index| (index, of_value(index))).find(|(_, bits)| *bits != 0)
         };
         let bit = found.map(|(index, bits)| index as u32 * 64 + bits.trailing_zeros());
         bit.map_or(range.end, |bit| bit.min(range.end))
+    }
+
+    /// Goes over strides whose bits all have this value; the word behind them.
+    fn skip(&self, value: bool, words: Range<usize>) -> usize {
+        let dull = [if value { u64::MAX } else { 0 }; STRIDE];
+        let mut at = words.start;
+        while at + STRIDE <= words.end && self.stride(at) == Some(dull) {
+            at += STRIDE;
+        }
+        at
+    }
+
+    /// A stride that begins with this word, if there are as many words.
+    fn stride(&self, at: usize) -> Option<[u64; STRIDE]> {
+        let words = |words: Words<'_>| {
+            let stride = words.get(at..)?.first_chunk::<STRIDE>()?;
+            Some(stride.map(u64::from_le_bytes))
+        };
+        let mut stride = words(self.bitmap)?;
+        if !self.also.is_empty() {
+            stride.iter_mut().zip(words(self.also)?).for_each(|(word, also)| *word |= also);
+        }
+        Some(stride)
     }
 
     /// The first run of free bits in the range, cut to `max`.
@@ -86,6 +113,21 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// However long the stretches of one value are, and wherever they begin and end, what is found
+        /// is the first bit of the other.
+        #[test]
+        fn strides_hide_nothing(
+            (at, value) in (0..2_000_u32, any::<bool>()),
+            (start, end) in (0..2_048_u32, 0..2_048_u32),
+            by_the_other in any::<bool>(),
+        ) {
+            let (mut bitmap, mut also) = ([if value { 0 } else { 255 }; 256], [0; 256]);
+            fill(if by_the_other && value { &mut also } else { &mut bitmap }, at..at + 1, value);
+            let view = View::new(&bitmap, (by_the_other || value).then_some(&also));
+            let expected = if (start..end).contains(&at) { at } else { end };
+            prop_assert_eq!(view.find(value, start..end), expected);
+        }
+
         /// The runs found are those that a look at each bit finds.
         #[test]
         fn runs_are_what_single_bits_say(

@@ -50,7 +50,7 @@ impl Volume {
             return Ok(None);
         }
         let start = (goal - self.sb.borrow().group_first_block(group)) as u32;
-        let end = self.blocks_in(group);
+        let end = self.blocks_in(group).min(start.saturating_add(wanted));
         self.search_and_take(tx, group, |view| {
             view.next_run(start..end, wanted).filter(|run| run.start == start)
         })
