@@ -1,9 +1,9 @@
 //! The device under a run: an FTL over media, with or without injected faults, and the hint
 //! that stands between it and the workload.
 
-use super::Observer;
+use super::counts::{Counts, FsCounts};
 use super::error::RunError;
-use super::files::FsCounts;
+use super::observer::Observer;
 use crate::stack::{Fsync, Hints, Stack};
 use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
@@ -14,8 +14,8 @@ use nandscape_fs::ext4::Ext4;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
-use nandscape_ftl::stats::{FtlStats, SectorCounts};
-use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel, Utilisation};
+use nandscape_ftl::stats::SectorCounts;
+use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel};
 use nandscape_rt::{Handle, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
@@ -85,26 +85,6 @@ impl Hinted {
     pub(super) fn new(ftl: Pblk<Flash>, hints: &Hints) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
         Self { ftl, journal, fsync: hints.fsync, requests: None }
-    }
-}
-
-/// What file system, FTL and media counted.
-#[derive(Default)]
-pub(super) struct Counts {
-    pub(super) ftl: FtlStats,
-    pub(super) utilisation: Utilisation,
-    /// `None`: there is no file system.
-    pub(super) fs: Option<FsCounts>,
-}
-
-impl Counts {
-    /// Adds what the same device counted later.
-    pub(super) fn extend(&mut self, later: &Self) {
-        self.ftl.extend(&later.ftl);
-        self.utilisation.extend(&later.utilisation);
-        if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
-            fs.extend(later);
-        }
     }
 }
 

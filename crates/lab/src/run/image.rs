@@ -1,12 +1,11 @@
 //! Raw images of a device: what a host reads of it, sector by sector. An image goes through the FTL
 //! both ways, without timing; what it leaves on media is a state like any other.
 
-use super::RunError;
 use super::device::{self, Flash};
-use super::precondition::Preconditioned;
+use super::error::RunError;
 use super::prepare::{self, Prepared};
 use crate::stack::Stack;
-use crate::state::{self, Header, Origin, State};
+use crate::state::{self, Header, Origin, Preconditioned, State};
 use nandscape_block::{Bio, BlockDevice, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Tag};
 use nandscape_ftl::Pblk;
 use nandscape_media::PayloadMode;

@@ -3,17 +3,14 @@
 //! tells whether anybody wanted the device.
 
 use super::device::{self, LabDevice};
-use super::precondition::Preconditioned;
+use super::error::RunError;
+use super::load::Load;
 use super::prepare::Before;
-use super::{Load, RunError};
 use crate::stack::Stack;
-use crate::state::{self, Header, Origin, State};
+use crate::state::{self, Header, Origin, Preconditioned, State};
 use nandscape_block::Bio;
 use std::fmt::Write;
 use xxhash_rust::xxh3::xxh3_128;
-
-/// The device that a run left, or why it cannot be had; nothing before the run has ended with a result.
-pub type Left = Option<Result<State, RunError>>;
 
 /// Names what a run leaves by all that this follows from: the whole stack, the load, and the device on
 /// which it begins.

@@ -1,12 +1,12 @@
 //! What a run found out. Everything but wall times and the commit is a function of stack, job and
 //! seed. All figures are of the measured phase.
 
+use super::amplification::WriteAmplification;
+use super::counts::FsCounts;
 use super::course::Point;
-use super::files::FsCounts;
-use super::precondition::Preconditioned;
 use super::rounds::RoundsRun;
 use crate::stack::Stack;
-use crate::state::StateKey;
+use crate::state::{Preconditioned, StateKey};
 use nandscape_ftl::stats::{FtlStats, MemoryUse, SectorCounts};
 use nandscape_ftl::{Capacity, LineReport, LineState};
 use nandscape_media::{Utilisation, Wear};
@@ -14,29 +14,6 @@ use nandscape_rt::Nanos;
 use nandscape_workload::engine::Results;
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
-
-/// Write amplification, three ways (DESIGN, decision 10). `None` without user writes.
-#[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub struct WriteAmplification {
-    /// (user + garbage collection) / user.
-    pub gc: Option<f64>,
-    /// (user + garbage collection + padding) / user: what pblk reports.
-    pub gc_pad: Option<f64>,
-    /// All media writes / user.
-    pub media: Option<f64>,
-}
-
-impl WriteAmplification {
-    /// From counted sectors.
-    #[must_use]
-    pub fn of(sectors: &SectorCounts) -> Self {
-        let per_user = |sum: u64| (sectors.user > 0).then(|| sum as f64 / sectors.user as f64);
-        let gc = sectors.user + sectors.gc;
-        let gc_pad = gc + sectors.pad;
-        let media = gc_pad + sectors.line_meta + sectors.map + sectors.trim;
-        Self { gc: per_user(gc), gc_pad: per_user(gc_pad), media: per_user(media) }
-    }
-}
 
 /// Sizes of the device, in sectors of 4 KiB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -2,8 +2,10 @@
 //! then random 4 KiB overwrites, so many or until write amplification is steady, all through the same
 //! write path as the measured phase and without timing: no virtual time passes.
 
-use super::{RunError, course};
+use super::course;
+use super::error::RunError;
 use crate::stack::Precondition;
+use crate::state::Preconditioned;
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Payload, Submit, Tag, Token};
 use nandscape_ftl::Pblk;
 use nandscape_media::OpenChannel;
@@ -18,17 +20,6 @@ const REPORT_SECTORS: u64 = 1 << 16;
 
 /// Rounds of the overwrites that go on until write amplification is steady, in a logical space.
 const ROUNDS: u64 = 4;
-
-/// What preconditioning did.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Preconditioned {
-    /// Sectors of the sequential fill.
-    pub fill_sectors: u64,
-    /// Sectors of the random overwrites.
-    pub overwrite_sectors: u64,
-    /// Whether write amplification became steady, if that was asked for.
-    pub steady: Option<bool>,
-}
 
 /// Writes what `plan` asks for and drains it. `progress` hears of the fraction done, and may end it.
 pub(super) fn precondition<M: OpenChannel>(

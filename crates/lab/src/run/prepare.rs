@@ -5,10 +5,13 @@
 //! written here or come from a state file, and counts as preconditioning too.
 
 use super::device::{self, Flash};
-use super::precondition::{Preconditioned, precondition};
-use super::{Observer, Phase, RunError, go_on};
+use super::error::RunError;
+use super::observer::{Observer, Phase, go_on};
+use super::precondition::precondition;
 use crate::stack::Stack;
-use crate::state::{self, Header, Origin, State, StateCache, StateError, StateKey, States};
+use crate::state::{
+    self, Header, Origin, Preconditioned, State, StateCache, StateError, StateKey, States,
+};
 use nandscape_ftl::Pblk;
 use nandscape_media::{Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};

@@ -1,9 +1,10 @@
 //! What a reader should know before believing a figure.
 
+use super::load::Measured;
 use super::outcome::DeviceSize;
 use super::prepare::Before;
-use super::{Measured, replay};
 use crate::stack::Stack;
+use nandscape_workload::trace::TraceCounts;
 
 /// A device on which so many times its size was written is no longer taken for fresh: writes at random
 /// have reached 95 % of it by then (1 - 1/e^3), and SNIA's Performance Test Specification calls one that
@@ -23,7 +24,7 @@ pub(super) fn remarks(
     all.extend(measured.steady.as_ref().err().cloned());
     all.extend(defects(measured));
     all.extend(host(stack, measured.flowops.is_some()).map(str::to_owned));
-    all.extend(measured.trace.iter().flat_map(replay::warnings));
+    all.extend(measured.trace.iter().flat_map(trace));
     all
 }
 
@@ -99,6 +100,24 @@ fn defects(measured: &Measured) -> impl Iterator<Item = String> {
     ];
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     counted.map(|(count, what)| format!("{count} {what}"))
+}
+
+/// On how a trace was treated.
+fn trace(counts: &TraceCounts) -> Vec<String> {
+    let spaces = counts.devices.saturating_sub(1);
+    let told = [
+        (counts.read.bad_lines, "malformed lines of the trace were skipped"),
+        (counts.read.disordered, "requests of the trace were out of order; they ran in file order"),
+        (counts.fit.folded, "requests lay beyond the device and were folded onto it"),
+        (
+            counts.late,
+            "requests were issued late, because the device was full; their latency counts \
+          from when they were due",
+        ),
+        (spaces, "further devices in the trace share the address space of the first"),
+    ];
+    let told = told.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
 #[cfg(test)]

@@ -2,14 +2,18 @@
 
 use super::course::Totals;
 use super::device::{self, LabDevice};
-use super::prepare;
-use super::{Load, Measured, Observer, Phase, RunError, Sampler, options};
+use super::drive::Sampler;
+use super::error::RunError;
+use super::load::{Load, Measured, options};
+use super::observer::{Observer, Phase};
+use super::steps::run_load;
+use super::{Manner, Outcome, prepare};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
 use nandscape_ftl::Pblk;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
-use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceCounts, TraceReader};
+use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceReader};
 
 /// Events between two progress reports.
 const REPORT_EVENTS: u64 = 1 << 16;
@@ -23,6 +27,38 @@ pub struct Trace {
     pub bytes: u64,
     /// How it is replayed.
     pub how: How,
+}
+
+/// Replays `trace` on `stack`.
+///
+/// # Errors
+/// A stack that does not fit, a trace that is malformed or does not fit, or a run that could not go
+/// on. Failures of single I/Os are part of the outcome.
+pub fn replay(
+    stack: &Stack,
+    trace: Trace,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunError> {
+    replay_as(stack, trace, seed, Manner::default(), observer)
+}
+
+/// Replays `trace` on `stack` in this manner.
+///
+/// # Errors
+/// As [`replay`], and a state that cannot be used.
+pub fn replay_as(
+    stack: &Stack,
+    trace: Trace,
+    seed: u64,
+    manner: Manner<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunError> {
+    if stack.fs.is_some() {
+        let why = "a trace is replayed on a block device, not on files: leave out [fs]";
+        return Err(stack.error("fs", why).into());
+    }
+    run_load(stack, trace, None, seed, manner, observer)
 }
 
 /// Whether a trace that is not to be folded fits the device of `stack`, before anything is written to
@@ -70,22 +106,4 @@ impl From<ReplayError> for RunError {
             other => Self::Failed(other.to_string()),
         }
     }
-}
-
-/// What a reader should know about how the trace was treated.
-pub(super) fn warnings(counts: &TraceCounts) -> Vec<String> {
-    let spaces = counts.devices.saturating_sub(1);
-    let told = [
-        (counts.read.bad_lines, "malformed lines of the trace were skipped"),
-        (counts.read.disordered, "requests of the trace were out of order; they ran in file order"),
-        (counts.fit.folded, "requests lay beyond the device and were folded onto it"),
-        (
-            counts.late,
-            "requests were issued late, because the device was full; their latency counts \
-          from when they were due",
-        ),
-        (spaces, "further devices in the trace share the address space of the first"),
-    ];
-    let told = told.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, what)| format!("{count} {what}")).collect()
 }

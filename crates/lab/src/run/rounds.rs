@@ -5,8 +5,8 @@
 //! SNIA's rounds are sets of tests or minutes; here a round is an amount of I/O or of virtual time. A
 //! round ends at the first millisecond at which its amount is reached.
 
+use super::counts::Counts;
 use super::course::{self, Totals, WINDOWS};
-use super::device::Counts;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::JobResult;

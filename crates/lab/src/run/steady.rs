@@ -1,12 +1,13 @@
 //! A job that goes on in rounds until it is steady.
 
+use super::counts::Counts;
 use super::course::Totals;
-use super::device::{Counts, LabDevice};
+use super::device::LabDevice;
+use super::drive::{Sampler, begin, bytes, drive, first_ramp, run_to, totals, writes_at_random};
+use super::error::RunError;
+use super::load::{INTERVAL, Measured};
+use super::observer::{Observer, Phase};
 use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady};
-use super::{
-    INTERVAL, Measured, Observer, Phase, RunError, Sampler, begin, bytes, drive, first_ramp,
-    run_to, totals, writes_at_random,
-};
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_workload::engine::{Engine, JobResult, RunState};
 use nandscape_workload::fio::JobFile;

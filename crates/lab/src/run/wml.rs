@@ -1,14 +1,16 @@
 //! A Filebench workload as what runs on a stack: its threads call the stack's file system themselves.
 
 use super::course::Totals;
-use super::device::{Flash, LabDevice, Mounted};
-use super::files::{Contents, SILENCE};
-use super::{
-    INTERVAL, Load, Manner, Measured, Observer, Outcome, POINTS_MAX, Phase, RunError, run_load,
-};
+use super::device::{LabDevice, Mounted};
+use super::error::RunError;
+use super::files::Contents;
+use super::load::{INTERVAL, Load, Measured, POINTS_MAX};
+use super::observer::{Observer, Phase};
+use super::silence::{SILENCE, Silent, stood_still};
+use super::steps::run_load;
+use super::{Manner, Outcome};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::Pblk;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, Series};
@@ -91,45 +93,6 @@ impl Load for Flowops {
         let silent = Silent::new(session, now, (began, heard));
         Ok(Measured { silent, ..measured })
     }
-}
-
-/// A run whose time is over, and in the last tenth of which nobody has done anything.
-pub(super) struct Silent {
-    session: Session,
-    now: Nanos,
-    /// Flowops that were done, and when one was done last.
-    heard: (u64, Nanos),
-}
-
-impl Silent {
-    /// Ends the threads of a run, unless it is such a one.
-    fn new(session: Session, now: Nanos, (began, heard): (Nanos, (u64, Nanos))) -> Option<Self> {
-        let (silent, all) = (now.saturating_sub(heard.1), now.saturating_sub(began));
-        if session.is_over() || silent.0 <= all.0 / 10 {
-            session.stop();
-            return None;
-        }
-        Some(Self { session, now, heard })
-    }
-
-    /// Why it stood still, if it did: it goes on, when all is counted, until a thread does something or
-    /// none will.
-    pub(super) fn hung<D: LabDevice>(self, device: &mut D) -> Option<String> {
-        let mut at = self.now;
-        let is_silent = |at: Nanos| at.saturating_sub(self.now) <= SILENCE;
-        while self.session.done() == self.heard.0 && !self.session.is_over() && is_silent(at) {
-            at = at.saturating_add(Nanos::from_secs(1));
-            device.advance(at, &mut Vec::new());
-        }
-        let why = (!is_silent(at)).then(|| stood_still(self.heard.1, device));
-        self.session.stop();
-        why
-    }
-}
-
-fn stood_still<D: LabDevice>(heard: Nanos, device: &D) -> String {
-    let waiting = device.waiting().unwrap_or_default();
-    format!("no thread has done anything since {heard}, and none would within an hour: {waiting}")
 }
 
 /// A run being watched.
@@ -224,7 +187,7 @@ fn point<D: LabDevice>(at: Nanos, device: &D, session: &Session) -> Point<Sector
         ios: [sums.reads, sums.writes, 0],
         bytes: [sums.read_bytes, sums.written_bytes, 0],
         latency: session.latencies(),
-        sample: device.look(|ftl: &Pblk<Flash>| ftl.stats().sectors),
+        sample: device.sectors(),
     }
 }
 

@@ -2,7 +2,6 @@
 //! little-endian. Byte table: docs/formats/state.md.
 
 use super::key::StateKey;
-use crate::run::Preconditioned;
 use crate::stack::Stack;
 use nandscape_media::{Geometry, PayloadMode, SnapshotError};
 use std::io::{ErrorKind, Read};
@@ -15,6 +14,17 @@ const MAGIC: [u8; 8] = *b"nandstat";
 const FIXED_BYTES: usize = 128;
 /// Bytes of a text at most.
 const TEXT_BYTES_MAX: u32 = 1 << 20;
+
+/// What preconditioning did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Preconditioned {
+    /// Sectors of the sequential fill.
+    pub fill_sectors: u64,
+    /// Sectors of the random overwrites.
+    pub overwrite_sectors: u64,
+    /// Whether write amplification became steady, if that was asked for.
+    pub steady: Option<bool>,
+}
 
 /// What a state file says of itself.
 #[derive(Clone, PartialEq, Debug)]

@@ -10,7 +10,7 @@ mod header;
 mod key;
 mod origin;
 
-pub use header::{FORMAT_VERSION, Header};
+pub use header::{FORMAT_VERSION, Header, Preconditioned};
 pub(crate) use key::differences;
 pub use key::{Difference, StateKey, text};
 pub use origin::Origin;

@@ -7,8 +7,8 @@
 //! - A discard punches a hole.
 //! - A thread makes one call at a time, and each takes so much of it before the file system begins.
 
-use super::counts::FsCounts;
 use super::layout::Layout;
+use crate::run::counts::FsCounts;
 use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Payload};
 use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
 use nandscape_fs::contract::{

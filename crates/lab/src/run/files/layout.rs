@@ -6,7 +6,7 @@
 //! `filesize` long, or as long as `offset` and its share of `size` ask for; the longest wins where several
 //! jobs name one file.
 
-use crate::run::RunError;
+use crate::run::error::RunError;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Stream;
 use nandscape_workload::fio::{Amount, Direction, JobFile, JobSpec, SyncWrites};

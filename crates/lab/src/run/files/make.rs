@@ -9,7 +9,7 @@
 
 use super::Contents;
 use super::layout::File;
-use crate::run::RunError;
+use crate::run::error::RunError;
 use crate::stack::{FsStack, Stack};
 use crate::state::StateError;
 use nandscape_block::{AsyncDevice, BlockError, Payload, SECTOR_BYTES, Tag};

@@ -12,16 +12,16 @@
 //! is told by silence: when for an hour none has begun or ended, nothing more is expected of the device.
 
 mod calls;
-mod counts;
 mod layout;
 mod make;
 
-pub use counts::FsCounts;
 pub(super) use layout::Layout;
 
-use super::RunError;
+use super::counts::FsCounts;
 use super::device::{Flash, Hinted, LabDevice, Mounted};
+use super::error::RunError;
 use super::prepare::off_and_on;
+use super::silence::SILENCE;
 use crate::stack::{FsStack, Stack};
 use crate::timeline::{Request, Requests};
 use calls::Calls;
@@ -36,10 +36,6 @@ use nandscape_workload::wml::{Tree, Workload};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
-
-/// When nothing has happened for so long while somebody waits, nothing will. What takes longest is the
-/// write-back of a page, after half a minute.
-pub(super) const SILENCE: Nanos = Nanos::from_secs(3_600);
 
 /// Different things that are waited for, of which so many are told.
 const WAITING_MAX: usize = 8;
@@ -292,7 +288,9 @@ impl LabDevice for Files {
 mod tests {
     use super::*;
     use crate::run::device::{format, sound};
-    use crate::run::{Sampler, Unobserved, begin, drive, prepare};
+    use crate::run::drive::{Sampler, begin, drive};
+    use crate::run::observer::Unobserved;
+    use crate::run::prepare;
     use nandscape_workload::fio::{HostEnvironment, parse};
 
     /// A call that never comes back ends the run with who waits, although daemons have timers for ever; so

@@ -1,6 +1,6 @@
 //! What the file system did, as part of a result (docs/formats/result.md).
 
-use crate::run::FsCounts;
+use crate::run::counts::FsCounts;
 use crate::stack::FsStack;
 use nandscape_block::SECTOR_BYTES;
 use serde_json::{Value, json};

@@ -1,8 +1,30 @@
-//! What a file system and the calls to it counted.
+//! What was counted: by the FTL, its media, and a file system and the calls to it.
 
 use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::FsyncTimes;
 use nandscape_fs::ext4::journal::Counts as Journal;
+use nandscape_ftl::stats::FtlStats;
+use nandscape_media::Utilisation;
+
+/// What file system, FTL and media counted.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) ftl: FtlStats,
+    pub(super) utilisation: Utilisation,
+    /// `None`: there is no file system.
+    pub(super) fs: Option<FsCounts>,
+}
+
+impl Counts {
+    /// Adds what the same device counted later.
+    pub(super) fn extend(&mut self, later: &Self) {
+        self.ftl.extend(&later.ftl);
+        self.utilisation.extend(&later.utilisation);
+        if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
+            fs.extend(later);
+        }
+    }
+}
 
 /// Counts of a file system, since the measured phase began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -63,7 +85,7 @@ impl FsCounts {
     }
 
     /// Adds what the same file system counted later.
-    pub(in crate::run) fn extend(&mut self, later: &Self) {
+    pub(super) fn extend(&mut self, later: &Self) {
         self.pairs(later).into_iter().for_each(|(sum, more)| *sum += more);
         self.cached_pages = later.cached_pages;
     }

@@ -1,0 +1,97 @@
+//! A job file of fio's as what runs on a stack: to its end, or in rounds until it is steady.
+
+use super::course::Totals;
+use super::device::LabDevice;
+use super::drive::{Sampler, begin, bytes, drive, first_ramp, totals, writes_at_random};
+use super::error::RunError;
+use super::estimate::Estimate;
+use super::files::{Contents, Layout};
+use super::load::{Load, Measured};
+use super::observer::{Observer, Phase};
+use super::rounds::UntilSteady;
+use super::steps::run_load;
+use super::{Manner, Outcome, steady};
+use crate::stack::Stack;
+use nandscape_ftl::stats::SectorCounts;
+use nandscape_rt::Nanos;
+use nandscape_workload::engine::Engine;
+use nandscape_workload::fio::JobFile;
+
+/// Runs `job` on `stack`.
+///
+/// # Errors
+/// A stack or job that does not fit, or a run that could not go on. Failures of single I/Os are
+/// part of the outcome.
+pub fn run(
+    stack: &Stack,
+    job: &JobFile,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunError> {
+    run_as(stack, job, seed, Manner::default(), observer)
+}
+
+/// Runs `job` on `stack` in this manner.
+///
+/// # Errors
+/// As [`run`], and a state that cannot be used.
+pub fn run_as(
+    stack: &Stack,
+    job: &JobFile,
+    seed: u64,
+    manner: Manner<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunError> {
+    let layout = stack.fs.as_ref().map(|_| Layout::new(job, seed)).transpose()?;
+    let contents = layout.map(Contents::Jobs);
+    let jobs = Jobs { file: job, until_steady: manner.until_steady };
+    run_load(stack, jobs, contents, seed, manner, observer)
+}
+
+/// A job file, and whether it is to go on until it is steady.
+#[derive(Debug)]
+struct Jobs<'a> {
+    file: &'a JobFile,
+    until_steady: Option<UntilSteady>,
+}
+
+impl Load for Jobs<'_> {
+    fn measure<D: LabDevice>(
+        self,
+        device: &mut D,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, RunError> {
+        match self.until_steady {
+            None => measure_whole(self.file, device, seed, observer),
+            Some(until) => steady::measure(self.file, until, device, seed, observer),
+        }
+    }
+}
+
+fn measure_whole<D: LabDevice>(
+    file: &JobFile,
+    device: &mut D,
+    seed: u64,
+    observer: &mut dyn Observer,
+) -> Result<Measured, RunError> {
+    let mut engine = begin(file, device, seed, observer)?;
+    let estimate = Estimate::new(file, &engine);
+    let mut pause = |engine: &Engine<_>, device: &mut D| {
+        device.attend_timeline(observer, engine.now());
+        observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
+        !observer.is_interrupted()
+    };
+    let ramp = first_ramp(file);
+    let mut first = Totals::default();
+    let mut sampler = Sampler::default();
+    if ramp > Nanos::ZERO {
+        drive(&mut engine, device, &mut sampler, ramp, &mut pause)?;
+        first = totals(&engine, SectorCounts::default());
+        device.reset_counts();
+    }
+    drive(&mut engine, device, &mut sampler, Nanos::MAX, &mut pause)?;
+    let interrupted = !engine.is_finished();
+    let measured = Measured::new(engine.finish(), first, device.counts());
+    Ok(Measured { random_writes: writes_at_random(file), interrupted, ..measured })
+}

@@ -1,0 +1,85 @@
+//! A load: what runs on a device in the measured phase, and what that brought.
+
+use super::counts::Counts;
+use super::course::{self, Totals};
+use super::device::LabDevice;
+use super::error::RunError;
+use super::observer::Observer;
+use super::rounds::RoundsRun;
+use super::silence::Silent;
+use nandscape_ftl::stats::SectorCounts;
+use nandscape_rt::Nanos;
+use nandscape_workload::engine::{Options, Results};
+use nandscape_workload::trace::TraceCounts;
+use nandscape_workload::wml::engine::Report;
+use std::fmt::Debug;
+
+/// Distance of the first points of a series.
+pub(super) const INTERVAL: Nanos = Nanos::from_ms(1);
+/// Points of a series at most.
+pub(super) const POINTS_MAX: usize = 256;
+
+/// What runs on a device in the measured phase. Shown for debugging, it tells all that it does.
+pub(super) trait Load: Debug {
+    /// Runs it to its end.
+    fn measure<D: LabDevice>(
+        self,
+        device: &mut D,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, RunError>;
+}
+
+/// What the measured phase brought.
+pub(super) struct Measured {
+    pub(super) results: Results<SectorCounts>,
+    /// Totals over time, behind every job's ramp.
+    pub(super) totals: Vec<Totals>,
+    pub(super) length: Nanos,
+    pub(super) counts: Counts,
+    /// Whether the course was steady, or what was not.
+    pub(super) steady: Result<(), String>,
+    /// How many rounds that took, if it was asked for.
+    pub(super) rounds: Option<RoundsRun>,
+    /// How a trace was treated, if one was replayed.
+    pub(super) trace: Option<TraceCounts>,
+    /// What flowops did, if a workload of them ran.
+    pub(super) flowops: Option<Report>,
+    /// Its threads, if they may hang.
+    pub(super) silent: Option<Silent>,
+    /// Whether the load writes at random.
+    pub(super) random_writes: bool,
+    /// Whether it was ended before its end.
+    pub(super) interrupted: bool,
+    /// What a reader should know about it.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Measured {
+    /// From what was measured behind `first`, where counters began.
+    pub(super) fn new(results: Results<SectorCounts>, first: Totals, counts: Counts) -> Self {
+        let length = results.ended.saturating_sub(first.at);
+        let points = results.series.points.iter().filter(|point| point.at > first.at);
+        let points: Vec<Totals> = points.map(Totals::from).collect();
+        let totals = [vec![first], points].concat();
+        Self {
+            steady: course::steady(&totals),
+            totals,
+            length,
+            results,
+            counts,
+            rounds: None,
+            trace: None,
+            flowops: None,
+            silent: None,
+            random_writes: false,
+            interrupted: false,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// What the engines need to know of a run with this seed.
+pub(super) fn options(seed: u64) -> Options {
+    Options { seed, interval: INTERVAL, points_max: POINTS_MAX, ..Options::default() }
+}
