@@ -11,11 +11,13 @@ use super::outcome::{DeviceSize, EraseCounts, Outcome, WallTime, line_valid};
 use super::prepare::{self, Before, Prepared, prepare};
 use super::{course, leave, remarks};
 use crate::stack::Stack;
+use crate::state::State;
 use nandscape_block::BlockError;
 use nandscape_ftl::Pblk;
-use nandscape_media::{ChunkState, Layer};
+use nandscape_media::{ChunkState, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
 
+/// Runs `load` on a device of `stack`, with these contents in its file system if there is one.
 pub(super) fn run_load(
     stack: &Stack,
     load: impl Load,
@@ -25,133 +27,155 @@ pub(super) fn run_load(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     let began_s = observer.wall_s();
+    let Manner { states, program, .. } = manner;
     let Prepared { media, by: before, file, warnings } =
-        prepare(stack, seed, manner.states, manner.program, observer)?;
-    let Manner { program, .. } = manner;
-    let course = Course { stack, load, contents, seed, program, before, file, warnings, began_s };
-    let fault_seed = if before.is_some() { prepare::fault_seed(seed) } else { seed };
-    course.run_on(device::flash(stack, media, fault_seed), observer)
+        prepare(stack, seed, states, program, observer)?;
+    let run = Run { stack, seed, program, before, warnings, began_s };
+    let device = run.power_on(media, file.as_deref())?;
+    match (&stack.fs, contents) {
+        (Some(fs), Some(contents)) => {
+            let fresh = before.is_none();
+            let file = file.as_deref();
+            let files = Files::lay_out(stack, fs, contents, (device, fresh), file, seed)?;
+            run.on(files, load, observer)
+        }
+        _ => run.on(device, load, observer),
+    }
 }
 
 /// A run whose media are ready.
-struct Course<'a, L> {
+struct Run<'a> {
     stack: &'a Stack,
-    load: L,
-    /// What the file system holds, if there is one.
-    contents: Option<Contents>,
     seed: u64,
     program: &'a str,
     /// How the media were preconditioned; `None`: they are fresh.
     before: Option<Before>,
-    /// The file that they come from.
-    file: Option<String>,
+    /// What a reader should know about how they came about.
     warnings: Vec<String>,
     began_s: f64,
 }
 
-impl<L: Load> Course<'_, L> {
-    fn run_on(mut self, media: Flash, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
-        let (stack, seed) = (self.stack, self.seed);
-        let fresh = self.before.is_none();
+impl Run<'_> {
+    /// The device over its media, which come from `file` if they come from one.
+    fn power_on(&self, media: Media, file: Option<&str>) -> Result<Hinted, RunError> {
+        let Self { stack, seed, .. } = *self;
         let ftl = match self.before {
-            None => device::format(stack, media, seed)?,
-            Some(_) => prepare::mount(stack, media, seed, self.file.as_deref())?,
-        };
-        let device = Hinted::new(ftl, &stack.hints);
-        match (&stack.fs, self.contents.take()) {
-            (Some(fs), Some(contents)) => {
-                let file = self.file.as_deref();
-                let files = Files::lay_out(stack, fs, contents, (device, fresh), file, seed)?;
-                self.measure_on(files, observer)
+            None => device::format(stack, device::flash(stack, media, seed), seed)?,
+            Some(_) => {
+                let media = device::flash(stack, media, prepare::fault_seed(seed));
+                prepare::mount(stack, media, seed, file)?
             }
-            _ => self.measure_on(device, observer),
-        }
+        };
+        Ok(Hinted::new(ftl, &stack.hints))
     }
 
-    fn measure_on<D: LabDevice>(
-        self,
+    /// Everything from the moment at which the device holds what it is to hold.
+    fn on<D: LabDevice>(
+        &self,
         mut device: D,
+        load: impl Load,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
-        let Self { stack, load, seed, program, before, warnings, began_s, .. } = self;
-        let name = observer.left().map(|_| leave::name(stack, seed, before, &load));
-        device.with(|ftl, _| {
-            ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
-            ftl.charge_cpu(stack.ftl.cpu);
-        });
-        device.reset_counts();
+        let name = observer.left().map(|_| leave::name(self.stack, self.seed, self.before, &load));
+        take_time(self.stack, &mut device);
         go_on(observer)?;
-        let ready_s = observer.wall_s();
-        let measured = load.measure(&mut device, seed, observer);
-        device.end_timeline(observer);
-        let mut measured = measured?;
-        if hit_memory_cap(&measured.results) {
-            return Err(RunError::memory_cap(stack));
-        }
-        measured.warnings.extend(warnings);
-        let wall =
-            WallTime { precondition_s: ready_s - began_s, measured_s: observer.wall_s() - ready_s };
+        let (mut measured, wall) = self.measure(&mut device, load, observer)?;
         let silent = measured.silent.take();
-        let mut outcome = device.look(|ftl| conclude(stack, seed, ftl, before, measured, wall));
+        let mut outcome = device.look(|ftl| self.conclude(ftl, measured, wall));
         if let Some(why) = silent.and_then(|silent| silent.hung(&mut device)) {
             outcome.flowops.iter_mut().for_each(|report| report.fail(&why));
         }
-        let closed =
-            device.close().map_err(|error| format!("the file system was not unmounted: {error}"));
+        let closed = close(&mut device);
         outcome.warnings.extend(closed.as_ref().err().cloned());
         // What is left in the midst of a run follows from nothing that has a name.
         let name = name.filter(|_| !outcome.interrupted);
         if let (Some(name), Some(left)) = (name, observer.left()) {
-            let closed = closed.map_err(RunError::Failed);
-            let state = || leave::state(stack, seed, program, &name, device);
-            *left = Some(closed.and_then(|()| state()));
+            *left = Some(self.leave(&name, device, closed));
         }
         Ok(outcome)
     }
+
+    /// What the load brings, and how long it took in real time.
+    fn measure<D: LabDevice>(
+        &self,
+        device: &mut D,
+        load: impl Load,
+        observer: &mut dyn Observer,
+    ) -> Result<(Measured, WallTime), RunError> {
+        let ready_s = observer.wall_s();
+        let measured = load.measure(device, self.seed, observer);
+        device.end_timeline(observer);
+        let mut measured = measured?;
+        if hit_memory_cap(&measured.results) {
+            return Err(RunError::memory_cap(self.stack));
+        }
+        measured.warnings.extend(self.warnings.iter().cloned());
+        let measured_s = observer.wall_s() - ready_s;
+        Ok((measured, WallTime { precondition_s: ready_s - self.began_s, measured_s }))
+    }
+
+    /// Puts together what was measured and what the device says of itself.
+    fn conclude(&self, ftl: &Pblk<Flash>, measured: Measured, wall: WallTime) -> Outcome {
+        let Self { stack, seed, before, .. } = *self;
+        let size = DeviceSize::of(ftl.capacity());
+        let warnings = remarks::remarks(stack, &size, before, &measured);
+        let media = ftl.media().inner();
+        let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
+        Outcome {
+            stack: stack.clone(),
+            seed,
+            size,
+            preconditioned: before.map(|before| before.done).unwrap_or_default(),
+            state: before.map(|before| before.state),
+            virtual_time: measured.length,
+            wall,
+            workload: measured.results,
+            trace: measured.trace,
+            flowops: measured.flowops,
+            ftl: measured.counts.ftl,
+            fs: measured.counts.fs,
+            memory: ftl.memory(),
+            media_bytes: media.memory_bytes(),
+            wear: media.wear(),
+            erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
+            utilisation: measured.counts.utilisation,
+            line_valid: line_valid(&ftl.lines()),
+            series: course::points(&measured.totals),
+            steady: measured.steady.is_ok(),
+            rounds: measured.rounds,
+            interrupted: measured.interrupted,
+            warnings,
+        }
+    }
+
+    /// The device as a state of this name, if its file system was unmounted.
+    fn leave(
+        &self,
+        name: &str,
+        device: impl LabDevice,
+        closed: Result<(), String>,
+    ) -> Result<State, RunError> {
+        closed.map_err(RunError::Failed)?;
+        leave::state(self.stack, self.seed, self.program, name, device)
+    }
+}
+
+/// From now on things take time, and counts begin anew.
+fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
+    device.with(|ftl, _| {
+        ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
+        ftl.charge_cpu(stack.ftl.cpu);
+    });
+    device.reset_counts();
+}
+
+/// Unmounts the file system, if there is one.
+fn close<D: LabDevice>(device: &mut D) -> Result<(), String> {
+    device.close().map_err(|error| format!("the file system was not unmounted: {error}"))
 }
 
 /// Whether a job ended because the media may take no more RAM.
 fn hit_memory_cap<S>(results: &Results<S>) -> bool {
     let mut failures = results.jobs.iter().flat_map(|job| &job.failures);
     failures.any(|failure| matches!(failure.what, FailureKind::Io(_, BlockError::MemoryCap)))
-}
-
-/// Puts everything together.
-fn conclude(
-    stack: &Stack,
-    seed: u64,
-    ftl: &Pblk<Flash>,
-    before: Option<Before>,
-    measured: Measured,
-    wall: WallTime,
-) -> Outcome {
-    let size = DeviceSize::of(ftl.capacity());
-    let warnings = remarks::remarks(stack, &size, before, &measured);
-    let media = ftl.media().inner();
-    let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
-    Outcome {
-        stack: stack.clone(),
-        seed,
-        size,
-        preconditioned: before.map(|before| before.done).unwrap_or_default(),
-        state: before.map(|before| before.state),
-        virtual_time: measured.length,
-        wall,
-        workload: measured.results,
-        trace: measured.trace,
-        flowops: measured.flowops,
-        ftl: measured.counts.ftl,
-        fs: measured.counts.fs,
-        memory: ftl.memory(),
-        media_bytes: media.memory_bytes(),
-        wear: media.wear(),
-        erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
-        utilisation: measured.counts.utilisation,
-        line_valid: line_valid(&ftl.lines()),
-        series: course::points(&measured.totals),
-        steady: measured.steady.is_ok(),
-        rounds: measured.rounds,
-        interrupted: measured.interrupted,
-        warnings,
-    }
 }
