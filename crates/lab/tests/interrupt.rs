@@ -67,18 +67,20 @@ fn jobs_tell_what_they_have() {
     }
 }
 
-/// Rounds that were whole, and the one that was cut short, which says that nothing is steady.
+/// Rounds that were whole, and the one that was cut short if there is one; nothing is steady.
 #[test]
 fn rounds_tell_what_they_have() {
     let until_steady = Some("round=10ms".parse().unwrap());
     let manner = Manner { until_steady, ..Manner::default() };
     let job = job("[w]\nrw=randwrite\nbs=4k\niodepth=4\nsize=4m\n");
-    let watch = &mut Impatient(Phase::Measure, 2);
-    let part = run_as(&stack("pblk", &[]), &job, 1, manner, watch).unwrap();
-    is_marked(&part);
-    assert_eq!(part.rounds.unwrap().rounds, 2);
-    assert_eq!(part.virtual_time.0, 20_000_000);
-    assert!(!part.steady && part.workload.jobs[0].directions[1].ios > 0);
+    for (ms, rounds) in [(20, 2), (25, 3)] {
+        let watch = &mut Impatient(Phase::Measure, ms);
+        let part = run_as(&stack("pblk", &[]), &job, 1, manner, watch).unwrap();
+        is_marked(&part);
+        assert_eq!(part.rounds.unwrap().rounds, rounds);
+        assert_eq!(part.virtual_time.0, u64::from(ms) * 1_000_000);
+        assert!(!part.steady && part.workload.jobs[0].directions[1].ios > 0);
+    }
 }
 
 /// A workload of Filebench's; that its threads are ended is no failure.

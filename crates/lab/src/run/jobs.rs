@@ -2,19 +2,18 @@
 
 use super::course::Totals;
 use super::device::LabDevice;
-use super::drive::{Sampler, begin, bytes, drive, first_ramp, totals, writes_at_random};
+use super::drive::drive;
+use super::engine::{JobsUnderWay, first_ramp, writes_at_random};
 use super::error::RunError;
-use super::estimate::Estimate;
 use super::files::{Contents, Layout};
 use super::load::{Load, Measured};
-use super::observer::{Observer, Phase};
+use super::observer::Observer;
 use super::rounds::UntilSteady;
 use super::steps::run_load;
 use super::{Manner, Outcome, steady};
 use crate::stack::Stack;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_rt::Nanos;
-use nandscape_workload::engine::Engine;
 use nandscape_workload::fio::JobFile;
 
 /// Runs `job` on `stack`.
@@ -75,23 +74,18 @@ fn measure_whole<D: LabDevice>(
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
-    let mut engine = begin(file, device, seed, observer)?;
-    let estimate = Estimate::new(file, &engine);
-    let mut pause = |engine: &Engine<_>, device: &mut D| {
-        device.attend_timeline(observer, engine.now());
-        observer.progress(Phase::Measure, estimate.fraction(bytes(engine), engine.now()));
-        !observer.is_interrupted()
-    };
+    let mut jobs = JobsUnderWay::new(file, device, seed, observer)?;
     let ramp = first_ramp(file);
     let mut first = Totals::default();
-    let mut sampler = Sampler::default();
     if ramp > Nanos::ZERO {
-        drive(&mut engine, device, &mut sampler, ramp, &mut pause)?;
-        first = totals(&engine, SectorCounts::default());
+        jobs.until = ramp;
+        // Who ends a run in its ramp gets the figures of one pause more.
+        drive(&mut jobs, device, observer)?;
+        first = jobs.totals(SectorCounts::default());
         device.reset_counts();
+        jobs.until = Nanos::MAX;
     }
-    drive(&mut engine, device, &mut sampler, Nanos::MAX, &mut pause)?;
-    let interrupted = !engine.is_finished();
-    let measured = Measured::new(engine.finish(), first, device.counts());
-    Ok(Measured { random_writes: writes_at_random(file), interrupted, ..measured })
+    let end = drive(&mut jobs, device, observer)?;
+    let measured = Measured::new(jobs.engine.finish(), first, device.counts(), end);
+    Ok(Measured { random_writes: writes_at_random(file), ..measured })
 }

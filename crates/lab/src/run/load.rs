@@ -3,6 +3,7 @@
 use super::counts::Counts;
 use super::course::{self, Totals};
 use super::device::LabDevice;
+use super::drive::End;
 use super::error::RunError;
 use super::observer::Observer;
 use super::rounds::RoundsRun;
@@ -49,15 +50,19 @@ pub(super) struct Measured {
     pub(super) silent: Option<Silent>,
     /// Whether the load writes at random.
     pub(super) random_writes: bool,
-    /// Whether it was ended before its end.
-    pub(super) interrupted: bool,
+    pub(super) end: End,
     /// What a reader should know about it.
     pub(super) warnings: Vec<String>,
 }
 
 impl Measured {
     /// From what was measured behind `first`, where counters began.
-    pub(super) fn new(results: Results<SectorCounts>, first: Totals, counts: Counts) -> Self {
+    pub(super) fn new(
+        results: Results<SectorCounts>,
+        first: Totals,
+        counts: Counts,
+        end: End,
+    ) -> Self {
         let length = results.ended.saturating_sub(first.at);
         let points = results.series.points.iter().filter(|point| point.at > first.at);
         let points: Vec<Totals> = points.map(Totals::from).collect();
@@ -73,7 +78,7 @@ impl Measured {
             flowops: None,
             silent: None,
             random_writes: false,
-            interrupted: false,
+            end,
             warnings: Vec::new(),
         }
     }

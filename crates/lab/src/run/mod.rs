@@ -9,6 +9,7 @@ mod counts;
 mod course;
 mod device;
 mod drive;
+mod engine;
 mod error;
 mod estimate;
 mod files;

@@ -1,5 +1,6 @@
 //! What a reader should know before believing a figure.
 
+use super::drive::End;
 use super::load::Measured;
 use super::outcome::DeviceSize;
 use super::prepare::Before;
@@ -31,8 +32,7 @@ pub(super) fn remarks(
 /// On an end before the end.
 fn interruption(measured: &Measured) -> Option<String> {
     let length = measured.length;
-    measured
-        .interrupted
+    (measured.end == End::Interrupted)
         .then(|| format!("the run was interrupted, and all figures are of the {length} before"))
 }
 

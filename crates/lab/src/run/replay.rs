@@ -2,21 +2,24 @@
 
 use super::course::Totals;
 use super::device::{self, LabDevice};
-use super::drive::Sampler;
+use super::drive::{UnderWay, drive};
+use super::engine::Sampler;
 use super::error::RunError;
 use super::load::{Load, Measured, options};
-use super::observer::{Observer, Phase};
+use super::observer::Observer;
 use super::steps::run_load;
 use super::{Manner, Outcome, prepare};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
 use nandscape_ftl::Pblk;
+use nandscape_ftl::stats::SectorCounts;
+use nandscape_rt::Nanos;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
 use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceReader};
 
-/// Events between two progress reports.
-const REPORT_EVENTS: u64 = 1 << 16;
+/// Events between two pauses.
+const PAUSE_EVENTS: u64 = 1 << 16;
 
 /// A trace and how it is to be replayed.
 #[derive(Debug)]
@@ -78,24 +81,37 @@ impl Load for Trace {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
-        let bytes = self.bytes.max(1) as f64;
-        let mut sampler = Sampler::default();
         let mut replay = Replay::new(self.reader, device.caps(), self.how, &options(seed))?;
         replay.record(observer.recorder());
         device.begin_timeline(observer, std::iter::once((0, "trace")));
-        let mut interrupted = false;
-        while !interrupted
-            && replay.run_for(device, &mut sampler, REPORT_EVENTS)? == RunState::Paused
-        {
-            let now = device.look(Pblk::now);
-            device.attend_timeline(observer, now);
-            observer.progress(Phase::Measure, replay.read().bytes as f64 / bytes);
-            interrupted = observer.is_interrupted();
-        }
-        let (results, counts) = replay.finish();
+        let mut trace = TraceUnderWay { replay, bytes: self.bytes, sampler: Sampler::default() };
+        let end = drive(&mut trace, device, observer)?;
+        let (results, counts) = trace.replay.finish();
         let random_writes = results.jobs.iter().any(|job| job.direction(Direction::Write).ios > 0);
-        let measured = Measured::new(results, Totals::default(), device.counts());
-        Ok(Measured { trace: Some(counts), random_writes, interrupted, ..measured })
+        let measured = Measured::new(results, Totals::default(), device.counts(), end);
+        Ok(Measured { trace: Some(counts), random_writes, ..measured })
+    }
+}
+
+/// A replay that has begun.
+struct TraceUnderWay {
+    replay: Replay<SectorCounts>,
+    /// Of the whole trace, as far as it is known.
+    bytes: u64,
+    sampler: Sampler,
+}
+
+impl<D: LabDevice> UnderWay<D> for TraceUnderWay {
+    fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
+        Ok(self.replay.run_for(device, &mut self.sampler, PAUSE_EVENTS)?)
+    }
+
+    fn now(&self, device: &D) -> Nanos {
+        device.look(Pblk::now)
+    }
+
+    fn fraction(&self) -> f64 {
+        self.replay.read().bytes as f64 / self.bytes.max(1) as f64
     }
 }
 

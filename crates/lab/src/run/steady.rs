@@ -3,13 +3,14 @@
 use super::counts::Counts;
 use super::course::Totals;
 use super::device::LabDevice;
-use super::drive::{Sampler, begin, bytes, drive, first_ramp, run_to, totals, writes_at_random};
+use super::drive::{End, UnderWay, drive};
+use super::engine::{JobsUnderWay, first_ramp, writes_at_random};
 use super::error::RunError;
 use super::load::{INTERVAL, Measured};
-use super::observer::{Observer, Phase};
+use super::observer::Observer;
 use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady};
-use nandscape_ftl::stats::SectorCounts;
-use nandscape_workload::engine::{Engine, JobResult, RunState};
+use nandscape_rt::Nanos;
+use nandscape_workload::engine::{JobResult, RunState};
 use nandscape_workload::fio::JobFile;
 
 /// Runs `file`, whose jobs go on for ever, until the last five rounds are steady, or as many as are
@@ -22,23 +23,17 @@ pub(super) fn measure<D: LabDevice>(
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
     let file = endless(file)?;
-    let mut course = Course {
-        engine: begin(&file, device, seed, observer)?,
-        device,
-        observer,
-        sampler: Sampler::default(),
-        finished: false,
-    };
-    course.pass_ramp(&file)?;
-    let mut rounds = Rounds::default();
-    while course.goes_on() && rounds.len() < until.rounds_max && rounds.steady().is_err() {
-        let done = course.round(until)?;
-        rounds.push(done);
-        let fraction = f64::from(rounds.len()) / f64::from(until.rounds_max);
-        course.observer.progress(Phase::Measure, fraction);
+    let mut jobs = JobsUnderWay::new(&file, device, seed, observer)?;
+    let ramp = first_ramp(&file);
+    if ramp > Nanos::ZERO {
+        jobs.until = ramp;
+        // Who ends a run in its ramp gets the figures of one pause more.
+        drive(&mut jobs, device, observer)?;
+        restart(&mut jobs, device);
     }
-    let interrupted = course.observer.is_interrupted();
-    let measured = course.finish(rounds, until, interrupted);
+    let mut course = Course::new(jobs, until, device);
+    let end = drive(&mut course, device, observer)?;
+    let measured = course.finish(device, end);
     Ok(Measured { random_writes: writes_at_random(&file), ..measured })
 }
 
@@ -55,85 +50,94 @@ fn endless(file: &JobFile) -> Result<JobFile, RunError> {
     Ok(file)
 }
 
-/// Jobs on their device.
-struct Course<'a, D: LabDevice> {
-    engine: Engine<SectorCounts>,
-    device: &'a mut D,
-    observer: &'a mut dyn Observer,
-    sampler: Sampler,
-    /// All jobs have ended, although they should not: something failed.
-    finished: bool,
+/// What jobs and device did since the last call, and counts from zero again.
+fn restart<D: LabDevice>(jobs: &mut JobsUnderWay, device: &mut D) -> (Vec<JobResult>, Counts) {
+    let counts = device.counts();
+    jobs.sampler.before = jobs.sampler.before.plus(&counts.ftl.sectors);
+    device.reset_counts();
+    (jobs.engine.cut(), counts)
 }
 
-impl<D: LabDevice> Course<'_, D> {
-    /// Leaves out what comes before the end of every ramp.
-    fn pass_ramp(&mut self, file: &JobFile) -> Result<(), RunError> {
-        let ramp = first_ramp(file);
-        if ramp.0 > 0 {
-            let Self { engine, device, observer, sampler, .. } = self;
-            let mut pause = |engine: &Engine<_>, device: &mut D| {
-                device.attend_timeline(*observer, engine.now());
-                !observer.is_interrupted()
-            };
-            drive(engine, &mut **device, sampler, ramp, &mut pause)?;
-            self.restart();
+/// Totals of a job whose counts have begun anew now and then.
+fn totals<D: LabDevice>(jobs: &JobsUnderWay, device: &D) -> Totals {
+    jobs.totals(jobs.sampler.before.plus(&device.sectors()))
+}
+
+/// Jobs that go on in rounds.
+struct Course {
+    jobs: JobsUnderWay,
+    until: UntilSteady,
+    /// Those that are over.
+    rounds: Rounds,
+    /// Totals when the one under way began, and bytes of all directions.
+    from: Totals,
+    from_bytes: u64,
+}
+
+impl Course {
+    fn new<D: LabDevice>(jobs: JobsUnderWay, until: UntilSteady, device: &D) -> Self {
+        let (from, from_bytes) = (totals(&jobs, device), jobs.bytes());
+        Self { jobs, until, rounds: Rounds::default(), from, from_bytes }
+    }
+
+    /// The round under way has taken so much.
+    fn is_round_over(&self, logical_sectors: u64) -> bool {
+        let now = (self.jobs.engine.now(), self.jobs.bytes());
+        self.until.round.is_over(logical_sectors, (self.from.at, self.from_bytes), now)
+    }
+
+    /// Ends the round under way, and begins the next.
+    fn end_round<D: LabDevice>(&mut self, device: &mut D) {
+        let to = totals(&self.jobs, device);
+        let (reports, counts) = restart(&mut self.jobs, device);
+        let from = std::mem::replace(&mut self.from, totals(&self.jobs, device));
+        self.from_bytes = self.jobs.bytes();
+        self.rounds.push(RoundDone { from, to, reports, counts });
+    }
+
+    fn finish<D: LabDevice>(mut self, device: &mut D, end: End) -> Measured {
+        if self.jobs.engine.now() > self.from.at {
+            self.end_round(device);
         }
-        Ok(())
-    }
-
-    /// What jobs and device did since the last call, and counts from zero again.
-    fn restart(&mut self) -> (Vec<JobResult>, Counts) {
-        let counts = self.device.counts();
-        self.sampler.before = self.sampler.before.plus(&counts.ftl.sectors);
-        self.device.reset_counts();
-        (self.engine.cut(), counts)
-    }
-
-    fn goes_on(&self) -> bool {
-        !self.finished && !self.observer.is_interrupted()
-    }
-
-    fn totals(&self) -> Totals {
-        let sectors = self.sampler.before.plus(&self.device.sectors());
-        totals(&self.engine, sectors)
-    }
-
-    fn round(&mut self, until: UntilSteady) -> Result<RoundDone, RunError> {
-        let from = self.totals();
-        let began = (self.engine.now(), bytes(&self.engine));
-        let logical_sectors = self.device.caps().sectors;
-        loop {
-            let stop = self.engine.now().saturating_add(INTERVAL);
-            let state = run_to(&mut self.engine, self.device, &mut self.sampler, stop)?;
-            self.device.attend_timeline(self.observer, self.engine.now());
-            self.finished = state == RunState::Finished;
-            let now = (self.engine.now(), bytes(&self.engine));
-            if !self.goes_on() || until.round.is_over(logical_sectors, began, now) {
-                break;
-            }
-        }
-        let to = self.totals();
-        let (reports, counts) = self.restart();
-        Ok(RoundDone { from, to, reports, counts })
-    }
-
-    fn finish(self, rounds: Rounds, until: UntilSteady, interrupted: bool) -> Measured {
-        let steady = match interrupted {
-            true => Err("not steady: the last round was cut short".to_owned()),
-            false => rounds.steady(),
+        let Self { jobs, until, rounds, from: last, .. } = self;
+        let steady = match end {
+            End::Interrupted => Err("not steady: the last round was cut short".to_owned()),
+            End::Whole => rounds.steady(),
         };
-        let end = self.totals();
         let run = RoundsRun { asked: until, rounds: rounds.len() };
-        let mut results = self.engine.finish();
+        let mut results = jobs.engine.finish();
         let (from, reports, counts) = rounds.into_window().unwrap_or_default();
         for (job, window) in results.jobs.iter_mut().zip(reports) {
             (job.directions, job.sync) = (window.directions, window.sync);
             (job.runtime, job.depths) = (window.runtime, window.depths);
         }
-        let mut measured = Measured::new(results, from, counts);
-        if measured.totals.last().is_none_or(|last| last.at < end.at) {
-            measured.totals.push(end);
+        let mut measured = Measured::new(results, from, counts, end);
+        if measured.totals.last().is_none_or(|known| known.at < last.at) {
+            measured.totals.push(last);
         }
-        Measured { steady, rounds: Some(run), interrupted, ..measured }
+        Measured { steady, rounds: Some(run), ..measured }
+    }
+}
+
+impl<D: LabDevice> UnderWay<D> for Course {
+    fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
+        let stop = self.jobs.engine.now().saturating_add(INTERVAL);
+        let state = self.jobs.run_to(device, stop)?;
+        // Jobs without end that have ended: something failed.
+        let failed = state == RunState::Finished;
+        if !failed && !self.is_round_over(device.caps().sectors) {
+            return Ok(RunState::Paused);
+        }
+        self.end_round(device);
+        let enough = self.rounds.len() >= self.until.rounds_max || self.rounds.steady().is_ok();
+        Ok(if failed || enough { RunState::Finished } else { RunState::Paused })
+    }
+
+    fn now(&self, _: &D) -> Nanos {
+        self.jobs.engine.now()
+    }
+
+    fn fraction(&self) -> f64 {
+        f64::from(self.rounds.len()) / f64::from(self.until.rounds_max)
     }
 }

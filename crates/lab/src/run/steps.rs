@@ -3,6 +3,7 @@
 
 use super::Manner;
 use super::device::{self, Flash, Hinted, LabDevice};
+use super::drive::End;
 use super::error::RunError;
 use super::files::{Contents, Files};
 use super::load::{Load, Measured};
@@ -143,7 +144,7 @@ impl Run<'_> {
             series: course::points(&measured.totals),
             steady: measured.steady.is_ok(),
             rounds: measured.rounds,
-            interrupted: measured.interrupted,
+            interrupted: measured.end == End::Interrupted,
             warnings,
         }
     }

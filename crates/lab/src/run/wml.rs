@@ -2,10 +2,11 @@
 
 use super::course::Totals;
 use super::device::{LabDevice, Mounted};
+use super::drive::{End, UnderWay, drive};
 use super::error::RunError;
 use super::files::Contents;
 use super::load::{INTERVAL, Load, Measured, POINTS_MAX};
-use super::observer::{Observer, Phase};
+use super::observer::Observer;
 use super::silence::{SILENCE, Silent, stood_still};
 use super::steps::run_load;
 use super::{Manner, Outcome};
@@ -13,7 +14,7 @@ use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_rt::Nanos;
-use nandscape_workload::engine::{JobResult, Point, Results, Series};
+use nandscape_workload::engine::{JobResult, Point, Results, RunState, Series};
 use nandscape_workload::fio::Direction;
 use nandscape_workload::wml::engine::{Report, Row, Session, Settings, Snapshot, Sums};
 use nandscape_workload::wml::{Fileset, Op, Tree, Way, Workload};
@@ -78,28 +79,18 @@ impl Load for Flowops {
         device.reset_counts();
         device.begin_timeline(observer, std::iter::empty());
         session.start();
-        let mut watch = Watch::new(&self.workload, began);
-        while !session.is_over() && watch.goes_on() && !observer.is_interrupted() {
-            watch.go_on(device, &session, observer);
-        }
-        let interrupted = !session.is_over() && watch.goes_on();
-        let Watch { now, heard, series, snapshots, .. } = watch;
-        let report = Report { snapshots, ..session.report(now) };
-        let measured = measured(report, series, device, &session);
-        if interrupted {
-            session.stop();
-            return Ok(Measured { interrupted, ..measured });
-        }
-        let silent = Silent::new(session, now, (began, heard));
-        Ok(Measured { silent, ..measured })
+        let mut threads = Threads::new(session, &self.workload, began);
+        let end = drive(&mut threads, device, observer)?;
+        Ok(threads.finish(device, end))
     }
 }
 
-/// A run being watched.
-struct Watch {
+/// Threads of a workload that have begun.
+struct Threads {
+    session: Session,
     began: Nanos,
     now: Nanos,
-    /// When it ends at the latest.
+    /// When they end at the latest.
     end: Option<Nanos>,
     series: Series<SectorCounts>,
     /// Distance of figures on the way, when the next are due, and whether they begin anew.
@@ -111,11 +102,31 @@ struct Watch {
     heard: (u64, Nanos),
 }
 
-impl Watch {
-    fn new(workload: &Workload, began: Nanos) -> Self {
+impl<D: LabDevice> UnderWay<D> for Threads {
+    fn go_on(&mut self, device: &mut D) -> Result<RunState, RunError> {
+        if !self.are_over() {
+            self.run_to_next(device);
+        }
+        Ok(if self.are_over() { RunState::Finished } else { RunState::Paused })
+    }
+
+    fn now(&self, _: &D) -> Nanos {
+        self.now
+    }
+
+    fn fraction(&self) -> f64 {
+        let length = self.end.map_or(0.0, |end| end.saturating_sub(self.began).as_secs_f64());
+        let done = self.now.saturating_sub(self.began).as_secs_f64();
+        if length > 0.0 { done / length } else { 0.0 }
+    }
+}
+
+impl Threads {
+    fn new(session: Session, workload: &Workload, began: Nanos) -> Self {
         let seconds = |seconds: u64| Nanos(seconds.saturating_mul(Nanos::from_secs(1).0));
         let period = workload.period.map(|period| (seconds(period.seconds), period.resets));
         Self {
+            session,
             began,
             now: began,
             end: workload.seconds.map(|length| began.saturating_add(seconds(length))),
@@ -128,40 +139,47 @@ impl Watch {
         }
     }
 
-    fn goes_on(&self) -> bool {
-        self.end.is_none_or(|end| self.now < end)
+    /// All have ended, or their time has.
+    fn are_over(&self) -> bool {
+        self.session.is_over() || self.end.is_some_and(|end| self.now >= end)
     }
 
-    /// Lets the run go on for a while.
-    fn go_on<D: LabDevice>(
-        &mut self,
-        device: &mut D,
-        session: &Session,
-        observer: &mut dyn Observer,
-    ) {
+    /// Runs until the next figures are due.
+    fn run_to_next<D: LabDevice>(&mut self, device: &mut D) {
         let due = self.series.due();
         self.now = due.min(self.next_period).min(self.end.unwrap_or(Nanos::MAX));
         device.advance(self.now, &mut Vec::new());
-        if session.is_over() {
+        if self.session.is_over() {
             return;
         }
         if self.now == due {
-            self.series.push(point(self.now, device, session));
+            self.series.push(point(self.now, device, &self.session));
         }
         if self.now == self.next_period {
-            self.snap(session);
+            self.snap();
         }
-        self.listen(device, session);
-        device.attend_timeline(observer, self.now);
-        let length = self.end.map_or(0.0, |end| end.saturating_sub(self.began).as_secs_f64());
-        let done = self.now.saturating_sub(self.began).as_secs_f64();
-        observer.progress(Phase::Measure, if length > 0.0 { done / length } else { 0.0 });
+        self.listen(device);
+    }
+
+    /// Everything that was measured.
+    fn finish<D: LabDevice>(self, device: &D, end: End) -> Measured {
+        let Self { session, began, now, heard, series, snapshots, .. } = self;
+        let report = Report { snapshots, ..session.report(now) };
+        let measured = measured(report, series, device, &session, end);
+        let silent = match end {
+            End::Whole => Silent::new(session, now, (began, heard)),
+            End::Interrupted => {
+                session.stop();
+                None
+            }
+        };
+        Measured { silent, ..measured }
     }
 
     /// Takes figures on the way.
-    fn snap(&mut self, session: &Session) {
+    fn snap(&mut self) {
         let Some((period, resets)) = self.period else { return };
-        let sums = session.sums();
+        let sums = self.session.sums();
         let at = self.now.saturating_sub(self.began);
         let (shown, length) = if resets { (sums.since(&self.before), period) } else { (sums, at) };
         self.snapshots.push(Snapshot { at, length, sums: shown });
@@ -170,12 +188,12 @@ impl Watch {
     }
 
     /// Ends a run without time limit in which all threads wait for each other.
-    fn listen<D: LabDevice>(&mut self, device: &D, session: &Session) {
-        let done = session.done();
+    fn listen<D: LabDevice>(&mut self, device: &D) {
+        let done = self.session.done();
         if done > self.heard.0 {
             self.heard = (done, self.now);
         } else if self.end.is_none() && self.now.saturating_sub(self.heard.1) > SILENCE {
-            session.fail(&stood_still(self.heard.1, device));
+            self.session.fail(&stood_still(self.heard.1, device));
         }
     }
 }
@@ -197,6 +215,7 @@ fn measured<D: LabDevice>(
     series: Series<SectorCounts>,
     device: &D,
     session: &Session,
+    end: End,
 ) -> Measured {
     let sums = report.sums();
     let mut counts = device.counts();
@@ -218,7 +237,7 @@ fn measured<D: LabDevice>(
         ended: began.saturating_add(report.length),
         global_options: Vec::new(),
     };
-    Measured { flowops: Some(report), random_writes, ..Measured::new(results, first, counts) }
+    Measured { flowops: Some(report), random_writes, ..Measured::new(results, first, counts, end) }
 }
 
 /// Each thread as a job: its reads, its writes, its syncs.

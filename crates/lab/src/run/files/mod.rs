@@ -288,7 +288,8 @@ impl LabDevice for Files {
 mod tests {
     use super::*;
     use crate::run::device::{format, sound};
-    use crate::run::drive::{Sampler, begin, drive};
+    use crate::run::drive::drive;
+    use crate::run::engine::JobsUnderWay;
     use crate::run::observer::Unobserved;
     use crate::run::prepare;
     use nandscape_workload::fio::{HostEnvironment, parse};
@@ -305,14 +306,14 @@ mod tests {
         let contents = Contents::Jobs(Layout::new(&jobs, 1).unwrap());
         let fs = stack.fs.as_ref().unwrap();
         let mut files = Files::lay_out(&stack, fs, contents, (device, true), None, 1).unwrap();
-        let mut engine = begin(&jobs, &mut files, 1, &mut Unobserved).unwrap();
-        let sampler = &mut Sampler::default();
-        drive(&mut engine, &mut files, sampler, Nanos::from_us(50), &mut |_, _| true).unwrap();
+        let mut under_way = JobsUnderWay::new(&jobs, &mut files, 1, &mut Unobserved).unwrap();
+        under_way.until = Nanos::from_us(50);
+        drive(&mut under_way, &mut files, &mut Unobserved).unwrap();
+        under_way.until = Nanos::MAX;
         let thread_for_ever =
             files.calls.free.borrow().keys().map(|thread| (*thread, Nanos::MAX)).collect();
         *files.calls.free.borrow_mut() = thread_for_ever;
-        let hung =
-            drive(&mut engine, &mut files, sampler, Nanos::MAX, &mut |_, _| true).unwrap_err();
+        let hung = drive(&mut under_way, &mut files, &mut Unobserved).unwrap_err();
         let RunError::Failed(why) = hung else { panic!("{hung}") };
         assert!(
             why.contains("the device has nothing left to do, but 1 requests wait: write of"),
