@@ -5,7 +5,7 @@ use super::Manner;
 use super::device::{self, Flash, Hinted, LabDevice};
 use super::drive::End;
 use super::error::RunError;
-use super::files::{Contents, Files};
+use super::files::{Contents, set_up};
 use super::load::{Load, Measured};
 use super::observer::{Observer, go_on};
 use super::outcome::{DeviceSize, EraseCounts, Outcome, WallTime, line_valid};
@@ -37,7 +37,7 @@ pub(super) fn run_load(
         (Some(fs), Some(contents)) => {
             let fresh = before.is_none();
             let file = file.as_deref();
-            let files = Files::lay_out(stack, fs, contents, (device, fresh), file, seed)?;
+            let files = set_up(stack, fs, contents, (device, fresh), file, seed)?;
             run.on(files, load, observer)
         }
         _ => run.on(device, load, observer),

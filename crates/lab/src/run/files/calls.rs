@@ -25,19 +25,31 @@ pub(super) struct Calls {
     pub(super) fs: Ext4,
     pub(super) layout: Layout,
     /// The files' numbers.
-    pub(super) inodes: Vec<Ino>,
+    inodes: Vec<Ino>,
     /// What calls take of their threads.
     pub(super) cost: CallCost,
     /// When each thread may make its next call.
     pub(super) free: RefCell<BTreeMap<u16, Nanos>>,
     /// Files that each clone has written since its last sync.
-    pub(super) written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
+    written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
     /// Calls that ended.
     pub(super) done: RefCell<Vec<Completion>>,
-    pub(super) counts: Cell<FsCounts>,
+    counts: Cell<FsCounts>,
 }
 
 impl Calls {
+    /// Calls to `fs`, on which the files of `layout` have these numbers.
+    pub(super) fn new(
+        handle: Handle,
+        fs: Ext4,
+        layout: Layout,
+        inodes: Vec<Ino>,
+        cost: CallCost,
+    ) -> Self {
+        let (free, written, done) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { handle, fs, layout, inodes, cost, free, written, done, counts: Cell::default() }
+    }
+
     /// Serves a bio, and notes its end.
     pub(super) async fn serve(&self, bio: Bio, token: Token) {
         let caller = caller(&bio);

@@ -1,0 +1,203 @@
+//! The jobs' files, as the device that the engine runs on.
+
+use super::calls::Calls;
+use super::layout::Layout;
+use super::tasks::{in_time, told};
+use crate::run::counts::FsCounts;
+use crate::run::device::{Flash, Hinted, LabDevice, Mounted};
+use crate::run::silence::SILENCE;
+use crate::timeline::{Request, Requests};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Fua, Submit, Token};
+use nandscape_fs::contract::FileSystem;
+use nandscape_ftl::Pblk;
+use nandscape_rt::{Executor, Nanos};
+use nandscape_workload::wml::engine::Planted;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Files of jobs, or a file system that a workload calls itself and that serves no bios.
+pub(in crate::run) struct Files {
+    executor: Executor,
+    device: AsyncDevice<Hinted>,
+    calls: Rc<Calls>,
+    caps: DeviceCaps,
+    /// Filesets of a workload, for whoever runs it.
+    planted: Vec<Planted>,
+    /// What was counted when counts began anew.
+    reset: FsCounts,
+    /// Kept for a timeline.
+    requests: Option<Box<Requests>>,
+    /// Calls under way, and when the last one began or ended.
+    under_way: usize,
+    heard: Nanos,
+}
+
+impl Files {
+    /// Those of calls to a file system on `device`, which no other task uses.
+    pub(super) fn new(
+        executor: Executor,
+        device: AsyncDevice<Hinted>,
+        calls: Calls,
+        planted: Vec<Planted>,
+    ) -> Self {
+        let keeps_content = device.with(|device| device.caps().keeps_content);
+        let caps = caps(keeps_content, &calls.layout);
+        let (calls, reset) = (Rc::new(calls), FsCounts::default());
+        let (requests, under_way, heard) = (None, 0, Nanos::ZERO);
+        Self { executor, device, calls, caps, planted, reset, requests, under_way, heard }
+    }
+}
+
+/// What files can do on a device that keeps content, or does not.
+fn caps(keeps_content: bool, layout: &Layout) -> DeviceCaps {
+    DeviceCaps {
+        sectors: layout.sectors(),
+        fua: Fua::Honoured,
+        volatile_cache: true,
+        discard_sectors: 1,
+        discard_zeroes: true,
+        scoped_flush: true,
+        keeps_content,
+        placement_handles: 0,
+        ..DeviceCaps::default()
+    }
+}
+
+impl BlockDevice for Files {
+    fn caps(&self) -> &DeviceCaps {
+        &self.caps
+    }
+
+    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        self.executor.run_until(now);
+        if let Some(requests) = &mut self.requests {
+            requests.opened(Request::new(now, &bio, token));
+        }
+        let calls = Rc::clone(&self.calls);
+        (self.under_way, self.heard) = (self.under_way + 1, now);
+        drop(self.calls.handle.spawn("call", async move { calls.serve(bio, token).await }));
+        Submit::Pending
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        if !self.calls.done.borrow().is_empty() {
+            return Some(self.calls.handle.now());
+        }
+        let silent = |next: Nanos| next.saturating_sub(self.heard) > SILENCE;
+        self.executor.next_event().filter(|next| self.under_way == 0 || !silent(*next))
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        self.executor.run_until(now);
+        let known = done.len();
+        done.append(&mut self.calls.done.borrow_mut());
+        if done.len() > known {
+            (self.under_way, self.heard) = (self.under_way + known - done.len(), now);
+        }
+        if let Some(requests) = &mut self.requests {
+            requests.completed(&done[known..]);
+        }
+    }
+}
+
+impl LabDevice for Files {
+    fn with<R>(
+        &mut self,
+        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
+    ) -> R {
+        let requests = &mut self.requests;
+        self.device.with(|device| look(&mut device.ftl, requests))
+    }
+
+    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
+        self.device.with(|device| look(&device.ftl))
+    }
+
+    fn is_logged(&self) -> bool {
+        self.requests.is_some()
+    }
+
+    fn files(&self) -> Vec<Vec<Range<u64>>> {
+        self.calls.layout.of_clones()
+    }
+
+    fn fs_counts(&self) -> Option<FsCounts> {
+        Some(self.calls.counts().since(&self.reset))
+    }
+
+    fn reset_fs_counts(&mut self) {
+        self.reset = self.calls.counts();
+    }
+
+    fn mounted(&mut self) -> Option<Mounted> {
+        Some(Mounted {
+            rt: self.calls.handle.clone(),
+            fs: self.calls.fs.clone(),
+            planted: std::mem::take(&mut self.planted),
+            cost: self.calls.cost,
+        })
+    }
+
+    fn waiting(&self) -> Option<String> {
+        Some(told(&self.executor.waiting()))
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        let fs = self.calls.fs.clone();
+        let unmounted = in_time(&mut self.executor, async move { fs.unmount().await })?;
+        unmounted.map_err(|error| error.to_string())
+    }
+
+    fn release(self) -> Option<Pblk<Flash>> {
+        let Self { executor, device, calls, .. } = self;
+        drop((executor, calls));
+        device.into_inner().map(|device| device.ftl)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::device::{format, sound};
+    use crate::run::drive::drive;
+    use crate::run::engine::JobsUnderWay;
+    use crate::run::error::RunError;
+    use crate::run::files::Contents;
+    use crate::run::files::set_up::set_up;
+    use crate::run::observer::Unobserved;
+    use crate::run::prepare;
+    use crate::stack::Stack;
+    use nandscape_workload::fio::{HostEnvironment, parse};
+
+    /// A call that never comes back ends the run with who waits, although daemons have timers for ever; so
+    /// does a file system that cannot be unmounted for it.
+    #[test]
+    fn a_call_that_hangs_is_told() {
+        let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
+        let stack = Stack::load("ext4-pblk", &small).unwrap();
+        let jobs = parse("[w]\nrw=write\nsize=1m\n", "a.fio", &HostEnvironment).unwrap();
+        let media = sound(prepare::fresh(&stack, 1).unwrap());
+        let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints);
+        let contents = Contents::Jobs(Layout::new(&jobs, 1).unwrap());
+        let fs = stack.fs.as_ref().unwrap();
+        let mut files = set_up(&stack, fs, contents, (device, true), None, 1).unwrap();
+        let mut under_way = JobsUnderWay::new(&jobs, &mut files, 1, &mut Unobserved).unwrap();
+        under_way.until = Nanos::from_us(50);
+        drive(&mut under_way, &mut files, &mut Unobserved).unwrap();
+        under_way.until = Nanos::MAX;
+        let thread_for_ever =
+            files.calls.free.borrow().keys().map(|thread| (*thread, Nanos::MAX)).collect();
+        *files.calls.free.borrow_mut() = thread_for_ever;
+        let hung = drive(&mut under_way, &mut files, &mut Unobserved).unwrap_err();
+        let RunError::Failed(why) = hung else { panic!("{hung}") };
+        assert!(
+            why.contains("the device has nothing left to do, but 1 requests wait: write of"),
+            "{why}"
+        );
+        assert!(why.ends_with("; task `call` waits for something unnamed"), "{why}");
+        let never = std::future::pending::<()>();
+        let why = in_time(&mut files.executor, never).unwrap_err();
+        assert!(why.starts_with("the file system hangs: task `"), "{why}");
+        assert!(why.contains("task `call` waits"), "{why}");
+    }
+}
