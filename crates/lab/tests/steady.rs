@@ -2,7 +2,7 @@
 //! preconditioning recipes by name.
 
 use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, UntilSteady, run_as};
-use nandscape_lab::stack::{RECIPES, Stack};
+use nandscape_lab::stack::{Stack, recipes};
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 
 const STACK: &str = "name = \"small\"
@@ -115,7 +115,7 @@ fn recipes_and_keys_combine() {
     let again = Stack::parse("again.toml", &stack.toml, &[] as &[&str]).unwrap();
     assert_eq!(again.precondition, stack.precondition);
     let wrong = Stack::load("pblk", &["precondition.recipe=snia"]).unwrap_err().to_string();
-    let names: Vec<&str> = RECIPES.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = recipes().collect();
     assert!(wrong.contains(&names.join(" | ")), "{wrong}");
 }
 

@@ -259,12 +259,12 @@ fn origin_warning(stack: &Stack, origin: Origin) -> Option<String> {
 mod tests {
     use super::*;
     use crate::run::Unobserved;
-    use crate::stack::RECIPES;
+    use crate::stack::recipes;
 
     /// A recipe that fills leaves a device on which every logical sector is on media, mounted.
     #[test]
     fn recipes_end_with_a_full_device() {
-        for (recipe, _) in RECIPES.iter().filter(|(name, _)| !["none", "fresh"].contains(name)) {
+        for recipe in recipes().filter(|name| !["none", "fresh"].contains(name)) {
             let recipe_key = format!("precondition.recipe={recipe}");
             let set = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", &recipe_key];
             let stack = Stack::load("pblk", &set).unwrap();
@@ -272,7 +272,7 @@ mod tests {
             let ftl = mount(&stack, device::sound(media), 1, None).unwrap();
             let valid: u64 = ftl.lines().iter().map(|line| u64::from(line.valid)).sum();
             assert_eq!(valid, ftl.capacity().logical_sectors, "{recipe}");
-            assert_eq!(done.steady, (*recipe == "steady").then_some(true), "{recipe}");
+            assert_eq!(done.steady, (recipe == "steady").then_some(true), "{recipe}");
         }
     }
 }

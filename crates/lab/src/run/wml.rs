@@ -20,9 +20,6 @@ use nandscape_workload::wml::engine::{Report, Row, Session, Settings, Snapshot, 
 use nandscape_workload::wml::{Fileset, Op, Tree, Way, Workload};
 use std::rc::Rc;
 
-/// Cores of a host that the stack does not describe.
-const DEFAULT_CORES: u32 = 4;
-
 /// Runs a Filebench workload on `stack`.
 ///
 /// # Errors
@@ -49,7 +46,7 @@ pub fn run_workload(
     };
     let trees = workload.filesets.iter().map(tree).collect::<Result<Vec<_>, _>>()?;
     let workload = Rc::new(workload.clone());
-    let cores = stack.host.cores.unwrap_or(DEFAULT_CORES);
+    let cores = stack.host.cores_or_default();
     let load = Flowops { workload: Rc::clone(&workload), cores: cores.min(u16::MAX.into()) as u16 };
     let contents = Contents::Trees(workload, trees);
     run_load(stack, load, Some(contents), seed, manner, observer)

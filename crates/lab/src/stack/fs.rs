@@ -28,8 +28,6 @@ pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 pub(super) const MEMORY_BYTES_MIN: u64 = 1 << 20;
 /// Share of the log that all records may have.
 const RECORDS_DIVISOR_MIN: u32 = 2;
-/// Rings of records when a stack does not say of how many cores.
-const DEFAULT_CORES: u32 = 4;
 
 /// Keys that say how a file system is made.
 const MKFS_KEYS: [&str; 5] = ["features", "journal", "inode_ratio", "reserved_percent", "discard"];
@@ -146,7 +144,7 @@ fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> 
     let given = blocks(fs, "records")?;
     fs.check("records", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
     let slot_blocks = given.unwrap_or(0);
-    Ok(Commit::Ijournal { slots: host.cores.unwrap_or(DEFAULT_CORES), slot_blocks })
+    Ok(Commit::Ijournal { slots: host.cores_or_default(), slot_blocks })
 }
 
 fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackError> {

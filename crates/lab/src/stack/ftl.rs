@@ -13,8 +13,6 @@ use nandscape_media::PayloadMode;
 
 /// Choices of `d-choices` when a stack does not say how many.
 const DEFAULT_D: u32 = 10;
-/// Cores of a host that a stack does not describe.
-const DEFAULT_CORES: u32 = 4;
 
 const CAPACITY_RULES: Words<CapacityRules> = Words {
     here: &[
@@ -157,9 +155,8 @@ fn read_gc(mut gc: Section<'_>, routing: &Routing) -> Result<GcKeys, StackError>
     let stream = gc.choice("stream", "data", &GC_STREAM)?;
     let journal_lines = if routing.journal {
         gc.choice("journal_lines", "collected", &JOURNAL_LINES)?
-    } else if gc.node("journal_lines").is_some() {
-        return Err(gc.reject("journal_lines", "goes with routing = \"journal\" only"));
     } else {
+        gc.refuse(&["journal_lines"], "goes with routing = \"journal\" only")?;
         JournalLines::default()
     };
     Ok(GcKeys { victim, stream, journal_lines, text: titled("ftl.gc", gc)? })
@@ -183,7 +180,7 @@ fn read_buffers(ftl: &mut Section<'_>, config: &mut Config, host: &Host) -> Resu
         }
         (_, None) => {}
     }
-    config.cores = host.cores.unwrap_or(DEFAULT_CORES);
+    config.cores = host.cores_or_default();
     config.fsync_rings = ftl.optional("fsync_rings")?;
     config.fsync_threshold =
         ftl.optional("fsync_threshold")?.unwrap_or(Config::default().fsync_threshold);

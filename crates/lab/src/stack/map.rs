@@ -10,6 +10,10 @@ use nandscape_rt::Nanos;
 /// Share of DFTL's cache for entries that were used again, when a stack does not say.
 const PROTECTED_PERCENT: u32 = 80;
 
+/// Keys that say how it is cached.
+const CACHED_KEYS: [&str; 7] =
+    ["block", "cache", "policy", "loads", "evict_batch", "protected_percent", "hotness"];
+
 const KIND: Words<bool> = Words { here: &[("resident", false), ("cached", true)], later: &[] };
 const POLICY: Words<MapPolicy> = Words {
     here: &[
@@ -24,13 +28,7 @@ const POLICY: Words<MapPolicy> = Words {
 /// Reads the section.
 pub(super) fn read(mut map: Section<'_>) -> Result<(MapKind, String), StackError> {
     if !map.choice("kind", "resident", &KIND)? {
-        for key in
-            ["block", "cache", "policy", "loads", "evict_batch", "protected_percent", "hotness"]
-        {
-            if map.node(key).is_some() {
-                return Err(map.reject(key, "goes with kind = \"cached\" only"));
-            }
-        }
+        map.refuse(&CACHED_KEYS, "goes with kind = \"cached\" only")?;
         return Ok((MapKind::Resident, titled("ftl.map", map)?));
     }
     let default = MapConfig::default();

@@ -22,7 +22,7 @@ mod units;
 pub use fs::{FsStack, commit_name, data_name};
 pub use place::{Place, StackError};
 pub use reader::Size;
-pub use recipe::RECIPES;
+pub use recipe::recipes;
 pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
@@ -70,6 +70,17 @@ pub struct Host {
     pub cores: Option<u32>,
     /// Page cache limit.
     pub memory_bytes: Option<u64>,
+}
+
+/// Cores of a host that a stack does not describe.
+const DEFAULT_CORES: u32 = 4;
+
+impl Host {
+    /// CPU cores, whether the stack says how many or not.
+    #[must_use]
+    pub fn cores_or_default(&self) -> u32 {
+        self.cores.unwrap_or(DEFAULT_CORES)
+    }
 }
 
 /// `[media]`.
