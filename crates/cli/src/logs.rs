@@ -2,7 +2,7 @@
 //! in HdrHistogram's format, a timeline, and the device as it was left. Lines go to their files as the run
 //! goes on; the first error of a disk is kept and told at the end.
 
-use crate::args::TimelineArgs;
+use crate::args::{ResultArgs, TimelineArgs};
 use crate::hdr::HdrLog;
 use crate::interrupt::interrupted;
 use crate::output::Failure;
@@ -57,6 +57,20 @@ impl Recorder for All {
     }
 }
 
+/// What is wanted of a run beside its result.
+pub(crate) struct Wanted<'a> {
+    /// Interval histograms, if it asks for them.
+    pub(crate) output: &'a ResultArgs,
+    /// The names of the jobs that they are of.
+    pub(crate) jobs: Vec<String>,
+    /// fio's logs, in this folder if there is one.
+    pub(crate) fio_logs: Option<(FioLogs, Option<&'a Path>)>,
+    /// A timeline, if it asks for one.
+    pub(crate) timeline: &'a TimelineArgs,
+    /// The device as the run leaves it.
+    pub(crate) device: bool,
+}
+
 /// Watches a run: a progress bar, whatever is logged, and whether somebody wants it to end.
 pub(crate) struct Watch {
     progress: Progress,
@@ -69,7 +83,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Nothing is logged yet.
+    /// Nothing is logged, and nothing kept.
     pub(crate) fn new() -> Self {
         let (first_error, interrupted) = (FirstError::default(), Arc::default());
         let (progress, recorders, timeline) = (Progress::new(), Vec::new(), None);
@@ -77,14 +91,23 @@ impl Watch {
         Self { progress, recorders, timeline, first_error, interrupted, keeps_device, left }
     }
 
-    /// The same for a run that tells what it has when it is interrupted: the first Ctrl-C from now on ends
-    /// the run, the second the program.
-    pub(crate) fn interruptible() -> Result<Self, Failure> {
-        Ok(Self { interrupted: interrupted()?, ..Self::new() })
+    /// For a run of which that is wanted, and which tells what it has when it is interrupted: the first
+    /// Ctrl-C from now on ends the run, the second the program.
+    pub(crate) fn of(wanted: Wanted<'_>) -> Result<Self, Failure> {
+        let Wanted { output, jobs, fio_logs, timeline, device } = wanted;
+        let mut watch = Self { interrupted: interrupted()?, ..Self::new() };
+        if let Some((logs, folder)) = fio_logs {
+            watch.fio_logs(logs, folder)?;
+        }
+        if let Some(path) = &output.hdr_log {
+            watch.hdr_log(path, Nanos::from_ms(output.hdr_interval), jobs)?;
+        }
+        watch.timeline = TimelineFile::create(timeline)?;
+        watch.keeps_device = device;
+        Ok(watch)
     }
 
-    /// Writes fio's logs, in `folder` if there is one.
-    pub(crate) fn fio_logs(&mut self, logs: FioLogs, folder: Option<&Path>) -> Result<(), Failure> {
+    fn fio_logs(&mut self, logs: FioLogs, folder: Option<&Path>) -> Result<(), Failure> {
         if logs.files().is_empty() {
             return Ok(());
         }
@@ -101,28 +124,11 @@ impl Watch {
         Ok(())
     }
 
-    /// Writes interval histograms of these jobs to `path`.
-    pub(crate) fn hdr_log(
-        &mut self,
-        path: &Path,
-        interval: Nanos,
-        jobs: Vec<String>,
-    ) -> Result<(), Failure> {
+    fn hdr_log(&mut self, path: &Path, interval: Nanos, jobs: Vec<String>) -> Result<(), Failure> {
         let file = NamedFile::create(path.to_owned())?;
         let log = HdrLog::new(file, interval, jobs, self.first_error.clone());
         self.recorders.push(Box::new(log));
         Ok(())
-    }
-
-    /// Writes a timeline, if one is wanted.
-    pub(crate) fn timeline(&mut self, args: &TimelineArgs) -> Result<(), Failure> {
-        self.timeline = TimelineFile::create(args)?;
-        Ok(())
-    }
-
-    /// Keeps the device as the run leaves it, if it is wanted.
-    pub(crate) fn keep_device(&mut self, wanted: bool) {
-        self.keeps_device = wanted;
     }
 
     /// The device as the run left it.

@@ -1,11 +1,11 @@
 //! `nandscape run`: a fio job file on a stack; workload files of Filebench go to `wml.rs`.
 
-use crate::args::{ResultArgs, RunArgs};
+use crate::args::RunArgs;
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::hdr::job_names;
 use crate::job::job_text;
-use crate::logs::Watch;
+use crate::logs::{Wanted, Watch};
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, complain, expect_writable};
 use crate::paint::ColorChoice;
@@ -41,11 +41,13 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
         complain(&format!("{notice}"));
     }
     let cache = Cache::open(&args.cache)?;
-    let mut watch = Watch::interruptible()?;
-    watch.fio_logs(FioLogs::new(&job), args.log_dir.as_deref())?;
-    watch_histograms(&mut watch, &args.output, job_names(&job))?;
-    watch.timeline(&args.timeline)?;
-    watch.keep_device(left.is_some());
+    let mut watch = Watch::of(Wanted {
+        output: &args.output,
+        jobs: job_names(&job),
+        fio_logs: Some((FioLogs::new(&job), args.log_dir.as_deref())),
+        timeline: &args.timeline,
+        device: left.is_some(),
+    })?;
     let states = states(args.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: args.until_steady };
     let outcome = run_as(&stack, &job, args.seed, manner, &mut watch);
@@ -70,16 +72,6 @@ fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
         write().with_context(|| format!("cannot write {}", log.path)).map_err(Failure::Run)?;
     }
     Ok(())
-}
-
-/// Has interval histograms written, if they are wanted.
-pub(crate) fn watch_histograms(
-    watch: &mut Watch,
-    args: &ResultArgs,
-    jobs: Vec<String>,
-) -> Result<(), Failure> {
-    let Some(path) = &args.hdr_log else { return Ok(()) };
-    watch.hdr_log(path, Nanos::from_ms(args.hdr_interval), jobs)
 }
 
 fn read_job(path: Option<&Path>) -> Result<(String, JobFile), Failure> {

@@ -5,11 +5,10 @@ use crate::args::{
 };
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, quoted, stack_words, state_words};
-use crate::logs::Watch;
+use crate::logs::{Wanted, Watch};
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, deliver, expect_writable, pretty};
 use crate::paint::ColorChoice;
-use crate::run::watch_histograms;
 use crate::summary::{bytes, count, grouped, latencies, time};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Manner, Trace, check_trace, replay_as};
@@ -91,9 +90,13 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let name = reader.name().to_owned();
     let trace = Trace { reader, bytes: length.unwrap_or(0), how };
     let cache = Cache::open(&args.cache)?;
-    let mut watch = Watch::interruptible()?;
-    watch_histograms(&mut watch, &args.output, vec!["trace".to_owned()])?;
-    watch.timeline(&args.timeline)?;
+    let mut watch = Watch::of(Wanted {
+        output: &args.output,
+        jobs: vec!["trace".to_owned()],
+        fio_logs: None,
+        timeline: &args.timeline,
+        device: false,
+    })?;
     let states = states(args.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = replay_as(&stack, trace, args.seed, manner, &mut watch);

@@ -4,7 +4,7 @@ use crate::args::RunArgs;
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::job::job_text;
-use crate::logs::Watch;
+use crate::logs::{Wanted, Watch};
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, complain};
 use crate::paint::ColorChoice;
@@ -28,9 +28,13 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
         complain(&notice.to_string());
     }
     let cache = Cache::open(&args.cache)?;
-    let mut watch = Watch::interruptible()?;
-    watch.timeline(&args.timeline)?;
-    watch.keep_device(args.save_state.is_some());
+    let mut watch = Watch::of(Wanted {
+        output: &args.output,
+        jobs: Vec::new(),
+        fio_logs: None,
+        timeline: &args.timeline,
+        device: args.save_state.is_some(),
+    })?;
     let states = states(args.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
