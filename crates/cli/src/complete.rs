@@ -9,6 +9,7 @@ use crate::output::{Failure, classify, complain};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use crate::rows::Rows;
+use crate::summary::counted;
 use crate::table::Table;
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
@@ -33,13 +34,14 @@ impl Finished {
     /// What a reader needs to believe the table, and to make it again.
     pub(crate) fn footer(&self, table: &Table, output: Option<&Path>, again: &str) -> String {
         let runs = self.ids.len();
+        let all = counted(runs as u64, ["run", "runs"]);
         let place = output.map_or(String::new(), |path| format!("; rows in {}", path.display()));
         let unsteady = match table.unsteady {
             0 => String::new(),
             n => format!("  warning: {n} of {runs} runs had not settled (steady, warnings)\n"),
         };
         format!(
-            "\n{unsteady}  nandscape {VERSION} ({COMMIT}): {runs} runs, {} of them new{place}\n  \
+            "\n{unsteady}  nandscape {VERSION} ({COMMIT}): {all}, {} of them new{place}\n  \
              again: {again}\n",
             self.new
         )

@@ -3,7 +3,7 @@
 use crate::args::{DumpArgs, DumpWhat, FsckArgs, MkfsArgs};
 use crate::image::open;
 use crate::output::{Failure, print};
-use crate::summary::{bytes, grouped};
+use crate::summary::{bytes, counted, grouped};
 use anyhow::{Context, anyhow};
 use nandscape_block::{AsyncDevice, ImageDevice, SECTOR_BYTES};
 use nandscape_fs::ext4::check::{Report, check};
@@ -116,11 +116,11 @@ fn summary(args: &MkfsArgs, sb: &Superblock) -> String {
     let size = sb.blocks_count * SECTOR_BYTES;
     let journal = u64::from(sb.jnl_blocks[15]) << 32 | u64::from(sb.jnl_blocks[16]);
     format!(
-        "{}: ext4 of {}, {} inodes, {} groups, journal of {}\n  {}\n",
+        "{}: ext4 of {}, {} inodes, {}, journal of {}\n  {}\n",
         args.image.display(),
         bytes(size as f64),
         grouped(sb.inodes_count.into()),
-        sb.groups(),
+        counted(sb.groups().into(), ["group", "groups"]),
         bytes(journal as f64),
         sb.features().names().join(" ")
     )

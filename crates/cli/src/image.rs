@@ -11,7 +11,7 @@ use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Copied, export_image, import_image};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{BufReader, Write as _};
 use std::path::Path;
 
@@ -43,9 +43,14 @@ fn export(args: &ImageExportArgs) -> Result<(), Failure> {
 fn import(args: &ImageImportArgs) -> Result<(), Failure> {
     expect_writable([Some(args.output.as_path())], [args.image.as_path(), args.stack.file()])?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
-    let mut image = BufReader::new(open(&args.image)?);
-    let made = import_image(&stack, args.seed, &program(COMMIT), &mut image);
-    let (state, copied) = made.map_err(classify)?;
+    let file = open(&args.image)?;
+    let length = file.metadata().ok().filter(Metadata::is_file).map(|data| data.len());
+    let made = import_image(&stack, args.seed, &program(COMMIT), length, &mut BufReader::new(file));
+    let named = |failure: Failure| match failure {
+        Failure::Input(error) => Failure::Input(error.context(args.image.display().to_string())),
+        other => other,
+    };
+    let (state, copied) = made.map_err(|error| named(classify(error)))?;
     write(&args.output, &state)?;
     print(&said(&args.output, &copied))
 }

@@ -5,12 +5,12 @@ use crate::command::COMMIT;
 use crate::logs::Watch;
 use crate::output::{Failure, classify, expect_writable, print};
 use crate::replace::replace;
-use crate::summary::{bytes, grouped};
+use crate::summary::{before, bytes, grouped};
 use anyhow::Context;
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Left, Observer, make_state};
-use nandscape_lab::stack::Stack;
-use nandscape_lab::state::{Header, Origin, Preconditioned, State, StateSummary, inspect};
+use nandscape_lab::stack::{Stack, payload_name};
+use nandscape_lab::state::{Header, State, StateSummary, inspect};
 use nandscape_lab::sweep::program;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -71,17 +71,6 @@ fn size(sectors: u64) -> String {
     bytes(sectors as f64 * SECTOR_BYTES as f64)
 }
 
-/// What was written before.
-fn written(done: &Preconditioned) -> String {
-    let steady = match done.steady {
-        None => "",
-        Some(true) => ", until write amplification was steady",
-        Some(false) => ", without write amplification becoming steady",
-    };
-    let (fill, overwrites) = (size(done.fill_sectors), size(done.overwrite_sectors));
-    format!("{fill} written in order, {overwrites} at random{steady}")
-}
-
 fn describe(
     out: &mut String,
     file: &Path,
@@ -92,21 +81,15 @@ fn describe(
     writeln!(out, "{}: state {}, seed {}", file.display(), header.key, header.seed)?;
     writeln!(
         out,
-        "  device   {} groups x {} units x {} chunks x {} sectors: {}; payload {:?}",
+        "  device   {} groups x {} units x {} chunks x {} sectors: {}; payload {}",
         geometry.groups,
         geometry.units,
         geometry.chunks,
         geometry.sectors,
         size(geometry.total_sectors()),
-        header.payload
+        payload_name(header.payload)
     )?;
-    match header.origin() {
-        None => writeln!(out, "  before   {}", written(preconditioned))?,
-        Some(origin) => {
-            let whose = if origin == Origin::Image { "of an image" } else { "as a run left it" };
-            writeln!(out, "  holds    {}, {whose}", size(preconditioned.fill_sectors))?;
-        }
-    }
+    writeln!(out, "  holds    {}", before(preconditioned, header.origin()))?;
     let wear = &summary.wear;
     writeln!(
         out,

@@ -3,8 +3,9 @@
 
 use crate::paint::{Paint, Tone};
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
+use nandscape_lab::run::{Outcome, Preconditioned, VERSION, WINDOW_ROUNDS};
 use nandscape_lab::stack::FsStack;
+use nandscape_lab::state::Origin;
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::wml::engine::{Report, summary_line};
@@ -36,6 +37,9 @@ pub(crate) fn summary(
     page.foot(outcome, commit, again);
     page.text
 }
+
+/// What counts of them are of.
+const SECTORS: [&str; 2] = ["sector", "sectors"];
 
 /// A summary being written.
 struct Page {
@@ -78,8 +82,8 @@ impl Page {
             self.line("    depth  ", &format!("{depth} kept latencies within latency_target"));
         }
         if job.verified_sectors > 0 {
-            let sectors = grouped(job.verified_sectors);
-            self.line("    verify ", &format!("{sectors} sectors read back and compared"));
+            let sectors = counted(job.verified_sectors, SECTORS);
+            self.line("    verify ", &format!("{sectors} read back and compared"));
         }
         for failure in &job.failures {
             let failed = self.paint.paint(Tone::Failure, "FAILED");
@@ -94,14 +98,14 @@ impl Page {
         }
         self.gap();
         for set in &report.filesets {
-            let (files, there) = (grouped(set.files), grouped(set.preallocated));
             let text = format!(
-                "{}: {files} files, {there} of them there at the beginning, in {} directories, {}; {} \
-                 empty directories",
+                "{}: {}, {} of them there at the beginning, in {}, {}; {}",
                 set.name,
-                grouped(set.directories),
+                counted(set.files, ["file", "files"]),
+                grouped(set.preallocated),
+                counted(set.directories, ["directory", "directories"]),
                 bytes(set.bytes as f64),
-                grouped(set.leafdirs)
+                counted(set.leafdirs, ["empty directory", "empty directories"])
             );
             self.line("  ", &text);
         }
@@ -121,7 +125,8 @@ impl Page {
     fn trace(&mut self, outcome: &Outcome) {
         let Some(counts) = &outcome.trace else { return };
         let fit = &counts.fit;
-        let mut text = format!("{} requests in the trace", grouped(counts.read.requests));
+        let requests = counted(counts.read.requests, ["request", "requests"]);
+        let mut text = format!("{requests} in the trace");
         if fit.widened > 0 {
             let added = bytes(fit.widened_bytes as f64);
             text += &format!("; {} widened to whole sectors, {added} in all", grouped(fit.widened));
@@ -154,10 +159,10 @@ impl Page {
         );
         let journal = &counts.journal;
         let mut text = format!(
-            "{written}; {} commits, {} journal blocks, {} blocks written home; {} cached",
-            grouped(journal.commits),
-            grouped(journal.log_blocks),
-            grouped(journal.home_blocks),
+            "{written}; {}, {}, {} written home; {} cached",
+            counted(journal.commits, ["commit", "commits"]),
+            counted(journal.log_blocks, ["journal block", "journal blocks"]),
+            counted(journal.home_blocks, ["block", "blocks"]),
             sector_bytes(counts.cached_pages)
         );
         let Lookups { hits, misses } = counts.lookups;
@@ -166,8 +171,9 @@ impl Page {
             text += &format!("; {share:.1} % of {} pages read were cached", grouped(hits + misses));
         }
         if counts.records > 0 {
-            let (records, blocks) = (grouped(counts.records), grouped(counts.record_blocks));
-            text += &format!("; {records} file records in {blocks} blocks");
+            let records = counted(counts.records, ["file record", "file records"]);
+            let blocks = counted(counts.record_blocks, ["block", "blocks"]);
+            text += &format!("; {records} in {blocks}");
         }
         self.gap();
         self.line("  ", &format!("{}, data={}: {text}", FsStack::KIND, stack.data()));
@@ -181,9 +187,9 @@ impl Page {
         let sectors = &outcome.ftl.sectors;
         let meta = sectors.line_meta + sectors.trim;
         let rows = [
-            (gc, format!("garbage collection: {} copies", grouped(sectors.gc))),
-            (gc_pad, format!("and padding: {} sectors", grouped(sectors.pad))),
-            (media, format!("and metadata: {} sectors", grouped(meta + sectors.map))),
+            (gc, format!("garbage collection: {}", counted(sectors.gc, ["copy", "copies"]))),
+            (gc_pad, format!("and padding: {}", counted(sectors.pad, SECTORS))),
+            (media, format!("and metadata: {}", counted(meta + sectors.map, SECTORS))),
         ];
         self.gap();
         self.line("  ", "write amplification, in media sectors a user sector");
@@ -220,11 +226,11 @@ impl Page {
             return;
         }
         let text = format!(
-            "{} lines collected, {:.1} % valid on average; {} chunks erased; each chunk erased {} to \
-             {} times in its life",
-            grouped(gc.victims),
+            "{} collected, {:.1} % valid on average; {} erased; each chunk erased {} to {} times in its \
+             life",
+            counted(gc.victims, ["line", "lines"]),
             outcome.victim_valid_ratio() * 100.0,
-            grouped(ftl.erases),
+            counted(ftl.erases, ["chunk", "chunks"]),
             outcome.wear.erases_min,
             outcome.wear.erases_max
         );
@@ -267,7 +273,7 @@ impl Page {
 
     fn device(&mut self, outcome: &Outcome) {
         let (stack, size) = (&outcome.stack, &outcome.size);
-        let (geometry, written) = (&stack.media.geometry, &outcome.preconditioned);
+        let geometry = &stack.media.geometry;
         let shape = format!(
             "{} groups x {} units x {} chunks x {} sectors, {} lines; {}",
             geometry.groups,
@@ -282,11 +288,7 @@ impl Page {
             sector_bytes(size.physical_sectors),
             sector_bytes(size.logical_sectors)
         );
-        let before = format!(
-            "{} written in order, {} overwritten at random, untimed",
-            sector_bytes(written.fill_sectors),
-            sector_bytes(written.overwrite_sectors)
-        );
+        let before = before(&outcome.preconditioned, outcome.origin);
         let memory = format!(
             "{} for the FTL ({} of it the map), {} for the virtual media",
             bytes(outcome.memory.total() as f64),
@@ -317,6 +319,23 @@ impl Page {
         self.line("  ", &self.paint.paint(Tone::Faint, &program));
         // In one line at any width, to be copied.
         self.text.push_str(&format!("  again: {again}\n"));
+    }
+}
+
+/// What a device held before anything was measured on it, and how that came there.
+pub(crate) fn before(done: &Preconditioned, origin: Option<Origin>) -> String {
+    let filled = sector_bytes(done.fill_sectors);
+    let steady = match done.steady {
+        None => "",
+        Some(true) => ", until write amplification was steady",
+        Some(false) => ", without write amplification becoming steady",
+    };
+    let over = sector_bytes(done.overwrite_sectors);
+    match origin {
+        Some(Origin::Image) => format!("{filled} of an image"),
+        Some(Origin::Run) => format!("{filled}, as a run left it"),
+        None if *done == Preconditioned::default() => "nothing: the device was fresh".to_owned(),
+        None => format!("{filled} written in order, {over} overwritten at random, untimed{steady}"),
     }
 }
 
@@ -368,6 +387,11 @@ pub(crate) fn count(number: f64) -> String {
     }
 }
 
+/// A count of things, one of which is called otherwise: `1 file`, `1,234 files`.
+pub(crate) fn counted(number: u64, [one, many]: [&str; 2]) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
 /// With commas: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -390,6 +414,8 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, ["copy", "copies"]), "1 copy");
+        assert_eq!(counted(0, ["copy", "copies"]), "0 copies");
         assert_eq!(count(12_345.0), "12.3k");
         assert_eq!(count(2_345_678.0), "2.35M");
         assert_eq!(time(Nanos(999)), "999 ns");

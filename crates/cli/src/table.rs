@@ -5,6 +5,7 @@ use crate::command::COMMIT;
 use crate::output::Failure;
 use crate::paint::{Paint, Tone};
 use crate::rows::Rows;
+use crate::summary::counted;
 use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
 use nandscape_lab::sweep::{FinishedRow, Named, Report, Sweep};
@@ -145,14 +146,12 @@ pub(crate) fn lay_out(columns: &[(String, Vec<String>)], left: usize) -> Vec<Str
 }
 
 fn title(sweep: &Sweep) -> String {
-    let points = sweep.cases.len();
+    let points = counted(sweep.cases.len() as u64, ["point", "points"]);
     match sweep.seeds.as_slice() {
-        [seed] => format!("{}: {points} points, seed {seed}", sweep.name),
-        seeds => format!(
-            "{}: {points} points x {} seeds; means with 95 % confidence",
-            sweep.name,
-            seeds.len()
-        ),
+        [seed] => format!("{}: {points}, seed {seed}", sweep.name),
+        seeds => {
+            format!("{}: {points} x {} seeds; means with 95 % confidence", sweep.name, seeds.len())
+        }
     }
 }
 

@@ -119,6 +119,11 @@ fn wrong_input_is_told() {
     let import =
         ["image", "import", "notes", "--stack", "small.toml", "--set", "media.payload=none"];
     refused(&[&import[..], &["--output", "x"]].concat(), "media.payload");
+    std::fs::File::create(folder.0.join("large")).unwrap().set_len(1 << 30).unwrap();
+    let large = ["image", "import", "large", "--stack", "small.toml", "--output", "x"];
+    let expected =
+        "large: the image of 1073741824 bytes is larger than the device, which has 127401984";
+    refused(&large, expected);
 }
 
 /// An image takes the place of an older one only when it is whole; what the older one was to others

@@ -47,6 +47,8 @@ fn import(folder: &Folder, payload: &str) {
     put("old/read", &bytes(1 << 20));
     put("old/words", b"as it was\n");
     put("short", b"too short\n");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("short", folder.0.join("files/link")).unwrap();
     folder.write("files.fio", JOB);
     let make = ["-q", "-F", "-t", "ext4", "-b", "4096", "-d", "files", "a.img", "48M"];
     e2fs::tool(folder, "mke2fs", &make);
@@ -163,7 +165,11 @@ fn volumes_that_are_not_used() {
     let stack = [&STACK[..], &["--set", "media.payload=bytes"]].concat();
     let run = [&["run", "files.fio"], &stack[..]].concat();
     let on_a = [&run[..], &["--state", "a.state"]].concat();
-    refused(&folder, &run, "fs.make: false needs a device with a file system: run --state FILE");
+    refused(
+        &folder,
+        &run,
+        "fs.make: false needs a device with a file system: --state FILE names one",
+    );
     refused(&folder, &[&on_a[..], &["--set", "fs.discard=true"]].concat(), "fs.discard: says how");
     let (commit, records) = ("fs.commit=ijournal", "fs.records=1GiB");
     let too_long = ["--set", commit, "--set", records];
@@ -185,6 +191,13 @@ fn volumes_that_are_not_used() {
         let to = ["image", "import", &image, "--output", &state];
         succeed(&folder, &[&to, &stack[..]].concat());
         refused(&folder, &[&run[..], &["--state", &state]].concat(), expected);
+    }
+    #[cfg(unix)]
+    {
+        folder.write("files.fio", "[w]\nfilename=link\nrw=write\nsize=1m\n");
+        let link = "its file link of 1.0 MiB cannot be made beside what is on the volume: a link, a device \
+                    or a pipe is where a file should be; links are not followed";
+        refused(&folder, &on_a, link);
     }
     folder.write("files.fio", "[w]\nfilename=short/below\nrw=write\nsize=1m\n");
     let expected =

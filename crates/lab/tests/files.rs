@@ -261,29 +261,41 @@ fn what_does_not_fit_is_refused() {
     let write = "[w]\nrw=write\nsize=1m\n";
     let records = ["fs.commit=ijournal", "fs.records=1MiB"];
     let full = "files.fio:1:1: job r: its file r.0.0 of 8192.0 MiB does not fit the file system; \
-                wanted in all: 8192.0 MiB in 1 files, free: 1";
+                wanted in all: 8192.0 MiB in 1 file; free: 1";
     let cases: [(&[&str], &str, &str); 8] = [
-        (&records, write, "--set fs.records: fs.records: the records of all cores may have half"),
+        (&records, write, "--set fs.records: the records of all cores may have half"),
         (&[], "[w]\nrw=write\n", "files.fio:1:1: job w: a job on files needs a size"),
         (&[], "[w]\nsize=1m\npre_read=1\n", "files.fio:3:1: pre_read: not supported on files"),
         (&[], "[r]\nrw=read\nsize=8g\n", full),
-        (
-            &["fs.inode_ratio=1"],
-            write,
-            "--set fs.inode_ratio: fs.inode_ratio: an inode for each 4096",
-        ),
+        (&["fs.inode_ratio=1"], write, "--set fs.inode_ratio: an inode for each 4096"),
         (
             &["fs.features=[\"^sparse_super\"]"],
             write,
-            "--set fs.features: fs.features: resize_inode needs sparse_super",
+            "--set fs.features: resize_inode needs sparse_super",
         ),
-        (&["fs.journal=1GiB"], write, "--set fs.journal: fs.journal: a journal of 262144 blocks"),
-        (&["fs.features=[\"bigalloc\"]"], write, "--set fs.features: fs.features: "),
+        (&["fs.journal=1GiB"], write, "--set fs.journal: a journal of 262144 blocks"),
+        (&["fs.features=[\"bigalloc\"]"], write, "--set fs.features: "),
     ];
     for (set, text, expected) in cases {
         let found = refused("ext4-pblk", set, text);
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
     }
+}
+
+/// What is said to be free for data is: a file of that size fits, and not one that takes what is kept for
+/// metadata, too.
+#[test]
+fn what_is_free_adds_up() {
+    let writes = |mib: u64| format!("[w]\nrw=write\nsize={mib}m\nio_size=4k\n");
+    let found = refused("ext4-pblk", &[], &writes(1024));
+    let number = |behind: &str| -> f64 {
+        let (_, rest) = found.split_once(behind).unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    let (data, kept) = (number("free: "), number("for data and "));
+    assert!(found.contains(" MiB kept for metadata, ") && kept > 2.0, "{found}");
+    outcome("ext4-pblk", &[], &writes(data as u64 - 1));
+    refused("ext4-pblk", &[], &writes(data as u64 + 1));
 }
 
 /// A trace is of a block device.

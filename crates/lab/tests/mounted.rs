@@ -41,7 +41,9 @@ fn a_file_system_may_be_on_the_device() {
     let grid = "stacks = [\"ext4-pblk\"]\nseeds = 1\n[jobs]\nw = \"[w]\\nrw=write\\nsize=1m\\n\"\n\
                 [set]\nfs.make = false\n";
     let found = Sweep::parse("grid.toml", grid, &HostEnvironment).unwrap_err().to_string();
-    assert!(found.contains("fs.make: false needs a device"), "{found}");
+    let advice =
+        "fs.make: false needs a device with a file system: `nandscape run --state FILE` takes one";
+    assert!(found.contains(advice), "{found}");
 }
 
 /// The reader says which keys were chosen: given, and not what they are without that.

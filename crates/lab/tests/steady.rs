@@ -130,7 +130,10 @@ fn a_device_that_is_not_full_is_remarked_upon() {
     assert!(warnings(&[], WRITE).contains("the device was fresh"));
     assert!(!warnings(&[], "[w]\nrw=write\nsize=1m\n").contains("fresh"));
     assert!(!warnings(&["precondition.recipe=fill"], WRITE).contains("fresh"));
-    assert!(warnings(&["precondition.fill=0.5"], WRITE).contains("preconditioning filled"));
+    assert!(
+        warnings(&["precondition.fill=0.5"], WRITE)
+            .contains("logical sectors at the beginning: the rest")
+    );
     let never = ["precondition.fill=1", "precondition.steady_overwrite=1"];
     assert!(warnings(&never, WRITE).contains("before write amplification was steady"));
 }

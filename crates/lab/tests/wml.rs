@@ -183,7 +183,7 @@ fn what_does_not_fit_is_refused() {
     let large = example("videoserver.f", &[("videosize", "1g")]);
     let found = refused("ext4-pblk", &large);
     let expected = "videoserver.f:13:8: fileset watched of 8192.0 MiB does not fit the file system; \
-                    wanted in all: 20480.0 MiB in 20 files, free: 1";
+                    wanted in all: 20480.0 MiB in 20 files; free: 1";
     assert!(found.starts_with(expected), "{found}");
     let endless = text(
         "set $e=randvar(type=uniform,mean=0)\n\

@@ -19,7 +19,7 @@ impl Text {
         let path = folder.join(name);
         let file: Arc<str> = path.to_string_lossy().into();
         let text = files.read(&path).map_err(|why| {
-            StackError::new(&Place::of(&file, "", 0), "", format!("cannot be read: {why}"))
+            StackError::new(&Place::file(&file), "", format!("cannot be read: {why}"))
         })?;
         Ok(Self { file, text })
     }

@@ -86,11 +86,13 @@ fn file_system(run: &Run) -> Option<String> {
 
 fn precondition(run: &Run) -> Option<String> {
     let written = &run.ours()["precondition"];
-    Some(format!(
-        "{} written in order, then {} overwritten at random, untimed",
-        sectors(&written["fill_sectors"])?,
-        sectors(&written["overwrite_sectors"])?
-    ))
+    let (filled, over) =
+        (sectors(&written["fill_sectors"])?, sectors(&written["overwrite_sectors"])?);
+    Some(match written["origin"].as_str() {
+        Some("image") => format!("{filled} of an image"),
+        Some(_) => format!("{filled}, as another run left it"),
+        None => format!("{filled} written in order, then {over} overwritten at random, untimed"),
+    })
 }
 
 fn program(run: &Run) -> Option<String> {

@@ -73,8 +73,10 @@ fn lines(file: &str, text: &str) -> Result<Vec<Run>, ReadError> {
 }
 
 fn not_json(file: &str, line: usize, error: &serde_json::Error) -> ReadError {
-    let column = error.column();
-    ReadError::NotJson { file: file.to_owned(), line, column, why: error.to_string() }
+    let (column, told) = (error.column(), error.to_string());
+    // The parser's own place is of a line alone.
+    let why = told.rsplit_once(" at line ").map_or(told.as_str(), |(why, _)| why).to_owned();
+    ReadError::NotJson { file: file.to_owned(), line, column, why }
 }
 
 fn run(file: &str, line: usize, mut value: Value) -> Result<Run, ReadError> {
@@ -143,7 +145,7 @@ mod tests {
     /// Whatever is wrong is said with its place.
     #[test]
     fn errors_have_a_place() {
-        assert!(error("{\n  \"jobs\": oops }").starts_with("f.json:2:11: not JSON"));
+        assert_eq!(error("{\n  \"jobs\": oops }"), "f.json:2:11: not JSON: expected value");
         assert!(error(&format!("{}\n{{", row(1))).starts_with("f.json:2:1: not JSON"));
         assert!(error("{}").starts_with("f.json:1: neither a result"));
         assert!(error(&format!("{}\n[]", row(1))).starts_with("f.json:2: neither"));

@@ -122,6 +122,8 @@ pub struct StatFs {
     pub free: u64,
     /// Free blocks for users other than 0.
     pub available: u64,
+    /// Free blocks that no file's data may have: metadata finds its room there.
+    pub kept: u64,
     /// Inodes.
     pub files: u64,
     /// Free inodes.

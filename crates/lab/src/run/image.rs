@@ -64,7 +64,7 @@ pub fn export_image(
     Ok(Copied { sectors, filled, warnings })
 }
 
-/// Writes an image to a fresh device, and gives its state.
+/// Writes an image, of so many bytes if that is known, to a fresh device, and gives its state.
 ///
 /// # Errors
 /// A stack that cannot be built, an image that is larger than the device, and what `image` answered.
@@ -72,11 +72,15 @@ pub fn import_image(
     stack: &Stack,
     seed: u64,
     program: &str,
+    length: Option<u64>,
     image: &mut impl Read,
 ) -> Result<(State, Copied), RunError> {
     must_keep_content(stack)?;
     let mut ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
     let sectors = ftl.caps().sectors;
+    if length.is_some_and(|bytes| bytes.div_ceil(SECTOR_BYTES) > sectors) {
+        return Err(too_large(length, sectors));
+    }
     let (mut at, mut filled, mut hash) = (0, 0, Xxh3::new());
     let mut bytes = vec![0; RUN_SECTORS as usize * SECTOR_BYTES as usize];
     loop {
@@ -88,8 +92,7 @@ pub fn import_image(
         let run = read.next_multiple_of(SECTOR_BYTES as usize);
         bytes[read..run].fill(0);
         if at + run as u64 / SECTOR_BYTES > sectors {
-            let what = format!("the image is larger than the device of {sectors} sectors");
-            return Err(RunError::Job(what));
+            return Err(too_large(None, sectors));
         }
         filled += write_filled(&mut ftl, at, &bytes[..run])?;
         at += run as u64 / SECTOR_BYTES;
@@ -100,6 +103,14 @@ pub fn import_image(
     let header = Header::new(stack, seed, text, done, program);
     let state = State { header, media: device::power_off(ftl).into_inner() };
     Ok((state, Copied { sectors, filled, warnings: Vec::new() }))
+}
+
+fn too_large(length: Option<u64>, sectors: u64) -> RunError {
+    let image = length.map_or_else(String::new, |bytes| format!(" of {bytes} bytes"));
+    let device = sectors * SECTOR_BYTES;
+    RunError::Job(format!(
+        "the image{image} is larger than the device, which has {device} bytes for the host"
+    ))
 }
 
 const NO_CONTENT: &str = "the device keeps no content";

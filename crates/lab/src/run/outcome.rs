@@ -6,7 +6,7 @@ use super::counts::FsCounts;
 use super::course::Point;
 use super::rounds::RoundsRun;
 use crate::stack::Stack;
-use crate::state::{Preconditioned, StateKey};
+use crate::state::{Origin, Preconditioned, StateKey};
 use nandscape_ftl::stats::{FtlStats, MemoryUse, SectorCounts};
 use nandscape_ftl::{Capacity, LineReport, LineState};
 use nandscape_media::{Utilisation, Wear};
@@ -106,6 +106,8 @@ pub struct Outcome {
     pub preconditioned: Preconditioned,
     /// Names the device state that this left; `None`: the device was fresh.
     pub state: Option<StateKey>,
+    /// What wrote that, if not preconditioning.
+    pub origin: Option<Origin>,
     /// Virtual length of the measured phase.
     pub virtual_time: Nanos,
     /// Real time.

@@ -42,6 +42,8 @@ pub struct Before {
     pub done: Preconditioned,
     /// Names the state that this left.
     pub state: StateKey,
+    /// What else wrote it, if not preconditioning.
+    pub origin: Option<Origin>,
 }
 
 /// Makes or fetches the device of `stack`.
@@ -53,11 +55,12 @@ pub(super) fn prepare(
     observer: &mut dyn Observer,
 ) -> Result<Prepared, RunError> {
     if !matches!(states, States::File(_)) {
-        stack.check_makes_fs()?;
+        stack.check_makes_fs("--state FILE names one")?;
     }
     let text = state::text(stack, seed);
     let key = StateKey::of(&text);
-    let prepared = |(media, done)| Ok(Prepared::new(media, Some(Before { done, state: key })));
+    let prepared =
+        |(media, done)| Ok(Prepared::new(media, Some(Before { done, state: key, origin: None })));
     match states {
         States::File(path) => {
             let (mut prepared, origin) = from_file(stack, &text, path, program)?;
@@ -234,7 +237,7 @@ pub(super) fn from_file(
         let (theirs, ours) = (&header.program, program);
         warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
     }
-    let by = Some(Before { done: header.preconditioned, state: header.key });
+    let by = Some(Before { done: header.preconditioned, state: header.key, origin });
     Ok((Prepared { media, by, file: Some(name), warnings }, origin))
 }
 

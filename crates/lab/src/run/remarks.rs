@@ -72,13 +72,14 @@ fn beginning(
         )
     });
     let done = before.map(|before| before.done);
-    let partly = done.filter(|done| done.fill_sectors < size.logical_sectors && wrote).map(|done| {
-        format!(
-            "preconditioning filled {} of {} logical sectors: the rest is fresh, and acts as more \
+    let partly =
+        done.filter(|done| done.fill_sectors < size.logical_sectors && wrote).map(|done| {
+            format!(
+                "the device held {} of {} logical sectors at the beginning: the rest acts as more \
              overprovisioning",
-            done.fill_sectors, size.logical_sectors
-        )
-    });
+                done.fill_sectors, size.logical_sectors
+            )
+        });
     let restless = done.filter(|done| done.steady == Some(false)).map(|_| {
         "preconditioning ended before write amplification was steady \
          (precondition.steady_overwrite)"

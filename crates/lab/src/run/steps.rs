@@ -129,6 +129,7 @@ impl Run<'_> {
             preconditioned: before.map(|before| before.done).unwrap_or_default(),
             state: before.map(|before| before.state),
             virtual_time: measured.length,
+            origin: before.and_then(|before| before.origin),
             wall,
             workload: measured.results,
             trace: measured.trace,

@@ -271,15 +271,15 @@ impl super::Stack {
         other.map_or(Ok(()), |key| Err(self.error(&format!("fs.{key}"), why)))
     }
 
-    /// Refuses a file system that is to be on the device already.
+    /// Refuses a file system that is to be on the device already, with this advice.
     ///
     /// # Errors
     /// `fs.make`.
-    pub(crate) fn check_makes_fs(&self) -> Result<(), StackError> {
+    pub(crate) fn check_makes_fs(&self, advice: &str) -> Result<(), StackError> {
         match &self.fs {
             Some(fs) if fs.mkfs.is_none() => {
-                Err(self
-                    .error("fs.make", "false needs a device with a file system: run --state FILE"))
+                let why = format!("false needs a device with a file system: {advice}");
+                Err(self.error("fs.make", &why))
             }
             _ => Ok(()),
         }

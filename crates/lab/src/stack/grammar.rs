@@ -24,6 +24,12 @@ const PAYLOAD: Words<PayloadMode> = Words {
     later: &[],
 };
 
+/// The name of what content is kept.
+#[must_use]
+pub fn payload_name(payload: PayloadMode) -> &'static str {
+    PAYLOAD.here.iter().find(|(_, mode)| *mode == payload).map_or("", |(name, _)| name)
+}
+
 const FSYNC: Words<Fsync> =
     Words { here: &[("device", Fsync::Device), ("file", Fsync::File)], later: &[] };
 

@@ -20,6 +20,7 @@ mod timing;
 mod units;
 
 pub use fs::{FsStack, commit_name, data_name};
+pub use grammar::payload_name;
 pub use place::{Place, StackError};
 pub use reader::Size;
 pub use recipe::recipes;

@@ -12,7 +12,7 @@ pub enum Place {
     File {
         /// Path as given, or `NAME (shipped)`.
         file: Arc<str>,
-        /// Line.
+        /// Line; 0 where the trouble is with the file as a whole.
         line: usize,
         /// Column.
         column: usize,
@@ -24,6 +24,12 @@ pub enum Place {
 }
 
 impl Place {
+    /// A file as a whole.
+    #[must_use]
+    pub fn file(file: &str) -> Self {
+        Self::File { file: file.into(), line: 0, column: 0 }
+    }
+
     /// The place of byte `offset` of `text`, which is the content of `file`.
     #[must_use]
     pub fn of(file: &Arc<str>, text: &str, offset: usize) -> Self {
@@ -40,6 +46,7 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::File { file, line: 0, .. } => f.write_str(file),
             Self::File { file, line, column } => write!(f, "{file}:{line}:{column}"),
             Self::Set(key) => write!(f, "--set {key}"),
             Self::Argument(argument) => f.write_str(argument),
@@ -49,7 +56,7 @@ impl fmt::Display for Place {
 
 /// Something wrong with a stack: bad input, never a defect.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
-#[error("{place}: {}{message}", prefix(.key))]
+#[error("{place}: {}{message}", prefix(.place, .key))]
 pub struct StackError {
     /// Where.
     pub place: Place,
@@ -59,8 +66,14 @@ pub struct StackError {
     pub message: String,
 }
 
-fn prefix(key: &str) -> String {
-    if key.is_empty() { String::new() } else { format!("{key}: ") }
+/// The key, unless the place names it already.
+fn prefix(place: &Place, key: &str) -> String {
+    let is_named = match place {
+        Place::File { .. } => false,
+        Place::Set(set) => **set == *key,
+        Place::Argument(argument) => argument.strip_prefix("--") == Some(key),
+    };
+    if key.is_empty() || is_named { String::new() } else { format!("{key}: ") }
 }
 
 impl StackError {

@@ -4,6 +4,7 @@ use super::document::{Node, Table, Value, merge, parse};
 use super::place::{Place, StackError};
 use super::units::did_you_mean;
 use nandscape_workload::fio::{Environment, HostEnvironment};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,11 +91,14 @@ fn find(
     }
     let path = folder.join(name);
     let text = files.read(&path).map_err(|error| {
+        if error.kind() != ErrorKind::NotFound {
+            return StackError::new(place, key, format!("cannot read {}: {error}", path.display()));
+        }
         let names = || SHIPPED.iter().map(|(name, _)| *name);
         let shipped = names().collect::<Vec<_>>().join(", ");
         let hint = did_you_mean(name, names());
         let message =
-            format!("no stack \"{name}\": not shipped ({shipped}) and not a file ({error}){hint}");
+            format!("no stack \"{name}\": not shipped ({shipped}), and no file of this name{hint}");
         StackError::new(place, key, message)
     })?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();

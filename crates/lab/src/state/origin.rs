@@ -13,7 +13,8 @@ pub enum Origin {
 }
 
 impl Origin {
-    const fn key(self) -> &'static str {
+    /// In a word: the key of its line, and what results call it.
+    pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::Image => "image",
             Self::Run => "run",

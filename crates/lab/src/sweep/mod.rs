@@ -25,6 +25,10 @@ use std::sync::Arc;
 
 /// Runs that one sweep may have.
 const RUNS_MAX: usize = 100_000;
+/// Why the runs of a sweep have no states.
+const STATES: &str = "`nandscape run --state FILE` takes one, and runs that are set beside each other begin \
+                      on file systems of their own: leave this out";
+
 /// A planned sweep: every case runs with every seed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sweep {
@@ -132,7 +136,7 @@ impl Sweep {
             return Err(error(why));
         }
         for Case { stack, .. } in &self.cases {
-            stack.check_makes_fs()?;
+            stack.check_makes_fs(STATES)?;
             stack.check_device()?;
         }
         let mut points = std::collections::BTreeMap::new();

@@ -24,7 +24,7 @@ impl Drop for Room<'_> {
 
 impl Volume {
     /// Blocks kept for metadata that delayed data will need.
-    fn metadata_pool(&self) -> u64 {
+    pub(crate) fn metadata_pool(&self) -> u64 {
         (self.blocks_count() / 50).min(4096)
     }
 

@@ -93,18 +93,25 @@ fn unfit(error: FsError, contents: &Contents, at: usize, room: &StatFs) -> Volum
             (what, files.iter().sum(), bytes.iter().sum())
         }
     };
-    match error {
-        FsError::NoSpace => {}
-        FsError::Exists | FsError::IsDirectory | FsError::NotDirectory => {
-            let why = format!("{what} cannot be made beside what is on the volume: {error}");
-            return VolumeError::Unfit(why);
-        }
+    let in_the_way = match error {
+        FsError::NoSpace => None,
+        FsError::Exists => Some("a link, a device or a pipe is where a file should be"),
+        FsError::IsDirectory => Some("a directory is where a file should be"),
+        FsError::NotDirectory => Some("a file or a link is where a directory should be"),
         other => return other.into(),
+    };
+    if let Some(why) = in_the_way {
+        let why = format!("{what} cannot be made beside what is on the volume: {why}");
+        return VolumeError::Unfit(format!("{why}; links are not followed"));
     }
-    let free = mib(room.free * u64::from(room.block_bytes));
+    let blocks = |blocks: u64| mib(blocks * u64::from(room.block_bytes));
+    let count = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
     VolumeError::Unfit(format!(
-        "{what} does not fit the file system; wanted in all: {} in {files} files, free: {free}, {} inodes",
+        "{what} does not fit the file system; wanted in all: {} in {count}; free: {} for data and {} \
+         kept for metadata, {} inodes",
         mib(bytes),
+        blocks(room.free - room.kept),
+        blocks(room.kept),
         room.files_free
     ))
 }

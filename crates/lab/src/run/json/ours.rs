@@ -75,13 +75,17 @@ impl Outcome {
     }
 
     fn precondition_json(&self) -> Value {
-        json!({
+        let mut json = json!({
             "wall_s": self.wall.precondition_s,
             "fill_sectors": self.preconditioned.fill_sectors,
             "overwrite_sectors": self.preconditioned.overwrite_sectors,
             "steady": self.preconditioned.steady,
             "state": self.state.map(|state| state.to_string()),
-        })
+        });
+        if let Some(origin) = self.origin {
+            json["origin"] = origin.key().into();
+        }
+        json
     }
 
     fn waf_json(&self) -> Value {
