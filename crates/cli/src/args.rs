@@ -2,6 +2,7 @@
 
 mod crash;
 mod fs;
+mod length;
 mod paper;
 mod report;
 mod state;
@@ -12,9 +13,10 @@ pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     MkfsArgs,
 };
+pub(crate) use length::{RuntimeArgs, SteadyArgs};
 pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
-pub(crate) use state::{CacheArgs, StateCommand, StateSaveArgs, StatesArgs};
+pub(crate) use state::{CacheArgs, DeviceArgs, StateCommand, StateSaveArgs, StatesArgs};
 pub(crate) use trace::{
     TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
 };
@@ -22,7 +24,6 @@ pub(crate) use trace::{
 use crate::paint::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nandscape_crash::composition::Pins;
-use nandscape_lab::run::UntilSteady;
 use nandscape_lab::timeline::Window;
 use nandscape_lab::workload::fio::time;
 use nandscape_rt::Nanos;
@@ -103,6 +104,9 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// The file that stands for standard input or output.
+pub(crate) const STDIO: &str = "-";
+
 /// How tables are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum OutputFormat {
@@ -148,7 +152,7 @@ pub(crate) struct OutputArgs {
     /// How to write the result
     #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
     pub(crate) output_format: OutputFormat,
-    /// Write the result to a file instead of standard output
+    /// Write the result to a file instead of standard output, which is -
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -159,7 +163,7 @@ pub(crate) struct ResultArgs {
     /// How to write the result
     #[arg(long, value_enum, default_value_t = ResultFormat::Normal)]
     pub(crate) output_format: ResultFormat,
-    /// Write the result to a file instead of standard output
+    /// Write the result to a file instead of standard output, which is -
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write interval histograms of latencies, as HdrHistogram's tools read them
@@ -173,11 +177,28 @@ pub(crate) struct ResultArgs {
     pub(crate) report: HtmlArgs,
 }
 
+impl OutputArgs {
+    /// The file that is written; none: standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        file_of(self.output.as_deref())
+    }
+}
+
 impl ResultArgs {
+    /// The file that the result is written to; none: standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        file_of(self.output.as_deref())
+    }
+
     /// The files that are written.
     pub(crate) fn files(&self) -> [Option<&Path>; 3] {
-        [self.output.as_deref(), self.report.html.as_deref(), self.hdr_log.as_deref()]
+        [self.file(), self.report.html.as_deref(), self.hdr_log.as_deref()]
     }
+}
+
+/// The file that an argument names: - is standard output.
+fn file_of(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|file| *file != Path::new(STDIO))
 }
 
 /// Whether a run is written as a timeline.
@@ -191,9 +212,6 @@ pub(crate) struct TimelineArgs {
     #[arg(long, value_name = "START,DURATION", value_parser = window, requires = "trace")]
     pub(crate) trace_window: Option<Window>,
 }
-
-/// The longest run in seconds: a year.
-const RUNTIME_MAX: u64 = 366 * 86_400;
 
 /// `nandscape run`.
 #[derive(Args, Clone, Debug)]
@@ -214,7 +232,7 @@ Examples:
   nandscape run my.fio --report run.html            plots, in one file that works offline
   nandscape run examples/fileserver.f --stack ext4-pblk --set '$files=10000'
                                                     a Filebench workload, and a variable of it
-  nandscape run examples/varmail.f --stack ext4-pblk --runtime 5
+  nandscape run examples/varmail.f --stack ext4-pblk --runtime 5s
                                                     however long the file says that it runs
 
 A file whose name ends in .f is a Filebench workload, which needs a stack with [fs]; --until-steady, \
@@ -239,22 +257,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Seconds of virtual time that each job, or the workload, may take, instead of what the file says
-    #[arg(long, value_name = "SECONDS", conflicts_with = "until_steady",
-        value_parser = clap::value_parser!(u64).range(1..=RUNTIME_MAX))]
-    pub(crate) runtime: Option<u64>,
-    /// Go on in rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with
-    /// LENGTH such as 25% (of the device), 1GiB or 500ms
-    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(crate) until_steady: Option<UntilSteady>,
-    /// Run on this device state instead of preconditioning
-    #[arg(long, value_name = "FILE")]
-    pub(crate) state: Option<PathBuf>,
-    /// Save the device as the run leaves it, its file system unmounted, for --state and image export
-    #[arg(long, value_name = "FILE")]
-    pub(crate) save_state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) length: RuntimeArgs,
+    #[command(flatten)]
+    pub(crate) rounds: SteadyArgs,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     #[command(flatten)]
@@ -284,6 +294,7 @@ Examples:
   nandscape compare pblk pblk-5.11 --seeds 5 --figure \"waf.gc / stack=pblk\"
   nandscape compare pblk-4.13 pblk --seeds 3 --output-format json
   nandscape compare pblk-4.13 pblk --report both.html
+  nandscape compare ext4-pblk ext4-js-pblk --job examples/varmail.f --runtime 5s
 
 Figures are means over the seeds with their 95 % confidence interval (Student's t), and beside \
 them the ratio to the first stack. A figure is a path, a ratio of two (\"sectors.gc / sectors.user\"), \
@@ -303,10 +314,10 @@ pub(crate) struct CompareArgs {
     /// Change a key of every stack, or '$name=value' a variable of the workload (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Go on in rounds until steady state, and report the last five: round=LENGTH, rounds=N or both, with
-    /// LENGTH such as 25% (of the device), 1GiB or 500ms
-    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    pub(crate) until_steady: Option<UntilSteady>,
+    #[command(flatten)]
+    pub(crate) length: RuntimeArgs,
+    #[command(flatten)]
+    pub(crate) rounds: SteadyArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     /// A figure to show, such as waf.gc, a path in the JSON of a run (may be repeated)
@@ -331,6 +342,7 @@ Examples:
   nandscape sweep examples/op-vs-victim.toml        rows in op-vs-victim.jsonl, then a table
   nandscape sweep examples/op-vs-victim.toml --report op-vs-victim.html
   nandscape sweep my.toml --jobs 1 --output my.jsonl
+  nandscape sweep my.toml --runtime 500ms --output short.jsonl   a first look, before the whole
   nandscape sweep my.toml --output-format json      the table as JSON: mean, ci95, n
 
 Each finished run is a row of JSON in the output file. Ctrl-C lets the runs under way finish and \
@@ -344,6 +356,8 @@ pub(crate) struct SweepArgs {
     /// A sweep file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) length: RuntimeArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     /// Where rows are kept; without it, the sweep file's name with .jsonl, in the current folder
@@ -436,7 +450,8 @@ pub(crate) struct CrashArgs {
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) seeds: u64,
     /// The first seed
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed,
+        allow_negative_numbers = true)]
     pub(crate) first: u64,
     /// One in so many programs and erases fails (0: none); without it, each seed chooses
     #[arg(long, value_name = "ONE_IN")]
@@ -549,6 +564,11 @@ pub(crate) enum Bench {
     Ram,
     /// Writes a second and RAM a GiB as the device grows, beside a bare loop
     Growth,
+}
+
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 /// `START,DURATION`, with fio's suffixes.

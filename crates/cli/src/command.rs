@@ -1,8 +1,9 @@
 //! The command that makes a result again: its words, quoted for a shell, and the commit of the program.
 
-use crate::args::{RunArgs, StackArgs};
+use crate::args::{RunArgs, RuntimeArgs, StackArgs, SteadyArgs};
 use nandscape_lab::run::UntilSteady;
 use nandscape_lab::stack::DEFAULT;
+use nandscape_lab::workload::fio::Runtime;
 use std::path::Path;
 
 /// The commit that this program was built from.
@@ -13,9 +14,9 @@ pub(crate) fn again(args: &RunArgs) -> String {
     let mut words = vec!["nandscape".to_owned(), "run".to_owned()];
     words.extend(args.job.as_ref().map(|job| quoted(&job.display().to_string())));
     words.extend(stack_words(&args.stack));
-    words.extend(state_words(args.state.as_deref()));
-    words.extend(steady_words(args.until_steady));
-    words.extend(args.runtime.iter().flat_map(|s| ["--runtime".to_owned(), s.to_string()]));
+    words.extend(state_words(args.device.state.as_deref()));
+    words.extend(steady_words(args.rounds));
+    words.extend(runtime_words(args.length));
     words.extend(["--seed".to_owned(), args.seed.to_string()]);
     words.join(" ")
 }
@@ -26,9 +27,15 @@ pub(crate) fn state_words(state: Option<&Path>) -> Vec<String> {
     state.into_iter().flat_map(words).collect()
 }
 
+/// The argument that says how long something runs.
+pub(crate) fn runtime_words(length: RuntimeArgs) -> Vec<String> {
+    let words = |runtime: Runtime| ["--runtime".to_owned(), runtime.to_string()];
+    length.runtime.into_iter().flat_map(words).collect()
+}
+
 /// The argument that asks for steady state.
-pub(crate) fn steady_words(until_steady: Option<UntilSteady>) -> Option<String> {
-    until_steady.map(|until| match until == UntilSteady::default() {
+pub(crate) fn steady_words(rounds: SteadyArgs) -> Option<String> {
+    rounds.until_steady.map(|until| match until == UntilSteady::default() {
         true => "--until-steady".to_owned(),
         false => format!("--until-steady={until}"),
     })

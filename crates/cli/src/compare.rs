@@ -2,7 +2,7 @@
 
 use crate::args::{CompareArgs, OutputFormat};
 use crate::cache::Cache;
-use crate::command::{quoted, set_words, steady_words};
+use crate::command::{quoted, runtime_words, set_words, steady_words};
 use crate::complete::{complete, tell_notices};
 use crate::job::job_text;
 use crate::output::{Failure, expect_writable, pretty, print};
@@ -23,14 +23,15 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
     expect_writable([args.output.as_deref(), args.report.html.as_deref()], inputs)?;
     let (name, text) = job_text(args.job.as_deref())?;
     let (variables, keys) = variables(&args.set)?;
+    let runtime = args.length.runtime;
     let job = match is_workload(Path::new(&name)) {
-        true => Job::filebench(&name, &name, &text, &variables).map_err(Failure::input)?,
+        true => Job::filebench(&name, &name, &text, &variables, runtime).map_err(Failure::input)?,
         false if variables.is_empty() => {
-            Job::fio(&name, &name, &text, &HostEnvironment).map_err(Failure::input)?
+            Job::fio(&name, &name, &text, &HostEnvironment, runtime).map_err(Failure::input)?
         }
         false => return Err(Failure::input(anyhow!("{name} is no workload that has variables"))),
     };
-    let mut sweep = Sweep::compare(&args.stacks, &keys, job, args.seeds, args.until_steady)
+    let mut sweep = Sweep::compare(&args.stacks, &keys, job, args.seeds, args.rounds.until_steady)
         .map_err(Failure::input)?;
     tell_notices(&sweep);
     if !args.figure.is_empty() {
@@ -65,7 +66,8 @@ fn again(args: &CompareArgs) -> String {
     }
     words.extend(["--seeds".to_owned(), args.seeds.to_string()]);
     words.extend(set_words(&args.set));
-    words.extend(steady_words(args.until_steady));
+    words.extend(runtime_words(args.length));
+    words.extend(steady_words(args.rounds));
     for path in &args.figure {
         words.extend(["--figure".to_owned(), quoted(path)]);
     }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Runs a campaign and prints what it found.
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let stack = args.stack.as_deref().map(Path::new);
-    expect_writable([args.output.output.as_deref()], stack)?;
+    expect_writable([args.output.file()], stack)?;
     if let Some(which) = args.on_fs.fs {
         let found = fs::campaign(which, args)?;
         write_report(&found, &|| json::fs_campaign(&found, args.first), &args.output)?;
@@ -63,7 +63,7 @@ fn write_report(
         OutputFormat::Normal => format!("{report}\n"),
         OutputFormat::Json => pretty(&json())?,
     };
-    deliver(&text, args.output.as_deref())
+    deliver(&text, args.file())
 }
 
 /// Runs compositions in turn and prints what they found.

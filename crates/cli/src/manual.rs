@@ -21,10 +21,9 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
         Man::new(Cli::command()).render(&mut page).map_err(Failure::run)?;
         return print_bytes(&page);
     };
-    std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
-        .with_context(|| format!("cannot write manual pages to {}", folder.display()))
-        .map_err(Failure::Run)
+    let cannot = || format!("cannot write manual pages to {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(cannot).map_err(Failure::Input)?;
+    clap_mangen::generate_to(Cli::command(), folder).with_context(cannot).map_err(Failure::Run)
 }
 
 #[cfg(test)]

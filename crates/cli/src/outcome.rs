@@ -20,13 +20,13 @@ pub(crate) fn tell(
 ) -> Result<(), Failure> {
     let text = match args.output_format {
         ResultFormat::Normal => {
-            let paint = Paint::new(color, args.output.is_some());
+            let paint = Paint::new(color, args.file().is_some());
             summary(outcome, name, COMMIT, again, paint)
         }
         ResultFormat::Json => pretty(&with_command(outcome.to_json(COMMIT), again))?,
         ResultFormat::JsonPlus => pretty(&with_command(outcome.to_json_plus(COMMIT), again))?,
     };
-    deliver(&text, args.output.as_deref())?;
+    deliver(&text, args.file())?;
     args.report
         .html
         .as_ref()

@@ -1,5 +1,6 @@
 //! Printing that survives a closed pipe, files instead of it, and the ways to fail.
 
+use crate::args::STDIO;
 use anyhow::{Context, anyhow};
 use nandscape_lab::run::RunError;
 use serde_json::Value;
@@ -89,6 +90,10 @@ pub(crate) fn expect_writable<'a>(
     let mut taken: Vec<PathBuf> = read.filter_map(place_of).collect();
     for file in outputs.into_iter().flatten() {
         let cannot = || format!("cannot write {}", file.display());
+        if file == Path::new(STDIO) {
+            let why = "standard output takes results alone; ./- is a file of this name";
+            return Err(Failure::Input(anyhow!("{}: {why}", cannot())));
+        }
         try_to_write(file).with_context(cannot).map_err(Failure::Input)?;
         if let Some(place) = place_of(file) {
             if taken.contains(&place) {

@@ -64,7 +64,7 @@ fn again(args: &ReportArgs) -> String {
 
 fn write_specs(folder: &Path, plots: &[Plot]) -> Result<(), Failure> {
     let made = std::fs::create_dir_all(folder);
-    made.with_context(|| format!("cannot make {}", folder.display())).map_err(Failure::Run)?;
+    made.with_context(|| format!("cannot make {}", folder.display())).map_err(Failure::Input)?;
     for plot in plots {
         let text = serde_json::to_string_pretty(&plot.standalone()).map_err(Failure::run)?;
         deliver(&(text + "\n"), Some(&folder.join(format!("{}.vl.json", plot.id))))?;

@@ -1,6 +1,6 @@
 //! `nandscape run`: a fio job file on a stack; workload files of Filebench go to `wml.rs`.
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, RuntimeArgs};
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::hdr::job_names;
@@ -15,7 +15,7 @@ use anyhow::Context;
 use nandscape_lab::run::{Manner, Outcome, run_as};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
-use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
+use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse_for};
 use nandscape_lab::workload::log::FioLogs;
 use nandscape_lab::workload::wml::is_workload;
 use nandscape_rt::Nanos;
@@ -25,18 +25,17 @@ use std::path::Path;
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
-    let (trace, left) = (args.timeline.trace.as_deref(), args.save_state.as_deref());
+    let (trace, left) = (args.timeline.trace.as_deref(), args.device.save_state.as_deref());
     let outputs = args.output.files().into_iter().chain([trace, left]);
-    let inputs = [args.job.as_deref(), args.state.as_deref()].into_iter().flatten();
+    let inputs = [args.job.as_deref(), args.device.state.as_deref()].into_iter().flatten();
     expect_writable(outputs, inputs.chain([args.stack.file()]))?;
     if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
         return wml::run(args, file, color);
     }
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
-    let (job_name, mut job) = read_job(args.job.as_deref())?;
-    if let Some(seconds) = args.runtime {
-        job.jobs.iter_mut().for_each(|spec| spec.runtime = Some(Nanos::from_secs(seconds)));
-    }
+    let (job_name, job) = read_job(args.job.as_deref(), args.length)?;
+    let iologs = job.jobs.iter().map(|spec| spec.write_iolog.as_deref().map(Path::new));
+    expect_writable(iologs, args.job.as_deref())?;
     for notice in job.notices.iter().filter(|notice| stack.tells(notice)) {
         complain(&format!("{notice}"));
     }
@@ -48,8 +47,9 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
         timeline: &args.timeline,
         device: left.is_some(),
     })?;
-    let states = states(args.state.as_deref(), cache.as_ref());
-    let manner = Manner { states, program: &program(COMMIT), until_steady: args.until_steady };
+    let states = states(args.device.state.as_deref(), cache.as_ref());
+    let manner =
+        Manner { states, program: &program(COMMIT), until_steady: args.rounds.until_steady };
     let outcome = run_as(&stack, &job, args.seed, manner, &mut watch);
     let device = watch.take_device();
     let watched = watch.finish();
@@ -74,8 +74,8 @@ fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read_job(path: Option<&Path>) -> Result<(String, JobFile), Failure> {
+fn read_job(path: Option<&Path>, length: RuntimeArgs) -> Result<(String, JobFile), Failure> {
     let (name, text) = job_text(path)?;
-    let job = parse(&text, &name, &HostEnvironment).map_err(Failure::input)?;
+    let job = parse_for(&text, &name, &HostEnvironment, length.runtime).map_err(Failure::input)?;
     Ok((name, job))
 }

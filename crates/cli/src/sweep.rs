@@ -2,7 +2,7 @@
 
 use crate::args::{OutputFormat, SweepArgs};
 use crate::cache::Cache;
-use crate::command::quoted;
+use crate::command::{quoted, runtime_words};
 use crate::complete::{complete, tell_notices};
 use crate::output::{Failure, expect_writable, pretty, print};
 use crate::paint::{ColorChoice, Paint};
@@ -17,17 +17,14 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
     let output = args.output.clone().unwrap_or_else(|| default_output(&args.file));
     let outputs = [Some(output.as_path()), args.report.html.as_deref()];
     expect_writable(outputs, [args.file.as_path()])?;
-    let sweep = Sweep::load(&args.file, &HostEnvironment).map_err(Failure::input)?;
+    let sweep =
+        Sweep::load(&args.file, args.length.runtime, &HostEnvironment).map_err(Failure::input)?;
     tell_notices(&sweep);
     let mut table = Table::new(&sweep)?;
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, Some(&output), args.jobs, cache.as_ref())?;
     table.fill(&sweep, &finished.ids, &finished.rows);
-    let again = format!(
-        "nandscape sweep {} --output {}",
-        quoted(&args.file.display().to_string()),
-        quoted(&output.display().to_string())
-    );
+    let again = again(args, &output);
     print(&match args.output_format {
         OutputFormat::Normal => {
             let footer = finished.footer(&table, Some(&output), &again);
@@ -39,6 +36,15 @@ pub(crate) fn sweep(args: &SweepArgs, color: ColorChoice) -> Result<(), Failure>
         report_sweep(html, &sweep, &table, &finished, &again)?;
     }
     table.verdict(&sweep)
+}
+
+/// The command that makes the same table.
+fn again(args: &SweepArgs, output: &Path) -> String {
+    let path = |path: &Path| quoted(&path.display().to_string());
+    let mut words = vec!["nandscape".to_owned(), "sweep".to_owned(), path(&args.file)];
+    words.extend(runtime_words(args.length));
+    words.extend(["--output".to_owned(), path(output)]);
+    words.join(" ")
 }
 
 fn default_output(file: &Path) -> PathBuf {

@@ -1,15 +1,17 @@
 //! `nandscape trace`: what a block trace is like, and its replay on a stack.
 
 use crate::args::{
-    OutputFormat, TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs, TraceRunArgs,
+    OutputFormat, STDIO, TraceArgs, TraceCommand, TraceFileArgs, TraceFormat, TraceInfoArgs,
+    TraceRunArgs,
 };
 use crate::cache::{Cache, states};
-use crate::command::{COMMIT, quoted, stack_words, state_words};
+use crate::command::{COMMIT, quoted, runtime_words, stack_words, state_words};
 use crate::logs::{Wanted, Watch};
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, deliver, expect_writable, pretty};
 use crate::paint::ColorChoice;
-use crate::summary::{bytes, count, grouped, latencies, time};
+use crate::state::keep;
+use crate::summary::{bytes, count, counted, grouped, latencies, time};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Manner, Trace, check_trace, replay_as};
 use nandscape_lab::stack::Stack;
@@ -38,9 +40,6 @@ pub(crate) fn trace(args: &TraceArgs, color: ColorChoice) -> Result<(), Failure>
     }
 }
 
-/// The file that stands for standard input, which can be read but once.
-const STDIN: &str = "-";
-
 fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
     let format = args.format.map(|format| match format {
         TraceFormat::FioV2 => Format::FioV2,
@@ -51,7 +50,7 @@ fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
     });
     let options = ReadOptions { format, skip_bad_lines: args.skip_bad_lines };
     let reader = match args.file.to_str() {
-        Some(STDIN) => {
+        Some(STDIO) => {
             TraceReader::new("standard input", BufReader::new(std::io::stdin()), options)
         }
         _ => TraceReader::open(&args.file, options),
@@ -65,7 +64,7 @@ fn open(args: &TraceFileArgs) -> Result<TraceReader, Failure> {
 
 /// Bytes of a trace that can be read twice.
 fn length(args: &TraceFileArgs) -> Result<Option<u64>, Failure> {
-    if args.file.to_str() == Some(STDIN) {
+    if args.file.to_str() == Some(STDIO) {
         return Ok(None);
     }
     let file = std::fs::metadata(&args.file).map_err(Failure::input)?;
@@ -73,20 +72,18 @@ fn length(args: &TraceFileArgs) -> Result<Option<u64>, Failure> {
 }
 
 fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
+    let left = args.device.save_state.as_deref();
+    let outputs = args.output.files().into_iter().chain([args.timeline.trace.as_deref(), left]);
     let inputs = [args.trace.file.as_path(), args.stack.file()];
-    expect_writable(args.output.files(), inputs.into_iter().chain(args.state.as_deref()))?;
+    expect_writable(outputs, inputs.into_iter().chain(args.device.state.as_deref()))?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
     let length = length(&args.trace)?;
+    let how = how(args);
     // What can be read twice is read once before the device is written.
     if length.is_some() && !args.fold {
-        check_trace(&stack, args.seed, &mut open(&args.trace)?).map_err(classify)?;
+        check_trace(&stack, args.seed, &mut open(&args.trace)?, &how).map_err(classify)?;
     }
-    let (pace, depth) = match args.as_fast_as_possible {
-        true => (Pace::AsFastAsPossible, FAST_DEPTH),
-        false => (Pace::Timed(args.scale), TIMED_DEPTH),
-    };
-    let how = How { pace, iodepth: args.iodepth.unwrap_or(depth), fold: args.fold };
     let name = reader.name().to_owned();
     let trace = Trace { reader, bytes: length.unwrap_or(0), how };
     let cache = Cache::open(&args.cache)?;
@@ -95,16 +92,27 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
         jobs: vec!["trace".to_owned()],
         fio_logs: None,
         timeline: &args.timeline,
-        device: false,
+        device: left.is_some(),
     })?;
-    let states = states(args.state.as_deref(), cache.as_ref());
+    let states = states(args.device.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = replay_as(&stack, trace, args.seed, manner, &mut watch);
+    let device = watch.take_device();
     let watched = watch.finish();
     let outcome = outcome.map_err(classify)?;
     tell(&outcome, &args.output, color, &name, &again(args))?;
     watched?;
+    keep(left, device)?;
     verdict(&outcome)
+}
+
+fn how(args: &TraceRunArgs) -> How {
+    let (pace, depth) = match args.as_fast_as_possible {
+        true => (Pace::AsFastAsPossible, FAST_DEPTH),
+        false => (Pace::Timed(args.scale), TIMED_DEPTH),
+    };
+    let (iodepth, runtime) = (args.iodepth.unwrap_or(depth), args.length.runtime);
+    How { pace, iodepth, fold: args.fold, runtime }
 }
 
 /// The command that makes the same result.
@@ -112,7 +120,7 @@ fn again(args: &TraceRunArgs) -> String {
     let mut words: Vec<String> = ["nandscape", "trace", "run"].map(str::to_owned).into();
     words.push(quoted(&args.trace.file.display().to_string()));
     words.extend(stack_words(&args.stack));
-    words.extend(state_words(args.state.as_deref()));
+    words.extend(state_words(args.device.state.as_deref()));
     let mut put = |is_set: bool, word: String| words.extend(is_set.then_some(word));
     let format = args.trace.format.and_then(|format| clap::ValueEnum::to_possible_value(&format));
     put(
@@ -127,12 +135,13 @@ fn again(args: &TraceRunArgs) -> String {
     put(!args.as_fast_as_possible && args.scale != 1.0, format!("--scale {}", args.scale));
     put(args.fold, "--fold".to_owned());
     put(args.iodepth.is_some(), format!("--iodepth {}", args.iodepth.unwrap_or(0)));
-    put(true, format!("--seed {}", args.seed));
+    words.extend(runtime_words(args.length));
+    words.extend(["--seed".to_owned(), args.seed.to_string()]);
     words.join(" ")
 }
 
 fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
-    expect_writable([args.output.output.as_deref()], [args.trace.file.as_path()])?;
+    expect_writable([args.output.file()], [args.trace.file.as_path()])?;
     let mut reader = open(&args.trace)?;
     let mut info = Info::default();
     while let Some(record) = reader.next_record().map_err(Failure::input)? {
@@ -142,7 +151,7 @@ fn info(args: &TraceInfoArgs) -> Result<(), Failure> {
         OutputFormat::Normal => description(&reader, &info),
         OutputFormat::Json => pretty(&to_json(&reader, &info))?,
     };
-    deliver(&text, args.output.output.as_deref())
+    deliver(&text, args.output.file())
 }
 
 fn to_json(reader: &TraceReader, info: &Info) -> Value {
@@ -211,11 +220,11 @@ fn describe(out: &mut String, reader: &TraceReader, info: &Info) -> std::fmt::Re
     let requests = info.requests();
     writeln!(
         out,
-        "{}: {}, {} requests and {} flushes in {}, {} a second\n",
+        "{}: {}, {} and {} in {}, {} a second\n",
         reader.name(),
         reader.format(),
-        grouped(requests),
-        grouped(info.flushes()),
+        counted(requests, ["request", "requests"]),
+        counted(info.flushes(), ["flush", "flushes"]),
         time(info.duration()),
         if seconds > 0.0 { count(requests as f64 / seconds) } else { "-".to_owned() }
     )?;
@@ -267,11 +276,17 @@ fn describe_direction(
 fn describe_oddities(out: &mut String, reader: &TraceReader, info: &Info) -> std::fmt::Result {
     let counts = reader.counts();
     let told = [
-        (info.unaligned(), "requests not in whole 4 KiB sectors"),
-        (counts.disordered, "requests out of order"),
-        (counts.bad_lines, "malformed lines skipped"),
-        (reader.devices().saturating_sub(1), "further devices in one address space"),
+        (
+            info.unaligned(),
+            ["request not in whole 4 KiB sectors", "requests not in whole 4 KiB sectors"],
+        ),
+        (counts.disordered, ["request out of order", "requests out of order"]),
+        (counts.bad_lines, ["malformed line skipped", "malformed lines skipped"]),
+        (
+            reader.devices().saturating_sub(1),
+            ["further device in one address space", "further devices in one address space"],
+        ),
     ];
     let mut told = told.into_iter().filter(|(n, _)| *n > 0);
-    told.try_for_each(|(n, what)| writeln!(out, "  note: {} {what}", grouped(n)))
+    told.try_for_each(|(n, what)| writeln!(out, "  note: {}", counted(n, what)))
 }

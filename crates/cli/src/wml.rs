@@ -13,6 +13,7 @@ use anyhow::anyhow;
 use nandscape_lab::run::{Manner, run_workload};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
+use nandscape_lab::workload::fio::Runtime;
 use nandscape_lab::workload::wml::parse;
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let stack = Stack::load(&args.stack.stack, &keys).map_err(Failure::input)?;
     let (name, text) = job_text(Some(file))?;
     let mut workload = parse(&text, &name, &variables).map_err(Failure::input)?;
-    workload.seconds = args.runtime.or(workload.seconds);
+    workload.length = args.length.runtime.map(Runtime::time).or(workload.length);
     for notice in &workload.notices {
         complain(&notice.to_string());
     }
@@ -33,9 +34,9 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
         jobs: Vec::new(),
         fio_logs: None,
         timeline: &args.timeline,
-        device: args.save_state.is_some(),
+        device: args.device.save_state.is_some(),
     })?;
-    let states = states(args.state.as_deref(), cache.as_ref());
+    let states = states(args.device.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
     let device = watch.take_device();
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let outcome = outcome.map_err(classify)?;
     tell(&outcome, &args.output, color, &name, &again(args))?;
     watched?;
-    keep(args.save_state.as_deref(), device)?;
+    keep(args.device.save_state.as_deref(), device)?;
     verdict(&outcome)
 }
 
@@ -66,7 +67,11 @@ fn variable(set: &str) -> Result<(String, String), Failure> {
 
 fn refuse_what_means_nothing(args: &RunArgs) -> Result<(), Failure> {
     let given = [
-        (args.until_steady.is_some(), "--until-steady", "a workload says itself how long it runs"),
+        (
+            args.rounds.until_steady.is_some(),
+            "--until-steady",
+            "a workload says itself how long it runs",
+        ),
         (args.log_dir.is_some(), "--log-dir", "a workload asks for no logs of fio"),
         (args.output.hdr_log.is_some(), "--hdr-log", "flowops have their histograms in the JSON"),
     ];

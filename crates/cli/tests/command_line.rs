@@ -37,6 +37,107 @@ fn a_runtime_is_given() {
         let output = folder.command(&args[..4]).args(wrong).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
+    folder.write("open.fio", "[w]\nrw=randwrite\ntime_based\nthinktime=100ms\n");
+    let open = ["run", "open.fio", "--stack", "small.toml"];
+    let lacks = folder.run(&open);
+    assert_eq!(lacks.status.code(), Some(2));
+    assert!(err(&lacks).contains("open.fio:3:1: time_based: needs a runtime"), "{}", err(&lacks));
+    for (given, shown) in [("500ms", "500 ms"), ("0.5", "500 ms"), ("1s", "1.00 s")] {
+        let text = out(&folder.command(&open).args(["--runtime", given]).output().unwrap());
+        assert!(text.contains(&format!("  w, {shown}\n")), "{given}: {text}");
+    }
+    for wrong in ["soon", "5 parsecs", "-1s", "367d", ""] {
+        let runtime = format!("--runtime={wrong}");
+        let output = folder.command(&open).arg(&runtime).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(err(&output).contains("expected a time above zero"), "{}", err(&output));
+    }
+}
+
+/// Comparisons and sweeps take a runtime, too: their rows are others, and what makes them again says so.
+#[test]
+fn a_runtime_is_given_to_many_runs() {
+    let folder = Folder::new("runtimes");
+    folder.write("open.fio", "[w]\nrw=randwrite\ntime_based\nthinktime=10ms\n");
+    folder.write("grid.toml", "stacks = \"small.toml\"\njobs = \"open.fio\"\nruntime = \"1s\"\n");
+    folder.write("lacks.toml", "stacks = \"small.toml\"\njobs = \"open.fio\"\n");
+    folder.write("wrong.toml", "jobs = \"open.fio\"\nruntime = -3\n");
+    folder.write("both.toml", "jobs = \"open.fio\"\nruntime = 3\nuntil_steady = true\n");
+    let ios = |args: &[&str], expected: u64, again: &str| {
+        let output = folder.run(args);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        assert!(out(&output).ends_with(&format!("again: nandscape {again}\n")), "{}", out(&output));
+        let rows = std::fs::read_to_string(folder.0.join("rows.jsonl")).unwrap();
+        let row: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+        assert_eq!(row["result"]["jobs"][0]["write"]["total_ios"], expected, "{args:?}");
+    };
+    let compare = ["compare", "small.toml", "--job", "open.fio", "--output", "rows.jsonl"];
+    let again = "compare small.toml --job open.fio --seeds 1 --runtime 0.2";
+    ios(&[&compare[..], &["--runtime", "200ms"]].concat(), 20, again);
+    let sweep = ["sweep", "grid.toml", "--output", "rows.jsonl"];
+    ios(&sweep, 100, "sweep grid.toml --output rows.jsonl");
+    let given = [&sweep[..], &["--runtime", "0.5s"]].concat();
+    ios(&given, 50, "sweep grid.toml --runtime 0.5 --output rows.jsonl");
+    let cases: [(&[&str], &str); 5] = [
+        (&["sweep", "lacks.toml"], "open.fio:3:1: time_based: needs a runtime"),
+        (&["sweep", "wrong.toml"], "wrong.toml:2:11: runtime: expected a time above zero"),
+        (&["sweep", "both.toml"], "both.toml:2:11: runtime: does not go with until_steady"),
+        (&["sweep", "grid.toml", "--runtime", "x"], "--runtime"),
+        (&["compare", "pblk", "--runtime", "5", "--until-steady"], "cannot be used with"),
+    ];
+    for (args, expected) in cases {
+        let output = folder.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err(&output).contains(expected), "{args:?}: {}", err(&output));
+    }
+}
+
+/// What a replay leaves is kept under a name of the trace's content and of how it was replayed.
+#[test]
+fn what_a_replay_leaves_is_kept() {
+    let folder = Folder::new("trace-left");
+    folder.write("t.trace", "1000 0 0 8 0\n2000 0 8 8 0\n900000000 0 16 8 0\n");
+    folder.write("same.trace", "1000 0 0 8 0\n2000 0 8 8 0\n900000000 0 16 8 0\n");
+    folder.write("other.trace", "1000 0 0 8 0\n2000 0 8 8 0\n900000000 0 24 8 0\n");
+    let left = |trace: &str, more: &[&str]| {
+        let args = ["trace", "run", trace, "--stack", "small.toml", "--save-state", "left.state"];
+        let output = folder.command(&args).args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let shown = out(&folder.run(&["state", "show", "left.state"]));
+        assert!(shown.contains(", as a run left it\n"), "{shown}");
+        shown
+    };
+    let whole = left("t.trace", &[]);
+    assert_eq!(whole, left("same.trace", &[]));
+    assert_ne!(whole, left("other.trace", &[]));
+    let short = left("t.trace", &["--runtime", "500ms"]);
+    assert_ne!(whole, short);
+    let on = ["run", "job.fio", "--stack", "small.toml", "--state", "left.state"];
+    let text = out(&folder.run(&on));
+    assert!(text.contains("  before  121.50 MiB, as a run left it\n"), "{text}");
+}
+
+/// Results go to standard output where their file is called -; nothing else does.
+#[test]
+fn standard_output_takes_results_alone() {
+    let folder = Folder::new("stdout");
+    folder.write("t.trace", "1000 0 0 8 0\n2000 0 8 8 0\n");
+    let run: &[&str] = &["run", "job.fio", "--stack", "small.toml"];
+    for args in [run, &["trace", "info", "t.trace"], &["trace", "run", "t.trace", run[2], run[3]]] {
+        let output = folder.command(args).args(["--output", "-"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let first = args.iter().find(|arg| arg.contains('.')).unwrap();
+        assert!(out(&output).starts_with(*first), "{}", out(&output));
+    }
+    for (args, flag) in
+        [(run, "--save-state"), (run, "--report"), (&["compare", "pblk"], "--output")]
+    {
+        let output = folder.command(args).args([flag, "-"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flag}");
+        let expected = "cannot write -: standard output takes results alone";
+        assert!(err(&output).contains(expected), "{}", err(&output));
+    }
+    assert!(!folder.0.join("-").exists());
 }
 
 /// JSON goes where it is told, and is the same twice but for wall time.
@@ -74,7 +175,7 @@ fn a_trace_is_described() {
     assert!(err(&output).contains("t.trace:4: "), "{}", err(&output));
     let args = ["trace", "info", "t.trace", "--skip-bad-lines", "1"];
     let text = out(&folder.run(&args));
-    for expected in ["disksim, 4 requests", "footprint  16.00 KiB", "1 malformed lines skipped"] {
+    for expected in ["disksim, 4 requests", "footprint  16.00 KiB", "1 malformed line skipped"] {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
     let output = folder.command(&args).args(["--output-format", "json"]).output().unwrap();
@@ -148,7 +249,25 @@ fn wrong_input_names_its_place() {
     folder.write("large.fio", "[w]\nrw=write\nsize=1t\n");
     folder.write("tight.toml", "extends = \"small.toml\"\n[ftl]\nop_percent = 3\n");
     let small = ["--stack", "small.toml"];
-    let cases: [(&[&str], &str); 8] = [
+    std::fs::write(folder.0.join("bytes.toml"), [0xff, 0xfe]).unwrap();
+    folder.write("oops.json", "oops");
+    folder.write("iolog.fio", "[w]\nrw=write\nwrite_iolog=none/x\n");
+    let cases: [(&[&str], &str); 20] = [
+        (&["run", "iolog.fio", "--stack", "small.toml"], "cannot write none/x: "),
+        (
+            &["run", "--seed", "-1"],
+            "'-1' for '--seed <SEED>': expected a whole number from 0 to 1844",
+        ),
+        (&["run", "--runtime", "-1"], "'-1' for '--runtime <TIME>': expected a time above zero"),
+        (&["trace", "run", "x", "--scale", "-1"], "expected a number above 0"),
+        (&["mkfs", "--fs", "ext4", "x", "--time", "-99999999999"], "'-99999999999' for '--time"),
+        (&["man", "--output", "job.fio"], "cannot write manual pages to job.fio"),
+        (&["report", "oops.json"], "oops.json:1:1: not JSON: expected value\n"),
+        (&["paper", "--check", "."], "./paper.toml: cannot be read: "),
+        (&["run", "job.fio", "--set", "media.chunks=-1"], "--set media.chunks: expected a whole"),
+        (&["run", "job.fio", "--set", "media={chunks=-1}"], "--set media: media.chunks: expected"),
+        (&["run", "--stack", "bytes.toml"], "--stack: cannot read bytes.toml: "),
+        (&["sweep", "none.toml"], "nandscape: none.toml: No such file"),
         (&["run", "bad.fio"], "bad.fio:3"),
         (&["run", "none.fio"], "none.fio"),
         (&["run", "job.fio", "--stack", "bad.toml"], "bad.toml:3:1: ftl.victim: unknown key"),

@@ -52,6 +52,8 @@ fn a_runtime_is_given() {
     let text = out(&folder.run(&args));
     assert!(text.contains("sync                 3ops        1ops/s"), "{text}");
     assert!(text.contains(" --set '$seconds=60' --runtime 3 --seed 1"), "{text}");
+    let half = out(&folder.command(&args[..6]).args(["--runtime", "500ms"]).output().unwrap());
+    assert!(half.contains(": 0.50 s of virtual time"), "{half}");
 }
 
 /// The JSON holds every flowop.

@@ -303,7 +303,7 @@ fn what_is_free_adds_up() {
 fn traces_do_not_go_to_files() {
     let options = ReadOptions { format: Some(Format::Msr), ..ReadOptions::default() };
     let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
-    let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false };
+    let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 0, how };
     let error = replay(&stack("ext4-pblk", &[]), trace, 1, &mut Unobserved);
     assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));

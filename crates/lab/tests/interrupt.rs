@@ -107,7 +107,7 @@ fn traces_tell_what_they_have() {
     let text =
         "fio version 3 iolog\n0 dev add\n0 dev open\n".to_owned() + &lines.collect::<String>();
     let reader = TraceReader::new("i.log", Cursor::new(text), ReadOptions::default()).unwrap();
-    let how = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false };
+    let how = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 1, how };
     let watch = &mut Impatient(Phase::Measure, 1);
     let part = replay(&stack("pblk", &[]), trace, 1, watch).unwrap();

@@ -20,7 +20,7 @@ fill = 1.0
 random_overwrite = 0.5
 ";
 
-const FAST: How = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false };
+const FAST: How = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
 
 /// Requests of the job below, one after the other.
 const REQUESTS: u64 = 2_000;
@@ -64,7 +64,7 @@ fn same_input_same_result() {
     let json = |seed| replayed(&writes(), FAST, seed).unwrap().to_json("test").to_string();
     assert_eq!(json(1), json(1));
     assert_ne!(json(1), json(2));
-    let timed = How { pace: Pace::Timed(2.0), iodepth: 64, fold: false };
+    let timed = How { pace: Pace::Timed(2.0), iodepth: 64, fold: false, runtime: None };
     let json = replayed(&writes(), timed, 1).unwrap().to_json("test");
     let trace = &json["nandscape"]["trace"];
     assert_eq!(trace["requests"], REQUESTS);

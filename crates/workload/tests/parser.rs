@@ -5,7 +5,8 @@ mod common;
 use common::{FakeEnvironment, jobs};
 use nandscape_rt::Nanos;
 use nandscape_workload::fio::{
-    Amount, Direction, Distribution, FileOrder, JobFileError, Mix, load, parse, supported_keys,
+    Amount, Direction, Distribution, FileOrder, JobFileError, Mix, load, parse, parse_for,
+    supported_keys,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -120,6 +121,18 @@ fn errors_have_a_place() {
         let message = error.to_string();
         assert!(message.contains(words), "{message}");
         assert!(message.starts_with("test.fio"), "{message}");
+    }
+}
+
+/// A runtime that is given from outside is that of every job, also of one that needs one and has none.
+#[test]
+fn a_runtime_is_given_from_outside() {
+    let text = "[global]\ntime_based\n[a]\n[b]\nruntime=7\n";
+    let runtime = "1.5s".parse().ok();
+    let file = parse_for(text, "test.fio", &FakeEnvironment::default(), runtime).unwrap();
+    for job in &file.jobs {
+        assert_eq!(job.runtime, Some(Nanos::from_ms(1500)), "{}", job.name);
+        assert_eq!(job.options.last(), Some(&("runtime".to_owned(), Some("1.5".to_owned()))));
     }
 }
 

@@ -9,13 +9,13 @@ use nandscape_rt::Nanos;
 use nandscape_workload::engine::{NoProbe, Options, Results, RunState};
 use nandscape_workload::fio::Direction::{Read, Trim, Write};
 use nandscape_workload::trace::{
-    How, Pace, ReadOptions, Replay, ReplayError, TraceCounts, TraceReader,
+    How, Pace, ReadOptions, Replay, ReplayError, TraceCounts, TraceReader, check,
 };
 use proptest::prelude::*;
 use std::io::Cursor;
 
-const TIMED: How = How { pace: Pace::Timed(1.0), iodepth: 64, fold: false };
-const FAST: How = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false };
+const TIMED: How = How { pace: Pace::Timed(1.0), iodepth: 64, fold: false, runtime: None };
+const FAST: How = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
 
 /// Replays `text` on `device`.
 fn replay(
@@ -52,6 +52,31 @@ fn submitted_us(device: &TestDevice) -> Vec<u64> {
 /// Six requests in MQSim's form: pairs at 0, 50 and 100 us.
 const PAIRS: &str = "1000000 0 0 8 0\n1000000 0 80 8 0\n1050000 0 8 8 1\n1050000 0 160 16 0\n\
                      1100000 0 800 8 1\n1100000 0 0 8 1\n";
+
+/// A replay that may take so long issues what is due before that, and nothing of the rest need fit.
+#[test]
+fn a_runtime_ends_a_replay() {
+    let runtime = "90us".parse().ok();
+    let far = PAIRS.replace("800 8 1", "80000000 8 1");
+    for (how, expected) in [
+        (How { runtime, ..TIMED }, &[0, 0, 50, 50][..]),
+        (How { runtime: "50us".parse().ok(), ..TIMED }, &[0, 0]),
+        (How { runtime: "35us".parse().ok(), ..FAST }, &[0, 10, 20, 30]),
+    ] {
+        let mut device = device();
+        device.pending = true;
+        let (_, counts) = replay(&far, how, &mut device).unwrap();
+        assert_eq!(submitted_us(&device), expected, "{how:?}");
+        assert_eq!(counts.late, 0, "{how:?}");
+    }
+    let checked = |how: How| {
+        let options = ReadOptions::default();
+        let mut reader = TraceReader::new("test.trace", Cursor::new(far.clone()), options).unwrap();
+        check(&mut reader, &device().caps, &how)
+    };
+    assert!(checked(How { runtime, ..TIMED }).is_ok());
+    assert!(checked(TIMED).is_err() && checked(FAST).is_err());
+}
 
 /// Timed, requests go out when the trace says so, scaled if asked for, whether the device answers at
 /// once or later.
@@ -183,7 +208,7 @@ proptest! {
             text += &format!("{at} 0 {sector} {sectors} {flags}\n");
         }
         let pace = if timed { Pace::Timed(1.5) } else { Pace::AsFastAsPossible };
-        let how = How { pace, iodepth, fold: true };
+        let how = How { pace, iodepth, fold: true, runtime: None };
         let mut first = TestDevice::new(1_000);
         first.pending = pending;
         let mut second = first.clone();

@@ -1,9 +1,12 @@
 //! Arguments about file systems on image files: `nandscape mkfs`, `fsck`, `dump`, `image`.
 
-use super::StackArgs;
+use super::{StackArgs, seed};
 use clap::{Args, Subcommand, ValueEnum};
 use nandscape_lab::stack::Size;
 use std::path::PathBuf;
+
+/// The last second that an inode of ext4 can tell, in the year 2446.
+const TIME_MAX: i64 = (1 << 34) - (1 << 31) - 1;
 
 /// A file system.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -55,10 +58,11 @@ pub(crate) struct MkfsArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 5)]
     pub(crate) reserved_percent: u8,
     /// Where UUID and seed of directory hashes come from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// When it is made, in seconds since 1970 [default: now]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..=TIME_MAX))]
     pub(crate) time: Option<i64>,
 }
 
@@ -174,7 +178,7 @@ pub(crate) struct ImageImportArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// The state
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,6 @@
 //! Arguments about preconditioned devices: where they are kept, and `nandscape state`.
 
-use super::StackArgs;
+use super::{StackArgs, seed};
 use clap::{Args, Subcommand};
 use nandscape_lab::stack::Size;
 use std::path::PathBuf;
@@ -17,6 +17,17 @@ pub(crate) struct CacheArgs {
     /// Precondition every device anew, and keep none
     #[arg(long, conflicts_with_all = ["state_dir", "state_limit"])]
     pub(crate) no_state_cache: bool,
+}
+
+/// The device that a run begins on, and what becomes of it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeviceArgs {
+    /// Run on this device state instead of preconditioning
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
+    /// Save the device as the run leaves it, its file system unmounted, for --state and image export
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_state: Option<PathBuf>,
 }
 
 /// `nandscape state`.
@@ -59,7 +70,7 @@ pub(crate) struct StateSaveArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Where to
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,8 @@
 //! `nandscape trace`: what recorded I/O looks like, and replaying it.
 
-use super::{CacheArgs, OutputArgs, ResultArgs, StackArgs, TimelineArgs};
+use super::{
+    CacheArgs, DeviceArgs, OutputArgs, ResultArgs, RuntimeArgs, StackArgs, TimelineArgs, seed,
+};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -88,7 +90,9 @@ full waits, and its latency counts from when it was due. Reads and writes are wi
 Examples:
   nandscape trace run my.trace --stack pblk --fold
   nandscape trace run my.trace --as-fast-as-possible --iodepth 64
-  nandscape trace run my.trace --scale 0.1 --output-format json")]
+  nandscape trace run my.trace --scale 0.1 --output-format json
+  nandscape trace run day.trace --fold --runtime 1h --save-state one-hour.state
+                                                    its first hour, and the device as that leaves it")]
 pub(crate) struct TraceRunArgs {
     #[command(flatten)]
     pub(crate) trace: TraceFileArgs,
@@ -98,7 +102,8 @@ pub(crate) struct TraceRunArgs {
     #[arg(long, conflicts_with = "scale")]
     pub(crate) as_fast_as_possible: bool,
     /// Multiply the trace's times: 0.5 is twice as fast
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_scale)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_scale,
+        allow_negative_numbers = true)]
     pub(crate) scale: f64,
     /// Take addresses beyond the device modulo its size
     #[arg(long)]
@@ -106,12 +111,13 @@ pub(crate) struct TraceRunArgs {
     /// Requests in the device at most [default: 1024, or 32 as fast as possible]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) iodepth: Option<u16>,
+    #[command(flatten)]
+    pub(crate) length: RuntimeArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Run on this device state instead of preconditioning
-    #[arg(long, value_name = "FILE")]
-    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
     #[command(flatten)]
@@ -122,11 +128,8 @@ pub(crate) struct TraceRunArgs {
 
 /// A factor that times can be multiplied by.
 fn time_scale(text: &str) -> Result<f64, String> {
-    let scale: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    match scale > 0.0 && scale <= TIME_SCALE_MAX {
-        true => Ok(scale),
-        false => Err(format!("not above 0 and up to {TIME_SCALE_MAX}")),
-    }
+    let scale = text.parse().ok().filter(|scale| *scale > 0.0 && *scale <= TIME_SCALE_MAX);
+    scale.ok_or_else(|| format!("expected a number above 0 and up to {TIME_SCALE_MAX}"))
 }
 
 /// Times further apart than this factor makes them are a slip of the pen.

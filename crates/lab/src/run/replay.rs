@@ -64,14 +64,19 @@ pub fn replay_as(
     run_load(stack, trace, None, seed, manner, observer)
 }
 
-/// Whether a trace that is not to be folded fits the device of `stack`, before anything is written to
+/// Whether all that is to be issued of a trace fits the device of `stack`, before anything is written to
 /// one.
 ///
 /// # Errors
 /// A stack that cannot be built, or the first request that does not fit.
-pub fn check_trace(stack: &Stack, seed: u64, reader: &mut TraceReader) -> Result<(), RunError> {
+pub fn check_trace(
+    stack: &Stack,
+    seed: u64,
+    reader: &mut TraceReader,
+    how: &How,
+) -> Result<(), RunError> {
     let ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
-    Ok(trace::check(reader, ftl.caps())?)
+    Ok(trace::check(reader, ftl.caps(), how)?)
 }
 
 impl Load for Trace {

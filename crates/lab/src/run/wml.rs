@@ -126,7 +126,7 @@ impl Threads {
             session,
             began,
             now: began,
-            end: workload.seconds.map(|length| began.saturating_add(seconds(length))),
+            end: workload.length.map(|length| began.saturating_add(length)),
             series: Series::new(began, INTERVAL, POINTS_MAX),
             period,
             next_period: period.map_or(Nanos::MAX, |(period, _)| began.saturating_add(period)),

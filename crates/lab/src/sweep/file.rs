@@ -9,7 +9,7 @@ use crate::run::UntilSteady;
 use crate::stack::document::{Node, Table, Value, merge, nest, parse};
 use crate::stack::reader::Section;
 use crate::stack::{DEFAULT, Place, Stack, StackError};
-use nandscape_workload::fio::Environment;
+use nandscape_workload::fio::{Environment, Runtime};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -45,12 +45,19 @@ pub(super) fn read(
     let jobs = read_jobs(&mut root, &files)?;
     let seeds = read_seeds(&mut root)?;
     let (report, lines) = (read_report(&mut root)?, read_lines(&mut root)?);
-    let until_steady = read_until_steady(&mut root)?;
+    let (until_steady, runtime) = (read_until_steady(&mut root)?, read_runtime(&mut root)?);
+    if until_steady.is_some() && runtime.is_some() {
+        return Err(root.reject(
+            "runtime",
+            "does not go with until_steady, which says itself how long jobs run",
+        ));
+    }
+    let jobs = Jobs { texts: &jobs, runtime, environment };
     let set = root.table("set")?;
     let axes = read_axes(root.table("grid")?)?;
     let place = root.node("grid").map_or(&place, |node| &node.key_place).clone();
     root.close()?;
-    let (mut cases, remarks) = cases(bases, &jobs, set, &axes, &place, environment)?;
+    let (mut cases, remarks) = cases(bases, jobs, set, &axes, &place)?;
     cases.iter_mut().for_each(|case| case.until_steady = until_steady);
     Sweep { name, cases, seeds, report, lines, remarks }.checked(&place, "grid")
 }
@@ -152,6 +159,17 @@ fn read_until_steady(root: &mut Section<'_>) -> Result<Option<UntilSteady>, Stac
     }
 }
 
+/// How long every job runs, as fio reads it.
+fn read_runtime(root: &mut Section<'_>) -> Result<Option<Runtime>, StackError> {
+    let text = match root.node("runtime").map(|node| &node.value) {
+        None => return Ok(None),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.describe(),
+    };
+    let told = |why| root.reject("runtime", format!("{why}; found {text}"));
+    text.parse().map(Some).map_err(told)
+}
+
 /// The keys of the grid, in the order in which they stand in the file.
 fn read_axes(grid: Option<&Table>) -> Result<Vec<Axis<'_>>, StackError> {
     let mut axes = Vec::new();
@@ -190,6 +208,15 @@ fn in_file_order(table: &Table) -> Vec<(&String, &Node)> {
     entries
 }
 
+/// What runs at each point, and how it is read.
+#[derive(Clone, Copy)]
+struct Jobs<'a> {
+    texts: &'a [JobText],
+    /// How long each of them runs, if the sweep says so.
+    runtime: Option<Runtime>,
+    environment: &'a dyn Environment,
+}
+
 /// A point of the grid before its stack is resolved.
 type Point = (Base, Vec<(String, Json)>);
 
@@ -197,13 +224,12 @@ type Point = (Base, Vec<(String, Json)>);
 /// them. A job is read once for each set of variables.
 fn cases(
     bases: Vec<Base>,
-    jobs: &[JobText],
+    jobs: Jobs<'_>,
     set: Option<&Table>,
     axes: &[Axis<'_>],
     place: &Place,
-    environment: &dyn Environment,
 ) -> Result<(Vec<Case>, Vec<String>), StackError> {
-    let lengths = axes.iter().map(|axis| axis.values.len()).chain([bases.len(), jobs.len()]);
+    let lengths = axes.iter().map(|axis| axis.values.len()).chain([bases.len(), jobs.texts.len()]);
     let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul);
     if count.is_none_or(|count| count > super::RUNS_MAX) {
         let message = format!("more than {} points", super::RUNS_MAX);
@@ -215,13 +241,14 @@ fn cases(
         merge(&mut base.table, set.cloned().unwrap_or_default());
         let points = axes.iter().fold(vec![(base, Vec::new())], cross);
         let resolved = points.into_iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-        for job in jobs {
+        for job in jobs.texts {
             let mut read = BTreeMap::new();
             for case in &resolved {
                 let job = match read.entry(&case.vars) {
                     Entry::Occupied(found) => found.into_mut(),
                     Entry::Vacant(new) => {
-                        let job = job.parse(&case.vars, environment, &mut readers)?;
+                        let job =
+                            job.parse(&case.vars, jobs.environment, &mut readers, jobs.runtime)?;
                         new.insert(Arc::new(job))
                     }
                 };

@@ -3,7 +3,7 @@
 
 use crate::run::{Manner, Observer, Outcome, RunError, run_as, run_workload};
 use crate::stack::Stack;
-use nandscape_workload::fio::{self, Environment, JobFile, JobFileError};
+use nandscape_workload::fio::{self, Environment, JobFile, JobFileError, Runtime};
 use nandscape_workload::wml::{self, WmlError, Workload};
 use std::cell::RefCell;
 use std::io;
@@ -38,7 +38,7 @@ impl PartialEq for Job {
 
 impl Job {
     /// The job file of fio's in `text`, called `name`; what it includes is relative to `path`, which also
-    /// stands in messages.
+    /// stands in messages. `runtime` takes the place of what it says.
     ///
     /// # Errors
     /// The first thing wrong with it, and where.
@@ -47,14 +47,16 @@ impl Job {
         path: &str,
         text: &str,
         environment: &dyn Environment,
+        runtime: Option<Runtime>,
     ) -> Result<Self, JobFileError> {
         let recorder = Recorder { environment, heard: RefCell::new(text.to_owned()) };
-        let file = fio::parse(text, path, &recorder)?;
-        let hash = xxh3_128(recorder.heard.into_inner().as_bytes());
+        let file = fio::parse_for(text, path, &recorder, runtime)?;
+        let hash = hash(recorder.heard.into_inner(), runtime);
         Ok(Self { name: name.to_owned(), load: JobLoad::Fio(file), hash })
     }
 
-    /// The workload of Filebench's in `text`, called `name`, with these values of variables that it sets.
+    /// The workload of Filebench's in `text`, called `name`, with these values of variables that it sets;
+    /// `runtime` takes the place of what it says.
     ///
     /// # Errors
     /// The first thing wrong with it, and where.
@@ -63,11 +65,13 @@ impl Job {
         path: &str,
         text: &str,
         variables: &[(String, String)],
+        runtime: Option<Runtime>,
     ) -> Result<Self, WmlError> {
-        let workload = wml::parse(text, path, variables)?;
+        let mut workload = wml::parse(text, path, variables)?;
+        workload.length = runtime.map(Runtime::time).or(workload.length);
         let values = variables.iter().map(|(name, value)| format!("\0${name}={value:?}"));
         let heard = text.to_owned() + &values.collect::<String>();
-        let (load, hash) = (JobLoad::Filebench(workload), xxh3_128(heard.as_bytes()));
+        let (load, hash) = (JobLoad::Filebench(workload), hash(heard, runtime));
         Ok(Self { name: name.to_owned(), load, hash })
     }
 
@@ -103,6 +107,12 @@ impl Job {
             JobLoad::Filebench(workload) => run_workload(stack, workload, seed, manner, observer),
         }
     }
+}
+
+/// Of all that a job was read from.
+fn hash(mut heard: String, runtime: Option<Runtime>) -> u128 {
+    heard.extend(runtime.map(|runtime| format!("\0runtime={runtime}")));
+    xxh3_128(heard.as_bytes())
 }
 
 /// An environment that remembers what was asked of it.
@@ -145,11 +155,17 @@ mod tests {
     #[test]
     fn all_that_a_job_is_read_from_counts() {
         let text = "[a]\ninclude more.inc\nsize=${SIZE}\n";
-        let hash = |text, world| Job::fio("a", "a.fio", text, &world).unwrap().hash;
+        let within =
+            |text, world, runtime| Job::fio("a", "a.fio", text, &world, runtime).unwrap().hash;
+        let hash = |text, world| within(text, world, None);
         let one = hash(text, World("rw=write\n", "1m"));
         assert_eq!(one, hash(text, World("rw=write\n", "1m")));
         assert_ne!(one, hash(text, World("rw=read\n", "1m")));
         assert_ne!(one, hash(text, World("rw=write\n", "2m")));
         assert_ne!(one, hash("[b]\ninclude more.inc\nsize=${SIZE}\n", World("rw=write\n", "1m")));
+        let limited = |time: &str| within(text, World("rw=write\n", "1m"), time.parse().ok());
+        assert_ne!(one, limited("1s"));
+        assert_ne!(limited("1s"), limited("2s"));
+        assert_eq!(limited("1s"), limited("1000ms"));
     }
 }

@@ -17,9 +17,9 @@ pub use question::{Line, Named, Report};
 pub use row::{FinishedRow, program};
 
 use crate::run::{Manner, Observer, RunError, UntilSteady};
-use crate::stack::document::Table;
+use crate::stack::document::{Node, Table, Value};
 use crate::stack::{Place, Stack, StackError, source};
-use nandscape_workload::fio::Environment;
+use nandscape_workload::fio::{Environment, Runtime};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,16 +62,26 @@ pub struct Case {
 }
 
 impl Sweep {
-    /// Reads the sweep file at `path`; the files that it names are relative to its folder.
+    /// Reads the sweep file at `path`; the files that it names are relative to its folder. `runtime` of the
+    /// command line takes the place of its own.
     ///
     /// # Errors
     /// The first thing wrong with it or with a file that it names, and where.
-    pub fn load(path: &Path, environment: &dyn Environment) -> Result<Self, StackError> {
+    pub fn load(
+        path: &Path,
+        runtime: Option<Runtime>,
+        environment: &dyn Environment,
+    ) -> Result<Self, StackError> {
         let name = path.to_string_lossy();
-        let text = environment.read(path).map_err(|error| {
-            StackError::new(&Place::of(&name.as_ref().into(), "", 0), "", error.to_string())
-        })?;
-        Self::parse(&name, &text, environment)
+        let text = environment
+            .read(path)
+            .map_err(|error| StackError::new(&Place::file(&name), "", error.to_string()))?;
+        let place = Place::Argument("--runtime");
+        let over = runtime.map(|runtime| {
+            let (key_place, value) = (place.clone(), Value::String(runtime.to_string()));
+            ("runtime".to_owned(), Node { key_place, place, raw: None, value })
+        });
+        file::read(&name, &text, over.into_iter().collect(), environment)
     }
 
     /// Reads a sweep from `text`, which messages call `file`.

@@ -6,7 +6,7 @@
 use super::Job;
 use crate::stack::document::{Node, Table, Value};
 use crate::stack::{Place, StackError};
-use nandscape_workload::fio::{Environment, ExpandError, expand};
+use nandscape_workload::fio::{Environment, ExpandError, Runtime, expand};
 use nandscape_workload::wml::{self, WmlError};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,7 +168,7 @@ pub(super) struct JobText {
 }
 
 impl JobText {
-    /// The job with these variables, before those of `environment`.
+    /// The job with these variables, before those of `environment`, as long as `runtime` says.
     ///
     /// # Errors
     /// The first thing wrong with the job, and where.
@@ -177,12 +177,13 @@ impl JobText {
         vars: &Vars,
         environment: &dyn Environment,
         readers: &mut Readers,
+        runtime: Option<Runtime>,
     ) -> Result<Job, StackError> {
         let job = match self.is_workload() {
-            true => self.filebench(vars, readers).map_err(|why| why.to_string()),
+            true => self.filebench(vars, readers, runtime).map_err(|why| why.to_string()),
             false => {
                 let world = Overlaid { vars, environment, asked: RefCell::default() };
-                let job = Job::fio(&self.name, &self.path, &self.text, &world);
+                let job = Job::fio(&self.name, &self.path, &self.text, &world, runtime);
                 readers.add_job(self, world.asked.into_inner());
                 job.map_err(|why| why.to_string())
             }
@@ -195,7 +196,12 @@ impl JobText {
     }
 
     /// A workload; variables stand in place of what it sets those of the same name to.
-    fn filebench(&self, vars: &Vars, readers: &mut Readers) -> Result<Job, WmlError> {
+    fn filebench(
+        &self,
+        vars: &Vars,
+        readers: &mut Readers,
+        runtime: Option<Runtime>,
+    ) -> Result<Job, WmlError> {
         let set = wml::variables(&self.text, &self.path)?;
         let given = set.into_iter().filter_map(|name| {
             let value = vars.values.get(&name)?.clone();
@@ -203,7 +209,7 @@ impl JobText {
         });
         let given: Vec<_> = given.collect();
         readers.add_job(self, given.iter().map(|(name, _)| name.clone()));
-        Job::filebench(&self.name, &self.path, &self.text, &given)
+        Job::filebench(&self.name, &self.path, &self.text, &given, runtime)
     }
 }
 

@@ -11,6 +11,7 @@ mod lexer;
 mod log_keys;
 mod reader;
 mod rules;
+mod runtime;
 mod spec;
 mod splits;
 mod suggest;
@@ -19,11 +20,12 @@ mod value;
 
 pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
-pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse};
+pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
 pub use rules::{
     AccessZone, BlockSizes, Counted, FileKeys, FileOrder, FileService, FlowShare, IoLog,
     LatencyGoal, Reaping, Replaying, Thinking, ZoneMode, Zoning,
 };
+pub use runtime::Runtime;
 pub use spec::{
     Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
 };

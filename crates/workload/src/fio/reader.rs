@@ -8,6 +8,7 @@ use super::error::{JobFileError, Notice, Place};
 use super::keys::{self, Setter};
 use super::lexer::{self, Line};
 use super::rules::{IoLog, ZoneMode};
+use super::runtime::Runtime;
 use super::spec::{Direction, JobFile, JobSpec, Mix, Pattern};
 use super::value::Value;
 use super::{known, suggest};
@@ -64,9 +65,22 @@ pub fn parse(
     name: &str,
     environment: &dyn Environment,
 ) -> Result<JobFile, JobFileError> {
+    parse_for(text, name, environment, None)
+}
+
+/// The same; every job has this `runtime`, if there is one, whatever the file says.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_for(
+    text: &str,
+    name: &str,
+    environment: &dyn Environment,
+    runtime: Option<Runtime>,
+) -> Result<JobFile, JobFileError> {
     let mut reader = Reader { environment, open_files: vec![name.into()], sections: Vec::new() };
     reader.file(&name.into(), text)?;
-    let file = resolve(&reader.sections, environment)?;
+    let file = resolve(&reader.sections, environment, runtime)?;
     if file.jobs.is_empty() {
         let error = JobFileError::new(Place::file(name), "no job in this file");
         return Err(error.expected("at least one section other than [global]"));
@@ -197,7 +211,11 @@ pub fn expand(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<Stri
 }
 
 /// Sections to jobs: globals applied, values understood.
-fn resolve(sections: &[Section], environment: &dyn Environment) -> Result<JobFile, JobFileError> {
+fn resolve(
+    sections: &[Section],
+    environment: &dyn Environment,
+    runtime: Option<Runtime>,
+) -> Result<JobFile, JobFileError> {
     let mut file = JobFile { jobs: Vec::new(), notices: Vec::new(), options: Vec::new() };
     let mut global = (JobSpec::new("", Place::file("")), 1024);
     for section in sections {
@@ -209,14 +227,16 @@ fn resolve(sections: &[Section], environment: &dyn Environment) -> Result<JobFil
         job.place = section.place.clone();
         apply(section, &mut job, &mut kb_base, &mut file.notices)?;
         let options = section.entries.iter().map(|entry| (entry.key.clone(), entry.value.clone()));
+        let given = runtime.map(|runtime| ("runtime".to_owned(), Some(runtime.to_string())));
         if section.is_global() {
             file.options.extend(options);
             global = (job, kb_base);
         } else {
+            job.runtime = runtime.map(Runtime::time).or(job.runtime);
             load_logs(section, &mut job, environment)?;
             check(section, &job)?;
             check_log_file(section, &job, &file.jobs)?;
-            job.options = options.collect();
+            job.options = options.chain(given).collect();
             file.jobs.push(job);
         }
     }
@@ -342,7 +362,7 @@ fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
     };
     let has = |rates: &[Option<u64>; 3]| rates.iter().any(Option::is_some);
     if job.time_based && job.runtime.is_none() {
-        return fail(&["time_based"], "needs a runtime");
+        return fail(&["time_based"], "needs a runtime, in the job or as --runtime");
     }
     if has(&job.rate) && has(&job.rate_iops) {
         return fail(&["rate", "rate_iops"], "rate and rate_iops exclude each other");

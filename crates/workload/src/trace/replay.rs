@@ -16,7 +16,7 @@ use crate::engine::{
     Point, Probe, Rates, Recorder, Results, RunState, SHADOW_SECTORS_MAX, Series, Totals,
     Tournament, Waiting, depth_class, next_version, tag,
 };
-use crate::fio::Direction;
+use crate::fio::{Direction, Runtime};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Submit, Token,
 };
@@ -40,6 +40,27 @@ pub struct How {
     pub iodepth: u16,
     /// Whether addresses beyond the device are folded onto it.
     pub fold: bool,
+    /// How long requests are issued, if not to the end of the trace.
+    pub runtime: Option<Runtime>,
+}
+
+impl How {
+    /// When a request of this time is due in a replay that began then.
+    fn due(&self, began: Nanos, at: Nanos) -> Nanos {
+        match self.pace {
+            Pace::Timed(scale) => {
+                let due = began.saturating_add(Nanos((at.0 as f64 * scale) as u64));
+                // The last instant of all means never.
+                due.min(Nanos(Nanos::MAX.0 - 1))
+            }
+            Pace::AsFastAsPossible => began,
+        }
+    }
+
+    /// When a replay that began then issues nothing any more.
+    fn end(&self, began: Nanos) -> Nanos {
+        self.runtime.map_or(Nanos::MAX, |runtime| began.saturating_add(runtime.time()))
+    }
 }
 
 /// What a result should say about the trace and how it was treated.
@@ -57,13 +78,17 @@ pub struct TraceCounts {
     pub late_max: Nanos,
 }
 
-/// Whether every request of a trace fits a device with these capabilities, without any device.
+/// Whether every request that a trace replayed so may issue fits a device with these capabilities, without
+/// any device.
 ///
 /// # Errors
 /// The first request that is malformed or does not fit, as a replay would have it.
-pub fn check(reader: &mut TraceReader, caps: &DeviceCaps) -> Result<(), TraceError> {
-    let mut fitter = Fitter::new(caps, false);
+pub fn check(reader: &mut TraceReader, caps: &DeviceCaps, how: &How) -> Result<(), TraceError> {
+    let mut fitter = Fitter::new(caps, how.fold);
     while let Some(record) = reader.next_record()? {
+        if how.due(Nanos::ZERO, record.at) >= how.end(Nanos::ZERO) {
+            break;
+        }
         fitter.fit(&record).map_err(|problem| reader.error(record.line, problem))?;
     }
     Ok(())
@@ -222,29 +247,24 @@ impl<S> Replay<S> {
             let fitted = self.fitter.fit(&record);
             let fitted = fitted.map_err(|problem| self.reader.error(record.line, problem))?;
             if let Some(extents) = fitted {
-                self.next = Some(Next { record, extents, due: self.due(record.at) });
+                let due = self.how.due(self.began, record.at);
+                self.next = Some(Next { record, extents, due });
                 break;
             }
         }
         Ok(())
     }
 
-    fn due(&self, at: Nanos) -> Nanos {
-        match self.how.pace {
-            Pace::Timed(scale) => {
-                let due = self.began.saturating_add(Nanos((at.0 as f64 * scale) as u64));
-                // The last instant of all means never.
-                due.min(Nanos(Nanos::MAX.0 - 1))
-            }
-            Pace::AsFastAsPossible => self.began,
-        }
-    }
-
     /// Issues what is due, as long as there is room.
     fn issue<D: BlockDevice>(&mut self, device: &mut D) -> Result<(), ReplayError> {
         let timer = self.slots.len();
         self.events.clear(timer);
+        let end = self.how.end(self.began);
         while let Some(next) = self.next {
+            if next.due.max(self.now) >= end {
+                self.next = None;
+                return Ok(());
+            }
             if next.due > self.now {
                 self.events.set(timer, next.due);
                 return Ok(());

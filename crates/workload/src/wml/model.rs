@@ -4,6 +4,7 @@ use super::error::WmlNotice;
 use super::ops::Op;
 use super::random::Random;
 use crate::fio::Place;
+use nandscape_rt::Nanos;
 use nandscape_rt::rng::Stream;
 use std::sync::Arc;
 
@@ -185,8 +186,8 @@ pub struct Workload {
     pub event_rate: Option<Number>,
     /// When it ends.
     pub quit: QuitMode,
-    /// Seconds at most; `None`: until [`Workload::quit`] says so.
-    pub seconds: Option<u64>,
+    /// How long it runs at most; `None`: until [`Workload::quit`] says so.
+    pub length: Option<Nanos>,
     /// Seconds between the files' creation and the run.
     pub pause_seconds: u64,
     /// Figures on the way.

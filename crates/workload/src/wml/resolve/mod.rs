@@ -16,6 +16,7 @@ use super::syntax::{Attributes, Command, SetValue, Statement, Value, Word};
 use crate::fio::Place;
 use flowops::Composite;
 pub(super) use flowops::DESCRIPTORS;
+use nandscape_rt::Nanos;
 use values::{Given, Item, Scope, Variables};
 
 /// Seconds of a run that ends when its time is over and does not say when.
@@ -312,7 +313,7 @@ impl<'a> Resolver<'a> {
             threads: self.threads,
             event_rate,
             quit: self.quit,
-            seconds: given.or(default),
+            length: given.or(default).map(Nanos::from_secs),
             pause_seconds: self.pause_seconds,
             period: run.period,
             latency_histograms: self.latency_histograms,
