@@ -18,7 +18,6 @@ use nandscape_lab::sweep::program;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse_for};
 use nandscape_lab::workload::log::FioLogs;
 use nandscape_lab::workload::wml::is_workload;
-use nandscape_rt::Nanos;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

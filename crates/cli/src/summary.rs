@@ -3,9 +3,9 @@
 
 use crate::paint::{Paint, Tone};
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{Outcome, Preconditioned, VERSION, WINDOW_ROUNDS};
+use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
 use nandscape_lab::stack::FsStack;
-use nandscape_lab::state::Origin;
+use nandscape_lab::state::{Origin, Preconditioned};
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::wml::engine::{Report, summary_line};

@@ -204,5 +204,5 @@ fn volumes_that_are_not_used() {
         "files.fio:1:1: job w: its file short/below of 1.0 MiB cannot be made beside what";
     refused(&folder, &on_a, expected);
     folder.write("files.fio", "[w]\nfilename=old\nrw=write\nsize=1m\n");
-    refused(&folder, &on_a, "is on the volume: is a directory");
+    refused(&folder, &on_a, "is on the volume: a directory is where a file should be");
 }

@@ -1,6 +1,7 @@
 //! Filebench's language: a corpus that has every construct, and a wrong file for each kind of error
 //! that says, in its first line, where and how it must be refused.
 
+use nandscape_rt::Nanos;
 use nandscape_workload::wml::{OPS, Op, WmlError, Workload, parse};
 use std::path::{Path, PathBuf};
 
@@ -107,7 +108,8 @@ fn variables_are_set_from_outside() {
                 run $n";
     let set = |name: &str, value: &str| parse(text, "o.f", &[(name.to_owned(), value.to_owned())]);
     let workload = set("n", "1k").unwrap();
-    assert_eq!((workload.seconds, workload.threads[0].instances), (Some(1_024), 2_048));
+    let length = Some(Nanos::from_secs(1_024));
+    assert_eq!((workload.length, workload.threads[0].instances), (length, 2_048));
     let refused = set("m", "5").unwrap_err().to_string();
     assert_eq!(refused, "o.f: no variable of the file is called \"m\"; known: n, twice");
     let random = "define randvar name=$n,type=uniform,mean=3\ndefine process name=p \

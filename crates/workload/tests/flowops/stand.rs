@@ -66,7 +66,7 @@ pub(crate) fn run_with(text: &str, seed: u64) -> Ran {
     let mut session = Session::new(&rt, Rc::new(fs.clone()), &workload, planted, settings);
     let began = rt.now();
     session.start();
-    let end = workload.seconds.map_or(Nanos::MAX, |seconds| began + Nanos::from_secs(seconds));
+    let end = workload.length.map_or(Nanos::MAX, |length| began + length);
     while !session.is_over() && rt.now() < end {
         executor.run_until((rt.now() + Nanos::from_ms(10)).min(end));
     }
