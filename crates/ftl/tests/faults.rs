@@ -5,8 +5,8 @@ mod common;
 
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_ftl::LineState;
-use nandscape_media::{ChunkId, ChunkState, Fault, Kind, Layer, OpenChannel, UnitId};
+use nandscape_ftl::{Capacity, LineState};
+use nandscape_media::{ChunkId, ChunkState, Fault, Geometry, Kind, Layer, OpenChannel, UnitId};
 
 /// Timing in which commands overlap.
 const TIMED: &str = "nvmevirt-970pro";
@@ -132,6 +132,28 @@ fn a_failed_erase_costs_a_chunk_and_no_capacity() {
     assert_eq!(offline_chunks(&driver), 1);
     driver.pblk.check_invariants().expect("invariants");
     driver.check(&expected);
+    driver.flush();
+    let mut driver = driver.power_cut(config());
+    assert_eq!(driver.sectors(), sectors);
+    driver.check(&expected);
+}
+
+/// A device with no chunk to spare was taken when it was formatted, and is taken still when one is lost.
+#[test]
+fn a_tight_device_is_mounted_without_a_chunk_that_it_had() {
+    let with = |chunks| Geometry { chunks, ..GEOMETRY };
+    let all = |shape: &Geometry| u64::from(shape.chunks * shape.total_units());
+    let fits = |shape: &Geometry| Capacity::of(shape, &config(), all(shape)).is_ok();
+    let shape = (1..).map(with).find(fits).expect("some device fits");
+    assert!(Capacity::of(&shape, &config(), all(&shape) - 1).is_err(), "as tight as can be");
+    let mut driver = Driver::on(shape, TIMED, config());
+    let sectors = driver.sectors();
+    driver.write_run(0, sectors, 1);
+    let mut expected: Vec<u64> = (1..=sectors).collect();
+    driver.pblk.media_mut().arm(Fault::Erase);
+    while driver.pblk.stats().erase_failures == 0 {
+        driver.overwrite(&mut expected, 0, 64, 3);
+    }
     driver.flush();
     let mut driver = driver.power_cut(config());
     assert_eq!(driver.sectors(), sectors);

@@ -4,11 +4,12 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
-use common::{Driver, config};
+use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, Flags, Lba};
-use nandscape_ftl::LineState;
-use nandscape_ftl::config::{Config, Limiter, Victim};
-use nandscape_rt::Stream;
+use nandscape_ftl::config::{CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim};
+use nandscape_ftl::{FtlError, LineState, Pblk};
+use nandscape_media::{ChunkId, Media, MediaConfig, UnitId};
+use nandscape_rt::{Nanos, Stream};
 
 /// Random overwrites, flushes and discards; returns what each sector must hold.
 fn load(driver: &mut Driver, operations: u64, seed: u64) -> Vec<u64> {
@@ -98,5 +99,50 @@ fn mounting_many_times_keeps_lines_free() {
     let rewritten = expected.iter().enumerate().filter(|(_, tag)| **tag != 0);
     for (lba, &tag) in rewritten.take(1_000) {
         assert_eq!(driver.read(lba as u64), common::holds(tag));
+    }
+}
+
+/// What a fresh device refuses, a device that was formatted otherwise refuses in the same words; what one
+/// takes, the other takes.
+#[test]
+fn a_mount_takes_what_a_fresh_device_takes() {
+    let map = |bytes| {
+        let config = MapConfig {
+            block_bytes: 4_096,
+            cache: CacheSize::Bytes(bytes),
+            policy: MapPolicy::Lru,
+            loads_max: 8,
+            evict_batch: 1,
+        };
+        MapKind::Cached(config)
+    };
+    let made = Config { op_percent: Some(40), ..Config::default() };
+    let media = |bad: u32| {
+        let bad_chunks = (0..bad).map(|chunk| ChunkId { unit: UnitId(chunk % 3), chunk }).collect();
+        Media::new(MediaConfig { bad_chunks, ..MediaConfig::new(GEOMETRY) }).expect("a device")
+    };
+    let others = [
+        Config { map: map(4_096), ..made.clone() },
+        Config { map: map(0), ..made.clone() },
+        Config { map: map(1 << 20), ..made.clone() },
+        Config { limiter: Limiter::Reserve(0), ..made.clone() },
+        Config { limiter: Limiter::Reserve(1), ..made.clone() },
+        Config { limiter: Limiter::Reserve(30), ..made.clone() },
+        Config { ring_sectors: Some(64), ..made.clone() },
+        Config { ring_sectors: Some(1 << 10), ..made.clone() },
+    ];
+    let mut refused = Vec::new();
+    for (bad, other) in [0, 1, 7].into_iter().flat_map(|bad| others.iter().map(move |o| (bad, o))) {
+        let fresh = Pblk::format(media(bad), other.clone()).map(|pblk| *pblk.capacity());
+        let formatted = Pblk::format(media(bad), made.clone()).expect("fits").into_media();
+        let mounted = Pblk::recover(formatted, other.clone(), Nanos::ZERO);
+        let mounted = mounted.map(|pblk| *pblk.capacity()).map_err(|(_, error)| error);
+        assert_eq!(mounted, fresh, "{bad} bad chunks: {other:?}");
+        refused.extend(fresh.err());
+    }
+    for key in ["ftl.map.cache", "ftl.limiter", "ftl.op_percent", "ftl.ring"] {
+        let of_key =
+            |error: &FtlError| matches!(error, FtlError::Config { key: of, .. } if *of == key);
+        assert!(refused.iter().any(of_key), "{key}: {refused:?}");
     }
 }

@@ -66,6 +66,27 @@ impl Capacity {
         Ok(capacity)
     }
 
+    /// Whether a fresh device that this configuration makes so large would be taken: what a device that comes
+    /// from elsewhere has to stand, too. Chunks that went bad since it was formatted are no matter.
+    ///
+    /// # Errors
+    /// As [`Capacity::of`].
+    pub(super) fn check_formatted(
+        geometry: &Geometry,
+        config: &Config,
+        logical_sectors: u64,
+    ) -> Result<(), FtlError> {
+        let all = u64::from(geometry.chunks) * u64::from(geometry.total_units());
+        let Self { smeta_sectors, emeta_sectors, lines, .. } = Self::new(geometry, config, all)?;
+        let meta_sectors = u64::from(smeta_sectors + emeta_sectors) * u64::from(lines);
+        let fits = |chunks: &u64| {
+            Overprovisioning::new(geometry, config, *chunks, meta_sectors)
+                .is_ok_and(|op| op.logical_chunks * u64::from(geometry.sectors) <= logical_sectors)
+        };
+        let good_chunks = (0..=all).rev().find(fits).unwrap_or(0);
+        Self::of(geometry, config, good_chunks).map(|_| ())
+    }
+
     /// Computes the sizes for `good_chunks` usable chunks.
     ///
     /// # Errors

@@ -300,7 +300,7 @@ struct Found {
     now: Nanos,
 }
 
-/// Pads open chunks and reads start metadata.
+/// Pads open chunks, reads start metadata, and refuses what would be refused on a fresh device.
 fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Found, FtlError> {
     let geometry = *media.geometry();
     let (mut padded, mut good_chunks) = (now, 0);
@@ -335,6 +335,7 @@ fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Fo
         }
         found.smetas.push(smeta);
     }
+    Capacity::check_formatted(&geometry, config, found.capacity.logical_sectors)?;
     Ok(found)
 }
 
