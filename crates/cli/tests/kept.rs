@@ -154,6 +154,27 @@ fn only_a_result_leaves_a_state() {
     refused(&folder, &[&run[..], &["old.state"], &again].concat(), "it is read");
 }
 
+/// A run on a device that wears out has a result, but its file system cannot be unmounted: it leaves no
+/// state, and what was there stays.
+#[test]
+fn what_cannot_be_unmounted_leaves_no_state() {
+    let folder = Folder::new("kept-worn");
+    folder.write("wear.fio", "[w]\nrw=randwrite\nbs=4k\nsize=48m\nio_size=1g\nfsync=32\n");
+    folder.write("old.state", "old");
+    let worn = ["media.endurance_erases=1", "precondition.recipe=none", "fs.kind=ext4"];
+    let worn = worn.iter().flat_map(|key| ["--set", key]).collect::<Vec<_>>();
+    let run = [&["run", "wear.fio"], &STACK[..4], &worn].concat();
+    for file in ["old.state", "new.state"] {
+        let output = folder.run(&[&run[..], &["--save-state", file]].concat());
+        assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+        let why = format!("no state is saved to {file}: the file system was not unmounted: ");
+        assert!(err(&output).contains(&why), "{}", err(&output));
+        assert!(out(&output).contains("FAILED w: "), "{}", out(&output));
+    }
+    assert_eq!(std::fs::read_to_string(folder.0.join("old.state")).unwrap(), "old");
+    assert!(!folder.0.join("new.state").exists() && parts(&folder) == 0);
+}
+
 /// A volume that cannot be used is refused with what is wrong with it, and so is what does not go with one.
 #[test]
 fn volumes_that_are_not_used() {
