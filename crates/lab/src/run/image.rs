@@ -38,10 +38,8 @@ pub fn export_image(
     out: &mut (impl Write + Seek),
 ) -> Result<Copied, RunError> {
     must_keep_content(stack)?;
-    let (header, _) = state::open(state)?;
-    let text = state::text(stack, header.seed);
-    let (Prepared { media, file, warnings, .. }, _) =
-        prepare::from_file(stack, &text, state, program)?;
+    let (prepared, header) = prepare::from_file(stack, None, state, program)?;
+    let Prepared { media, file, warnings, .. } = prepared;
     let mut ftl = prepare::mount(stack, device::sound(media), header.seed, file.as_deref())?;
     let sectors = ftl.caps().sectors;
     let mut filled = 0;

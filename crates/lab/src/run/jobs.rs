@@ -48,7 +48,6 @@ pub fn run_as(
 }
 
 /// A job file, and whether it is to go on until it is steady.
-#[derive(Debug)]
 struct Jobs<'a> {
     file: &'a JobFile,
     until_steady: Option<UntilSteady>,

@@ -13,15 +13,14 @@ use nandscape_rt::Nanos;
 use nandscape_workload::engine::{Options, Results};
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
-use std::fmt::Debug;
 
 /// Distance of the first points of a series.
 pub(super) const INTERVAL: Nanos = Nanos::from_ms(1);
 /// Points of a series at most.
 pub(super) const POINTS_MAX: usize = 256;
 
-/// What runs on a device in the measured phase. Shown for debugging, it tells all that it does.
-pub(super) trait Load: Debug {
+/// What runs on a device in the measured phase.
+pub(super) trait Load {
     /// Runs it to its end.
     fn measure<D: LabDevice>(
         self,

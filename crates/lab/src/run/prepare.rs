@@ -15,7 +15,6 @@ use crate::state::{
 use nandscape_ftl::Pblk;
 use nandscape_media::{Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
-use std::io::Read;
 use std::path::Path;
 
 /// Media at rest and without timing.
@@ -63,8 +62,8 @@ pub(super) fn prepare(
         |(media, done)| Ok(Prepared::new(media, Some(Before { done, state: key, origin: None })));
     match states {
         States::File(path) => {
-            let (mut prepared, origin) = from_file(stack, &text, path, program)?;
-            let told = origin.and_then(|origin| origin_warning(stack, origin));
+            let (mut prepared, header) = from_file(stack, Some(seed), path, program)?;
+            let told = header.origin().and_then(|origin| origin_warning(stack, origin));
             prepared.warnings.extend(told);
             Ok(prepared)
         }
@@ -165,14 +164,15 @@ impl Wanted<'_> {
         cache: &dyn StateCache,
         observer: &mut dyn Observer,
     ) -> Result<(Media, Preconditioned), RunError> {
-        if let Some(found) = self.look_up(cache) {
+        if let Some(found) = self.look_up(cache)? {
             return Ok(found);
         }
         let mut result = Err(RunError::Failed("the cache of states let nobody in".to_owned()));
         cache.alone(self.key, &mut || {
             result = match self.look_up(cache) {
-                Some(found) => Ok(found),
-                None => self.make_and_keep(cache, observer),
+                Ok(None) => self.make_and_keep(cache, observer),
+                Ok(Some(found)) => Ok(found),
+                Err(error) => Err(error),
             };
         });
         result
@@ -189,45 +189,54 @@ impl Wanted<'_> {
     }
 
     /// What is kept, unless it is damaged or of another state.
-    fn look_up(&self, cache: &dyn StateCache) -> Option<(Media, Preconditioned)> {
-        let mut input = cache.open(self.key)?;
+    fn look_up(&self, cache: &dyn StateCache) -> Result<Option<(Media, Preconditioned)>, RunError> {
+        let Some(mut input) = cache.open(self.key) else { return Ok(None) };
+        let mut media = blank(self.stack, self.seed)?;
         let found = Header::read(&mut input).and_then(|header| {
             if header.text != self.text {
                 let what = "it is of another state".to_owned();
                 return Err(SnapshotError::Damaged { at: 0, what });
             }
-            Ok((restore(self.stack, &header, input)?, header.preconditioned))
+            media.restore(input, header.bytes())?;
+            Ok(header.preconditioned)
         });
-        found.map_err(|error| cache.damaged(self.key, &error.to_string())).ok()
+        match found {
+            Ok(done) => Ok(Some((media, done))),
+            Err(SnapshotError::MemoryCap) => Err(RunError::memory_cap(self.stack)),
+            Err(error) => {
+                cache.damaged(self.key, &error.to_string());
+                Ok(None)
+            }
+        }
     }
 }
 
-/// A device that holds what the state does, bad chunks included.
-fn restore(stack: &Stack, header: &Header, input: impl Read) -> Result<Media, SnapshotError> {
-    let config = MediaConfig { bad_chunks: Vec::new(), ..stack.media.config(header.seed) };
-    let mut media = Media::new(config).map_err(|error| SnapshotError::Io(error.to_string()))?;
-    media.restore(input, header.bytes())?;
-    Ok(media)
+/// A device that takes on what a state holds, bad chunks included.
+fn blank(stack: &Stack, seed: u64) -> Result<Media, RunError> {
+    let config = MediaConfig { bad_chunks: Vec::new(), ..stack.media.config(seed) };
+    Media::new(config).map_err(|error| RunError::media(stack, &error))
 }
 
-/// The state at `path`, which `stack` must fit. What was to be written to a device is no matter where
-/// something else was.
+/// The state at `path`, which `stack` must fit, and its seed where one is wanted. What was to be written to a
+/// device is no matter where something else was.
 pub(super) fn from_file(
     stack: &Stack,
-    text: &str,
+    seed: Option<u64>,
     path: &Path,
     program: &str,
-) -> Result<(Prepared, Option<Origin>), RunError> {
+) -> Result<(Prepared, Header), RunError> {
     let name = path.display().to_string();
     let error = |problem: String| StateError::new(&name, problem);
     let (header, input) = state::open(path)?;
     let origin = header.origin();
-    let mut differences = state::differences(&header.text, text);
+    let text = state::text(stack, seed.unwrap_or(header.seed));
+    let mut differences = state::differences(&header.text, &text);
     differences.retain(|found| origin.is_none_or(|origin| !origin.makes_up_for(&found.key)));
     if let Some(binding) = differences.iter().find(|difference| difference.is_binding()) {
         return Err(error(format!("does not fit the stack {}: {binding}", stack.name)).into());
     }
-    let media = restore(stack, &header, input).map_err(|problem| match problem {
+    let mut media = blank(stack, header.seed)?;
+    media.restore(input, header.bytes()).map_err(|problem| match problem {
         SnapshotError::MemoryCap => RunError::memory_cap(stack),
         other => error(other.to_string()).into(),
     })?;
@@ -238,7 +247,7 @@ pub(super) fn from_file(
         warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
     }
     let by = Some(Before { done: header.preconditioned, state: header.key, origin });
-    Ok((Prepared { media, by, file: Some(name), warnings }, origin))
+    Ok((Prepared { media, by, file: Some(name), warnings }, header))
 }
 
 /// What a reader should know about a run on a device of this origin.

@@ -77,7 +77,6 @@ impl Run<'_> {
         load: impl Load,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
-        let name = observer.left().map(|_| leave::name(self.stack, self.seed, self.before, &load));
         take_time(self.stack, &mut device);
         go_on(observer)?;
         let (mut measured, wall) = self.measure(&mut device, load, observer)?;
@@ -88,10 +87,9 @@ impl Run<'_> {
         }
         let closed = close(&mut device);
         outcome.warnings.extend(closed.as_ref().err().cloned());
-        // What is left in the midst of a run follows from nothing that has a name.
-        let name = name.filter(|_| !outcome.interrupted);
-        if let (Some(name), Some(left)) = (name, observer.left()) {
-            *left = Some(self.leave(&name, device, closed));
+        // In the midst of a run, nobody wants the device.
+        if let Some(left) = observer.left().filter(|_| !outcome.interrupted) {
+            *left = Some(self.leave(device, closed));
         }
         Ok(outcome)
     }
@@ -150,15 +148,10 @@ impl Run<'_> {
         }
     }
 
-    /// The device as a state of this name, if its file system was unmounted.
-    fn leave(
-        &self,
-        name: &str,
-        device: impl LabDevice,
-        closed: Result<(), String>,
-    ) -> Result<State, RunError> {
+    /// The device as a state, if its file system was unmounted.
+    fn leave(&self, device: impl LabDevice, closed: Result<(), String>) -> Result<State, RunError> {
         closed.map_err(RunError::Failed)?;
-        leave::state(self.stack, self.seed, self.program, name, device)
+        leave::state(self.stack, self.seed, self.program, device)
     }
 }
 

@@ -53,7 +53,6 @@ pub fn run_workload(
 }
 
 /// A workload, and the cores that its threads run on.
-#[derive(Debug)]
 struct Flowops {
     workload: Rc<Workload>,
     cores: u16,

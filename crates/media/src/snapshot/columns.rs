@@ -2,25 +2,22 @@
 //! differences first the lowest bytes, then the next ones, so that what is alike lies together.
 
 use super::SnapshotError;
-use super::frames::{FrameReader, FrameWriter};
+use super::frames::FrameReader;
 use crate::store::{Block, HeldBytes, MemoryStore};
 use nandscape_block::SECTOR_BYTES;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 /// Writes the columns of a block.
-pub(super) fn put_block<W: Write>(
-    out: &mut FrameWriter<W>,
-    block: &Block,
-) -> Result<(), SnapshotError> {
-    put_column::<_, 4>(out, block.keys.iter().map(|key| u64::from(*key)))?;
-    put_column::<_, 8>(out, block.units.iter().copied())?;
-    put_column::<_, 4>(out, block.seq_deltas.iter().map(|delta| u64::from(*delta)))?;
-    put_column::<_, 8>(out, block.contents.iter().copied())?;
-    out.put(&(block.bytes.len() as u32).to_le_bytes())?;
+pub(super) fn put_block(out: &mut impl Write, block: &Block) -> io::Result<()> {
+    put_column::<4>(out, block.keys.iter().map(|key| u64::from(*key)))?;
+    put_column::<8>(out, block.units.iter().copied())?;
+    put_column::<4>(out, block.seq_deltas.iter().map(|delta| u64::from(*delta)))?;
+    put_column::<8>(out, block.contents.iter().copied())?;
+    out.write_all(&(block.bytes.len() as u32).to_le_bytes())?;
     for (sector, bytes) in &block.bytes {
-        out.put(&sector.to_le_bytes())?;
-        out.put(&(bytes.len() as u32).to_le_bytes())?;
-        out.put(bytes)?;
+        out.write_all(&sector.to_le_bytes())?;
+        out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+        out.write_all(bytes)?;
     }
     Ok(())
 }
@@ -78,10 +75,10 @@ fn next_u32<R: Read>(input: &mut FrameReader<R>) -> Result<u32, SnapshotError> {
 }
 
 /// Writes a column of values of `BYTES` bytes each.
-fn put_column<W: Write, const BYTES: usize>(
-    out: &mut FrameWriter<W>,
+fn put_column<const BYTES: usize>(
+    out: &mut impl Write,
     values: impl ExactSizeIterator<Item = u64>,
-) -> Result<(), SnapshotError> {
+) -> io::Result<()> {
     let count = values.len();
     let mut planes = vec![0; count * BYTES];
     let mut before = 0_u64;
@@ -92,7 +89,7 @@ fn put_column<W: Write, const BYTES: usize>(
             planes[plane * count + index] = difference[plane];
         }
     }
-    out.put(&planes)
+    out.write_all(&planes)
 }
 
 /// Reads a column of `count` values of `BYTES` bytes each.

@@ -13,8 +13,8 @@ use crate::device::Media;
 use crate::geometry::{ChunkId, Geometry};
 use crate::store::{Block, Full, MemoryStore};
 use columns::{get_block, put_block};
-use frames::{FrameReader, FrameWriter};
-use std::io::{Read, Write};
+use frames::{FrameReader, FrameWriter, Part};
+use std::io::{self, Read, Write};
 use thiserror::Error;
 
 /// Sectors of a block of columns at most; whole smallest writes.
@@ -121,31 +121,39 @@ impl Media<MemoryStore> {
     /// What the output answered.
     pub fn save(&self, out: impl Write) -> Result<(), SnapshotError> {
         let mut out = FrameWriter::new(out);
-        out.put(&u64::from(self.store().keeps_seqs()).to_le_bytes())?;
-        for id in self.geometry().all_chunks() {
-            out.put(&self.chunk_row(id).encode())?;
-        }
-        out.put(&(self.unreadable().len() as u64).to_le_bytes())?;
-        for at in self.unreadable() {
-            out.put(&at.to_le_bytes())?;
-        }
-        out.put(&self.store().places().to_le_bytes())?;
-        self.save_columns(&mut out)?;
-        out.finish()
+        self.write_content(&mut out)?;
+        Ok(out.finish()?)
     }
 
-    fn save_columns<W: Write>(&self, out: &mut FrameWriter<W>) -> Result<(), SnapshotError> {
-        let geometry = *self.geometry();
+    /// Writes what the device holds, without frames: the same bytes for the same device.
+    ///
+    /// # Errors
+    /// What the output answered.
+    pub fn write_content(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&u64::from(self.store().keeps_seqs()).to_le_bytes())?;
+        for id in self.geometry().all_chunks() {
+            out.write_all(&self.chunk_row(id).encode())?;
+        }
+        out.write_all(&(self.unreadable().len() as u64).to_le_bytes())?;
+        for at in self.unreadable() {
+            out.write_all(&at.to_le_bytes())?;
+        }
+        out.write_all(&self.store().places().to_le_bytes())?;
         let mut block = Block::default();
-        for id in geometry.all_chunks() {
-            let info = self.chunk(id);
-            let wp = if info.state == ChunkState::Offline { 0 } else { info.wp };
-            for (first, sectors) in blocks(&geometry, wp) {
-                self.store().export(geometry.ppa(id, first), sectors, &mut block);
+        for (id, wp) in self.written_chunks() {
+            for (first, sectors) in blocks(self.geometry(), wp) {
+                self.store().export(self.geometry().ppa(id, first), sectors, &mut block);
                 put_block(out, &block)?;
             }
         }
         Ok(())
+    }
+
+    /// Chunks in service, with their write pointers.
+    fn written_chunks(&self) -> impl Iterator<Item = (ChunkId, u32)> {
+        let chunks = self.geometry().all_chunks().map(|id| (id, self.chunk(id)));
+        let in_service = chunks.filter(|(_, info)| info.state != ChunkState::Offline);
+        in_service.map(|(id, info)| (id, info.wp))
     }
 
     /// Takes on what a device of the same geometry and payload held. `input` has been read up to byte
@@ -159,6 +167,7 @@ impl Media<MemoryStore> {
         if next_flag(&mut input)? {
             self.store_mut().keep_seqs_too()?;
         }
+        input.enter(Part::Chunks);
         for id in self.geometry().all_chunks() {
             let row = next_row(&mut input, self.geometry())?;
             self.set_chunk_row(id, row)?;
@@ -179,6 +188,7 @@ impl Media<MemoryStore> {
     ) -> Result<(), SnapshotError> {
         let end = self.geometry().ppa_end();
         let mut least = 0;
+        input.enter(Part::Unreadable);
         for _ in 0..next_u64(input)? {
             let at = next_u64(input)?;
             if at < least || at >= end {
@@ -195,9 +205,9 @@ impl Media<MemoryStore> {
         input: &mut FrameReader<R>,
     ) -> Result<(), SnapshotError> {
         let geometry = *self.geometry();
-        for id in geometry.all_chunks() {
-            let info = self.chunk(id);
-            let wp = if info.state == ChunkState::Offline { 0 } else { info.wp };
+        let written: Vec<(ChunkId, u32)> = self.written_chunks().collect();
+        for (id, wp) in written {
+            input.enter(Part::Columns(id));
             for (first, sectors) in blocks(&geometry, wp) {
                 let block = get_block(input, self.store(), sectors)?;
                 self.store_mut().import(geometry.ppa(id, first), block)?;
@@ -243,6 +253,7 @@ pub fn inspect(
 ) -> Result<(), SnapshotError> {
     let mut input = FrameReader::new(input, at);
     next_flag(&mut input)?;
+    input.enter(Part::Chunks);
     for id in geometry.all_chunks() {
         each(id, next_row(&mut input, geometry)?.info(geometry));
     }
