@@ -8,6 +8,7 @@
 use crate::args::CacheArgs;
 use crate::command::COMMIT;
 use crate::output::{Failure, complain};
+use crate::replace::Part;
 use anyhow::Context;
 use nandscape_lab::state::{SnapshotError, StateCache, StateKey, States};
 use nandscape_lab::sweep::program;
@@ -61,14 +62,12 @@ impl Cache {
         key: StateKey,
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
     ) -> Result<(), anyhow::Error> {
-        let part = self.path(key, &format!("{}.{PART}", std::process::id()));
-        let written = write_to(&part, write)
-            .and_then(|()| fs::rename(&part, self.path(key, ENTRY)).map_err(anyhow::Error::from));
-        if written.is_err() {
-            // What cannot be removed either is found by `shrink` later.
-            let _ = fs::remove_file(&part);
-        }
-        written
+        // What is left of it where the program is killed is found by `shrink` later.
+        let (file, part) = Part::create(&self.path(key, ENTRY), None)?;
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()?;
+        Ok(part.take_place()?)
     }
 
     /// Removes what was used longest ago, until the rest is within the limit.
@@ -104,17 +103,6 @@ fn usual_folder() -> Option<PathBuf> {
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(caches.join("nandscape").join("states"))
-}
-
-/// Writes a state to a new file.
-fn write_to(
-    path: &Path,
-    write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
-) -> Result<(), anyhow::Error> {
-    let mut out = BufWriter::new(File::create(path)?);
-    write(&mut out)?;
-    out.flush()?;
-    Ok(())
 }
 
 #[expect(clippy::disallowed_methods, reason = "what was used longest ago is told by the real time")]

@@ -4,7 +4,7 @@
 use crate::args::JobsArgs;
 use crate::cache::Cache;
 use crate::command::COMMIT;
-use crate::interrupt::interrupted;
+use crate::interrupt::Asked;
 use crate::output::{Failure, classify, complain};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
@@ -93,7 +93,7 @@ pub(crate) fn complete_all(
     let mut all: Vec<Finished> = sweeps.iter().map(open).collect::<Result<_, _>>()?;
     let sweeps: Vec<&Sweep> = sweeps.iter().map(|(sweep, _)| *sweep).collect();
     let missing = missing(&sweeps, &mut all)?;
-    let stop = interrupted()?;
+    let stop = Asked::new("the runs under way are finished");
     let manner = Manner { states: Cache::states(cache), program: &program, ..Manner::default() };
     let plan = Plan { sweeps: &sweeps, missing: &missing, manner };
     let ran = run_all(&plan, threads(jobs.jobs), &stop, &mut all);
@@ -182,7 +182,7 @@ struct Plan<'a> {
 fn run_all(
     plan: &Plan<'_>,
     threads: u32,
-    stop: &AtomicBool,
+    stop: &Asked,
     all: &mut [Finished],
 ) -> Result<usize, Failure> {
     let &Plan { sweeps, missing, manner } = plan;
@@ -197,7 +197,7 @@ fn run_all(
     spread(
         threads,
         0..missing.len() as u64,
-        &|| stop.load(Ordering::Relaxed) || broken.load(Ordering::Relaxed),
+        &|| stop.is_told() || broken.load(Ordering::Relaxed),
         &|turn| {
             let places = &missing[turn as usize];
             let (of, at) = places[0];

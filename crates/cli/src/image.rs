@@ -3,7 +3,7 @@
 use crate::args::{ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs};
 use crate::command::COMMIT;
 use crate::output::{Failure, classify, complain, expect_writable, print};
-use crate::replace::replace;
+use crate::replace::{expect_replaceable, replace};
 use crate::state::write;
 use crate::summary::bytes;
 use anyhow::{Context, anyhow};
@@ -25,6 +25,7 @@ pub(crate) fn image(args: &ImagesArgs) -> Result<(), Failure> {
 
 fn export(args: &ImageExportArgs) -> Result<(), Failure> {
     expect_writable([Some(args.image.as_path())], [args.state.as_path(), args.stack.file()])?;
+    expect_replaceable(&args.image)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let copied = replace(&args.image, |out| {
         let copied = export_image(&stack, &args.state, &program(COMMIT), out).map_err(classify)?;
@@ -42,6 +43,7 @@ fn export(args: &ImageExportArgs) -> Result<(), Failure> {
 
 fn import(args: &ImageImportArgs) -> Result<(), Failure> {
     expect_writable([Some(args.output.as_path())], [args.image.as_path(), args.stack.file()])?;
+    expect_replaceable(&args.output)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let file = open(&args.image)?;
     let length = file.metadata().ok().filter(Metadata::is_file).map(|data| data.len());

@@ -4,21 +4,19 @@
 
 use crate::args::{ResultArgs, TimelineArgs};
 use crate::hdr::HdrLog;
-use crate::interrupt::interrupted;
+use crate::interrupt::Asked;
 use crate::output::Failure;
 use crate::progress::Progress;
 use crate::sink::{FirstError, NamedFile};
 use crate::timeline::TimelineFile;
 use anyhow::Context;
-use nandscape_lab::run::{Left, Observer, Phase};
+use nandscape_lab::run::{Left, Observer, Phase, RunError};
 use nandscape_lab::timeline::Timeline;
 use nandscape_lab::workload::engine::{Completed, Recorder};
 use nandscape_lab::workload::log::{FioLogs, LogSink};
 use nandscape_rt::Nanos;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// fio's logs as files.
 #[derive(Debug)]
@@ -77,7 +75,7 @@ pub(crate) struct Watch {
     recorders: Vec<Box<dyn Recorder>>,
     timeline: Option<TimelineFile>,
     first_error: FirstError,
-    interrupted: Arc<AtomicBool>,
+    asked: Option<Asked>,
     keeps_device: bool,
     left: Left,
 }
@@ -85,17 +83,18 @@ pub(crate) struct Watch {
 impl Watch {
     /// Nothing is logged, and nothing kept.
     pub(crate) fn new() -> Self {
-        let (first_error, interrupted) = (FirstError::default(), Arc::default());
-        let (progress, recorders, timeline) = (Progress::new(), Vec::new(), None);
+        let (progress, first_error) = (Progress::new(), FirstError::default());
+        let (recorders, timeline, asked) = (Vec::new(), None, None);
         let (keeps_device, left) = (false, None);
-        Self { progress, recorders, timeline, first_error, interrupted, keeps_device, left }
+        Self { progress, recorders, timeline, first_error, asked, keeps_device, left }
     }
 
     /// For a run of which that is wanted, and which tells what it has when it is interrupted: the first
     /// Ctrl-C from now on ends the run, the second the program.
     pub(crate) fn of(wanted: Wanted<'_>) -> Result<Self, Failure> {
         let Wanted { output, jobs, fio_logs, timeline, device } = wanted;
-        let mut watch = Self { interrupted: interrupted()?, ..Self::new() };
+        let asked = Some(Asked::new("the run ends with what it has"));
+        let mut watch = Self { asked, ..Self::new() };
         if let Some((logs, folder)) = fio_logs {
             watch.fio_logs(logs, folder)?;
         }
@@ -131,9 +130,10 @@ impl Watch {
         Ok(())
     }
 
-    /// The device as the run left it.
+    /// The device as the run left it, unless somebody wanted an end meanwhile.
     pub(crate) fn take_device(&mut self) -> Left {
-        self.left.take()
+        let left = self.left.take()?;
+        Some(if self.is_interrupted() { Err(RunError::Interrupted) } else { left })
     }
 
     /// The run has ended, well or not. Whether everything went where it belongs.
@@ -164,7 +164,7 @@ impl Observer for Watch {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.asked.as_ref().is_some_and(Asked::is_told)
     }
 
     fn left(&mut self) -> Option<&mut Left> {

@@ -37,12 +37,22 @@ mod wml;
 
 use args::{Cli, Command};
 use clap::Parser;
+use output::Failure;
+use paint::ColorChoice;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     nandscape_heap::keep_what_is_freed();
     let Cli { command, color } = Cli::parse();
-    let result = match command {
+    let result = interrupt::listen().and_then(|()| dispatch(command, color));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(command: Command, color: ColorChoice) -> Result<(), Failure> {
+    match command {
         Command::Run(args) => run::run(&args, color),
         Command::Trace(args) => trace::trace(&args, color),
         Command::Compare(args) => compare::compare(&args, color),
@@ -59,9 +69,5 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
     }
 }

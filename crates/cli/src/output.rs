@@ -1,10 +1,11 @@
 //! Printing that survives a closed pipe, files instead of it, and the ways to fail.
 
 use crate::args::STDIO;
+use crate::replace::Part;
 use anyhow::{Context, anyhow};
 use nandscape_lab::run::RunError;
 use serde_json::Value;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -124,13 +125,8 @@ fn try_to_write(file: &Path) -> std::io::Result<()> {
         Ok(_) => Ok(()),
         // Where a link would lead to is known only when it is followed.
         Err(_) if file.is_symlink() => Ok(()),
-        Err(_) => {
-            // Under a name of our own: somebody else may be about to make the file.
-            let mut beside = file.as_os_str().to_owned();
-            beside.push(format!(".{}.part", std::process::id()));
-            File::create_new(&beside)?;
-            std::fs::remove_file(&beside)
-        }
+        // Under a name of our own: somebody else may be about to make the file.
+        Err(_) => Part::create(file, None).map(drop),
     }
 }
 

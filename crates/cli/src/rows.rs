@@ -6,7 +6,7 @@
 //! them. A file that holds anything else is not touched.
 
 use crate::output::Failure;
-use crate::replace::create_part;
+use crate::replace::Part;
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::FinishedRow;
 use std::collections::BTreeMap;
@@ -104,13 +104,13 @@ impl Rows {
     /// Writes everything anew, beside the file, which is then replaced.
     fn replace(&self) -> std::io::Result<()> {
         let Some((path, _)) = &self.file else { return Ok(()) };
-        let (file, name) = create_part(path)?;
-        let mut part = std::io::BufWriter::new(file);
+        let (file, part) = Part::create(path, None)?;
+        let mut out = std::io::BufWriter::new(file);
         for line in self.order.iter().filter_map(|id| self.lines.get(id)) {
-            writeln!(part, "{line}")?;
+            writeln!(out, "{line}")?;
         }
-        part.into_inner()?.sync_all()?;
-        std::fs::rename(&name, path)
+        out.into_inner()?.sync_all()?;
+        part.take_place()
     }
 }
 

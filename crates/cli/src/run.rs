@@ -9,6 +9,7 @@ use crate::logs::{Wanted, Watch};
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, complain, expect_writable};
 use crate::paint::ColorChoice;
+use crate::replace::expect_replaceable;
 use crate::state::keep;
 use crate::wml;
 use anyhow::Context;
@@ -28,6 +29,7 @@ pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
     let outputs = args.output.files().into_iter().chain([trace, left]);
     let inputs = [args.job.as_deref(), args.device.state.as_deref()].into_iter().flatten();
     expect_writable(outputs, inputs.chain([args.stack.file()]))?;
+    left.map_or(Ok(()), expect_replaceable)?;
     if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
         return wml::run(args, file, color);
     }

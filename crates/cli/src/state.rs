@@ -4,11 +4,11 @@ use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
 use crate::command::COMMIT;
 use crate::logs::Watch;
 use crate::output::{Failure, classify, expect_writable, print};
-use crate::replace::replace;
+use crate::replace::{expect_replaceable, replace};
 use crate::summary::{before, bytes, grouped};
-use anyhow::Context;
+use anyhow::{Context, Error, anyhow};
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::run::{Left, Observer, make_state};
+use nandscape_lab::run::{Left, Observer, RunError, make_state};
 use nandscape_lab::stack::{Stack, payload_name};
 use nandscape_lab::state::{Header, State, StateSummary, inspect};
 use nandscape_lab::sweep::program;
@@ -28,6 +28,7 @@ pub(crate) fn state(args: &StatesArgs) -> Result<(), Failure> {
 
 fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     expect_writable([Some(args.output.as_path())], [args.stack.file()])?;
+    expect_replaceable(&args.output)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     if stack.precondition.is_none() {
         let why = "asks for nothing: the device stays fresh, and there is no state to save";
@@ -50,8 +51,12 @@ fn save(args: &StateSaveArgs) -> Result<(), Failure> {
 /// Writes what a run left where it is wanted.
 pub(crate) fn keep(path: Option<&Path>, left: Left) -> Result<(), Failure> {
     let (Some(path), Some(left)) = (path, left) else { return Ok(()) };
-    let not_saved = || format!("no state is saved to {}", path.display());
-    write(path, &left.with_context(not_saved).map_err(Failure::Run)?)
+    let not_saved = format!("no state is saved to {}", path.display());
+    let state = left.map_err(|error| match error {
+        RunError::Interrupted => Failure::Interrupted(anyhow!("interrupted: {not_saved}")),
+        error => Failure::Run(Error::from(error).context(not_saved)),
+    })?;
+    write(path, &state)
 }
 
 /// Writes a state to a file of its own.

@@ -3,13 +3,18 @@
 #![cfg(unix)]
 
 mod common;
+#[path = "common/parts.rs"]
+mod parts;
 #[path = "common/running.rs"]
 mod running;
 
 use common::{Folder, err, out};
+use parts::parts;
 use running::Running;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
 /// Far longer than a signal takes, and yet a run that ends.
 const LONG: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nio_size=128g\n";
@@ -41,6 +46,7 @@ fn an_interrupted_run_tells_what_it_has() {
         let mut rest = String::new();
         log.read_to_string(&mut rest).unwrap();
         assert_eq!(running.child.wait().unwrap().code(), Some(130), "{rest}");
+        assert!(rest.contains("nandscape: interrupted: the run ends with what it has"), "{rest}");
         assert!(rest.contains("nandscape: interrupted: the figures are of the first "), "{rest}");
         assert!(!folder.0.join("left.state").exists());
         let result = std::fs::read_to_string(folder.0.join("result")).unwrap();
@@ -72,4 +78,63 @@ fn no_process_outlives_its_test() {
     let (mut running, log) = measuring(&folder, &[]);
     drop((running.watcher.take(), log));
     assert_eq!(running.child.wait().unwrap().signal(), Some(9));
+}
+
+/// A pipe with a name, at which whoever opens it waits for the other end.
+fn pipe(folder: &Folder, name: &str) {
+    let made = Command::new("mkfifo").arg(name).current_dir(&folder.0).status().unwrap();
+    assert!(made.success());
+}
+
+/// How a process ended that was interrupted, and what it said.
+fn ended(mut running: Running) -> (Option<i32>, String) {
+    let mut said = String::new();
+    running.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (running.child.wait().unwrap().code(), said)
+}
+
+/// The first Ctrl-C ends a program that saves a state, whether a run left it or nothing else was asked for.
+#[test]
+fn an_interrupted_save_ends() {
+    // Far more than a pipe holds.
+    let set = ["--set", "media.sectors=2048"];
+    let save = ["state", "save", "--output", "state"];
+    let run = ["run", "job.fio", "--save-state", "state"];
+    for (name, command) in [("interrupt-save", &save[..]), ("interrupt-left", &run[..])] {
+        let folder = Folder::new(name);
+        pipe(&folder, "state");
+        let running = Running::start(&folder, &[command, &STACK[..], &set].concat());
+        let mut state = File::open(folder.0.join("state")).unwrap();
+        let mut head = [0; 8];
+        state.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"nandstat", "it is being saved");
+        running.interrupt();
+        // Whoever is not interrupted gets on.
+        state.read_to_end(&mut Vec::new()).unwrap();
+        let (code, said) = ended(running);
+        assert_eq!(code, Some(130), "{name}: {said}");
+        assert!(said.contains("nandscape: interrupted"), "{name}: {said}");
+    }
+}
+
+/// An interrupted export says what is not written, leaves no part of it, and what was there as it was.
+#[test]
+fn an_interrupted_export_leaves_nothing() {
+    let folder = Folder::new("interrupt-export");
+    pipe(&folder, "never.state");
+    folder.write("old.img", "old");
+    let export = ["image", "export", "never.state"];
+    for image in ["old.img", "new.img"] {
+        let running = Running::start(&folder, &[&export, &[image], &STACK[..]].concat());
+        // Opened when the export opens the other end, behind which nothing comes.
+        let _state = File::options().write(true).open(folder.0.join("never.state")).unwrap();
+        assert_eq!(parts(&folder), 1, "it is being written");
+        running.interrupt();
+        let (code, said) = ended(running);
+        assert_eq!(code, Some(130), "{said}");
+        assert_eq!(said, format!("nandscape: interrupted: not written: {image}\n"));
+        assert_eq!(parts(&folder), 0, "{image}");
+    }
+    assert_eq!(std::fs::read_to_string(folder.0.join("old.img")).unwrap(), "old");
+    assert!(!folder.0.join("new.img").exists());
 }

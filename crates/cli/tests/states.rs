@@ -82,6 +82,24 @@ fn wrong_states_are_bad_input() {
     }
 }
 
+/// A file that is there and yet could not be replaced is refused before anything runs.
+#[test]
+fn what_cannot_be_replaced_is_refused_first() {
+    let folder = Folder::new("state-long");
+    // The name of what would be written beside it is too long.
+    let long = "x".repeat(250);
+    folder.write(&long, "old");
+    let save = ["state", "save", "--output", &long];
+    let run = ["run", "job.fio", "--save-state", &long];
+    for command in [&save[..], &run[..]] {
+        let output = folder.run(&[command, &["--stack", "small.toml"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", err(&output));
+        assert!(err(&output).contains(&format!("cannot write {long}")), "{}", err(&output));
+        assert!(output.stdout.is_empty(), "{command:?}");
+    }
+    assert_eq!(std::fs::read_to_string(folder.0.join(&long)).unwrap(), "old");
+}
+
 /// A damaged entry of the cache is a notice, not an error, and is made again.
 #[test]
 fn a_damaged_entry_is_a_notice() {
