@@ -125,7 +125,7 @@ fn an_interrupted_export_leaves_nothing() {
     folder.write("old.img", "old");
     let export = ["image", "export", "never.state"];
     for image in ["old.img", "new.img"] {
-        let running = Running::start(&folder, &[&export, &[image], &STACK[..]].concat());
+        let running = Running::start(&folder, &[&export[..], &[image], &STACK[..]].concat());
         // Opened when the export opens the other end, behind which nothing comes.
         let _state = File::options().write(true).open(folder.0.join("never.state")).unwrap();
         assert_eq!(parts(&folder), 1, "it is being written");
