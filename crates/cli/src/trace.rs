@@ -10,6 +10,7 @@ use crate::logs::{Wanted, Watch};
 use crate::outcome::{tell, verdict};
 use crate::output::{Failure, classify, deliver, expect_writable, pretty};
 use crate::paint::ColorChoice;
+use crate::replace::expect_replaceable;
 use crate::state::keep;
 use crate::summary::{bytes, count, counted, grouped, latencies, time};
 use nandscape_lab::SECTOR_BYTES;
@@ -76,6 +77,7 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let outputs = args.output.files().into_iter().chain([args.timeline.trace.as_deref(), left]);
     let inputs = [args.trace.file.as_path(), args.stack.file()];
     expect_writable(outputs, inputs.into_iter().chain(args.device.state.as_deref()))?;
+    left.map_or(Ok(()), expect_replaceable)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
     let length = length(&args.trace)?;

@@ -448,7 +448,7 @@ fn what_a_trace_leaves_has_a_name() {
         assert!(lines.len() > 128 << 10, "more than is read to know the format");
         let file = TestFile::new("left.log", lines.as_bytes());
         let reader = TraceReader::open(&file.0, ReadOptions::default()).unwrap();
-        let how = How { pace: Pace::AsFastAsPossible, iodepth: 32, fold: false };
+        let how = How { pace: Pace::AsFastAsPossible, iodepth: 32, fold: false, runtime: None };
         let mut keeper = Keeper::default();
         let manner = Manner { program: "test", ..Manner::default() };
         replay_as(&stack(&[]), Trace { reader, bytes: 0, how }, 1, manner, &mut keeper).unwrap();
