@@ -250,6 +250,26 @@ fn stonewalls_and_delays_order_jobs() {
     assert_eq!(log, expected);
 }
 
+/// Each clone draws when it begins between the bounds of `startdelay`, and the seed decides.
+#[test]
+fn clones_begin_apart() {
+    let text = "[job]\nrw=write\nnumber_ios=1\nnumjobs=8\nstartdelay=1ms-2ms\n";
+    let starts = |seed: u64| {
+        let mut device = device();
+        let options = Options { seed, ..Options::default() };
+        let mut engine = Engine::new(&jobs(text), device.caps(), &options).unwrap();
+        engine.run_until(&mut device, &mut NoProbe, None).unwrap();
+        device.log.iter().map(|(at, _)| at.0).collect::<Vec<u64>>()
+    };
+    let (one, other) = (starts(1), starts(2));
+    assert!(one.iter().all(|at| (1_000_000..=2_000_000).contains(at)), "{one:?}");
+    let mut distinct = one.clone();
+    distinct.dedup();
+    assert_eq!(distinct.len(), 8, "{one:?}");
+    assert_ne!(one, other);
+    assert_eq!(one, starts(1));
+}
+
 /// Clones draw different addresses from the same range, and one report holds them all.
 #[test]
 fn group_reporting_merges_clones() {

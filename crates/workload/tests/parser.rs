@@ -44,6 +44,10 @@ fn values_are_read_as_fio_reads_them() {
     assert_eq!((job.runtime, job.time_based), (Some(Nanos::from_secs(120)), true));
     assert_eq!((job.ramp_time, job.thinking.time), (Nanos::from_ms(500), Nanos::from_us(250)));
     assert_eq!(job.rate, [Some(1 << 20), None, None]);
+    let delay = |text: &str| jobs(&format!("[j]\nstartdelay={text}\n")).jobs[0].start_delay;
+    assert_eq!(delay("2"), (Nanos::from_secs(2), Nanos::from_secs(2)));
+    assert_eq!(delay("500us-2ms"), (Nanos::from_us(500), Nanos::from_ms(2)));
+    assert_eq!(delay("0:3"), (Nanos::ZERO, Nanos::from_secs(3)));
     assert_eq!(job.distribution, Distribution::Zipf(1.1));
     assert_eq!((job.number_ios, job.loops), (None, 2));
     assert_eq!(file.notices.len(), 1, "randrepeat=0 does nothing here");
@@ -104,6 +108,8 @@ fn errors_have_a_place() {
         ("[j]\niodepth=0\n", 2, "iodepth", "from 1"),
         ("[j]\nruntime=10x\n", 2, "runtime", "200us"),
         ("[j]\nruntime=99999999999d\n", 2, "runtime", "200us"),
+        ("[j]\nstartdelay=2-1\n", 2, "startdelay", "such as 0-10ms"),
+        ("[j]\nstartdelay=1-\n", 2, "startdelay", "such as 0-10ms"),
         ("[j]\ntime_based\n", 2, "time_based", "needs a runtime"),
         ("[j]\nrwmixread=101\n", 2, "rwmixread", "0 to 100"),
         ("[j]\ndirect=yes\n", 2, "direct", "0 or 1"),

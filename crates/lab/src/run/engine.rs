@@ -111,10 +111,10 @@ pub(super) fn writes_at_random(file: &JobFile) -> bool {
     file.jobs.iter().any(|spec| spec.pattern.random && spec.pattern.mix.has(Direction::Write))
 }
 
-/// When every job of the first stage is behind its ramp, if any has one: counters begin there.
+/// When every job of the first stage is behind its ramp at the latest, if any has one: counters begin there.
 pub(super) fn first_ramp(job: &JobFile) -> Nanos {
     let stonewalls = job.jobs.iter().skip(1).take_while(|spec| !spec.stonewall);
     let first_stage = job.jobs.iter().take(1).chain(stonewalls);
     let ramps = first_stage.filter(|spec| spec.ramp_time > Nanos::ZERO);
-    ramps.map(|spec| spec.start_delay.saturating_add(spec.ramp_time)).max().unwrap_or(Nanos::ZERO)
+    ramps.map(|spec| spec.start_delay.1.saturating_add(spec.ramp_time)).max().unwrap_or(Nanos::ZERO)
 }

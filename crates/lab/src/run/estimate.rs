@@ -32,7 +32,7 @@ impl Estimate {
 
 fn seconds(spec: &JobSpec) -> f64 {
     let runtime = spec.runtime.map_or(f64::INFINITY, Nanos::as_secs_f64);
-    (spec.start_delay.saturating_add(spec.ramp_time)).as_secs_f64() + runtime
+    (spec.start_delay.1.saturating_add(spec.ramp_time)).as_secs_f64() + runtime
 }
 
 /// What a clone of a job transfers in all.

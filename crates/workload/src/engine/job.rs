@@ -77,6 +77,8 @@ pub(super) struct Job {
     pub(super) spec: JobSpec,
     pub(super) plan: Plan,
     pub(super) result: JobResult,
+    /// From the beginning of its stage until it begins.
+    pub(super) start_delay: Nanos,
     /// By [`Kind`].
     pub(super) shapes: [Shape; 5],
     /// Its unused slots.
@@ -139,6 +141,7 @@ impl Job {
                 options: spec.options.clone(),
                 ..JobResult::default()
             },
+            start_delay: spec.start_delay.0,
             shapes,
             free: Vec::new(),
             in_flight: 0,

@@ -72,7 +72,7 @@ use flow::Flows;
 use io::Slot;
 use job::{Idle, Job};
 use nandscape_block::{BlockDevice, BlockError, Completion, DeviceCaps, Reply};
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, Stream};
 use pace::Pacer;
 use plan::Plan;
 use shadow::{Shadow, Version};
@@ -381,7 +381,7 @@ impl<S> Engine<S> {
     fn begin_stage<D: BlockDevice>(&mut self, device: &mut D, stage: &[usize]) {
         self.unfinished = stage.len();
         for &index in stage {
-            match self.jobs[index].spec.start_delay {
+            match self.jobs[index].start_delay {
                 Nanos::ZERO => self.wake(device, index),
                 delay => self.set_timer(index, self.now.saturating_add(delay)),
             }
@@ -508,11 +508,19 @@ fn clone_jobs(
             let pacer = Pacer::new(spec, seed, &stream);
             let mut job = Job::new(number, spec, plan, shapes, draw, pacer);
             job.result.group = group;
+            job.start_delay = start_delay(spec, seed, &stream);
             stages.back_mut().into_iter().for_each(|stage| stage.push(jobs.len()));
             jobs.push(job);
         }
     }
     Ok((jobs, stages))
+}
+
+/// What a clone draws between the bounds of its `startdelay`.
+fn start_delay(spec: &JobSpec, seed: u64, name: &str) -> Nanos {
+    let (least, most) = spec.start_delay;
+    let choices = (most.0 - least.0).saturating_add(1);
+    least.saturating_add(Nanos(Stream::new(seed, &format!("{name}/start")).below(choices)))
 }
 
 /// The seed of a job's streams: the run's, mixed with the job's own `randseed`.

@@ -64,7 +64,7 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["runtime", "timeout"], store!(runtime, |v| Ok(Some(v.time(SECOND)?).filter(|t| t.0 > 0)))),
     (&["time_based"], store!(time_based, |v| v.flag())),
     (&["ramp_time"], store!(ramp_time, |v| v.time(SECOND))),
-    (&["startdelay"], store!(start_delay, |v| v.time(SECOND))),
+    (&["startdelay"], store!(start_delay, start_delay)),
     (&["rwmixread"], store!(rwmixread, |v| v.count(0, 100))),
     (&["rwmixwrite"], store!(rwmixread, |v| v.count(0, 100).map(|writes| 100 - writes))),
     (&["random_distribution"], distribution),
@@ -218,6 +218,16 @@ fn file_bytes(value: &Value<'_>) -> Result<Option<(u64, u64)>, String> {
         (Ok(least), Ok(most)) if 0 < least && least <= most => Ok(Some((least, most))),
         _ => Err(expected.into()),
     }
+}
+
+/// A time, or from one to another.
+fn start_delay(value: &Value<'_>) -> Result<(Nanos, Nanos), String> {
+    let expected = "a time such as 10s or 200us (a plain number: seconds), or from one to another, \
+                    such as 0-10ms";
+    let text = value.text(expected)?;
+    let (least, most) = text.split_once(['-', ':']).unwrap_or((text, text));
+    let bounds = units::time(least, SECOND).zip(units::time(most, SECOND));
+    bounds.filter(|(least, most)| least <= most).ok_or_else(|| expected.into())
 }
 
 fn file_service(value: &Value<'_>) -> Result<FileService, String> {

@@ -207,8 +207,8 @@ pub struct JobSpec {
     pub time_based: bool,
     /// `ramp_time`: not counted, in front of `runtime`.
     pub ramp_time: Nanos,
-    /// `startdelay`.
-    pub start_delay: Nanos,
+    /// `startdelay`: the least and the longest, between which each clone draws its own.
+    pub start_delay: (Nanos, Nanos),
     /// `rwmixread`, percent.
     pub rwmixread: u64,
     /// `random_distribution`.
@@ -298,7 +298,7 @@ impl JobSpec {
             runtime: None,
             time_based: false,
             ramp_time: Nanos::ZERO,
-            start_delay: Nanos::ZERO,
+            start_delay: (Nanos::ZERO, Nanos::ZERO),
             rwmixread: 50,
             distribution: Distribution::Uniform,
             zones: [const { Vec::new() }; 3],
