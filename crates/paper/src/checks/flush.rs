@@ -70,21 +70,17 @@ fn of_files(facts: &Facts<'_>) -> Finding {
 
 /// Bounds enclose the mean, and percentiles do not fall.
 pub(super) fn latencies(facts: &Facts<'_>) -> Finding {
-    let mut found = None;
-    for job in facts.jobs() {
-        for (kind, key) in LATENCIES {
-            let latency = &job[kind][key];
-            if latency["N"].as_u64().is_some_and(|count| count > 0) {
-                let name = job["jobname"].as_str().unwrap_or_default();
-                let why = disorder(latency).map(|why| format!("{kind} of {name}: {why}"));
-                found = Some(why.map_or(Ok(()), Err));
-                if matches!(found, Some(Err(_))) {
-                    return found;
-                }
-            }
-        }
-    }
-    found
+    let all = facts
+        .jobs()
+        .flat_map(|job| LATENCIES.iter().map(move |(kind, key)| (job, kind, &job[*kind][*key])));
+    let counted = all.filter(|(.., latency)| latency["N"].as_u64().is_some_and(|count| count > 0));
+    let mut counted = counted.peekable();
+    counted.peek()?;
+    let wrong = counted.find_map(|(job, kind, latency)| {
+        let name = job["jobname"].as_str().unwrap_or_default();
+        Some(format!("{kind} of {name}: {}", disorder(latency)?))
+    });
+    Some(wrong.map_or(Ok(()), Err))
 }
 
 fn disorder(latency: &Value) -> Option<String> {
