@@ -27,10 +27,10 @@ pub(crate) fn paper(args: &PaperArgs, color: ColorChoice) -> Result<(), Failure>
         return list(&names, args.output_format);
     }
     if args.check {
-        return check(&names, args.output_format);
+        return check(&names, args);
     }
     let papers: Vec<Paper> =
-        names.iter().map(|name| load(name, args.quick)).collect::<Result<_, _>>()?;
+        names.iter().map(|name| load(name, args.quick, args.seeds)).collect::<Result<_, _>>()?;
     once(&papers)?;
     let all = reproduce(papers, args)?;
     let maker = maker(args);
@@ -56,9 +56,9 @@ fn names(args: &PaperArgs) -> Result<Vec<String>, Failure> {
     }
 }
 
-fn load(name: &str, quick: bool) -> Result<Paper, Failure> {
+fn load(name: &str, quick: bool, seeds: Option<u64>) -> Result<Paper, Failure> {
     let (files, folder) = Files::find(name);
-    Paper::load(files, &folder, quick).map_err(|error| {
+    let mut paper = Paper::load(files, &folder, quick).map_err(|error| {
         let known = shipped().collect::<Vec<_>>().join(", ");
         let unknown = files == Files::Host && !folder.is_dir();
         let error = anyhow::Error::from(error);
@@ -66,7 +66,9 @@ fn load(name: &str, quick: bool) -> Result<Paper, Failure> {
             true => error.context(format!("\"{name}\" is no folder, and what ships is: {known}")),
             false => error,
         })
-    })
+    })?;
+    seeds.into_iter().for_each(|seeds| paper.ask_with_seeds(seeds));
+    Ok(paper)
 }
 
 /// Two papers of one name would write the same files.
@@ -80,7 +82,7 @@ fn once(papers: &[Paper]) -> Result<(), Failure> {
 
 fn list(names: &[String], format: OutputFormat) -> Result<(), Failure> {
     let papers: Vec<Paper> =
-        names.iter().map(|name| load(name, false)).collect::<Result<_, _>>()?;
+        names.iter().map(|name| load(name, false, None)).collect::<Result<_, _>>()?;
     let papers = names.iter().zip(&papers);
     let width = names.iter().map(String::len).max().unwrap_or(0);
     print(&match format {
@@ -104,10 +106,11 @@ struct Read<'a> {
     quick: Paper,
 }
 
-fn check(names: &[String], format: OutputFormat) -> Result<(), Failure> {
-    let read = |name| Ok(Read { name, full: load(name, false)?, quick: load(name, true)? });
+fn check(names: &[String], args: &PaperArgs) -> Result<(), Failure> {
+    let paper = |name, quick| load(name, quick, args.seeds);
+    let read = |name| Ok(Read { name, full: paper(name, false)?, quick: paper(name, true)? });
     let all: Vec<Read<'_>> = names.iter().map(|name| read(name)).collect::<Result<_, Failure>>()?;
-    print(&match format {
+    print(&match args.output_format {
         OutputFormat::Normal => all.iter().map(Read::text).collect(),
         OutputFormat::Json => pretty(&all.iter().map(Read::to_json).collect())?,
     })
@@ -184,6 +187,7 @@ fn maker(args: &PaperArgs) -> Maker {
     let mut words = vec!["nandscape".to_owned(), "paper".to_owned()];
     words.extend(args.papers.iter().map(|name| quoted(name)));
     words.extend(args.quick.then(|| "--quick".to_owned()));
+    words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
     Maker {
         program: format!("nandscape {VERSION} ({COMMIT})"),
         command: words.join(" "),

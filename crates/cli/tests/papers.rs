@@ -137,6 +137,9 @@ fn papers_are_checked_and_listed() {
         "{}",
         out(&output)
     );
+    let output = folder.run(&["paper", TINY, "--check", "--seeds", "3"]);
+    let runs = "30 runs (30 if quick), 30 of them distinct (30)\n";
+    assert!(out(&output).ends_with(runs), "{}", out(&output));
     let output = folder.run(&["paper", TINY, "--list"]);
     assert!(out(&output).contains("A Paper that Nobody Wrote (the tests of nandscape, 2026)"));
     let json = |what: &str| -> serde_json::Value {

@@ -2,7 +2,7 @@
 
 use crate::model::{Filter, Measure, Take};
 use nandscape_lab::sweep::Sweep;
-use nandscape_report::{Column, Figure, FigureError, Mean, Point};
+use nandscape_report::{Column, Figure, FigureError, Point};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -99,25 +99,21 @@ impl Answers {
         Ok(column)
     }
 
-    /// What is measured, at the points that `filter` leaves: the mean over the seeds of what is taken of
-    /// the points of each; none if a point has no number.
+    /// What is measured, seed by seed: what is taken of the points that `filter` leaves. A seed without a
+    /// number at one of them has none.
     #[must_use]
-    pub fn measure(&self, measure: &Measure, filter: &Filter) -> Option<Mean> {
-        let column = self.column(&measure.shows).ok()?;
+    pub fn measure(&self, measure: &Measure, filter: &Filter) -> Vec<f64> {
+        let Ok(column) = self.column(&measure.shows) else { return Vec::new() };
         let at = filter.of(&self.points).into_iter();
         let by_point: Vec<Vec<(u64, f64)>> = at.map(|at| column.by_seed(at)).collect();
-        let seeds: Vec<u64> = by_point.first()?.iter().map(|(seed, _)| *seed).collect();
         let of_seed = |seed: &u64| {
             let of = |numbers: &Vec<(u64, f64)>| {
                 numbers.iter().find(|(other, _)| other == seed).map(|(_, number)| *number)
             };
-            by_point
-                .iter()
-                .map(of)
-                .collect::<Option<Vec<f64>>>()
-                .map(|all| take(measure.take, &all))
+            by_point.iter().map(of).collect::<Option<Vec<f64>>>()
         };
-        Mean::of(&seeds.iter().filter_map(of_seed).collect::<Vec<_>>())
+        let all = self.seeds.iter().filter_map(of_seed).filter(|all| !all.is_empty());
+        all.map(|all| take(measure.take, &all)).collect()
     }
 }
 

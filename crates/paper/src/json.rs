@@ -44,7 +44,7 @@ impl Reproduction {
             "published": claim(&statement.claim),
             "within": statement.tolerance.within, "partly": statement.tolerance.partly,
             "shows": shows,
-            "measured": mean(judged.measured),
+            "measured": measured(judged.measured(), &judged.seeds),
             "verdict": judged.judgement.verdict.name(), "reason": judged.judgement.reason, "as_chosen": judged.ours.name(),
             "across": across.collect::<Vec<_>>(),
         })
@@ -102,9 +102,16 @@ fn claim(claim: &Claim) -> Value {
 
 /// A statement at a value of a choice.
 fn found(found: &Found) -> Value {
-    let mut entry = mean(found.measured);
+    let mut entry = measured(found.measured(), &found.seeds);
     entry["value"] = found.value.clone();
     entry["verdict"] = found.verdict.name().into();
+    entry
+}
+
+/// What was measured, its mean and seed by seed.
+fn measured(of: Option<Mean>, seeds: &[f64]) -> Value {
+    let mut entry = mean(of);
+    entry["seeds"] = seeds.into();
     entry
 }
 

@@ -12,14 +12,22 @@ use serde_json::Value;
 /// A statement that was judged.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// What was measured: the mean over the seeds, and its interval.
-    pub measured: Option<Mean>,
+    /// What was measured, seed by seed.
+    pub seeds: Vec<f64>,
     /// The verdict and its reason.
     pub judgement: Judgement,
     /// The verdict on our own choices alone.
     pub ours: Verdict,
     /// The same along what the paper leaves open.
     pub across: Vec<Sensitivity>,
+}
+
+impl Judged {
+    /// The mean of what was measured, and its interval.
+    #[must_use]
+    pub fn measured(&self) -> Option<Mean> {
+        Mean::of(&self.seeds)
+    }
 }
 
 /// A statement along a choice, all in the choice's own question.
@@ -38,16 +46,26 @@ pub struct Sensitivity {
 pub struct Found {
     /// The value of the choice's axis.
     pub value: Value,
-    /// What was measured there.
-    pub measured: Option<Mean>,
+    /// What was measured there, seed by seed.
+    pub seeds: Vec<f64>,
     /// The verdict there.
     pub verdict: Verdict,
 }
 
 impl Sensitivity {
-    /// The alternatives that have another verdict than what was chosen.
+    /// The alternatives that have another verdict than what was chosen, where both can be told.
     pub fn moved(&self) -> impl Iterator<Item = &Found> {
-        self.others.iter().filter(|other| other.verdict != self.chosen.verdict)
+        let told = self.others.iter().filter(|other| self.tells(other));
+        told.filter(|other| other.verdict != self.chosen.verdict)
+    }
+
+    /// The alternatives of which nobody can say whether they change the verdict.
+    pub fn unsure(&self) -> impl Iterator<Item = &Found> {
+        self.others.iter().filter(|other| !self.tells(other))
+    }
+
+    fn tells(&self, other: &Found) -> bool {
+        ![self.chosen.verdict, other.verdict].contains(&Verdict::CannotBeTold)
     }
 
     /// Every verdict.
@@ -61,7 +79,7 @@ impl Sensitivity {
 pub fn judge(paper: &Paper, answers: &[Answers]) -> Vec<Judged> {
     let judge = |statement: &Statement| match &statement.measured {
         Measured::Not(why) => Judged {
-            measured: None,
+            seeds: Vec::new(),
             judgement: Judgement::untold(why.clone()),
             ours: Verdict::CannotBeTold,
             across: Vec::new(),
@@ -77,14 +95,14 @@ fn judge_one(
     statement: &Statement,
     measure: &Measure,
 ) -> Judged {
-    let measured = answers[measure.question].measure(measure, &measure.filter);
-    let judgement = rule(statement, measure).judge(measured, &shower(measure));
+    let seeds = answers[measure.question].measure(measure, &measure.filter);
+    let judgement = rule(statement, measure).judge(&seeds, &shower(measure));
     let choices = statement.across.iter();
     let across: Vec<Sensitivity> =
         choices.map(|choice| sensitivity(paper, answers, (statement, measure), *choice)).collect();
     let ours = judgement.verdict;
-    let judgement = Weighed { paper, measure, measured, across: &across }.weigh(judgement);
-    Judged { measured, judgement, ours, across }
+    let judgement = Weighed { paper, measure, seeds: &seeds, across: &across }.weigh(judgement);
+    Judged { seeds, judgement, ours, across }
 }
 
 fn rule<'a>(statement: &'a Statement, measure: &Measure) -> Rule<'a> {
@@ -108,9 +126,9 @@ fn sensitivity(
     let answers = &answers[choice.question];
     let found = |value: &Value| {
         let filter = measure.filter.with(&choice.axis, value);
-        let measured = answers.measure(measure, &filter);
-        let verdict = rule(statement, measure).judge(measured, &shower(measure)).verdict;
-        Found { value: value.clone(), measured, verdict }
+        let seeds = answers.measure(measure, &filter);
+        let verdict = rule(statement, measure).judge(&seeds, &shower(measure)).verdict;
+        Found { value: value.clone(), seeds, verdict }
     };
     let values = values(answers.points(), &choice.axis).into_iter();
     let others = values.filter(|value| !same(value, &choice.chosen));
@@ -121,7 +139,7 @@ fn sensitivity(
 struct Weighed<'a> {
     paper: &'a Paper,
     measure: &'a Measure,
-    measured: Option<Mean>,
+    seeds: &'a [f64],
     across: &'a [Sensitivity],
 }
 
@@ -132,7 +150,8 @@ impl Weighed<'_> {
         let Judgement { verdict, mut reason } = judgement;
         let moved = gathered(self.across.iter().flat_map(|one| self.moves(one)));
         let alternatives: usize = self.across.iter().map(|one| one.others.len()).sum();
-        match (alternatives, moved.is_empty()) {
+        let unsure = self.across.iter().flat_map(Sensitivity::unsure).count();
+        match (alternatives - unsure, moved.is_empty()) {
             (0, _) => {}
             (n, true) => reason.push_str(&format!(
                 "; no other choice of what is left open changes the verdict ({n})"
@@ -140,6 +159,9 @@ impl Weighed<'_> {
             (_, false) => moved.iter().for_each(|(from, moves)| {
                 reason.push_str(&format!("; otherwise{from} {moves}"));
             }),
+        }
+        if unsure > 0 {
+            reason.push_str(&format!("; of other choices {unsure} cannot be told"));
         }
         reason.push_str(&self.elsewhere(verdict));
         match self.is_torn(verdict) {
@@ -163,7 +185,7 @@ impl Weighed<'_> {
     /// From what a choice changes the verdict, unless that is the statement's own measurement, and to what.
     fn moves(&self, one: &Sensitivity) -> Vec<(String, String)> {
         let id = &self.paper.choices[one.choice].id;
-        let from = match one.chosen.measured == self.measured {
+        let from = match one.chosen.seeds == self.seeds {
             true => String::new(),
             false => format!(", for {},", self.told(&one.chosen)),
         };
@@ -202,9 +224,16 @@ fn gathered(all: impl Iterator<Item = (String, String)>) -> Vec<(String, String)
 }
 
 impl Found {
+    /// The mean of what was measured, and its interval.
+    #[must_use]
+    pub fn measured(&self) -> Option<Mean> {
+        Mean::of(&self.seeds)
+    }
+
     /// What was measured, in words.
     fn shown(&self, measure: &Measure) -> String {
-        self.measured.map_or_else(|| "no number".to_owned(), |mean| measure.shows.show(&mean))
+        let mean = self.measured();
+        mean.map_or_else(|| "no number".to_owned(), |mean| measure.shows.show(&mean))
     }
 }
 
@@ -221,7 +250,7 @@ impl Statement {
     /// What was measured, in words.
     #[must_use]
     pub fn shown(&self, judged: &Judged) -> String {
-        match (&self.measured, &judged.measured) {
+        match (&self.measured, &judged.measured()) {
             (Measured::As(measure), Some(mean)) => measure.shows.show(mean),
             _ => "–".to_owned(),
         }
@@ -262,6 +291,11 @@ mod tests {
     /// The paper of the tests with made-up answers: write amplification of the fresh device beside the
     /// other, in the statement's own question, and in the choice's where the queue is as chosen and deep.
     fn judged(own: f64, chosen: f64, deep: f64) -> Judged {
+        judged_over([&[own], &[chosen], &[deep]])
+    }
+
+    /// The same with a number for each seed.
+    fn judged_over([own, chosen, deep]: [&[f64]; 3]) -> Judged {
         let paper = tiny();
         let answer = |question: &crate::model::Question| {
             let mut answers = Answers::new(&question.sweep);
@@ -272,8 +306,11 @@ mod tests {
                     Some(2) => chosen,
                     Some(_) => deep,
                 };
-                let waf = if plain(point.at("stack")) == "empty.toml" { fresh } else { 1.0 };
-                answers.add(at, 1, json!({ "nandscape": { "waf": { "gc": waf } } }));
+                let is_fresh = plain(point.at("stack")) == "empty.toml";
+                for (seed, fresh) in (1..).zip(fresh) {
+                    let waf = if is_fresh { *fresh } else { 1.0 };
+                    answers.add(at, seed, json!({ "nandscape": { "waf": { "gc": waf } } }));
+                }
             }
             answers
         };
@@ -288,7 +325,8 @@ mod tests {
         let alike = judged(0.5, 0.5, 0.6);
         assert_eq!(alike.judgement.verdict, Verdict::Agrees);
         let reason = &alike.judgement.reason;
-        let end = "as stated; no other choice of what is left open changes the verdict (1)";
+        let end =
+            "as stated; of one seed; no other choice of what is left open changes the verdict (1)";
         assert!(reason.ends_with(end), "{reason}");
         let torn = judged(0.5, 0.5, 1.5);
         assert_eq!((torn.judgement.verdict, torn.ours), (Verdict::CannotBeTold, Verdict::Agrees));
@@ -312,7 +350,7 @@ mod tests {
     fn a_choice_is_judged_where_it_is_asked() {
         let Judged { across, judgement, .. } = judged(0.5, 0.6, 0.95);
         let [Sensitivity { chosen, others, .. }] = across.as_slice() else { panic!("{across:?}") };
-        let mean = |found: &Found| found.measured.unwrap().mean;
+        let mean = |found: &Found| found.measured().unwrap().mean;
         assert_eq!((&chosen.value, mean(chosen)), (&json!(2), 0.6));
         assert_eq!(
             others.iter().map(|other| (&other.value, mean(other))).collect::<Vec<_>>(),
@@ -342,6 +380,19 @@ mod tests {
         );
     }
 
+    /// An alternative that the seeds leave open is no other verdict, and no agreement either.
+    #[test]
+    fn what_seeds_leave_open_is_no_other_verdict() {
+        let even: &[f64] = &[0.5, 0.5];
+        let Judged { judgement, across, .. } = judged_over([even, even, &[0.7, 1.3]]);
+        assert_eq!(judgement.verdict, Verdict::Agrees);
+        assert!(judgement.reason.ends_with("; of other choices 1 cannot be told"));
+        assert_eq!((across[0].moved().count(), across[0].unsure().count()), (0, 1));
+        let Judged { judgement, ours, across, .. } = judged_over([&[0.7, 1.3], even, even]);
+        assert_eq!((judgement.verdict, ours), (Verdict::CannotBeTold, Verdict::CannotBeTold));
+        assert_eq!((across[0].moved().count(), across[0].unsure().count()), (0, 0));
+    }
+
     /// What a choice alone turns from disagreement into agreement cannot be told, whatever the statement's
     /// own runs say.
     #[test]
@@ -363,14 +414,14 @@ mod tests {
         use Verdict::{Agrees, Disagrees, Partly};
         let paper = tiny();
         let Measured::As(measure) = &paper.statements[0].measured else { panic!("it is measured") };
-        let found = |verdict| Found { value: json!(0), measured: None, verdict };
+        let found = |verdict| Found { value: json!(0), seeds: Vec::new(), verdict };
         let torn = |own: Verdict, moves: [(Verdict, Verdict); 2]| {
             let across = moves.map(|(chosen, other)| Sensitivity {
                 choice: 0,
                 chosen: found(chosen),
                 others: vec![found(other)],
             });
-            Weighed { paper: &paper, measure, measured: None, across: &across }.is_torn(own)
+            Weighed { paper: &paper, measure, seeds: &[], across: &across }.is_torn(own)
         };
         assert!(torn(Partly, [(Partly, Agrees), (Partly, Disagrees)]));
         assert!(torn(Agrees, [(Partly, Agrees), (Partly, Disagrees)]));
@@ -394,7 +445,7 @@ mod tests {
     #[test]
     fn missing_numbers_cannot_be_told() {
         let nothing = judged(f64::NAN, f64::NAN, 0.5);
-        assert_eq!(nothing.measured, None);
+        assert_eq!(nothing.measured(), None);
         assert_eq!(nothing.judgement.verdict, Verdict::CannotBeTold);
     }
 }

@@ -4,7 +4,7 @@
 //! A number *agrees* if it is within the tolerance of the stated one, relative to that. It agrees *partly*
 //! if it is within the wider one; where the figure is a ratio to a baseline and an effect is stated, if it
 //! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It *cannot be told* without a
-//! number, or if the 95 % interval over the seeds reaches from agreement to disagreement.
+//! number, or if the 95 % interval of the mean over the seeds holds numbers of more than one verdict.
 
 use crate::model::{Claim, Tolerance};
 use nandscape_report::Mean;
@@ -158,10 +158,10 @@ impl Rule<'_> {
         })
     }
 
-    /// The verdict on a measured number.
+    /// The verdict on what was measured, a number for each seed.
     #[must_use]
-    pub fn judge(&self, measured: Option<Mean>, show: &dyn Fn(f64) -> String) -> Judgement {
-        let Some(mean) = measured else {
+    pub fn judge(&self, seeds: &[f64], show: &dyn Fn(f64) -> String) -> Judgement {
+        let Some(mean) = Mean::of(seeds) else {
             return Judgement::untold("no result has this number at every point that counts");
         };
         if !mean.mean.is_finite() {
@@ -170,26 +170,27 @@ impl Rule<'_> {
         let Some((range, told)) = self.best(mean.mean) else {
             return Judgement::untold("nothing is stated");
         };
-        let mut reason = self.explain(range, told, mean.mean, show);
-        if let Some(half) = mean.half_width {
-            let ends = [mean.mean - half, mean.mean + half];
-            if self.reaches_across(told, ends) {
-                let [low, high] = ends.map(show);
-                return Judgement::untold(format!(
-                    "{reason}; but over the seeds it is {low} to {high}, some of which agrees and some \
-                     of which does not: more seeds would tell"
-                ));
-            }
-            reason.push_str(&spread(mean.mean, half));
-        }
-        Judgement { verdict: told.verdict, reason }
+        let reason = self.explain(range, told, mean.mean, show) + &spread(seeds, mean, show);
+        let half = mean.half_width.unwrap_or(0.0);
+        let interval = Range { low: mean.mean - half, high: mean.mean + half };
+        let Some(other) = self.verdicts(interval).find(|verdict| *verdict != told.verdict) else {
+            return Judgement { verdict: told.verdict, reason };
+        };
+        let [low, high] = [interval.low, interval.high].map(show);
+        Judgement::untold(format!(
+            "{reason}; from {low} to {high}, where it lies with 95 % confidence, verdicts differ ({}, {}): \
+             more seeds would tell",
+            told.verdict.name(),
+            other.name()
+        ))
     }
 
-    /// Whether the mean or an end of the interval agrees and another of them disagrees.
-    fn reaches_across(&self, told: Told, ends: [f64; 2]) -> bool {
-        let ends = ends.into_iter().filter_map(|end| self.best(end));
-        let all: Vec<Verdict> = ends.map(|(_, told)| told.verdict).chain([told.verdict]).collect();
-        all.contains(&Verdict::Agrees) && all.contains(&Verdict::Disagrees)
+    /// Verdicts on the ends of an interval, and on all within it that is as stated.
+    fn verdicts(&self, interval: Range) -> impl Iterator<Item = Verdict> {
+        let stated = self.claim.ranges().into_iter().flat_map(|range| [range.low, range.high]);
+        let within = stated.filter(move |end| interval.miss(*end) == 0.0);
+        let numbers = [interval.low, interval.high].into_iter().chain(within);
+        numbers.filter_map(|number| self.best(number)).map(|(_, told)| told.verdict)
     }
 
     fn explain(
@@ -226,11 +227,18 @@ impl Rule<'_> {
     }
 }
 
-/// Half the width of the interval beside its mean.
-fn spread(mean: f64, half: f64) -> String {
-    match half {
-        0.0 => "; the same for every seed".to_owned(),
-        half => format!("; ± {} over the seeds", percent(half / mean.abs())),
+/// How many seeds there are, and how far apart.
+fn spread(seeds: &[f64], mean: Mean, show: &dyn Fn(f64) -> String) -> String {
+    let n = seeds.len();
+    match mean.half_width {
+        None => "; of one seed".to_owned(),
+        Some(0.0) => format!("; the same for {n} seeds"),
+        Some(half) => {
+            let least = seeds.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = seeds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let [least, most, half] = [least, most, half].map(show);
+            format!("; {n} seeds from {least} to {most}, their mean ± {half}")
+        }
     }
 }
 
@@ -252,18 +260,20 @@ mod tests {
 
     const TENTH: Tolerance = Tolerance { within: 0.1, partly: 0.2, direction: true };
 
-    fn mean(mean: f64, half_width: Option<f64>) -> Option<Mean> {
-        Some(Mean { mean, half_width })
+    /// Two seeds with this mean, and half the width of its interval (Student's t of one degree of freedom).
+    fn two(mean: f64, half_width: f64) -> [f64; 2] {
+        let distance = half_width / 12.706;
+        [mean - distance, mean + distance]
     }
 
-    fn judge(claim: &Claim, relative: bool, measured: Option<Mean>) -> (Verdict, String) {
+    fn judge(claim: &Claim, relative: bool, seeds: &[f64]) -> (Verdict, String) {
         let rule = Rule { claim, tolerance: TENTH, relative };
-        let judgement = rule.judge(measured, &|number| format!("{number:.2}"));
+        let judgement = rule.judge(seeds, &|number| format!("{number:.2}"));
         (judgement.verdict, judgement.reason)
     }
 
     fn verdict(claim: &Claim, relative: bool, number: f64) -> Verdict {
-        judge(claim, relative, mean(number, None)).0
+        judge(claim, relative, &[number]).0
     }
 
     /// Each verdict has its band, and the direction counts for ratios to a baseline alone.
@@ -313,49 +323,76 @@ mod tests {
     #[test]
     fn the_best_reading_counts() {
         let claim = Claim::Readings(vec![2.6, 1.6]);
-        let (verdict, reason) = judge(&claim, true, mean(1.64, None));
+        let (verdict, reason) = judge(&claim, true, &[1.64]);
         assert_eq!(verdict, Verdict::Agrees);
         assert_eq!(
             reason,
-            "1.64 is 2.5 % above the stated 1.60, the reading that fits best, within 10 %"
+            "1.64 is 2.5 % above the stated 1.60, the reading that fits best, within 10 %; of one seed"
         );
-        assert_eq!(judge(&claim, true, mean(2.5, None)).0, Verdict::Agrees);
-        assert_eq!(judge(&claim, true, mean(0.7, None)).0, Verdict::Disagrees);
+        assert_eq!(judge(&claim, true, &[2.5]).0, Verdict::Agrees);
+        assert_eq!(judge(&claim, true, &[0.7]).0, Verdict::Disagrees);
     }
 
-    /// Numbers and tolerances are in the reason.
+    /// Numbers, tolerances and seeds are in the reason.
     #[test]
     fn reasons_have_the_numbers() {
         let claim = Claim::Readings(vec![1.5]);
-        let reason = |number, half| judge(&claim, true, mean(number, half)).1;
-        assert_eq!(reason(1.5, None), "1.50 is 1.50, as stated");
+        let reason = |seeds: &[f64]| judge(&claim, true, seeds).1;
+        assert_eq!(reason(&[1.5]), "1.50 is 1.50, as stated; of one seed");
         assert_eq!(
-            reason(1.75, Some(0.0)),
-            "1.75 is 17 % above the stated 1.50, past 10 % and within 20 %; the same for every seed"
+            reason(&[1.75; 3]),
+            "1.75 is 17 % above the stated 1.50, past 10 % and within 20 %; the same for 3 seeds"
         );
         assert_eq!(
-            reason(3.0, Some(0.3)),
-            "3.00 is 100 % above the stated 1.50, past 20 %, but on the stated side of 1; ± 10 % over the seeds"
+            reason(&two(3.0, 0.3)),
+            "3.00 is 100 % above the stated 1.50, past 20 %, but on the stated side of 1; 2 seeds from 2.98 to \
+             3.02, their mean ± 0.30"
         );
-        let bound = judge(&Claim::AtLeast(2.0), false, mean(1.0, None)).1;
-        assert_eq!(bound, "1.00 is 50 % below the stated 2.00, past 20 %");
+        let bound = judge(&Claim::AtLeast(2.0), false, &[1.0]).1;
+        assert_eq!(bound, "1.00 is 50 % below the stated 2.00, past 20 %; of one seed");
     }
 
-    /// Without a number, or with seeds on both sides, nothing can be told.
+    /// Without a number nothing can be told.
     #[test]
     fn some_things_cannot_be_told() {
         let claim = Claim::Readings(vec![1.5]);
-        for measured in [None, mean(f64::NAN, None), mean(f64::INFINITY, Some(0.1))] {
-            assert_eq!(judge(&claim, true, measured).0, Verdict::CannotBeTold, "{measured:?}");
+        let cases: [&[f64]; 3] = [&[], &[f64::NAN], &[1.5, f64::INFINITY]];
+        for seeds in cases {
+            assert_eq!(judge(&claim, true, seeds).0, Verdict::CannotBeTold, "{seeds:?}");
         }
-        let (verdict, reason) = judge(&claim, true, mean(1.45, Some(0.6)));
-        assert_eq!(verdict, Verdict::CannotBeTold);
-        assert!(reason.contains("over the seeds it is 0.85 to 2.05"), "{reason}");
-        assert_eq!(judge(&claim, true, mean(1.45, Some(0.2))).0, Verdict::Agrees);
-        assert_eq!(
-            judge(&Claim::Readings(Vec::new()), true, mean(1.0, None)).0,
-            Verdict::CannotBeTold
-        );
+        assert_eq!(judge(&Claim::Readings(Vec::new()), true, &[1.0]).0, Verdict::CannotBeTold);
+    }
+
+    /// A verdict is told if the interval of the mean lies on one side of every border, and what agrees may
+    /// lie within an interval whose mean and ends do not.
+    #[test]
+    fn borders_within_the_spread_cannot_be_told() {
+        use Verdict::{Agrees, CannotBeTold, Disagrees, Partly};
+        let claim = Claim::Readings(vec![1.5]);
+        let cases = [
+            (1.5, 0.14, Agrees),
+            (1.5, 0.16, CannotBeTold),
+            (1.45, 0.2, CannotBeTold),
+            (1.75, 0.04, Partly),
+            (1.75, 0.2, CannotBeTold),
+            (1.0, 0.04, Disagrees),
+            (1.0, 0.06, CannotBeTold),
+            (2.5, 0.8, Partly),
+            (2.5, 1.2, CannotBeTold),
+        ];
+        for (mean, half_width, expected) in cases {
+            let (verdict, reason) = judge(&claim, true, &two(mean, half_width));
+            assert_eq!(verdict, expected, "{mean} ± {half_width}: {reason}");
+            assert_eq!(reason.contains("more seeds would tell"), expected == CannotBeTold);
+        }
+        let (_, reason) = judge(&claim, true, &two(1.75, 0.2));
+        let end = "from 1.55 to 1.95, where it lies with 95 % confidence, verdicts differ (partly, agrees): \
+                   more seeds would tell";
+        assert!(reason.ends_with(end), "{reason}");
+        let apart = Claim::Readings(vec![1.5, 3.0]);
+        assert_eq!(judge(&apart, true, &two(2.3, 0.1)).0, Partly);
+        let absolute = |half_width| judge(&claim, false, &two(2.2, half_width)).0;
+        assert_eq!((absolute(0.3), absolute(1.2)), (Disagrees, CannotBeTold));
     }
 
     /// A statement of nothing at all agrees with nothing at all.
@@ -363,7 +400,7 @@ mod tests {
     fn zero_is_a_number() {
         let claim = Claim::AtMost(0.0);
         assert_eq!(verdict(&claim, false, 0.0), Verdict::Agrees);
-        let (verdict, reason) = judge(&claim, false, mean(1.0, None));
+        let (verdict, reason) = judge(&claim, false, &[1.0]);
         assert_eq!(verdict, Verdict::Disagrees);
         assert!(reason.contains("infinitely far above the stated 0.00"), "{reason}");
     }

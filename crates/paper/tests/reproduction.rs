@@ -102,7 +102,7 @@ fn measured_figures_follow_the_model() {
     let program = changed("slower", "small.toml", ("sectors = 128", timing), quick);
     let reserve = ("op_percent = 35", "op_percent = 50");
     let reserve = changed("roomier", "small.toml", reserve, quick);
-    let mean = |one: &Reproduction, at: usize| one.judged[at].measured.unwrap().mean;
+    let mean = |one: &Reproduction, at: usize| one.judged[at].measured().unwrap().mean;
     let bandwidth = |one: &Reproduction| {
         let figure = "write.bw_bytes".parse().unwrap();
         one.answers[0].column(&figure).unwrap().mean(0).unwrap().mean
@@ -121,7 +121,7 @@ fn published_numbers_are_only_compared() {
     let mut paper = usual.paper.clone();
     paper.statements[0].claim = Claim::AtMost(0.0001);
     let bolder = Reproduction::new(paper, usual.answers.clone());
-    assert_eq!(bolder.judged[0].measured, usual.judged[0].measured);
+    assert_eq!(bolder.judged[0].seeds, usual.judged[0].seeds);
     assert_eq!(bolder.judged[0].judgement.verdict, Verdict::Partly);
     assert_eq!(bolder.judged[1..], usual.judged[1..]);
 }

@@ -4,6 +4,9 @@ use super::{CacheArgs, JobsArgs, OutputFormat};
 use clap::Args;
 use std::path::PathBuf;
 
+/// More repetitions than anybody has time for.
+const SEEDS_MAX: u64 = 1_000;
+
 /// `nandscape paper`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -11,10 +14,12 @@ Examples:
   nandscape paper --list                            the papers that ship
   nandscape paper --quick                           all of them, on small devices
   nandscape paper js-pblk --out js                  one, in full; then open js/index.html
+  nandscape paper fa-ftl --seeds 30                 one, with more repetitions than it asks for
   nandscape paper my/paper --check                  is a folder of one's own sound?
 
 What a paper states is set beside what is measured, with a verdict for each statement: agrees, \
-partly, disagrees, cannot be told, and the reason. Tolerances stand beside the published numbers. \
+partly, disagrees, cannot be told, and the reason. Numbers are means over the seeds with their 95 % \
+confidence interval (Student's t); a verdict is told if all of the interval has it. Tolerances stand beside the published numbers. \
 What the paper leaves open is varied, and every run is checked for physical sense.
 
 DIR gets index.html (works offline), paper.json, and rows of every run. Ctrl-C lets the runs under \
@@ -30,11 +35,14 @@ pub(crate) struct PaperArgs {
     /// Smaller devices, fewer points and seeds, as each paper says
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Repetitions of every run, with the seeds from 1; without it, as many as each paper says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
+    pub(crate) seeds: Option<u64>,
     /// Where report and rows go
     #[arg(long, value_name = "DIR", default_value = "papers-report")]
     pub(crate) out: PathBuf,
     /// List the papers that ship
-    #[arg(long, conflicts_with_all = ["quick", "check"])]
+    #[arg(long, conflicts_with_all = ["quick", "check", "seeds"])]
     pub(crate) list: bool,
     /// Read everything that papers say, and run nothing
     #[arg(long)]

@@ -67,7 +67,8 @@ fn overview(page: &mut Document, all: &[Reproduction]) {
     page.note(
         "A statement agrees if what is measured is within the tolerance that stands beside it, agrees in \
          part if it is within the wider one or at least on the stated side of the baseline, and cannot be \
-         told if the seeds, or what the paper leaves open, decide.",
+         told if the seeds, or what the paper leaves open, decide. ± is half the width of the interval in which \
+         the mean over the seeds lies with 95 % confidence; ratios are of runs of the same seed.",
     );
 }
 
@@ -157,11 +158,15 @@ fn effect(one: &Reproduction, choice: usize) -> String {
         those.map(|(statement, ..)| statement.id.as_str()).collect::<Vec<_>>().join(", ")
     };
     let moved = names(&|_, along| along.moved().next().is_some());
+    let unsure = names(&|_, along| along.unsure().next().is_some());
     let elsewhere = names(&|judged, along| along.chosen.verdict != judged.ours);
     let mut text = match moved.is_empty() {
-        true => "No verdict depends on it.".to_owned(),
+        true => "It is not seen to change a verdict.".to_owned(),
         false => format!("It matters to {moved}."),
     };
+    if !unsure.is_empty() {
+        text.push_str(&format!(" Of {unsure} not every alternative can be told."));
+    }
     if !elsewhere.is_empty() {
         text.push_str(&format!(
             " Its runs are of another load, size or seeds than those of the statements: even as chosen, they \
