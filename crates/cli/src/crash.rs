@@ -6,9 +6,10 @@ mod fs;
 mod json;
 
 use crate::args::{BrokenRule, CrashArgs, OutputArgs, OutputFormat, Which};
-use crate::output::{Failure, deliver, expect_writable, pretty};
+use crate::output::{Failure, deliver, pretty};
 use crate::pool::spread;
 use crate::progress::Progress;
+use crate::writable::expect_writable;
 use anyhow::anyhow;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};

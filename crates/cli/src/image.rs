@@ -2,10 +2,11 @@
 
 use crate::args::{ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs};
 use crate::command::COMMIT;
-use crate::output::{Failure, classify, complain, expect_writable, print};
+use crate::output::{Failure, classify, complain, print};
 use crate::replace::{expect_replaceable, replace};
 use crate::state::write;
 use crate::summary::bytes;
+use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Copied, export_image, import_image};

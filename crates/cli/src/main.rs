@@ -34,6 +34,7 @@ mod table;
 mod timeline;
 mod trace;
 mod wml;
+mod writable;
 
 use args::{Cli, Command};
 use clap::Parser;

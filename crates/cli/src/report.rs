@@ -3,8 +3,9 @@
 use crate::args::ReportArgs;
 use crate::command::quoted;
 use crate::complete::Finished;
-use crate::output::{Failure, complain, deliver, expect_writable};
+use crate::output::{Failure, complain, deliver};
 use crate::table::Table;
+use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::{Report as Asked, Sweep};
 use nandscape_report::{Figure, FigureError, Plot, Report, Run, read};

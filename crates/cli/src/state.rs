@@ -3,9 +3,10 @@
 use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
 use crate::command::COMMIT;
 use crate::logs::Watch;
-use crate::output::{Failure, classify, expect_writable, print};
+use crate::output::{Failure, classify, print};
 use crate::replace::{expect_replaceable, replace};
 use crate::summary::{before, bytes, grouped};
+use crate::writable::expect_writable;
 use anyhow::{Context, Error, anyhow};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Left, Observer, RunError, make_state};
