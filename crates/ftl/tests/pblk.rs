@@ -8,7 +8,7 @@ use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, Flags, Lba};
 use nandscape_ftl::config::{CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim};
 use nandscape_ftl::{FtlError, LineState, Pblk};
-use nandscape_media::{ChunkId, Media, MediaConfig, UnitId};
+use nandscape_media::{ChunkId, Geometry, Media, MediaConfig, UnitId};
 use nandscape_rt::{Nanos, Stream};
 
 /// Random overwrites, flushes and discards; returns what each sector must hold.
@@ -144,5 +144,26 @@ fn a_mount_takes_what_a_fresh_device_takes() {
         let of_key =
             |error: &FtlError| matches!(error, FtlError::Config { key: of, .. } if *of == key);
         assert!(refused.iter().any(of_key), "{key}: {refused:?}");
+    }
+}
+
+/// Where the tail that media refuse to read is no multiple of a write unit, a unit that power was cut in
+/// is served as a whole from the first mount on: no part of it turns up at a later one.
+#[test]
+fn a_torn_unit_is_served_whole_whatever_the_tail() {
+    let geometry = Geometry { sectors: 120, ws_opt: 12, mw_cunits: 5, ..GEOMETRY };
+    let sectors = 60;
+    for overwrites in 1..=sectors {
+        let mut driver = Driver::on(geometry, "qemu-ocssd", config());
+        driver.write_run(0, sectors, 1);
+        driver.flush();
+        driver.write_run(0, overwrites, 1_000);
+        let mut driver = driver.power_cut(config());
+        let seen: Vec<_> = (0..sectors).map(|lba| driver.read(lba)).collect();
+        for mount in 0..3 {
+            driver = driver.power_cut(config());
+            let again: Vec<_> = (0..sectors).map(|lba| driver.read(lba)).collect();
+            assert_eq!(again, seen, "{overwrites} overwrites, mount {mount}");
+        }
     }
 }

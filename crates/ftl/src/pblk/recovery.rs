@@ -353,7 +353,8 @@ fn pad_chunk<M: OpenChannel>(
     }
     // Where open chunks are limited none may stay open behind the lines that go on.
     let limited = geometry.maxoc > 0 || geometry.maxocpu > 0;
-    let served = (info.wp + geometry.mw_cunits).next_multiple_of(geometry.ws_opt);
+    let units = |sectors: u32| sectors.next_multiple_of(geometry.ws_opt);
+    let served = units(info.wp) + units(geometry.mw_cunits);
     let target = if limited { geometry.sectors } else { served.min(geometry.sectors) };
     let mut wp = info.wp;
     while wp < target {
