@@ -55,10 +55,15 @@ fn lose(driver: &mut Driver, lba: u64) -> u32 {
     GEOMETRY.line_of(newest)
 }
 
+/// What was written is what was counted by cause, and what went through the buffer is the same.
 fn assert_explained(driver: &Driver) {
-    let counts = driver.pblk.stats().sectors;
+    let stats = driver.pblk.stats();
+    let counts = stats.sectors;
     let sum = counts.user + counts.gc + counts.pad + counts.line_meta + counts.trim;
     assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
+    let [buffer] = &stats.buffers[..] else { panic!("one buffer") };
+    let placed = (counts.user + counts.trim, counts.gc, counts.pad);
+    assert_eq!((buffer.user, buffer.gc, buffer.pad), placed);
 }
 
 /// The data goes elsewhere before the host is told anything, and every sector is still counted once.

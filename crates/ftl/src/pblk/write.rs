@@ -265,7 +265,7 @@ impl<M: OpenChannel> Pblk<M> {
         let unit = *buffer.units.get_mut(number);
         let tally = tally(&buffer.rb, unit.first, unit.entries);
         buffer.units.fail(number);
-        self.discount_unit(&unit, tally);
+        self.discount_unit(id, &unit, tally);
         let line = self.lines.get_mut(unit.line);
         line.pending -= unit.entries;
         line.werr = true;
@@ -279,12 +279,18 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// What a failed program wrote counts as padding. The counters may have been reset since.
-    fn discount_unit(&mut self, unit: &WriteUnit, tally: Tally) {
+    fn discount_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
+        let less = |count: &mut u64, sectors: u32| *count = count.saturating_sub(sectors.into());
+        let lost = u64::from(unit.entries - tally.stale);
         let sectors = &mut self.stats.sectors;
-        sectors.user = sectors.user.saturating_sub(u64::from(tally.user));
-        sectors.gc = sectors.gc.saturating_sub(u64::from(tally.gc));
-        sectors.trim = sectors.trim.saturating_sub(u64::from(tally.trim));
-        sectors.pad += u64::from(unit.entries - tally.stale);
+        less(&mut sectors.user, tally.user);
+        less(&mut sectors.gc, tally.gc);
+        less(&mut sectors.trim, tally.trim);
+        sectors.pad += lost;
+        let buffer = &mut self.stats.buffers[usize::from(id)];
+        less(&mut buffer.user, tally.user + tally.trim);
+        less(&mut buffer.gc, tally.gc);
+        buffer.pad += lost;
     }
 }
 
