@@ -96,6 +96,19 @@ impl Capacity {
         config: &Config,
         good_chunks: u64,
     ) -> Result<Self, FtlError> {
+        Self::sized(geometry, config, good_chunks, None)
+    }
+
+    /// The same for a device whose logical size was fixed when it had more good chunks.
+    ///
+    /// # Errors
+    /// As [`Capacity::new`].
+    pub(super) fn sized(
+        geometry: &Geometry,
+        config: &Config,
+        good_chunks: u64,
+        fixed_sectors: Option<u64>,
+    ) -> Result<Self, FtlError> {
         let layout = Layout::new(geometry, config.line_set)?;
         let lines = geometry.chunks * layout.stripes();
         let line_sectors = line_sectors(geometry, &layout)?;
@@ -115,7 +128,8 @@ impl Capacity {
         };
         let meta_sectors = u64::from(smeta_sectors + emeta_sectors) * u64::from(lines);
         let op = Overprovisioning::new(geometry, config, good_chunks, meta_sectors)?;
-        let logical_sectors = op.logical_chunks * u64::from(geometry.sectors);
+        let computed = op.logical_chunks * u64::from(geometry.sectors);
+        let logical_sectors = fixed_sectors.unwrap_or(computed);
         let map_lines = map_lines(geometry, config, logical_sectors, line_data_sectors);
         let buffers = Plan::new(config, &layout)?.len();
         Ok(Self {
@@ -360,6 +374,7 @@ fn ring_sectors_min(geometry: &Geometry) -> Result<u32, FtlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::MapConfig;
 
     /// The open-channel SSD of the JS-Pblk paper (table 1): 7.5 GiB on 8 parallel units.
     const JS_PBLK: Geometry = Geometry {
@@ -498,6 +513,24 @@ mod tests {
         assert_eq!(ring(CapacityRules::V4_16), Ok(256));
         assert_eq!(ring(CapacityRules::V5_11), Ok(256));
         assert_eq!(ring(CapacityRules::V4_13), Ok(256));
+    }
+
+    /// Chunks that went bad change nothing about what a device's table takes.
+    #[test]
+    fn a_fixed_size_keeps_its_mapping_lines() {
+        let geometry =
+            Geometry { groups: 1, units: 1, chunks: 1_000, sectors: 128, mw_cunits: 0, ..JS_PBLK };
+        let map = MapConfig { block_bytes: 4_096, ..MapConfig::default() };
+        let config = Config { map: MapKind::Cached(map), ..Config::default() };
+        let fresh = Capacity::new(&geometry, &config, 1_000).expect("fits");
+        let mut good = 1_000;
+        let computed = |good| Capacity::new(&geometry, &config, good).expect("fits").map_lines;
+        while computed(good) == fresh.map_lines {
+            good -= 10;
+        }
+        let worn = Capacity::sized(&geometry, &config, good, Some(fresh.logical_sectors));
+        let sizes = |c: Capacity| (c.logical_sectors, c.map_lines);
+        assert_eq!(worn.map(sizes), Ok(sizes(fresh)));
     }
 
     #[test]

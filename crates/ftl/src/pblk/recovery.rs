@@ -308,35 +308,43 @@ fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Fo
         padded = padded.max(pad_chunk(media, &geometry, chunk, now)?);
         good_chunks += u64::from(media.chunk(chunk).state != ChunkState::Offline);
     }
-    let mut found = Found {
-        capacity: Capacity::new(&geometry, config, good_chunks)?,
-        instance: None,
-        smetas: Vec::new(),
-        now: padded,
-    };
     let layout = Layout::new(&geometry, config.line_set)?;
-    for line in 0..found.capacity.lines {
-        let smeta = read_smeta(media, &geometry, &layout, line, &mut found.now)?;
+    let (mut smetas, mut found, mut read_at) = (Vec::new(), None, padded);
+    for line in 0..geometry.chunks * layout.stripes() {
+        let smeta = read_smeta(media, &geometry, &layout, line, &mut read_at)?;
         if let Some(smeta) = smeta {
-            if smeta.width != layout.width {
-                let why = format!(
-                    "the device was formatted with lines of {} parallel units, not {}",
-                    smeta.width, layout.width
-                );
-                return Err(FtlError::Config { key: "ftl.line_set", why });
-            }
-            if *found.instance.get_or_insert(smeta.instance) != smeta.instance {
-                return Err(FtlError::Corrupt { kind: "start metadata (another device's)", line });
-            }
-            if smeta.logical_sectors > geometry.total_sectors() {
-                return Err(FtlError::Corrupt { kind: "start metadata (too many sectors)", line });
-            }
-            found.capacity.logical_sectors = smeta.logical_sectors;
+            check_smeta(&smeta, *found.get_or_insert(smeta), &geometry, &layout)?;
         }
-        found.smetas.push(smeta);
+        smetas.push(smeta);
     }
-    Capacity::check_formatted(&geometry, config, found.capacity.logical_sectors)?;
-    Ok(found)
+    let fixed_sectors = found.map(|smeta| smeta.logical_sectors);
+    let capacity = Capacity::sized(&geometry, config, good_chunks, fixed_sectors)?;
+    Capacity::check_formatted(&geometry, config, capacity.logical_sectors)?;
+    Ok(Found { capacity, instance: found.map(|smeta| smeta.instance), smetas, now: read_at })
+}
+
+/// Whether a line's start metadata fit this device, and the `first` that were found.
+fn check_smeta(
+    smeta: &Smeta,
+    first: Smeta,
+    geometry: &Geometry,
+    layout: &Layout,
+) -> Result<(), FtlError> {
+    if smeta.width != layout.width {
+        let why = format!(
+            "the device was formatted with lines of {} parallel units, not {}",
+            smeta.width, layout.width
+        );
+        return Err(FtlError::Config { key: "ftl.line_set", why });
+    }
+    let corrupt = |kind| Err(FtlError::Corrupt { kind, line: smeta.line });
+    if smeta.instance != first.instance {
+        return corrupt("start metadata (another device's)");
+    }
+    if smeta.logical_sectors > geometry.total_sectors() {
+        return corrupt("start metadata (too many sectors)");
+    }
+    Ok(())
 }
 
 /// Pads an open chunk so far that the device serves everything written to it. When that is done.
