@@ -82,6 +82,22 @@ fn a_failed_program_loses_nothing() {
     assert_eq!(driver.read(0), holds(5));
 }
 
+/// Whichever unit of a line fails, the line loses what data could have taken of that chunk, and no more:
+/// its end metadata's units never were data's.
+#[test]
+fn a_failed_program_costs_no_more_than_its_chunk() {
+    for failing in 0..12 {
+        let mut driver = Driver::new(TIMED, config());
+        driver.write_run(0, 8 * failing, 1);
+        driver.flush();
+        driver.pblk.media_mut().arm(Fault::Program);
+        driver.write(8 * failing, 1, Flags::FUA);
+        settle(&mut driver);
+        assert_eq!(driver.pblk.stats().program_failures, 1);
+        driver.pblk.check_invariants().expect("invariants");
+    }
+}
+
 /// A line with a write error is a victim while nothing else would be, and its failing chunk goes
 /// offline when it is erased.
 #[test]

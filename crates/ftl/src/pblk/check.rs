@@ -8,7 +8,7 @@ use super::rb::Ring;
 use super::rl::RateLimiter;
 use crate::config::Broken;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{Kind, OpenChannel, Ppa};
+use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
 
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
@@ -24,6 +24,7 @@ impl<M: OpenChannel> Pblk<M> {
         let mapped = self.check_table()?;
         self.check_valid_bits(mapped)?;
         self.check_space()?;
+        self.check_open_lines()?;
         self.check_map()?;
         let wrong = self.stats.mismatches;
         ensure(wrong == 0, || format!("{wrong} sectors were not what was to be read"))
@@ -137,6 +138,25 @@ impl<M: OpenChannel> Pblk<M> {
             }
         }
         Ok(located)
+    }
+
+    /// An open line takes as much as it has left. Of a program that failed nobody may know yet.
+    fn check_open_lines(&self) -> Result<(), String> {
+        for open in self.frontiers.iter().filter_map(|frontier| frontier.open) {
+            let line = self.lines.get(open.id);
+            let room = |index| {
+                let chunk = self.media.chunk(self.chunk_at(open.id, index));
+                let end = self.data_end(&open, index) * self.geometry.ws_opt;
+                let takes = matches!(chunk.state, ChunkState::Free | ChunkState::Open);
+                if takes { end.saturating_sub(chunk.wp) } else { 0 }
+            };
+            let room: u32 = (0..self.layout.width).map(room).sum();
+            let id = open.id;
+            ensure(line.in_flight > 0 || line.left == room, || {
+                format!("line {id} takes {room} sectors, counted {line:?}")
+            })?;
+        }
+        Ok(())
     }
 
     fn check_space(&self) -> Result<(), String> {

@@ -392,9 +392,7 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.lines.get_mut(unit.line);
         line.pending -= used;
         line.werr = true;
-        let rest =
-            self.geometry.sectors - self.layout.format.sector_of(unit.at) - self.geometry.ws_opt;
-        self.lines.forgo(unit.line, rest);
+        self.forgo_rest(unit.line, unit.at);
         self.line_lowered(unit.line);
     }
 

@@ -402,6 +402,23 @@ impl<M: OpenChannel> Pblk<M> {
         self.capacity.emeta_sectors / self.geometry.ws_opt
     }
 
+    /// The row in which a chunk's data end in an open line.
+    pub(super) fn data_end(&self, open: &OpenLine, index: u32) -> u32 {
+        open.end.row + u32::from(index < open.end.chunk)
+    }
+
+    /// A program failed there: what data could still have taken of its chunk is lost to the line. A line
+    /// that is full takes none.
+    pub(super) fn forgo_rest(&mut self, line: LineId, at: Ppa) {
+        let mut lines = self.frontiers.iter().filter_map(|frontier| frontier.open);
+        let Some(open) = lines.find(|open| open.id == line) else { return };
+        let failed = self.layout.format.chunk_of(at);
+        let index = (0..self.layout.width).find(|&index| self.chunk_at(line, index) == failed);
+        let end = index.map_or(0, |index| self.data_end(&open, index) * self.geometry.ws_opt);
+        let next = self.layout.format.sector_of(at) + self.geometry.ws_opt;
+        self.lines.forgo(line, end.saturating_sub(next));
+    }
+
     /// The open line is full of data: end metadata follows, if room was kept for it.
     fn close_open(&mut self, f: FrontierId) {
         let Some(open) = self.frontier(f).open.take() else { return };

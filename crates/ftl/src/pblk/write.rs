@@ -3,7 +3,7 @@
 
 use super::Pblk;
 use super::buffers::BufferId;
-use super::line::LineState;
+use super::line::{LineId, LineState};
 use super::open::FrontierId;
 use super::rb::Ring;
 use super::units::{UnitState, WriteUnit};
@@ -236,8 +236,12 @@ impl<M: OpenChannel> Pblk<M> {
         let unit = self.buffers[usize::from(id)].units.get_mut(number);
         let pu = unit.pu;
         self.lines.get_mut(unit.line).in_flight -= 1;
+        let unit = *unit;
+        if status != Status::Ok {
+            self.chunk_failed(unit.line, unit.at);
+        }
         if status == Status::Ok || unit.entries == 0 {
-            unit.state = UnitState::Done;
+            self.buffers[usize::from(id)].units.get_mut(number).state = UnitState::Done;
             self.advance_sync(at, id);
         } else {
             self.unit_failed(id, number);
@@ -257,24 +261,28 @@ impl<M: OpenChannel> Pblk<M> {
         self.thaw();
     }
 
-    /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its
-    /// line, the entries go elsewhere, and the line is to be collected first.
-    fn unit_failed(&mut self, id: BufferId, number: u64) {
+    /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its line,
+    /// which is to be collected first, unless it held nothing but padding and is free again.
+    fn chunk_failed(&mut self, line: LineId, at: Ppa) {
         self.stats.program_failures += 1;
+        let failed = self.lines.get_mut(line);
+        match failed.state {
+            LineState::Free | LineState::Cooling | LineState::Next => return,
+            LineState::Closed => self.candidates.mark_werr(line),
+            _ => {}
+        }
+        failed.werr = true;
+        self.forgo_rest(line, at);
+    }
+
+    /// The entries of a unit whose program failed go elsewhere.
+    fn unit_failed(&mut self, id: BufferId, number: u64) {
         let buffer = &mut self.buffers[usize::from(id)];
         let unit = *buffer.units.get_mut(number);
         let tally = tally(&buffer.rb, unit.first, unit.entries);
         buffer.units.fail(number);
         self.discount_unit(id, &unit, tally);
-        let line = self.lines.get_mut(unit.line);
-        line.pending -= unit.entries;
-        line.werr = true;
-        if line.state == LineState::Closed {
-            self.candidates.mark_werr(unit.line);
-        }
-        let rest =
-            self.geometry.sectors - self.layout.format.sector_of(unit.at) - self.geometry.ws_opt;
-        self.lines.forgo(unit.line, rest);
+        self.lines.get_mut(unit.line).pending -= unit.entries;
         self.line_lowered(unit.line);
     }
 
