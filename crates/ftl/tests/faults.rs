@@ -5,8 +5,11 @@ mod common;
 
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_ftl::config::{BaseRouting, Config, CoreChoice, Routing};
 use nandscape_ftl::{Capacity, LineState};
-use nandscape_media::{ChunkId, ChunkState, Fault, Geometry, Kind, Layer, OpenChannel, UnitId};
+use nandscape_media::{
+    ChunkId, ChunkState, Fault, Faults, Geometry, Kind, Layer, OpenChannel, UnitId,
+};
 
 /// Timing in which commands overlap.
 const TIMED: &str = "nvmevirt-970pro";
@@ -95,6 +98,21 @@ fn a_failed_program_costs_no_more_than_its_chunk() {
         settle(&mut driver);
         assert_eq!(driver.pblk.stats().program_failures, 1);
         driver.pblk.check_invariants().expect("invariants");
+    }
+}
+
+/// Media tell the device's size from the first moment on, although no chunk of the first line takes start
+/// metadata: whatever a later mount would make of the chunks that are good then.
+#[test]
+fn a_line_that_takes_no_start_metadata_leaves_the_size_to_the_next() {
+    let routing = Routing { base: BaseRouting::PerCore(CoreChoice::Core), ..Routing::default() };
+    for config in [config(), Config { op_percent: Some(50), routing, ..config() }] {
+        let programs = (0..u64::from(GEOMETRY.total_units())).collect();
+        let faults = Faults { programs, ..Faults::default() };
+        let driver = Driver::with_faults(GEOMETRY, TIMED, config.clone(), faults);
+        let sectors = driver.sectors();
+        let driver = driver.power_cut(Config { op_percent: Some(60), ..config });
+        assert_eq!(driver.sectors(), sectors);
     }
 }
 

@@ -176,15 +176,20 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Prepares a line and waits for its start metadata: from now on media always hold the size of
-    /// the device.
+    /// Prepares a line and waits for its start metadata, which some may refuse to take: from now on media
+    /// always hold the size of the device.
     fn open_first_line(&mut self) {
-        self.take_next(0);
-        self.pump();
-        while let Some(at) = self.events.next_at() {
-            self.run_round(at);
+        for _ in 0..self.capacity.lines {
+            self.take_next(0);
+            self.pump();
+            while let Some(at) = self.events.next_at() {
+                self.run_round(at);
+            }
+            if self.stopped.is_some() || self.is_prepared(0) {
+                return self.reset_stats();
+            }
         }
-        self.reset_stats();
+        self.stop(BlockError::ReadOnly("no line takes start metadata"));
     }
 
     /// Everything empty, no line on any list.

@@ -245,6 +245,12 @@ impl<M: OpenChannel> Pblk<M> {
         self.limiter_update();
     }
 
+    /// Whether a frontier's next line has its start metadata.
+    pub(super) fn is_prepared(&self, f: FrontierId) -> bool {
+        let next = &self.frontiers[usize::from(f)].next;
+        next.is_some_and(|next| next.smeta == SmetaState::Written)
+    }
+
     /// Hands the prepared line back if the frontier's group has that much to `spare`, and nothing is
     /// under way in the line. How many sectors it would have held.
     pub(super) fn hand_back(&mut self, f: FrontierId, spare: i64) -> Option<u32> {

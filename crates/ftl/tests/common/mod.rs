@@ -45,11 +45,21 @@ impl Driver {
 
     /// A fresh device of this shape.
     pub(crate) fn on(geometry: Geometry, timing: &str, config: Config) -> Self {
+        Self::with_faults(geometry, timing, config, Faults::default())
+    }
+
+    /// A fresh device of this shape, in which something goes wrong.
+    pub(crate) fn with_faults(
+        geometry: Geometry,
+        timing: &str,
+        config: Config,
+        faults: Faults,
+    ) -> Self {
         let timing = Timing::preset(timing).expect("a preset");
         let media =
             MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
         let media = Media::new(media).expect("a device");
-        let media = Tracer::new(FaultInjector::new(media, Faults::default(), 1));
+        let media = Tracer::new(FaultInjector::new(media, faults, 1));
         let mut pblk = Pblk::format(media, config).expect("fits");
         let now = pblk.now();
         pblk.media_mut().take_counters();
