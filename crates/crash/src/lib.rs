@@ -14,6 +14,7 @@ pub mod lookout;
 pub mod maps;
 pub mod matrix;
 pub mod model;
+mod odd;
 pub mod outcome;
 mod pblk;
 pub mod plan;

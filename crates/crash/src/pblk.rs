@@ -133,6 +133,7 @@ impl Target {
             timing: scenario.timing.1,
             bad_chunks: scenario.bad_chunks.clone(),
             slow_units: scenario.slow_units.clone(),
+            endurance_erases: scenario.endurance_erases,
             ..MediaConfig::new(scenario.geometry)
         });
         let faults = Faults {

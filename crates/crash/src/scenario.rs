@@ -9,6 +9,7 @@ use crate::composition::{self, Composition, Pins};
 use crate::draw::{between, log_uniform, pick};
 use crate::family::Family;
 use crate::maps::{self, MapChoice};
+use crate::odd;
 use crate::plan::Plan;
 use nandscape_ftl::config::{
     Broken, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
@@ -71,6 +72,8 @@ pub struct Options {
     pub sectors_min: u64,
     /// Sectors of the largest device.
     pub sectors_max: u32,
+    /// Devices at the edges of what may be.
+    pub odd: bool,
 }
 
 impl Default for Options {
@@ -86,6 +89,7 @@ impl Default for Options {
             violations_max: 10,
             sectors_min: 16,
             sectors_max: 8_192,
+            odd: false,
         }
     }
 }
@@ -109,6 +113,8 @@ pub struct Scenario {
     pub config: Config,
     /// Fault rates.
     pub faults: FaultRates,
+    /// Erases that a chunk survives; `None`: any number.
+    pub endurance_erases: Option<u32>,
     /// Load, cuts and checks.
     pub plan: Plan,
 }
@@ -118,13 +124,19 @@ impl Scenario {
     #[must_use]
     pub fn draw(seed: u64, refused: Vec<String>, options: &Options) -> Self {
         let rng = &mut Stream::new(seed, &format!("scenario-{}", refused.len()));
-        let mut plan = Plan::draw(seed, options.family, options.rounds, options.intensity_percent);
+        let plan = Plan::draw(seed, options.family, options.rounds, options.intensity_percent);
         let streams = &mut Stream::new(seed, &format!("streams-{}", refused.len()));
         let composed = options.stack.as_ref().map(|stack| Composition::of(&stack.config));
         let composition = draw_composition(&options.pins, composed, refused.len() as u32, streams);
         let geometry = match &options.stack {
             Some(stack) => scaled(&stack.geometry, options.sectors_max, refused.len() as u32, rng),
             None => draw_geometry(plan.family, options.sectors_max, rng),
+        };
+        let oddity = &mut Stream::new(seed, &format!("scenario-odd-{}", refused.len()));
+        let geometry = if options.odd {
+            odd::geometry(geometry, options.sectors_max, oddity)
+        } else {
+            geometry
         };
         let geometry = in_stripes(geometry, composition.line_set, options.sectors_max, streams);
         let geometry = limited(geometry, options.stack.is_none(), streams);
@@ -148,8 +160,7 @@ impl Scenario {
         };
         let config = composition.apply_to(Config { map, journal_lines, cpu, ..config });
         let faults = options.faults.unwrap_or_else(|| draw_faults(plan.family, rng));
-        plan.faulty = faults.any();
-        Self {
+        let drawn = Self {
             seed,
             refused,
             bad_chunks: draw_bad_chunks(&geometry, rng),
@@ -158,7 +169,22 @@ impl Scenario {
             timing,
             config: Config { seed, keep_content: true, broken: options.broken, ..config },
             faults,
+            endurance_erases: None,
             plan,
+        };
+        let mut drawn = if options.odd { drawn.made_odd(oddity) } else { drawn };
+        drawn.plan.faulty = drawn.faults.any() || drawn.endurance_erases.is_some();
+        drawn
+    }
+
+    fn made_odd(self, rng: &mut Stream) -> Self {
+        Self {
+            config: odd::config(self.config, rng),
+            bad_chunks: odd::bad_chunks(self.bad_chunks, &self.geometry, rng),
+            faults: odd::faults(self.faults, rng),
+            endurance_erases: odd::endurance(rng),
+            plan: Plan { load: odd::load(self.plan.load, rng), ..self.plan },
+            ..self
         }
     }
 }
@@ -208,6 +234,9 @@ impl fmt::Display for Scenario {
             self.faults.erase_one_in,
             self.plan
         )?;
+        if let Some(erases) = self.endurance_erases {
+            write!(f, " endurance={erases}")?;
+        }
         match self.refused.last() {
             Some(key) => write!(f, " refused={}x,last:{key}", self.refused.len()),
             None => Ok(()),

@@ -18,6 +18,19 @@ fn pblk_keeps_every_promise() {
     assert!(counts.erases > 0 && counts.program_failures > 0 && counts.erase_failures > 0);
 }
 
+/// Odd write rules, one parallel unit, hardly any space, buffer or cache, cells that soon wear out, and up
+/// to every third program failing.
+#[test]
+fn odd_devices_keep_every_promise() {
+    let options = Options { odd: true, ..Options::default() };
+    let report = run_campaign(&options, 0..400, |_| {});
+    assert!(report.held(), "{report}");
+    let counts = report.counts;
+    assert!(counts.cuts > 1_500 && counts.cuts_in_recovery > 200, "{report}");
+    assert!(counts.program_failures > 1_000 && counts.erase_failures > 1_000, "{report}");
+    assert!(counts.refused > 0, "{report}");
+}
+
 #[test]
 fn a_seed_is_a_run() {
     let options = Options::default();
