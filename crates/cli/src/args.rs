@@ -425,6 +425,7 @@ permits. docs/formats/crash.md describes the JSON.
 Examples:
   nandscape crash --seeds 10000 --jobs 2
   nandscape crash --stack pblk --faults 1000
+  nandscape crash --odd --seeds 5000 --jobs 2            devices that hardly anybody would build
   nandscape crash --stack mine.toml --seeds 200 --output-format json
   nandscape crash --first 4711 --seeds 1                 the violation of seed 4711 again
   nandscape crash --broken erase-rule                    would it notice?
@@ -456,6 +457,10 @@ pub(crate) struct CrashArgs {
     /// One in so many programs and erases fails (0: none); without it, each seed chooses
     #[arg(long, value_name = "ONE_IN")]
     pub(crate) faults: Option<u32>,
+    /// Devices at the edges of what may be: odd write rules, hardly any space, buffer or cache, cells that soon
+    /// wear out, up to every third program failing
+    #[arg(long, conflicts_with_all = ["stack", "faults"])]
+    pub(crate) odd: bool,
     /// Leave out a safety rule, to see that the campaign notices
     #[arg(long, value_enum)]
     pub(crate) broken: Option<BrokenRule>,

@@ -125,7 +125,7 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         }
     };
     let pins = args.composition.unwrap_or_default();
-    Ok(Options { stack, faults, broken, pins, ..Options::default() })
+    Ok(Options { stack, faults, broken, pins, odd: args.odd, ..Options::default() })
 }
 
 /// Whether an override is of a key in `[fs]`.

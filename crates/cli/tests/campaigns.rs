@@ -51,12 +51,24 @@ fn violations_of_a_matrix_are_json() {
     assert!(violations.next().unwrap()["seed"].is_u64(), "{report}");
 }
 
+/// Odd devices are others than those that the same seeds draw, and keep their promises, too.
+#[test]
+fn odd_devices_are_drawn() {
+    let folder = Folder::new("crash-odd");
+    let [plain, odd] = [&[][..], &["--odd"]].map(|odd: &[&str]| {
+        let said = folder.run(&[&["crash", "--seeds", "3"], odd].concat());
+        assert_eq!(said.status.code(), Some(0), "{}", err(&said));
+        out(&said)
+    });
+    assert_ne!(plain, odd);
+}
+
 /// An option that a campaign has no use for is refused, also beside one that conflicts with what it
 /// needs.
 #[test]
 fn options_without_effect_are_refused() {
     let folder = Folder::new("crash-options");
-    let cases: [(&[&str], &str); 13] = [
+    let cases: [(&[&str], &str); 15] = [
         (&["--oracle-every", "5"], "--fs"),
         (&["--data", "journal"], "--fs"),
         (&["--commit", "ijournal"], "--fs"),
@@ -70,6 +82,8 @@ fn options_without_effect_are_refused() {
         (&["--cuts", "3"], "--cuts"),
         (&["--seeds", "0"], "--seeds"),
         (&["--fs", "ext4", "--seeds", "2"], "--seeds"),
+        (&["--fs", "ext4", "--odd"], "--odd"),
+        (&["--stack", "pblk", "--odd"], "--odd"),
     ];
     for (args, named) in cases {
         let output = folder.command(&["crash"]).args(args).output().unwrap();

@@ -5,7 +5,7 @@ use nandscape_fs::ext4::DataMode;
 
 /// What means nothing to a campaign on a file system. What needs one is refused beside these too: a
 /// requirement that conflicts with what is given is one that clap does not insist on.
-const NOT_ON_FS: [&str; 4] = ["seeds", "faults", "composition", "matrix"];
+const NOT_ON_FS: [&str; 5] = ["seeds", "faults", "odd", "composition", "matrix"];
 
 /// Which file system, and how it is mounted.
 #[derive(Args, Clone, Debug)]
