@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Driver, GEOMETRY, config};
-use nandscape_block::{Bio, Flags, Lba};
+use nandscape_block::{Bio, BlockDevice, Flags, Lba};
 use nandscape_ftl::config::{CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim};
 use nandscape_ftl::{FtlError, LineState, Pblk};
 use nandscape_media::{ChunkId, Geometry, Media, MediaConfig, UnitId};
@@ -153,11 +153,13 @@ fn a_mount_takes_what_a_fresh_device_takes() {
 fn a_torn_unit_is_served_whole_whatever_the_tail() {
     let geometry = Geometry { sectors: 120, ws_opt: 12, mw_cunits: 5, ..GEOMETRY };
     let sectors = 60;
-    for overwrites in 1..=sectors {
+    for overwrites in 12..=sectors {
         let mut driver = Driver::on(geometry, "qemu-ocssd", config());
         driver.write_run(0, sectors, 1);
         driver.flush();
         driver.write_run(0, overwrites, 1_000);
+        let ends = driver.pblk.next_event().expect("programs are under way");
+        driver.now = ends.saturating_sub(Nanos(1));
         let mut driver = driver.power_cut(config());
         let seen: Vec<_> = (0..sectors).map(|lba| driver.read(lba)).collect();
         for mount in 0..3 {
