@@ -130,8 +130,8 @@ fn keys_of_a_file_system_without_effect_are_refused() {
     let records = ["--stack", "ext4-fa-ftl", "--set", "fs.records=64KiB"];
     let data = ["--stack", "ext4-pblk", "--set", "fs.data=journal"];
     let cases: [(&[&str], &[&str], &str); 5] = [
-        (&["--fs", "ext4"], &features, "--set fs.features: fs.features: "),
-        (&["--fs", "ext4"], &records, "--set fs.records: fs.records: "),
+        (&["--fs", "ext4"], &features, "--set fs.features: "),
+        (&["--fs", "ext4"], &records, "--set fs.records: "),
         (&["--fs", "ext4"], &["--stack", "mine.toml"], "mine.toml:4:11: fs.journal: "),
         (&["--seeds", "1"], &data, "--set fs.data: "),
         (&["--seeds", "1"], &features, "--fs ext4"),

@@ -452,18 +452,15 @@ fn geometry_is_required_and_checked() {
 #[test]
 fn set_errors_name_the_override() {
     let cases = [
-        ("ftl.gc.victim=gredy", "--set ftl.gc.victim: ftl.gc.victim: expected pblk-lists | "),
-        (
-            "ftl.gc.vctim=fifo",
-            "--set ftl.gc.vctim: ftl.gc.vctim: unknown key; did you mean \"victim\"?",
-        ),
-        ("media=3", "--set media: media: expected a table, found 3"),
+        ("ftl.gc.victim=gredy", "--set ftl.gc.victim: expected pblk-lists | "),
+        ("ftl.gc.vctim=fifo", "--set ftl.gc.vctim: unknown key; did you mean \"victim\"?"),
+        ("media=3", "--set media: expected a table, found 3"),
         ("nonsense", "--set nonsense: expected key.path=value"),
         ("a..b=1", "--set a..b: expected key.path=value with a name in every step"),
         ("=1", "--set : expected key.path=value with a name in every step"),
-        ("media.chunks=many", "--set media.chunks: media.chunks: expected a whole number"),
-        ("media.timing.planes=17", "--set media.timing.planes: media.timing.planes: must be "),
-        ("media.timing.tprog=1", "--set media.timing.tprog: media.timing.tprog: unknown key"),
+        ("media.chunks=many", "--set media.chunks: expected a whole number"),
+        ("media.timing.planes=17", "--set media.timing.planes: must be "),
+        ("media.timing.tprog=1", "--set media.timing.tprog: unknown key"),
     ];
     for (assignment, expected) in cases {
         let found = set_error(assignment);
