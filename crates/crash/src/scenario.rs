@@ -11,6 +11,7 @@ use crate::family::Family;
 use crate::maps::{self, MapChoice};
 use crate::odd;
 use crate::plan::Plan;
+use crate::rates::FaultRates;
 use nandscape_ftl::config::{
     Broken, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
     Victim,
@@ -20,23 +21,6 @@ use nandscape_media::{ChunkId, Geometry, Timing, UnitId};
 use nandscape_rt::Stream;
 use std::fmt;
 use std::ops::Range;
-
-/// How often media commands fail: one in so many; 0 means never.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct FaultRates {
-    /// Programs.
-    pub program_one_in: u32,
-    /// Erases.
-    pub erase_one_in: u32,
-}
-
-impl FaultRates {
-    /// Whether anything fails.
-    #[must_use]
-    pub fn any(&self) -> bool {
-        self.program_one_in > 0 || self.erase_one_in > 0
-    }
-}
 
 /// A stack given from outside. Its device is scaled down so that a campaign is quick.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,7 +14,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Bytes by which a format is recognised.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -45,8 +44,6 @@ pub struct ReadCounts {
     pub bad_lines: u64,
     /// Requests with a time before that of an earlier line; they count as of the same time.
     pub disordered: u64,
-    /// XXH3 of all lines, each seeded with the hash of those before.
-    pub hash: u64,
 }
 
 /// Where text comes from: who replays it is compiled once for all.
@@ -141,12 +138,6 @@ impl TraceReader {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The device whose requests alone are wanted, if one was named.
-    #[must_use]
-    pub fn device(&self) -> Option<&str> {
-        self.wanted.as_deref()
     }
 
     /// What was read so far.
@@ -264,7 +255,6 @@ impl TraceReader {
             self.error(self.counts.lines, format!("cannot be read: {error}"))
         })?;
         self.counts.bytes += bytes;
-        self.counts.hash = xxh3_64_with_seed(&self.line, self.counts.hash);
         if bytes == 0 {
             self.counts.lines -= 1;
         }
