@@ -468,7 +468,7 @@ fn what_a_run_leaves_has_a_name() {
     };
     let (plain, bytes) = key(&stack(&[]), JOB, States::Make);
     assert_eq!(key(&stack(&[]), JOB, States::Make), (plain, bytes.clone()), "the same again");
-    let told = JOB.replace("[w]", "[other name]");
+    let told = format!("{JOB}\ngroup_reporting\n");
     assert_eq!(key(&stack(&[]), &told, States::Make).0, plain, "the same on the device");
     let file = TestFile::new("left-name.state", &bytes);
     let on_it = key(&stack(&[]), JOB, States::File(&file.0)).0;

@@ -53,19 +53,19 @@ fn submitted_us(device: &TestDevice) -> Vec<u64> {
 const PAIRS: &str = "1000000 0 0 8 0\n1000000 0 80 8 0\n1050000 0 8 8 1\n1050000 0 160 16 0\n\
                      1100000 0 800 8 1\n1100000 0 0 8 1\n";
 
-/// A replay that may take so long issues what is due before that, and nothing of the rest need fit.
+/// A replay that may take so long issues what is due before that, and nothing need fit that is due later.
 #[test]
 fn a_runtime_ends_a_replay() {
     let runtime = "90us".parse().ok();
     let far = PAIRS.replace("800 8 1", "80000000 8 1");
-    for (how, expected) in [
-        (How { runtime, ..TIMED }, &[0, 0, 50, 50][..]),
-        (How { runtime: "50us".parse().ok(), ..TIMED }, &[0, 0]),
-        (How { runtime: "35us".parse().ok(), ..FAST }, &[0, 10, 20, 30]),
+    for (trace, how, expected) in [
+        (&far[..], How { runtime, ..TIMED }, &[0, 0, 50, 50][..]),
+        (&far, How { runtime: "50us".parse().ok(), ..TIMED }, &[0, 0]),
+        (PAIRS, How { runtime: "35us".parse().ok(), ..FAST }, &[0, 10, 20, 30]),
     ] {
         let mut device = device();
         device.pending = true;
-        let (_, counts) = replay(&far, how, &mut device).unwrap();
+        let (_, counts) = replay(trace, how, &mut device).unwrap();
         assert_eq!(submitted_us(&device), expected, "{how:?}");
         assert_eq!(counts.late, 0, "{how:?}");
     }

@@ -240,14 +240,17 @@ impl<S> Replay<S> {
         (results, counts)
     }
 
-    /// Reads the next request of which anything is left on this device.
+    /// Reads the next request that is due before the end and of which anything is left on this device.
     fn fetch(&mut self) -> Result<(), ReplayError> {
         self.next = None;
         while let Some(record) = self.reader.next_record()? {
+            let due = self.how.due(self.began, record.at);
+            if due >= self.how.end(self.began) {
+                break;
+            }
             let fitted = self.fitter.fit(&record);
             let fitted = fitted.map_err(|problem| self.reader.error(record.line, problem))?;
             if let Some(extents) = fitted {
-                let due = self.how.due(self.began, record.at);
                 self.next = Some(Next { record, extents, due });
                 break;
             }
@@ -261,7 +264,7 @@ impl<S> Replay<S> {
         self.events.clear(timer);
         let end = self.how.end(self.began);
         while let Some(next) = self.next {
-            if next.due.max(self.now) >= end {
+            if self.now >= end {
                 self.next = None;
                 return Ok(());
             }
