@@ -236,12 +236,15 @@ impl<M: OpenChannel> Pblk<M> {
         let unit = self.buffers[usize::from(id)].units.get_mut(number);
         let pu = unit.pu;
         self.lines.get_mut(unit.line).in_flight -= 1;
-        let unit = *unit;
-        if status != Status::Ok {
-            self.chunk_failed(unit.line, unit.at);
+        let (line, failed_at) = (unit.line, unit.at);
+        let done = status == Status::Ok || unit.entries == 0;
+        if done {
+            unit.state = UnitState::Done;
         }
-        if status == Status::Ok || unit.entries == 0 {
-            self.buffers[usize::from(id)].units.get_mut(number).state = UnitState::Done;
+        if status != Status::Ok {
+            self.chunk_failed(line, failed_at);
+        }
+        if done {
             self.advance_sync(at, id);
         } else {
             self.unit_failed(id, number);
