@@ -16,10 +16,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints every finding of the repository that this program was built from.
+/// Prints every finding of the repository that cargo runs this program for. What it was built from may be
+/// another one, if the two share a folder of builds.
 fn check_tree() -> ExitCode {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let tree = match tidy::Tree::load(xtask.parent().unwrap_or(xtask)) {
+    let xtask = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| "xtask".into());
+    let tree = match tidy::Tree::load(&Path::new(&xtask).join("..")) {
         Ok(tree) => tree,
         Err(error) => return complain(&format!("tidy: {error}")),
     };
