@@ -89,6 +89,7 @@ impl Volume {
             return Err(FsError::Invalid("direct I/O goes by multiples of 4,096"));
         }
         let end = self.check_extent_of_file(inode, offset, len)?;
+        inode.check_write(offset)?;
         let pages = offset / PAGE..end / PAGE;
         inode.pages.set_writer(caller.thread, caller.core);
         self.write_out_range(inode, &pages).await?;

@@ -20,7 +20,10 @@ impl Volume {
             return Err(FsError::Invalid("no bytes to allocate"));
         }
         let end = self.check_extent_of_file(inode, offset, len)?;
-        if !matches!(what, Allocate::Reserve { .. }) {
+        if matches!(what, Allocate::Reserve { .. }) {
+            inode.check_addable()?;
+        } else {
+            inode.check_changeable()?;
             self.punch(writer, inode, offset, end).await?;
         }
         let pages = offset / PAGE..end.div_ceil(PAGE);

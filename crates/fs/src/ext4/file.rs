@@ -147,6 +147,7 @@ impl Volume {
         data: &Data,
     ) -> Result<u64> {
         let end = self.check_extent_of_file(inode, offset, data.len())?;
+        inode.check_write(offset)?;
         inode.pages.set_writer(writer.caller.thread, writer.caller.core);
         let mut at = offset;
         while at < end {

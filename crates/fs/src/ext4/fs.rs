@@ -174,6 +174,7 @@ impl FileSystem for Ext4 {
         match target.len() {
             0 => Err(FsError::NoEntry),
             len if len > TARGET_MAX => Err(FsError::NameTooLong),
+            _ if target.contains(&0) => Err(FsError::Invalid("a target has no NUL")),
             _ => self.make(caller, dir, name, New::Symlink(target.to_vec()), 0o777).await,
         }
     }

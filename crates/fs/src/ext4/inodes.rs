@@ -111,6 +111,7 @@ impl Volume {
     pub(crate) async fn set_attributes(self: &Rc<Self>, ino: Ino, change: SetAttr) -> Result<Attr> {
         let inode = self.inode_of(ino).await?;
         let _alone = inode.alone().await?;
+        inode.check_changeable()?;
         if let Some(size) = change.size {
             self.check_extent_of_file(&inode, size, 0)?;
             self.set_length(&inode, size).await?;

@@ -22,6 +22,7 @@ mod extents;
 mod fallocate;
 mod file;
 mod file_commit;
+mod flags;
 mod fs;
 mod inode;
 mod inodes;

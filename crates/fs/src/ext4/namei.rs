@@ -129,6 +129,7 @@ impl Volume {
         Self::check_alive(&dir)?;
         let vacancy = self.vacancy(&dir, name).await?;
         check_name(name)?;
+        dir.check_addable()?;
         if matches!(what, New::Directory) {
             self.may_add_subdir(&dir)?;
         }
@@ -224,6 +225,8 @@ impl Volume {
         Self::check_alive(&dir)?;
         let vacancy = self.vacancy(&dir, name).await?;
         check_name(name)?;
+        dir.check_addable()?;
+        inode.check_changeable()?;
         let _file = inode.lock.write().await;
         match inode.links() {
             0 => return Err(FsError::NoEntry),
@@ -259,6 +262,7 @@ impl Volume {
         let alone = dir.lock.write().await;
         let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
         self.check_back(&dir, &inode).await?;
+        inode.check_removable(&dir)?;
         let file = self.lock_below(&dir, &inode).await?;
         match (inode.is_dir(), is_dir) {
             (true, false) => return Err(FsError::IsDirectory),

@@ -46,13 +46,18 @@ impl Volume {
             return Err(FsError::Exists);
         }
         self.check_loop(&moved, &to.dir).await?;
+        if victim.as_ref().is_some_and(|victim| victim.number == moved.number) {
+            return Ok(());
+        }
+        moved.check_removable(&from.dir)?;
+        match &victim {
+            Some(victim) => victim.check_removable(&to.dir)?,
+            None => to.dir.check_addable()?,
+        }
         if mode == RenameMode::Exchange {
             let other = victim.ok_or(FsError::NoEntry)?;
             self.check_loop(&other, &from.dir).await?;
             return self.exchange(&from, &to, &moved, &other).await;
-        }
-        if victim.as_ref().is_some_and(|victim| victim.number == moved.number) {
-            return Ok(());
         }
         self.check_victim(&from.dir, &moved, victim.as_deref()).await?;
         if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {

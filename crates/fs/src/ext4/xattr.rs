@@ -82,6 +82,7 @@ impl Volume {
         value: Option<&[u8]>,
         how: XattrMode,
     ) -> Result<()> {
+        inode.check_changeable()?;
         let new = named(name, value.unwrap_or_default())?;
         let (mut all, block) = self.xattrs(inode).await?;
         all.extend(block);

@@ -131,7 +131,10 @@ fn damage_is_told_with_its_place() {
             format!("set_inode_field <{below}> size 8192"),
             format!("inode {below}: a directory of 8192 bytes"),
         ),
-        (format!("set_inode_field <{below}> blocks 80"), format!("inode {below}: says 10 blocks")),
+        (
+            format!("set_inode_field <{below}> blocks 80"),
+            format!("inode {below}: says 80 sectors, has 8"),
+        ),
         ("unlink dir".into(), "is a directory that the root does not lead to".into()),
         ("unlink short".into(), "is in use and has no name".into()),
         ("link dir/below second".into(), "is a second name of a directory".into()),

@@ -10,10 +10,10 @@ use nandscape_rt::Executor;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+pub(crate) const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 
 /// Mounts an image, does something, unmounts; the image that comes of it.
-fn through(
+pub(crate) fn through(
     scratch: &Scratch,
     path: &Path,
     act: impl AsyncFnOnce(&Ext4) + 'static,
@@ -280,4 +280,27 @@ fn files_are_as_long_as_their_blocks_can_be_told() {
         });
         assert_clean(&result.expect("a mount"));
     }
+}
+
+/// Without checksums of descriptors, a mark that a group's bitmaps were never made says nothing.
+#[test]
+fn marks_without_checksums_do_not_count() {
+    if !e2fsprogs() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = stand::image(&scratch, 64, &["-O", "^metadata_csum"]);
+    let content = scratch.path("content");
+    fs::write(&content, vec![b'o'; 400_000]).expect("a file");
+    let set = "set_bg 0 flags 3\nset_bg 0 itable_unused 8";
+    debugfs_write(&path, &format!("write {} old\n{set}\n", text(&content)));
+    let report = crate::common::examine::check_image(&path).expect("a file system");
+    let said = crate::common::examine::shown(&report);
+    assert!(said.contains("has marks that count with checksums only"), "{said}");
+    let result = through(&scratch, &path, async |fs| {
+        let file = fs.create(ME, fs.root(), b"new", 0o644).await.expect("a file").ino;
+        let data = Data::Bytes(vec![b'n'; 400_000]);
+        fs.write(ME, file, 0, data, Io::Buffered).await.expect("room");
+    });
+    assert_clean(&result.expect("a mount"));
 }

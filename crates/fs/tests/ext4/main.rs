@@ -3,8 +3,10 @@
 //! One test program of many modules and one kind of device ([`common::device`]): each further one
 //! would compile the whole file system once more.
 
+mod chattr;
 mod check;
 mod common;
+mod differ;
 mod foreign;
 mod format;
 mod fsx;

@@ -1,7 +1,7 @@
 //! Inode 1: the blocks that mke2fs or e2fsck found bad. They belong to nobody else, and are mapped by
 //! pointers, as what the reserved inode 7 has.
 
-use super::resize::{POINTERS, pointer};
+use super::resize::{DIRECT, POINTERS, pointer};
 use super::volume::Volume;
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
@@ -9,13 +9,16 @@ use nandscape_block::BlockError;
 /// Pointers of an inode: those that lead to blocks, then one through one block of pointers, one through
 /// two, one through three.
 const POINTERS_OF_INODE: usize = 15;
-const DIRECT: usize = 12;
 
 impl Volume {
     /// Claims the bad blocks, and those of the pointers to them. How many the inode says that there are is
     /// not looked at: mke2fs leaves those of the pointers out.
     pub(super) async fn check_bad_blocks(&mut self, inode: &Inode) -> Result<(), BlockError> {
         let place = Place::Inode(BAD_INODE);
+        let is_file = inode.mode != 0 || inode.links_count != 0 || inode.file_acl != 0;
+        if is_file || inode.uid != 0 || inode.gid != 0 || inode.flags != 0 {
+            self.report.find(place, "is a file, but lists bad blocks");
+        }
         let levels = |index: usize| (index + 1).saturating_sub(DIRECT);
         let of_inode = (0..POINTERS_OF_INODE).map(|i| (pointer(&inode.map, i), levels(i)));
         let mut waiting: Vec<(u64, usize)> = of_inode.collect();

@@ -1,11 +1,15 @@
 //! Directories: sound blocks, names that are unique and lead to inodes in use, an index that finds
 //! them.
 
+use super::inodes::is_reserved;
 use super::volume::{Directory, Volume};
 use crate::ext4::format::*;
 use crate::ext4::raw::BlockBytes;
 use nandscape_block::BlockError;
 use std::collections::BTreeSet;
+
+/// Bytes of the record of `.` at most: another could follow where there are more.
+const DOT_BYTES_MAX: usize = 24;
 
 /// A directory while it is looked into.
 pub(super) struct Looking {
@@ -72,7 +76,7 @@ impl Volume {
             let Some(entry) = self.report.sound(place, entry) else { return };
             index += 1;
             match index {
-                1 | 2 if first => self.check_dot(looking.number, index, &entry, place),
+                1 | 2 if first => self.check_dot(looking.number, index, bytes, &entry, place),
                 _ if entry.inode == 0 => {}
                 _ => {
                     if !belongs(entry.name) {
@@ -93,6 +97,7 @@ impl Volume {
         &mut self,
         number: u32,
         index: u32,
+        bytes: &BlockBytes,
         entry: &DirEntry<'_>,
         place: Place,
     ) {
@@ -100,8 +105,12 @@ impl Volume {
             1 => (&b"."[..], entry.inode != number),
             _ => (&b".."[..], false),
         };
+        let ended = bytes[entry.name_end()] == 0;
+        let long = index == 1 && entry.record_bytes > DOT_BYTES_MAX;
         if entry.name != name || wrong || entry.file_type != file_type_of(mode::DIR) {
             self.report.find(place, format!("{} stands for {}", shown(entry.name), shown(name)));
+        } else if !ended || long {
+            self.report.find(place, format!("{} has no end where it should", shown(name)));
         }
         if let Some(seen) = self.inodes.get_mut(&number).filter(|_| index == 2) {
             seen.above = Some(entry.inode);
@@ -119,6 +128,9 @@ impl Volume {
         }
         if !looking.names.insert(entry.name.to_vec()) {
             self.report.find(place, format!("{name} is there twice"));
+        }
+        if entry.inode == ROOT_INODE || is_reserved(entry.inode, &self.sb) {
+            self.report.find(place, format!("{name} leads to the format's inode {}", entry.inode));
         }
         let Some(seen) = self.inodes.get_mut(&entry.inode) else {
             self.report.find(place, format!("{name} leads to inode {}, not in use", entry.inode));

@@ -22,10 +22,33 @@ impl Volume {
             let descriptor = self.report.sound(place, parsed);
             // Without a sound descriptor there is still a guess at where its inodes are.
             let descriptor = descriptor.unwrap_or_else(|| GroupDescriptor::parse_unchecked(bytes));
+            self.check_marks(group, bytes, &descriptor);
             self.claim_own_blocks(group, &descriptor);
             self.groups.push(descriptor);
         }
+        let groups = 0..self.sb.groups();
+        self.unkept = groups.map(|group| self.space.free(group, self.blocks_of(group))).collect();
         Ok(())
+    }
+
+    fn blocks_of(&self, group: u32) -> u32 {
+        let range = self.sb.group_blocks(group);
+        (range.end - range.start) as u32
+    }
+
+    /// What a descriptor says of parts that were never initialised.
+    fn check_marks(&mut self, group: u32, bytes: &[u8], descriptor: &GroupDescriptor) {
+        let place = Place::GroupDescriptor(group);
+        let said = GroupDescriptor::parse_unchecked(bytes).has_uninitialised();
+        if said && !self.sb.has_group_checksums() {
+            self.report.find(place, "has marks that count with checksums only");
+        }
+        if descriptor.has(GROUP_BLOCK_UNINIT) && group + 1 == self.sb.groups() {
+            self.report.find(place, "the last group's block bitmap was never initialised");
+        }
+        if descriptor.itable_unused > descriptor.free_inodes_count {
+            self.report.find(place, "more inodes were never used than are free");
+        }
     }
 
     fn claim_own_blocks(&mut self, group: u32, descriptor: &GroupDescriptor) {
@@ -74,11 +97,15 @@ impl Volume {
     /// The free blocks of a group.
     async fn check_block_bitmap(&mut self, group: u32) -> Result<u32, BlockError> {
         let range = self.sb.group_blocks(group);
-        let blocks = (range.end - range.start) as u32;
+        let blocks = self.blocks_of(group);
         let free = self.space.free(group, blocks);
         let descriptor = self.groups[group as usize].clone();
         let said = descriptor.free_blocks_count;
         self.compare(Place::GroupDescriptor(group), "free blocks", said.into(), free.into());
+        if descriptor.has(GROUP_BLOCK_UNINIT) && free != self.unkept[group as usize] {
+            let what = "has no block bitmap yet, but blocks in use";
+            self.report.find(Place::GroupDescriptor(group), what);
+        }
         if descriptor.has(GROUP_BLOCK_UNINIT) || descriptor.block_bitmap >= self.sb.blocks_count {
             return Ok(free);
         }

@@ -30,7 +30,7 @@ impl Volume {
         self.report.sound(place, sealed);
         for (index, entry) in (1..).zip(dir_entries(&bytes[..], false, place).take(2)) {
             let Some(entry) = self.report.sound(place, entry) else { return Ok(()) };
-            self.check_dot(looking.number, index, &entry, place);
+            self.check_dot(looking.number, index, &bytes, &entry, place);
         }
         let info = root.root.unwrap_or(IndexRoot { hash_version: 0, levels: 0 });
         let unsigned = self.sb.flags & FLAG_UNSIGNED_HASH != 0;

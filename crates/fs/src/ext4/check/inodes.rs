@@ -1,20 +1,24 @@
-//! Inodes: each for itself, its attributes, and the blocks that it claims.
+//! Inodes: each for itself, and the blocks that it claims.
 
 use super::volume::{Directory, Seen, Volume};
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
 
 /// Flags that ask for what is not supported.
-const FOREIGN: [(u32, &str); 5] = [
+const FOREIGN: [(u32, &str); 6] = [
     (flag::INLINE_DATA, "inline data"),
     (flag::ENCRYPT, "encryption"),
     (flag::VERITY, "verity"),
     (flag::EA_INODE, "a value of an attribute"),
     (flag::CASEFOLD, "case folding"),
+    (flag::IMAGIC, "a number of AFS"),
 ];
 
+/// Bytes that extents of a file can map.
+const EXTENT_BYTES_MAX: u64 = (1 << 32) * BLOCK_BYTES as u64;
+
 /// Inodes of the format that are no files of the user.
-const fn is_reserved(number: u32, sb: &Superblock) -> bool {
+pub(super) const fn is_reserved(number: u32, sb: &Superblock) -> bool {
     number < sb.first_ino && number != ROOT_INODE
 }
 
@@ -55,20 +59,52 @@ impl Volume {
         let place = Place::Inode(number);
         let parsed = Inode::parse(bytes, number, &self.sb);
         let Some(inode) = self.report.sound(place, parsed) else { return Ok(()) };
-        if number == BAD_INODE {
-            return self.check_bad_blocks(&inode).await;
-        }
-        if inode.links_count == 0 && is_reserved(number, &self.sb) {
-            return Ok(());
-        }
-        if inode.links_count == 0 {
-            // It was deleted, or waits to be: the list of orphans tells.
-            if inode.mode != 0 && inode.dtime == 0 {
-                self.undeleted.push(number);
+        self.check_deletion(number, &inode);
+        match number {
+            BAD_INODE => return self.check_bad_blocks(&inode).await,
+            _ if !self.is_used(number, &inode) => {
+                self.check_unused(place, &inode);
+                return Ok(());
             }
-            return Ok(());
+            _ if inode.links_count == 0 => return Ok(()),
+            _ => {}
         }
         self.check_in_use(number, &inode, bytes, false).await
+    }
+
+    /// Whether one of the format's inodes is a file here. That of the boot loader may be.
+    fn is_used(&self, number: u32, inode: &Inode) -> bool {
+        match number {
+            BOOT_INODE => inode.links_count > 0,
+            RESIZE_INODE => self.sb.has(Feature::RESIZE_INODE),
+            JOURNAL_INODE => self.sb.has(Feature::HAS_JOURNAL),
+            _ => !is_reserved(number, &self.sb),
+        }
+    }
+
+    fn check_unused(&mut self, place: Place, inode: &Inode) {
+        let maps = inode.map != [0; INODE_MAP_BYTES] || inode.file_acl != 0 || inode.blocks != 0;
+        let is_file = inode.mode != 0 || inode.links_count != 0 || inode.flags != 0;
+        if maps || is_file || inode.size != 0 {
+            self.report.find(place, "is kept for the format, and not empty");
+        }
+    }
+
+    /// What a time of deletion says. Of what waits to be deleted it is the next inode of the list of
+    /// orphans, and less than any time, unless the clock was wrong.
+    fn check_deletion(&mut self, number: u32, inode: &Inode) {
+        let sb = &self.sb;
+        let late = |time: u32| time == 0 || time >= sb.inodes_count;
+        let low = (1..sb.inodes_count).contains(&inode.dtime)
+            && [sb.wtime, sb.mtime, sb.mkfs_time].into_iter().all(late);
+        let ordinary = !is_reserved(number, sb);
+        let what = match (inode.links_count, inode.dtime) {
+            (1.., 1..) if ordinary => "is in use and has a time of deletion",
+            (_, _) if low => "waits to be deleted",
+            (0, 0) if ordinary && inode.mode != 0 => "has no name, was never deleted",
+            _ => return,
+        };
+        self.unexplained.push((number, what));
     }
 
     /// Checks an inode in use, and remembers it.
@@ -98,30 +134,55 @@ impl Volume {
         if file_type_of(inode.mode) == 0 && !is_reserved(number, &self.sb) {
             self.report.find(place, "is of no type of file");
         }
-        if inode.faddr != 0 {
+        if inode.faddr != 0 && !is_reserved(number, &self.sb) {
             self.report.find(place, "has the address of a fragment");
         }
+        if number == JOURNAL_INODE && inode.file_type() != mode::REGULAR {
+            self.report.find(place, "is no file, but the journal");
+        }
+        self.check_flags(place, inode);
         let mut blocks = self.check_xattrs(number, inode, bytes).await?;
         if number != RESIZE_INODE {
             blocks += self.check_content(number, inode).await?;
-            if inode.blocks_4k() != blocks {
-                let what = format!("says {} blocks, has {blocks}", inode.blocks_4k());
-                self.report.find(place, what);
-            }
+            self.check_count(number, inode, blocks);
         }
         Ok(())
+    }
+
+    /// Flags that a file of this type cannot have.
+    fn check_flags(&mut self, place: Place, inode: &Inode) {
+        let special = !matches!(inode.file_type(), mode::REGULAR | mode::DIR);
+        if special && inode.has(flag::IMMUTABLE | flag::APPEND) {
+            self.report.find(place, "cannot be changed, but is neither file nor directory");
+        }
+        if special && inode.file_type() != mode::SYMLINK && inode.has(flag::EXTENTS) {
+            self.report.find(place, "has extents, but no content");
+        }
+        if inode.has(flag::INDEX) && !(inode.is_dir() && self.sb.has(Feature::DIR_INDEX)) {
+            self.report.find(place, "has an index, but is no directory that may have one");
+        }
+    }
+
+    /// How many blocks the inode says that it has, in blocks or sectors.
+    pub(super) fn check_count(&mut self, number: u32, inode: &Inode, blocks: u64) {
+        let huge = inode.has(flag::HUGE_FILE) && self.sb.has(Feature::HUGE_FILE);
+        let (unit, counted) = if huge { ("blocks", blocks) } else { ("sectors", blocks * 8) };
+        if inode.blocks != counted {
+            let what = format!("says {} {unit}, has {counted}", inode.blocks);
+            self.report.find(Place::Inode(number), what);
+        }
     }
 
     /// The blocks of an inode's content, map included.
     async fn check_content(&mut self, number: u32, inode: &Inode) -> Result<u64, BlockError> {
         let place = Place::Inode(number);
-        let mapped = match inode.file_type() {
-            mode::REGULAR | mode::DIR => true,
-            mode::SYMLINK => inode.fast_symlink().is_none(),
-            _ => false,
-        };
-        if !mapped {
-            if inode.size != 0 && inode.file_type() != mode::SYMLINK {
+        let link = inode.file_type() == mode::SYMLINK;
+        if link && inode.fast_symlink().is_some() {
+            self.check_target(number, inode, &[], 0).await?;
+            return Ok(0);
+        }
+        if !link && !matches!(inode.file_type(), mode::REGULAR | mode::DIR) {
+            if inode.size != 0 {
                 self.report.find(place, format!("has {} bytes and no content", inode.size));
             }
             return Ok(0);
@@ -133,7 +194,12 @@ impl Volume {
         let (extents, blocks) = self.check_extents(number, inode).await?;
         self.check_size(number, inode, &extents);
         if number == JOURNAL_INODE {
+            self.journal_bytes = inode.size;
             self.journal = extents;
+        } else if self.sb.is_orphan_file(number) {
+            self.check_orphan_file(number, inode, &extents).await?;
+        } else if link {
+            self.check_target(number, inode, &extents, blocks).await?;
         } else if inode.is_dir() {
             let (generation, indexed) = (inode.generation, inode.has(flag::INDEX));
             self.directories.push(Directory { number, generation, indexed, runs: extents });
@@ -156,39 +222,12 @@ impl Volume {
             let what = format!("a directory of {} bytes with {mapped} blocks", inode.size);
             self.report.find(place, what);
         }
-        if inode.file_type() == mode::SYMLINK && (end != 1 || inode.size >= block) {
-            self.report.find(place, "a symbolic link of more than a block");
+        if inode.size >= EXTENT_BYTES_MAX {
+            self.report.find(place, format!("{} bytes are more than extents reach", inode.size));
         }
-    }
-
-    /// Attributes in the inode and in a block; how many blocks.
-    async fn check_xattrs(
-        &mut self,
-        number: u32,
-        inode: &Inode,
-        bytes: &[u8],
-    ) -> Result<u64, BlockError> {
-        let place = Place::Inode(number);
-        let inside = parse_inode_xattrs(bytes, inode.extra_isize, place);
-        self.report.sound(place, inside);
-        let block = inode.file_acl;
-        if block == 0 {
-            return Ok(0);
+        let large = inode.size > i32::MAX as u64 && !self.sb.has(Feature::LARGE_FILE);
+        if large && inode.file_type() == mode::REGULAR {
+            self.report.find(place, "is longer than 2 GiB, which the features deny");
         }
-        let place = Place::InodeBlock { inode: number, block };
-        if let Some((_, counted)) = self.shared.get_mut(&block) {
-            *counted += 1;
-            return Ok(1);
-        }
-        if self.claim(block, 1, place) {
-            let bytes = self.read(block).await?;
-            let sealed = check_xattr_block(&bytes, block, self.sb.csum_seed(), place);
-            self.report.sound(place, sealed);
-            let parsed = parse_xattr_block(&bytes[..], place);
-            if let Some((refcount, _)) = self.report.sound(place, parsed) {
-                self.shared.insert(block, (refcount, 1));
-            }
-        }
-        Ok(1)
     }
 }

@@ -33,10 +33,9 @@ impl Volume {
         }
         // What orphaned directories hold is not looked into.
         self.directories.clear();
-        for number in std::mem::take(&mut self.undeleted) {
+        for (number, what) in std::mem::take(&mut self.unexplained) {
             if !listed.contains(&number) {
-                let what = "has no name, was never deleted, and is no orphan";
-                self.report.find(Place::Inode(number), what);
+                self.report.find(Place::Inode(number), format!("{what}, and is no orphan"));
             }
         }
         Ok(())

@@ -2,9 +2,9 @@
 //! with mounting but the format's code, and changes nothing.
 //!
 //! Passes, as e2fsck has them: superblock and groups; inodes and the blocks they claim; directories;
-//! connections and link counts; bitmaps and counts. Blocks of file data are never read, so a volume
-//! whose data are tags is checked like any other. A journal that still holds transactions is a
-//! finding: what was checked is the state before they are replayed.
+//! connections and link counts; bitmaps and counts. Blocks of file data are never read, but for targets
+//! of symbolic links, so a volume whose data are tags is checked like any other. A journal that still
+//! holds transactions is a finding: what was checked is the state before they are replayed.
 
 mod bad;
 mod dirs;
@@ -14,9 +14,13 @@ mod index;
 mod inodes;
 mod journal;
 mod links;
+mod orphan_file;
 mod resize;
 mod space;
+mod superblock;
+mod symlinks;
 mod volume;
+mod xattrs;
 
 use super::format::{FormatError, Place};
 use super::raw::RawError;
@@ -100,7 +104,7 @@ pub fn check(device: &AsyncDevice) -> BoxFuture<'_, Result<Report, RawError>> {
 async fn check_all(device: &AsyncDevice) -> Result<Report, RawError> {
     let mut volume = Volume::open(device).await?;
     volume.read_groups().await?;
-    volume.check_state();
+    volume.check_superblock();
     volume.check_inodes().await?;
     volume.check_resize_inode().await?;
     volume.check_journal().await?;

@@ -5,10 +5,19 @@ use super::volume::Volume;
 use crate::ext4::format::*;
 use crate::ext4::raw::BlockBytes;
 use nandscape_block::BlockError;
+use std::collections::BTreeSet;
 
+/// Words of a block map that lead to blocks.
+pub(super) const DIRECT: usize = 12;
 /// The word of a block map that leads to a block of blocks of pointers.
 const DOUBLE_INDIRECT: usize = 13;
 pub(super) const POINTERS: usize = BLOCK_BYTES / 4;
+
+/// Bytes of a file that pointers reach: through those of an inode, and through one, two and three blocks.
+const POINTED_BYTES_MAX: u64 = {
+    let pointers = POINTERS as u64;
+    (DIRECT as u64 + pointers + pointers.pow(2) + pointers.pow(3)) * BLOCK_BYTES as u64
+};
 
 /// The block that pointer `index` of a block leads to.
 pub(super) fn pointer(bytes: &[u8], index: usize) -> u64 {
@@ -24,6 +33,9 @@ impl Volume {
         }
         let Some(inode) = self.resize_inode().await? else { return Ok(()) };
         let place = Place::Inode(RESIZE_INODE);
+        if inode.file_type() != mode::REGULAR || inode.links_count == 0 {
+            self.report.find(place, "is no file, but keeps room for descriptors");
+        }
         let top = pointer(&inode.map, DOUBLE_INDIRECT);
         let others = (0..15).filter(|index| *index != DOUBLE_INDIRECT);
         if others.map(|index| pointer(&inode.map, index)).any(|block| block != 0) {
@@ -44,12 +56,27 @@ impl Volume {
             let block = (1 + first + index) as u64;
             self.check_reserved(&bytes, (first + index) % POINTERS, block, &backups).await?;
         }
-        let blocks = 1 + (reserved * (1 + backups.len())) as u64;
-        if inode.blocks_4k() != blocks {
-            let what = format!("says {} blocks, has {blocks}", inode.blocks_4k());
-            self.report.find(place, what);
+        let slots = (0..reserved).map(|index| (first + index) % POINTERS).collect::<BTreeSet<_>>();
+        let others = (0..POINTERS).filter(|slot| !slots.contains(slot));
+        if others.into_iter().any(|slot| pointer(&bytes[..], slot) != 0) {
+            let place = Place::InodeBlock { inode: RESIZE_INODE, block: top };
+            self.report.find(place, "leads to blocks beside those that are reserved");
         }
+        self.check_pointed(&inode, slots.last().copied(), backups.len());
+        let blocks = 1 + (reserved * (1 + backups.len())) as u64;
+        self.check_count(RESIZE_INODE, &inode, blocks);
         Ok(())
+    }
+
+    /// The size reaches to the last block that pointers lead to, and no further than they could.
+    fn check_pointed(&mut self, inode: &Inode, last_slot: Option<usize>, backups: usize) {
+        let last_slot = last_slot.filter(|_| backups > 0);
+        let last = last_slot.map_or(0, |slot| DIRECT + POINTERS + slot * POINTERS + backups - 1);
+        let sound = (last * BLOCK_BYTES) as u64..=POINTED_BYTES_MAX;
+        if !sound.contains(&inode.size) {
+            let what = format!("{} bytes are not what its pointers reach", inode.size);
+            self.report.find(Place::Inode(RESIZE_INODE), what);
+        }
     }
 
     async fn resize_inode(&mut self) -> Result<Option<Inode>, BlockError> {

@@ -49,10 +49,14 @@ pub(super) struct Volume {
     pub(super) space: Space,
     pub(super) inodes: BTreeMap<u32, Seen>,
     pub(super) directories: Vec<Directory>,
-    /// Inodes without a name that say nothing of being deleted.
-    pub(super) undeleted: Vec<u32>,
+    /// Blocks of each group that the format does not keep for itself.
+    pub(super) unkept: Vec<u32>,
+    /// Inodes that only the list of orphans explains, and what they are without it.
+    pub(super) unexplained: Vec<(u32, &'static str)>,
     /// Runs of the journal.
     pub(super) journal: Vec<Extent>,
+    /// Its size.
+    pub(super) journal_bytes: u64,
     /// Of each block of attributes, how many inodes share it by its own count and by ours.
     pub(super) shared: BTreeMap<u64, (u32, u32)>,
     pub(super) report: Report,
@@ -74,8 +78,10 @@ impl Volume {
             groups: Vec::new(),
             inodes: BTreeMap::new(),
             directories: Vec::new(),
-            undeleted: Vec::new(),
+            unkept: Vec::new(),
+            unexplained: Vec::new(),
             journal: Vec::new(),
+            journal_bytes: 0,
             shared: BTreeMap::new(),
             report: Report::default(),
         })

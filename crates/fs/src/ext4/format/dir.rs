@@ -34,6 +34,14 @@ pub struct DirEntry<'a> {
     pub name: &'a [u8],
 }
 
+impl DirEntry<'_> {
+    /// Where the byte behind the name stands in the block.
+    #[must_use]
+    pub const fn name_end(&self) -> usize {
+        self.at + HEAD_BYTES + self.name.len()
+    }
+}
+
 /// The type of file that a record shows for an inode of this mode.
 #[must_use]
 pub const fn file_type_of(mode: u16) -> u8 {

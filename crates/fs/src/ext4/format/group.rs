@@ -44,17 +44,29 @@ record! {
 }
 
 impl GroupDescriptor {
-    /// Reads the descriptor of `group` from its bytes, as many as the superblock says.
+    /// Reads the descriptor of `group` from its bytes, as many as the superblock says. What it says of
+    /// parts that were never initialised counts only where descriptors have checksums, as in Linux.
     ///
     /// # Errors
     /// A checksum that does not hold.
     pub fn parse(bytes: &[u8], group: u32, sb: &Superblock) -> Result<Self, FormatError> {
         let read = Self::read(bytes);
-        if let Some(computed) = checksum(bytes, group, sb) {
-            let place = Place::GroupDescriptor(group);
-            FormatError::checksum(place, read.checksum.into(), computed.into())?;
-        }
+        let Some(computed) = checksum(bytes, group, sb) else { return Ok(read.initialised()) };
+        let place = Place::GroupDescriptor(group);
+        FormatError::checksum(place, read.checksum.into(), computed.into())?;
         Ok(read)
+    }
+
+    /// The same without a word of parts that were never initialised.
+    fn initialised(self) -> Self {
+        let flags = self.flags & !(GROUP_INODE_UNINIT | GROUP_BLOCK_UNINIT);
+        Self { flags, itable_unused: 0, ..self }
+    }
+
+    /// Whether it speaks of parts that were never initialised.
+    #[must_use]
+    pub const fn has_uninitialised(&self) -> bool {
+        self.has(GROUP_INODE_UNINIT) || self.has(GROUP_BLOCK_UNINIT) || self.itable_unused != 0
     }
 
     /// Reads a descriptor without looking at its checksum.

@@ -11,6 +11,8 @@ use super::wire::{put_u16, put_u32, u16_at, u32_at};
 pub const INDEX_LEVELS_MAX: u8 = 1;
 
 const ENTRY_BYTES: usize = 8;
+/// The bits of a pair that tell the block; the others are kept for flags that there never were.
+const BLOCK_MASK: u32 = 0x0fff_ffff;
 /// Where the root tells of hash and depth.
 const INFO_AT: usize = 0x18;
 /// Where the pairs of a root and of a node begin.
@@ -85,7 +87,8 @@ impl IndexNode {
     /// # Errors
     /// What no sound node holds.
     pub fn parse_node(bytes: &[u8], has_tail: bool, place: Place) -> Result<Self, FormatError> {
-        if u32_at(bytes, 0) != 0 || usize::from(u16_at(bytes, 4)) != BLOCK_BYTES {
+        let named = bytes.get(6).is_none_or(|&name_bytes| name_bytes != 0);
+        if u32_at(bytes, 0) != 0 || usize::from(u16_at(bytes, 4)) != BLOCK_BYTES || named {
             return Err(FormatError::corrupt(place, 4, "is no node of an htree"));
         }
         Self::parse_pairs(bytes, None, has_tail, place)
@@ -107,7 +110,7 @@ impl IndexNode {
             .enumerate()
             .map(|(index, pair)| {
                 let hash = if index == 0 { 0 } else { u32_at(pair, 0) };
-                IndexEntry { hash, block: u32_at(pair, 4) }
+                IndexEntry { hash, block: u32_at(pair, 4) & BLOCK_MASK }
             })
             .collect();
         if let Some(index) = entries.windows(2).position(|pair| pair[0].hash > pair[1].hash) {

@@ -19,6 +19,8 @@ pub const INODE_MAP_BYTES: usize = 60;
 pub const BAD_INODE: u32 = 1;
 /// Inode of the root directory.
 pub const ROOT_INODE: u32 = 2;
+/// Inode of the boot loader.
+pub const BOOT_INODE: u32 = 5;
 /// Inode of the blocks reserved for more descriptors.
 pub const RESIZE_INODE: u32 = 7;
 /// Inode of the journal.
@@ -30,6 +32,8 @@ pub mod flag {
     pub const APPEND: u32 = 0x20;
     /// Not changed at all.
     pub const IMMUTABLE: u32 = 0x10;
+    /// Its number tells a file of AFS.
+    pub const IMAGIC: u32 = 0x2000;
     /// A directory with an htree.
     pub const INDEX: u32 = 0x1000;
     /// `blocks` counts file-system blocks.

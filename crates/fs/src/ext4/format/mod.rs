@@ -18,6 +18,7 @@ mod hash;
 mod htree;
 mod inode;
 mod layout;
+mod orphan_file;
 mod sums;
 mod superblock;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use hash::{HashVersion, NameHash};
 pub use htree::*;
 pub use inode::*;
 pub use layout::InodePlace;
+pub use orphan_file::check_orphan_block;
 pub(crate) use sums::{BlockMut, Sums, after_block, crc32c_padded, of_pattern};
 pub use superblock::*;
 pub use wire::Field;

@@ -212,6 +212,12 @@ impl Superblock {
                 "blocks of {bytes} bytes are not supported, only {BLOCK_BYTES}"
             ));
         }
+        if self.log_cluster_size != self.log_block_size && !self.has(Feature::BIGALLOC) {
+            return corrupt(0x1c, "clusters are no blocks");
+        }
+        if usize::from(self.reserved_gdt_blocks) > BLOCK_BYTES / 4 {
+            return corrupt(0xce, "more blocks reserved than a block can point to");
+        }
         let size = usize::from(self.inode_size);
         if !size.is_power_of_two() || !(INODE_BYTES_OLD..=BLOCK_BYTES).contains(&size) {
             return corrupt(0x58, "inode size is no power of two from 128 to a block");

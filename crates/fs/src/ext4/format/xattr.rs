@@ -8,6 +8,7 @@ use super::checksum::CsumSeed;
 use super::error::{FormatError, Place};
 use super::inode::INODE_BYTES_OLD;
 use super::wire::{put_u16, put_u32, record, u16_at, u32_at};
+use std::ops::Range;
 
 /// Magic of both kinds of region.
 pub const XATTR_MAGIC: u32 = 0xea02_0000;
@@ -67,13 +68,73 @@ impl Xattr {
 
     /// The hash that stands beside an attribute in a block.
     fn hash(&self) -> u32 {
-        let name = self.name.iter().fold(0_u32, |hash, &c| hash.rotate_left(5) ^ u32::from(c));
-        let words = self.value.chunks(4).map(|chunk| {
-            let mut word = [0; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u32::from_le_bytes(word)
-        });
-        words.fold(name, |hash, word| hash.rotate_left(16) ^ word)
+        hash(&self.name, &self.value, u32::from)
+    }
+}
+
+/// The hash of an attribute, given what a byte of its name counts.
+fn hash(name: &[u8], value: &[u8], byte: impl Fn(u8) -> u32) -> u32 {
+    let name = name.iter().fold(0_u32, |hash, &c| hash.rotate_left(5) ^ byte(c));
+    let words = value.chunks(4).map(|chunk| {
+        let mut word = [0; 4];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u32::from_le_bytes(word)
+    });
+    words.fold(name, |hash, word| hash.rotate_left(16) ^ word)
+}
+
+/// An attribute where it stands: in a block, or in the region behind an inode's fields.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct XattrEntry<'a> {
+    /// Number of the name's prefix.
+    pub index: u8,
+    /// The name behind the prefix.
+    pub name: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+    /// The hash that it says.
+    pub hash: u32,
+    /// Bytes of the region that the entry takes.
+    pub entry_at: Range<usize>,
+    /// Bytes of the region that the value takes, filled up.
+    pub value_at: Range<usize>,
+}
+
+impl XattrEntry<'_> {
+    fn to_xattr(&self) -> Xattr {
+        Xattr { index: self.index, name: self.name.into(), value: self.value.into() }
+    }
+}
+
+/// The attributes of a region where they stand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct XattrRegion<'a> {
+    /// All bytes.
+    pub bytes: &'a [u8],
+    /// Bytes before the first entry.
+    pub head_bytes: usize,
+    /// The entries.
+    pub entries: Vec<XattrEntry<'a>>,
+}
+
+impl XattrRegion<'_> {
+    fn to_xattrs(&self) -> Vec<Xattr> {
+        self.entries.iter().map(XattrEntry::to_xattr).collect()
+    }
+
+    /// Whether an entry's hash is that of its name and value, with what fills the value up. Characters of
+    /// names were signed in older kernels.
+    #[must_use]
+    pub fn hash_holds(&self, entry: &XattrEntry<'_>) -> bool {
+        let value = self.bytes.get(entry.value_at.clone()).unwrap_or(entry.value);
+        let signed = |byte: u8| i32::from(byte as i8) as u32;
+        [hash(entry.name, value, u32::from), hash(entry.name, value, signed)].contains(&entry.hash)
+    }
+
+    /// Where the four zero bytes behind the entries begin.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.entries.last().map_or(self.head_bytes, |entry| entry.entry_at.end)
     }
 }
 
@@ -99,6 +160,14 @@ record! {
 /// # Errors
 /// What no sound block holds. The checksum is apart ([`check_xattr_block`]).
 pub fn parse_xattr_block(bytes: &[u8], place: Place) -> Result<(u32, Vec<Xattr>), FormatError> {
+    xattr_block(bytes, place).map(|(refcount, region)| (refcount, region.to_xattrs()))
+}
+
+/// The same, with where the attributes stand.
+///
+/// # Errors
+/// Those of [`parse_xattr_block`].
+pub fn xattr_block(bytes: &[u8], place: Place) -> Result<(u32, XattrRegion<'_>), FormatError> {
     let header = XattrHeader::read(bytes);
     if header.magic != XATTR_MAGIC || header.blocks != 1 || header.refcount == 0 {
         return Err(FormatError::corrupt(place, 0, "is no block of attributes"));
@@ -155,13 +224,24 @@ pub fn parse_inode_xattrs(
     extra_isize: u16,
     place: Place,
 ) -> Result<Vec<Xattr>, FormatError> {
+    let region = inode_xattrs(inode, extra_isize, place)?;
+    Ok(region.map_or_else(Vec::new, |region| region.to_xattrs()))
+}
+
+/// The same, with where the attributes stand; `None` if there is no region for any.
+///
+/// # Errors
+/// Those of [`parse_inode_xattrs`].
+pub fn inode_xattrs(
+    inode: &[u8],
+    extra_isize: u16,
+    place: Place,
+) -> Result<Option<XattrRegion<'_>>, FormatError> {
     let at = INODE_BYTES_OLD + usize::from(extra_isize);
     // Without extra fields, Linux takes all behind the old ones for unused.
     let region = inode.get(at..).filter(|_| extra_isize > 0).unwrap_or_default();
-    match u32_at(region, 0) == XATTR_MAGIC {
-        true => parse_entries(region, BODY_HEAD_BYTES, BODY_HEAD_BYTES, place),
-        false => Ok(Vec::new()),
-    }
+    let has_any = u32_at(region, 0) == XATTR_MAGIC;
+    has_any.then(|| parse_entries(region, BODY_HEAD_BYTES, BODY_HEAD_BYTES, place)).transpose()
 }
 
 /// Writes the attributes behind the fields of an inode. Whether they fit; if not, nothing is changed.
@@ -186,41 +266,53 @@ pub fn encode_inode_xattrs(inode: &mut [u8], extra_isize: u16, xattrs: &[Xattr])
     true
 }
 
-/// Entries begin at `at`; their values' offsets count from `base`.
+/// Entries begin behind the head; their values' offsets count from `base`.
 fn parse_entries(
-    region: &[u8],
-    mut at: usize,
+    bytes: &[u8],
+    head_bytes: usize,
     base: usize,
     place: Place,
-) -> Result<Vec<Xattr>, FormatError> {
-    let mut xattrs = Vec::new();
-    let corrupt = |at, what| FormatError::corrupt(place, at, what);
+) -> Result<XattrRegion<'_>, FormatError> {
+    let mut region = XattrRegion { bytes, head_bytes, entries: Vec::new() };
     loop {
-        let head = region.get(at..).filter(|rest| rest.len() >= 4);
-        let head = head.ok_or(corrupt(at, "attributes do not end"))?;
+        let at = region.end();
+        let head = bytes.get(at..).filter(|rest| rest.len() >= 4);
+        let head = head.ok_or(FormatError::corrupt(place, at, "attributes do not end"))?;
         if u32_at(head, 0) == 0 {
-            return Ok(xattrs);
+            return Ok(region);
         }
-        let name_end = ENTRY_BYTES + usize::from(head[0]);
-        let name = head.get(ENTRY_BYTES..name_end);
-        let name = name.ok_or(corrupt(at, "name does not fit"))?.to_vec();
-        if u32_at(head, 4) != 0 {
-            return Err(FormatError::Incompatible {
-                place,
-                what: "ea_inode is not supported".into(),
-            });
-        }
-        let from = base + usize::from(u16_at(head, 2));
-        let len = u32_at(head, 8) as usize;
-        let value = if len == 0 {
-            Some(&[][..])
-        } else {
-            from.checked_add(len).and_then(|end| region.get(from..end))
-        };
-        let value = value.ok_or(corrupt(at, "value does not fit"))?.to_vec();
-        xattrs.push(Xattr { index: head[1], name, value });
-        at += name_end.next_multiple_of(4);
+        region.entries.push(parse_entry(bytes, at, base, place)?);
     }
+}
+
+fn parse_entry(
+    region: &[u8],
+    at: usize,
+    base: usize,
+    place: Place,
+) -> Result<XattrEntry<'_>, FormatError> {
+    let corrupt = |what| FormatError::corrupt(place, at, what);
+    let head = &region[at..];
+    let name_end = ENTRY_BYTES + usize::from(head[0]);
+    let name = head.get(ENTRY_BYTES..name_end).ok_or(corrupt("name does not fit"))?;
+    if u32_at(head, 4) != 0 {
+        return Err(FormatError::Incompatible { place, what: "ea_inode is not supported".into() });
+    }
+    let from = base + usize::from(u16_at(head, 2));
+    let len = u32_at(head, 8) as usize;
+    let value = if len == 0 {
+        Some(&[][..])
+    } else {
+        from.checked_add(len).and_then(|end| region.get(from..end))
+    };
+    Ok(XattrEntry {
+        index: head[1],
+        name,
+        value: value.ok_or(corrupt("value does not fit"))?,
+        hash: u32_at(head, 12),
+        entry_at: at..at + name_end.next_multiple_of(4),
+        value_at: from..from + len.next_multiple_of(4),
+    })
 }
 
 /// Entries from `at` on, values from the end down; four zero bytes stay between them.

@@ -126,6 +126,57 @@ pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Superblock, MkfsError
     Ok(Made::new(sb, options)?.sb)
 }
 
+/// What is chosen of a file system, besides its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// Its features.
+    Features,
+    /// Its label.
+    Label,
+    /// Bytes of an inode.
+    InodeBytes,
+    /// Bytes of volume for each inode.
+    InodeRatio,
+    /// What only root may take.
+    ReservedPercent,
+    /// Blocks of the journal.
+    Journal,
+}
+
+impl Choice {
+    /// In the order in which they are suspected: what takes room before what is merely possible or not.
+    const ALL: [Self; 6] = [
+        Self::InodeRatio,
+        Self::Journal,
+        Self::Features,
+        Self::Label,
+        Self::InodeBytes,
+        Self::ReservedPercent,
+    ];
+
+    /// The options without this choice.
+    fn undone(self, options: &MkfsOptions) -> MkfsOptions {
+        let (mut undone, usual) = (options.clone(), MkfsOptions::new(0));
+        match self {
+            Self::Features => undone.features = usual.features,
+            Self::Label => undone.label = usual.label,
+            Self::InodeBytes => undone.inode_bytes = usual.inode_bytes,
+            Self::InodeRatio => undone.inode_ratio = None,
+            Self::ReservedPercent => undone.reserved_percent = usual.reserved_percent,
+            Self::Journal => undone.journal_blocks = None,
+        }
+        undone
+    }
+}
+
+/// The choice that an error of [`plan`] is about: the one without which there would be none, or another.
+/// `None`: the size.
+#[must_use]
+pub fn at_fault(options: &MkfsOptions, sectors: u64, error: &MkfsError) -> Option<Choice> {
+    let remains = |options: &MkfsOptions| plan(options, sectors).err().as_ref() == Some(error);
+    Choice::ALL.into_iter().find(|choice| !remains(&choice.undone(options)))
+}
+
 /// Makes a file system on a device, and gives its superblock.
 ///
 /// # Errors

@@ -39,6 +39,11 @@ pub(crate) fn shown(report: &Report) -> String {
     report.findings.iter().map(|finding| format!("{finding}\n")).collect()
 }
 
+/// Lets our dump show something, which it may refuse.
+pub(crate) fn dumped_or_refused(path: &Path, what: What) {
+    drop(on_image(path, async move |device| dump(&device.erased(), what).await));
+}
+
 /// What our dump shows.
 pub(crate) fn dumped(path: &Path, what: What) -> String {
     on_image(path, async move |device| dump(&device.erased(), what).await).expect("text")

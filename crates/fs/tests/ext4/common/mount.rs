@@ -6,6 +6,9 @@
 use super::{Scratch, run, text};
 use std::path::{Path, PathBuf};
 
+/// How often a busy mount is asked to go.
+const TRIES: u32 = 1_000;
+
 /// A file system of an image, mounted until the value goes.
 pub(crate) struct LoopMount(PathBuf);
 
@@ -35,8 +38,10 @@ impl LoopMount {
 }
 
 impl Drop for LoopMount {
+    /// A process that another test is about to start holds files of the mount, until it has begun: then the
+    /// mount is busy, and what was written to it is not in the image yet.
     fn drop(&mut self) {
-        // A mount that stays behind shows when the folder is to be removed.
-        let _ = run("umount", &[text(&self.0)]);
+        // If it never goes, the test misses in the image what was written.
+        let _ = (0..TRIES).any(|_| run("umount", &[text(&self.0)]).status.success());
     }
 }

@@ -174,5 +174,7 @@ fn symbolic_links_hold_their_target() {
         }
         let long = fs.symlink(ME, fs.root(), b"l", &[b't'; 4096]).await;
         assert_eq!(long, Err(FsError::NameTooLong));
+        let nul = fs.symlink(ME, fs.root(), b"n", b"a\0b").await;
+        assert!(matches!(nul, Err(FsError::Invalid(_))), "{nul:?}");
     });
 }

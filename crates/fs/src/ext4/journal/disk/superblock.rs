@@ -199,6 +199,16 @@ impl Superblock {
         }
     }
 
+    /// Whether it has what its kind has not: features in the old kind, or other users in the new one.
+    #[must_use]
+    pub fn has_foreign_fields(&self) -> bool {
+        let kind = Header::parse(&self.raw).map(|header| header.kind);
+        let features = [at::COMPAT, at::INCOMPAT, at::RO_COMPAT];
+        let old = kind == Some(Kind::SuperblockV1);
+        let marked = old && features.into_iter().any(|at| self.word(at) != 0);
+        marked || self.word(at::USERS) > u32::from(!old)
+    }
+
     /// The journal's UUID, the seed of its checksums.
     #[must_use]
     pub fn uuid(&self) -> [u8; 16] {
