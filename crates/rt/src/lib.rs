@@ -56,6 +56,7 @@ mod task;
 pub mod time;
 mod timer;
 mod unbroken;
+pub mod words;
 
 pub use exec::{Deadlock, Executor, Handle, Waiting};
 pub use host::HostCpu;

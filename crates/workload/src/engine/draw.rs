@@ -8,7 +8,8 @@
 
 use super::addresses::{Addresses, Order, Places};
 use super::error::EngineError;
-use super::plan::{self, Plan};
+use super::kind::Next;
+use super::plan::{self, Plan, Range, Strides};
 use super::turns::Turns;
 use crate::fio::{Direction, JobSpec, Mix};
 use nandscape_block::{BlockDevice, Lba};
@@ -16,35 +17,6 @@ use nandscape_rt::Stream;
 
 /// How far ahead of submission addresses are known.
 const AHEAD: usize = 16;
-
-/// One I/O to be issued. Two words, so that it travels in registers; its length goes beside it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Next {
-    pub(super) lba: Lba,
-    pub(super) direction: Direction,
-}
-
-/// What a job draws from: a file, or the device.
-#[derive(Clone, Debug)]
-pub(super) struct Range {
-    /// First sector.
-    pub(super) base: u64,
-    /// Sectors.
-    pub(super) sectors: u64,
-    /// Places and sizes, by direction.
-    pub(super) places: [Places; 3],
-    pub(super) strides: Option<Strides>,
-}
-
-/// Zones with gaps between them, in sectors.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Strides {
-    /// A zone and the gap behind it.
-    pub(super) distance: u64,
-    pub(super) zone: u64,
-    /// What is transferred before the next zone begins.
-    pub(super) transfer: u64,
-}
 
 /// What makes a job's addresses more than draws: where it is.
 #[derive(Clone, Debug)]

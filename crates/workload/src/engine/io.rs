@@ -5,12 +5,14 @@
 //! bios split by the device's limit, a write behind a trim, a flush behind a write) takes the same
 //! path with a detour.
 
+use super::Engine;
 use super::error::EngineError;
 use super::job::Wish;
+use super::kind::Kind;
 use super::record::Completed;
-use super::results::{Content, FailureKind};
-use super::shape::{Kind, Shape, Then};
-use super::{Engine, shadow};
+use super::results::FailureKind;
+use super::shadow::{self, Content};
+use super::shape::{Shape, Then};
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Reply, SECTOR_BYTES,
     SectorData, Submit, Tag, Token,

@@ -1,8 +1,7 @@
 //! `write_iolog` and `read_iolog`: what a job issued, as a log of fio's, and a log as what a job
 //! issues.
 
-use super::draw::Next;
-use super::shape::Kind;
+use super::kind::{Kind, Next};
 use crate::fio::{Direction, IoLog, Replaying};
 use crate::trace::{Action, Fitter, Record};
 use nandscape_block::{DeviceCaps, Lba, SECTOR_BYTES};

@@ -1,7 +1,6 @@
 //! A job's figures on a certain device: percentages resolved, limits checked.
 
 use super::addresses::{Order, Places};
-use super::draw::{Range, Strides};
 use super::error::EngineError;
 use super::iolog::Playback;
 use super::shadow;
@@ -9,6 +8,28 @@ use super::sizes::Sizes;
 use crate::fio::{Amount, Direction, Distribution, JobSpec, Mix, SyncWrites};
 use nandscape_block::{DeviceCaps, Fua, SECTOR_BYTES};
 use std::ops;
+
+/// What a job draws from: a file, or the device.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    /// First sector.
+    pub(super) base: u64,
+    /// Sectors.
+    pub(super) sectors: u64,
+    /// Places and sizes, by direction.
+    pub(super) places: [Places; 3],
+    pub(super) strides: Option<Strides>,
+}
+
+/// Zones with gaps between them, in sectors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strides {
+    /// A zone and the gap behind it.
+    pub(super) distance: u64,
+    pub(super) zone: u64,
+    /// What is transferred before the next zone begins.
+    pub(super) transfer: u64,
+}
 
 /// What a job does on this device.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@ use super::iolog::WrittenLog;
 use super::latency::Latencies;
 use super::rates::{DEPTH_CLASSES, Rates, Spread, Totals};
 use super::series::Series;
+use super::shadow::Content;
 use crate::fio::{Direction, JobOption};
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::Nanos;
@@ -199,35 +200,6 @@ pub enum FailureKind {
         /// What came.
         got: Content,
     },
-}
-
-/// What a sector holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Content {
-    /// Zeroes: never written, or discarded.
-    Zeroes,
-    /// What this run wrote: the sector it was meant for, and which of the run's writes it was.
-    Written {
-        /// The sector that this content was written to.
-        lba: Lba,
-        /// Number of the write, from 1; 0 for what others wrote.
-        version: u32,
-    },
-    /// Nothing that this run wrote.
-    Foreign,
-    /// The device replied without content.
-    Missing,
-}
-
-impl fmt::Display for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Zeroes => f.write_str("zeroes"),
-            Self::Written { lba, version } => write!(f, "version {version} of {lba}"),
-            Self::Foreign => f.write_str("foreign bytes"),
-            Self::Missing => f.write_str("no content"),
-        }
-    }
 }
 
 impl fmt::Display for Failure {

@@ -6,8 +6,8 @@
 //! under way, or after two writes to it were under way at once. Versions run on over all jobs and
 //! wrap after 2^29 writes, never to 0.
 
-use super::results::Content;
 use nandscape_block::{Lba, Tag};
+use std::fmt;
 use std::ops::Range;
 
 /// Bits of a tag that name the sector.
@@ -30,6 +30,35 @@ pub(crate) fn next_version(version: Version) -> Version {
 #[inline]
 pub(crate) fn tag(lba: Lba, version: Version) -> Tag {
     Tag::new(u64::from(version) << LBA_BITS | lba.0)
+}
+
+/// What a sector holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Zeroes: never written, or discarded.
+    Zeroes,
+    /// What this run wrote: the sector it was meant for, and which of the run's writes it was.
+    Written {
+        /// The sector that this content was written to.
+        lba: Lba,
+        /// Number of the write, from 1; 0 for what others wrote.
+        version: u32,
+    },
+    /// Nothing that this run wrote.
+    Foreign,
+    /// The device replied without content.
+    Missing,
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Zeroes => f.write_str("zeroes"),
+            Self::Written { lba, version } => write!(f, "version {version} of {lba}"),
+            Self::Foreign => f.write_str("foreign bytes"),
+            Self::Missing => f.write_str("no content"),
+        }
+    }
 }
 
 /// What a tag says that it is.

@@ -1,47 +1,11 @@
 //! What all I/Os of one kind of one job have in common, worked out once.
 
 use super::governor;
+use super::kind::Kind;
 use super::plan::{Durability, Plan};
 use crate::fio::{Direction, JobSpec, Mix};
 use nandscape_block::{Flags, Op, Owner, Placement};
 use nandscape_rt::Nanos;
-
-/// What an I/O is; an index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    Read = 0,
-    Write = 1,
-    Trim = 2,
-    Sync = 3,
-    /// A read of what the job wrote; counts as a read.
-    Reread = 4,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Reread];
-
-    /// fio's name.
-    pub(super) const fn name(self) -> &'static str {
-        ["read", "write", "trim", "sync", "read"][self as usize]
-    }
-
-    /// The direction that it counts as; a flush belongs to the writes.
-    pub(super) const fn direction(self) -> Direction {
-        match self {
-            Self::Read | Self::Reread => Direction::Read,
-            Self::Write | Self::Sync => Direction::Write,
-            Self::Trim => Direction::Trim,
-        }
-    }
-}
-
-impl From<Direction> for Kind {
-    #[inline]
-    fn from(direction: Direction) -> Self {
-        [Self::Read, Self::Write, Self::Trim][direction as usize]
-    }
-}
 
 /// What follows an I/O in its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

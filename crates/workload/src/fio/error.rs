@@ -1,8 +1,7 @@
 //! What can be wrong with a job file, and what is worth telling about one that is right. Both carry
 //! a place: file, line and, where it means something, column.
 
-use super::keys::{NO_FILES, NO_PAGE_CACHE};
-use super::known::NOT_ON_FILES;
+use super::known::{NO_FILES, NO_PAGE_CACHE, NOT_ON_FILES};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;

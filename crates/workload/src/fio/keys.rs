@@ -1,16 +1,15 @@
 //! The keys that mean something in virtual time, and how each changes a job. Names and meanings are
 //! those of fio's manual; docs of [`JobSpec`] say what each does here.
 
+use super::direction::Direction;
+use super::known::{NO_FILES, NO_PAGE_CACHE};
 use super::log_keys;
 use super::rules::{Counted, FileOrder, FileService, ZoneMode};
-use super::spec::{Direction, Distribution, JobSpec, Mix, Pattern, SyncWrites, Tolerated};
-use super::value::{Set, Value};
+use super::spec::{Distribution, JobSpec, Mix, Pattern, SyncWrites, Tolerated};
+use super::value::{Set, Setter, Value};
 use super::{splits, units};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
-
-/// A key's effect on a job.
-pub(super) type Setter = fn(&mut JobSpec, &Value<'_>) -> Set;
 
 /// More requests in flight than any device has use for.
 const DEPTH_MAX: u64 = 65_536;
@@ -143,10 +142,6 @@ pub fn supported_keys() -> impl Iterator<Item = &'static str> {
     all().flat_map(|(names, _)| names.iter().copied())
 }
 
-/// Why buffered I/O is none on a block device.
-pub(super) const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";
-/// Why names of files mean nothing on a block device.
-pub(super) const NO_FILES: &str = "every job runs on the one block device of the stack";
 const SUBMITTED_AT_ONCE: &str =
     "submission takes no virtual time: a batch is submitted in the instant in which it is made";
 const SPINNING: &str = "spinning is a part of thinktime that takes no processor in virtual time";

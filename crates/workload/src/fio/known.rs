@@ -1,6 +1,10 @@
 //! Keys of fio that are recognised without being carried out: those that steer a real machine, which
 //! are accepted with a notice, and those that would change the workload, which are refused by name.
 
+/// Why buffered I/O is none on a block device.
+pub(super) const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";
+/// Why names of files mean nothing on a block device.
+pub(super) const NO_FILES: &str = "every job runs on the one block device of the stack";
 /// Why keys about files have no effect on a block device. On files they would have one that is not
 /// carried out, so there they are refused.
 pub(super) const NOT_ON_FILES: &str = "there are no files to lay out on a block device";

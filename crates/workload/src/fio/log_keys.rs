@@ -1,8 +1,7 @@
 //! The keys that ask for logs. Names and meanings are those of fio's manual ("Measurements and
 //! reporting"); docs of [`Logs`](super::spec::Logs) say what each does here.
 
-use super::keys::Setter;
-use super::value::Value;
+use super::value::{Setter, Value};
 use nandscape_rt::Nanos;
 
 /// fio's coarsest histograms have 1,856 bins / 2^6.

@@ -4,6 +4,7 @@
 //! an unknown key, an undefined environment variable and a value with something behind it are
 //! errors with a place. Nothing is ignored without a [`Notice`].
 
+mod direction;
 mod error;
 mod keys;
 mod known;
@@ -18,6 +19,7 @@ mod suggest;
 mod units;
 mod value;
 
+pub use direction::Direction;
 pub use error::{JobFileError, Notice, Place};
 pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
@@ -27,7 +29,7 @@ pub use rules::{
 };
 pub use runtime::Runtime;
 pub use spec::{
-    Direction, Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
+    Distribution, JobFile, JobOption, JobSpec, Logs, Mix, Pattern, SyncWrites, Tolerated,
 };
 pub use suggest::edit_distance;
 pub use units::{Amount, time};

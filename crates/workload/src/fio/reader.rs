@@ -4,13 +4,14 @@
 //! place of its `include` line and holds no section headers, as fio's manual has it; its path is
 //! relative to the including file. A file that includes itself, however indirectly, is an error.
 
+use super::direction::Direction;
 use super::error::{JobFileError, Notice, Place};
-use super::keys::{self, Setter};
+use super::keys;
 use super::lexer::{self, Line};
 use super::rules::{IoLog, ZoneMode};
 use super::runtime::Runtime;
-use super::spec::{Direction, JobFile, JobSpec, Mix, Pattern};
-use super::value::Value;
+use super::spec::{JobFile, JobSpec, Mix, Pattern};
+use super::value::{Setter, Value};
 use super::{known, suggest};
 use crate::trace::{Format, ReadOptions, Record, TraceReader};
 use nandscape_block::SECTOR_BYTES;

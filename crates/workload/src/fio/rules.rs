@@ -1,6 +1,6 @@
 //! Groups of keys that belong together, as a job keeps them. Defaults are fio's.
 
-use super::spec::Direction;
+use super::direction::Direction;
 use super::units::Amount;
 use crate::trace::Record;
 use nandscape_rt::Nanos;

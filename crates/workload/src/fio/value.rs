@@ -1,10 +1,14 @@
 //! The text behind a key's `=`, and the shapes it can have.
 
+use super::spec::JobSpec;
 use super::units::{self, Amount};
 use nandscape_rt::Nanos;
 
 /// What a setter says: a remark about a value without effect, or what it expected instead.
 pub(super) type Set = Result<Option<&'static str>, String>;
+
+/// A key's effect on a job.
+pub(super) type Setter = fn(&mut JobSpec, &Value<'_>) -> Set;
 
 /// A value of a key, not yet understood.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@
 //! (`D`). The summary that blkparse appends ends the trace.
 
 use super::fields::{decimal_time, field, number, sectors};
-use super::format::{Line, Request};
+use super::line::{Line, Request};
 use super::record::Record;
 use crate::fio::Direction;
 use nandscape_block::Flags;

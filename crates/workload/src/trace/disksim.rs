@@ -3,7 +3,7 @@
 //! lines. DiskSim writes times in milliseconds, with a point; MQSim takes nanoseconds, without one.
 
 use super::fields::{decimal_time, end, field, number, sectors, time};
-use super::format::{Line, Request};
+use super::line::{Line, Request};
 use super::record::Record;
 use crate::fio::Direction;
 use nandscape_rt::Nanos;

@@ -1,6 +1,6 @@
 //! The formats, and which of them a text is in.
 
-use super::record::Record;
+use super::line::Line;
 use super::{blkparse, disksim, iolog, msr};
 use blkparse::Stage;
 use nandscape_rt::Nanos;
@@ -70,23 +70,6 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// A request with the device that it was for.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Request<'a> {
-    pub(super) device: &'a str,
-    pub(super) record: Record,
-}
-
-/// What a line holds.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Line<'a> {
-    Request(Request<'a>),
-    /// Nothing to be replayed.
-    Nothing,
-    /// The end of the trace.
-    End,
 }
 
 /// A format with what it remembers from line to line.

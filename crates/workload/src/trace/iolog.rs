@@ -1,7 +1,7 @@
 //! fio's I/O logs, versions 2 and 3 (fio's manual, "Trace file format"; axboe/fio, iolog.c).
 
 use super::fields::{end, field, number, time};
-use super::format::{Line, Request};
+use super::line::{Line, Request};
 use super::record::Record;
 use crate::fio::Direction;
 use nandscape_rt::Nanos;

@@ -13,6 +13,7 @@ mod fit;
 mod format;
 mod info;
 mod iolog;
+mod line;
 mod msr;
 mod reader;
 mod record;

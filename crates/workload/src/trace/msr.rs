@@ -3,7 +3,7 @@
 //! times, in units of 100 ns; offset and size are bytes.
 
 use super::fields::{field, number, time};
-use super::format::{Line, Request};
+use super::line::{Line, Request};
 use super::record::Record;
 use crate::fio::Direction;
 use nandscape_rt::Nanos;

@@ -4,7 +4,8 @@
 //! Memory: the head of the file by which it is recognised, one line, and the names of the devices.
 
 use super::error::TraceError;
-use super::format::{Format, Line, Parser};
+use super::format::{Format, Parser};
+use super::line::Line;
 use super::record::Record;
 use crate::fio::Place;
 use nandscape_rt::Nanos;

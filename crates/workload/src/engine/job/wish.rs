@@ -1,10 +1,10 @@
 //! What a job wants to do next: the I/O that was drawn, a step of its log, a flush, or nothing yet.
 
 use super::{Job, State};
-use crate::engine::draw::Next;
 use crate::engine::flow::Flows;
 use crate::engine::governor::Pause;
 use crate::engine::iolog::{Playback, Step};
+use crate::engine::kind::Next;
 use crate::engine::shadow::Shadow;
 use crate::fio::{Counted, Direction};
 use nandscape_block::{BlockDevice, Lba, SECTOR_BYTES};
