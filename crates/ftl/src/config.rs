@@ -170,6 +170,8 @@ pub enum Broken {
     StaleMap,
     /// Mapping blocks are written back, and leave, while they name places in a ring.
     MapPins,
+    /// Recovery takes a sector that media cannot correct for one that was never written.
+    Unreadable,
 }
 
 /// How hot an access makes a mapping block, and how it cools (selective mapping-table loading,

@@ -237,6 +237,25 @@ fn an_uncorrectable_sector_is_an_error_and_never_old_data() {
     }
 }
 
+/// Addresses that cannot be read are not known: the newest copy that is left counts then, as where power was
+/// cut before there were any.
+#[test]
+fn end_metadata_that_cannot_be_read_is_not_believed() {
+    let mut driver = Driver::new(TIMED, config());
+    let mut expected = overwritten(&mut driver);
+    let line = lose(&mut driver, 20);
+    let media = driver.pblk.media_mut();
+    let sectors = chunks().filter(|id| id.chunk == line);
+    let mut sectors =
+        sectors.flat_map(|id| (0..GEOMETRY.sectors).map(move |i| GEOMETRY.ppa(id, i)));
+    let told = sectors.find(|&at| media.oob(at).kind == Kind::Emeta).expect("a closed line");
+    media.inner_mut().inner_mut().mark_unreadable(told);
+    assert_eq!(driver.read(20), lost(20), "the host's table knows it");
+    let mut driver = driver.power_cut(config());
+    expected[20] = 21;
+    driver.check(&expected);
+}
+
 /// Writing the sector again heals it, and garbage collection gets by it meanwhile.
 #[test]
 fn an_uncorrectable_sector_heals_when_overwritten() {

@@ -22,6 +22,8 @@ pub struct Faults {
     pub erase_rate: f64,
     /// Probability that a data write, although it succeeds, leaves one of its sectors uncorrectable.
     pub unreadable_rate: f64,
+    /// The same of a write of what an FTL keeps for itself: start and end metadata, and mapping blocks.
+    pub unreadable_metadata_rate: f64,
     /// Programs that fail, the first being 0.
     pub programs: BTreeSet<u64>,
     /// Erases that fail, the first being 0.
@@ -33,6 +35,9 @@ pub struct Faults {
     /// Commands after this many (writes, reads and resets) are refused.
     pub cut_after_commands: Option<u64>,
 }
+
+/// Metadata are struck by chance alone.
+static NOT_SCRIPTED: BTreeSet<u64> = BTreeSet::new();
 
 /// Faults of one kind.
 #[derive(Clone, Debug)]
@@ -62,6 +67,9 @@ pub struct FaultInjector<M> {
     program: Source,
     erase: Source,
     unreadable: Source,
+    metadata: Source,
+    /// Sectors that were made uncorrectable at some time.
+    struck: BTreeSet<Ppa>,
     commands: u64,
 }
 
@@ -75,6 +83,8 @@ impl<M> FaultInjector<M> {
             program: Source::new(seed, "media.faults.program"),
             erase: Source::new(seed, "media.faults.erase"),
             unreadable: Source::new(seed, "media.faults.unreadable"),
+            metadata: Source::new(seed, "media.faults.metadata"),
+            struck: BTreeSet::new(),
             commands: 0,
         }
     }
@@ -88,6 +98,12 @@ impl<M> FaultInjector<M> {
     #[must_use]
     pub const fn commands(&self) -> u64 {
         self.commands
+    }
+
+    /// Sectors that a fault made uncorrectable at some time, whether or not they were erased since; not those
+    /// that a power cut tore.
+    pub const fn struck(&self) -> &BTreeSet<Ppa> {
+        &self.struck
     }
 
     /// No cut is planned any more.
@@ -119,11 +135,25 @@ impl<M: OpenChannel> FaultInjector<M> {
         self.refuse(op, geometry.chunk_of(at), geometry.sector_of(at), sectors)
     }
 
-    /// Whether the next write is to leave a sector uncorrectable. Metadata is spared: what its loss
-    /// does to a recovery is for power cuts to show.
-    fn flaws(&mut self, kind: Kind) -> bool {
-        kind == Kind::Data
-            && self.unreadable.strikes(self.faults.unreadable_rate, &self.faults.unreadable)
+    /// What decides whether a write of this kind leaves a sector uncorrectable, and which: padding is of no use
+    /// to anybody.
+    fn flaws(&mut self, kind: Kind) -> Option<(&mut Source, f64, &BTreeSet<u64>)> {
+        let Self { faults, unreadable, metadata, .. } = self;
+        match kind {
+            Kind::Data => Some((unreadable, faults.unreadable_rate, &faults.unreadable)),
+            Kind::Smeta | Kind::Emeta | Kind::Map => {
+                Some((metadata, faults.unreadable_metadata_rate, &NOT_SCRIPTED))
+            }
+            Kind::None | Kind::Pad => None,
+        }
+    }
+
+    /// Makes a sector of a write uncorrectable.
+    fn strike(&mut self, kind: Kind, at: Ppa, sectors: usize) {
+        let Some((source, ..)) = self.flaws(kind) else { return };
+        let at = at.plus(source.rng.below(sectors as u64) as u32);
+        self.inner.mark_unreadable(at);
+        self.struck.insert(at);
     }
 }
 
@@ -148,11 +178,11 @@ impl<M: OpenChannel> Layer for FaultInjector<M> {
         if self.program.strikes(self.faults.program_rate, &self.faults.programs) {
             self.inner.arm(Fault::Program);
         }
-        let flawed = self.flaws(cmd.kind);
+        let flaws = self.flaws(cmd.kind);
+        let flawed = flaws.is_some_and(|(source, rate, scripted)| source.strikes(rate, scripted));
         let outcome = self.inner.write(now, cmd)?;
         if flawed && outcome.status == Status::Ok {
-            let sector = self.unreadable.rng.below(cmd.keys.len() as u64) as u32;
-            self.inner.mark_unreadable(cmd.at.plus(sector));
+            self.strike(cmd.kind, cmd.at, cmd.keys.len());
         }
         Ok(outcome)
     }

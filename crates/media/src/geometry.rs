@@ -168,6 +168,13 @@ impl Geometry {
         self.total_units() as u64 * self.chunks as u64 * self.sectors as u64
     }
 
+    /// Whether only so many chunks may be open at once.
+    #[inline]
+    #[must_use]
+    pub const fn limits_open_chunks(&self) -> bool {
+        self.maxoc > 0 || self.maxocpu > 0
+    }
+
     /// The group (channel) of a unit.
     #[inline]
     #[must_use]

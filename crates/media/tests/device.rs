@@ -233,6 +233,24 @@ fn injected_unreadable_sectors() {
     assert_eq!(unreadable(Faults::default()), [0; 12]);
 }
 
+/// What an FTL keeps for itself is struck at a rate of its own, padding never, and the injector knows which
+/// sectors it struck.
+#[test]
+fn injected_unreadable_metadata() {
+    let faults = Faults { unreadable_metadata_rate: 1.0, ..Faults::default() };
+    let mut media = FaultInjector::new(device(SMALL, "none"), faults, 1);
+    let kinds = [Kind::Data, Kind::Pad, Kind::Smeta, Kind::Emeta, Kind::Map];
+    for (c, kind) in (0..).zip(kinds) {
+        let at = ppa(&media, chunk(c % 4, c / 4), 0);
+        let (seq, seq_deltas, keys, data) = (0, &[][..], &[KEY_EMPTY; 8][..], &[][..]);
+        media.write(T0, WriteCmd { at, kind, seq, seq_deltas, keys, data }).unwrap();
+        let lost: Vec<_> = (0..8).map(|i| at.plus(i)).filter(|&at| !media.readable(at)).collect();
+        assert_eq!(lost.len(), usize::from(c >= 2), "{kind:?}");
+        assert!(lost.iter().all(|at| media.struck().contains(at)));
+    }
+    assert_eq!(media.struck().len(), 3);
+}
+
 /// From the cut on everything is refused and nothing is done, until power is back.
 #[test]
 fn injected_power_cut() {

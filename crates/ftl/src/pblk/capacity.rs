@@ -12,6 +12,7 @@ use crate::config::{CapacityRules, Config, Limiter, MapKind};
 use crate::error::FtlError;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_media::{Geometry, KEY_MAX};
+use std::ops::Range;
 
 /// Data units of the smallest useful line: padding one unit must not outweigh what collecting a line
 /// gains.
@@ -79,12 +80,11 @@ impl Capacity {
         let all = u64::from(geometry.chunks) * u64::from(geometry.total_units());
         let Self { smeta_sectors, emeta_sectors, lines, .. } = Self::new(geometry, config, all)?;
         let meta_sectors = u64::from(smeta_sectors + emeta_sectors) * u64::from(lines);
-        let fits = |chunks: &u64| {
-            Overprovisioning::new(geometry, config, *chunks, meta_sectors)
+        let fits = |chunks| {
+            Overprovisioning::new(geometry, config, chunks, meta_sectors)
                 .is_ok_and(|op| op.logical_chunks * u64::from(geometry.sectors) <= logical_sectors)
         };
-        let good_chunks = (0..=all).rev().find(fits).unwrap_or(0);
-        Self::of(geometry, config, good_chunks).map(|_| ())
+        Self::of(geometry, config, last_that(0..all + 1, fits)).map(|_| ())
     }
 
     /// Computes the sizes for `good_chunks` usable chunks.
@@ -221,6 +221,21 @@ impl Capacity {
             _ => Ok(()),
         }
     }
+}
+
+/// The last number that `fits`, given that the first does and none behind one that does not: fewer good
+/// chunks never make a larger device.
+fn last_that(numbers: Range<u64>, fits: impl Fn(u64) -> bool) -> u64 {
+    let Range { start: mut last, mut end } = numbers;
+    while last + 1 < end {
+        let middle = last.midpoint(end);
+        if fits(middle) {
+            last = middle;
+        } else {
+            end = middle;
+        }
+    }
+    last
 }
 
 /// See [`Capacity::copy_padding`].
@@ -531,6 +546,25 @@ mod tests {
         let worn = Capacity::sized(&geometry, &config, good, Some(fresh.logical_sectors));
         let sizes = |c: Capacity| (c.logical_sectors, c.map_lines);
         assert_eq!(worn.map(sizes), Ok(sizes(fresh)));
+    }
+
+    /// By every rule a good chunk more never makes the device smaller, so the number of chunks that a device was
+    /// formatted with is found by halving: the same as by looking at each.
+    #[test]
+    fn good_chunks_are_found_by_halving() {
+        let all_rules = [CapacityRules::V4_13, CapacityRules::V4_16, CapacityRules::V5_11];
+        let ops = [None, Some(3), Some(11), Some(80)];
+        for (rule, op_percent) in all_rules.into_iter().flat_map(|rule| ops.map(|op| (rule, op))) {
+            let config = Config { op_percent, ..rules(rule) };
+            let op = |good| Overprovisioning::new(&JS_PBLK, &config, good, 4_800).expect("3 to 80");
+            let sizes: Vec<u64> = (0..=480).map(|good| op(good).logical_chunks).collect();
+            assert!(sizes.is_sorted(), "{config:?}");
+            for size in 0..=sizes[480] + 1 {
+                let fits = |chunks: u64| sizes[chunks as usize] <= size;
+                let linear = (0..=480).rev().find(|&chunks| fits(chunks));
+                assert_eq!(Some(last_that(0..481, fits)), linear, "{size} of {config:?}");
+            }
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Pblk;
 use super::l2p::Place;
-use super::line::{LineId, LineState};
+use super::line::{Line, LineId, LineState};
 use super::mapping::{Mapping, Named};
 use super::rb::Ring;
 use super::rl::RateLimiter;
@@ -25,6 +25,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.check_valid_bits(mapped)?;
         self.check_space()?;
         self.check_open_lines()?;
+        self.check_open_chunks()?;
         self.check_map()?;
         let wrong = self.stats.mismatches;
         ensure(wrong == 0, || format!("{wrong} sectors were not what was to be read"))
@@ -155,6 +156,21 @@ impl<M: OpenChannel> Pblk<M> {
             ensure(line.in_flight > 0 || line.left == room, || {
                 format!("line {id} takes {room} sectors, counted {line:?}")
             })?;
+        }
+        Ok(())
+    }
+
+    /// Where open chunks are limited only lines that count have any.
+    fn check_open_chunks(&self) -> Result<(), String> {
+        let counts = |line: &Line| {
+            matches!(line.state, LineState::Next | LineState::Open | LineState::Closing)
+        };
+        let limited = self.geometry.limits_open_chunks();
+        for (id, line) in self.lines.iter().filter(|(_, line)| limited && !counts(line)) {
+            let open = (0..self.layout.width).map(|index| self.chunk_at(id, index));
+            let open = open.filter(|&chunk| self.media.chunk(chunk).state == ChunkState::Open);
+            let open = open.count();
+            ensure(open == 0, || format!("line {id} has {open} open chunks: {line:?}"))?;
         }
         Ok(())
     }

@@ -252,11 +252,16 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Hands the prepared line back if the frontier's group has that much to `spare`, and nothing is
-    /// under way in the line. How many sectors it would have held.
+    /// under way in the line. How many sectors it would have held. Start metadata keep a chunk open: where
+    /// open chunks are limited such a line stays, since free lines have no share in the limit.
     pub(super) fn hand_back(&mut self, f: FrontierId, spare: i64) -> Option<u32> {
         let next = self.frontier(f).next?;
         let left = self.lines.get(next.id).left;
-        let idle = next.erasing == 0 && next.smeta != SmetaState::InFlight;
+        let idle = match next.smeta {
+            SmetaState::Missing => next.erasing == 0,
+            SmetaState::InFlight => false,
+            SmetaState::Written => !self.geometry.limits_open_chunks(),
+        };
         if !idle || spare < i64::from(left) {
             return None;
         }

@@ -8,8 +8,9 @@
 //!
 //! Nothing is written but padding, so a power cut during recovery leaves the same work to do again,
 //! and at worst a full line where an open one was.
-//! A line whose end metadata is complete keeps the addresses of sectors that media cannot correct:
-//! they read as errors, never as an older copy.
+//! A line whose end metadata is complete, and can be read, keeps the addresses of sectors that media
+//! cannot correct: they read as errors, never as an older copy. Of other lines such sectors are
+//! forgotten, whether a power cut tore them or a fault struck them: out-of-band data are as unreadable.
 
 use super::format::{Smeta, TrimRecord, decode_trims};
 use super::l2p::Place;
@@ -101,8 +102,10 @@ impl<M: OpenChannel> Pblk<M> {
         let mut emeta_left = self.emeta_units() * ws_opt;
         let written = self.served_units(id);
         for &at in &written {
-            let kinds = (0..ws_opt).filter(|&i| self.media.oob(at.plus(i)).kind == Kind::Emeta);
-            emeta_left = emeta_left.saturating_sub(kinds.count() as u32);
+            let told = (0..ws_opt)
+                .map(|i| at.plus(i))
+                .filter(|&at| self.media.oob(at).kind == Kind::Emeta && self.media.readable(at));
+            emeta_left = emeta_left.saturating_sub(told.count() as u32);
         }
         let line = self.lines.get_mut(id);
         line.seq = line_seq;
@@ -158,7 +161,8 @@ impl<M: OpenChannel> Pblk<M> {
             }
             self.lines.get_mut(id).data += 1;
             let readable = self.media.readable(at);
-            if oob.kind == Kind::Pad || (!readable && !self.lines.get(id).emeta) {
+            let told = self.lines.get(id).emeta && self.config.broken != Broken::Unreadable;
+            if oob.kind == Kind::Pad || (!readable && !told) {
                 continue;
             }
             replay.seq_max = replay.seq_max.max(oob.seq);
@@ -360,10 +364,10 @@ fn pad_chunk<M: OpenChannel>(
         return Ok(end);
     }
     // Where open chunks are limited none may stay open behind the lines that go on.
-    let limited = geometry.maxoc > 0 || geometry.maxocpu > 0;
     let units = |sectors: u32| sectors.next_multiple_of(geometry.ws_opt);
     let served = units(info.wp) + units(geometry.mw_cunits);
-    let target = if limited { geometry.sectors } else { served.min(geometry.sectors) };
+    let target =
+        if geometry.limits_open_chunks() { geometry.sectors } else { served.min(geometry.sectors) };
     let mut wp = info.wp;
     while wp < target {
         let sectors = (target - wp).min(geometry.ws_opt);

@@ -58,8 +58,7 @@ impl Balance<'_> {
 /// Lines of garbage collection, beyond one, that a power cut may use up at once: where open chunks are
 /// limited recovery leaves none open.
 pub(super) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
-    let limited = geometry.maxoc > 0 || geometry.maxocpu > 0;
-    if limited { shared_frontiers.saturating_sub(1) } else { 0 }
+    if geometry.limits_open_chunks() { shared_frontiers.saturating_sub(1) } else { 0 }
 }
 
 impl<M: OpenChannel> Pblk<M> {
@@ -142,7 +141,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether a frontier of this buffer may take a free line now: its group needs one for what is
     /// buffered, or there are more than others will need. Where open chunks are limited lines are
-    /// not prepared ahead, because they could not be handed back.
+    /// not prepared ahead, because they cannot be handed back.
     #[inline]
     pub(super) fn may_take_line(&self, id: BufferId) -> bool {
         self.data_frontiers() == 1 || id == MAP_ORIGIN || self.is_due_a_line(id)
@@ -151,7 +150,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn is_due_a_line(&self, id: BufferId) -> bool {
         let (chunks, lines) = self.lines.free();
         let left = (chunks.saturating_sub(self.layout.width), lines.saturating_sub(1));
-        let limited = self.geometry.maxoc > 0 || self.geometry.maxocpu > 0;
+        let limited = self.geometry.limits_open_chunks();
         let scarce = limited || self.buffers[0].rl.stops_users(left);
         if !scarce && self.lines.writable >= self.plenty && self.gc.is_idle() {
             return true;
