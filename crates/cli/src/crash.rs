@@ -103,8 +103,11 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
             "--set {key}: a campaign on the device alone has no file system: add --fs ext4"
         )));
     }
-    let faults =
-        args.faults.map(|one_in| FaultRates { program_one_in: one_in, erase_one_in: one_in });
+    let faults = args.faults.map(|one_in| FaultRates {
+        program_one_in: one_in,
+        erase_one_in: one_in,
+        ..FaultRates::default()
+    });
     let broken = match args.broken {
         None => Broken::No,
         Some(BrokenRule::Sequence) => Broken::Sequence,

@@ -74,6 +74,7 @@ struct Run<'a, S> {
     round: u32,
     now: Nanos,
     window: u32,
+    scan_window: u32,
     load_rng: Stream,
     scan_rng: Stream,
 }
@@ -88,13 +89,15 @@ impl<'a, S: Subject> Run<'a, S> {
     fn new(seed: u64, plan: &'a Plan, device: S, watched: Option<Lba>) -> Self {
         let caps = device.caps();
         let window = if caps.max_sectors == 0 { SCAN_SECTORS } else { caps.max_sectors };
+        let window = window.min(SCAN_SECTORS);
         Self {
             plan,
             model: Model::new(caps.sectors, watched),
             counts: Counts::default(),
             round: 0,
             now: device.ready_at(),
-            window: window.min(SCAN_SECTORS),
+            window,
+            scan_window: if plan.unreadable { 1 } else { window },
             load_rng: Stream::new(seed, "load"),
             scan_rng: Stream::new(seed, "scan"),
             device: Some(device),
@@ -147,6 +150,7 @@ impl<'a, S: Subject> Run<'a, S> {
         self.count_commands(&device);
         self.model.power_cut();
         let (mut remains, mut at) = (device.cut(at), at);
+        self.model.forget(&S::forgotten(&remains));
         let mut off_after = cut.recovery_cuts.iter().copied();
         loop {
             let limit = off_after.next();
@@ -160,6 +164,7 @@ impl<'a, S: Subject> Run<'a, S> {
                     remains = left;
                     at = off.max(at) + Nanos(1);
                     S::cut_remains(&mut remains, at);
+                    self.model.forget(&S::forgotten(&remains));
                     self.counts.cuts += 1;
                     self.counts.cuts_in_recovery += 1;
                     self.model.tell(|| format!("power cut again in recovery, at {at}"));
@@ -186,7 +191,7 @@ impl<'a, S: Subject> Run<'a, S> {
     /// The reads that look at the device after a recovery.
     fn scan(&mut self) -> Vec<Request> {
         let percent = u64::from(self.plan.scan_percent);
-        windows(self.model.sectors(), self.window)
+        windows(self.model.sectors(), self.scan_window)
             .filter(|_| percent >= 100 || self.scan_rng.below(100) < percent)
             .map(|(lba, sectors)| Request::Read(lba, sectors))
             .collect()
@@ -198,7 +203,7 @@ impl<'a, S: Subject> Run<'a, S> {
         let mut rng = self.load_rng.clone();
         let mut source = LoadSource::new(&plan.load, sectors, &mut rng);
         self.drive(|driver| driver.run(&mut source, None))?;
-        let reads = windows(sectors, self.window).map(|(lba, n)| Request::Read(lba, n));
+        let reads = windows(sectors, self.scan_window).map(|(lba, n)| Request::Read(lba, n));
         let mut script = Script {
             requests: [Request::Flush(Sender::NOBODY)].into_iter().chain(reads),
             depth: SCAN_DEPTH,

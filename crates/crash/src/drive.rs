@@ -119,6 +119,8 @@ pub(crate) struct Driver<'a, S> {
     /// Completions whose time is known, by time and order of arrival.
     due: BTreeMap<(Nanos, u64), Completion>,
     fresh: Vec<Completion>,
+    /// What media had lost of the sector at which a read failed.
+    lost: BTreeMap<Token, Vec<SectorData>>,
     /// Contents of reads, kept instead of checked.
     collected: Option<Vec<(Lba, SectorData)>>,
 }
@@ -142,6 +144,7 @@ impl<'a, S: Subject> Driver<'a, S> {
             in_flight: BTreeMap::new(),
             due: BTreeMap::new(),
             fresh: Vec::new(),
+            lost: BTreeMap::new(),
             collected: None,
         }
     }
@@ -234,6 +237,10 @@ impl<'a, S: Subject> Driver<'a, S> {
 
     fn expect(&mut self, completion: Completion) {
         self.tokens += 1;
+        if let Err(BlockError::Io { lba, .. }) = completion.done.result {
+            // Until the read completes the copy may be superseded, and erased.
+            self.lost.insert(completion.token, self.device.unreadable(lba));
+        }
         self.due.insert((completion.done.at, self.tokens), completion);
     }
 
@@ -290,14 +297,21 @@ impl<'a, S: Subject> Driver<'a, S> {
             other => format!("ended: {other:?}"),
         });
         match request {
-            Request::Read(..) => self.end_read(&issue, done),
+            Request::Read(..) => {
+                let lost = self.lost.remove(&token).unwrap_or_default();
+                self.end_read(&issue, done, &lost)
+            }
             _ => self.end_change(&issue, done.result),
         }
     }
 
-    fn end_read(&mut self, issue: &Issue, done: Done) -> Result<(), Trouble> {
+    fn end_read(&mut self, issue: &Issue, done: Done, lost: &[SectorData]) -> Result<(), Trouble> {
         let payload = match done.result {
             Ok(Reply::Data(payload)) => payload,
+            Err(BlockError::Io { lba, .. }) if self.model.may_fail(issue, lba, lost) => {
+                self.counts.unreadable += 1;
+                return Ok(());
+            }
             other => return Err(Trouble::new(format!("{}: read ended: {other:?}", issue.lba()))),
         };
         if !well_formed(&payload, issue.sectors()) {

@@ -6,6 +6,8 @@
 //! - in operation a read returns the newest version acknowledged before the read was issued, or
 //!   one that is not ordered before it;
 //! - after a power cut a sector shows its last covered version, or one not ordered before it.
+//!
+//! A version that is forgotten (see the model) gives way to any earlier content.
 
 use nandscape_block::{SectorData, Tag};
 
@@ -35,13 +37,16 @@ pub(crate) struct Version {
     pub(crate) acked: bool,
     /// A completed flush, or its own FUA, promised that it is durable.
     pub(crate) covered: bool,
+    /// Media lost a copy of it, and a power cut that copy's address.
+    pub(crate) forgotten: bool,
     /// Its request carried PREFLUSH, and so it covers this much.
     pub(crate) preflush: Option<Reach>,
 }
 
 impl Version {
     pub(crate) fn new(content: Tag, issued: Event, epoch: u32, preflush: Option<Reach>) -> Self {
-        Self { content, issued, ended: IN_FLIGHT, epoch, acked: false, covered: false, preflush }
+        let (ended, acked, covered, forgotten) = (IN_FLIGHT, false, false, false);
+        Self { content, issued, ended, epoch, acked, covered, forgotten, preflush }
     }
 
     fn shows_as(&self, data: &SectorData) -> bool {
@@ -54,6 +59,7 @@ impl Version {
     /// For a violation's list of what was expected.
     pub(crate) fn describe(&self) -> String {
         let promise = match (self.ended == IN_FLIGHT, self.acked, self.covered) {
+            _ if self.forgotten => "forgotten, or anything before it",
             (_, _, true) => "covered",
             (true, ..) => "in flight",
             (_, true, _) => "acknowledged",
@@ -114,6 +120,16 @@ impl History {
 
     pub(crate) fn permits(&self, since: Since, data: &SectorData) -> bool {
         self.permitted(since).any(|v| v.shows_as(data))
+    }
+
+    /// The versions with this content lose a copy and its address.
+    pub(crate) fn forget(&mut self, data: &SectorData) {
+        self.0.iter_mut().filter(|v| v.shows_as(data)).for_each(|v| v.forgotten = true);
+    }
+
+    /// Issue of the newest version that a read from `since` on may return and that is forgotten.
+    pub(crate) fn forgotten(&self, since: Since) -> Option<Event> {
+        self.permitted(since).filter(|v| v.forgotten).map(|v| v.issued).max()
     }
 
     /// Whether the content is known but superseded.

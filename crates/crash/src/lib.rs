@@ -11,6 +11,7 @@ pub mod fs;
 mod history;
 pub mod load;
 pub mod lookout;
+mod lost;
 pub mod maps;
 pub mod matrix;
 pub mod model;

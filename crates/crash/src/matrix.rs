@@ -9,6 +9,7 @@ use crate::scenario::Options;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::{FtlError, Pblk};
 use nandscape_media::{Geometry, Media, MediaConfig};
+use nandscape_rt::words::grouped;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -195,7 +196,10 @@ impl MatrixReport<'_> {
     /// The sentences of the FTL, each with the number of compositions that it refused so.
     fn write_refused(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let refused = &self.matrix.refused;
-        write!(f, "{} compositions are refused", refused.len())?;
+        match refused.len() as u64 {
+            1 => write!(f, "1 composition is refused")?,
+            n => write!(f, "{} compositions are refused", grouped(n))?,
+        }
         let mut sentences: BTreeMap<&str, (usize, &Composition)> = BTreeMap::new();
         for (composition, why) in refused {
             sentences.entry(why).or_insert((0, composition)).0 += 1;

@@ -11,6 +11,15 @@
 //! - Discards are writes of zeroes.
 //! - What a read returned after a recovery is durable, and its rivals never come back.
 //!
+//! Media may lose sectors: an injected fault makes one uncorrectable for good. What a power cut tears
+//! is none of these, since no promise covers it.
+//! - A read fails only at a sector of which media lost a copy, with a content that it may show. It
+//!   fails rather than to show another content: zeroes, or an older version. A newer version heals it.
+//! - Whatever else was covered survives, whichever sector was lost, the device's own metadata too.
+//! - A copy's address lies beside it and in the end metadata of its line. A power cut that comes
+//!   before these are on media, or finds them lost too, *forgets* the copy: its sector fails, or shows
+//!   anything that it was given earlier. So do sectors whose discards were recorded in a lost sector.
+//!
 //! Contents are tags that name the request and the sector, so that a wrong content tells where it
 //! came from.
 
@@ -204,6 +213,21 @@ impl Model {
         self.tell(|| format!("#{at} power cut"));
     }
 
+    /// A power cut left copies with these contents without an address; a discard's is zeroes.
+    pub fn forget(&mut self, copies: &[(Lba, SectorData)]) {
+        for (lba, data) in copies {
+            self.sectors[lba.0 as usize].forget(data);
+        }
+    }
+
+    /// Whether a read may fail at a sector of which media lost copies with these contents.
+    #[must_use]
+    pub fn may_fail(&self, issue: &Issue, lba: Lba, lost: &[SectorData]) -> bool {
+        let since = Since { event: issue.event, epoch: self.epoch() };
+        let read = issue.lba..issue.lba.plus(u64::from(issue.sectors));
+        read.contains(&lba) && lost.iter().any(|data| self.permits(since, lba, data))
+    }
+
     /// After a recovery and before any new write, `seen` was read. Sectors are judged together:
     /// a PREFLUSH write that survived tells what else must have.
     ///
@@ -274,13 +298,23 @@ impl Model {
         let since = Since { event: since, epoch: self.epoch() };
         self.cover_what_survivors_waited_for(since.epoch, seen);
         for (lba, data) in seen {
-            let history = &mut self.sectors[lba.0 as usize];
-            if !history.permits(since, data) {
-                return Err(mismatch(history, since, *lba, data));
+            if !self.permits(since, *lba, data) {
+                return Err(mismatch(&self.sectors[lba.0 as usize], since, *lba, data));
             }
+            let history = &mut self.sectors[lba.0 as usize];
             history.settle(since.epoch, data);
         }
         Ok(())
+    }
+
+    fn permits(&self, since: Since, lba: Lba, data: &SectorData) -> bool {
+        let history = &self.sectors[lba.0 as usize];
+        let is_earlier = |tag, event| {
+            let (writer, owner) = written_by(tag);
+            tag == Tag::ZERO || (owner == lba && writer < event)
+        };
+        let earlier = |event| tag_of(data).is_some_and(|tag| is_earlier(tag, event));
+        history.permits(since, data) || history.forgotten(since).is_some_and(earlier)
     }
 
     fn cover_what_survivors_waited_for(&mut self, epoch: u32, seen: &[(Lba, SectorData)]) {
@@ -307,15 +341,27 @@ fn mismatch(history: &History, since: Since, lba: Lba, data: &SectorData) -> Mis
     Mismatch { lba, got: identify(history, lba, data), expected }
 }
 
+/// The tag of a content that somebody wrote, or of zeroes.
+fn tag_of(data: &SectorData) -> Option<Tag> {
+    match data {
+        SectorData::Tag(tag) => Some(*tag),
+        data => (*data == SectorData::Tag(Tag::ZERO)).then_some(Tag::ZERO),
+    }
+}
+
+/// The request that wrote a tag, and the sector that it is for.
+fn written_by(tag: Tag) -> (Event, Lba) {
+    (tag.bits() >> LBA_BITS, Lba(tag.bits() & ((1 << LBA_BITS) - 1)))
+}
+
 /// Names a wrong content by what its tag says.
 fn identify(history: &History, lba: Lba, data: &SectorData) -> String {
-    let tag = match data {
-        SectorData::Absent => return "no content".into(),
-        SectorData::Tag(tag) => *tag,
-        bytes if *bytes == SectorData::Tag(Tag::ZERO) => Tag::ZERO,
-        _ => return "bytes that nobody wrote (a mixture)".into(),
+    let tag = match tag_of(data) {
+        Some(tag) => tag,
+        None if *data == SectorData::Absent => return "no content".into(),
+        None => return "bytes that nobody wrote (a mixture)".into(),
     };
-    let (writer, owner) = (tag.bits() >> LBA_BITS, Lba(tag.bits() & ((1 << LBA_BITS) - 1)));
+    let (writer, owner) = written_by(tag);
     match () {
         () if tag == Tag::ZERO => "zeroes".into(),
         () if owner != lba => format!("data of #{writer} for {owner} (somebody else's)"),

@@ -83,7 +83,7 @@ pub(crate) fn faults(drawn: FaultRates, rng: &mut Stream) -> FaultRates {
         return drawn;
     }
     let mut one_in = || [0, 100, 20, 6, 3][pick(rng, &[2, 2, 2, 2, 1])];
-    FaultRates { program_one_in: one_in(), erase_one_in: one_in() }
+    FaultRates { program_one_in: one_in(), erase_one_in: one_in(), ..drawn }
 }
 
 /// Erases that a chunk survives.

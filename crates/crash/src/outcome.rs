@@ -2,8 +2,13 @@
 //! read. Plain fields; whoever wants JSON takes them from here.
 
 use nandscape_block::Lba;
+use nandscape_rt::words::{counted, grouped};
 use std::fmt;
 use std::ops::AddAssign;
+
+/// What counts of them are of.
+const SEEDS: [&str; 2] = ["seed", "seeds"];
+const REQUESTS: [&str; 2] = ["request", "requests"];
 
 /// What was done to the devices. Sectors of 4 KiB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -32,6 +37,8 @@ pub struct Counts {
     pub program_failures: u64,
     /// Injected erase failures.
     pub erase_failures: u64,
+    /// Reads that failed because media had lost a sector.
+    pub unreadable: u64,
     /// Devices that wore out under injected faults before their last round.
     pub worn_out: u64,
     /// Drawn configurations that the device found too small, and that were drawn again.
@@ -52,6 +59,7 @@ impl AddAssign for Counts {
         self.erases += other.erases;
         self.program_failures += other.program_failures;
         self.erase_failures += other.erase_failures;
+        self.unreadable += other.unreadable;
         self.worn_out += other.worn_out;
         self.redrawn += other.redrawn;
     }
@@ -152,30 +160,35 @@ impl fmt::Display for CampaignReport {
         let c = &self.counts;
         writeln!(
             f,
-            "{} seeds, {} power cuts ({} during recovery), {} requests",
-            self.seeds, c.cuts, c.cuts_in_recovery, c.requests
+            "{}, {} ({} during recovery), {}",
+            counted(self.seeds, SEEDS),
+            counted(c.cuts, ["power cut", "power cuts"]),
+            grouped(c.cuts_in_recovery),
+            counted(c.requests, REQUESTS)
         )?;
+        let sectors = [c.sectors_written, c.sectors_discarded, c.sectors_read].map(grouped);
+        let [written, discarded, read] = sectors;
+        let flushes = counted(c.flushes, ["flush", "flushes"]);
+        writeln!(f, "  sectors: {written} written, {discarded} discarded, {read} read; {flushes}")?;
         writeln!(
             f,
-            "  sectors: {} written, {} discarded, {} read; {} flushes",
-            c.sectors_written, c.sectors_discarded, c.sectors_read, c.flushes
+            "  media: {} ({} failed), {} ({} failed); {} refused, {} worn out, {} drawn again",
+            counted(c.programs, ["program", "programs"]),
+            grouped(c.program_failures),
+            counted(c.erases, ["erase", "erases"]),
+            grouped(c.erase_failures),
+            counted(c.refused, REQUESTS),
+            counted(c.worn_out, ["device", "devices"]),
+            counted(c.redrawn, ["configuration", "configurations"])
         )?;
-        writeln!(
-            f,
-            "  media: {} programs ({} failed), {} erases ({} failed); {} requests refused, \
-             {} devices worn out, {} configurations drawn again",
-            c.programs,
-            c.program_failures,
-            c.erases,
-            c.erase_failures,
-            c.refused,
-            c.worn_out,
-            c.redrawn
-        )?;
+        if c.unreadable > 0 {
+            let reads = counted(c.unreadable, ["read", "reads"]);
+            writeln!(f, "  {reads} of sectors that media had lost")?;
+        }
         match self.violations.len() {
             0 => write!(f, "  every promise was kept"),
             n => {
-                write!(f, "  {n} seeds broke a promise")?;
+                write!(f, "  {} broke a promise", counted(n as u64, SEEDS))?;
                 self.violations.iter().try_for_each(|v| write!(f, "\n{v}"))
             }
         }

@@ -2,10 +2,13 @@
 
 use crate::campaign::run_subject;
 use crate::lookout::Lookout;
+use crate::lost::{self, Shape};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
 use crate::scenario::{Options, Scenario};
 use crate::subject::{CommandCounts, Power, Recovery, Subject, Watch};
-use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token};
+use nandscape_block::{
+    Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
+};
 use nandscape_ftl::config::Config;
 use nandscape_ftl::{FtlError, Pblk};
 use nandscape_media::{
@@ -28,6 +31,7 @@ type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
 pub(crate) struct Remains {
     media: Stack,
     config: Config,
+    shape: Shape,
     rng: Stream,
 }
 
@@ -35,6 +39,7 @@ pub(crate) struct Remains {
 pub(crate) struct Target {
     pblk: Pblk<Stack>,
     config: Config,
+    shape: Shape,
     rng: Stream,
 }
 
@@ -139,6 +144,8 @@ impl Target {
         let faults = Faults {
             program_rate: rate(scenario.faults.program_one_in),
             erase_rate: rate(scenario.faults.erase_one_in),
+            unreadable_rate: rate(scenario.faults.unreadable_one_in),
+            unreadable_metadata_rate: rate(scenario.faults.unreadable_one_in),
             ..Faults::default()
         };
         let media = media.map_err(|e| e.to_string())?;
@@ -149,7 +156,10 @@ impl Target {
             return Err("no logical space".into());
         }
         let rng = Stream::new(scenario.seed, "cut");
-        Ok(Self { pblk, config: scenario.config.clone(), rng })
+        let config = scenario.config.clone();
+        let emeta_sectors = pblk.capacity().emeta_sectors;
+        let shape = Shape { line_set: config.line_set, emeta_sectors };
+        Ok(Self { pblk, config, shape, rng })
     }
 }
 
@@ -244,10 +254,10 @@ impl Subject for Target {
     }
 
     fn cut(self, at: Nanos) -> Remains {
-        let Self { pblk, config, mut rng } = self;
+        let Self { pblk, config, shape, mut rng } = self;
         let mut media = pblk.into_media();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, config, rng }
+        Remains { media, config, shape, rng }
     }
 
     fn cut_remains(remains: &mut Remains, at: Nanos) {
@@ -255,19 +265,27 @@ impl Subject for Target {
     }
 
     fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, config, rng } = remains;
+        let Remains { mut media, config, shape, rng } = remains;
         limit(&mut media, off_after);
         match Pblk::recover(media, config.clone(), now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
                 Recovery::Failed("it did not notice that power had failed".into())
             }
-            Ok(pblk) => Recovery::Up(Self { pblk, config, rng }),
+            Ok(pblk) => Recovery::Up(Self { pblk, config, shape, rng }),
             Err((media, error)) => match (media.off_at(), error) {
-                (Some(at), _) => Recovery::CutAgain(Remains { media, config, rng }, at),
+                (Some(at), _) => Recovery::CutAgain(Remains { media, config, shape, rng }, at),
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),
             },
         }
+    }
+
+    fn unreadable(&self, lba: Lba) -> Vec<SectorData> {
+        lost::copies(self.pblk.media().inner().inner(), lba)
+    }
+
+    fn forgotten(remains: &Remains) -> Vec<(Lba, SectorData)> {
+        lost::forgotten(remains.media.inner().inner(), remains.shape)
     }
 
     fn check_invariants(&self) -> Result<(), String> {

@@ -73,6 +73,8 @@ pub struct Plan {
     pub scan_percent: u32,
     /// Whether failed requests are no violation, because faults are injected.
     pub faulty: bool,
+    /// Whether media lose sectors. Each is looked at alone then, so that none hides its neighbours.
+    pub unreadable: bool,
 }
 
 impl Plan {
@@ -96,7 +98,7 @@ impl Plan {
         });
         let cuts = (0..rounds).map(|_| draw_cut(family, load.ops, rng)).collect();
         let scan_percent = if rng.chance(0.75) { 100 } else { 1 + rng.below(60) as u32 };
-        Self { family, load, cuts, scan_percent, faulty: false }
+        Self { family, load, cuts, scan_percent, faulty: false, unreadable: false }
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Options {
     pub stack: Option<StackChoice>,
     /// Fault rates; `None` lets the seed choose.
     pub faults: Option<FaultRates>,
+    /// The rate of writes that leave a sector uncorrectable, in place of the one in `faults` or of the seed's.
+    pub unreadable: Option<u32>,
     /// A safety rule to leave out, to see that the campaign notices.
     pub broken: Broken,
     /// Choices of routing, flush scope, lines, copies and map that are given.
@@ -65,6 +67,7 @@ impl Default for Options {
         Self {
             stack: None,
             faults: None,
+            unreadable: None,
             broken: Broken::No,
             pins: Pins::default(),
             family: None,
@@ -143,7 +146,12 @@ impl Scenario {
             None => (draw_journal_lines(seed), draw_cpu(seed)),
         };
         let config = composition.apply_to(Config { map, journal_lines, cpu, ..config });
-        let faults = options.faults.unwrap_or_else(|| draw_faults(plan.family, rng));
+        let faults = options.faults.unwrap_or_else(|| FaultRates {
+            unreadable_one_in: draw_unreadable(seed),
+            ..draw_faults(plan.family, rng)
+        });
+        let unreadable_one_in = options.unreadable.unwrap_or(faults.unreadable_one_in);
+        let faults = FaultRates { unreadable_one_in, ..faults };
         let drawn = Self {
             seed,
             refused,
@@ -158,6 +166,7 @@ impl Scenario {
         };
         let mut drawn = if options.odd { drawn.made_odd(oddity) } else { drawn };
         drawn.plan.faulty = drawn.faults.any() || drawn.endurance_erases.is_some();
+        drawn.plan.unreadable = drawn.faults.unreadable_one_in > 0;
         drawn
     }
 
@@ -218,6 +227,9 @@ impl fmt::Display for Scenario {
             self.faults.erase_one_in,
             self.plan
         )?;
+        if self.faults.unreadable_one_in > 0 {
+            write!(f, " unreadable=1/{}", self.faults.unreadable_one_in)?;
+        }
         if let Some(erases) = self.endurance_erases {
             write!(f, " endurance={erases}")?;
         }
@@ -435,7 +447,13 @@ fn draw_faults(family: Family, rng: &mut Stream) -> FaultRates {
         _ => [5, 4, 1, 0],
     };
     let mut one_in = || rates[pick(rng, &weights)];
-    FaultRates { program_one_in: one_in(), erase_one_in: one_in() }
+    FaultRates { program_one_in: one_in(), erase_one_in: one_in(), unreadable_one_in: 0 }
+}
+
+/// In one of eight cases media lose sectors.
+fn draw_unreadable(seed: u64) -> u32 {
+    let rng = &mut Stream::new(seed, "scenario-unreadable");
+    if rng.below(8) == 0 { [2_000, 500, 100][pick(rng, &[1, 1, 1])] } else { 0 }
 }
 
 fn draw_bad_chunks(geometry: &Geometry, rng: &mut Stream) -> Vec<ChunkId> {

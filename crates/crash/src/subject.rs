@@ -2,7 +2,7 @@
 //! comes back from what the cut left.
 
 use crate::lookout::CommandKind;
-use nandscape_block::BlockDevice;
+use nandscape_block::{BlockDevice, Lba, SectorData};
 use nandscape_rt::Nanos;
 
 /// What went through to the media.
@@ -79,6 +79,16 @@ pub trait Subject: BlockDevice + Sized {
 
     /// Comes back at `now`; power is switched off again after so many media commands.
     fn recover(remains: Self::Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self>;
+
+    /// What the sector's copies held that an injected fault has made unreadable.
+    fn unreadable(&self, _lba: Lba) -> Vec<SectorData> {
+        Vec::new()
+    }
+
+    /// Which of these a power cut leaves without an address, discards as zeroes.
+    fn forgotten(_remains: &Self::Remains) -> Vec<(Lba, SectorData)> {
+        Vec::new()
+    }
 
     /// Compares the device's state with itself.
     ///

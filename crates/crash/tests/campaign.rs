@@ -31,6 +31,32 @@ fn odd_devices_keep_every_promise() {
     assert!(counts.refused > 0, "{report}");
 }
 
+/// Sectors that media lose read as errors until they are overwritten, and take no other with them, whether
+/// they held data, trim records, mapping blocks, start or end metadata.
+#[test]
+fn lost_sectors_are_errors_and_cost_no_others() {
+    let options = Options { unreadable: Some(100), ..Options::default() };
+    let report = run_campaign(&options, 0..150, |_| {});
+    assert!(report.held(), "{report}");
+    assert!(report.counts.cuts > 450 && report.counts.unreadable > 1_000, "{report}");
+}
+
+/// What may be lost is forgiven nowhere else: an older copy in place of one that media lost is seen.
+#[test]
+fn lost_sectors_taken_for_unwritten_are_caught() {
+    let broken = Broken::Unreadable;
+    assert_caught_with(&Options { broken, unreadable: Some(100), ..Options::default() }, 200);
+}
+
+/// A seed in which lines that had start metadata were handed back, and an open chunk with each, on a device
+/// that limits these.
+#[test]
+fn free_lines_have_no_share_in_the_limit_of_open_chunks() {
+    let pins = pins("per-core+journal/*/*/*");
+    let outcome = run_seed(79, &Options { odd: true, pins, ..as_found() });
+    assert!(outcome.violation.is_none(), "{:?}", outcome.violation);
+}
+
 #[test]
 fn a_seed_is_a_run() {
     let options = Options::default();
@@ -174,7 +200,7 @@ fn devices_do_not_run_into_a_corner() {
     let short = "per-core-most-free+journal+per-file/file-entries/channel/own";
     let trims = [2_505, 12_553].map(|seed| (seed, "*"));
     for (seed, name) in [(3_526, "*"), (80_500_004, short)].into_iter().chain(trims) {
-        let outcome = run_seed(seed, &Options { pins: pins(name), ..Options::default() });
+        let outcome = run_seed(seed, &Options { pins: pins(name), ..as_found() });
         assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
     }
 }
@@ -208,9 +234,14 @@ fn nobody_takes_what_another_waits_for() {
     ]);
 }
 
+/// What seeds chose when they were found: media lost no sectors then.
+fn as_found() -> Options {
+    Options { unreadable: Some(0), ..Options::default() }
+}
+
 fn assert_kept(seeds: &[(u64, &str)]) {
     for &(seed, name) in seeds {
-        let outcome = run_seed(seed, &Options { pins: pins(name), ..Options::default() });
+        let outcome = run_seed(seed, &Options { pins: pins(name), ..as_found() });
         assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
     }
 }
@@ -219,7 +250,7 @@ fn assert_kept(seeds: &[(u64, &str)]) {
 #[test]
 fn worn_out_maps_can_be_read() {
     for seed in [3_258, 6_378, 8_184, 10_119, 11_681, 14_511] {
-        let outcome = run_seed(seed, &Options::default());
+        let outcome = run_seed(seed, &as_found());
         assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
     }
 }

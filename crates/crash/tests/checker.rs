@@ -8,7 +8,8 @@ use nandscape_crash::{CampaignReport, SeedOutcome, run_subject};
 use toy::{Damage, Toy};
 
 fn run(seed: u64, damage: Damage) -> SeedOutcome {
-    let plan = Plan::draw(seed, None, None, 100);
+    let drawn = Plan::draw(seed, None, None, 100);
+    let plan = Plan { unreadable: damage.loses_sectors(), ..drawn };
     let again = || Some(Toy::new(seed, damage));
     run_subject(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
 }
@@ -88,6 +89,31 @@ fn a_version_that_was_lost_and_comes_back_is_caught() {
 #[test]
 fn a_recovery_that_cannot_be_cut_is_caught() {
     assert_caught(Damage::FragileRecovery, "mixture");
+}
+
+/// A device whose media lose sectors is right if reads of these fail, and of no others.
+#[test]
+fn a_device_that_fails_where_media_lost_a_sector_is_right() {
+    let report = campaign(Damage::OnlyLosesSectors, 200);
+    assert!(report.held(), "{report}");
+    assert!(report.counts.unreadable > 1_000, "{report}");
+}
+
+#[test]
+fn a_lost_sector_that_shows_zeroes_is_caught() {
+    assert_caught(Damage::ZeroesLostSectors, "zeroes");
+}
+
+#[test]
+fn a_lost_sector_that_shows_older_data_is_caught() {
+    assert_caught(Damage::RevertsLostSectors, "superseded");
+}
+
+#[test]
+fn a_read_that_fails_although_nothing_was_lost_is_caught() {
+    let caught = caught(Damage::FailsWithoutLoss);
+    let what = &caught[0].violation.as_ref().expect("caught").what;
+    assert!(what.contains("read ended: Err"), "{what}");
 }
 
 #[test]

@@ -294,3 +294,49 @@ fn a_mixture_is_nobodys_version() {
     let same_as_bytes = a.1.patched(0, &[]).expect("fits");
     assert!(story.may_leave(&same_as_bytes));
 }
+
+/// A read may fail at its own sectors where a copy of what it may show was lost; a newer version heals.
+#[test]
+fn a_read_fails_only_where_what_it_may_show_was_lost() {
+    let mut story = Story::new();
+    let a = story.write();
+    story.flush();
+    let read = story.0.read(LBA, 1);
+    let lost = [a.1];
+    assert!(story.0.may_fail(&read, LBA, &lost));
+    assert!(!story.0.may_fail(&read, LBA, &[]), "nothing was lost");
+    assert!(!story.0.may_fail(&read, Lba(4), &lost), "not what was read");
+    let b = story.submit(LBA, Flags::NONE);
+    let read = story.0.read(LBA, 1);
+    assert!(story.0.may_fail(&read, LBA, &lost), "the newer one is in flight");
+    story.ack(&b);
+    let read = story.0.read(LBA, 1);
+    assert!(!story.0.may_fail(&read, LBA, &lost), "healed");
+    assert!(story.0.may_fail(&read, LBA, &[b.1]));
+}
+
+/// Where a power cut forgets a lost copy anything earlier may show, and nothing else; what is written then
+/// counts as ever.
+#[test]
+fn a_forgotten_copy_gives_way_to_what_was_before_it() {
+    let mut story = Story::new();
+    let (a, elsewhere) = (story.write(), story.write_with(Lba(4), Flags::NONE));
+    let b = story.write();
+    story.flush();
+    let mut kept = Story(story.0.clone());
+    kept.cut();
+    assert!(
+        !kept.recovers(&a.1) && !kept.recovers(&ZEROES),
+        "a copy with an address fails or shows"
+    );
+    story.cut();
+    story.0.forget(&[(LBA, b.1.clone())]);
+    for data in [&ZEROES, &a.1, &b.1] {
+        assert!(Story(story.0.clone()).recovers(data));
+    }
+    assert!(!story.recovers(&elsewhere.1), "somebody else's");
+    let c = story.write();
+    story.flush();
+    assert!(story.may_leave(&c.1));
+    assert!(!story.may_leave(&a.1) && !story.may_leave(&b.1) && !story.may_leave(&ZEROES));
+}

@@ -43,6 +43,27 @@ pub(crate) enum Damage {
     FragileRecovery,
     /// A flush is never answered once the cache is large.
     LosesRequests,
+    /// Not at all, but its media lose sectors, whose reads fail.
+    OnlyLosesSectors,
+    /// Sectors that media lost show zeroes.
+    ZeroesLostSectors,
+    /// Sectors that media lost show what was there before.
+    RevertsLostSectors,
+    /// Reads of sectors that media did not lose fail, too.
+    FailsWithoutLoss,
+}
+
+impl Damage {
+    /// Whether the toy's media lose sectors.
+    pub(crate) fn loses_sectors(self) -> bool {
+        matches!(
+            self,
+            Self::OnlyLosesSectors
+                | Self::ZeroesLostSectors
+                | Self::RevertsLostSectors
+                | Self::FailsWithoutLoss
+        )
+    }
 }
 
 /// Contents of a sector, oldest first; the first is durable.
@@ -54,6 +75,7 @@ pub(crate) struct Remains {
     sectors: Vec<SectorData>,
     before_trim: BTreeMap<u64, SectorData>,
     lost: Vec<(u64, SectorData)>,
+    unreadable: BTreeMap<u64, SectorData>,
     rng: Stream,
     damage: Damage,
 }
@@ -74,6 +96,8 @@ pub(crate) struct Toy {
     dirty: BTreeSet<u64>,
     before_trim: BTreeMap<u64, SectorData>,
     lost: Vec<(u64, SectorData)>,
+    /// What sectors held when media lost them.
+    unreadable: BTreeMap<u64, SectorData>,
     waiting: BTreeMap<(Nanos, u64), Waiting>,
     ready_at: Nanos,
     commands: CommandCounts,
@@ -87,8 +111,9 @@ impl Toy {
     pub(crate) fn new(seed: u64, damage: Damage) -> Self {
         let sectors = vec![SectorData::Tag(Tag::ZERO); SECTORS as usize];
         let rng = Stream::new(seed, "toy");
-        let (before_trim, lost) = (BTreeMap::new(), Vec::new());
-        Self::boot(Remains { sectors, before_trim, lost, rng, damage }, Nanos::ZERO)
+        let (before_trim, lost, unreadable) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+        let remains = Remains { sectors, before_trim, lost, unreadable, rng, damage };
+        Self::boot(remains, Nanos::ZERO)
     }
 
     fn boot(remains: Remains, now: Nanos) -> Self {
@@ -107,6 +132,7 @@ impl Toy {
             dirty: BTreeSet::new(),
             before_trim: remains.before_trim,
             lost: remains.lost,
+            unreadable: remains.unreadable,
             waiting: BTreeMap::new(),
             ready_at: now,
             commands: CommandCounts::default(),
@@ -143,6 +169,9 @@ impl Toy {
             let overtaken = versions.saturating_sub(1).min(kept.len() - 1);
             self.before_trim.insert(*at, kept[0].clone());
             kept.drain(..overtaken);
+            if self.damage.loses_sectors() && self.rng.chance(0.02) {
+                self.unreadable.insert(*at, kept[0].clone());
+            }
             if kept.len() == 1 {
                 self.dirty.remove(at);
             }
@@ -163,15 +192,35 @@ impl Toy {
         }
     }
 
-    fn read(&mut self, bio: &Bio) -> Reply {
+    fn read(&mut self, bio: &Bio) -> Result<Reply, BlockError> {
         let older = self.damage == Damage::ReadsOlder && self.rng.chance(0.02);
+        let fails = self.damage == Damage::FailsWithoutLoss && self.rng.chance(0.02);
         let range = bio.lba.0..bio.lba.0 + u64::from(bio.sectors);
+        if let Some(at) = range.clone().find(|at| fails || self.fails_at(*at)) {
+            return Err(BlockError::Io { lba: Lba(at), what: "lost" });
+        }
         let contents = range.map(|at| {
             let versions = &self.sectors[at as usize];
             let back = usize::from(older && versions.len() > 1);
-            versions[versions.len() - 1 - back].clone()
+            let content = versions[versions.len() - 1 - back].clone();
+            let before = || self.before_trim.get(&at).cloned().unwrap_or(content.clone());
+            match self.damage {
+                Damage::ZeroesLostSectors if self.is_lost(at) => SectorData::Tag(Tag::ZERO),
+                Damage::RevertsLostSectors if self.is_lost(at) => before(),
+                _ => content,
+            }
         });
-        Reply::Data(Payload::collect(contents.collect()))
+        Ok(Reply::Data(Payload::collect(contents.collect())))
+    }
+
+    /// Whether media lost what a sector holds.
+    fn is_lost(&self, at: u64) -> bool {
+        self.unreadable.get(&at) == self.sectors[at as usize].last()
+    }
+
+    fn fails_at(&self, at: u64) -> bool {
+        let hides = matches!(self.damage, Damage::ZeroesLostSectors | Damage::RevertsLostSectors);
+        !hides && self.is_lost(at)
     }
 
     fn survivor(&mut self, at: usize) -> SectorData {
@@ -238,8 +287,8 @@ impl BlockDevice for Toy {
             return Submit::Done(Done::new(now, Err(BlockError::PowerLost)));
         }
         if bio.op == Op::Read {
-            let reply = self.read(&bio);
-            return Submit::Done(Done::new(now + WRITE_NS, Ok(reply)));
+            let result = self.read(&bio);
+            return Submit::Done(Done::new(now + WRITE_NS, result));
         }
         if !self.needs_time(&bio) {
             self.apply(&bio);
@@ -297,8 +346,8 @@ impl Subject for Toy {
     fn cut(mut self, _at: Nanos) -> Remains {
         let mut sectors: Vec<_> = (0..SECTORS as usize).map(|at| self.survivor(at)).collect();
         self.damage_remains(&mut sectors);
-        let Self { before_trim, lost, rng, damage, .. } = self;
-        Remains { sectors, before_trim, lost, rng, damage }
+        let Self { before_trim, lost, unreadable, rng, damage, .. } = self;
+        Remains { sectors, before_trim, lost, unreadable, rng, damage }
     }
 
     fn cut_remains(remains: &mut Remains, _at: Nanos) {
@@ -313,6 +362,10 @@ impl Subject for Toy {
             Some(n) if n < RECOVERY_COMMANDS => Recovery::CutAgain(remains, now + Nanos(n)),
             _ => Recovery::Up(Self::boot(remains, now + Nanos(RECOVERY_COMMANDS))),
         }
+    }
+
+    fn unreadable(&self, lba: Lba) -> Vec<SectorData> {
+        self.unreadable.get(&lba.0).cloned().into_iter().collect()
     }
 
     fn check_invariants(&self) -> Result<(), String> {
