@@ -74,6 +74,15 @@
     check(faint.length === 0, `${name}: faint text "${faint[0]?.textContent}"`);
   };
 
+  // Tables of numbers may go beyond their card, which scrolls; what is to be read in lines may not.
+  const readable = () => {
+    const tables = [...document.querySelectorAll(".scroll")].filter((table) => table.querySelector("td.words"));
+    for (const table of tables) {
+      const name = table.querySelector("thead").textContent;
+      check(table.scrollWidth <= table.clientWidth + 1, `${name}: ${table.scrollWidth} wide in ${table.clientWidth}`);
+    }
+  };
+
   // The menu makes its link when the mouse goes down. What is saved is caught on its way into a blob,
   // for reading one takes real time, and the browser's clock is virtual.
   const saved = async (figure, format) => {
@@ -107,6 +116,7 @@
       check(root.dataset.theme === theme, `no ${theme} theme`);
       figures.forEach((figure) => look(figure, theme));
     }
+    if (innerWidth >= 800) readable();
     for (const figure of figures) {
       const svg = await saved(figure, "SVG");
       check(svg.includes("<svg") && svg.includes("<text"), `${figure.id}: the saved SVG is empty`);

@@ -45,6 +45,8 @@ pub enum Cell {
     Words(String),
     /// A word with a meaning.
     Badge(Tone, String),
+    /// Words about the whole line, which stand below it from its first column to its last.
+    Below(String),
 }
 
 /// A page under construction.
@@ -126,13 +128,13 @@ impl Document {
         self.main.push_str("</tr></thead><tbody>");
         for line in lines {
             self.main.push_str("<tr>");
-            line.iter().for_each(|cell| self.cell(cell));
+            line.iter().for_each(|cell| self.cell(cell, headers.len()));
             self.main.push_str("</tr>");
         }
         self.main.push_str("</tbody></table></div>");
     }
 
-    fn cell(&mut self, cell: &Cell) {
+    fn cell(&mut self, cell: &Cell, columns: usize) {
         let _ = match cell {
             Cell::Head(text) => write!(self.main, "<th scope=\"row\">{}</th>", escape(text)),
             Cell::Number(text) => write!(self.main, "<td>{}</td>", escape(text)),
@@ -140,6 +142,11 @@ impl Document {
             Cell::Badge(tone, text) => {
                 let class = tone.class();
                 write!(self.main, "<td><span class=\"badge {class}\">{}</span></td>", escape(text))
+            }
+            Cell::Below(text) => {
+                let open =
+                    format!("</tr><tr class=\"below\"><td class=\"words\" colspan=\"{columns}\">");
+                write!(self.main, "{open}{}</td>", escape(text))
             }
         };
     }
@@ -187,12 +194,16 @@ mod tests {
         let mut page = Document::new("a < b", "c & d");
         page.section("<one>");
         page.table(&["h"], &[vec![Cell::Head("<i>".into()), Cell::Badge(Tone::Bad, "no".into())]]);
+        let below = vec![Cell::Number("1".into()), Cell::Below("<b>".into())];
+        page.table(&["h"], &[below]);
         page.section("two");
         page.text("<script>");
         let html = page.html();
         assert!(html.contains("<title>a &lt; b</title>") && html.contains("<p>c &amp; d</p>"));
         assert!(html.contains("&lt;i&gt;") && html.contains("<span class=\"badge bad\">no</span>"));
         assert!(html.contains("<p>&lt;script&gt;</p>"));
+        let row = "</tr><tr class=\"below\"><td class=\"words\" colspan=\"1\">&lt;b&gt;</td></tr>";
+        assert!(html.contains(row));
         assert_eq!(html.matches("<section>").count(), html.matches("</section>").count());
     }
 }

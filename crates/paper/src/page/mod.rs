@@ -99,7 +99,7 @@ fn statements(page: &mut Document, one: &Reproduction) {
         return;
     }
     page.section("What it states");
-    let headers = ["statement", "it says", "published", "measured", "verdict", "why"];
+    let headers = ["statement", "it says", "published", "measured", "verdict"];
     let line = |(statement, judged): (&Statement, &Judged)| {
         let says = format!("{} ({})", statement.says, statement.place);
         let verdict = judged.judgement.verdict;
@@ -109,7 +109,7 @@ fn statements(page: &mut Document, one: &Reproduction) {
             Cell::Number(statement.published()),
             Cell::Number(statement.shown(judged)),
             Cell::Badge(tone(verdict), verdict.name().to_owned()),
-            Cell::Words(judged.judgement.reason.clone()),
+            Cell::Below(judged.judgement.reason.clone()),
         ]
     };
     page.table(&headers, &one.statements().map(line).collect::<Vec<_>>());
@@ -250,17 +250,13 @@ fn checks(page: &mut Document, one: &Reproduction) {
             (n, []) => Cell::Badge(Tone::Good, format!("holds in {n} of {n}")),
             (n, failures) => Cell::Badge(Tone::Bad, format!("fails in {} of {n}", failures.len())),
         };
-        let why = checked.failures.first();
-        let why = why.map_or_else(String::new, |first| format!("{}: {}", first.run, first.why));
-        vec![
-            Cell::Head(checked.name.to_owned()),
-            Cell::Words(checked.says.to_owned()),
-            verdict,
-            Cell::Words(why),
-        ]
+        let first = checked.failures.first();
+        let first = first.map(|it| Cell::Below(format!("The first: {}: {}", it.run, it.why)));
+        let name = Cell::Head(checked.name.to_owned());
+        [name, Cell::Words(checked.says.to_owned()), verdict].into_iter().chain(first).collect()
     };
-    let lines: Vec<_> = one.checked.iter().map(line).collect();
-    page.table(&["check", "what must hold", "runs", "the first that fails"], &lines);
+    let lines: Vec<Vec<Cell>> = one.checked.iter().map(line).collect();
+    page.table(&["check", "what must hold", "runs"], &lines);
 }
 
 /// What the results are of, what was decided, and what to be careful about.
