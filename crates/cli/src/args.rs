@@ -3,6 +3,7 @@
 mod crash;
 mod fs;
 mod length;
+mod output;
 mod paper;
 mod report;
 mod state;
@@ -14,6 +15,7 @@ pub(crate) use fs::{
     MkfsArgs,
 };
 pub(crate) use length::{RuntimeArgs, SteadyArgs};
+pub(crate) use output::{OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TimelineArgs};
 pub(crate) use paper::PaperArgs;
 pub(crate) use report::{HtmlArgs, ReportArgs};
 pub(crate) use state::{CacheArgs, DeviceArgs, StateCommand, StateSaveArgs, StatesArgs};
@@ -22,11 +24,9 @@ pub(crate) use trace::{
 };
 
 use crate::paint::ColorChoice;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use nandscape_crash::composition::Pins;
-use nandscape_lab::timeline::Window;
-use nandscape_lab::workload::fio::time;
-use nandscape_rt::Nanos;
+use std::any::TypeId;
 use std::path::{Path, PathBuf};
 
 /// NAND landscape: a flash storage stack in one program, on a virtual clock.
@@ -104,30 +104,6 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// The file that stands for standard input or output.
-pub(crate) const STDIO: &str = "-";
-
-/// How tables are written.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum OutputFormat {
-    /// To read
-    Normal,
-    /// JSON
-    Json,
-}
-
-/// How the result of a run is written.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum ResultFormat {
-    /// A summary to read
-    Normal,
-    /// fio's JSON, and one key of ours
-    Json,
-    /// The same, and latencies by bin
-    #[value(name = "json+")]
-    JsonPlus,
-}
-
 /// Which stack, and what is changed in it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct StackArgs {
@@ -144,73 +120,6 @@ impl StackArgs {
     pub(crate) fn file(&self) -> &Path {
         Path::new(&self.stack)
     }
-}
-
-/// Where results go.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct OutputArgs {
-    /// How to write the result
-    #[arg(long, value_enum, default_value_t = OutputFormat::Normal)]
-    pub(crate) output_format: OutputFormat,
-    /// Write the result to a file instead of standard output, which is -
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-/// Where the result of a run and its histograms go.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct ResultArgs {
-    /// How to write the result
-    #[arg(long, value_enum, default_value_t = ResultFormat::Normal)]
-    pub(crate) output_format: ResultFormat,
-    /// Write the result to a file instead of standard output, which is -
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Write interval histograms of latencies, as HdrHistogram's tools read them
-    #[arg(long, value_name = "FILE")]
-    pub(crate) hdr_log: Option<PathBuf>,
-    /// Length of those intervals, in milliseconds of virtual time
-    #[arg(long, value_name = "MSEC", default_value_t = 1000, requires = "hdr_log",
-        value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
-    pub(crate) hdr_interval: u64,
-    #[command(flatten)]
-    pub(crate) report: HtmlArgs,
-}
-
-impl OutputArgs {
-    /// The file that is written; none: standard output.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        file_of(self.output.as_deref())
-    }
-}
-
-impl ResultArgs {
-    /// The file that the result is written to; none: standard output.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        file_of(self.output.as_deref())
-    }
-
-    /// The files that are written.
-    pub(crate) fn files(&self) -> [Option<&Path>; 3] {
-        [self.file(), self.report.html.as_deref(), self.hdr_log.as_deref()]
-    }
-}
-
-/// The file that an argument names: - is standard output.
-fn file_of(output: Option<&Path>) -> Option<&Path> {
-    output.filter(|file| *file != Path::new(STDIO))
-}
-
-/// Whether a run is written as a timeline.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct TimelineArgs {
-    /// Write a timeline of units, links and jobs, for Perfetto or Chrome's trace viewer
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
-    /// The part of the measured phase that the timeline shows [default: 0,100ms]; at most 200,000
-    /// events are written
-    #[arg(long, value_name = "START,DURATION", value_parser = window, requires = "trace")]
-    pub(crate) trace_window: Option<Window>,
 }
 
 /// `nandscape run`.
@@ -257,7 +166,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
@@ -274,6 +183,20 @@ pub(crate) struct RunArgs {
     /// Where the logs go that the job asks for; without it, the current folder
     #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// The files that are named to be written.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = Option<&Path>> {
+        let beside = [self.timeline.trace.as_deref(), self.device.save_state.as_deref()];
+        self.output.files().into_iter().chain(beside)
+    }
+
+    /// The files that are read.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let given = [self.job.as_deref(), self.device.state.as_deref()];
+        given.into_iter().flatten().chain([self.stack.file()])
+    }
 }
 
 /// How many runs go on at once.
@@ -309,7 +232,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "JOB")]
     pub(crate) job: Option<PathBuf>,
     /// Repetitions, with the seeds from 1
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, default_value_t = 1, value_parser = whole::<1, 100_000>)]
     pub(crate) seeds: u64,
     /// Change a key of every stack, or '$name=value' a variable of the workload (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
@@ -426,6 +349,7 @@ Examples:
   nandscape crash --seeds 10000 --jobs 2
   nandscape crash --stack pblk --faults 1000
   nandscape crash --odd --seeds 5000 --jobs 2            devices that hardly anybody would build
+  nandscape crash --unreadable 100                       one in 100 writes loses a sector
   nandscape crash --stack mine.toml --seeds 200 --output-format json
   nandscape crash --first 4711 --seeds 1                 the violation of seed 4711 again
   nandscape crash --broken erase-rule                    would it notice?
@@ -448,15 +372,18 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "KEY.PATH=VALUE", requires = "stack")]
     pub(crate) set: Vec<String>,
     /// How many seeds
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1000, value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) seeds: u64,
     /// The first seed
-    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed,
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = seed)]
     pub(crate) first: u64,
     /// One in so many programs and erases fails (0: none); without it, each seed chooses
     #[arg(long, value_name = "ONE_IN")]
     pub(crate) faults: Option<u32>,
+    /// One in so many writes leaves a sector that media cannot correct (0: none); without it, each seed
+    /// chooses, or none where `--faults` is given
+    #[arg(long, value_name = "ONE_IN")]
+    pub(crate) unreadable: Option<u32>,
     /// Devices at the edges of what may be: odd write rules, hardly any space, buffer or cache, cells that soon
     /// wear out, up to every third program failing
     #[arg(long, conflicts_with_all = ["stack", "faults"])]
@@ -472,7 +399,7 @@ pub(crate) struct CrashArgs {
     pub(crate) matrix: Option<Which>,
     /// Power cuts: for each composition of a matrix [default: 50 for all, 1000 for pairs]; of a file
     /// system, in all [default: 200]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_parser = whole::<1, 1_000_000>)]
     pub(crate) cuts: Option<u64>,
     #[command(flatten)]
     pub(crate) on_fs: CrashFsArgs,
@@ -507,6 +434,8 @@ pub(crate) enum BrokenRule {
     StaleMap,
     /// Mapping blocks leave RAM while they name places in a ring
     MapPins,
+    /// Recovery takes a sector that media cannot correct for one that was never written
+    Unreadable,
     /// ext4: the commit block is written before what it commits
     CommitBeforeData,
     /// ext4: the log's tail moves over what is not written home
@@ -573,17 +502,33 @@ pub(crate) enum Bench {
 
 /// A seed.
 fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+    whole::<0, { u64::MAX }>(text)
 }
 
-/// `START,DURATION`, with fio's suffixes.
-fn window(text: &str) -> Result<Window, String> {
-    let expected = "expected START,DURATION such as 1s,20ms";
-    let (start, length) = text.split_once(',').ok_or(expected)?;
-    let span = |text: &str| time(text.trim(), Nanos::from_secs(1)).ok_or(expected);
-    let (start, length) = (span(start)?, span(length)?);
-    if length == Nanos::ZERO {
-        return Err("a window of no time holds nothing".to_owned());
-    }
-    Ok(Window { start, length, ..Window::default() })
+/// A whole number within these bounds.
+fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (MIN..=MAX).contains(number));
+    number.ok_or_else(|| format!("expected a whole number from {MIN} to {MAX}"))
+}
+
+/// The command line of this process. What is no name may begin with a minus: then it is told what is wrong with
+/// it, and not that there is no such option.
+pub(crate) fn parse() -> Cli {
+    let matches = with_minus(Cli::command()).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn with_minus(command: clap::Command) -> clap::Command {
+    let names = [TypeId::of::<String>(), TypeId::of::<PathBuf>()];
+    let is_name = |arg: &Arg| {
+        let read = arg.get_value_parser().type_id();
+        names.iter().any(|name| read == *name) || !arg.get_possible_values().is_empty()
+    };
+    let may_be_negative =
+        |arg: &Arg| arg.get_action().takes_values() && !arg.is_positional() && !is_name(arg);
+    let lenient = |arg: Arg| match may_be_negative(&arg) {
+        true => arg.allow_hyphen_values(true),
+        false => arg,
+    };
+    command.mut_args(lenient).mut_subcommands(with_minus)
 }

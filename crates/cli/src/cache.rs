@@ -8,8 +8,7 @@
 use crate::args::CacheArgs;
 use crate::command::COMMIT;
 use crate::output::{Failure, complain};
-use crate::replace::Part;
-use anyhow::Context;
+use crate::replace::{Part, make_folder};
 use nandscape_lab::state::{SnapshotError, StateCache, StateKey, States};
 use nandscape_lab::sweep::program;
 use std::fs::{self, File, OpenOptions};
@@ -40,8 +39,7 @@ impl Cache {
         let cache =
             |folder| Self { folder, limit_bytes: args.state_limit.0, program: program(COMMIT) };
         if let Some(folder) = &args.state_dir {
-            let made = fs::create_dir_all(folder).with_context(|| folder.display().to_string());
-            return made.map(|()| Some(cache(folder.clone()))).map_err(Failure::Input);
+            return make_folder(folder).map(|()| Some(cache(folder.clone())));
         }
         Ok(usual_folder().filter(|folder| fs::create_dir_all(folder).is_ok()).map(cache))
     }

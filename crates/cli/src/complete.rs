@@ -9,12 +9,12 @@ use crate::output::{Failure, classify, complain};
 use crate::pool::{spread, threads};
 use crate::progress::Progress;
 use crate::rows::Rows;
-use crate::summary::counted;
 use crate::table::Table;
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, Observer, Phase, RunError, VERSION};
 use nandscape_lab::sweep::{Case, JobLoad, Sweep, program};
 use nandscape_lab::workload::log::FioLogs;
+use nandscape_rt::words::counted;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -202,7 +202,7 @@ fn run_all(
             let places = &missing[turn as usize];
             let (of, at) = places[0];
             let mut part = Part { bar: &bar, done: 0.0 };
-            let row = sweeps[of].run_as(at, COMMIT, manner, &mut part);
+            let row = sweeps[of].run(at, COMMIT, manner, &mut part);
             broken.fetch_or(row.is_err(), Ordering::Relaxed);
             (places, row)
         },

@@ -15,6 +15,7 @@ use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::{Broken, Discard};
+use nandscape_rt::words::counted;
 use serde_json::Value;
 use std::fmt::Display;
 use std::path::Path;
@@ -50,7 +51,10 @@ pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
 fn verdict(report: &CampaignReport) -> Result<(), Failure> {
     match report.violations.len() {
         0 => Ok(()),
-        n => Err(Failure::run(anyhow!("{n} of {} seeds broke a promise", report.seeds))),
+        n => {
+            let seeds = counted(report.seeds, ["seed", "seeds"]);
+            Err(Failure::run(anyhow!("{n} of {seeds} broke a promise")))
+        }
     }
 }
 
@@ -91,7 +95,10 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
     write_report(&report, &|| json::matrix(&report), &args.output)?;
     match report.violations().count() {
         0 => Ok(()),
-        n => Err(Failure::run(anyhow!("{n} seeds broke a promise"))),
+        n => {
+            let seeds = counted(n as u64, ["seed", "seeds"]);
+            Err(Failure::run(anyhow!("{seeds} broke a promise")))
+        }
     }
 }
 
@@ -106,7 +113,7 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
     let faults = args.faults.map(|one_in| FaultRates {
         program_one_in: one_in,
         erase_one_in: one_in,
-        ..FaultRates::default()
+        unreadable_one_in: 0,
     });
     let broken = match args.broken {
         None => Broken::No,
@@ -116,6 +123,7 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         Some(BrokenRule::LostTrims) => Broken::LostTrims,
         Some(BrokenRule::StaleMap) => Broken::StaleMap,
         Some(BrokenRule::MapPins) => Broken::MapPins,
+        Some(BrokenRule::Unreadable) => Broken::Unreadable,
         Some(
             BrokenRule::CommitBeforeData
             | BrokenRule::TailBeforeCheckpoint
@@ -128,7 +136,8 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         }
     };
     let pins = args.composition.unwrap_or_default();
-    Ok(Options { stack, faults, broken, pins, odd: args.odd, ..Options::default() })
+    let (unreadable, odd) = (args.unreadable, args.odd);
+    Ok(Options { stack, faults, unreadable, broken, pins, odd, ..Options::default() })
 }
 
 /// Whether an override is of a key in `[fs]`.

@@ -3,19 +3,23 @@
 use crate::args::{DumpArgs, DumpWhat, FsckArgs, MkfsArgs};
 use crate::image::open;
 use crate::output::{Failure, print};
-use crate::summary::{bytes, counted, grouped};
+use crate::replace::{replace, told};
+use crate::summary::bytes;
+use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};
 use nandscape_block::{AsyncDevice, ImageDevice, SECTOR_BYTES};
 use nandscape_fs::ext4::check::{Report, check};
 use nandscape_fs::ext4::dump::{What, dump};
 use nandscape_fs::ext4::format::{Feature, Features, Superblock, Timestamp};
-use nandscape_fs::ext4::mkfs::{MkfsError, MkfsOptions, mkfs};
+use nandscape_fs::ext4::mkfs::{Choice, MkfsOptions, at_fault, mkfs, plan};
 use nandscape_fs::ext4::raw::RawError;
 use nandscape_lab::stack::Size;
 use nandscape_rt::Executor;
+use nandscape_rt::words::{counted, grouped};
 use std::fmt::Write;
 use std::fs::File;
 use std::future::Future;
+use std::io::Read;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,55 +29,57 @@ const HEAD_SECTORS: u64 = 2;
 /// Makes a file system.
 pub(crate) fn make(args: &MkfsArgs) -> Result<(), Failure> {
     let options = options(args)?;
-    let named = |error: MkfsError| match error {
-        MkfsError::Device(error) => Failure::run(anyhow!("{}: {error}", args.image.display())),
-        error => Failure::input(anyhow!("{}: {error}", args.image.display())),
-    };
-    // A dry run on nothing finds what cannot be made, before the file is touched.
     let sectors = sectors(args)?;
-    nandscape_fs::ext4::mkfs::plan(&options, sectors).map_err(named)?;
-    let file = empty_file(args, sectors)?;
-    let made = on_image(file, sectors, async move |device| mkfs(&device.erased(), &options).await)?;
-    let sb = made.map_err(named)?;
+    expect_writable([Some(args.image.as_path())], [])?;
+    // A dry run on nothing finds what cannot be made.
+    plan(&options, sectors).map_err(|error| {
+        let option = at_fault(&options, sectors, &error).map_or("--size", option);
+        Failure::input(anyhow!("{}: {option}: {error}", args.image.display()))
+    })?;
+    let sb = replace(&args.image, |out| {
+        let file = out.get_ref();
+        told(&args.image, file.set_len(sectors * SECTOR_BYTES))?;
+        let file = told(&args.image, file.try_clone())?;
+        let make = async move |device: AsyncDevice<_>| mkfs(&device.erased(), &options).await;
+        told(&args.image, on_image(file, sectors, make)?)
+    })?;
     print(&summary(args, &sb))
 }
 
-/// How many sectors the image is to have.
-fn sectors(args: &MkfsArgs) -> Result<u64, Failure> {
-    let name = args.image.display();
-    let size = match (args.size, std::fs::metadata(&args.image)) {
-        (Some(Size(size)), _) => size,
-        (None, Ok(metadata)) if metadata.is_file() => metadata.len(),
-        (None, Ok(_)) => return Err(Failure::input(anyhow!("{name}: is no file"))),
-        (None, Err(_)) => {
-            let what = "does not exist: give it a --size to make it";
-            return Err(Failure::input(anyhow!("{name}: {what}")));
-        }
-    };
-    Ok(size / SECTOR_BYTES)
-}
-
-/// The image file, all of it a hole.
-fn empty_file(args: &MkfsArgs, sectors: u64) -> Result<File, Failure> {
-    let name = args.image.display();
-    let open = || -> std::io::Result<File> {
-        File::options().read(true).write(true).create(true).truncate(false).open(&args.image)
-    };
-    let file = open().with_context(|| format!("cannot open {name}")).map_err(Failure::Input)?;
-    if !args.force && holds_something(&file).map_err(Failure::run)? {
-        let what = "already holds something: --force replaces it";
-        return Err(Failure::input(anyhow!("{name}: {what}")));
+/// The option that makes a choice.
+fn option(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Features => "--features",
+        Choice::Label => "--label",
+        Choice::InodeBytes => "--inode-size",
+        Choice::InodeRatio => "--inode-ratio",
+        Choice::ReservedPercent => "--reserved-percent",
+        Choice::Journal => "--journal-size",
     }
-    let cut = file.set_len(0).and_then(|()| file.set_len(sectors * SECTOR_BYTES));
-    cut.with_context(|| format!("cannot resize {name}")).map_err(Failure::Run)?;
-    Ok(file)
 }
 
-/// Whether the head of a file is not all zeroes.
-fn holds_something(file: &File) -> std::io::Result<bool> {
-    use std::io::Read;
+/// How many sectors the image is to have, in place of which nothing may be lost.
+fn sectors(args: &MkfsArgs) -> Result<u64, Failure> {
+    let wrong = |what: &str| Err(Failure::input(anyhow!("{}: {what}", args.image.display())));
+    let old = match std::fs::metadata(&args.image) {
+        Ok(old) if !old.is_file() => return wrong("is no file"),
+        Ok(_) if !args.force && holds_something(&args.image)? => {
+            return wrong("already holds something: --force replaces it");
+        }
+        Ok(old) => Some(old.len()),
+        Err(_) => None,
+    };
+    match args.size.map(|Size(size)| size).or(old) {
+        Some(size) => Ok(size / SECTOR_BYTES),
+        None => wrong("does not exist: give it a --size to make it"),
+    }
+}
+
+/// Whether the head of an image is not all zeroes.
+fn holds_something(image: &Path) -> Result<bool, Failure> {
     let mut head = Vec::new();
-    file.take(HEAD_SECTORS * SECTOR_BYTES).read_to_end(&mut head)?;
+    let read = open(image)?.take(HEAD_SECTORS * SECTOR_BYTES).read_to_end(&mut head);
+    read.with_context(|| format!("cannot read {}", image.display())).map_err(Failure::Input)?;
     Ok(head.iter().any(|&byte| byte != 0))
 }
 
@@ -134,7 +140,8 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let count = report.findings.len() as u64 + report.findings_left_out;
-    Err(Failure::Run(anyhow!("{}: {count} findings", args.image.display())))
+    let count = counted(count, ["finding", "findings"]);
+    Err(Failure::Run(anyhow!("{}: {count}", args.image.display())))
 }
 
 fn listed(image: &Path, report: &Report) -> String {
@@ -147,12 +154,11 @@ fn listed(image: &Path, report: &Report) -> String {
         let _ = writeln!(text, "and {} more", grouped(report.findings_left_out));
     }
     let counts = [
-        (u64::from(report.inodes), "inodes"),
-        (report.directories.into(), "of them directories"),
-        (report.orphans.into(), "orphans"),
-        (report.blocks, "blocks in use"),
+        counted(report.inodes.into(), ["inode", "inodes"]),
+        format!("{} of them directories", grouped(report.directories.into())),
+        counted(report.orphans.into(), ["orphan", "orphans"]),
+        counted(report.blocks, ["block in use", "blocks in use"]),
     ];
-    let counts = counts.map(|(count, what)| format!("{} {what}", grouped(count)));
     let _ = writeln!(text, "{}: {}", image.display(), counts.join(", "));
     text
 }

@@ -4,7 +4,7 @@
 //! Intervals are aligned to the beginning of the run; one without I/Os of a job and direction is left
 //! out. Times are virtual seconds.
 
-use crate::sink::{FirstError, NamedFile};
+use crate::sink::Stream;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogWriterBuilder, IntervalLogWriterError, Tag,
@@ -28,7 +28,7 @@ const NAMES: [&str; 4] = ["read", "write", "trim", "sync"];
 
 /// An interval log being written.
 pub(crate) struct HdrLog {
-    file: NamedFile,
+    file: Stream,
     interval: Nanos,
     /// Names of jobs, clones one by one.
     jobs: Vec<String>,
@@ -37,7 +37,6 @@ pub(crate) struct HdrLog {
     began: Nanos,
     last: Nanos,
     serializer: V2DeflateSerializer,
-    first_error: FirstError,
 }
 
 impl std::fmt::Debug for HdrLog {
@@ -48,13 +47,8 @@ impl std::fmt::Debug for HdrLog {
 
 impl HdrLog {
     /// One that begins now.
-    pub(crate) fn new(
-        mut file: NamedFile,
-        interval: Nanos,
-        jobs: Vec<String>,
-        first_error: FirstError,
-    ) -> Self {
-        first_error.note(file.file.write_all(HEADER.as_bytes()), &file.path);
+    pub(crate) fn new(mut file: Stream, interval: Nanos, jobs: Vec<String>) -> Self {
+        file.put(|out| out.write_all(HEADER.as_bytes()));
         Self {
             file,
             interval: interval.max(Nanos(1)),
@@ -63,7 +57,6 @@ impl HdrLog {
             began: Nanos::ZERO,
             last: Nanos::ZERO,
             serializer: V2DeflateSerializer::new(),
-            first_error,
         }
     }
 
@@ -73,24 +66,26 @@ impl HdrLog {
         for ((job, direction), latencies) in std::mem::take(&mut self.current) {
             let name = self.jobs.get(job as usize).map_or("job", String::as_str);
             let tag = format!("{name}/{}", NAMES[direction]).replace([',', ' ', '\r', '\n'], "_");
-            let result = self.write(&tag, length, &latencies);
-            self.first_error.note(result, &self.file.path);
+            self.write(&tag, length, &latencies);
         }
     }
 
-    fn write(&mut self, tag: &str, length: Nanos, latencies: &Latencies) -> Result<(), Error> {
+    fn write(&mut self, tag: &str, length: Nanos, latencies: &Latencies) {
+        let Self { file, serializer, began, .. } = self;
+        let seconds = |time: Nanos| Duration::from_nanos(time.0);
+        let (began, length) = (seconds(*began), seconds(length));
         // A builder without settings writes no header.
         let mut builder = IntervalLogWriterBuilder::new();
         builder.with_max_value_divisor(1.0);
-        let mut writer = builder.begin_log_with(&mut self.file.file, &mut self.serializer)?;
-        let seconds = |time: Nanos| Duration::from_nanos(time.0);
-        let histogram = latencies.histogram();
-        writer
-            .write_histogram(&histogram, seconds(self.began), seconds(length), Tag::new(tag))
-            .map_err(|error| match error {
+        file.put(|out| {
+            let mut writer = builder.begin_log_with(out, serializer)?;
+            let written =
+                writer.write_histogram(&latencies.histogram(), began, length, Tag::new(tag));
+            written.map_err(|error| match error {
                 IntervalLogWriterError::IoError(error) => error,
                 IntervalLogWriterError::SerializeError(error) => Error::other(error.to_string()),
             })
+        });
     }
 }
 
@@ -108,7 +103,6 @@ impl Recorder for HdrLog {
 
     fn finish(&mut self, _: Nanos) {
         self.close(self.last);
-        self.first_error.note(self.file.file.flush(), &self.file.path);
     }
 }
 

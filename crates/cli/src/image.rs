@@ -3,7 +3,7 @@
 use crate::args::{ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs};
 use crate::command::COMMIT;
 use crate::output::{Failure, classify, complain, print};
-use crate::replace::{expect_replaceable, replace};
+use crate::replace::{replace, told};
 use crate::state::write;
 use crate::summary::bytes;
 use crate::writable::expect_writable;
@@ -26,16 +26,12 @@ pub(crate) fn image(args: &ImagesArgs) -> Result<(), Failure> {
 
 fn export(args: &ImageExportArgs) -> Result<(), Failure> {
     expect_writable([Some(args.image.as_path())], [args.state.as_path(), args.stack.file()])?;
-    expect_replaceable(&args.image)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let copied = replace(&args.image, |out| {
         let copied = export_image(&stack, &args.state, &program(COMMIT), out).map_err(classify)?;
         // A hole at the end is part of the image, too.
-        let length =
-            out.flush().and_then(|()| out.get_ref().set_len(copied.sectors * SECTOR_BYTES));
-        length
-            .with_context(|| format!("cannot write {}", args.image.display()))
-            .map_err(Failure::Run)?;
+        let bytes = copied.sectors * SECTOR_BYTES;
+        told(&args.image, out.flush().and_then(|()| out.get_ref().set_len(bytes)))?;
         Ok(copied)
     })?;
     copied.warnings.iter().for_each(|warning| complain(warning));
@@ -44,7 +40,6 @@ fn export(args: &ImageExportArgs) -> Result<(), Failure> {
 
 fn import(args: &ImageImportArgs) -> Result<(), Failure> {
     expect_writable([Some(args.output.as_path())], [args.image.as_path(), args.stack.file()])?;
-    expect_replaceable(&args.output)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let file = open(&args.image)?;
     let length = file.metadata().ok().filter(Metadata::is_file).map(|data| data.len());

@@ -1,16 +1,16 @@
 //! Ctrl-C, and the polite signal of batch systems; each is answered at once, in a word on standard error.
 //! Whoever can stop with something to show asks to be told: the first signal tells him, the second ends the
 //! program. Everywhere else the first one does. What was being written to take another file's place is removed
-//! before; that file stays as it is.
+//! before; that file stays as it is. Where nobody reads the word that ends the program, one signal more does.
 
 use crate::output::{Failure, complain};
 use crate::replace::abandon;
 use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Who is to be told of the next signal.
@@ -23,50 +23,59 @@ struct Told {
     says: &'static str,
 }
 
+/// What is said, and done when it has been.
+struct Answer {
+    text: String,
+    then: Then,
+}
+
+enum Then {
+    Tell(Arc<AtomicBool>),
+    Exit(i32),
+}
+
 /// Answers signals from now on.
 #[expect(clippy::disallowed_methods, reason = "people and batch systems signal in real time")]
 pub(crate) fn listen() -> Result<(), Failure> {
-    let answering = Arc::new(AtomicBool::new(false));
-    let listen = || -> std::io::Result<Signals> {
-        for signal in [SIGINT, SIGTERM] {
-            // An answer that nobody reads holds up no second signal.
-            flag::register_conditional_shutdown(signal, 128 + signal, answering.clone())?;
-        }
-        Signals::new([SIGINT, SIGTERM])
-    };
-    let mut signals = listen().context("cannot listen to signals").map_err(Failure::Run)?;
-    std::thread::spawn(move || {
-        for signal in &mut signals {
-            answering.store(true, Ordering::Relaxed);
-            if !tell() {
-                end(signal);
-            }
-            answering.store(false, Ordering::Relaxed);
-        }
-    });
+    let signals = Signals::new([SIGINT, SIGTERM]);
+    let signals = signals.context("cannot listen to signals").map_err(Failure::Run)?;
+    let (speaker, answers) = channel();
+    // They are two, so that an answer nobody reads holds up no second signal.
+    std::thread::spawn(move || answer(signals, &speaker));
+    std::thread::spawn(move || answers.into_iter().for_each(say));
     Ok(())
 }
 
-/// Tells whoever asked for it, if he was not told before.
-fn tell() -> bool {
-    let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(Told { flag, says }) = &*asked else { return false };
-    let first = !flag.swap(true, Ordering::Relaxed);
-    if first {
-        complain(&format!("interrupted: {says}; once more ends the program at once"));
+/// Has every signal answered.
+fn answer(mut signals: Signals, speaker: &Sender<Answer>) {
+    let mut signals = signals.forever();
+    let say = |text, then| speaker.send(Answer { text, then }).unwrap_or_default();
+    while let Some(signal) = signals.next() {
+        let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Told { flag, says }) = asked {
+            let text = format!("interrupted: {says}; once more ends the program at once");
+            say(text, Then::Tell(flag));
+            continue;
+        }
+        let code = 128 + signal;
+        // Held to the end, so that nothing takes a place any more.
+        let parts = abandon();
+        let files: Vec<_> =
+            parts.values().flatten().map(|file| file.display().to_string()).collect();
+        let unwritten = format!("interrupted: not written: {}", files.join(", "));
+        let text = if files.is_empty() { "interrupted".to_owned() } else { unwritten };
+        say(text, Then::Exit(code));
+        signals.next();
+        process::exit(code);
     }
-    first
 }
 
-fn end(signal: i32) -> ! {
-    // Held to the end, so that nothing takes a place any more.
-    let parts = abandon();
-    let files: Vec<_> = parts.values().flatten().map(|file| file.display().to_string()).collect();
-    complain(&match files.as_slice() {
-        [] => "interrupted".to_owned(),
-        files => format!("interrupted: not written: {}", files.join(", ")),
-    });
-    process::exit(128 + signal)
+fn say(answer: Answer) {
+    complain(&answer.text);
+    match answer.then {
+        Then::Tell(flag) => flag.store(true, Ordering::Relaxed),
+        Then::Exit(code) => process::exit(code),
+    }
 }
 
 /// Somebody who is told of the first signal while this lives.

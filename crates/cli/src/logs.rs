@@ -1,15 +1,16 @@
 //! What a run writes beside its result: fio's logs, as the job file asks for them, interval histograms
-//! in HdrHistogram's format, a timeline, and the device as it was left. Lines go to their files as the run
-//! goes on; the first error of a disk is kept and told at the end.
+//! in HdrHistogram's format, a timeline, and the device as it was left. Lines are written as the run goes on, and
+//! the files take their places when it has ended, well or not; but not if its input was wrong or nothing was
+//! measured: then what was there stays.
 
 use crate::args::{ResultArgs, TimelineArgs};
 use crate::hdr::HdrLog;
 use crate::interrupt::Asked;
 use crate::output::Failure;
 use crate::progress::Progress;
-use crate::sink::{FirstError, NamedFile};
+use crate::replace::make_folder;
+use crate::sink::{Stream, Streams};
 use crate::timeline::TimelineFile;
-use anyhow::Context;
 use nandscape_lab::run::{Left, Observer, Phase, RunError};
 use nandscape_lab::timeline::Timeline;
 use nandscape_lab::workload::engine::{Completed, Recorder};
@@ -20,23 +21,12 @@ use std::path::Path;
 
 /// fio's logs as files.
 #[derive(Debug)]
-struct LogFiles {
-    files: Vec<NamedFile>,
-    first_error: FirstError,
-}
+struct LogFiles(Vec<Stream>);
 
 impl LogSink for LogFiles {
     fn line(&mut self, file: usize, line: &str) {
-        if let Some(named) = self.files.get_mut(file) {
-            self.first_error.note(named.file.write_all(line.as_bytes()), &named.path);
-        }
-    }
-}
-
-impl Drop for LogFiles {
-    fn drop(&mut self) {
-        for named in &mut self.files {
-            self.first_error.note(named.file.flush(), &named.path);
+        if let Some(stream) = self.0.get_mut(file) {
+            stream.put(|out| out.write_all(line.as_bytes()));
         }
     }
 }
@@ -74,8 +64,10 @@ pub(crate) struct Watch {
     progress: Progress,
     recorders: Vec<Box<dyn Recorder>>,
     timeline: Option<TimelineFile>,
-    first_error: FirstError,
+    streams: Streams,
     asked: Option<Asked>,
+    /// Whether anything was measured yet.
+    has_begun: bool,
     keeps_device: bool,
     left: Left,
 }
@@ -83,10 +75,16 @@ pub(crate) struct Watch {
 impl Watch {
     /// Nothing is logged, and nothing kept.
     pub(crate) fn new() -> Self {
-        let (progress, first_error) = (Progress::new(), FirstError::default());
-        let (recorders, timeline, asked) = (Vec::new(), None, None);
-        let (keeps_device, left) = (false, None);
-        Self { progress, recorders, timeline, first_error, asked, keeps_device, left }
+        Self {
+            progress: Progress::new(),
+            recorders: Vec::new(),
+            timeline: None,
+            streams: Streams::default(),
+            asked: None,
+            has_begun: false,
+            keeps_device: false,
+            left: None,
+        }
     }
 
     /// For a run of which that is wanted, and which tells what it has when it is interrupted: the first
@@ -101,32 +99,26 @@ impl Watch {
         if let Some(path) = &output.hdr_log {
             watch.hdr_log(path, Nanos::from_ms(output.hdr_interval), jobs)?;
         }
-        watch.timeline = TimelineFile::create(timeline)?;
+        watch.timeline = TimelineFile::begin(timeline)?;
         watch.keeps_device = device;
         Ok(watch)
     }
 
     fn fio_logs(&mut self, logs: FioLogs, folder: Option<&Path>) -> Result<(), Failure> {
+        folder.map_or(Ok(()), make_folder)?;
+        let folder = folder.unwrap_or(Path::new(""));
         if logs.files().is_empty() {
             return Ok(());
         }
-        let folder = folder.unwrap_or(Path::new(""));
-        if !folder.as_os_str().is_empty() {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make {}", folder.display()))
-                .map_err(Failure::Input)?;
-        }
-        let create = |name: &String| NamedFile::create(folder.join(name));
-        let files = logs.files().iter().map(create).collect::<Result<_, _>>()?;
-        let sink = LogFiles { files, first_error: self.first_error.clone() };
-        self.recorders.push(logs.recorder(sink));
+        let begin = |name: &String| Stream::begin(&folder.join(name), &self.streams);
+        let files = logs.files().iter().map(begin).collect::<Result<_, _>>()?;
+        self.recorders.push(logs.recorder(LogFiles(files)));
         Ok(())
     }
 
     fn hdr_log(&mut self, path: &Path, interval: Nanos, jobs: Vec<String>) -> Result<(), Failure> {
-        let file = NamedFile::create(path.to_owned())?;
-        let log = HdrLog::new(file, interval, jobs, self.first_error.clone());
-        self.recorders.push(Box::new(log));
+        let file = Stream::begin(path, &self.streams)?;
+        self.recorders.push(Box::new(HdrLog::new(file, interval, jobs)));
         Ok(())
     }
 
@@ -136,12 +128,13 @@ impl Watch {
         Some(if self.is_interrupted() { Err(RunError::Interrupted) } else { left })
     }
 
-    /// The run has ended, well or not. Whether everything went where it belongs.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    /// The run has ended, perhaps with an `error`. Whether everything went where it belongs.
+    pub(crate) fn finish(self, error: Option<&RunError>) -> Result<(), Failure> {
         drop(self.recorders);
-        let timeline = self.timeline.map_or(Ok(()), TimelineFile::finish);
-        let first = self.first_error.take();
-        first.map_or(timeline, |error| Err(Failure::Run(error)))
+        let kept = self.has_begun && !error.is_some_and(RunError::is_bad_input);
+        let timeline = self.timeline.filter(|_| kept);
+        let timeline = timeline.map_or(Ok(()), TimelineFile::finish);
+        self.streams.end(kept).and(timeline)
     }
 }
 
@@ -151,10 +144,12 @@ impl Observer for Watch {
     }
 
     fn progress(&mut self, phase: Phase, fraction: f64) {
+        self.has_begun |= phase == Phase::Measure;
         self.progress.update(phase.name(), fraction);
     }
 
     fn recorder(&mut self) -> Option<Box<dyn Recorder>> {
+        self.has_begun = true;
         let recorders = std::mem::take(&mut self.recorders);
         (!recorders.is_empty()).then(|| Box::new(All(recorders)) as Box<dyn Recorder>)
     }

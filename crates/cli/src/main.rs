@@ -37,14 +37,13 @@ mod wml;
 mod writable;
 
 use args::{Cli, Command};
-use clap::Parser;
 use output::Failure;
 use paint::ColorChoice;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     nandscape_heap::keep_what_is_freed();
-    let Cli { command, color } = Cli::parse();
+    let Cli { command, color } = args::parse();
     let result = interrupt::listen().and_then(|()| dispatch(command, color));
     match result {
         Ok(()) => ExitCode::SUCCESS,

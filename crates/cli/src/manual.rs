@@ -3,9 +3,10 @@
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::output::{Failure, print_bytes};
-use anyhow::Context;
-use clap::CommandFactory;
+use crate::replace::{make_folder, replace, told};
+use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use std::path::Path;
 
 /// Prints the completion script of a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
@@ -21,15 +22,25 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
         Man::new(Cli::command()).render(&mut page).map_err(Failure::run)?;
         return print_bytes(&page);
     };
-    let cannot = || format!("cannot write manual pages to {}", folder.display());
-    std::fs::create_dir_all(folder).with_context(cannot).map_err(Failure::Input)?;
-    clap_mangen::generate_to(Cli::command(), folder).with_context(cannot).map_err(Failure::Run)
+    make_folder(folder)?;
+    let mut cli = Cli::command().disable_help_subcommand(true);
+    cli.build();
+    write_pages(cli, folder)
+}
+
+/// The pages of a command and of all its commands.
+fn write_pages(command: Command, folder: &Path) -> Result<(), Failure> {
+    for each in command.get_subcommands() {
+        write_pages(each.clone(), folder)?;
+    }
+    let page = Man::new(command);
+    let file = folder.join(page.get_filename());
+    replace(&file, |out| told(&file, page.render(out)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Command;
 
     /// The long help of every command, and of every command of a command, has examples of itself.
     #[test]

@@ -2,22 +2,48 @@
 
 use crate::args::{ResultArgs, ResultFormat};
 use crate::command::COMMIT;
-use crate::output::{Failure, deliver, pretty};
+use crate::logs::Watch;
+use crate::output::{Failure, classify, deliver, pretty};
 use crate::paint::{ColorChoice, Paint};
+use crate::replace::{replace, told};
 use crate::report::report_run;
+use crate::state::keep;
 use crate::summary::summary;
 use anyhow::anyhow;
-use nandscape_lab::run::Outcome;
+use nandscape_lab::run::{Outcome, RunError};
 use serde_json::Value;
+use std::path::Path;
 
-/// Writes the result of `name` where it is wanted; `again` is the command that makes it again.
-pub(crate) fn tell(
-    outcome: &Outcome,
-    args: &ResultArgs,
-    color: ColorChoice,
-    name: &str,
-    again: &str,
+/// How the result of a run is told.
+pub(crate) struct Told<'a> {
+    /// What ran.
+    pub(crate) name: &'a str,
+    /// The command that makes the same result.
+    pub(crate) again: &'a str,
+    pub(crate) args: &'a ResultArgs,
+    pub(crate) color: ColorChoice,
+    /// Where the device goes as the run left it, if anywhere.
+    pub(crate) left: Option<&'a Path>,
+}
+
+/// A run has ended: writes everything where it is wanted, and gives what the run means for the exit code.
+pub(crate) fn conclude(
+    outcome: Result<Outcome, RunError>,
+    mut watch: Watch,
+    told: &Told<'_>,
 ) -> Result<(), Failure> {
+    let device = watch.take_device();
+    let watched = watch.finish(outcome.as_ref().err());
+    let outcome = outcome.map_err(classify)?;
+    tell(&outcome, told)?;
+    watched?;
+    write_iologs(&outcome)?;
+    keep(told.left, device)?;
+    verdict(&outcome)
+}
+
+fn tell(outcome: &Outcome, told: &Told<'_>) -> Result<(), Failure> {
+    let &Told { name, again, args, color, .. } = told;
     let text = match args.output_format {
         ResultFormat::Normal => {
             let paint = Paint::new(color, args.file().is_some());
@@ -33,6 +59,14 @@ pub(crate) fn tell(
         .map_or(Ok(()), |html| report_run(html, name, with_command(outcome.to_json(COMMIT), again)))
 }
 
+/// Writes the logs that jobs ask for with `write_iolog`.
+fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
+    outcome.workload.iologs.iter().try_for_each(|log| {
+        let path = Path::new(&log.path);
+        replace(path, |out| told(path, log.write_to(out)))
+    })
+}
+
 /// A result with the command that makes the same.
 fn with_command(mut result: Value, again: &str) -> Value {
     result["nandscape"]["command"] = again.into();
@@ -40,7 +74,7 @@ fn with_command(mut result: Value, again: &str) -> Value {
 }
 
 /// A job that failed fails the run, and one that was interrupted is told, after its result was written.
-pub(crate) fn verdict(outcome: &Outcome) -> Result<(), Failure> {
+fn verdict(outcome: &Outcome) -> Result<(), Failure> {
     if outcome.interrupted {
         let length = outcome.virtual_time;
         let why = anyhow!("interrupted: the figures are of the first {length} of virtual time");

@@ -1,5 +1,6 @@
 //! Printing that survives a closed pipe, files instead of it, and the ways to fail.
 
+use crate::replace::{replace, told};
 use anyhow::Context;
 use nandscape_lab::run::RunError;
 use serde_json::Value;
@@ -73,9 +74,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 /// Prints to standard output, or writes to `file`.
 pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return print(text) };
-    std::fs::write(file, text)
-        .with_context(|| format!("cannot write {}", file.display()))
-        .map_err(Failure::Run)
+    replace(file, |out| told(file, out.write_all(text.as_bytes())))
 }
 
 /// JSON as text.

@@ -6,19 +6,25 @@ use crate::command::{COMMIT, quoted};
 use crate::complete::{Finished, complete_all, tell_notices};
 use crate::output::{Failure, deliver, pretty, print};
 use crate::paint::{ColorChoice, Paint, Tone};
+use crate::replace::make_folder;
 use crate::table::lay_out;
-use anyhow::{Context, anyhow};
+use crate::writable::expect_writable;
+use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
 use nandscape_paper::{
     Answers, Files, Judged, Maker, Paper, Reproduction, Statement, page, shipped,
 };
+use nandscape_rt::words::counted;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Columns that a statement may take at a terminal.
 const SAYS_MAX: usize = 44;
+/// What counts of them are of.
+const STATEMENTS: [&str; 2] = ["statement", "statements"];
+const RUNS: [&str; 2] = ["run", "runs"];
 
 /// Lists, checks or reproduces papers.
 pub(crate) fn paper(args: &PaperArgs, color: ColorChoice) -> Result<(), Failure> {
@@ -119,11 +125,11 @@ fn check(names: &[String], args: &PaperArgs) -> Result<(), Failure> {
 impl Read<'_> {
     fn text(&self) -> String {
         let Self { name, full, quick } = self;
-        let (statements, questions) = (full.statements.len(), full.questions.len());
+        let statements = counted(full.statements.len() as u64, STATEMENTS);
+        let questions = counted(full.questions.len() as u64, ["question", "questions"]);
         format!(
-            "{name}: {statements} statements, {questions} questions, {} runs ({} if quick), {} of them \
-             distinct ({})\n",
-            full.runs(),
+            "{name}: {statements}, {questions}, {} ({} if quick), {} of them distinct ({})\n",
+            counted(full.runs() as u64, RUNS),
             quick.runs(),
             full.distinct_runs(),
             quick.distinct_runs()
@@ -143,8 +149,7 @@ impl Read<'_> {
 
 /// Runs what all questions lack, and judges the answers.
 fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, Failure> {
-    let made = std::fs::create_dir_all(&args.out);
-    made.with_context(|| args.out.display().to_string()).map_err(Failure::Input)?;
+    make_folder(&args.out)?;
     let sweeps =
         || papers.iter().flat_map(|paper| &paper.questions).map(|question| &question.sweep);
     sweeps().for_each(tell_notices);
@@ -157,6 +162,8 @@ fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, 
         .collect();
     let asked: Vec<(&Sweep, Option<&Path>)> =
         sweeps().zip(rows.iter().map(|path| Some(path.as_path()))).collect();
+    let [page, json] = ["index.html", "paper.json"].map(|name| args.out.join(name));
+    expect_writable([Some(page.as_path()), Some(json.as_path())], [])?;
     let cache = Cache::open(&args.cache)?;
     let finished = complete_all(&asked, args.jobs, cache.as_ref())?;
     let answers = sweeps().zip(&finished).map(|(sweep, finished)| answer(sweep, finished));
@@ -247,11 +254,13 @@ fn of_paper(one: &Reproduction, paint: Paint) -> String {
 /// Verdicts and checks, counted; what failed is told in full.
 fn summary(one: &Reproduction, paint: Paint) -> String {
     let counts = Verdict::ALL.map(|verdict| format!("{} {}", one.count(verdict), verdict.name()));
-    let mut text = format!("\n  {} statements: {}\n", one.judged.len(), counts.join(", "));
+    let statements = counted(one.judged.len() as u64, STATEMENTS);
+    let mut text = format!("\n  {statements}: {}\n", counts.join(", "));
     let nonsense = one.nonsense();
     if nonsense.is_empty() {
-        let (checks, runs) = (one.checked.len(), one.paper.distinct_runs());
-        text.push_str(&format!("  {checks} checks of physical sense hold in {runs} runs\n"));
+        let checks = one.checked.len();
+        let runs = counted(one.paper.distinct_runs() as u64, RUNS);
+        text.push_str(&format!("  {checks} checks of physical sense hold in {runs}\n"));
     }
     for why in nonsense {
         let why = paint.paint(Tone::Failure, &format!("makes no sense: {why}"));
@@ -285,6 +294,7 @@ fn verdict(all: &[Reproduction]) -> Result<(), Failure> {
     let failed: usize = all.iter().map(|one| one.nonsense().len()).sum();
     match failed {
         0 => Ok(()),
+        1 => Err(Failure::run(anyhow!("1 result makes no physical sense; the report has it"))),
         n => Err(Failure::run(anyhow!(
             "{n} results make no physical sense; the report has them all"
         ))),

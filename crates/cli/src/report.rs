@@ -4,6 +4,7 @@ use crate::args::ReportArgs;
 use crate::command::quoted;
 use crate::complete::Finished;
 use crate::output::{Failure, complain, deliver};
+use crate::replace::make_folder;
 use crate::table::Table;
 use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};
@@ -64,8 +65,7 @@ fn again(args: &ReportArgs) -> String {
 }
 
 fn write_specs(folder: &Path, plots: &[Plot]) -> Result<(), Failure> {
-    let made = std::fs::create_dir_all(folder);
-    made.with_context(|| format!("cannot make {}", folder.display())).map_err(Failure::Input)?;
+    make_folder(folder)?;
     for plot in plots {
         let text = serde_json::to_string_pretty(&plot.standalone()).map_err(Failure::run)?;
         deliver(&(text + "\n"), Some(&folder.join(format!("{}.vl.json", plot.id))))?;

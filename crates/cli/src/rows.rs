@@ -6,7 +6,7 @@
 //! them. A file that holds anything else is not touched.
 
 use crate::output::Failure;
-use crate::replace::Part;
+use crate::replace::{replace, told};
 use anyhow::{Context, anyhow};
 use nandscape_lab::sweep::FinishedRow;
 use std::collections::BTreeMap;
@@ -98,19 +98,17 @@ impl Rows {
             return Ok(());
         }
         self.order.sort_by_key(of);
-        self.replace().context("cannot put the rows in order").map_err(Failure::Run)
+        self.rewrite()
     }
 
-    /// Writes everything anew, beside the file, which is then replaced.
-    fn replace(&self) -> std::io::Result<()> {
+    /// Writes everything anew.
+    fn rewrite(&self) -> Result<(), Failure> {
         let Some((path, _)) = &self.file else { return Ok(()) };
-        let (file, part) = Part::create(path, None)?;
-        let mut out = std::io::BufWriter::new(file);
-        for line in self.order.iter().filter_map(|id| self.lines.get(id)) {
-            writeln!(out, "{line}")?;
-        }
-        out.into_inner()?.sync_all()?;
-        part.take_place()
+        replace(path, |out| {
+            let mut lines = self.order.iter().filter_map(|id| self.lines.get(id));
+            let written = lines.try_for_each(|line| writeln!(out, "{line}"));
+            told(path, written.and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all()))
+        })
     }
 }
 

@@ -6,74 +6,60 @@ use crate::command::{COMMIT, again};
 use crate::hdr::job_names;
 use crate::job::job_text;
 use crate::logs::{Wanted, Watch};
-use crate::outcome::{tell, verdict};
-use crate::output::{Failure, classify, complain};
+use crate::outcome::{Told, conclude};
+use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
-use crate::replace::expect_replaceable;
-use crate::state::keep;
 use crate::wml;
 use crate::writable::expect_writable;
-use anyhow::Context;
-use nandscape_lab::run::{Manner, Outcome, run_as};
+use nandscape_lab::run::{Manner, run as run_in_lab};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse_for};
 use nandscape_lab::workload::log::FioLogs;
 use nandscape_lab::workload::wml::is_workload;
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, color: ColorChoice) -> Result<(), Failure> {
-    let (trace, left) = (args.timeline.trace.as_deref(), args.device.save_state.as_deref());
-    let outputs = args.output.files().into_iter().chain([trace, left]);
-    let inputs = [args.job.as_deref(), args.device.state.as_deref()].into_iter().flatten();
-    expect_writable(outputs, inputs.chain([args.stack.file()]))?;
-    left.map_or(Ok(()), expect_replaceable)?;
     if let Some(file) = args.job.as_deref().filter(|file| is_workload(file)) {
         return wml::run(args, file, color);
     }
-    let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let (job_name, job) = read_job(args.job.as_deref(), args.length)?;
-    let iologs = job.jobs.iter().map(|spec| spec.write_iolog.as_deref().map(Path::new));
-    expect_writable(iologs, args.job.as_deref())?;
+    let logs = FioLogs::new(&job);
+    expect_all_writable(args, &job, &logs)?;
+    let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     for notice in job.notices.iter().filter(|notice| stack.tells(notice)) {
         complain(&format!("{notice}"));
     }
     let cache = Cache::open(&args.cache)?;
+    let left = args.device.save_state.as_deref();
     let mut watch = Watch::of(Wanted {
         output: &args.output,
         jobs: job_names(&job),
-        fio_logs: Some((FioLogs::new(&job), args.log_dir.as_deref())),
+        fio_logs: Some((logs, args.log_dir.as_deref())),
         timeline: &args.timeline,
         device: left.is_some(),
     })?;
     let states = states(args.device.state.as_deref(), cache.as_ref());
     let manner =
         Manner { states, program: &program(COMMIT), until_steady: args.rounds.until_steady };
-    let outcome = run_as(&stack, &job, args.seed, manner, &mut watch);
-    let device = watch.take_device();
-    let watched = watch.finish();
-    let outcome = outcome.map_err(classify)?;
-    tell(&outcome, &args.output, color, &job_name, &again(args))?;
-    watched?;
-    write_iologs(&outcome)?;
-    keep(left, device)?;
-    verdict(&outcome)
+    let outcome = run_in_lab(&stack, &job, args.seed, manner, &mut watch);
+    let again = again(args);
+    let told = Told { name: &job_name, again: &again, args: &args.output, color, left };
+    conclude(outcome, watch, &told)
 }
 
-/// Writes the logs that jobs ask for with `write_iolog`.
-fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
-    for log in &outcome.workload.iologs {
-        let write = || {
-            let mut file = BufWriter::new(File::create(&log.path)?);
-            log.write_to(&mut file)?;
-            file.flush()
-        };
-        write().with_context(|| format!("cannot write {}", log.path)).map_err(Failure::Run)?;
-    }
-    Ok(())
+/// Refuses what a run could not write once it has ended. Logs in a folder that is not there yet are in
+/// nobody's way.
+fn expect_all_writable(args: &RunArgs, job: &JobFile, logs: &FioLogs) -> Result<(), Failure> {
+    let folder = args.log_dir.as_deref().unwrap_or(Path::new("."));
+    let logs = logs.files().iter().filter(|_| folder.is_dir()).map(|name| folder.join(name));
+    let iologs = job.jobs.iter().filter_map(|spec| spec.write_iolog.as_deref().map(PathBuf::from));
+    let logs: Vec<PathBuf> = logs.chain(iologs).collect();
+    expect_writable(
+        args.outputs().chain(logs.iter().map(|file| Some(file.as_path()))),
+        args.inputs(),
+    )
 }
 
 fn read_job(path: Option<&Path>, length: RuntimeArgs) -> Result<(String, JobFile), Failure> {

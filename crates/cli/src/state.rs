@@ -4,15 +4,16 @@ use crate::args::{StateCommand, StateSaveArgs, StatesArgs};
 use crate::command::COMMIT;
 use crate::logs::Watch;
 use crate::output::{Failure, classify, print};
-use crate::replace::{expect_replaceable, replace};
-use crate::summary::{before, bytes, grouped};
+use crate::replace::{replace, told};
+use crate::summary::{before, bytes};
 use crate::writable::expect_writable;
-use anyhow::{Context, Error, anyhow};
+use anyhow::{Error, anyhow};
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Left, Observer, RunError, make_state};
 use nandscape_lab::stack::{Stack, payload_name};
 use nandscape_lab::state::{Header, State, StateSummary, inspect};
 use nandscape_lab::sweep::program;
+use nandscape_rt::words::grouped;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -29,7 +30,6 @@ pub(crate) fn state(args: &StatesArgs) -> Result<(), Failure> {
 
 fn save(args: &StateSaveArgs) -> Result<(), Failure> {
     expect_writable([Some(args.output.as_path())], [args.stack.file()])?;
-    expect_replaceable(&args.output)?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     if stack.precondition.is_none() {
         let why = "asks for nothing: the device stays fresh, and there is no state to save";
@@ -62,8 +62,7 @@ pub(crate) fn keep(path: Option<&Path>, left: Left) -> Result<(), Failure> {
 
 /// Writes a state to a file of its own.
 pub(crate) fn write(path: &Path, state: &State) -> Result<(), Failure> {
-    let named = || format!("cannot write {}", path.display());
-    replace(path, |out| state.write(out).with_context(named).map_err(Failure::Run))
+    replace(path, |out| told(path, state.write(out)))
 }
 
 fn description(file: &Path, header: &Header, summary: &StateSummary) -> String {

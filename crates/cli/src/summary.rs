@@ -10,6 +10,7 @@ use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::wml::engine::{Report, summary_line};
 use nandscape_rt::Nanos;
+use nandscape_rt::words::{counted, grouped};
 
 /// The summary of `outcome`; `again` is the command that makes it again.
 pub(crate) fn summary(
@@ -387,23 +388,6 @@ pub(crate) fn count(number: f64) -> String {
     }
 }
 
-/// A count of things, one of which is called otherwise: `1 file`, `1,234 files`.
-pub(crate) fn counted(number: u64, [one, many]: [&str; 2]) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { many })
-}
-
-/// With commas: `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .filter_map(|group| std::str::from_utf8(group).ok())
-        .collect();
-    groups.join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,11 +395,6 @@ mod tests {
     /// Numbers are shown in units that people read.
     #[test]
     fn numbers_are_readable() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(counted(1, ["copy", "copies"]), "1 copy");
-        assert_eq!(counted(0, ["copy", "copies"]), "0 copies");
         assert_eq!(count(12_345.0), "12.3k");
         assert_eq!(count(2_345_678.0), "2.35M");
         assert_eq!(time(Nanos(999)), "999 ns");

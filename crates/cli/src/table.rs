@@ -5,11 +5,11 @@ use crate::command::COMMIT;
 use crate::output::Failure;
 use crate::paint::{Paint, Tone};
 use crate::rows::Rows;
-use crate::summary::counted;
 use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
 use nandscape_lab::sweep::{FinishedRow, Named, Report, Sweep};
 use nandscape_report::{Column, Figure, FigureError, Line, Mean, Point, axes, plain};
+use nandscape_rt::words::counted;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 

@@ -2,9 +2,9 @@
 
 use crate::args::TimelineArgs;
 use crate::output::{Failure, complain};
+use crate::replace::{Part, begin, told};
 use anyhow::Context;
 use nandscape_lab::timeline::Timeline;
-use std::fs::File;
 use std::path::PathBuf;
 
 /// A timeline being written, and where.
@@ -12,25 +12,27 @@ use std::path::PathBuf;
 pub(crate) struct TimelineFile {
     pub(crate) timeline: Timeline,
     path: PathBuf,
+    part: Option<Part>,
 }
 
 impl TimelineFile {
-    /// Creates the file, if one is wanted.
-    pub(crate) fn create(args: &TimelineArgs) -> Result<Option<Self>, Failure> {
+    /// Begins the file, if one is wanted.
+    pub(crate) fn begin(args: &TimelineArgs) -> Result<Option<Self>, Failure> {
         let Some(path) = args.trace.clone() else { return Ok(None) };
         let window = args.trace_window.unwrap_or_default();
-        let timeline = File::create(&path).and_then(|file| Timeline::new(Box::new(file), window));
-        let timeline = timeline.with_context(|| format!("cannot write {}", path.display()));
-        Ok(Some(Self { timeline: timeline.map_err(Failure::Input)?, path }))
+        let begun = begin(&path)
+            .and_then(|(file, part)| Ok((Timeline::new(Box::new(file), window)?, part)));
+        let begun = begun.with_context(|| format!("cannot write {}", path.display()));
+        let (timeline, part) = begun.map_err(Failure::Input)?;
+        Ok(Some(Self { timeline, path, part }))
     }
 
-    /// The run has ended, well or not: so does the timeline.
+    /// The run has ended, and so does its timeline, which takes its place.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        let path = self.path.display();
-        let written = self.timeline.finish().with_context(|| format!("cannot write {path}"));
-        let written = written.map_err(Failure::Run)?;
+        let written = told(&self.path, self.timeline.finish())?;
+        told(&self.path, self.part.map_or(Ok(()), Part::take_place))?;
         if let Some(at) = written.cut_at {
-            let events = written.events;
+            let (path, events) = (self.path.display(), written.events);
             complain(&format!("{path} is cut at {at}, after {events} events; see --trace-window"));
         }
         Ok(())

@@ -7,15 +7,13 @@ use crate::args::{
 use crate::cache::{Cache, states};
 use crate::command::{COMMIT, quoted, runtime_words, stack_words, state_words};
 use crate::logs::{Wanted, Watch};
-use crate::outcome::{tell, verdict};
+use crate::outcome::{Told, conclude};
 use crate::output::{Failure, classify, deliver, pretty};
 use crate::paint::ColorChoice;
-use crate::replace::expect_replaceable;
-use crate::state::keep;
-use crate::summary::{bytes, count, counted, grouped, latencies, time};
+use crate::summary::{bytes, count, latencies, time};
 use crate::writable::expect_writable;
 use nandscape_lab::SECTOR_BYTES;
-use nandscape_lab::run::{Manner, Trace, check_trace, replay_as};
+use nandscape_lab::run::{Manner, Trace, check_trace, replay};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::sweep::program;
 use nandscape_lab::workload::engine::Latencies;
@@ -23,6 +21,7 @@ use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::trace::{
     DirectionInfo, Format, How, Info, Pace, ReadOptions, SIZE_CLASSES, TraceReader,
 };
+use nandscape_rt::words::{counted, grouped};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io::BufReader;
@@ -74,11 +73,7 @@ fn length(args: &TraceFileArgs) -> Result<Option<u64>, Failure> {
 }
 
 fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
-    let left = args.device.save_state.as_deref();
-    let outputs = args.output.files().into_iter().chain([args.timeline.trace.as_deref(), left]);
-    let inputs = [args.trace.file.as_path(), args.stack.file()];
-    expect_writable(outputs, inputs.into_iter().chain(args.device.state.as_deref()))?;
-    left.map_or(Ok(()), expect_replaceable)?;
+    expect_writable(args.outputs(), args.inputs())?;
     let stack = Stack::load(&args.stack.stack, &args.stack.set).map_err(Failure::input)?;
     let reader = open(&args.trace)?;
     let length = length(&args.trace)?;
@@ -90,6 +85,7 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let name = reader.name().to_owned();
     let trace = Trace { reader, bytes: length.unwrap_or(0), how };
     let cache = Cache::open(&args.cache)?;
+    let left = args.device.save_state.as_deref();
     let mut watch = Watch::of(Wanted {
         output: &args.output,
         jobs: vec!["trace".to_owned()],
@@ -99,14 +95,10 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     })?;
     let states = states(args.device.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
-    let outcome = replay_as(&stack, trace, args.seed, manner, &mut watch);
-    let device = watch.take_device();
-    let watched = watch.finish();
-    let outcome = outcome.map_err(classify)?;
-    tell(&outcome, &args.output, color, &name, &again(args))?;
-    watched?;
-    keep(left, device)?;
-    verdict(&outcome)
+    let outcome = replay(&stack, trace, args.seed, manner, &mut watch);
+    let again = again(args);
+    let told = Told { name: &name, again: &again, args: &args.output, color, left };
+    conclude(outcome, watch, &told)
 }
 
 fn how(args: &TraceRunArgs) -> How {

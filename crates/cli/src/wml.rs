@@ -5,10 +5,10 @@ use crate::cache::{Cache, states};
 use crate::command::{COMMIT, again};
 use crate::job::job_text;
 use crate::logs::{Wanted, Watch};
-use crate::outcome::{tell, verdict};
-use crate::output::{Failure, classify, complain};
+use crate::outcome::{Told, conclude};
+use crate::output::{Failure, complain};
 use crate::paint::ColorChoice;
-use crate::state::keep;
+use crate::writable::expect_writable;
 use anyhow::anyhow;
 use nandscape_lab::run::{Manner, run_workload};
 use nandscape_lab::stack::Stack;
@@ -19,6 +19,7 @@ use std::path::Path;
 
 /// Runs the workload in `file`, and writes the result where it is wanted.
 pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(), Failure> {
+    expect_writable(args.outputs(), args.inputs())?;
     refuse_what_means_nothing(args)?;
     let (variables, keys) = variables(&args.stack.set)?;
     let stack = Stack::load(&args.stack.stack, &keys).map_err(Failure::input)?;
@@ -39,13 +40,9 @@ pub(crate) fn run(args: &RunArgs, file: &Path, color: ColorChoice) -> Result<(),
     let states = states(args.device.state.as_deref(), cache.as_ref());
     let manner = Manner { states, program: &program(COMMIT), until_steady: None };
     let outcome = run_workload(&stack, &workload, args.seed, manner, &mut watch);
-    let device = watch.take_device();
-    let watched = watch.finish();
-    let outcome = outcome.map_err(classify)?;
-    tell(&outcome, &args.output, color, &name, &again(args))?;
-    watched?;
-    keep(args.device.save_state.as_deref(), device)?;
-    verdict(&outcome)
+    let (again, left) = (again(args), args.device.save_state.as_deref());
+    let told = Told { name: &name, again: &again, args: &args.output, color, left };
+    conclude(outcome, watch, &told)
 }
 
 /// What `--set`s say of a workload's variables, and of a stack's keys.

@@ -2,10 +2,9 @@
 
 use crate::args::STDIO;
 use crate::output::Failure;
-use crate::replace::Part;
+use crate::replace::{Part, place_of};
 use anyhow::{Context, anyhow};
 use std::fs::OpenOptions;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Refuses files that could not be written once all is done, that are read, or that two things would be
@@ -15,44 +14,31 @@ pub(crate) fn expect_writable<'a>(
     inputs: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), Failure> {
     let read = inputs.into_iter().filter(|input| input.is_file());
-    let mut taken: Vec<PathBuf> = read.filter_map(place_of).collect();
+    let mut taken: Vec<PathBuf> = read.filter_map(|input| place_of(input).ok()?).collect();
     for file in outputs.into_iter().flatten() {
         let cannot = || format!("cannot write {}", file.display());
         if file == Path::new(STDIO) {
             let why = "standard output takes results alone; ./- is a file of this name";
             return Err(Failure::Input(anyhow!("{}: {why}", cannot())));
         }
-        try_to_write(file).with_context(cannot).map_err(Failure::Input)?;
-        if let Some(place) = place_of(file) {
-            if taken.contains(&place) {
-                let why = "it is read, or something else is written to it";
-                return Err(Failure::Input(anyhow!("{}: {why}", cannot())));
-            }
-            taken.push(place);
+        let place = try_to_write(file).with_context(cannot).map_err(Failure::Input)?;
+        if place.as_ref().is_some_and(|place| taken.contains(place)) {
+            let why = "it is read, or something else is written to it";
+            return Err(Failure::Input(anyhow!("{}: {why}", cannot())));
         }
+        taken.extend(place);
     }
     Ok(())
 }
 
-/// The file itself, through links; nothing for what is no regular file, of which many can make use.
-fn place_of(file: &Path) -> Option<PathBuf> {
-    if let Ok(place) = file.canonicalize() {
-        return place.is_file().then_some(place);
+/// The place of a file that could be written now; nothing for what is written to directly, of which many can
+/// make use. Opening that might wait: a pipe for its reader.
+fn try_to_write(file: &Path) -> std::io::Result<Option<PathBuf>> {
+    let Some(place) = place_of(file)? else { return Ok(None) };
+    if place.exists() {
+        OpenOptions::new().write(true).open(&place)?;
     }
-    let folder = file.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-    Some(folder.join(file.file_name()?))
-}
-
-fn try_to_write(file: &Path) -> std::io::Result<()> {
-    match std::fs::metadata(file) {
-        Ok(data) if data.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        Ok(data) if data.is_file() => OpenOptions::new().write(true).open(file).map(drop),
-        // Opening a pipe waits for its reader.
-        Ok(_) => Ok(()),
-        // Where a link would lead to is known only when it is followed.
-        Err(_) if file.is_symlink() => Ok(()),
-        // Under a name of our own: somebody else may be about to make the file.
-        Err(_) => Part::create(file, None).map(drop),
-    }
+    // Under a name of our own: somebody else may be about to make the file.
+    Part::create(&place, None)?;
+    Ok(Some(place))
 }

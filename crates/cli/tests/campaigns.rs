@@ -63,12 +63,28 @@ fn odd_devices_are_drawn() {
     assert_ne!(plain, odd);
 }
 
+/// Lost sectors are counted in the findings, and left out of recovery they break a promise.
+#[test]
+fn sectors_are_lost_as_often_as_told() {
+    let folder = Folder::new("crash-unreadable");
+    let findings = |args: &[&str]| -> Value {
+        let crash = ["crash", "--seeds", "20", "--output-format", "json"];
+        serde_json::from_str(&out(&folder.run(&[&crash, args].concat()))).unwrap()
+    };
+    let none = findings(&["--unreadable", "0"]);
+    assert_eq!((&none["held"], &none["counts"]["unreadable"]), (&true.into(), &0.into()));
+    let some = findings(&["--unreadable", "100"]);
+    assert_eq!(some["held"], true);
+    assert!(some["counts"]["unreadable"].as_u64() > Some(100), "{some}");
+    assert_eq!(findings(&["--unreadable", "100", "--broken", "unreadable"])["held"], false);
+}
+
 /// An option that a campaign has no use for is refused, also beside one that conflicts with what it
 /// needs.
 #[test]
 fn options_without_effect_are_refused() {
     let folder = Folder::new("crash-options");
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["--oracle-every", "5"], "--fs"),
         (&["--data", "journal"], "--fs"),
         (&["--commit", "ijournal"], "--fs"),
@@ -83,6 +99,7 @@ fn options_without_effect_are_refused() {
         (&["--seeds", "0"], "--seeds"),
         (&["--fs", "ext4", "--seeds", "2"], "--seeds"),
         (&["--fs", "ext4", "--odd"], "--odd"),
+        (&["--fs", "ext4", "--unreadable", "9"], "--unreadable"),
         (&["--stack", "pblk", "--odd"], "--odd"),
     ];
     for (args, named) in cases {

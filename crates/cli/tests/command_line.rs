@@ -252,7 +252,27 @@ fn wrong_input_names_its_place() {
     std::fs::write(folder.0.join("bytes.toml"), [0xff, 0xfe]).unwrap();
     folder.write("oops.json", "oops");
     folder.write("iolog.fio", "[w]\nrw=write\nwrite_iolog=none/x\n");
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 28] = [
+        (&["trace", "info", "x", "--skip-bad-lines", "-1"], ": expected a whole number from 0 to "),
+        (
+            &["run", "job.fio", small[0], small[1], "--state-dir", "bad.fio"],
+            "cannot make bad.fio: ",
+        ),
+        (&["paper", "--quick", "--out", "bad.fio"], "cannot make bad.fio: "),
+        (
+            &["mkfs", "--fs", "ext4", "x", "--size", "-5"],
+            "'-5' for '--size <SIZE>': expected a size",
+        ),
+        (
+            &["mkfs", "--fs", "ext4", "x", "--size", "-5MiB"],
+            "'-5MiB' for '--size <SIZE>': expected",
+        ),
+        (&["run", "--runtime", "-1s"], "'-1s' for '--runtime <TIME>': expected a time above zero"),
+        (
+            &["crash", "--seeds", "-3"],
+            "'-3' for '--seeds <SEEDS>': expected a whole number from 1 to ",
+        ),
+        (&["run", "job.fio", small[0], small[1], "--log-dir", "bad.fio"], "cannot make bad.fio: "),
         (&["run", "iolog.fio", "--stack", "small.toml"], "cannot write none/x: "),
         (
             &["run", "--seed", "-1"],
@@ -261,7 +281,7 @@ fn wrong_input_names_its_place() {
         (&["run", "--runtime", "-1"], "'-1' for '--runtime <TIME>': expected a time above zero"),
         (&["trace", "run", "x", "--scale", "-1"], "expected a number above 0"),
         (&["mkfs", "--fs", "ext4", "x", "--time", "-99999999999"], "'-99999999999' for '--time"),
-        (&["man", "--output", "job.fio"], "cannot write manual pages to job.fio"),
+        (&["man", "--output", "job.fio"], "cannot make job.fio: "),
         (&["report", "oops.json"], "oops.json:1:1: not JSON: expected value\n"),
         (&["paper", "--check", "."], "./paper.toml: cannot be read: "),
         (&["run", "job.fio", "--set", "media.chunks=-1"], "--set media.chunks: expected a whole"),
@@ -331,6 +351,9 @@ fn campaigns_tell_sound_from_broken() {
     assert_eq!(sound.status.code(), Some(0), "{}{}", out(&sound), err(&sound));
     let threads = folder.run(&["crash", "--stack", "pblk", "--seeds", "6", "--jobs", "3"]);
     assert_eq!(out(&sound), out(&threads));
+    assert!(out(&sound).starts_with("6 seeds, "), "{}", out(&sound));
+    let one = folder.run(&["crash", "--stack", "pblk", "--seeds", "1"]);
+    assert!(out(&one).starts_with("1 seed, "), "{}", out(&one));
     // The last step of a pump was once that a copy asked for a mapping, which then nobody loaded.
     let asks = folder.run(&["crash", "--stack", "full-house", "--first", "146", "--seeds", "1"]);
     assert_eq!(asks.status.code(), Some(0), "{}{}", out(&asks), err(&asks));

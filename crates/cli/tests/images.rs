@@ -100,6 +100,22 @@ fn wrong_input_is_told() {
     let mkfs = ["mkfs", "--fs", "ext4"];
     refused(&[&mkfs[..], &["none.img"]].concat(), "give it a --size");
     refused(&["fsck", "."], ".: is a directory");
+    let options = [
+        (["--size", "20KiB"], "--size: 5 blocks are too few"),
+        (["--size", "1PiB"], "--size: 274877906944 blocks: up to"),
+        (["--inode-size", "333"], "--inode-size: inodes of 333 bytes"),
+        (["--inode-ratio", "5"], "--inode-ratio: an inode for each"),
+        (["--reserved-percent", "51"], "--reserved-percent: 51 % reserved"),
+        (["--journal-size", "2GiB"], "--journal-size: a journal of 524288 blocks"),
+        (["--label", "seventeen letters"], "--label: label"),
+        (["--features", "uninit_bg"], "--features: metadata_csum and uninit_bg"),
+    ];
+    for (option, expected) in options {
+        let size: &[&str] = if option[0] == "--size" { &[] } else { &["--size", "1GiB"] };
+        let expected = format!("nandscape: a.img: {expected}");
+        refused(&[&mkfs[..], &["a.img"], size, &option].concat(), &expected);
+    }
+    refused(&[&mkfs[..], &["/dev/null", "--size", "16MiB"]].concat(), "/dev/null: is no file");
     refused(&[&mkfs[..], &["notes", "--size", "16MiB"]].concat(), "--force replaces it");
     refused(&[&mkfs[..], &["a.img", "--size", "20KiB"]].concat(), "too few");
     refused(
@@ -153,11 +169,11 @@ fn an_image_is_replaced_as_a_whole() {
     assert_ne!(export("cut.state", "old.img").status.code(), Some(0));
     assert_ne!(export("cut.state", "new.img").status.code(), Some(0));
     assert_eq!(std::fs::read_to_string(at("old.img")).unwrap(), "old");
-    assert!(!at("new.img").exists() && parts(&folder) == 1);
+    assert!(!at("new.img").exists() && parts(&folder).len() == 1);
 
     let output = export("a.state", "link.img");
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(at("link.img").is_symlink() && parts(&folder) == 1);
+    assert!(at("link.img").is_symlink() && parts(&folder).len() == 1);
     assert_eq!(std::fs::read_to_string(at("old.img.part")).unwrap(), "somebody else's");
     let data = std::fs::metadata(at("old.img")).unwrap();
     assert_eq!(data.permissions().mode() & 0o777, 0o600);

@@ -14,7 +14,7 @@ use running::Running;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Far longer than a signal takes, and yet a run that ends.
 const LONG: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nio_size=128g\n";
@@ -109,12 +109,19 @@ fn an_interrupted_save_ends() {
         state.read_exact(&mut head).unwrap();
         assert_eq!(&head, b"nandstat", "it is being saved");
         running.interrupt();
-        // Whoever is not interrupted gets on.
-        state.read_to_end(&mut Vec::new()).unwrap();
         let (code, said) = ended(running);
         assert_eq!(code, Some(130), "{name}: {said}");
         assert!(said.contains("nandscape: interrupted"), "{name}: {said}");
     }
+}
+
+/// Interrupts what writes an image: it says so, and no part of the image is left.
+fn interrupt_writing(folder: &Folder, running: Running, image: &str) {
+    running.interrupt();
+    let (code, said) = ended(running);
+    assert_eq!(code, Some(130), "{said}");
+    assert_eq!(said, format!("nandscape: interrupted: not written: {image}\n"));
+    assert!(parts(folder).is_empty(), "{image}");
 }
 
 /// An interrupted export says what is not written, leaves no part of it, and what was there as it was.
@@ -128,12 +135,107 @@ fn an_interrupted_export_leaves_nothing() {
         let running = Running::start(&folder, &[&export[..], &[image], &STACK[..]].concat());
         // Opened when the export opens the other end, behind which nothing comes.
         let _state = File::options().write(true).open(folder.0.join("never.state")).unwrap();
-        assert_eq!(parts(&folder), 1, "it is being written");
+        assert_eq!(parts(&folder).len(), 1, "it is being written");
+        interrupt_writing(&folder, running, image);
+    }
+    assert_eq!(std::fs::read_to_string(folder.0.join("old.img")).unwrap(), "old");
+    assert!(!folder.0.join("new.img").exists());
+}
+
+/// What a run writes on the way is under its name when the run has ended, and not before.
+#[test]
+fn an_interrupted_run_leaves_its_logs() {
+    let folder = Folder::new("interrupt-logs");
+    let (mut running, mut log) = measuring(&folder, &["--trace", "run.json", "--output", "result"]);
+    assert!(!folder.0.join("run.json").exists());
+    assert_eq!(parts(&folder).len(), 1, "the timeline is being written");
+    running.interrupt();
+    log.read_to_string(&mut String::new()).unwrap();
+    assert_eq!(running.child.wait().unwrap().code(), Some(130));
+    let text = std::fs::read_to_string(folder.0.join("run.json")).unwrap();
+    let timeline: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(timeline["traceEvents"].as_array().unwrap().iter().any(|event| event["ph"] == "X"));
+    assert!(parts(&folder).is_empty());
+}
+
+/// A pipe that takes nothing, since nobody reads what is in it.
+fn full_pipe(folder: &Folder, name: &str) -> File {
+    pipe(folder, name);
+    let both_ends = File::options().read(true).write(true).open(folder.0.join(name)).unwrap();
+    let mut fill = Command::new("dd");
+    fill.args(["if=/dev/zero", "bs=4096", "oflag=nonblock"]).arg(format!("of={name}"));
+    let filled = fill.current_dir(&folder.0).stderr(Stdio::null()).status().unwrap();
+    assert!(!filled.success(), "it goes on until nothing more is taken");
+    both_ends
+}
+
+/// A run that writes logs and cannot end, since its timeline is taken by nobody.
+fn stuck(folder: &Folder, stderr: Stdio) -> (Running, File) {
+    folder.write("long.fio", &format!("{LONG}write_lat_log=log\n"));
+    folder.write("log_lat.1.log", "old");
+    let timeline = full_pipe(folder, "run.json");
+    let args = [&["run", "long.fio"], &STACK[..], &["--trace", "run.json", "--hdr-log", "hlog"]];
+    let mut running = Running::start_with(folder, &args.concat(), stderr);
+    // Three logs of latencies, then the histograms'; whether each can be written was tried one by one.
+    while parts(folder).len() < 4 {
+        assert_eq!(running.child.try_wait().unwrap(), None, "no logs are being written");
+        std::thread::yield_now();
+    }
+    (running, timeline)
+}
+
+/// What such a run was writing is gone, and what was there is as it was.
+fn expect_nothing_left(folder: &Folder) {
+    assert_eq!(std::fs::read_to_string(folder.0.join("log_lat.1.log")).unwrap(), "old");
+    assert!(parts(folder).is_empty() && !folder.0.join("hlog").exists());
+}
+
+/// The second Ctrl-C ends a run at once.
+#[test]
+fn a_run_that_is_ended_at_once_leaves_nothing() {
+    let folder = Folder::new("interrupt-twice");
+    let (mut running, _timeline) = stuck(&folder, Stdio::piped());
+    let mut said = BufReader::new(running.child.stderr.take().unwrap());
+    running.interrupt();
+    let mut first = String::new();
+    said.read_line(&mut first).unwrap();
+    assert!(first.contains("once more ends the program at once"), "{first}");
+    running.interrupt();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(running.child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.starts_with("nandscape: interrupted: not written: hlog, "), "{rest}");
+    expect_nothing_left(&folder);
+}
+
+/// Where nobody reads the answers, Ctrl-C ends a run all the same.
+#[test]
+fn a_run_that_nobody_listens_to_leaves_nothing() {
+    let folder = Folder::new("interrupt-unheard");
+    let answers = full_pipe(&folder, "answers");
+    let (mut running, _timeline) = stuck(&folder, answers.into());
+    // Signals that nobody took yet are one, so three may not do.
+    let ended = (0..1000).find_map(|_| {
         running.interrupt();
-        let (code, said) = ended(running);
-        assert_eq!(code, Some(130), "{said}");
-        assert_eq!(said, format!("nandscape: interrupted: not written: {image}\n"));
-        assert_eq!(parts(&folder), 0, "{image}");
+        running.child.try_wait().unwrap()
+    });
+    assert_eq!(ended.and_then(|ended| ended.code()), Some(130));
+    expect_nothing_left(&folder);
+}
+
+/// An interrupted mkfs leaves no half of an image, and what was there as it was.
+#[test]
+fn an_interrupted_mkfs_leaves_nothing() {
+    let folder = Folder::new("interrupt-mkfs");
+    folder.write("old.img", "old");
+    for image in ["old.img", "new.img"] {
+        let make = ["mkfs", "--fs", "ext4", "--force", "--size", "8TiB", image];
+        let mut running = Running::start(&folder, &make);
+        while parts(&folder).iter().all(|&bytes| bytes == 0) {
+            assert_eq!(running.child.try_wait().unwrap(), None, "{image}: it is not being written");
+            std::thread::yield_now();
+        }
+        interrupt_writing(&folder, running, image);
     }
     assert_eq!(std::fs::read_to_string(folder.0.join("old.img")).unwrap(), "old");
     assert!(!folder.0.join("new.img").exists());

@@ -146,7 +146,7 @@ fn only_a_result_leaves_a_state() {
         assert_ne!(folder.run(&[&run[..], &[file]].concat()).status.code(), Some(0));
     }
     assert_eq!(std::fs::read_to_string(folder.0.join("old.state")).unwrap(), "old");
-    assert!(!folder.0.join("new.state").exists() && parts(&folder) == 0);
+    assert!(!folder.0.join("new.state").exists() && parts(&folder).is_empty());
     for file in ["job.fio", "small.toml"] {
         refused(&folder, &[&run[..], &[file]].concat(), "it is read");
     }
@@ -172,7 +172,7 @@ fn what_cannot_be_unmounted_leaves_no_state() {
         assert!(out(&output).contains("FAILED w: "), "{}", out(&output));
     }
     assert_eq!(std::fs::read_to_string(folder.0.join("old.state")).unwrap(), "old");
-    assert!(!folder.0.join("new.state").exists() && parts(&folder) == 0);
+    assert!(!folder.0.join("new.state").exists() && parts(&folder).is_empty());
 }
 
 /// A volume that cannot be used is refused with what is wrong with it, and so is what does not go with one.
@@ -225,5 +225,5 @@ fn volumes_that_are_not_used() {
         "files.fio:1:1: job w: its file short/below of 1.0 MiB cannot be made beside what";
     refused(&folder, &on_a, expected);
     folder.write("files.fio", "[w]\nfilename=old\nrw=write\nsize=1m\n");
-    refused(&folder, &on_a, "is on the volume: a directory is where a file should be");
+    refused(&folder, &on_a, "is on the volume: a directory is where a file should be\n");
 }

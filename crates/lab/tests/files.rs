@@ -4,7 +4,7 @@ mod common;
 
 use common::Told;
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{Outcome, RunError, Trace, Unobserved, replay, run};
+use nandscape_lab::run::{Manner, Outcome, RunError, Trace, Unobserved, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{Format, How, Pace, ReadOptions, TraceReader};
@@ -22,11 +22,12 @@ fn job(text: &str) -> JobFile {
 }
 
 fn outcome(name: &str, set: &[&str], text: &str) -> Outcome {
-    run(&stack(name, set), &job(text), 1, &mut Unobserved).unwrap()
+    run(&stack(name, set), &job(text), 1, Manner::default(), &mut Unobserved).unwrap()
 }
 
 fn refused(name: &str, set: &[&str], text: &str) -> String {
-    let error = run(&stack(name, set), &job(text), 1, &mut Unobserved).unwrap_err();
+    let error =
+        run(&stack(name, set), &job(text), 1, Manner::default(), &mut Unobserved).unwrap_err();
     assert!(error.is_bad_input(), "{error}");
     error.to_string()
 }
@@ -140,7 +141,7 @@ fn progress_reaches_the_end() {
     for size in ["filesize=1m", "size=4m", "filesize=2m\nsize=4m", "filesize=4m\nio_size=50%"] {
         let text = format!("[w]\nrw=write\ndirect=1\nnumjobs=4\nnrfiles=4\n{size}\n");
         let mut told = Told::default();
-        run(&stack("ext4-pblk", &[]), &job(&text), 1, &mut told).unwrap();
+        run(&stack("ext4-pblk", &[]), &job(&text), 1, Manner::default(), &mut told).unwrap();
         let Told(fractions) = told;
         assert!(fractions.len() > 4, "{size}: {fractions:?}");
         assert!(fractions.is_sorted() && fractions.last() == Some(&1.0), "{size}: {fractions:?}");
@@ -305,7 +306,7 @@ fn traces_do_not_go_to_files() {
     let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
     let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 0, how };
-    let error = replay(&stack("ext4-pblk", &[]), trace, 1, &mut Unobserved);
+    let error = replay(&stack("ext4-pblk", &[]), trace, 1, Manner::default(), &mut Unobserved);
     assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));
 }
 

@@ -2,8 +2,7 @@
 //! so.
 
 use nandscape_lab::run::{
-    Manner, Observer, Outcome, Phase, RunError, Trace, Unobserved, replay, run, run_as,
-    run_workload,
+    Manner, Observer, Outcome, Phase, RunError, Trace, Unobserved, replay, run, run_workload,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
@@ -55,9 +54,11 @@ fn jobs_tell_what_they_have() {
         "[w]\nrw=randwrite\nbs=4k\nsize=4m\niodepth=4\ndirect=1\ntime_based\nruntime=100ms\n";
     for name in ["pblk", "ext4-pblk"] {
         let stack = stack(name, &[]);
-        let whole = run(&stack, &job(text), 1, &mut Unobserved).unwrap();
+        let whole = run(&stack, &job(text), 1, Manner::default(), &mut Unobserved).unwrap();
         assert!(!whole.interrupted && whole.to_json("i")["nandscape"]["interrupted"].is_null());
-        let part = run(&stack, &job(text), 1, &mut Impatient(Phase::Measure, 40)).unwrap();
+        let part =
+            run(&stack, &job(text), 1, Manner::default(), &mut Impatient(Phase::Measure, 40))
+                .unwrap();
         is_marked(&part);
         assert_eq!(part.virtual_time.0, 40_000_000, "{name}");
         assert_eq!(part.series, whole.series[..part.series.len()], "{name}");
@@ -75,7 +76,7 @@ fn rounds_tell_what_they_have() {
     let job = job("[w]\nrw=randwrite\nbs=4k\niodepth=4\nsize=4m\n");
     for (ms, rounds) in [(20, 2), (25, 3)] {
         let watch = &mut Impatient(Phase::Measure, ms);
-        let part = run_as(&stack("pblk", &[]), &job, 1, manner, watch).unwrap();
+        let part = run(&stack("pblk", &[]), &job, 1, manner, watch).unwrap();
         is_marked(&part);
         assert_eq!(part.rounds.unwrap().rounds, rounds);
         assert_eq!(part.virtual_time.0, u64::from(ms) * 1_000_000);
@@ -110,7 +111,7 @@ fn traces_tell_what_they_have() {
     let how = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
     let trace = Trace { reader, bytes: 1, how };
     let watch = &mut Impatient(Phase::Measure, 1);
-    let part = replay(&stack("pblk", &[]), trace, 1, watch).unwrap();
+    let part = replay(&stack("pblk", &[]), trace, 1, Manner::default(), watch).unwrap();
     is_marked(&part);
     let ios = part.workload.jobs[0].directions[1].ios;
     assert!(ios > 0 && ios < requests, "{ios}");
@@ -123,7 +124,7 @@ fn preconditioning_ends_without_figures() {
     let stack = stack("pblk", &["precondition.fill=9"]);
     for times in [0, 1] {
         let watch = &mut Impatient(Phase::Precondition, times);
-        let error = run(&stack, &job, 1, watch).unwrap_err();
+        let error = run(&stack, &job, 1, Manner::default(), watch).unwrap_err();
         assert_eq!(error, RunError::Interrupted);
         assert!(!error.is_bad_input());
     }

@@ -1,7 +1,7 @@
 //! Traces on a whole stack: a trace of what a job does results in what the job results in, and the
 //! result is a function of stack, trace and seed.
 
-use nandscape_lab::run::{Outcome, RunError, Trace, Unobserved, replay, run};
+use nandscape_lab::run::{Manner, Outcome, RunError, Trace, Unobserved, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 use nandscape_lab::workload::trace::{How, Pace, ReadOptions, TraceReader};
@@ -41,7 +41,13 @@ fn writes() -> String {
 fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
     let reader =
         TraceReader::new("w.log", Cursor::new(text.to_owned()), ReadOptions::default()).unwrap();
-    replay(&stack(), Trace { reader, bytes: text.len() as u64, how }, seed, &mut Unobserved)
+    replay(
+        &stack(),
+        Trace { reader, bytes: text.len() as u64, how },
+        seed,
+        Manner::default(),
+        &mut Unobserved,
+    )
 }
 
 /// The same requests at the same depth: the same latencies, and the same work for the FTL.
@@ -49,7 +55,7 @@ fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
 fn a_trace_of_a_job_is_the_job() {
     let job = "[w]\nrw=write\nbs=16k\niodepth=8\nnumber_ios=2000\n";
     let job = parse(job, "w.fio", &HostEnvironment).unwrap();
-    let expected = run(&stack(), &job, 1, &mut Unobserved).unwrap();
+    let expected = run(&stack(), &job, 1, Manner::default(), &mut Unobserved).unwrap();
     let outcome = replayed(&writes(), FAST, 1).unwrap();
     assert_eq!(outcome.virtual_time, expected.virtual_time);
     assert_eq!(outcome.ftl, expected.ftl);

@@ -1,7 +1,7 @@
 //! Running until steady state: what is reported is the last five rounds and nothing before them; and
 //! preconditioning recipes by name.
 
-use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, UntilSteady, run_as};
+use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, UntilSteady, run as run_in_lab};
 use nandscape_lab::stack::{Stack, recipes};
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
 
@@ -26,7 +26,7 @@ fn run(set: &[&str], job: &str, until: &str) -> Result<Outcome, RunError> {
     let job = parse(job, "w.fio", &HostEnvironment).unwrap();
     let until_steady: UntilSteady = until.parse().unwrap();
     let manner = Manner { until_steady: Some(until_steady), ..Manner::default() };
-    run_as(&stack(set), &job, 1, manner, &mut Unobserved)
+    run_in_lab(&stack(set), &job, 1, manner, &mut Unobserved)
 }
 
 /// On a fresh device write amplification starts low and rises; the run goes on until it has settled,
@@ -124,7 +124,7 @@ fn recipes_and_keys_combine() {
 fn a_device_that_is_not_full_is_remarked_upon() {
     let warnings = |set: &[&str], job: &str| {
         let job = parse(job, "w.fio", &HostEnvironment).unwrap();
-        let outcome = run_as(&stack(set), &job, 1, Manner::default(), &mut Unobserved).unwrap();
+        let outcome = run_in_lab(&stack(set), &job, 1, Manner::default(), &mut Unobserved).unwrap();
         outcome.warnings.join("\n")
     };
     assert!(warnings(&[], WRITE).contains("the device was fresh"));

@@ -9,7 +9,7 @@
 //! hand. Lines lose valid sectors one by one from b down and are collected at the lowest level that
 //! is reached at all.
 
-use nandscape_lab::run::{Outcome, Unobserved, run};
+use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
 
@@ -36,7 +36,7 @@ fn measure(
     let stack = Stack::parse("theory", &text, &[] as &[&str]).unwrap();
     let job = "[w]\nrw=randwrite\nbs=4k\nnorandommap\niodepth=1\nloops=2\n";
     let job = parse(job, "theory.fio", &HostEnvironment).unwrap();
-    run(&stack, &job, 1, &mut Unobserved).unwrap()
+    run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap()
 }
 
 fn measured_amplification(outcome: &Outcome) -> f64 {

@@ -1,7 +1,7 @@
 //! A timeline is the run: valid JSON however the run ends, nothing outside its window, nothing twice at
 //! the same time, and the same commands that the counters count.
 
-use nandscape_lab::run::{Observer, Outcome, Phase, RunError, run};
+use nandscape_lab::run::{Manner, Observer, Outcome, Phase, RunError, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::timeline::{Timeline, Window, Written};
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
@@ -103,7 +103,7 @@ fn trace_job(
     let timeline = Timeline::new(Box::new(file.clone()), window).unwrap();
     file.document();
     let mut watcher = Watcher { timeline, file: file.clone(), looks: 0 };
-    let outcome = run(&stack, &job, 1, &mut watcher);
+    let outcome = run(&stack, &job, 1, Manner::default(), &mut watcher);
     let written = watcher.timeline.finish().unwrap();
     (outcome, file.document(), written)
 }
@@ -281,7 +281,8 @@ fn a_timeline_changes_no_result() {
     assert_eq!(document, trace(&[], ALL).1, "and the timeline is the same each time");
     let stack = Stack::parse("timeline.toml", STACK, &[] as &[&str]).unwrap();
     let job = parse(JOB, "timeline.fio", &HostEnvironment).unwrap();
-    let plain = run(&stack, &job, 1, &mut nandscape_lab::run::Unobserved).unwrap();
+    let plain =
+        run(&stack, &job, 1, Manner::default(), &mut nandscape_lab::run::Unobserved).unwrap();
     assert_eq!(json(&plain), json(&all));
 }
 

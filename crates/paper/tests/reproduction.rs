@@ -3,7 +3,7 @@
 mod common;
 
 use common::{changed, tiny};
-use nandscape_lab::run::Unobserved;
+use nandscape_lab::run::{Manner, Unobserved};
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
 use nandscape_paper::{Answers, Claim, Files, Maker, Paper, Reproduction, page};
@@ -12,7 +12,7 @@ use std::path::Path;
 fn answers(sweep: &Sweep) -> Answers {
     let mut answers = Answers::new(sweep);
     for index in 0..sweep.runs() {
-        let row = sweep.run(index, "test", &mut Unobserved).unwrap();
+        let row = sweep.run(index, "test", Manner::default(), &mut Unobserved).unwrap();
         let (_, seed) = sweep.at(index);
         answers.add(index / sweep.seeds.len(), seed, FinishedRow::parse(&row).unwrap().result);
     }

@@ -1,11 +1,12 @@
 //! Power cuts under a file system.
 
+use super::whole;
 use clap::{Args, ValueEnum};
 use nandscape_fs::ext4::DataMode;
 
 /// What means nothing to a campaign on a file system. What needs one is refused beside these too: a
 /// requirement that conflicts with what is given is one that clap does not insist on.
-const NOT_ON_FS: [&str; 5] = ["seeds", "faults", "odd", "composition", "matrix"];
+const NOT_ON_FS: [&str; 6] = ["seeds", "faults", "unreadable", "odd", "composition", "matrix"];
 
 /// Which file system, and how it is mounted.
 #[derive(Args, Clone, Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct CrashFsArgs {
     pub(crate) commit: Option<CommitChoice>,
     /// e2fsck judges one in so many cuts, and recovers a copy that must show the same files
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS,
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) oracle_every: Option<u64>,
 }
 

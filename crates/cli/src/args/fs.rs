@@ -1,6 +1,6 @@
 //! Arguments about file systems on image files: `nandscape mkfs`, `fsck`, `dump`, `image`.
 
-use super::{StackArgs, seed};
+use super::{StackArgs, seed, whole};
 use clap::{Args, Subcommand, ValueEnum};
 use nandscape_lab::stack::Size;
 use std::path::PathBuf;
@@ -25,7 +25,8 @@ Examples:
   nandscape mkfs --fs ext4 disk.img --force         over what the image holds, in its size
   mount -o loop disk.img /mnt                       the image is a real one
 
-Layout and defaults are mke2fs's; the image is sparse. The same seed and time give the same image.")]
+Layout and defaults are mke2fs's; the image is sparse. The same seed and time give the same image. It takes \
+its place once it is whole; until then, and if that fails, what is there stays.")]
 pub(crate) struct MkfsArgs {
     /// The file system
     #[arg(long, value_enum, value_name = "KIND")]
@@ -49,7 +50,7 @@ pub(crate) struct MkfsArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) journal_size: Option<Size>,
     /// Bytes of image for each inode [default: by the size of the image]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<0, { u64::MAX }>)]
     pub(crate) inode_ratio: Option<u64>,
     /// Bytes of an inode: 128, 256, 512, 1024
     #[arg(long, value_name = "BYTES", default_value_t = 256)]
@@ -58,10 +59,10 @@ pub(crate) struct MkfsArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 5)]
     pub(crate) reserved_percent: u8,
     /// Where UUID and seed of directory hashes come from
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// When it is made, in seconds since 1970 [default: now]
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true,
+    #[arg(long, value_name = "SECONDS",
         value_parser = clap::value_parser!(i64).range(0..=TIME_MAX))]
     pub(crate) time: Option<i64>,
 }
@@ -178,7 +179,7 @@ pub(crate) struct ImageImportArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// The state
     #[arg(long, value_name = "FILE")]

@@ -9,7 +9,7 @@ use nandscape_lab::workload::fio::Runtime;
 pub(crate) struct RuntimeArgs {
     /// Virtual time that each job, the workload or the trace may take, whatever its file says: 5s, 500ms, 2m,
     /// or 0.5 for half a second
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Option<Runtime>,
 }
 

@@ -1,6 +1,6 @@
 //! Arguments of `nandscape paper`.
 
-use super::{CacheArgs, JobsArgs, OutputFormat};
+use super::{CacheArgs, JobsArgs, OutputFormat, whole};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub(crate) struct PaperArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Repetitions of every run, with the seeds from 1; without it, as many as each paper says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
+    #[arg(long, value_name = "N", value_parser = whole::<1, SEEDS_MAX>)]
     pub(crate) seeds: Option<u64>,
     /// Where report and rows go
     #[arg(long, value_name = "DIR", default_value = "papers-report")]

@@ -70,7 +70,7 @@ pub(crate) struct StateSaveArgs {
     #[command(flatten)]
     pub(crate) stack: StackArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Where to
     #[arg(long, value_name = "FILE")]

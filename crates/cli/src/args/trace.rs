@@ -2,9 +2,10 @@
 
 use super::{
     CacheArgs, DeviceArgs, OutputArgs, ResultArgs, RuntimeArgs, StackArgs, TimelineArgs, seed,
+    whole,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `nandscape trace`.
 #[derive(Args, Debug)]
@@ -46,7 +47,7 @@ pub(crate) struct TraceFileArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
     /// Leave out up to so many malformed lines
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<0, { u64::MAX }>)]
     pub(crate) skip_bad_lines: u64,
 }
 
@@ -102,8 +103,7 @@ pub(crate) struct TraceRunArgs {
     #[arg(long, conflicts_with = "scale")]
     pub(crate) as_fast_as_possible: bool,
     /// Multiply the trace's times: 0.5 is twice as fast
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_scale,
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = time_scale)]
     pub(crate) scale: f64,
     /// Take addresses beyond the device modulo its size
     #[arg(long)]
@@ -114,7 +114,7 @@ pub(crate) struct TraceRunArgs {
     #[command(flatten)]
     pub(crate) length: RuntimeArgs,
     /// Where all randomness comes from
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
@@ -124,6 +124,20 @@ pub(crate) struct TraceRunArgs {
     pub(crate) timeline: TimelineArgs,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
+}
+
+impl TraceRunArgs {
+    /// The files that are named to be written.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = Option<&Path>> {
+        let beside = [self.timeline.trace.as_deref(), self.device.save_state.as_deref()];
+        self.output.files().into_iter().chain(beside)
+    }
+
+    /// The files that are read.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Path> {
+        let given = [self.trace.file.as_path(), self.stack.file()];
+        given.into_iter().chain(self.device.state.as_deref())
+    }
 }
 
 /// A factor that times can be multiplied by.

@@ -86,6 +86,7 @@ fn counts(counts: &Counts) -> Value {
         "erases": counts.erases,
         "program_failures": counts.program_failures,
         "erase_failures": counts.erase_failures,
+        "unreadable": counts.unreadable,
         "worn_out": counts.worn_out,
         "redrawn": counts.redrawn,
     })

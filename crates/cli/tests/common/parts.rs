@@ -2,8 +2,10 @@
 
 use crate::common::Folder;
 
-/// How many there are in a folder.
-pub(crate) fn parts(folder: &Folder) -> usize {
-    let names = std::fs::read_dir(&folder.0).unwrap().map(|file| file.unwrap().file_name());
-    names.filter(|name| name.to_string_lossy().ends_with(".part")).count()
+/// How many bytes each in a folder has. Whether a file can be written is tried before, with an empty one.
+pub(crate) fn parts(folder: &Folder) -> Vec<u64> {
+    let files = std::fs::read_dir(&folder.0).unwrap().map(Result::unwrap);
+    let parts = files.filter(|file| file.file_name().to_string_lossy().ends_with(".part"));
+    // One that is gone by now is none.
+    parts.filter_map(|part| Some(part.metadata().ok()?.len())).collect()
 }

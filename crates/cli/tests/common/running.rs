@@ -19,12 +19,17 @@ pub(crate) struct Running {
 impl Running {
     /// The binary, called in `folder`; its standard error is piped.
     pub(crate) fn start(folder: &Folder, args: &[&str]) -> Self {
+        Self::start_with(folder, args, Stdio::piped())
+    }
+
+    /// The same with another standard error.
+    pub(crate) fn start_with(folder: &Folder, args: &[&str], stderr: Stdio) -> Self {
         let command = folder.command(args);
         let mut watched = Command::new("sh");
         watched.args(["-c", WATCHED]).arg(command.get_program()).args(args);
         watched.current_dir(&folder.0);
         watched.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        watched.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        watched.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(stderr);
         let mut child = watched.spawn().unwrap();
         let watcher = child.stdin.take();
         Self { child, watcher }

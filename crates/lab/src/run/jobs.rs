@@ -16,25 +16,12 @@ use nandscape_ftl::stats::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::fio::JobFile;
 
-/// Runs `job` on `stack`.
-///
-/// # Errors
-/// A stack or job that does not fit, or a run that could not go on. Failures of single I/Os are
-/// part of the outcome.
-pub fn run(
-    stack: &Stack,
-    job: &JobFile,
-    seed: u64,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, RunError> {
-    run_as(stack, job, seed, Manner::default(), observer)
-}
-
 /// Runs `job` on `stack` in this manner.
 ///
 /// # Errors
-/// As [`run`], and a state that cannot be used.
-pub fn run_as(
+/// A stack or job that does not fit, a state that cannot be used, or a run that could not go on. Failures of
+/// single I/Os are part of the outcome.
+pub fn run(
     stack: &Stack,
     job: &JobFile,
     seed: u64,

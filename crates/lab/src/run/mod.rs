@@ -35,12 +35,12 @@ pub use counts::FsCounts;
 pub use course::Point;
 pub use error::RunError;
 pub use image::{Copied, export_image, import_image};
-pub use jobs::{run, run_as};
+pub use jobs::run;
 pub use json::VERSION;
 pub use observer::{Left, Observer, Phase, Unobserved};
 pub use outcome::{DeviceSize, EraseCounts, Outcome, VALID_CLASSES, WallTime};
 pub use prepare::{Before, make_state};
-pub use replay::{Trace, check_trace, replay, replay_as};
+pub use replay::{Trace, check_trace, replay};
 pub use rounds::{Round, RoundsRun, UntilSteady, WINDOW_ROUNDS};
 pub use wml::run_workload;
 

@@ -68,7 +68,7 @@ pub(super) fn prepare(
             Ok(prepared)
         }
         _ if stack.precondition.is_none() => Ok(Prepared::new(fresh(stack, seed)?, None)),
-        States::Make => make(stack, seed, observer).and_then(prepared),
+        States::Make => preconditioned(stack, seed, observer).and_then(prepared),
         States::Cached(cache) => {
             let wanted = Wanted { stack, seed, text, key, program };
             wanted.fetch(cache, observer).and_then(prepared)
@@ -87,7 +87,7 @@ pub fn make_state(
     observer: &mut dyn Observer,
 ) -> Result<State, RunError> {
     let text = state::text(stack, seed);
-    Wanted { stack, seed, key: StateKey::of(&text), text, program }.make(observer)
+    Wanted { stack, seed, key: StateKey::of(&text), text, program }.state(observer)
 }
 
 /// Media that were never written.
@@ -95,8 +95,8 @@ pub(super) fn fresh(stack: &Stack, seed: u64) -> Result<Media, RunError> {
     Media::new(stack.media.config(seed)).map_err(|error| RunError::media(stack, &error))
 }
 
-/// Preconditions a fresh device and powers it down.
-fn make(
+/// A fresh device, preconditioned and powered down.
+fn preconditioned(
     stack: &Stack,
     seed: u64,
     observer: &mut dyn Observer,
@@ -152,8 +152,8 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    fn make(&self, observer: &mut dyn Observer) -> Result<State, RunError> {
-        let (media, done) = make(self.stack, self.seed, observer)?;
+    fn state(&self, observer: &mut dyn Observer) -> Result<State, RunError> {
+        let (media, done) = preconditioned(self.stack, self.seed, observer)?;
         let header = Header::new(self.stack, self.seed, self.text.clone(), done, self.program);
         Ok(State { header, media })
     }
@@ -164,33 +164,36 @@ impl Wanted<'_> {
         cache: &dyn StateCache,
         observer: &mut dyn Observer,
     ) -> Result<(Media, Preconditioned), RunError> {
-        if let Some(found) = self.look_up(cache)? {
-            return Ok(found);
+        if let Kept::Whole(found) = self.look_up(cache)? {
+            return Ok(*found);
         }
         let mut result = Err(RunError::Failed("the cache of states let nobody in".to_owned()));
         cache.alone(self.key, &mut || {
             result = match self.look_up(cache) {
-                Ok(None) => self.make_and_keep(cache, observer),
-                Ok(Some(found)) => Ok(found),
+                Ok(Kept::Whole(found)) => Ok(*found),
+                Ok(Kept::Damaged(why)) => self.make_and_keep(cache, Some(&why), observer),
+                Ok(Kept::Nothing) => self.make_and_keep(cache, None, observer),
                 Err(error) => Err(error),
             };
         });
         result
     }
 
+    /// In the place of what is damaged, if anything is.
     fn make_and_keep(
         &self,
         cache: &dyn StateCache,
+        damage: Option<&str>,
         observer: &mut dyn Observer,
     ) -> Result<(Media, Preconditioned), RunError> {
-        let state = self.make(observer)?;
+        let state = self.state(observer)?;
+        damage.into_iter().for_each(|why| cache.damaged(self.key, why));
         cache.keep(self.key, &mut |out| state.write(out));
         Ok((state.media, state.header.preconditioned))
     }
 
-    /// What is kept, unless it is damaged or of another state.
-    fn look_up(&self, cache: &dyn StateCache) -> Result<Option<(Media, Preconditioned)>, RunError> {
-        let Some(mut input) = cache.open(self.key) else { return Ok(None) };
+    fn look_up(&self, cache: &dyn StateCache) -> Result<Kept, RunError> {
+        let Some(mut input) = cache.open(self.key) else { return Ok(Kept::Nothing) };
         let mut media = blank(self.stack, self.seed)?;
         let found = Header::read(&mut input).and_then(|header| {
             if header.text != self.text {
@@ -201,14 +204,19 @@ impl Wanted<'_> {
             Ok(header.preconditioned)
         });
         match found {
-            Ok(done) => Ok(Some((media, done))),
+            Ok(done) => Ok(Kept::Whole(Box::new((media, done)))),
             Err(SnapshotError::MemoryCap) => Err(RunError::memory_cap(self.stack)),
-            Err(error) => {
-                cache.damaged(self.key, &error.to_string());
-                Ok(None)
-            }
+            Err(error) => Ok(Kept::Damaged(error.to_string())),
         }
     }
+}
+
+/// What a cache has of a state.
+enum Kept {
+    Whole(Box<(Media, Preconditioned)>),
+    /// Something that is not it, and why.
+    Damaged(String),
+    Nothing,
 }
 
 /// A device that takes on what a state holds, bad chunks included.
@@ -280,7 +288,7 @@ mod tests {
             let recipe_key = format!("precondition.recipe={recipe}");
             let set = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", &recipe_key];
             let stack = Stack::load("pblk", &set).unwrap();
-            let (media, done) = make(&stack, 1, &mut Unobserved).unwrap();
+            let (media, done) = preconditioned(&stack, 1, &mut Unobserved).unwrap();
             let ftl = mount(&stack, device::sound(media), 1, None).unwrap();
             let valid: u64 = ftl.lines().iter().map(|line| u64::from(line.valid)).sum();
             assert_eq!(valid, ftl.capacity().logical_sectors, "{recipe}");

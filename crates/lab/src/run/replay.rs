@@ -22,7 +22,6 @@ use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceReader};
 const PAUSE_EVENTS: u64 = 1 << 16;
 
 /// A trace and how it is to be replayed.
-#[derive(Debug)]
 pub struct Trace {
     /// Where its requests come from.
     pub reader: TraceReader,
@@ -32,25 +31,12 @@ pub struct Trace {
     pub how: How,
 }
 
-/// Replays `trace` on `stack`.
-///
-/// # Errors
-/// A stack that does not fit, a trace that is malformed or does not fit, or a run that could not go
-/// on. Failures of single I/Os are part of the outcome.
-pub fn replay(
-    stack: &Stack,
-    trace: Trace,
-    seed: u64,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, RunError> {
-    replay_as(stack, trace, seed, Manner::default(), observer)
-}
-
 /// Replays `trace` on `stack` in this manner.
 ///
 /// # Errors
-/// As [`replay`], and a state that cannot be used.
-pub fn replay_as(
+/// A stack that does not fit, a trace that is malformed or does not fit, a state that cannot be used, or a run
+/// that could not go on. Failures of single I/Os are part of the outcome.
+pub fn replay(
     stack: &Stack,
     trace: Trace,
     seed: u64,

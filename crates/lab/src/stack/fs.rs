@@ -11,7 +11,7 @@ use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::format::{Feature, Features};
-use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsError, MkfsOptions};
+use nandscape_fs::ext4::mkfs::{self, Choice, DEFAULT_FEATURES, MkfsOptions};
 use nandscape_fs::ext4::{Commit, DataMode, MountOptions};
 use nandscape_media::PayloadMode;
 use nandscape_rt::Nanos;
@@ -246,17 +246,15 @@ pub(super) fn check_alone(hints: &Hints) -> Result<(), (&'static str, &'static s
     Ok(())
 }
 
-/// The key that an error in making a file system is about: the one without which there would be none,
-/// or another.
-fn at_fault(options: &MkfsOptions, sectors: u64, error: &MkfsError) -> &'static str {
-    let defaults = MkfsOptions::new(0);
-    let without = [
-        ("fs.inode_ratio", MkfsOptions { inode_ratio: None, ..options.clone() }),
-        ("fs.journal", MkfsOptions { journal_blocks: None, ..options.clone() }),
-        ("fs.features", MkfsOptions { features: defaults.features, ..options.clone() }),
-    ];
-    let changes = |options| mkfs::plan(options, sectors).err().as_ref() != Some(error);
-    without.iter().find(|(_, options)| changes(options)).map_or("fs", |(key, _)| key)
+/// The key that makes a choice.
+const fn key(choice: Choice) -> &'static str {
+    match choice {
+        Choice::InodeRatio => "fs.inode_ratio",
+        Choice::Journal => "fs.journal",
+        Choice::Features => "fs.features",
+        // These no key chooses.
+        Choice::Label | Choice::InodeBytes | Choice::ReservedPercent => "fs",
+    }
 }
 
 impl super::Stack {
@@ -293,8 +291,9 @@ impl super::Stack {
         let Some((fs, mkfs)) = self.fs.as_ref().and_then(|fs| Some((fs, fs.mkfs.as_ref()?))) else {
             return Ok(());
         };
-        mkfs::plan(mkfs, sectors)
-            .map_err(|error| self.error(at_fault(mkfs, sectors, &error), &error.to_string()))?;
+        mkfs::plan(mkfs, sectors).map_err(|error| {
+            self.error(mkfs::at_fault(mkfs, sectors, &error).map_or("fs", key), &error.to_string())
+        })?;
         let by_default = || mkfs::journal_blocks_by_default(sectors);
         if !fs.has_room_for_records(mkfs.journal_blocks.unwrap_or_else(by_default)) {
             let why = "the records of all cores may have half of the journal";

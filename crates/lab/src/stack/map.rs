@@ -51,13 +51,11 @@ fn read_policy(
     map: &mut Section<'_>,
     policy: MapPolicy,
 ) -> Result<(MapPolicy, String), StackError> {
-    let (percent, hotness) = (map.node("protected_percent"), map.node("hotness"));
-    if percent.is_some() && !matches!(policy, MapPolicy::Dftl { .. }) {
-        return Err(map.reject("protected_percent", "goes with policy = \"dftl\" only"));
+    if !matches!(policy, MapPolicy::Dftl { .. }) {
+        map.refuse(&["protected_percent"], "goes with policy = \"dftl\" only")?;
     }
-    if hotness.is_some() && !matches!(policy, MapPolicy::Hotness(_)) {
-        let why = "goes with policy = \"hotness\" and \"hotness-journal\" only";
-        return Err(map.reject("hotness", why));
+    if !matches!(policy, MapPolicy::Hotness(_)) {
+        map.refuse(&["hotness"], "goes with policy = \"hotness\" and \"hotness-journal\" only")?;
     }
     match policy {
         MapPolicy::Lru => Ok((policy, String::new())),

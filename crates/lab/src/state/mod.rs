@@ -54,7 +54,7 @@ pub trait StateCache: Sync {
         write: &mut dyn FnMut(&mut dyn Write) -> Result<(), SnapshotError>,
     );
 
-    /// What is kept under `key` is damaged, as `why` says, and will be made again.
+    /// What is kept under `key` is damaged, as `why` says; it is made again, and will be kept.
     fn damaged(&self, key: StateKey, why: &str);
 }
 

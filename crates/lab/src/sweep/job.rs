@@ -1,7 +1,7 @@
 //! A job of a sweep, with a hash of all that it was read from: its text, the files that it includes, and
 //! the variables that it asks for. Same hash, same job.
 
-use crate::run::{Manner, Observer, Outcome, RunError, run_as, run_workload};
+use crate::run::{Manner, Observer, Outcome, RunError, run, run_workload};
 use crate::stack::Stack;
 use nandscape_workload::fio::{self, Environment, JobFile, JobFileError, Runtime};
 use nandscape_workload::wml::{self, WmlError, Workload};
@@ -103,7 +103,7 @@ impl Job {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, RunError> {
         match &self.load {
-            JobLoad::Fio(file) => run_as(stack, file, seed, manner, observer),
+            JobLoad::Fio(file) => run(stack, file, seed, manner, observer),
             JobLoad::Filebench(workload) => run_workload(stack, workload, seed, manner, observer),
         }
     }

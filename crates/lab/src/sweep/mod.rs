@@ -198,7 +198,8 @@ impl Sweep {
         self.cases.iter().flat_map(of_case).collect()
     }
 
-    /// Runs one run, and gives its row: one line of JSON without its end.
+    /// Runs one run in this manner, of which until when a job goes on is the sweep's own to say. Gives its row:
+    /// one line of JSON without its end.
     ///
     /// # Errors
     /// Why the run has no result.
@@ -206,22 +207,6 @@ impl Sweep {
     /// # Panics
     /// If there is no such run.
     pub fn run(
-        &self,
-        index: usize,
-        commit: &str,
-        observer: &mut dyn Observer,
-    ) -> Result<String, RunError> {
-        self.run_as(index, commit, Manner::default(), observer)
-    }
-
-    /// Runs one run in this manner, of which until when a job goes on is the sweep's own to say.
-    ///
-    /// # Errors
-    /// Why the run has no result.
-    ///
-    /// # Panics
-    /// If there is no such run.
-    pub fn run_as(
         &self,
         index: usize,
         commit: &str,

@@ -10,6 +10,7 @@ use super::volume::VolumeError;
 use nandscape_block::{Payload, SECTOR_BYTES, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, StatFs};
 use nandscape_fs::ext4::Ext4;
+use nandscape_rt::words::counted;
 use nandscape_workload::wml::engine::{
     Planted, find_file, folder as make_folder, lay_out as plant,
 };
@@ -95,17 +96,21 @@ fn unfit(error: FsError, contents: &Contents, at: usize, room: &StatFs) -> Volum
     };
     let in_the_way = match error {
         FsError::NoSpace => None,
-        FsError::Exists => Some("a link, a device or a pipe is where a file should be"),
+        FsError::Exists => {
+            Some("a link, a device or a pipe is where a file should be; links are not followed")
+        }
         FsError::IsDirectory => Some("a directory is where a file should be"),
-        FsError::NotDirectory => Some("a file or a link is where a directory should be"),
+        FsError::NotDirectory => {
+            Some("a file or a link is where a directory should be; links are not followed")
+        }
         other => return other.into(),
     };
     if let Some(why) = in_the_way {
         let why = format!("{what} cannot be made beside what is on the volume: {why}");
-        return VolumeError::Unfit(format!("{why}; links are not followed"));
+        return VolumeError::Unfit(why);
     }
     let blocks = |blocks: u64| mib(blocks * u64::from(room.block_bytes));
-    let count = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    let count = counted(files as u64, ["file", "files"]);
     VolumeError::Unfit(format!(
         "{what} does not fit the file system; wanted in all: {} in {count}; free: {} for data and {} \
          kept for metadata, {} inodes",

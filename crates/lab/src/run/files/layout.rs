@@ -135,9 +135,14 @@ impl Layout {
         for file in &mut self.files {
             file.base = base;
             base = base.saturating_add(file.sectors);
-        }
-        if base > SECTORS_MAX {
-            return Err(RunError::Job("the files of all jobs have more than 64 TiB".to_owned()));
+            if base > SECTORS_MAX {
+                let File { job, path, .. } = file;
+                let why = "the files of all jobs have more than 64 TiB";
+                return Err(RunError::Job(format!(
+                    "{job}: with its file {}, {why}",
+                    path.join("/")
+                )));
+            }
         }
         Ok(())
     }
@@ -210,12 +215,16 @@ fn path(directory: &str, name: &str) -> Result<Vec<String>, String> {
     let steps = directory.split('/').chain(name.split('/'));
     let steps = steps.filter(|step| !step.is_empty() && *step != ".");
     let path: Vec<String> = steps.map(str::to_owned).collect();
+    let given = || match directory {
+        "" => format!("\"{name}\""),
+        _ => format!("\"{name}\" in \"{directory}\""),
+    };
     if path.iter().any(|step| step == "..") || path.is_empty() {
-        return Err(format!("\"{name}\" in \"{directory}\" names no file below the root"));
+        return Err(format!("{} names no file below the root", given()));
     }
     if name.contains(':') || directory.contains(':') {
         let several = "one filename and one directory for a job; nrfiles makes several files";
-        return Err(format!("\"{name}\" in \"{directory}\": {several}"));
+        return Err(format!("{}: {several}", given()));
     }
     if let Some(long) = path.iter().find(|step| step.len() > nandscape_fs::contract::NAME_MAX) {
         return Err(format!("the name \"{long}\" is longer than 255 bytes"));
@@ -315,7 +324,7 @@ mod tests {
                 "a.fio:1:1: job a: its size holds no block for each of its 3",
             ),
             ("[a]\nsize=1m\nfile_append=1\n", "a.fio:3:1: file_append: not supported on files"),
-            ("[a]\nsize=1m\nfilename=../x\n", "a.fio:1:1: job a: \"../x\" in \"\" names no file"),
+            ("[a]\nsize=1m\nfilename=../x\n", "a.fio:1:1: job a: \"../x\" names no file"),
             ("[a]\nsize=1m\nfilename=lost+found\n", "a.fio:1:1: job a: \"lost+found\" is a folder"),
             (
                 "[a]\nsize=1m\ndirectory=d/e\n[b]\nsize=1m\nfilename=d\n",
@@ -325,9 +334,11 @@ mod tests {
                 "[b]\nsize=1m\nfilename=d\n[a]\nsize=1m\ndirectory=d/e\n",
                 "a.fio:4:1: job a: \"d\" is a file",
             ),
-            ("[a]\nsize=1m\nfilename=x:y\n", "a.fio:1:1: job a: \"x:y\" in \"\": one filename"),
+            ("[a]\nsize=1m\nfilename=x:y\n", "a.fio:1:1: job a: \"x:y\": one filename"),
         ];
-        for (text, expected) in cases {
+        let more = "[b]\nsize=40t\n[c]\nsize=40t\ndirectory=d\n";
+        let beyond = "a.fio:3:1: job c: with its file d/c.0.0, the files of all jobs have more";
+        for (text, expected) in cases.into_iter().chain([(more, beyond)]) {
             let found = layout(text).unwrap_err();
             assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
         }

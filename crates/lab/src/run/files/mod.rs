@@ -22,7 +22,6 @@ use nandscape_workload::wml::{Tree, Workload};
 use std::rc::Rc;
 
 /// What a file system holds when a run begins.
-#[derive(Debug)]
 pub(super) enum Contents {
     /// Files of jobs.
     Jobs(Layout),
