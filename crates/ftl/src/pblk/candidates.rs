@@ -2,8 +2,8 @@
 //! the stripe that is shortest of free lines is collected first (QBLK collects each channel by
 //! itself). With lines over the whole device there is one stripe, and this is its victim index.
 
+use super::ids::LineId;
 use super::layout::{Layout, Stripes};
-use super::line::LineId;
 use super::victims::Victims;
 use crate::config::Victim;
 

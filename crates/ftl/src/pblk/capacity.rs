@@ -1,13 +1,12 @@
 //! How much of the device is for data: line metadata, overprovisioning, the limiter's thresholds and
 //! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
 
-use super::buffers::Plan;
-use super::gc::REQUEST_SECTORS;
 use super::l2p::entry_bytes;
 use super::layout::Layout;
+use super::layout::padded_out;
 use super::mapcache::{CopyPadding, Size};
 use super::mapshape::quota;
-use super::space::padded_out;
+use super::plan::Plan;
 use crate::config::{CapacityRules, Config, Limiter, MapKind};
 use crate::error::FtlError;
 use nandscape_block::SECTOR_BYTES;
@@ -17,11 +16,12 @@ use std::ops::Range;
 /// Data units of the smallest useful line: padding one unit must not outweigh what collecting a line
 /// gains.
 const LINE_UNITS_MIN: u32 = 8;
-
 /// Largest ring: 4 GiB of data.
 const RING_MAX: u32 = 1 << 20;
 /// Lines that have open chunks at once (`PBLK_DATA_LINES`).
 const OPEN_LINES: u32 = 4;
+/// Valid sectors that garbage collection reads in a request (`NVM_MAX_VLBA`).
+pub(super) const REQUEST_SECTORS: usize = 64;
 /// Lines whose end metadata may be missing while another line opens.
 pub(super) const CLOSING_LINES: usize = 2;
 

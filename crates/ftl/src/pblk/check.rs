@@ -1,8 +1,9 @@
 //! The FTL's invariants, checked the slow way; for tests and campaigns.
 
 use super::Pblk;
+use super::ids::LineId;
 use super::l2p::Place;
-use super::line::{Line, LineId, LineState};
+use super::line::{Line, LineState};
 use super::mapping::{Mapping, Named};
 use super::rb::Ring;
 use super::rl::RateLimiter;

@@ -1,8 +1,7 @@
 //! What the FTL waits for: completions of media commands, and of its own work where the host's CPU
 //! costs something, in time order, then in order of submission.
 
-use super::buffers::BufferId;
-use super::open::FrontierId;
+use super::ids::{BufferId, FrontierId};
 use nandscape_media::Status;
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;

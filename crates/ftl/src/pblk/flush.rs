@@ -9,23 +9,14 @@
 //! 4.13 does, and what MT-FTL's code does.
 
 use super::Pblk;
-use super::buffers::{Buffer, BufferId};
-use super::front::Entered;
-use super::route::FileKey;
+use super::buffers::Buffer;
+use super::ids::{BufferId, FileKey};
 use super::units::{Submitted, WriteUnit};
+use super::waiting::{Entered, Waiter};
 use crate::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
-
-/// A bio's wait for one buffer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiter {
-    /// Everything before this position must be durable.
-    pub(super) target: u64,
-    flush: u32,
-    before: Submitted,
-}
 
 /// A bio that waits for durability.
 #[derive(Debug)]

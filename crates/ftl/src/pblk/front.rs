@@ -5,33 +5,14 @@
 //! Not charged: completions, metadata of lines, and blocks of a cached mapping.
 
 use super::Pblk;
-use super::buffers::BufferId;
 use super::cpu::{HostSide, Task, Visit};
 use super::events::What;
+use super::ids::BufferId;
+use super::waiting::Entered;
 use crate::config::FlushScope;
 use crate::cpu::{CpuCosts, CpuSpan};
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
-use nandscape_rt::Nanos;
-
-/// How a bio came to the FTL.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entered {
-    /// When the host submitted it.
-    pub(super) since: Nanos,
-    /// How long it took on the host from then on; at most 4.2 s.
-    pub(super) cpu_ns: u32,
-    /// The buffer whose lock it took.
-    pub(super) buffer: Option<BufferId>,
-}
-
-impl Entered {
-    /// At once.
-    #[inline]
-    pub(super) const fn at(now: Nanos) -> Self {
-        Self { since: now, cpu_ns: 0, buffer: None }
-    }
-}
 
 impl<M: OpenChannel> Pblk<M> {
     /// From now on the host's CPU costs so much. On a device at rest only.

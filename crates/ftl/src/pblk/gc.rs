@@ -5,10 +5,12 @@
 //! and a sector that the user overwrote on the way is stored as stale.
 
 use super::Pblk;
-use super::buffers::{Buffer, BufferId};
+use super::buffers::Buffer;
+use super::capacity::REQUEST_SECTORS;
 use super::format::{TrimRecord, decode_trims};
+use super::ids::{BufferId, LineId};
 use super::l2p::Place;
-use super::line::{Line, LineId, LineState};
+use super::line::{Line, LineState};
 use super::mapping::Named;
 use super::open::Cursor;
 use super::rb::{Origin, key_is_live, key_lba};
@@ -22,8 +24,6 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Valid sectors of a request (`NVM_MAX_VLBA`).
-pub(super) const REQUEST_SECTORS: usize = 64;
 /// Victims at once (`PBLK_GC_L_QD`).
 const VICTIMS_MAX: usize = 4;
 /// Requests read and not yet fully inserted (`PBLK_GC_MAX_READERS`).

@@ -3,59 +3,16 @@
 //! discard is a logged write, and waits at buffer 0.
 
 use super::Pblk;
-use super::buffers::BufferId;
 use super::format::{TrimRecord, encode_trims};
-use super::front::Entered;
+use super::ids::BufferId;
 use super::l2p::Place;
 use super::mapping::Named;
 use super::rb::Origin;
-use super::route::{FileKey, file_of};
+use super::waiting::{Entered, Queued};
 use crate::config::{Broken, Discard};
-use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Payload, Submit, Token};
+use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
 use nandscape_media::{KEY_TRIM, OpenChannel};
 use nandscape_rt::Nanos;
-
-/// A bio that waits for admission; `inserted` of its sectors are in the buffer.
-#[derive(Debug)]
-pub(super) struct Queued {
-    pub(super) lba: Lba,
-    sectors: u32,
-    pub(super) inserted: u32,
-    /// Sectors whose mapping was looked up.
-    pub(super) looked: u32,
-    pub(super) flags: Flags,
-    discard: bool,
-    buffer: BufferId,
-    file: Option<FileKey>,
-    payload: Payload,
-    token: Token,
-    since: Nanos,
-}
-
-impl Queued {
-    /// Keeps of a write or discard what admission needs.
-    #[inline]
-    fn new(bio: Bio, buffer: BufferId, token: Token, entered: Entered) -> Self {
-        Self {
-            lba: bio.lba,
-            sectors: bio.sectors,
-            inserted: 0,
-            looked: 0,
-            flags: bio.flags,
-            discard: bio.op == Op::Discard,
-            buffer,
-            file: file_of(bio.owner),
-            payload: bio.payload,
-            token,
-            since: entered.since,
-        }
-    }
-
-    /// The sector that is inserted next.
-    fn next(&self) -> Lba {
-        self.lba.plus(u64::from(self.inserted))
-    }
-}
 
 impl<M: OpenChannel> Pblk<M> {
     /// A write, flush or discard comes in.

@@ -5,7 +5,7 @@
 //! Line numbers run through the stripes of a chunk index: `line = chunk * stripes + stripe`. Stripes
 //! are a power of two, so no address needs a division.
 
-use super::line::LineId;
+use super::ids::LineId;
 use crate::config::LineSet;
 use crate::error::FtlError;
 use nandscape_media::{AddressFormat, ChunkId, Geometry, Ppa, UnitId};
@@ -102,6 +102,12 @@ impl Layout {
         let ChunkId { unit, chunk } = self.format.chunk_of(ppa);
         self.line(chunk, unit.0 >> self.stripe_shift & (self.stripes() - 1))
     }
+}
+
+/// Lines of garbage collection, beyond one, that a power cut may use up at once: where open chunks are
+/// limited recovery leaves none open.
+pub(super) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
+    if geometry.limits_open_chunks() { shared_frontiers.saturating_sub(1) } else { 0 }
 }
 
 #[cfg(test)]

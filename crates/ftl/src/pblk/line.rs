@@ -10,19 +10,12 @@
 //!   the next one, and free lines; cooling lines are left out, so what the ring was admitted for
 //!   can always be written.
 
-use super::buffers::BufferId;
 use super::capacity::Capacity;
+use super::ids::{BufferId, LineId, MAP_ORIGIN};
 use super::layout::{Layout, Stripes};
 use nandscape_column::Column;
 use nandscape_media::{Geometry, Ppa};
 use std::collections::VecDeque;
-
-/// Index of a line.
-pub(super) type LineId = u32;
-/// No line.
-pub(super) const NO_LINE: LineId = u32::MAX;
-/// In place of a buffer: the lines of mapping blocks.
-pub(super) const MAP_ORIGIN: BufferId = BufferId::MAX;
 
 /// Life of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

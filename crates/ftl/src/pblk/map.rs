@@ -5,9 +5,9 @@
 //! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors.
 
 use super::Pblk;
-use super::buffers::BufferId;
+use super::ids::{BufferId, LineId};
 use super::l2p::{L2p, Place};
-use super::line::{LineId, LineState};
+use super::line::LineState;
 use super::rb::key_lba;
 use super::units::WriteUnit;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};

@@ -11,190 +11,23 @@
 //! - Sectors that an open chunk does not serve yet are read from RAM (`staging_bytes`).
 
 use super::Pblk;
-use super::line::{LineId, LineState};
+use super::ids::LineId;
+use super::line::LineState;
 use super::mapping::Mapping;
-use super::mapshape::Shape;
-use super::open::{Cursor, FrontierId};
+use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
+use super::open::Cursor;
 use super::write::{MAX_UNIT, Spot};
-use crate::config::MapConfig;
 use crate::error::FtlError;
 use crate::pblk::events::What;
-use nandscape_block::{SECTOR_BYTES, SectorData, Tag};
-use nandscape_media::{Geometry, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_block::{SectorData, Tag};
+use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
 use smallvec::{SmallVec, smallvec};
-use std::collections::VecDeque;
 
 /// Write units of a victim that are read at once.
 const COPY_UNITS: u32 = 8;
 /// How far among the blocks used least recently one is sought to fill a write unit.
 const FILL_WINDOW: u32 = 64;
-
-/// Why a piece is written.
-#[derive(Clone, Copy, Debug)]
-enum Cause {
-    /// The write-back with this number.
-    WriteBack(u32),
-    /// Copied from there.
-    Copy(Ppa),
-}
-
-/// A piece to be written.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    key: u32,
-    sectors: u32,
-    tag: Tag,
-    cause: Cause,
-}
-
-/// A block on its way to media.
-#[derive(Clone, Debug)]
-struct Job {
-    block: u32,
-    version: u32,
-    /// Where the pieces are.
-    to: SmallVec<[Ppa; 2]>,
-    missing: u32,
-    /// The cache waits for it.
-    cached: bool,
-}
-
-/// A write unit under way.
-#[derive(Clone, Debug)]
-struct Unit {
-    line: LineId,
-    pu: u32,
-    at: Ppa,
-    pieces: SmallVec<[Piece; 8]>,
-}
-
-/// Things under way, by number.
-#[derive(Debug)]
-struct Slab<T> {
-    slots: Vec<Option<T>>,
-    free: Vec<u32>,
-}
-
-impl<T> Slab<T> {
-    const fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
-    }
-
-    fn add(&mut self, thing: T) -> u32 {
-        let Some(number) = self.free.pop() else {
-            self.slots.push(Some(thing));
-            return self.slots.len() as u32 - 1;
-        };
-        self.slots[number as usize] = Some(thing);
-        number
-    }
-
-    fn get_mut(&mut self, number: u32) -> Option<&mut T> {
-        self.slots[number as usize].as_mut()
-    }
-
-    fn take(&mut self, number: u32) -> Option<T> {
-        self.free.push(number);
-        self.slots[number as usize].take()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
-    }
-}
-
-/// A mapping line being collected.
-#[derive(Clone, Copy, Debug)]
-struct MapVictim {
-    id: LineId,
-    at: Cursor,
-}
-
-/// Blocks on media and on their way there.
-#[derive(Debug)]
-pub(super) struct MapStore {
-    pub(super) frontier: FrontierId,
-    pub(super) shape: Shape,
-    /// Where the pieces after the first are, packed address + 1.
-    rest: Box<[u64]>,
-    /// Sequence of the next sector.
-    pub(super) next_seq: u64,
-    jobs: Slab<Job>,
-    units: Slab<Unit>,
-    /// Pieces that wait for a write unit.
-    out: VecDeque<Piece>,
-    /// Pieces read from the victim, on their way to `out`.
-    copies: Vec<Piece>,
-    /// Copies that are not on media yet.
-    copying: u32,
-    /// Closed mapping lines.
-    closed: Vec<LineId>,
-    victim: Option<MapVictim>,
-    staging_sectors: u64,
-}
-
-impl MapStore {
-    pub(super) fn new(
-        config: &MapConfig,
-        geometry: &Geometry,
-        blocks: u32,
-        frontier: FrontierId,
-    ) -> Self {
-        let shape = Shape::new(config, geometry);
-        let tail = geometry.mw_cunits.next_multiple_of(geometry.ws_opt) + geometry.ws_opt;
-        Self {
-            frontier,
-            shape,
-            rest: vec![0; blocks as usize * (shape.pieces as usize - 1)].into_boxed_slice(),
-            next_seq: 1,
-            jobs: Slab::new(),
-            units: Slab::new(),
-            out: VecDeque::new(),
-            copies: Vec::new(),
-            copying: 0,
-            closed: Vec::new(),
-            victim: None,
-            staging_sectors: u64::from(tail) * u64::from(geometry.total_units()),
-        }
-    }
-
-    fn rest_index(&self, block: u32, piece: u32) -> usize {
-        block as usize * (self.shape.pieces as usize - 1) + piece as usize - 1
-    }
-
-    /// Takes in a closed line.
-    pub(super) fn close(&mut self, id: LineId) {
-        self.closed.push(id);
-    }
-
-    /// A closed line is empty.
-    pub(super) fn forget(&mut self, id: LineId) {
-        self.closed.retain(|&other| other != id);
-    }
-
-    /// Whether no block is on its way to media.
-    pub(super) fn is_idle(&self) -> bool {
-        self.jobs.is_empty()
-    }
-
-    /// Sectors that what waits will take.
-    fn committed(&self) -> u64 {
-        let together = (self.shape.unit / self.shape.piece).max(1) as usize;
-        let waiting = (self.out.len() + self.copies.len()).div_ceil(together);
-        waiting as u64 * u64::from(self.shape.unit)
-    }
-
-    /// Bytes of directory beyond the first pieces'.
-    pub(super) fn directory_bytes(&self) -> u64 {
-        size_of_val(&*self.rest) as u64
-    }
-
-    /// Bytes of RAM for sectors that media do not serve yet.
-    pub(super) const fn staging_bytes(&self) -> u64 {
-        self.staging_sectors * SECTOR_BYTES
-    }
-}
 
 impl Mapping {
     /// Where a piece of a block's newest version is.

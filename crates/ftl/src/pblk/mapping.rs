@@ -14,18 +14,18 @@
 //! ahead; reads wait each for itself; copies at the head of the requests that have arrived.
 
 use super::Pblk;
-use super::host::Queued;
 use super::l2p::Place;
 use super::mapcache::{Access, By, Load, Lookup, MapCache};
-use super::mapline::MapStore;
 use super::mapread::Reads;
+use super::mapstore::MapStore;
 use super::rb::key_lba;
 use super::units::WriteUnit;
+use super::waiting::Queued;
 use crate::config::{Broken, Config, MapKind};
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use crate::stats::{MapCounts, MapMemoryUse};
-use nandscape_block::{Flags, Lba, SectorData, Tag};
+use nandscape_block::{Lba, SectorData, Tag};
 use nandscape_media::{Geometry, Kind, OpenChannel};
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
@@ -240,18 +240,13 @@ pub(super) enum Named {
     Volatile,
 }
 
-/// How a bio looks up.
-pub(super) fn access(write: bool, flags: Flags) -> Access {
-    Access { write, by: if flags.has(Flags::JOURNAL) { By::Journal } else { By::Host } }
-}
-
 impl<M: OpenChannel> Pblk<M> {
     /// How many of the next `room` sectors of a write or discard have their mapping in RAM.
     #[inline]
     pub(super) fn mapped_part(&mut self, queued: &mut Queued, room: u32) -> u32 {
         let Some(mapping) = &mut self.mapping else { return room };
         let range = queued.inserted..queued.inserted + room;
-        let access = access(true, queued.flags);
+        let access = Access::of(true, queued.flags);
         mapping.ready(queued.lba, range, &mut queued.looked, access, self.now)
     }
 
@@ -286,7 +281,7 @@ impl<M: OpenChannel> Pblk<M> {
             let end = buffer.queue.len().min(mapping.loads_max);
             for queued in buffer.queue.range_mut(buffer.looked.min(end)..end) {
                 if queued.looked == 0 {
-                    let access = access(true, queued.flags);
+                    let access = Access::of(true, queued.flags);
                     mapping.look(queued.lba, 0, &mut queued.looked, access, self.now);
                 }
             }

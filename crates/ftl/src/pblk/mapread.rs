@@ -2,7 +2,7 @@
 //! its block.
 
 use super::Pblk;
-use super::mapping::access;
+use super::mapcache::Access;
 use crate::error::FtlError;
 use nandscape_block::{
     Bio, BlockError, Completion, Done, Flags, Payload, Reply, SectorData, Submit, Token,
@@ -90,7 +90,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn continue_read(&mut self, read: &mut PendingRead) -> Result<bool, FtlError> {
         while read.next < read.bio.sectors {
             let Some(mapping) = &mut self.mapping else { break };
-            let access = access(false, read.bio.flags);
+            let access = Access::of(false, read.bio.flags);
             let range = read.next..read.bio.sectors;
             let part = mapping.ready(read.bio.lba, range, &mut read.looked, access, self.now);
             if part == 0 {

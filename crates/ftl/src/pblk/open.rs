@@ -7,10 +7,10 @@
 //! chunks closed by a failed program, start metadata, and what recovery padded.
 
 use super::Pblk;
-use super::buffers::BufferId;
 use super::capacity::CLOSING_LINES;
 use super::format::{MAP_FRONTIER, Smeta};
-use super::line::{LineId, LineState, MAP_ORIGIN};
+use super::ids::{BufferId, FrontierId, LineId, MAP_ORIGIN};
+use super::line::LineState;
 use super::write::{MAX_UNIT, Spot};
 use crate::error::FtlError;
 use crate::pblk::events::What;
@@ -42,9 +42,6 @@ impl Cursor {
         self.chunk -= 1;
     }
 }
-
-/// Number of a frontier.
-pub(super) type FrontierId = u8;
 
 /// Where data goes: a line that takes it, the line prepared to be next, and those before it whose end
 /// metadata is under way.

@@ -1,12 +1,13 @@
 //! What a pblk is made of, before anything is in it.
 
-use super::buffers::{Buffer, Plan};
+use super::buffers::Buffer;
 use super::capacity::Capacity;
+use super::ids::FrontierId;
 use super::l2p::L2p;
 use super::layout::Layout;
 use super::line::Lines;
 use super::mapping::Mapping;
-use super::open::FrontierId;
+use super::plan::Plan;
 use crate::config::{Config, FlushScope};
 use crate::error::FtlError;
 use nandscape_block::{DeviceCaps, Fua};

@@ -6,11 +6,10 @@
 //! from behind it, for these stand before all others now.
 
 use super::Pblk;
-use super::buffers::BufferId;
-use super::flush::Waiter;
+use super::ids::{BufferId, FileKey};
 use super::l2p::Place;
 use super::rb::key_lba;
-use super::route::FileKey;
+use super::waiting::Waiter;
 use nandscape_block::Lba;
 use nandscape_media::OpenChannel;
 

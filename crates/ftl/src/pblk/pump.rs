@@ -2,8 +2,8 @@
 //! bios let in, until nothing moves any more. Where somebody waits then and no completion is due, the next
 //! step is forced, the cheapest first; when none helps, no line can be freed, and writes end.
 
-use super::buffers::{Buffer, BufferId};
-use super::open::FrontierId;
+use super::buffers::Buffer;
+use super::ids::{BufferId, FrontierId};
 use super::rl::RateLimiter;
 use super::{Pblk, SLOTS_NEEDED};
 use crate::error::FtlError;

@@ -11,7 +11,7 @@
 //! - `l2p_update`: everything before has left the ring, the table points at media;
 //! - `flush_point`: everything before must be submitted even if a unit needs padding.
 
-use super::route::FileKey;
+use super::ids::FileKey;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{KEY_EMPTY, KEY_MAX, KEY_TRIM};
 use std::collections::VecDeque;

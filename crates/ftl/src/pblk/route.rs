@@ -6,7 +6,9 @@
 //! far in each buffer its data reaches; the last is what a flush of the file must cover, also what
 //! was written before the file was bound, and what went elsewhere since.
 
-use super::buffers::{Buffer, BufferId, Plan};
+use super::buffers::Buffer;
+use super::ids::{BufferId, FileKey, file_of};
+use super::plan::Plan;
 use crate::config::{BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing};
 use nandscape_block::{Bio, Flags, FlushScope as BioScope, Owner};
 use nandscape_rt::Stream;
@@ -14,14 +16,6 @@ use std::collections::BTreeMap;
 
 /// Files remembered before those without a trace are forgotten.
 const FILES_MAX: usize = 1 << 16;
-
-/// A file's identity and generation.
-pub(super) type FileKey = (u64, u32);
-
-/// The file that a bio belongs to.
-pub(super) fn file_of(owner: Option<Owner>) -> Option<FileKey> {
-    owner.map(|owner| (owner.file, owner.generation))
-}
 
 /// What is known of a file.
 #[derive(Clone, Default, Debug)]

@@ -8,10 +8,11 @@
 //! shorter than others.
 
 use super::Pblk;
-use super::buffers::BufferId;
-use super::line::{FreeRoom, MAP_ORIGIN};
-use super::open::{Frontier, FrontierId};
-use nandscape_media::{Geometry, OpenChannel};
+use super::ids::{BufferId, FrontierId, MAP_ORIGIN};
+use super::layout::padded_out;
+use super::line::FreeRoom;
+use super::open::Frontier;
+use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 
 /// What a group has in its own lines, less what it must write; negative if it needs free lines.
@@ -53,12 +54,6 @@ impl Balance<'_> {
     fn shared_for(&self, group: usize) -> i64 {
         self.free.sectors_of(self.lines_beside(group)) as i64
     }
-}
-
-/// Lines of garbage collection, beyond one, that a power cut may use up at once: where open chunks are
-/// limited recovery leaves none open.
-pub(super) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
-    if geometry.limits_open_chunks() { shared_frontiers.saturating_sub(1) } else { 0 }
 }
 
 impl<M: OpenChannel> Pblk<M> {

@@ -6,7 +6,7 @@
 //! the minimum of all, and among equals the line that entered its class first: a stamp a line.
 
 use crate::config::Victim;
-use crate::pblk::line::{LineId, NO_LINE};
+use crate::pblk::ids::{LineId, NO_LINE};
 use nandscape_rt::Stream;
 use std::collections::VecDeque;
 

@@ -2,9 +2,8 @@
 //! and keeps at most one write in flight on a parallel unit (pblk-write.c).
 
 use super::Pblk;
-use super::buffers::BufferId;
-use super::line::{LineId, LineState};
-use super::open::FrontierId;
+use super::ids::{BufferId, FrontierId, LineId};
+use super::line::LineState;
 use super::rb::Ring;
 use super::units::{UnitState, WriteUnit};
 use crate::error::FtlError;

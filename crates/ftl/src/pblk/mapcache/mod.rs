@@ -32,7 +32,7 @@ use crate::stats::{MapCounts, MapMemoryUse};
 use blocks::BlockCache;
 use dftl::EntryCache;
 use directory::Directory;
-use nandscape_block::Lba;
+use nandscape_block::{Flags, Lba};
 use nandscape_media::Ppa;
 use nandscape_rt::Nanos;
 
@@ -54,6 +54,13 @@ pub(super) struct Access {
     pub(super) write: bool,
     /// By whom.
     pub(super) by: By,
+}
+
+impl Access {
+    /// How a bio with these flags looks up.
+    pub(super) fn of(write: bool, flags: Flags) -> Self {
+        Self { write, by: if flags.has(Flags::JOURNAL) { By::Journal } else { By::Host } }
+    }
 }
 
 /// What a look-up found.
