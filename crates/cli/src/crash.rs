@@ -6,9 +6,10 @@ mod fs;
 mod json;
 
 use crate::args::{BrokenRule, CrashArgs, OutputArgs, OutputFormat, Which};
-use crate::output::{Failure, deliver, pretty};
+use crate::output::{Failure, pretty};
 use crate::pool::spread;
 use crate::progress::Progress;
+use crate::replace::deliver;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
 use nandscape_crash::matrix::{Matrix, MatrixReport};

@@ -3,9 +3,9 @@
 use crate::args::{ResultArgs, ResultFormat};
 use crate::command::COMMIT;
 use crate::logs::Watch;
-use crate::output::{Failure, classify, deliver, pretty};
+use crate::output::{Failure, classify, pretty};
 use crate::paint::{ColorChoice, Paint};
-use crate::replace::{replace, told};
+use crate::replace::{deliver, replace, told};
 use crate::report::report_run;
 use crate::state::keep;
 use crate::summary::summary;

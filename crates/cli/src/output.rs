@@ -1,11 +1,9 @@
-//! Printing that survives a closed pipe, files instead of it, and the ways to fail.
+//! Printing that survives a closed pipe, and the ways to fail.
 
-use crate::replace::{replace, told};
 use anyhow::Context;
 use nandscape_lab::run::RunError;
 use serde_json::Value;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command did not do its job.
@@ -69,12 +67,6 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::run(error)),
         _ => Ok(()),
     }
-}
-
-/// Prints to standard output, or writes to `file`.
-pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
-    let Some(file) = file else { return print(text) };
-    replace(file, |out| told(file, out.write_all(text.as_bytes())))
 }
 
 /// JSON as text.

@@ -5,7 +5,7 @@
 //! What is no regular file, such as a device or a pipe, is written to directly, and so is the file that
 //! standard output or standard error goes to.
 
-use crate::output::Failure;
+use crate::output::{Failure, print};
 use anyhow::{Context, Error};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -113,6 +113,12 @@ pub(crate) fn replace<T>(
     let value = write(&mut out)?;
     told(path, out.flush().and_then(|()| part.map_or(Ok(()), Part::take_place)))?;
     Ok(value)
+}
+
+/// Prints to standard output, or writes to `file`.
+pub(crate) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
+    let Some(file) = file else { return print(text) };
+    replace(file, |out| told(file, out.write_all(text.as_bytes())))
 }
 
 /// The same result, whose error names the file that could not be written.

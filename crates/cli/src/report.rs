@@ -3,8 +3,8 @@
 use crate::args::ReportArgs;
 use crate::command::quoted;
 use crate::complete::Finished;
-use crate::output::{Failure, complain, deliver};
-use crate::replace::make_folder;
+use crate::output::{Failure, complain};
+use crate::replace::{deliver, make_folder};
 use crate::table::Table;
 use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};

@@ -3,7 +3,7 @@
 //! Children are polled in the order of the arguments, and again whenever their task is polled. For
 //! more than a few futures spawn tasks instead: a wake of a task polls all of its children.
 
-use crate::exec::Handle;
+use crate::handle::Handle;
 use crate::time::Nanos;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};

@@ -2,7 +2,7 @@
 //! timing: work charged to a core starts when the core is next free, first in first out, and its end
 //! is known at once. Nothing is pre-empted.
 
-use crate::exec::Handle;
+use crate::handle::Handle;
 use crate::time::Nanos;
 use std::cell::Cell;
 

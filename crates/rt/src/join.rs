@@ -1,6 +1,6 @@
 //! Waiting for the end of a task, and ending it.
 
-use crate::exec::{Core, Handle};
+use crate::shared::Core;
 use crate::task::{TaskId, Wait};
 use std::cell::Cell;
 use std::future::Future;
@@ -23,9 +23,9 @@ pub(crate) struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
-    pub(crate) fn new(handle: &Handle) -> Rc<Self> {
+    pub(crate) fn new(core: &Rc<Core>) -> Rc<Self> {
         Rc::new(Self {
-            core: Rc::clone(handle.core()),
+            core: Rc::clone(core),
             result: Cell::new(None),
             finished: Cell::new(false),
             joiner: Cell::new(TaskId::NONE),

@@ -45,12 +45,17 @@
 
 mod clock;
 pub mod combine;
+mod deadlock;
 pub mod dist;
 mod exec;
+mod handle;
 pub mod host;
 mod inbox;
+mod inject;
 mod join;
 pub mod rng;
+mod shared;
+mod sleep;
 pub mod sync;
 mod task;
 pub mod time;
@@ -58,12 +63,16 @@ mod timer;
 mod unbroken;
 pub mod words;
 
-pub use exec::{Deadlock, Executor, Handle, Waiting};
+pub use deadlock::{Deadlock, Waiting};
+pub use exec::Executor;
+pub use handle::Handle;
 pub use host::HostCpu;
-pub use inbox::{Injector, Inlet, Outlet, Stopped};
+pub use inbox::Stopped;
+pub use inject::{Injector, Inlet, Outlet};
 pub use join::{Aborted, JoinHandle};
 pub use rng::Stream;
+pub use sleep::Sleep;
 pub use task::BoxFuture;
 pub use time::Nanos;
-pub use timer::Sleep;
+
 pub use unbroken::Unbroken;

@@ -4,7 +4,7 @@
 //! of the task being polled queues it behind everything that is ready. Ids carry a generation, so a
 //! wake that comes after its task ended reaches nobody.
 
-use crate::exec::Waiting;
+use crate::deadlock::Waiting;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::future::Future;

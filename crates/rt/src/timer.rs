@@ -1,16 +1,11 @@
-//! Timers: a four-ary heap ordered by (time, sequence), and the future that waits for one.
+//! Timers: a four-ary heap ordered by (time, sequence).
 //!
 //! The sequence is the order of registration, so timers of one instant fire in that order. A timer
-//! holds the id of the task it wakes and no waker; a dropped [`Sleep`] takes its timer out of the
-//! heap at once, so a timer nobody waits for never moves the clock.
+//! holds the id of the task it wakes and no waker; a cancelled one leaves the heap at once, so a
+//! timer nobody waits for never moves the clock.
 
-use crate::exec::Core;
 use crate::task::TaskId;
 use crate::time::Nanos;
-use std::future::Future;
-use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll};
 
 /// Four children share a cache line and a half, and the heap is half as deep as a binary one.
 const ARITY: usize = 4;
@@ -200,60 +195,6 @@ impl Timers {
 #[inline]
 fn lesser(a: (usize, u128), b: (usize, u128)) -> (usize, u128) {
     std::hint::select_unpredictable(b.1 < a.1, b, a)
-}
-
-/// Waits for an instant. Made by [`crate::Handle::sleep`] and [`crate::Handle::sleep_until`].
-#[must_use = "a future does nothing unless awaited"]
-pub struct Sleep {
-    core: Rc<Core>,
-    deadline: Nanos,
-    /// The timer and the task it wakes, once polled.
-    timer: Option<(TimerKey, TaskId)>,
-}
-
-impl Sleep {
-    pub(crate) fn new(core: Rc<Core>, deadline: Nanos) -> Self {
-        Self { core, deadline, timer: None }
-    }
-
-    /// When it ends.
-    #[must_use]
-    pub fn deadline(&self) -> Nanos {
-        self.deadline
-    }
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
-        if self.core.now() >= self.deadline {
-            return Poll::Ready(());
-        }
-        let task = self.core.current();
-        match self.timer {
-            None => {
-                let key = self.core.timers().register(self.deadline, task);
-                self.timer = Some((key, task));
-            }
-            Some((key, owner)) if owner != task => {
-                self.core.timers().reassign(key, task);
-                self.timer = Some((key, task));
-            }
-            Some(_) => {}
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some((key, _)) = self.timer {
-            self.core.timers().cancel(key);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A future may be dropped at any of its waiting points: by a time limit, by the first of two, with its
 //! task. What it guards may then be half changed. An [`Unbroken`] goes on as a task of its own.
 
-use crate::exec::Handle;
+use crate::handle::Handle;
 use crate::task::BoxFuture;
 use std::future::Future;
 use std::pin::Pin;

@@ -2,7 +2,8 @@
 //! senders of a full channel wait in line.
 
 use super::permits::Permits;
-use crate::exec::{Core, Handle};
+use crate::handle::Handle;
+use crate::shared::Core;
 use crate::task::TaskId;
 use std::cell::RefCell;
 use std::collections::VecDeque;

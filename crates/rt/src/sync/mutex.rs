@@ -4,7 +4,7 @@
 //! and no `RefCell` stays borrowed while the guard's task waits.
 
 use super::permits::Permits;
-use crate::exec::Handle;
+use crate::handle::Handle;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;

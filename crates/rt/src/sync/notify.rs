@@ -6,7 +6,8 @@
 //! A task that tests its condition and then waits misses nothing, if it does not wait for anything
 //! else in between.
 
-use crate::exec::{Core, Handle};
+use crate::handle::Handle;
+use crate::shared::Core;
 use crate::task::TaskId;
 use std::cell::RefCell;
 use std::collections::VecDeque;

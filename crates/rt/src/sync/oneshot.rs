@@ -1,6 +1,7 @@
 //! A channel for a single message.
 
-use crate::exec::{Core, Handle};
+use crate::handle::Handle;
+use crate::shared::Core;
 use crate::task::TaskId;
 use std::cell::Cell;
 use std::future::Future;

@@ -3,7 +3,8 @@
 //! Invariant: the head of the queue wants more permits than there are. Tickets grow along the queue;
 //! a waiter whose ticket is no longer in it has been granted what it waited for.
 
-use crate::exec::{Core, Handle};
+use crate::handle::Handle;
+use crate::shared::Core;
 use crate::task::TaskId;
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -4,7 +4,7 @@
 //! has it alone, so no `RefCell` stays borrowed while a guard's task waits.
 
 use super::permits::Permits;
-use crate::exec::Handle;
+use crate::handle::Handle;
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! A counting semaphore, fair: permits go to waiters in order, however many each of them wants.
 
 use super::permits::Permits;
-use crate::exec::Handle;
+use crate::handle::Handle;
 use std::rc::Rc;
 
 /// A number of permits that tasks take and give back.
