@@ -3,6 +3,7 @@
 //! finding itself. Every rule has a test in which it catches a bad sample.
 
 mod allow;
+mod circles;
 mod examples;
 mod header;
 mod layers;
@@ -44,7 +45,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const RULES: [fn(&Tree) -> Vec<Finding>; 12] = [
+const RULES: [fn(&Tree) -> Vec<Finding>; 13] = [
     header::check,
     lengths::check_files,
     lengths::check_functions,
@@ -52,6 +53,7 @@ const RULES: [fn(&Tree) -> Vec<Finding>; 12] = [
     map_order::check,
     reach::check,
     layers::check,
+    circles::check,
     examples::check,
     links::check,
     names::check,
