@@ -14,6 +14,7 @@ mod transfer;
 
 pub use config::{MediaConfig, MediaError};
 pub use report::{Utilisation, Wear};
+pub(crate) use transfer::ChunkRow;
 
 use crate::command::{
     Cause, ChunkInfo, ChunkState, Fault, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,

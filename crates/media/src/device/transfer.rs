@@ -3,10 +3,19 @@
 use super::Media;
 use crate::command::ChunkState;
 use crate::geometry::ChunkId;
-use crate::snapshot::{ChunkRow, SnapshotError};
-use crate::store::{MemoryStore, Store};
+use crate::store::{Full, MemoryStore, Store};
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
+
+/// A chunk as the table has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ChunkRow {
+    pub(crate) wp: u32,
+    pub(crate) erases: u32,
+    pub(crate) offline: bool,
+    pub(crate) failing: bool,
+    pub(crate) touched: bool,
+}
 
 impl<S: Store> Media<S> {
     /// Power off and on, of a device at rest: everything under way has completed, and no fault is
@@ -42,11 +51,7 @@ impl Media<MemoryStore> {
         }
     }
 
-    pub(crate) fn set_chunk_row(
-        &mut self,
-        id: ChunkId,
-        row: ChunkRow,
-    ) -> Result<(), SnapshotError> {
+    pub(crate) fn set_chunk_row(&mut self, id: ChunkId, row: ChunkRow) -> Result<(), Full> {
         let place = self.chunks.chunk_place(id);
         let entry = self.chunks.row_mut(place.row);
         (entry.erases, entry.failing) = (row.erases, row.failing);

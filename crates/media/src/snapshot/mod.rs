@@ -9,7 +9,7 @@ mod columns;
 mod frames;
 
 use crate::command::{ChunkInfo, ChunkState, OpenChannel};
-use crate::device::Media;
+use crate::device::{ChunkRow, Media};
 use crate::geometry::{ChunkId, Geometry};
 use crate::store::{Block, Full, MemoryStore};
 use columns::{get_block, put_block};
@@ -56,16 +56,6 @@ impl From<Full> for SnapshotError {
     fn from(_: Full) -> Self {
         Self::MemoryCap
     }
-}
-
-/// A chunk as the table has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ChunkRow {
-    pub(crate) wp: u32,
-    pub(crate) erases: u32,
-    pub(crate) offline: bool,
-    pub(crate) failing: bool,
-    pub(crate) touched: bool,
 }
 
 impl ChunkRow {
