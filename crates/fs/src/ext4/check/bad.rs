@@ -1,14 +1,9 @@
 //! Inode 1: the blocks that mke2fs or e2fsck found bad. They belong to nobody else, and are mapped by
 //! pointers, as what the reserved inode 7 has.
 
-use super::resize::{DIRECT, POINTERS, pointer};
 use super::volume::Volume;
 use crate::ext4::format::*;
 use nandscape_block::BlockError;
-
-/// Pointers of an inode: those that lead to blocks, then one through one block of pointers, one through
-/// two, one through three.
-const POINTERS_OF_INODE: usize = 15;
 
 impl Volume {
     /// Claims the bad blocks, and those of the pointers to them. How many the inode says that there are is
@@ -19,8 +14,8 @@ impl Volume {
         if is_file || inode.uid != 0 || inode.gid != 0 || inode.flags != 0 {
             self.report.find(place, "is a file, but lists bad blocks");
         }
-        let levels = |index: usize| (index + 1).saturating_sub(DIRECT);
-        let of_inode = (0..POINTERS_OF_INODE).map(|i| (pointer(&inode.map, i), levels(i)));
+        let levels = |index: usize| (index + 1).saturating_sub(DIRECT_POINTERS);
+        let of_inode = (0..INODE_POINTERS).map(|i| (pointer(&inode.map, i), levels(i)));
         let mut waiting: Vec<(u64, usize)> = of_inode.collect();
         while let Some((block, levels)) = waiting.pop() {
             if block == 0 || !self.claim(block, 1, place) {
@@ -28,7 +23,9 @@ impl Volume {
             }
             if levels > 0 {
                 let bytes = self.read(block).await?;
-                waiting.extend((0..POINTERS).map(|index| (pointer(&bytes[..], index), levels - 1)));
+                waiting.extend(
+                    (0..BLOCK_POINTERS).map(|index| (pointer(&bytes[..], index), levels - 1)),
+                );
             }
         }
         Ok(())

@@ -34,7 +34,7 @@ impl Volume {
             }
         }
         self.claim_extents(number, &extents);
-        blocks += extents.iter().map(|extent| u64::from(extent.blocks)).sum::<u64>();
+        blocks += extent_blocks(&extents);
         Ok((extents, blocks))
     }
 

@@ -216,7 +216,7 @@ impl Volume {
             self.report.find(place, format!("{} bytes, but data from byte {last} on", inode.size));
         }
         let end = extents.last().map_or(0, Extent::logical_end);
-        let mapped: u64 = extents.iter().map(|extent| u64::from(extent.blocks)).sum();
+        let mapped = extent_blocks(extents);
         let unwritten = extents.iter().any(|extent| extent.unwritten);
         if inode.is_dir() && (inode.size != end * block || mapped != end || unwritten || end == 0) {
             let what = format!("a directory of {} bytes with {mapped} blocks", inode.size);

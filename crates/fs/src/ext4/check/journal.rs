@@ -15,7 +15,7 @@ impl Volume {
             return Ok(());
         }
         let place = Place::Inode(JOURNAL_INODE);
-        let blocks: u64 = self.journal.iter().map(|extent| u64::from(extent.blocks)).sum();
+        let blocks = extent_blocks(&self.journal);
         let Some(first) = self.journal.first().map(|extent| extent.start) else {
             self.report.find(place, "has no blocks, but is the journal");
             return Ok(());

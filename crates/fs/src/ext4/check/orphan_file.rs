@@ -12,7 +12,7 @@ impl Volume {
         extents: &[Extent],
     ) -> Result<(), BlockError> {
         let place = Place::Inode(number);
-        let mapped: u64 = extents.iter().map(|extent| u64::from(extent.blocks)).sum();
+        let mapped = extent_blocks(extents);
         if inode.file_type() != mode::REGULAR || inode.size != mapped * BLOCK_BYTES as u64 {
             let what = format!("the orphan file has {} bytes and {mapped} blocks", inode.size);
             self.report.find(place, what);

@@ -7,24 +7,6 @@ use crate::ext4::raw::BlockBytes;
 use nandscape_block::BlockError;
 use std::collections::BTreeSet;
 
-/// Words of a block map that lead to blocks.
-pub(super) const DIRECT: usize = 12;
-/// The word of a block map that leads to a block of blocks of pointers.
-const DOUBLE_INDIRECT: usize = 13;
-pub(super) const POINTERS: usize = BLOCK_BYTES / 4;
-
-/// Bytes of a file that pointers reach: through those of an inode, and through one, two and three blocks.
-const POINTED_BYTES_MAX: u64 = {
-    let pointers = POINTERS as u64;
-    (DIRECT as u64 + pointers + pointers.pow(2) + pointers.pow(3)) * BLOCK_BYTES as u64
-};
-
-/// The block that pointer `index` of a block leads to.
-pub(super) fn pointer(bytes: &[u8], index: usize) -> u64 {
-    let word = bytes.as_chunks::<4>().0[index];
-    u32::from_le_bytes(word).into()
-}
-
 impl Volume {
     /// Follows the pointers of inode 7.
     pub(super) async fn check_resize_inode(&mut self) -> Result<(), BlockError> {
@@ -37,7 +19,7 @@ impl Volume {
             self.report.find(place, "is no file, but keeps room for descriptors");
         }
         let top = pointer(&inode.map, DOUBLE_INDIRECT);
-        let others = (0..15).filter(|index| *index != DOUBLE_INDIRECT);
+        let others = (0..INODE_POINTERS).filter(|index| *index != DOUBLE_INDIRECT);
         if others.map(|index| pointer(&inode.map, index)).any(|block| block != 0) {
             self.report.find(place, "maps blocks beside those that it should");
         }
@@ -54,10 +36,11 @@ impl Volume {
             (self.sb.desc_blocks() as usize, self.sb.reserved_gdt_blocks.into());
         for index in 0..reserved {
             let block = (1 + first + index) as u64;
-            self.check_reserved(&bytes, (first + index) % POINTERS, block, &backups).await?;
+            self.check_reserved(&bytes, (first + index) % BLOCK_POINTERS, block, &backups).await?;
         }
-        let slots = (0..reserved).map(|index| (first + index) % POINTERS).collect::<BTreeSet<_>>();
-        let others = (0..POINTERS).filter(|slot| !slots.contains(slot));
+        let slots =
+            (0..reserved).map(|index| (first + index) % BLOCK_POINTERS).collect::<BTreeSet<_>>();
+        let others = (0..BLOCK_POINTERS).filter(|slot| !slots.contains(slot));
         if others.into_iter().any(|slot| pointer(&bytes[..], slot) != 0) {
             let place = Place::InodeBlock { inode: RESIZE_INODE, block: top };
             self.report.find(place, "leads to blocks beside those that are reserved");
@@ -71,7 +54,9 @@ impl Volume {
     /// The size reaches to the last block that pointers lead to, and no further than they could.
     fn check_pointed(&mut self, inode: &Inode, last_slot: Option<usize>, backups: usize) {
         let last_slot = last_slot.filter(|_| backups > 0);
-        let last = last_slot.map_or(0, |slot| DIRECT + POINTERS + slot * POINTERS + backups - 1);
+        let last = last_slot.map_or(0, |slot| {
+            DIRECT_POINTERS + BLOCK_POINTERS + slot * BLOCK_POINTERS + backups - 1
+        });
         let sound = (last * BLOCK_BYTES) as u64..=POINTED_BYTES_MAX;
         if !sound.contains(&inode.size) {
             let what = format!("{} bytes are not what its pointers reach", inode.size);
@@ -104,8 +89,10 @@ impl Volume {
         let bytes = self.read(block).await?;
         let expected = backups.iter().map(|first| first + block);
         let expected = expected.chain(std::iter::repeat(0));
-        let wrong =
-            expected.take(POINTERS).zip(0..).find(|(e, index)| pointer(&bytes[..], *index) != *e);
+        let wrong = expected
+            .take(BLOCK_POINTERS)
+            .zip(0..)
+            .find(|(e, index)| pointer(&bytes[..], *index) != *e);
         if let Some((expected, index)) = wrong {
             let is = pointer(&bytes[..], index);
             self.report.find(place, format!("pointer {index} leads to {is}, not {expected}"));

@@ -51,6 +51,12 @@ pub struct Extent {
     pub unwritten: bool,
 }
 
+/// Blocks of so many extents.
+#[must_use]
+pub fn extent_blocks(extents: &[Extent]) -> u64 {
+    extents.iter().map(|extent| u64::from(extent.blocks)).sum()
+}
+
 impl Extent {
     /// The first block of the file behind it.
     #[must_use]

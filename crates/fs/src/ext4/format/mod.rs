@@ -19,6 +19,7 @@ mod htree;
 mod inode;
 mod layout;
 mod orphan_file;
+mod pointers;
 mod sums;
 mod superblock;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use htree::*;
 pub use inode::*;
 pub use layout::InodePlace;
 pub use orphan_file::check_orphan_block;
+pub use pointers::*;
 pub(crate) use sums::{BlockMut, Sums, after_block, crc32c_padded, of_pattern};
 pub use superblock::*;
 pub use wire::Field;

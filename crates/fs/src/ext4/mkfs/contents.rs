@@ -10,9 +10,6 @@ use std::ops::Range;
 
 /// Blocks of lost+found.
 const LOST_AND_FOUND_BLOCKS: u64 = 4;
-/// The word of a block map that leads to a block of blocks of pointers.
-const DOUBLE_INDIRECT: usize = 13;
-const POINTERS: u64 = BLOCK_BYTES as u64 / 4;
 
 /// Inodes, and blocks with content.
 pub(super) struct Contents {
@@ -112,12 +109,14 @@ impl Contents {
         let backups: Vec<u32> =
             (1..sb.groups()).filter(|group| sb.has_superblock(*group)).collect();
         inode.map[4 * DOUBLE_INDIRECT..][..4].copy_from_slice(&(top as u32).to_le_bytes());
-        inode.size = (POINTERS * POINTERS + POINTERS + 12) * BLOCK_BYTES as u64;
+        let pointers = BLOCK_POINTERS * BLOCK_POINTERS + BLOCK_POINTERS + DIRECT_POINTERS;
+        inode.size = (pointers * BLOCK_BYTES) as u64;
         sb.set_feature(Feature::LARGE_FILE, true);
         let reserved = u64::from(sb.reserved_gdt_blocks);
         inode.set_blocks_4k(1 + reserved * (1 + backups.len() as u64));
         let first = u64::from(1 + sb.desc_blocks());
-        let slot = |index: u64| ((u64::from(sb.desc_blocks()) + index) % POINTERS) as usize;
+        let slot =
+            |index: u64| ((u64::from(sb.desc_blocks()) + index) % BLOCK_POINTERS as u64) as usize;
         for index in 0..reserved {
             let block = first + index;
             let pointers = backups.iter().map(|group| sb.group_first_block(*group) + block);
