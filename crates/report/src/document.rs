@@ -37,7 +37,7 @@ impl Tone {
 /// A cell of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// What the line is about.
+    /// What the row is about.
     Head(String),
     /// A number.
     Number(String),
@@ -45,8 +45,21 @@ pub enum Cell {
     Words(String),
     /// A word with a meaning.
     Badge(Tone, String),
-    /// Words about the whole line, which stand below it from its first column to its last.
-    Below(String),
+}
+
+/// A row of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// One for each column.
+    pub cells: Vec<Cell>,
+    /// Words about the whole row, which stand below it from its first column to its last.
+    pub below: Option<String>,
+}
+
+impl From<Vec<Cell>> for Row {
+    fn from(cells: Vec<Cell>) -> Self {
+        Self { cells, below: None }
+    }
 }
 
 /// A page under construction.
@@ -116,25 +129,32 @@ impl Document {
     }
 
     /// A table.
-    pub fn table(&mut self, headers: &[&str], lines: &[Vec<Cell>]) {
+    pub fn table<R: Into<Row>>(&mut self, headers: &[&str], rows: impl IntoIterator<Item = R>) {
+        let rows: Vec<Row> = rows.into_iter().map(Into::into).collect();
         self.main.push_str("<div class=\"scroll\"><table><thead><tr>");
-        let first = lines.first();
+        let first = rows.first().map_or(&[][..], |row| &row.cells);
         for (at, header) in headers.iter().enumerate() {
-            let words =
-                matches!(first.and_then(|line| line.get(at)), Some(Cell::Words(_) | Cell::Head(_)));
+            let words = matches!(first.get(at), Some(Cell::Words(_) | Cell::Head(_)));
             let class = if words { " class=\"words\"" } else { "" };
             let _ = write!(self.main, "<th scope=\"col\"{class}>{}</th>", escape(header));
         }
         self.main.push_str("</tr></thead><tbody>");
-        for line in lines {
-            self.main.push_str("<tr>");
-            line.iter().for_each(|cell| self.cell(cell, headers.len()));
-            self.main.push_str("</tr>");
-        }
+        rows.iter().for_each(|row| self.row(row));
         self.main.push_str("</tbody></table></div>");
     }
 
-    fn cell(&mut self, cell: &Cell, columns: usize) {
+    fn row(&mut self, row: &Row) {
+        self.main.push_str("<tr>");
+        row.cells.iter().for_each(|cell| self.cell(cell));
+        self.main.push_str("</tr>");
+        if let Some(below) = &row.below {
+            let (columns, below) = (row.cells.len(), escape(below));
+            let cell = format!("<td class=\"words\" colspan=\"{columns}\">{below}</td>");
+            let _ = write!(self.main, "<tr class=\"below\">{cell}</tr>");
+        }
+    }
+
+    fn cell(&mut self, cell: &Cell) {
         let _ = match cell {
             Cell::Head(text) => write!(self.main, "<th scope=\"row\">{}</th>", escape(text)),
             Cell::Number(text) => write!(self.main, "<td>{}</td>", escape(text)),
@@ -142,11 +162,6 @@ impl Document {
             Cell::Badge(tone, text) => {
                 let class = tone.class();
                 write!(self.main, "<td><span class=\"badge {class}\">{}</span></td>", escape(text))
-            }
-            Cell::Below(text) => {
-                let open =
-                    format!("</tr><tr class=\"below\"><td class=\"words\" colspan=\"{columns}\">");
-                write!(self.main, "{open}{}</td>", escape(text))
             }
         };
     }
@@ -193,9 +208,9 @@ mod tests {
     fn texts_are_no_tags() {
         let mut page = Document::new("a < b", "c & d");
         page.section("<one>");
-        page.table(&["h"], &[vec![Cell::Head("<i>".into()), Cell::Badge(Tone::Bad, "no".into())]]);
-        let below = vec![Cell::Number("1".into()), Cell::Below("<b>".into())];
-        page.table(&["h"], &[below]);
+        page.table(&["h"], [vec![Cell::Head("<i>".into()), Cell::Badge(Tone::Bad, "no".into())]]);
+        let cells = vec![Cell::Number("1".into())];
+        page.table(&["h"], [Row { cells, below: Some("<b>".into()) }]);
         page.section("two");
         page.text("<script>");
         let html = page.html();

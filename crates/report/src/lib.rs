@@ -29,7 +29,7 @@ mod units;
 pub use case::Run;
 pub use chart::{Chart, Mark, Shape};
 pub use column::Column;
-pub use document::{Cell, Document, Tone};
+pub use document::{Cell, Document, Row, Tone};
 pub use figure::{Figure, FigureError, Line};
 pub use plot::Plot;
 pub use plots::describe_figure as describe;

@@ -9,7 +9,7 @@ use crate::judge::{Judged, Sensitivity};
 use crate::model::{Beyond, Choice, Filter, Paper, Statement, distinct_runs};
 use crate::reproduction::Reproduction;
 use crate::verdict::Verdict;
-use nandscape_report::{Axis, Cell, Document, Figure, Report, Run, Tone, axes, label, plain};
+use nandscape_report::{Axis, Cell, Document, Figure, Report, Row, Run, Tone, axes, label, plain};
 
 /// Lines of a table of figures at most; `paper.json` has them all.
 const LINES_MAX: usize = 60;
@@ -63,7 +63,8 @@ fn overview(page: &mut Document, all: &[Reproduction]) {
         let head = Cell::Head(one.paper.id.clone());
         [head].into_iter().chain(counts).chain([checks]).collect()
     };
-    page.table(&headers, &all.iter().map(line).collect::<Vec<_>>());
+    let rows: Vec<Vec<Cell>> = all.iter().map(line).collect();
+    page.table(&headers, rows);
     page.note(
         "A statement agrees if what is measured is within the tolerance that stands beside it, agrees in \
          part if it is within the wider one or at least on the stated side of the baseline, and cannot be \
@@ -103,16 +104,16 @@ fn statements(page: &mut Document, one: &Reproduction) {
     let line = |(statement, judged): (&Statement, &Judged)| {
         let says = format!("{} ({})", statement.says, statement.place);
         let verdict = judged.judgement.verdict;
-        vec![
+        let cells = vec![
             Cell::Head(statement.id.clone()),
             Cell::Words(says),
             Cell::Number(statement.published()),
             Cell::Number(statement.shown(judged)),
             Cell::Badge(tone(verdict), verdict.name().to_owned()),
-            Cell::Below(judged.judgement.reason.clone()),
-        ]
+        ];
+        Row { cells, below: Some(judged.judgement.reason.clone()) }
     };
-    page.table(&headers, &one.statements().map(line).collect::<Vec<_>>());
+    page.table(&headers, one.statements().map(line));
 }
 
 fn figures(page: &mut Document, one: &Reproduction) {
@@ -193,7 +194,7 @@ fn alternatives(page: &mut Document, one: &Reproduction, choice: usize) {
     }
     if !lines.is_empty() {
         let headers = ["statement", "as chosen", "verdict", "instead", "measured", "verdict"];
-        page.table(&headers, &lines);
+        page.table(&headers, lines);
     }
 }
 
@@ -235,7 +236,7 @@ fn table(
         heads.chain(cells).collect()
     };
     let lines: Vec<Vec<Cell>> = points.iter().take(LINES_MAX).map(line).collect();
-    page.table(&headers.iter().map(String::as_str).collect::<Vec<_>>(), &lines);
+    page.table(&headers.iter().map(String::as_str).collect::<Vec<_>>(), lines);
     if points.len() > LINES_MAX {
         page.note(&format!("paper.json has {} more lines.", points.len() - LINES_MAX));
     }
@@ -251,12 +252,11 @@ fn checks(page: &mut Document, one: &Reproduction) {
             (n, failures) => Cell::Badge(Tone::Bad, format!("fails in {} of {n}", failures.len())),
         };
         let first = checked.failures.first();
-        let first = first.map(|it| Cell::Below(format!("The first: {}: {}", it.run, it.why)));
-        let name = Cell::Head(checked.name.to_owned());
-        [name, Cell::Words(checked.says.to_owned()), verdict].into_iter().chain(first).collect()
+        let below = first.map(|it| format!("The first: {}: {}", it.run, it.why));
+        let (name, says) = (checked.name.to_owned(), checked.says.to_owned());
+        Row { cells: vec![Cell::Head(name), Cell::Words(says), verdict], below }
     };
-    let lines: Vec<Vec<Cell>> = one.checked.iter().map(line).collect();
-    page.table(&["check", "what must hold", "runs"], &lines);
+    page.table(&["check", "what must hold", "runs"], one.checked.iter().map(line));
 }
 
 /// What the results are of, what was decided, and what to be careful about.
@@ -282,7 +282,7 @@ fn made_of(page: &mut Document, one: &Reproduction) {
             Cell::Number(question.sweep.seeds.len().to_string()),
         ]
     });
-    page.table(&["question", "sweep", "points", "seeds"], &questions.collect::<Vec<_>>());
+    page.table(&["question", "sweep", "points", "seeds"], questions);
     page.folded("Notes: what the paper leaves open, what we chose, and why", &one.paper.notes);
     let warnings = report.warnings();
     if !warnings.is_empty() {
