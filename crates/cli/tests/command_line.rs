@@ -252,7 +252,7 @@ fn wrong_input_names_its_place() {
     std::fs::write(folder.0.join("bytes.toml"), [0xff, 0xfe]).unwrap();
     folder.write("oops.json", "oops");
     folder.write("iolog.fio", "[w]\nrw=write\nwrite_iolog=none/x\n");
-    let cases: [(&[&str], &str); 28] = [
+    let cases: [(&[&str], &str); 29] = [
         (&["trace", "info", "x", "--skip-bad-lines", "-1"], ": expected a whole number from 0 to "),
         (
             &["run", "job.fio", small[0], small[1], "--state-dir", "bad.fio"],
@@ -286,7 +286,8 @@ fn wrong_input_names_its_place() {
         (&["paper", "--check", "."], "./paper.toml: cannot be read: "),
         (&["run", "job.fio", "--set", "media.chunks=-1"], "--set media.chunks: expected a whole"),
         (&["run", "job.fio", "--set", "media={chunks=-1}"], "--set media: media.chunks: expected"),
-        (&["run", "--stack", "bytes.toml"], "--stack: cannot read bytes.toml: "),
+        (&["stacks", "show", "nope"], "stack: no stack \"nope\": "),
+        (&["run", "--stack", "bytes.toml"], "stack: cannot read bytes.toml: "),
         (&["sweep", "none.toml"], "nandscape: none.toml: No such file"),
         (&["run", "bad.fio"], "bad.fio:3"),
         (&["run", "none.fio"], "none.fio"),

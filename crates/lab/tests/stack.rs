@@ -518,7 +518,7 @@ fn circles_and_missing_stacks_are_errors() {
     assert!(found.starts_with(&format!("{lost}:1:11: extends: no stack \"pblkk\"")), "{found}");
     assert!(found.ends_with("did you mean \"pblk\"?"), "{found}");
     let found = Stack::load("blk", &NONE).unwrap_err().to_string();
-    assert!(found.starts_with("--stack: no stack \"blk\""), "{found}");
+    assert!(found.starts_with("stack: no stack \"blk\""), "{found}");
 }
 
 /// No text from outside brings the reader down.

@@ -55,7 +55,7 @@ struct Found {
 
 /// A stack named on the command line, merged over all that it extends, and where its file begins.
 pub(super) fn load(name: &str) -> Result<(Table, Place), StackError> {
-    load_named(name, Path::new(""), &HostEnvironment, &Place::Argument("--stack"), "")
+    load_named(name, Path::new(""), &HostEnvironment, &Place::Argument("stack"), "")
 }
 
 /// A stack named by `key` at `place` of some file in `folder`, in the same way; `files` has the files.

@@ -77,7 +77,7 @@ fn read_stacks(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Base>, S
             DEFAULT,
             files.folder,
             files.environment,
-            &Place::Argument("--stack"),
+            &Place::Argument("stack"),
         )?]),
     }
 }
