@@ -128,7 +128,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mapping) = &self.mapping else { return false };
         let store = &mapping.store;
         let reserve = u64::from(self.capacity.line_data_sectors + self.geometry.ws_opt);
-        let wanted = (store.jobs.slots.len() - store.jobs.free.len()) as u64 * store.shape.cost();
+        let wanted = store.jobs.len() as u64 * store.shape.cost();
         self.map_room() >= wanted + store.committed() + store.shape.cost() + reserve
     }
 

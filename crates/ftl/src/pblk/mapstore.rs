@@ -51,8 +51,8 @@ pub(super) struct Unit {
 /// Things under way, by number.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    pub(super) slots: Vec<Option<T>>,
-    pub(super) free: Vec<u32>,
+    slots: Vec<Option<T>>,
+    free: Vec<u32>,
 }
 
 impl<T> Slab<T> {
@@ -78,8 +78,8 @@ impl<T> Slab<T> {
         self.slots[number as usize].take()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) struct MapStore {
     /// Closed mapping lines.
     pub(super) closed: Vec<LineId>,
     pub(super) victim: Option<MapVictim>,
-    pub(super) staging_sectors: u64,
+    staging_sectors: u64,
 }
 
 impl MapStore {
@@ -154,7 +154,7 @@ impl MapStore {
 
     /// Whether no block is on its way to media.
     pub(super) fn is_idle(&self) -> bool {
-        self.jobs.is_empty()
+        self.jobs.len() == 0
     }
 
     /// Sectors that what waits will take.
