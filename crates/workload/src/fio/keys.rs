@@ -10,6 +10,7 @@ use super::value::{Set, Setter, Value};
 use super::{splits, units};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
+use std::convert::identity;
 
 /// More requests in flight than any device has use for.
 const DEPTH_MAX: u64 = 65_536;
@@ -29,15 +30,29 @@ macro_rules! store {
     };
 }
 
+/// Stores parsed values by direction, without remark. One that is not given stays as it was: a job
+/// that says `bs=,16k` reads in the blocks of `[global]`, as in fio.
+macro_rules! by_direction {
+    ($field:ident, $parse:expr, $keep:expr) => {
+        |job, value| {
+            let given = $parse(value)?;
+            for (kept, given) in job.$field.iter_mut().zip(given) {
+                given.into_iter().for_each(|given| *kept = $keep(given));
+            }
+            Ok(None)
+        }
+    };
+}
+
 /// Every supported key with its aliases.
 pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["name"], store!(name, |v| Ok(v.text("a name")?.into()))),
     (&["description"], store!(description, |v| Ok(v.text.unwrap_or_default().into()))),
     (&["rw", "readwrite"], store!(pattern, pattern)),
-    (&["bs", "blocksize"], block_size),
-    (&["bsrange", "blocksize_range"], store!(block_range, splits::ranges)),
-    (&["bssplit"], store!(block_split, splits::sizes)),
-    (&["blockalign", "ba"], store!(block_align, block_align)),
+    (&["bs", "blocksize"], by_direction!(block_bytes, block_sizes, identity)),
+    (&["bsrange", "blocksize_range"], by_direction!(block_range, splits::ranges, Some)),
+    (&["bssplit"], by_direction!(block_split, splits::sizes, identity)),
+    (&["blockalign", "ba"], by_direction!(block_align, block_align, Some)),
     (&["size"], store!(size, |v| v.amount().map(Some))),
     (&["io_size", "io_limit"], store!(io_size, |v| v.amount().map(Some))),
     (&["offset"], store!(offset, |v| v.amount())),
@@ -67,7 +82,7 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["rwmixread"], store!(rwmixread, |v| v.count(0, 100))),
     (&["rwmixwrite"], store!(rwmixread, |v| v.count(0, 100).map(|writes| 100 - writes))),
     (&["random_distribution"], distribution),
-    (&["percentage_random"], percentage_random),
+    (&["percentage_random"], by_direction!(percentage_random, percentages, identity)),
     (&["zonemode"], store!(zoning.mode, zone_mode)),
     (&["zonesize"], store!(zoning.size, sectors)),
     (&["zonerange"], store!(zoning.range, sectors)),
@@ -98,8 +113,8 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
         job.files.service = file_service(value)?;
         Ok(Some(NO_FILES))
     }),
-    (&["rate"], store!(rate, |v| rates(v, "bytes a second, such as 10m or 10m,5m"))),
-    (&["rate_iops"], store!(rate_iops, |v| rates(v, "I/Os a second, such as 1000 or 1000,500"))),
+    (&["rate"], by_direction!(rate, byte_rates, unless_zero)),
+    (&["rate_iops"], by_direction!(rate_iops, io_rates, unless_zero)),
     (&["rate_process"], store!(poisson, rate_process)),
     (&["rate_ignore_thinktime"], store!(rate_ignores_thinking, |v| v.flag())),
     (&["thinktime"], store!(thinking.time, |v| v.time(MICROSECOND))),
@@ -111,7 +126,7 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["latency_window"], store!(goal.window, |v| v.time(MICROSECOND))),
     (&["latency_percentile"], store!(goal.percentile, percentile)),
     (&["latency_run"], store!(goal.goes_on, |v| v.flag())),
-    (&["max_latency"], store!(max_latency, latencies)),
+    (&["max_latency"], by_direction!(max_latency, latencies, unless_zero)),
     (&["flow"], store!(flow.weight, |v| v.count(0, u32::MAX.into()))),
     (&["flow_id"], store!(flow.id, |v| v.count(0, u64::MAX))),
     (&["flow_sleep"], store!(flow.sleep, |v| v.time(MICROSECOND))),
@@ -178,14 +193,11 @@ fn pattern(value: &Value<'_>) -> Result<Pattern, String> {
     Ok(Pattern { mix, random })
 }
 
-fn block_size(job: &mut JobSpec, value: &Value<'_>) -> Set {
+fn block_sizes(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
     let expected = "multiples of 4096 bytes (the device's sector), such as 4k or 4k,16k; note that \
                     fio's `kib` is 1000 unless kb_base=1000";
-    for (block, given) in job.block_bytes.iter_mut().zip(value.per_direction(expected)?) {
-        let given = given.unwrap_or(SECTOR_BYTES);
-        *block = Some(given).filter(|bytes| splits::is_block(*bytes)).ok_or(expected)?;
-    }
-    Ok(None)
+    let bytes = |part: &str| units::bytes(part, value.kb_base).filter(|n| splits::is_block(*n));
+    value.each_direction(expected, bytes)
 }
 
 fn block_align(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
@@ -312,12 +324,9 @@ fn distribution(job: &mut JobSpec, value: &Value<'_>) -> Set {
     Ok(None)
 }
 
-fn percentage_random(job: &mut JobSpec, value: &Value<'_>) -> Set {
-    let expected = "percentages, such as 50 or 100,20";
+fn percentages(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
     let percent = |part: &str| part.parse().ok().filter(|percent| *percent <= 100);
-    let given = value.each_direction(expected, percent)?;
-    job.percentage_random = given.map(|percent| percent.unwrap_or(100));
-    Ok(None)
+    value.each_direction("percentages, such as 50 or 100,20", percent)
 }
 
 fn zone_mode(value: &Value<'_>) -> Result<ZoneMode, String> {
@@ -353,8 +362,7 @@ fn percentile(value: &Value<'_>) -> Result<f64, String> {
 
 fn latencies(value: &Value<'_>) -> Result<[Option<Nanos>; 3], String> {
     let expected = "times, such as 10ms or 1ms,10ms (a plain number: microseconds)";
-    let times = value.each_direction(expected, |part| units::time(part, MICROSECOND))?;
-    Ok(times.map(|time| time.filter(|time| time.0 > 0)))
+    value.each_direction(expected, |part| units::time(part, MICROSECOND))
 }
 
 fn write_hint(value: &Value<'_>) -> Result<u16, String> {
@@ -418,9 +426,17 @@ fn sync(value: &Value<'_>) -> Result<SyncWrites, String> {
     }
 }
 
-/// Rates by direction; 0 is no limit.
-fn rates(value: &Value<'_>, expected: &str) -> Result<[Option<u64>; 3], String> {
-    Ok(value.per_direction(expected)?.map(|rate| rate.filter(|rate| *rate > 0)))
+fn byte_rates(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
+    value.per_direction("bytes a second, such as 10m or 10m,5m")
+}
+
+fn io_rates(value: &Value<'_>) -> Result<[Option<u64>; 3], String> {
+    value.per_direction("I/Os a second, such as 1000 or 1000,500")
+}
+
+/// A limit; 0 is none.
+fn unless_zero<T: Default + PartialEq>(limit: T) -> Option<T> {
+    Some(limit).filter(|limit| *limit != T::default())
 }
 
 /// fio's checks differ in their arithmetic; here any of them compares the whole content.

@@ -7,6 +7,9 @@ use super::units::{self, Amount};
 use super::value::Value;
 use nandscape_block::SECTOR_BYTES;
 
+/// Sizes with their percentages.
+type Shares = Vec<(u64, u64)>;
+
 /// Sizes that a direction may have, as fio's.
 const SIZES_MAX: usize = 64;
 /// Zones that a direction may have, as fio's.
@@ -32,7 +35,7 @@ pub(super) fn ranges(value: &Value<'_>) -> Result<[Option<(u64, u64)>; 3], Strin
 }
 
 /// `SIZE/PERCENT:...` by direction.
-pub(super) fn sizes(value: &Value<'_>) -> Result<[Vec<(u64, u64)>; 3], String> {
+pub(super) fn sizes(value: &Value<'_>) -> Result<[Option<Shares>; 3], String> {
     let expected = "sizes (multiples of 4096 bytes) with percentages that add up to at most 100, \
                     such as 4k/50:64k/50 or 4k/10:16k/,64k";
     let split = |part: &str| {
@@ -42,7 +45,7 @@ pub(super) fn sizes(value: &Value<'_>) -> Result<[Vec<(u64, u64)>; 3], String> {
         let sizes = pairs.iter().map(|(bytes, _)| *bytes).zip(whole(percents));
         Some(sizes.filter(|(_, percent)| *percent > 0).collect())
     };
-    Ok(value.each_direction(expected, split)?.map(Option::unwrap_or_default))
+    value.each_direction(expected, split)
 }
 
 fn size(value: &Value<'_>, pair: &str) -> Option<(u64, u64)> {
