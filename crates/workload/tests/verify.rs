@@ -113,3 +113,14 @@ fn verification_can_be_put_off_and_can_go_on() {
     assert_eq!(results.jobs[0].direction(Direction::Read).ios, SECTORS);
     assert_eq!(results.jobs[0].errors, SECTORS / 31);
 }
+
+/// `verify=null` reads what was written, and compares nothing.
+#[test]
+fn null_reads_without_comparing() {
+    let mut device = TestDevice::new(64);
+    device.defect = Some(Defect::LosesWrite(3));
+    let results = run("[job]\nrw=write\nverify=null\n", &mut device);
+    assert!(!results.failed());
+    assert_eq!(device.targets(Op::Read), (0..64).collect::<Vec<_>>());
+    assert_eq!(results.jobs[0].verified_sectors, 0);
+}

@@ -41,7 +41,7 @@ impl Shape {
     pub(super) fn new(kind: Kind, job: u32, spec: &JobSpec, plan: &Plan, shadowed: bool) -> Self {
         let thread = job as u16;
         let owner = Owner { file: u64::from(job), generation: 0, thread, core: thread };
-        let checked = spec.verify && kind.direction() == Direction::Read;
+        let checked = spec.verify && !spec.unchecked && kind.direction() == Direction::Read;
         let flags = match kind {
             Kind::Read | Kind::Reread if !checked => Flags::NO_DATA,
             Kind::Write if plan.durability == Durability::Fua => Flags::FUA,

@@ -218,8 +218,10 @@ pub struct JobSpec {
     pub replay: Replaying,
     /// `write_iolog`: a file for what the job issued.
     pub write_iolog: Option<String>,
-    /// `verify`: reads are checked for being what was written.
+    /// `verify`: what was written is read again, and reads are checked for being that.
     pub verify: bool,
+    /// `verify=null`: they are not checked.
+    pub unchecked: bool,
     /// `do_verify`: what was written is read again behind the writes.
     pub do_verify: bool,
     /// `continue_on_error`.
@@ -287,6 +289,7 @@ impl JobSpec {
             replay: Replaying::NONE,
             write_iolog: None,
             verify: false,
+            unchecked: false,
             do_verify: true,
             tolerated: Tolerated::default(),
             group_reporting: false,
