@@ -89,12 +89,12 @@ fn block_sizes_differ_by_direction() {
     }
 }
 
-/// `number_ios` and `loops` multiply.
+/// `number_ios` and `loops` multiply, and the range is passed over as if it were one loop.
 #[test]
-fn number_ios_counts_a_loop() {
+fn number_ios_and_loops_multiply() {
     let mut device = device();
     let results = run("[job]\nrw=write\nnumber_ios=3\nloops=2\n", &mut device);
-    assert_eq!(device.targets(Op::Write), [0, 1, 2, 0, 1, 2]);
+    assert_eq!(device.targets(Op::Write), [0, 1, 2, 3, 4, 5]);
     assert_eq!(results.jobs[0].direction(Direction::Write).bytes, 6 * 4096);
 }
 
@@ -165,15 +165,15 @@ fn the_ramp_is_left_out() {
     assert_eq!(job.runtime, Nanos(1_009_000));
 }
 
-/// A flush comes behind every Nth write, and nothing else of the job before it is back.
+/// A flush comes behind every Nth write but the last, and nothing else of the job before it is back.
 #[test]
 fn fsync_flushes_behind_every_nth_write() {
     let mut device = device();
     let results = run("[job]\nrw=write\nfsync=3\nfdatasync=4\nnumber_ios=12\n", &mut device);
     let ops: String =
         device.log.iter().map(|(_, bio)| if bio.op == Op::Flush { 'f' } else { 'w' }).collect();
-    assert_eq!(ops, "wwwfwfwwfwwfwfwwwf");
-    assert_eq!(results.jobs[0].sync.count(), 6);
+    assert_eq!(ops, "wwwfwfwwfwwfwfwww");
+    assert_eq!(results.jobs[0].sync.count(), 5);
     let mut device = TestDevice::new(SECTORS);
     run("[job]\nrw=randwrite\niodepth=16\nfsync=5\nnumber_ios=100\n", &mut device);
     for pair in device.log.windows(2).filter(|pair| pair[0].1.op == Op::Flush) {

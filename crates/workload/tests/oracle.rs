@@ -73,3 +73,97 @@ fn values_by_direction_leave_the_others() {
         ],
     );
 }
+
+/// Loops spend `io_size` and `number_ios` together, and none begins again before its range is through.
+#[test]
+fn loops_go_on_where_the_range_is_not_through() {
+    agree(
+        "loops",
+        &[
+            "[j]\nrw=read\nsize=64k\nio_size=160k\nloops=2\n",
+            "[j]\nrw=read\nsize=64k\nio_size=32k\nloops=2\n",
+            "[j]\nrw=read\nsize=64k\nio_size=32k\nloops=5\n",
+            "[j]\nrw=read\nsize=64k\nio_size=152k\n",
+            "[j]\nrw=write\nsize=64k\nnumber_ios=11\nloops=3\nend_fsync=1\n",
+            "[j]\nrw=read\nsize=64k\nnumber_ios=40\n",
+            "[j]\nrw=read\nsize=64k\nloops=3\n",
+        ],
+    );
+}
+
+/// With `time_based`, time alone ends a pass before its range is through.
+#[test]
+fn time_based_jobs_pass_over_all_of_their_range() {
+    for limit in ["io_size=16k", "number_ios=4", "loops=2"] {
+        let keys = format!("[j]\nrw=read\nsize=64k\ntime_based\nruntime=1ms\n{limit}\n");
+        let sectors: Vec<u64> = ours(&keys).iter().map(|io| io.1).collect();
+        assert!(sectors.len() > 40, "{keys}");
+        let theirs = theirs(&format!("time-{}", &limit[..2]), &keys.replace("1ms", "20ms"));
+        let theirs = theirs.unwrap_or_default();
+        for (number, io) in theirs.iter().take(200).enumerate() {
+            assert_eq!(*io, ('r', number as u64 % 16, 1), "{keys}");
+        }
+        assert!(sectors.iter().enumerate().all(|(number, sector)| *sector == number as u64 % 16));
+    }
+}
+
+/// The last block of a sequence may end behind `size`; percentages are whole blocks of the least size
+/// of any direction.
+#[test]
+fn the_last_block_ends_behind_the_size() {
+    agree(
+        "ends",
+        &[
+            "[j]\nrw=read\nbs=64k\nsize=500k\nloops=2\n",
+            "[j]\nrw=write\nbs=12k\nsize=100k\n",
+            "[j]\nrw=read\nbs=64k,4k\nsize=10%\n",
+            "[j]\nrw=read\nbs=64k\nsize=10%\n",
+            "[j]\nrw=read\nbs=64k,4k\noffset=10%\nsize=128k\n",
+        ],
+    );
+}
+
+/// Zones go on behind `size`, up to the device's end, and begin again there.
+#[test]
+fn zones_reach_to_the_end_of_the_device() {
+    let zones = "zonemode=strided\nzonesize=32k";
+    agree(
+        "zones",
+        &[
+            &format!("[j]\nrw=read\nbs=16k\nsize=128k\n{zones}\nzoneskip=4k\n"),
+            &format!("[j]\nrw=read\nbs=16k\nsize=128k\n{zones}\nzonerange=64k\n"),
+            &format!("[j]\nrw=read\nbs=16k\nsize=100k\n{zones}\nzonerange=16k\nzoneskip=48k\n"),
+            &format!("[j]\nrw=write\nbs=12k\nsize=100k\n{zones}\n"),
+            &format!("[j]\nrw=read\nbs=16k\nsize=128k\noffset=64k\n{zones}\nzoneskip=1504k\n"),
+        ],
+    );
+}
+
+/// A sync comes behind every so many writes, but behind the last one only with `end_fsync`.
+#[test]
+fn syncs_come_between_writes() {
+    agree(
+        "syncs",
+        &[
+            "[j]\nrw=write\nbs=64k\nsize=256k\nfsync=2\n",
+            "[j]\nrw=write\nbs=64k\nsize=256k\nfsync=2\nend_fsync=1\n",
+            "[j]\nrw=write\nbs=64k\nsize=256k\nfsync=3\nfdatasync=2\n",
+            "[j]\nrw=write\nbs=64k\nsize=256k\nfsync=1\nnumber_ios=3\n",
+            "[j]\nrw=write\nbs=64k\nsize=256k\nfdatasync=4\nend_fsync=1\n",
+        ],
+    );
+}
+
+/// Reads and writes of a mixed sequence each pass over the whole range, however long the job runs.
+#[test]
+fn each_direction_passes_over_the_range() {
+    let keys = "[j]\nrw=rw\nsize=64k\ntime_based\nruntime=20ms\n";
+    for ios in [Some(ours(keys)), theirs("mixed", keys)].into_iter().flatten() {
+        for direction in ['r', 'w'] {
+            let of = ios.iter().filter(|io| io.0 == direction).map(|io| io.1);
+            let of: Vec<u64> = of.take(100).collect();
+            assert!(of.len() > 16, "{direction}");
+            assert!(of.iter().enumerate().all(|(number, sector)| *sector == number as u64 % 16));
+        }
+    }
+}

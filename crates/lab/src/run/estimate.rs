@@ -19,7 +19,7 @@ impl Estimate {
     pub(super) fn new<S>(file: &JobFile, engine: &Engine<S>) -> Self {
         let stages = file.jobs.chunk_by(|_, next| !next.stonewall);
         Self {
-            bytes: engine.loops().map(|(spec, a_loop)| bytes(spec, a_loop)).sum::<f64>().max(1.0),
+            bytes: engine.budgets().map(|(spec, all)| bytes(spec, all)).sum::<f64>().max(1.0),
             seconds: stages.map(|stage| stage.iter().map(seconds).fold(0.0, f64::max)).sum(),
         }
     }
@@ -35,16 +35,16 @@ fn seconds(spec: &JobSpec) -> f64 {
     (spec.start_delay.1.saturating_add(spec.ramp_time)).as_secs_f64() + runtime
 }
 
-/// What a clone of a job transfers in all.
-fn bytes(spec: &JobSpec, a_loop: u64) -> f64 {
+/// What a clone of a job transfers in all, if `all` is what its loops write or read once.
+fn bytes(spec: &JobSpec, all: u64) -> f64 {
     if spec.replays() {
-        return a_loop as f64;
+        return all as f64;
     }
     if spec.time_based {
         return f64::INFINITY;
     }
-    let most = spec.number_ios.map_or(f64::INFINITY, |ios| ios as f64 * block_bytes(spec));
-    (a_loop as f64).min(most) * passes(spec) * spec.loops as f64
+    let ios = spec.number_ios.map_or(f64::INFINITY, |ios| ios as f64 * spec.loops as f64);
+    (all as f64).min(ios * block_bytes(spec)) * passes(spec)
 }
 
 /// How often each byte passes: trimmed and then written, or written and then read again.

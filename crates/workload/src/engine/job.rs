@@ -95,7 +95,10 @@ pub(super) struct Job {
     thinker: Option<Thinker>,
     state: State,
     open: bool,
+    /// Of this loop, and of all that follow.
     bytes_left: u64,
+    bytes_to_come: u64,
+    /// Of all loops.
     ios_left: u64,
     loops_left: u64,
     began: Nanos,
@@ -155,9 +158,9 @@ impl Job {
             state: State::Waiting,
             open: false,
             bytes_left: 0,
-            ios_left: 0,
-            // A log is replayed once, as fio does.
-            loops_left: if spec.replays() { 1 } else { spec.loops },
+            bytes_to_come: plan.budget.bytes,
+            ios_left: plan.budget.ios,
+            loops_left: plan.budget.loops,
             began: Nanos::ZERO,
             counted: Nanos::ZERO,
             ramp_end: Nanos::MAX,
@@ -203,8 +206,8 @@ impl Job {
     }
 
     fn begin_loop(&mut self, device: &impl BlockDevice) {
-        self.bytes_left = self.plan.loop_bytes;
-        self.ios_left = self.plan.loop_ios;
+        self.bytes_left = self.plan.budget.loop_bytes.min(self.bytes_to_come);
+        self.bytes_to_come -= self.bytes_left;
         self.end_flushed = false;
         self.reread = false;
         self.draw.restart(device);
@@ -267,13 +270,18 @@ impl Job {
         let pauses = plan::rereads(&self.spec) || self.flushes_at_the_end();
         if self.spec.time_based {
             self.begin_loop(device);
-        } else if self.loops_left > 1 && !pauses {
+        } else if self.loops_left > 1 && self.affords_a_loop() && !pauses {
             self.loops_left -= 1;
             self.begin_loop(device);
         } else {
             self.enter(State::Draining);
         }
         self.state == State::Issuing
+    }
+
+    /// Whether something is left for another loop.
+    const fn affords_a_loop(&self) -> bool {
+        self.bytes_to_come > 0 && self.ios_left > 0
     }
 
     /// `end_fsync` is for jobs that write, as in fio.
@@ -485,7 +493,7 @@ impl Job {
                 return Idle::Issue;
             }
             self.loops_left -= 1;
-            if self.loops_left > 0 {
+            if self.loops_left > 0 && self.affords_a_loop() {
                 self.begin_loop(device);
                 return Idle::Issue;
             }

@@ -247,9 +247,9 @@ impl<S> Engine<S> {
         self.slots.iter().map(|slot| (slot.job(), self.jobs[slot.job()].spec.name.as_str()))
     }
 
-    /// Each clone of each job, and the bytes that a loop of it transfers.
-    pub fn loops(&self) -> impl Iterator<Item = (&JobSpec, u64)> {
-        self.jobs.iter().map(|job| (&job.spec, job.plan.loop_bytes))
+    /// Each clone of each job, and the bytes that it transfers if time does not end it.
+    pub fn budgets(&self) -> impl Iterator<Item = (&JobSpec, u64)> {
+        self.jobs.iter().map(|job| (&job.spec, job.plan.budget.total_bytes()))
     }
 
     /// Virtual time of the last event.

@@ -5,7 +5,7 @@ use super::error::EngineError;
 use super::iolog::Playback;
 use super::shadow;
 use super::sizes::Sizes;
-use crate::fio::{Amount, Direction, Distribution, JobSpec, Mix, SyncWrites};
+use crate::fio::{Amount, BlockSizes, Direction, Distribution, JobSpec, Mix, SyncWrites};
 use nandscape_block::{DeviceCaps, Fua, SECTOR_BYTES};
 use std::ops;
 
@@ -31,16 +31,56 @@ pub(super) struct Strides {
     pub(super) transfer: u64,
 }
 
+/// When a job has done enough, as fio counts (backend.c, `io_bytes_exceeded` and `keep_running`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Budget {
+    pub(super) loops: u64,
+    /// What a loop transfers.
+    pub(super) loop_bytes: u64,
+    /// What all loops transfer at most.
+    pub(super) bytes: u64,
+    /// I/Os of all loops at most.
+    pub(super) ios: u64,
+}
+
+impl Budget {
+    /// That of a job whose pass over its range of so many bytes transfers `pass` of them. Time alone
+    /// ends one that is `time_based`. Several loops spend `io_size` and `number_ios` together: a
+    /// pass goes on where the range is not through.
+    fn new(spec: &JobSpec, pass: u64, range: u64) -> Self {
+        let endless = Self { loops: spec.loops, loop_bytes: pass, bytes: u64::MAX, ios: u64::MAX };
+        if spec.time_based {
+            // Sequences of two directions begin again each on its own, when it is through.
+            let two = spec.pattern.mix == Mix::ReadWrite && !spec.pattern.random;
+            return if two { Self { loop_bytes: u64::MAX, ..endless } } else { endless };
+        }
+        let ios = spec.number_ios.map_or(u64::MAX, |ios| ios.saturating_mul(spec.loops));
+        let asked = spec.io_size.map(|amount| amount.of(range)).filter(|bytes| *bytes > 0);
+        match asked {
+            None => Self { ios, ..endless },
+            Some(bytes) if spec.loops == 1 => Self { loop_bytes: bytes, ios, ..endless },
+            Some(bytes) => Self {
+                loops: spec.loops.max(bytes.div_ceil(pass.max(1))),
+                bytes: bytes.saturating_mul(spec.loops),
+                ios,
+                ..endless
+            },
+        }
+    }
+
+    /// Bytes of all loops, if I/Os do not run out.
+    pub(super) fn total_bytes(&self) -> u64 {
+        self.loop_bytes.saturating_mul(self.loops).min(self.bytes)
+    }
+}
+
 /// What a job does on this device.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Of each file; on a block device there is one.
     pub(super) ranges: Vec<Range>,
     pub(super) order: Order,
-    /// What a loop transfers.
-    pub(super) loop_bytes: u64,
-    /// I/Os of a loop at most.
-    pub(super) loop_ios: u64,
+    pub(super) budget: Budget,
     /// The log that is issued instead of what `range` yields.
     pub(super) playback: Option<Playback>,
     /// Largest I/O by direction, in sectors.
@@ -86,11 +126,16 @@ impl Plan {
         Ok(Self {
             ranges: ranges.map_err(fail)?,
             order: order(spec),
-            loop_bytes: match &playback {
-                Some(playback) => playback.bytes(),
-                None => loop_bytes(spec, &extents, !files.is_empty()),
+            budget: match &playback {
+                // A log is replayed once, as fio does.
+                Some(playback) => Budget {
+                    loops: 1,
+                    loop_bytes: playback.bytes(),
+                    bytes: u64::MAX,
+                    ios: spec.number_ios.unwrap_or(u64::MAX),
+                },
+                None => budget(spec, &extents, !files.is_empty()),
             },
-            loop_ios: spec.number_ios.unwrap_or(u64::MAX),
             playback,
             largest,
             durability: match (spec.sync, caps.fua) {
@@ -118,7 +163,8 @@ fn places(spec: &JobSpec, direction: Direction, sectors: u64) -> Places {
     }
 }
 
-/// The zones of `zonemode=strided` within so many bytes.
+/// The zones of `zonemode=strided` within so many bytes: all that there are behind the offset, as fio
+/// lets `size` say what is transferred, and not how far zones reach.
 fn strides(spec: &JobSpec, bytes: u64) -> Result<Option<Strides>, String> {
     let zoning = &spec.zoning;
     if !zoning.is_strided() {
@@ -173,10 +219,12 @@ fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a clone does its I/O: first sector and bytes.
+/// Where a clone does its I/O: first sector and bytes, and those that the device or file has from
+/// there on.
 struct Extent {
     base: u64,
     bytes: u64,
+    room: u64,
 }
 
 /// The part of each of its files, or of the device, that a clone uses.
@@ -197,24 +245,53 @@ fn extents(
 
 /// What a job draws from within an extent.
 fn range(spec: &JobSpec, extent: &Extent) -> Result<Range, String> {
-    let strides = strides(spec, extent.bytes)?;
-    let sectors = extent.bytes / SECTOR_BYTES;
-    let within = strides.map_or(sectors, |strides| strides.zone);
-    let places = Direction::ALL.map(|direction| places(spec, direction, within));
-    Ok(Range { base: extent.base, sectors, places, strides })
+    let strides = strides(spec, extent.room)?;
+    let within = strides.map_or(extent.bytes, |strides| strides.zone * SECTOR_BYTES);
+    let places = Direction::ALL.map(|direction| {
+        let bytes = with_last_block(spec, direction, within, extent.room);
+        places(spec, direction, bytes / SECTOR_BYTES)
+    });
+    let reach = used(spec).map(|direction| places[direction as usize].sectors).max();
+    let reach = reach.unwrap_or(within / SECTOR_BYTES);
+    Ok(Range {
+        base: extent.base,
+        sectors: if strides.is_some() { extent.room / SECTOR_BYTES } else { reach },
+        places,
+        strides: strides.map(|strides| Strides { zone: reach, ..strides }),
+    })
 }
 
-/// What a loop transfers.
-fn loop_bytes(spec: &JobSpec, extents: &[Extent], on_files: bool) -> u64 {
-    let least = spec.least_block();
-    let whole: u64 = extents.iter().map(|extent| extent.bytes - extent.bytes % least).sum();
+/// Bytes of a sequence in so many: its last block, if all are of one size, begins within them and may
+/// end behind, where there is room, as in fio.
+fn with_last_block(spec: &JobSpec, direction: Direction, bytes: u64, room: u64) -> u64 {
+    match spec.sizes(direction) {
+        BlockSizes::Fixed(block) if !spec.pattern.random => {
+            Some(bytes.next_multiple_of(block)).filter(|end| *end <= room).unwrap_or(bytes)
+        }
+        _ => bytes,
+    }
+}
+
+/// What is transferred in all.
+fn budget(spec: &JobSpec, extents: &[Extent], on_files: bool) -> Budget {
+    let whole: u64 = extents.iter().map(|extent| pass(spec, extent)).sum();
     let bytes = extents.iter().map(|extent| extent.bytes).sum();
     let size = spec.size.filter(|_| on_files && spec.files.bytes.is_some());
-    let usual = match size {
+    let pass = match size {
         Some(Amount::Bytes(size)) => size.min(whole),
         _ => whole,
     };
-    spec.io_size.map(|amount| amount.of(bytes)).filter(|bytes| *bytes > 0).unwrap_or(usual)
+    Budget::new(spec, pass, bytes)
+}
+
+/// Bytes of a pass over an extent, which ends with the I/O that reaches them.
+fn pass(spec: &JobSpec, extent: &Extent) -> u64 {
+    let ends_behind = |d| with_last_block(spec, d, extent.bytes, extent.room) > extent.bytes;
+    match order(spec) {
+        Order::Independent(_) => extent.bytes,
+        Order::Sequential if used(spec).any(ends_behind) => extent.bytes,
+        _ => extent.bytes - extent.bytes % spec.least_block(),
+    }
 }
 
 /// The part of a space from the clone's offset on, of this size.
@@ -236,16 +313,19 @@ fn extent(
                 "offset {offset} and size {bytes} reach beyond the device's {device} bytes"
             ));
         }
-        Some(percent) => percent.of(device).min(rest),
+        Some(percent) => {
+            let bytes = percent.of(device).min(rest);
+            bytes - bytes % if bytes < device { spec.least_of_all() } else { 1 }
+        }
     };
     if bytes < largest {
         return Err(format!("its {bytes} bytes hold no block of {largest}"));
     }
-    Ok(Extent { base: space.start + offset / SECTOR_BYTES, bytes })
+    Ok(Extent { base: space.start + offset / SECTOR_BYTES, bytes, room: rest })
 }
 
 /// Where a clone's range begins. Percentages are rounded up to `offset_align` or else the least
-/// block, as in fio (filesetup.c, get_start_offset).
+/// block of any direction, as in fio (filesetup.c, get_start_offset).
 fn start(spec: &JobSpec, device: u64, clone: u32) -> Option<u64> {
     let increment = spec.offset_increment.of(device).checked_mul(clone.into())?;
     let offset = spec.offset.of(device).checked_add(increment)?;
@@ -253,7 +333,7 @@ fn start(spec: &JobSpec, device: u64, clone: u32) -> Option<u64> {
     if !percent(spec.offset) && !percent(spec.offset_increment) {
         return Some(offset);
     }
-    offset.checked_next_multiple_of(spec.offset_align.unwrap_or(spec.least_block()))
+    offset.checked_next_multiple_of(spec.offset_align.unwrap_or(spec.least_of_all()))
 }
 
 fn order(spec: &JobSpec) -> Order {

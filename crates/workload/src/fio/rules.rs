@@ -61,7 +61,7 @@ pub struct AccessZone {
 /// `zonemode=strided`: I/O stays in a zone until so many bytes are transferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ZoneMode {
-    /// Not said: strided when there is a `zonesize`, as in fio.
+    /// Not said: strided when there is a `zonesize`; fio 3.33 asks for `zonemode`.
     Unsaid,
     /// `none`.
     None,

@@ -152,9 +152,10 @@ pub struct JobSpec {
     pub offset_increment: Amount,
     /// `size`: bytes or percent of the device; absent: the rest of the device.
     pub size: Option<Amount>,
-    /// `io_size`: what a loop transfers, bytes or percent of `size`; absent: `size`.
+    /// `io_size`: what a loop transfers, bytes or percent of `size`; absent: `size`. Several loops
+    /// spend it together.
     pub io_size: Option<Amount>,
-    /// `number_ios`: at most this many I/Os a loop.
+    /// `number_ios`: at most this many I/Os a loop, which several spend together.
     pub number_ios: Option<u64>,
     /// `loops`.
     pub loops: u64,
@@ -329,6 +330,14 @@ impl JobSpec {
     pub fn least_block(&self) -> u64 {
         let used = Direction::ALL.into_iter().filter(|direction| self.pattern.mix.has(*direction));
         used.map(|direction| self.sizes(direction).min()).min().unwrap_or(SECTOR_BYTES)
+    }
+
+    /// The least block of all directions, those that it does not use included, in bytes: what fio
+    /// rounds percentages of the device to.
+    #[must_use]
+    pub fn least_of_all(&self) -> u64 {
+        let least = Direction::ALL.map(|direction| self.sizes(direction).min());
+        least.into_iter().min().unwrap_or(SECTOR_BYTES)
     }
 
     /// What of the clone's `count` files the one of this number is used for, all behind its offset if

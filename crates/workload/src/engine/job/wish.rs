@@ -94,6 +94,11 @@ impl Job {
         if self.pause.is_some() || self.flushing {
             return Wish::Nothing;
         }
+        if self.flush_due && self.is_through() {
+            // As in fio: behind the last write it is `end_fsync` that asks for one.
+            self.flush_due = false;
+            self.update();
+        }
         if self.flush_due {
             return self.wish_flush();
         }
@@ -102,6 +107,13 @@ impl Job {
             (State::Rereading(file, from), Some(shadow)) => self.wish_reread(shadow, file, from),
             _ => Wish::Nothing,
         }
+    }
+
+    /// Whether it has issued all that it ever will, other than to end or to verify.
+    fn is_through(&self) -> bool {
+        let ends = self.state == State::Issuing && !self.spec.time_based && !self.spec.replays();
+        let more = self.loops_left > 1 && self.affords_a_loop();
+        ends && !more && (self.bytes_left == 0 || self.ios_left == 0)
     }
 
     fn wish_flush(&mut self) -> Wish {
