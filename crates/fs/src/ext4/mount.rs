@@ -11,7 +11,7 @@ use super::format::{
 };
 use super::fs::Ext4;
 use super::journal::{
-    Buffers, Config, FileRecord, Journal, LogExtents, Recovered, file_records, recover,
+    Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records, recover,
 };
 use super::options::MountOptions;
 use super::own::OwnBlocks;
@@ -128,8 +128,14 @@ impl Ext4 {
         if !device.caps().keeps_content {
             return Err(FsError::Unsupported("a device that keeps no content"));
         }
-        let log = log_extents(&open(&device).await?).await?;
-        let recovered = recover(&device, &log).await?;
+        let raw = open(&device).await?;
+        let log = log_extents(&raw).await?;
+        let recovered = if raw.sb.has(Feature::NEEDS_RECOVERY) {
+            recover(&device, &log).await?
+        } else {
+            // Somebody chose to do without what the log holds, if it holds anything.
+            discard(&device, &log).await?
+        };
         let records = file_records(&device, &log).await?;
         let raw = open(&device).await?;
         let groups = read_groups(&raw).await?;

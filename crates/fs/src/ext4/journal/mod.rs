@@ -68,6 +68,6 @@ pub use extents::LogExtents;
 pub use files::{FileJournal, FileRecord, NewName, file_records};
 pub use handle::TransactionHandle;
 pub use open::Journal;
-pub use recovery::{Recovered, recover};
+pub use recovery::{Recovered, discard, recover};
 pub use state::Counts;
 pub use tid::Tid;

@@ -47,11 +47,7 @@ pub async fn recover(
     let start = superblock.start();
     let errno = superblock.errno();
     if start.block == 0 {
-        if fix_files(&mut superblock, start.tid) {
-            superblock.set_start(Position { tid: start.tid.next(), block: 0 });
-            write_superblock(device, extents, &superblock, true).await?;
-        }
-        return Ok(Recovered { errno, ..Recovered::default() });
+        return of_empty_log(device, extents, superblock).await;
     }
     let mut log = LogReader::new(device, extents, &superblock);
     let found = scan(&mut log, start).await?;
@@ -65,6 +61,40 @@ pub async fn recover(
     fix_files(&mut superblock, found.end);
     write_superblock(device, extents, &superblock, true).await?;
     Ok(Recovered { transactions: found.end.since(start.tid), blocks, revoked: hits, errno })
+}
+
+/// Empties a log of which the volume says that it needs no recovery: nothing is written home.
+///
+/// # Errors
+/// Those of [`recover`].
+pub async fn discard(
+    device: &AsyncDevice,
+    extents: &LogExtents,
+) -> Result<Recovered, JournalError> {
+    let mut superblock = read_superblock(device, extents).await?;
+    let start = superblock.start();
+    if start.block != 0 {
+        let mut log = LogReader::new(device, extents, &superblock);
+        // Later transactions must not be taken for what is left of these.
+        let end = scan(&mut log, start).await?.end;
+        superblock.set_start(Position { tid: end.next(), block: 0 });
+        write_superblock(device, extents, &superblock, true).await?;
+    }
+    of_empty_log(device, extents, superblock).await
+}
+
+/// What is left to do where the log holds nothing.
+async fn of_empty_log(
+    device: &AsyncDevice,
+    extents: &LogExtents,
+    mut superblock: Superblock,
+) -> Result<Recovered, JournalError> {
+    let tid = superblock.start().tid;
+    if fix_files(&mut superblock, tid) {
+        superblock.set_start(Position { tid: tid.next(), block: 0 });
+        write_superblock(device, extents, &superblock, true).await?;
+    }
+    Ok(Recovered { errno: superblock.errno(), ..Recovered::default() })
 }
 
 /// Fixes which file-level records count: those of the first transaction that is not committed and
@@ -157,10 +187,8 @@ impl Scan {
             Some(Kind::Commit) => self.commit(block)?,
             Some(Kind::SuperblockV1 | Kind::SuperblockV2) | None => self.over = true,
         }
-        self.left = match self.left.checked_sub(self.taken) {
-            Some(left) => left,
-            None => return Err(corrupt(self.at, "a transaction longer than the log")),
-        };
+        // A descriptor of more copies than there is room for is a leftover of long ago.
+        self.left = self.left.saturating_sub(self.taken);
         self.over |= self.left == 0;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Commit blocks: what lies before one in the log, back to the commit before it, is a transaction.
 
-use super::{Checksums, Codec, Header, Kind, be32, put32};
+use super::{BLOCK_BYTES, Checksums, Codec, Header, Kind, be32, put32};
 use crate::ext4::journal::tid::Tid;
 use nandscape_block::SectorBytes;
 
@@ -39,10 +39,18 @@ impl Commit {
         }
     }
 
-    /// Whether the block's checksum holds, if it has one.
+    /// Bytes whose change its checksum always shows: those in use, and four that fill up Linux's structure.
+    pub const CHECKED_BYTES: usize = Self::USED_BYTES + 4;
+
+    /// Whether the block's checksum holds, if it has one. As in Linux it also does if it holds with zeroes for
+    /// what is behind: a device whose sectors are smaller may have written the first one alone.
     #[must_use]
     pub fn checksum_holds(codec: &Codec, block: &SectorBytes) -> bool {
-        codec.checksums == Checksums::None
-            || be32(block, CHECKSUM_AT) == codec.block_checksum(block, CHECKSUM_AT)
+        let mut used = [0; BLOCK_BYTES];
+        used[..Self::CHECKED_BYTES].copy_from_slice(&block[..Self::CHECKED_BYTES]);
+        let holds = |block: &SectorBytes| {
+            be32(block, CHECKSUM_AT) == codec.block_checksum(block, CHECKSUM_AT)
+        };
+        codec.checksums == Checksums::None || holds(block) || holds(&used)
     }
 }

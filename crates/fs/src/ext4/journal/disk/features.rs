@@ -84,6 +84,9 @@ impl Features {
         if self.incompat & both == both {
             return Some("features csum_v2 and csum_v3 exclude each other".to_owned());
         }
+        if self.incompat & both != 0 && self.compat & Self::CHECKSUM != 0 {
+            return Some("features checksum and csum_v2 or csum_v3 exclude each other".to_owned());
+        }
         let named = [(Self::ASYNC_COMMIT, "async_commit"), (Self::FAST_COMMIT, "fast_commit")];
         let unknown = self.incompat & !Self::KNOWN;
         if let Some((_, name)) = named.into_iter().find(|(bit, _)| unknown & bit != 0) {

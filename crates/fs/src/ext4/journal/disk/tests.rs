@@ -117,7 +117,7 @@ proptest! {
         prop_assert!(!holds || codec.checksums == Checksums::None);
     }
 
-    /// A commit block gives back its time, and its checksum holds until a bit changes.
+    /// A commit block gives back its time, and its checksum holds until a bit changes that it always shows.
     #[test]
     fn commits_round_trip(
         codec in codecs(),
@@ -135,7 +135,8 @@ proptest! {
         prop_assert!(Commit::checksum_holds(&codec, &block));
         block[flip / 8] ^= 1 << (flip % 8);
         let holds = Commit::checksum_holds(&codec, &block);
-        prop_assert_eq!(holds, codec.checksums == Checksums::None);
+        let behind = flip / 8 >= Commit::CHECKED_BYTES;
+        prop_assert_eq!(holds, codec.checksums == Checksums::None || behind);
     }
 
     /// A copy that begins with the magic does not do so in the log, and comes back as it was.
