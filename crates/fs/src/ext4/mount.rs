@@ -6,8 +6,8 @@
 
 use super::calls::Calls;
 use super::format::{
-    BLOCK_BYTES, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place, STATE_ERRORS,
-    SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
+    BLOCK_BYTES, ERRORS_NOTED, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place,
+    STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
 use super::journal::{
@@ -15,7 +15,7 @@ use super::journal::{
 };
 use super::options::MountOptions;
 use super::own::OwnBlocks;
-use super::raw::{Raw, read_block};
+use super::raw::{BlockBytes, Raw, read_block};
 use super::sync::VolumeHook;
 use super::volume::{Group, Late, Volume};
 use super::writeback::Pager;
@@ -59,6 +59,10 @@ async fn open(device: &AsyncDevice) -> Result<Raw> {
 async fn write_superblock(device: &AsyncDevice, sb: &Superblock) -> Result<()> {
     let mut bytes = read_block(device, 0).await?;
     sb.encode(&mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES]);
+    write_first_block(device, bytes).await
+}
+
+async fn write_first_block(device: &AsyncDevice, bytes: BlockBytes) -> Result<()> {
     let payload = Payload::collect(vec![SectorData::Bytes(Arc::from(bytes))]);
     let fua = device.caps().fua == Fua::Honoured;
     let durable = if fua { Flags::FUA } else { Flags::NONE };
@@ -67,6 +71,26 @@ async fn write_superblock(device: &AsyncDevice, sb: &Superblock) -> Result<()> {
         device.flush().await?;
     }
     Ok(())
+}
+
+/// Brings back what `before`, the first block before recovery, notes of errors: a copy of it in the log may
+/// be older than they are.
+async fn keep_errors(device: &AsyncDevice, before: &BlockBytes) -> Result<()> {
+    let superblock = SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES;
+    let noted = Superblock::parse(&before[superblock.clone()], 0)?;
+    let mut bytes = read_block(device, 0).await?;
+    let now = &mut bytes[superblock.clone()];
+    let mut sb = Superblock::parse(now, 0)?;
+    let forgotten = noted.state & STATE_ERRORS & !sb.state;
+    let fields = &before[superblock][ERRORS_NOTED];
+    if forgotten == 0 && now[ERRORS_NOTED] == *fields {
+        return Ok(());
+    }
+    now[ERRORS_NOTED].copy_from_slice(fields);
+    sb.state |= forgotten;
+    sb.error_count = noted.error_count;
+    sb.encode(now);
+    write_first_block(device, bytes).await
 }
 
 /// Where the log lies: the blocks of the journal's inode.
@@ -136,6 +160,9 @@ impl Ext4 {
             // Somebody chose to do without what the log holds, if it holds anything.
             discard(&device, &log).await?
         };
+        if recovered.blocks > 0 {
+            keep_errors(&device, &raw.first_block).await?;
+        }
         let records = file_records(&device, &log).await?;
         let raw = open(&device).await?;
         let groups = read_groups(&raw).await?;

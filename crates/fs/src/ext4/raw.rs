@@ -26,6 +26,8 @@ pub struct Raw {
     device: AsyncDevice,
     /// Its superblock.
     pub sb: Superblock,
+    /// The block that it lies in.
+    pub(crate) first_block: BlockBytes,
 }
 
 impl Raw {
@@ -45,7 +47,7 @@ impl Raw {
             let what = format!("{} blocks do not fit the volume's {sectors}", sb.blocks_count);
             return Err(FormatError::Incompatible { place: Place::Superblock(0), what }.into());
         }
-        Ok(Self { device: device.clone(), sb })
+        Ok(Self { device: device.clone(), sb, first_block: block })
     }
 
     /// Reads a block.

@@ -11,6 +11,7 @@ use super::features::{Feature, Features};
 use super::hash::HashVersion;
 use super::wire::record;
 use super::{BLOCK_BYTES, INODE_BYTES_OLD};
+use std::ops::Range;
 
 /// Where the superblock in use lies in block 0.
 pub const SUPERBLOCK_AT: usize = 1024;
@@ -24,6 +25,8 @@ pub const STATE_CLEAN: u16 = 1;
 pub const STATE_ERRORS: u16 = 2;
 /// `state`: orphans are being cleaned up.
 pub const STATE_ORPHANS: u16 = 4;
+/// What is noted of errors: how many there were, and of the first and the last when and where.
+pub const ERRORS_NOTED: Range<usize> = 0x194..0x200;
 /// `flags`: directory hashes take characters as signed.
 pub const FLAG_SIGNED_HASH: u32 = 1;
 /// `flags`: directory hashes take characters as unsigned.
