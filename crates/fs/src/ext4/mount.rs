@@ -269,6 +269,7 @@ fn start_tasks(volume: &Rc<Volume>) {
 impl Volume {
     /// Finishes orphans, of which it returns the number, and applies file-level records.
     async fn finish_what_was_begun(self: &Rc<Self>, records: Vec<FileRecord>) -> Result<u32> {
+        self.load_orphans().await?;
         let orphans = self.finish_orphans().await?;
         if orphans > 0 {
             // File-level records begin in an empty log.

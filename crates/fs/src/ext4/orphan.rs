@@ -5,10 +5,11 @@
 //! The list is changed inside a transaction, under its own lock, which nobody holds while he waits for
 //! a transaction.
 
+use super::format::STATE_ERRORS;
 use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
-use crate::contract::{FsError, Result};
+use crate::contract::{FsError, Kind, Result};
 use std::rc::Rc;
 
 impl Volume {
@@ -47,9 +48,14 @@ impl Volume {
         }
     }
 
-    /// Finishes what the list says was begun: frees files without a name, cuts the others to their
-    /// length. Returns how many there were.
-    pub(crate) async fn finish_orphans(&self) -> Result<u32> {
+    /// Reads the list at mount.
+    ///
+    /// On a volume with errors it may say anything: as in Linux it is dropped, and its inodes are e2fsck's to
+    /// find.
+    pub(crate) async fn load_orphans(&self) -> Result<()> {
+        if self.sb.borrow().state & STATE_ERRORS != 0 {
+            return self.drop_orphans().await;
+        }
         let mut found = Vec::new();
         let mut next = self.sb.borrow().last_orphan;
         while next != 0 {
@@ -61,15 +67,46 @@ impl Volume {
             next = inode.raw.borrow().dtime;
             found.push(inode);
         }
+        self.orphans.lock().await.extend(found.into_iter().rev());
+        Ok(())
+    }
+
+    async fn drop_orphans(&self) -> Result<()> {
+        if self.sb.borrow().last_orphan == 0 {
+            return Ok(());
+        }
+        let tx = self.begin(1, 0).await?;
+        self.sb.borrow_mut().last_orphan = 0;
+        self.write_superblock(&tx).await?;
+        tx.stop();
+        Ok(())
+    }
+
+    /// Finishes what the list says was begun: frees files without a name, cuts the others to their
+    /// length. Returns how many there were.
+    pub(crate) async fn finish_orphans(self: &Rc<Self>) -> Result<u32> {
+        let found: Vec<_> = self.orphans.lock().await.iter().rev().map(Rc::clone).collect();
         let count = found.len() as u32;
-        self.orphans.lock().await.extend(found.iter().rev().map(Rc::clone));
         for inode in found {
             if inode.links() == 0 {
                 self.delete(&inode).await?;
             } else {
+                self.zero_orphan_tail(&inode).await?;
                 self.cut_blocks(&inode).await?;
             }
         }
         Ok(count)
+    }
+
+    /// Linux makes zeroes of what lies behind the new end in a transaction that may have come too late. What
+    /// cannot be read shows nothing to anybody.
+    async fn zero_orphan_tail(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
+        if inode.kind() != Kind::File {
+            return Ok(());
+        }
+        match self.zero_tail(inode, inode.size.get()).await {
+            Err(FsError::Io(_)) => Ok(()),
+            done => done,
+        }
     }
 }
