@@ -31,6 +31,7 @@ mod mount;
 mod namei;
 mod options;
 mod orphan;
+mod orphan_file;
 mod own;
 mod rename;
 mod sync;

@@ -14,6 +14,7 @@ use super::journal::{
     Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records, recover,
 };
 use super::options::MountOptions;
+use super::orphan_file::OrphanFile;
 use super::own::OwnBlocks;
 use super::raw::{BlockBytes, Raw, read_block};
 use super::sync::VolumeHook;
@@ -46,7 +47,12 @@ pub struct MountReport {
 /// A volume whose features are all supported, and which has a journal inside.
 async fn open(device: &AsyncDevice) -> Result<Raw> {
     let raw = Raw::open(device).await?;
-    raw.sb.features().check(true)?;
+    let mut features = raw.sb.features();
+    if features.has(Feature::ORPHAN_FILE) {
+        // What the file names is seen to.
+        features.set(Feature::ORPHAN_PRESENT, false);
+    }
+    features.check(true)?;
     if !raw.sb.has(Feature::HAS_JOURNAL) || raw.sb.journal_inum != JOURNAL_INODE {
         return Err(FsError::Incompatible(
             "a file system without a journal, or with one elsewhere, is not mounted".to_owned(),
@@ -166,6 +172,7 @@ impl Ext4 {
         let records = file_records(&device, &log).await?;
         let raw = open(&device).await?;
         let groups = read_groups(&raw).await?;
+        let orphan_file = OrphanFile::find(&raw).await?;
         let mut sb = raw.sb;
         let mut features = sb.features();
         features.set(Feature::NEEDS_RECOVERY, true);
@@ -184,7 +191,7 @@ impl Ext4 {
         let volume = Rc::new(new_volume(rt, device, parts, options, sb, groups));
         start_tasks(&volume);
         let files = records.len() as u32;
-        match volume.finish_what_was_begun(records).await {
+        match volume.finish_what_was_begun(orphan_file, records).await {
             Ok(orphans) => Ok((Self(volume), MountReport { recovered, orphans, files })),
             Err(error) => {
                 volume.leave_alone();
@@ -268,8 +275,13 @@ fn start_tasks(volume: &Rc<Volume>) {
 
 impl Volume {
     /// Finishes orphans, of which it returns the number, and applies file-level records.
-    async fn finish_what_was_begun(self: &Rc<Self>, records: Vec<FileRecord>) -> Result<u32> {
+    async fn finish_what_was_begun(
+        self: &Rc<Self>,
+        orphan_file: OrphanFile,
+        records: Vec<FileRecord>,
+    ) -> Result<u32> {
         self.load_orphans().await?;
+        self.empty_orphan_file(orphan_file).await?;
         let orphans = self.finish_orphans().await?;
         if orphans > 0 {
             // File-level records begin in an empty log.

@@ -39,7 +39,7 @@ pub use hash::{HashVersion, NameHash};
 pub use htree::*;
 pub use inode::*;
 pub use layout::InodePlace;
-pub use orphan_file::check_orphan_block;
+pub use orphan_file::{check_orphan_block, clear_orphan, parse_orphan_block};
 pub use pointers::*;
 pub(crate) use sums::{BlockMut, Sums, after_block, crc32c_padded, of_pattern};
 pub use superblock::*;
