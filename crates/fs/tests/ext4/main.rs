@@ -17,4 +17,5 @@ mod journal;
 mod mkfs;
 mod posix;
 mod races;
+mod replay;
 mod tree;

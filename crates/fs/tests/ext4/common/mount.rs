@@ -15,19 +15,34 @@ pub(crate) struct LoopMount(PathBuf);
 impl LoopMount {
     /// Mounts an image with these options; `None` where the machine cannot.
     pub(crate) fn new(scratch: &Scratch, image: &Path, options: &str) -> Option<Self> {
+        match Self::attempt(scratch, image, options)? {
+            Ok(mount) => Some(mount),
+            Err(said) => panic!("mount {}: {said}", image.display()),
+        }
+    }
+
+    /// The same of an image that the kernel may refuse; `Err` is what it then says.
+    pub(crate) fn attempt(
+        scratch: &Scratch,
+        image: &Path,
+        options: &str,
+    ) -> Option<Result<Self, String>> {
         let at = scratch.path("mounted");
         std::fs::create_dir_all(&at).expect("a folder to mount at");
         let options = format!("loop,{options}");
         let mounted = run("mount", &["-t", "ext4", "-o", &options, text(image), text(&at)]);
         if mounted.status.success() {
-            return Some(Self(at));
+            return Some(Ok(Self(at)));
         }
         let said = String::from_utf8_lossy(&mounted.stderr).into_owned();
         let required = std::env::var_os("NANDSCAPE_REQUIRE_LOOP").is_some();
         let able = !said.contains("permission denied")
             && !said.contains("must be superuser")
             && !said.contains("failed to setup loop device");
-        assert!(!required && !able, "mount {}: {said}", image.display());
+        if able {
+            return Some(Err(said));
+        }
+        assert!(!required, "mount {}: {said}", image.display());
         eprintln!("skipped: this machine cannot mount images: {said}");
         None
     }
