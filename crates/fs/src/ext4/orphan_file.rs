@@ -3,7 +3,7 @@
 //! it out of the file, and the file stays empty.
 
 use super::format::{
-    CsumSeed, Feature, Place, STATE_ERRORS, clear_orphan, mode, parse_orphan_block,
+    CsumSeed, Feature, Place, STATE_ERRORS, clear_orphan, extent_blocks, mode, parse_orphan_block,
 };
 use super::raw::Raw;
 use super::volume::{Volume, corrupt};
@@ -30,7 +30,7 @@ impl OrphanFile {
         }
         let (inode, _) = raw.inode(number).await?;
         let extents = raw.extents(number, &inode).await?;
-        let blocks: u64 = extents.iter().map(|run| u64::from(run.blocks)).sum();
+        let blocks = extent_blocks(&extents);
         if inode.file_type() != mode::REGULAR || blocks > MOST_BLOCKS {
             return Err(corrupt("orphan file", Place::Inode(number)));
         }
