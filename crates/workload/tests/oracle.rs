@@ -158,12 +158,14 @@ fn syncs_come_between_writes() {
 #[test]
 fn each_direction_passes_over_the_range() {
     let keys = "[j]\nrw=rw\nsize=64k\ntime_based\nruntime=20ms\n";
-    for ios in [Some(ours(keys)), theirs("mixed", keys)].into_iter().flatten() {
-        for direction in ['r', 'w'] {
-            let of = ios.iter().filter(|io| io.0 == direction).map(|io| io.1);
-            let of: Vec<u64> = of.take(100).collect();
-            assert!(of.len() > 16, "{direction}");
-            assert!(of.iter().enumerate().all(|(number, sector)| *sector == number as u64 % 16));
-        }
+    let (ours, theirs) = (ours(keys), theirs("mixed", keys).unwrap_or_default());
+    for direction in ['r', 'w'] {
+        let sectors = |ios: &[Io]| -> Vec<u64> {
+            ios.iter().filter(|io| io.0 == direction).map(|io| io.1).take(100).collect()
+        };
+        // How far fio comes in real time is the machine's business.
+        let (ours, theirs) = (sectors(&ours), sectors(&theirs));
+        assert_eq!(ours, (0..100).map(|number| number % 16).collect::<Vec<_>>());
+        assert_eq!(theirs, ours[..theirs.len()], "{direction}");
     }
 }
