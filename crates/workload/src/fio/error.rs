@@ -1,7 +1,6 @@
 //! What can be wrong with a job file, and what is worth telling about one that is right. Both carry
 //! a place: file, line and, where it means something, column.
 
-use super::known::{NO_FILES, NO_PAGE_CACHE, NOT_ON_FILES};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -76,6 +75,31 @@ impl fmt::Display for JobFileError {
     }
 }
 
+/// Why a key does nothing here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Buffered I/O is none on a block device; on files it is.
+    NoPageCache,
+    /// Names of files mean nothing on a block device; on files they do.
+    NoFiles,
+    /// There are no files to lay out on a block device; on files it would have an effect that is not
+    /// carried out, and is refused.
+    NotOnFiles,
+    /// It does nothing anywhere.
+    Always(&'static str),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoPageCache => "jobs run on the block device itself, without a page cache",
+            Self::NoFiles => "every job runs on the one block device of the stack",
+            Self::NotOnFiles => "there are no files to lay out on a block device",
+            Self::Always(why) => why,
+        })
+    }
+}
+
 /// A key that was accepted without effect, or with another effect than on a real machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
@@ -84,20 +108,20 @@ pub struct Notice {
     /// The key.
     pub key: String,
     /// Why it does nothing here.
-    pub why: &'static str,
+    pub why: Why,
 }
 
 impl Notice {
     /// Whether it is true where there are files; elsewhere all are.
     #[must_use]
-    pub fn holds_on_files(&self) -> bool {
-        ![NO_FILES, NO_PAGE_CACHE, NOT_ON_FILES].contains(&self.why)
+    pub const fn holds_on_files(&self) -> bool {
+        matches!(self.why, Why::Always(_))
     }
 
     /// Whether the key means something on files, and is not carried out.
     #[must_use]
-    pub fn is_refused_on_files(&self) -> bool {
-        self.why == NOT_ON_FILES
+    pub const fn is_refused_on_files(&self) -> bool {
+        matches!(self.why, Why::NotOnFiles)
     }
 }
 

@@ -2,7 +2,7 @@
 //! those of fio's manual; docs of [`JobSpec`] say what each does here.
 
 use super::direction::Direction;
-use super::known::{NO_FILES, NO_PAGE_CACHE};
+use super::error::Why;
 use super::log_keys;
 use super::rules::{Counted, FileOrder, FileService, ZoneMode};
 use super::spec::{Distribution, JobSpec, Mix, Pattern, SyncWrites, Tolerated};
@@ -99,19 +99,19 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["filename"], file_name),
     (&["directory"], |job, value| {
         job.files.directory = value.text("the name of a folder")?.into();
-        Ok(Some(NO_FILES))
+        Ok(Some(Why::NoFiles))
     }),
     (&["nrfiles"], |job, value| {
         job.files.count = value.count(1, FILES_MAX)? as u32;
-        Ok(Some(NO_FILES))
+        Ok(Some(Why::NoFiles))
     }),
     (&["filesize"], |job, value| {
         job.files.bytes = file_bytes(value)?;
-        Ok(Some(NO_FILES))
+        Ok(Some(Why::NoFiles))
     }),
     (&["file_service_type"], |job, value| {
         job.files.service = file_service(value)?;
-        Ok(Some(NO_FILES))
+        Ok(Some(Why::NoFiles))
     }),
     (&["rate"], by_direction!(rate, byte_rates, unless_zero)),
     (&["rate_iops"], by_direction!(rate_iops, io_rates, unless_zero)),
@@ -157,9 +157,11 @@ pub fn supported_keys() -> impl Iterator<Item = &'static str> {
     all().flat_map(|(names, _)| names.iter().copied())
 }
 
-const SUBMITTED_AT_ONCE: &str =
-    "submission takes no virtual time: a batch is submitted in the instant in which it is made";
-const SPINNING: &str = "spinning is a part of thinktime that takes no processor in virtual time";
+const SUBMITTED_AT_ONCE: Why = Why::Always(
+    "submission takes no virtual time: a batch is submitted in the instant in which it is made",
+);
+const SPINNING: Why =
+    Why::Always("spinning is a part of thinktime that takes no processor in virtual time");
 
 /// `kb_base`, which the reader of the file applies before all other keys of a section.
 pub(super) fn kb_base(value: &Value<'_>) -> Result<u64, String> {
@@ -255,12 +257,12 @@ fn file_service(value: &Value<'_>) -> Result<FileService, String> {
 
 fn direct(job: &mut JobSpec, direct: bool) -> Set {
     job.files.direct = direct;
-    Ok((!direct).then_some(NO_PAGE_CACHE))
+    Ok((!direct).then_some(Why::NoPageCache))
 }
 
 fn file_name(job: &mut JobSpec, value: &Value<'_>) -> Set {
     job.files.name = Some(value.text("the name of a file or device")?.into());
-    Ok(Some(NO_FILES))
+    Ok(Some(Why::NoFiles))
 }
 
 /// Engines that have one request in flight, whatever `iodepth` says.
@@ -287,15 +289,15 @@ fn io_engine(job: &mut JobSpec, value: &Value<'_>) -> Set {
     let name = value.text("the name of an engine")?;
     job.synchronous = SYNCHRONOUS.contains(&name);
     if job.synchronous {
-        return Ok(Some(
+        return Ok(Some(Why::Always(
             "I/O is issued in virtual time; as with fio's synchronous engines, one request at a time",
-        ));
+        )));
     }
     if !ASYNCHRONOUS.contains(&name) {
         let all = [&SYNCHRONOUS[..], &ASYNCHRONOUS].concat().join(", ");
         return Err(format!("an engine that reads and writes: {all}"));
     }
-    Ok(Some("I/O is issued in virtual time, by an engine of its own"))
+    Ok(Some(Why::Always("I/O is issued in virtual time, by an engine of its own")))
 }
 
 fn distribution(job: &mut JobSpec, value: &Value<'_>) -> Set {
@@ -414,7 +416,7 @@ fn replay_skip(job: &mut JobSpec, value: &Value<'_>) -> Set {
 
 fn random_repeat(_: &mut JobSpec, value: &Value<'_>) -> Set {
     let remark = "every run is repeatable: all randomness comes from the run's seed";
-    Ok((!value.flag()?).then_some(remark))
+    Ok((!value.flag()?).then_some(Why::Always(remark)))
 }
 
 fn sync(value: &Value<'_>) -> Result<SyncWrites, String> {
@@ -466,7 +468,7 @@ fn verify(job: &mut JobSpec, value: &Value<'_>) -> Set {
     job.verify = job.unchecked || METHODS.contains(&text);
     match text {
         "0" | "none" => Ok(None),
-        "null" => Ok(Some("what was written is read again, and not compared")),
+        "null" => Ok(Some(Why::Always("what was written is read again, and not compared"))),
         _ if job.verify => Ok(None),
         _ => Err(format!("0, null, or a method of fio: {}", METHODS.join(", "))),
     }

@@ -1,19 +1,13 @@
 //! Keys of fio that are recognised without being carried out: those that steer a real machine, which
 //! are accepted with a notice, and those that would change the workload, which are refused by name.
 
-/// Why buffered I/O is none on a block device.
-pub(super) const NO_PAGE_CACHE: &str = "jobs run on the block device itself, without a page cache";
-/// Why names of files mean nothing on a block device.
-pub(super) const NO_FILES: &str = "every job runs on the one block device of the stack";
-/// Why keys about files have no effect on a block device. On files they would have one that is not
-/// carried out, so there they are refused.
-pub(super) const NOT_ON_FILES: &str = "there are no files to lay out on a block device";
+use super::error::Why;
 
 /// Accepted with a notice: the reason, and the keys.
-pub(super) const MACHINE: &[(&str, &[&str])] = &[
-    ("a log is replayed on the one block device of the stack", &["replay_redirect"]),
+pub(super) const MACHINE: &[(Why, &[&str])] = &[
+    (Why::Always("a log is replayed on the one block device of the stack"), &["replay_redirect"]),
     (
-        NOT_ON_FILES,
+        Why::NotOnFiles,
         &[
             "filename_format",
             "unique_filename",
@@ -27,7 +21,7 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "files, where there are any, are laid out before the run begins and stay open",
+        Why::Always("files, where there are any, are laid out before the run begins and stay open"),
         &[
             "openfiles",
             "fallocate",
@@ -42,7 +36,7 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "I/O is issued in virtual time, by an engine of its own",
+        Why::Always("I/O is issued in virtual time, by an engine of its own"),
         &[
             "hipri",
             "sqthread_poll",
@@ -57,7 +51,7 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "the host's processors and memory play no part in virtual time",
+        Why::Always("the host's processors and memory play no part in virtual time"),
         &[
             "thread",
             "cpus_allowed",
@@ -85,7 +79,7 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "virtual time has one exact clock",
+        Why::Always("virtual time has one exact clock"),
         &[
             "clocksource",
             "clock_cpu",
@@ -95,11 +89,11 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
             "log_alternate_epoch",
         ],
     ),
-    ("a run begins with nothing cached", &["invalidate"]),
-    ("a log is read before the run begins", &["read_iolog_chunked"]),
-    ("fio itself does nothing with it any more", &["rwmixcycle", "flow_watermark"]),
+    (Why::Always("a run begins with nothing cached"), &["invalidate"]),
+    (Why::Always("a log is read before the run begins"), &["read_iolog_chunked"]),
+    (Why::Always("fio itself does nothing with it any more"), &["rwmixcycle", "flow_watermark"]),
     (
-        "content is a pattern that no layer compresses or deduplicates",
+        Why::Always("content is a pattern that no layer compresses or deduplicates"),
         &[
             "refill_buffers",
             "scramble_buffers",
@@ -110,7 +104,7 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "what is reported does not depend on it",
+        Why::Always("what is reported does not depend on it"),
         &[
             "disk_util",
             "disable_lat",
@@ -133,7 +127,7 @@ pub(super) const MACHINE: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "reads are checked as they complete, against the whole content",
+        Why::Always("reads are checked as they complete, against the whole content"),
         &[
             "verify_fatal",
             "verify_async",

@@ -20,7 +20,7 @@ mod units;
 mod value;
 
 pub use direction::Direction;
-pub use error::{JobFileError, Notice, Place};
+pub use error::{JobFileError, Notice, Place, Why};
 pub use keys::supported_keys;
 pub use reader::{Environment, ExpandError, HostEnvironment, expand, load, parse, parse_for};
 pub use rules::{

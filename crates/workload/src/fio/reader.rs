@@ -5,7 +5,7 @@
 //! relative to the including file. A file that includes itself, however indirectly, is an error.
 
 use super::direction::Direction;
-use super::error::{JobFileError, Notice, Place};
+use super::error::{JobFileError, Notice, Place, Why};
 use super::keys;
 use super::lexer::{self, Line};
 use super::rules::{IoLog, ZoneMode};
@@ -283,7 +283,7 @@ enum Known {
     /// It changes the job.
     Effect(Setter),
     /// It does nothing here, for this reason.
-    Machine(&'static str),
+    Machine(Why),
 }
 
 fn lookup(entry: &Entry) -> Result<Known, JobFileError> {
@@ -292,7 +292,7 @@ fn lookup(entry: &Entry) -> Result<Known, JobFileError> {
         return Ok(Known::Effect(*set));
     }
     if let Some((why, _)) = known::MACHINE.iter().find(|(_, names)| names.contains(&key)) {
-        return Ok(Known::Machine(why));
+        return Ok(Known::Machine(*why));
     }
     let problem = if known::UNSUPPORTED.contains(&key) {
         "a key of fio that is not supported".to_owned()

@@ -1,11 +1,12 @@
 //! The text behind a key's `=`, and the shapes it can have.
 
+use super::error::Why;
 use super::spec::JobSpec;
 use super::units::{self, Amount};
 use nandscape_rt::Nanos;
 
 /// What a setter says: a remark about a value without effect, or what it expected instead.
-pub(super) type Set = Result<Option<&'static str>, String>;
+pub(super) type Set = Result<Option<Why>, String>;
 
 /// A key's effect on a job.
 pub(super) type Setter = fn(&mut JobSpec, &Value<'_>) -> Set;
