@@ -48,7 +48,8 @@ impl Handle {
         self.start(name.into(), true, future)
     }
 
-    /// Starts a task that [`Executor::run`] does not wait for, one that serves others for ever.
+    /// Starts a task that [`Executor::run`](crate::Executor::run) does not wait for, one that serves
+    /// others for ever.
     pub fn spawn_daemon<F>(
         &self,
         name: impl Into<Cow<'static, str>>,
