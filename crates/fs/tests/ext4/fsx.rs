@@ -1,6 +1,7 @@
 //! One file under a storm of reads, writes, truncations, holes and remounts, in the manner of fsx: after
 //! each operation it is what a vector of bytes would be.
 
+use crate::common::asked;
 use crate::common::device::{OpenDevice, powered};
 use nandscape_block::{MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::cache::CacheConfig;
@@ -19,8 +20,7 @@ const PIECE: u64 = 64 << 10;
 
 /// Operations: a few thousand, or as many as `NANDSCAPE_FS_FSX` says.
 fn operations() -> u64 {
-    let asked = std::env::var("NANDSCAPE_FS_FSX").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(4_000)
+    asked("NANDSCAPE_FS_FSX", 4_000)
 }
 
 struct Storm {

@@ -45,6 +45,14 @@ impl Drop for Scratch {
     }
 }
 
+/// How much of a test is wanted: what the variable says, or `usual` if it is not there.
+pub(crate) fn asked(variable: &str, usual: u64) -> u64 {
+    let number = |said: String| {
+        said.parse().unwrap_or_else(|_| panic!("{variable}={said}: expected a number"))
+    };
+    std::env::var(variable).map_or(usual, number)
+}
+
 /// Whether e2fsprogs is installed; a test that gets `false` returns.
 pub(crate) fn e2fsprogs() -> bool {
     let installed = ["mke2fs", "e2fsck", "debugfs", "dumpe2fs"].iter().all(|tool| found(tool));

@@ -10,7 +10,7 @@ mod volumes;
 
 use crate::common::examine::{check_image, dumped_or_refused};
 use crate::common::image::Image;
-use crate::common::{Scratch, e2fsprogs, run, text};
+use crate::common::{Scratch, asked, e2fsprogs, run, text};
 use damage::{Change, Kind, Target, damage, mend, targets};
 use nandscape_fs::ext4::dump::What;
 use nandscape_rt::Stream;
@@ -196,18 +196,14 @@ fn rounds(arm: Arm, seeds: std::ops::Range<u64>) -> Vec<String> {
     differ
 }
 
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |said| said.parse().expect("a number"))
-}
-
 /// Whatever field is changed, our check and e2fsck find something, or neither does.
 #[test]
 fn damage_is_judged_as_e2fsck_judges_it() {
     if !e2fsprogs() {
         return;
     }
-    let from = number("NANDSCAPE_FS_DIFFER_FROM", 0);
-    let seeds = from..from + number("NANDSCAPE_FS_DIFFER", 60);
+    let from = asked("NANDSCAPE_FS_DIFFER_FROM", 0);
+    let seeds = from..from + asked("NANDSCAPE_FS_DIFFER", 60);
     let differ: Vec<String> = ARMS.iter().flat_map(|arm| rounds(*arm, seeds.clone())).collect();
     assert!(differ.is_empty(), "{} differ\n{}", differ.len(), differ.join("\n"));
 }

@@ -8,6 +8,7 @@
 
 mod told;
 
+use crate::common::asked;
 use crate::common::device::{Device, content, medium, on_device};
 use crate::common::image::Image;
 use nandscape_block::{Fua, Lba, MemDevice, Payload, SectorData, Tag};
@@ -307,8 +308,7 @@ async fn grow<F: FileSystem>(fs: &F, dir: Ino) -> Result<(), FsError> {
 /// Whatever a volume says, using it ends with values or errors, and what is the format's stays so.
 #[test]
 fn damaged_volumes_in_use() {
-    let rounds = std::env::var("NANDSCAPE_FS_HOSTILE").ok();
-    let rounds: u64 = rounds.map_or(200, |rounds| rounds.parse().expect("a number"));
+    let rounds = asked("NANDSCAPE_FS_HOSTILE", 200);
     let mut failed = Vec::new();
     for arm in ARMS {
         let sound = Sound::of(&arm.volume());

@@ -16,6 +16,7 @@ mod told;
 mod told_content;
 mod told_orphans;
 
+use crate::common::asked;
 use late::Late;
 use nandscape_block::{
     AsyncDevice, Bio, BlockDevice, DeviceCaps, Flags, Fua, Lba, MemDevice, Op, Payload, SectorData,
@@ -154,9 +155,7 @@ impl Stored {
 
 /// Tries as many seeds as `NANDSCAPE_FS_RACES` says, or `few`; gives those with which it went wrong.
 fn over_seeds(few: u64, round: impl Fn(u64) -> Result<(), String>) -> Vec<(u64, String)> {
-    let asked = std::env::var("NANDSCAPE_FS_RACES").ok();
-    let seeds: u64 = asked.map_or(few, |seeds| seeds.parse().expect("a number"));
-    let tried = (0..seeds).map(|seed| {
+    let tried = (0..asked("NANDSCAPE_FS_RACES", few)).map(|seed| {
         let ended = catch_unwind(AssertUnwindSafe(|| round(seed)));
         (seed, ended.unwrap_or_else(|_| Err("panic".to_owned())))
     });

@@ -11,7 +11,7 @@ mod load;
 
 use crate::common::image::Image;
 use crate::common::mount::LoopMount;
-use crate::common::{Scratch, assert_clean, debugfs_write, e2fsprogs, run, text};
+use crate::common::{Scratch, asked, assert_clean, debugfs_write, e2fsprogs, run, text};
 use crate::foreign::through;
 use crate::tree::stand;
 use compare::differences;
@@ -76,7 +76,7 @@ fn damages(scratch: &Scratch, image: &Path, name: &str) -> Vec<String> {
     let log = Log::of(&sound);
     let mut rng = Stream::new(0, &format!("damage to the log of {name}"));
     let mut found = Vec::new();
-    for _ in 0..number("NANDSCAPE_FS_REPLAY_DAMAGE", 0) {
+    for _ in 0..asked("NANDSCAPE_FS_REPLAY_DAMAGE", 0) {
         let mut damaged = Image { bytes: sound.bytes.clone(), sb: sound.sb.clone() };
         let Some(how) = log.damage(&mut damaged, &mut rng) else { continue };
         let path = scratch.path("damaged");
@@ -100,18 +100,14 @@ fn load(arm: &Arm, seed: u64) -> Option<Vec<String>> {
     Some(found)
 }
 
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |said| said.parse().expect("a number"))
-}
-
 /// Volumes of a kernel that was cut off come back the same, and damage to their logs ends the same.
 #[test]
 fn logs_of_the_kernel_are_recovered_as_it_recovers_them() {
     if !e2fsprogs() {
         return;
     }
-    let from = number("NANDSCAPE_FS_REPLAY_FROM", 0);
-    let seeds = from..from + number("NANDSCAPE_FS_REPLAY", 1);
+    let from = asked("NANDSCAPE_FS_REPLAY_FROM", 0);
+    let seeds = from..from + asked("NANDSCAPE_FS_REPLAY", 1);
     let mut differ = Vec::new();
     for (arm, seed) in ARMS.iter().flat_map(|arm| seeds.clone().map(move |seed| (arm, seed))) {
         let Some(found) = load(arm, seed) else { return };

@@ -8,7 +8,7 @@ mod model;
 mod oracle;
 pub(crate) mod stand;
 
-use crate::common::{Scratch, e2fsprogs};
+use crate::common::{Scratch, asked, e2fsprogs};
 use drive::{Drive, Style, check_tree};
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::FileSystem;
@@ -56,8 +56,7 @@ fn sequence(case: &Case<'_>) {
 
 /// Seeds from `first` on: `few` of them, or as many as `NANDSCAPE_FS_SEQUENCES` says.
 fn seeds(first: u64, few: u64) -> std::ops::Range<u64> {
-    let asked = std::env::var("NANDSCAPE_FS_SEQUENCES").ok().and_then(|text| text.parse().ok());
-    first..first + asked.unwrap_or(few)
+    first..first + asked("NANDSCAPE_FS_SEQUENCES", few)
 }
 
 /// What a sequence does depends on its seed.
