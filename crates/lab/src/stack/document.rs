@@ -111,6 +111,20 @@ pub(super) fn parse_set(assignment: &str) -> Result<Table, StackError> {
     Ok(nest(path, set_value(raw, &place)))
 }
 
+/// What each `key.path=value` of the command line changes, merged in their order, for `[set]` of a sweep.
+///
+/// # Errors
+/// The first that is no assignment.
+pub fn sweep_overrides(assignments: &[String]) -> Result<Table, StackError> {
+    let mut set = Table::new();
+    for assignment in assignments {
+        merge(&mut set, parse_set(assignment)?);
+    }
+    let place = Place::Argument("--set");
+    let node = Node { key_place: place.clone(), place, raw: None, value: Value::Table(set) };
+    Ok(if assignments.is_empty() { Table::new() } else { nest("set", node) })
+}
+
 /// The tree whose one leaf, at the dotted `path`, is `leaf`.
 pub(crate) fn nest(path: &str, leaf: Node) -> Table {
     let (above, key) = path.rsplit_once('.').unwrap_or(("", path));
@@ -142,7 +156,7 @@ const BEFORE_FS: [&str; 2] = ["hints", "precondition"];
 /// Lays `over` on `base`: tables merge, anything else replaces. A table laid over the name of a
 /// `timing` or `cpu` refines that preset; a recipe laid over a `precondition` starts it anew, and so does a
 /// file system with all that it says or does itself.
-pub(crate) fn merge(base: &mut Table, over: Table) {
+pub fn merge(base: &mut Table, over: Table) {
     if over.contains_key("fs") && !base.contains_key("fs") {
         BEFORE_FS.iter().for_each(|section| drop(base.remove(*section)));
     }
