@@ -159,7 +159,7 @@ impl Run<'_> {
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     device.with(|ftl, _| {
         ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
-        ftl.charge_cpu(stack.ftl.cpu);
+        ftl.charge_cpu(stack.ftl.cpu, &stack.host.idle());
     });
     device.reset_counts();
 }

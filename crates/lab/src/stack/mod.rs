@@ -82,6 +82,12 @@ impl Host {
     pub fn cores_or_default(&self) -> u32 {
         self.cores.unwrap_or(DEFAULT_CORES)
     }
+
+    /// A host with these cores, all idle.
+    #[must_use]
+    pub fn idle(&self) -> nandscape_rt::Host {
+        nandscape_rt::Host::with_cores(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
+    }
 }
 
 /// `[media]`.
