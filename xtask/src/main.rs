@@ -1,8 +1,9 @@
-//! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, and `perf` counts
-//! instructions.
+//! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
+//! instructions, and `acceptance` runs the checks of the architecture.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
+mod acceptance;
 mod perf;
 mod repository;
 mod tidy;
@@ -12,7 +13,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask tidy
-       cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json";
+       cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
+       cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
             Some(options) => finish("perf", perf::run(&repository, &options)),
             None => complain(USAGE),
         },
+        ["acceptance"] => finish("acceptance", acceptance::run(&repository, false)),
+        ["acceptance", "--quick"] => finish("acceptance", acceptance::run(&repository, true)),
         _ => complain(USAGE),
     }
 }
