@@ -6,10 +6,10 @@ mod common;
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, Flags, FlushScope as BioScope, Lba, Owner, Payload, Tag};
 use nandscape_ftl::FtlError;
-use nandscape_ftl::config::{
+use nandscape_ftl::pblk::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, Limiter, LineSet, Routing,
 };
-use nandscape_ftl::stats::{BufferCounts, BufferRole};
+use nandscape_ftl::pblk::stats::{BufferCounts, BufferRole};
 use nandscape_media::{Media, MediaConfig};
 use nandscape_rt::Stream;
 

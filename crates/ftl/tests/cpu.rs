@@ -7,8 +7,10 @@ use common::{Driver, config};
 use nandscape_block::{
     Bio, BlockDevice, Flags, FlushScope as BioScope, Lba, Owner, Payload, Submit, Tag, Token,
 };
-use nandscape_ftl::config::{BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing};
-use nandscape_ftl::cpu::{CpuCosts, CpuTrack, MapUpdate};
+use nandscape_ftl::pblk::config::{
+    BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing,
+};
+use nandscape_ftl::pblk::costs::{CpuCosts, CpuTrack, MapUpdate};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -167,7 +169,7 @@ fn the_parts_of_an_fsyncs_time_add_up() {
             }
         };
         let after = driver.pblk.stats().flush;
-        let parts = |flush: nandscape_ftl::stats::FlushTime| {
+        let parts = |flush: nandscape_ftl::pblk::stats::FlushTime| {
             flush.cpu_ns
                 + flush.queue_ns
                 + flush.gc_ns

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_ftl::config::{BaseRouting, Config, CoreChoice, Routing};
+use nandscape_ftl::pblk::config::{BaseRouting, Config, CoreChoice, Routing};
 use nandscape_ftl::{Capacity, LineState};
 use nandscape_media::{
     ChunkId, ChunkState, Fault, Faults, Geometry, Kind, Layer, OpenChannel, UnitId,

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, Done, Flags, Lba, Payload, Reply, Tag};
-use nandscape_ftl::config::{CapacityRules, Config, Limiter};
+use nandscape_ftl::pblk::config::{CapacityRules, Config, Limiter};
 use nandscape_media::{Count, Kind};
 use nandscape_rt::{Nanos, Stream};
 

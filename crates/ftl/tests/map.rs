@@ -6,7 +6,9 @@ mod common;
 
 use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, Flags, Lba};
-use nandscape_ftl::config::{CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy};
+use nandscape_ftl::pblk::config::{
+    CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy,
+};
 use nandscape_ftl::{FtlError, Pblk};
 use nandscape_media::{Kind, Media, MediaConfig};
 use nandscape_rt::Stream;

@@ -6,7 +6,9 @@ mod common;
 
 use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba};
-use nandscape_ftl::config::{CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim};
+use nandscape_ftl::pblk::config::{
+    CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim,
+};
 use nandscape_ftl::{FtlError, LineState, Pblk};
 use nandscape_media::{ChunkId, Geometry, Media, MediaConfig, UnitId};
 use nandscape_rt::{Nanos, Stream};

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Driver, GEOMETRY};
 use nandscape_block::{Bio, Flags, Lba, Payload, Reply, Tag};
-use nandscape_ftl::config::{Config, Routing};
+use nandscape_ftl::pblk::config::{Config, Routing};
 use nandscape_media::Geometry;
 use nandscape_rt::Stream;
 

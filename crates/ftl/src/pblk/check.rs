@@ -7,7 +7,7 @@ use super::line::{Line, LineState};
 use super::mapping::{Mapping, Named};
 use super::rb::Ring;
 use super::rl::RateLimiter;
-use crate::config::Broken;
+use crate::pblk::config::Broken;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
 

@@ -9,8 +9,8 @@ use super::cpu::{HostSide, Task, Visit};
 use super::events::What;
 use super::ids::BufferId;
 use super::waiting::Entered;
-use crate::config::FlushScope;
-use crate::cpu::{CpuCosts, CpuSpan};
+use crate::pblk::config::FlushScope;
+use crate::pblk::costs::{CpuCosts, CpuSpan};
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 

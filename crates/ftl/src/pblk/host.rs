@@ -9,7 +9,7 @@ use super::l2p::Place;
 use super::mapping::Named;
 use super::rb::Origin;
 use super::waiting::{Entered, Queued};
-use crate::config::{Broken, Discard};
+use crate::pblk::config::{Broken, Discard};
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
 use nandscape_media::{KEY_TRIM, OpenChannel};
 use nandscape_rt::Nanos;

@@ -423,7 +423,7 @@ impl FreeRoom<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, LineSet};
+    use crate::pblk::config::{Config, LineSet};
     use nandscape_media::{ChunkId, UnitId};
 
     const GEOMETRY: Geometry = Geometry {

@@ -115,7 +115,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// An empty line starts to cool; forgets the erase rule when that is asked for.
     pub(super) fn cool(&mut self, id: LineId) {
-        if self.config.broken == crate::config::Broken::EraseRule {
+        if self.config.broken == crate::pblk::config::Broken::EraseRule {
             self.lines.get_mut(id).gate = 0;
         }
         self.lines.cool(id);

@@ -9,8 +9,8 @@
 use super::Pblk;
 use super::format::MAP_FRONTIER;
 use super::ids::{LineId, MAP_ORIGIN};
-use crate::config::Broken;
 use crate::error::FtlError;
+use crate::pblk::config::Broken;
 use nandscape_block::{BlockError, SectorData};
 use nandscape_media::{Kind, OpenChannel, Ppa};
 use std::collections::{BTreeMap, BTreeSet};

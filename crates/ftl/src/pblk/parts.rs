@@ -8,8 +8,8 @@ use super::layout::Layout;
 use super::line::Lines;
 use super::mapping::Mapping;
 use super::plan::Plan;
-use crate::config::{Config, FlushScope};
 use crate::error::FtlError;
+use crate::pblk::config::{Config, FlushScope};
 use nandscape_block::{DeviceCaps, Fua};
 use nandscape_media::Geometry;
 

@@ -22,8 +22,8 @@ use super::open::{Cursor, OpenLine};
 use super::rb::key_lba;
 use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
-use crate::config::{Broken, Config};
 use crate::error::FtlError;
+use crate::pblk::config::{Broken, Config};
 use nandscape_block::Lba;
 use nandscape_media::{
     ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, WriteCmd,

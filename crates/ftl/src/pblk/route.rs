@@ -9,7 +9,7 @@
 use super::buffers::Buffer;
 use super::ids::{BufferId, FileKey, file_of};
 use super::plan::Plan;
-use crate::config::{BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing};
+use crate::pblk::config::{BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing};
 use nandscape_block::{Bio, Flags, FlushScope as BioScope, Owner};
 use nandscape_rt::Stream;
 use std::collections::BTreeMap;

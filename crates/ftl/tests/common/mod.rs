@@ -5,7 +5,7 @@ use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, Done, Flags, Lba, Payload, Reply, Submit, Tag, Token,
 };
 use nandscape_ftl::Pblk;
-use nandscape_ftl::config::Config;
+use nandscape_ftl::pblk::config::Config;
 use nandscape_media::{
     FaultInjector, Faults, Geometry, Layer, Media, MediaConfig, PayloadMode, Timing, Tracer,
 };

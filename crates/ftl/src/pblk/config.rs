@@ -1,6 +1,6 @@
 //! The choices that make a pblk: every variant is a set of policies, never a copy of the FTL.
 
-use crate::cpu::{CpuCosts, MapUpdate};
+use crate::pblk::costs::{CpuCosts, MapUpdate};
 use nandscape_rt::Nanos;
 
 /// Which kernel's capacity, reserve and ring rules apply (pblk changed them over its life).

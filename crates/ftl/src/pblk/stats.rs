@@ -1,6 +1,6 @@
 //! What an FTL counts. Sectors are placed sectors: written to media and completed or in flight.
 
-use crate::cpu::CpuCounts;
+use crate::pblk::costs::CpuCounts;
 use nandscape_rt::Nanos;
 
 /// Sectors written to media, by cause.
