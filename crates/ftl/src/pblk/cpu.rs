@@ -76,8 +76,12 @@ pub(super) struct HostSide {
 
 impl HostSide {
     /// Idle cores, free locks.
-    pub(super) fn new(costs: CpuCosts, map_update: MapUpdate, cores: u32, buffers: usize) -> Self {
-        let cores = HostCpu::new(u16::try_from(cores).unwrap_or(u16::MAX));
+    pub(super) fn new(
+        costs: CpuCosts,
+        map_update: MapUpdate,
+        cores: HostCpu,
+        buffers: usize,
+    ) -> Self {
         let count = cores.cores();
         Self {
             costs,

@@ -343,7 +343,7 @@ impl<M: OpenChannel> Pblk<M> {
             let at = ppa.plus(left.trailing_zeros());
             left &= left - 1;
             if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.uncorrectable += 1;
+                self.stats.media_errors.uncorrectable += 1;
                 continue;
             }
             let key = self.media.oob(at).key;
@@ -437,7 +437,7 @@ impl<M: OpenChannel> Pblk<M> {
                 rb.turn_stale();
                 continue;
             };
-            if self.config.keep_content {
+            if self.run.keep_content {
                 rb.keep(self.media.data(at));
             }
             self.lines.clear_bit(at);

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 /// Life of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum LineState {
+pub(super) enum LineState {
     /// May be erased and opened.
     #[default]
     Free,

@@ -294,7 +294,7 @@ impl<M: OpenChannel> Pblk<M> {
         next.erasing -= 1;
         if status != Status::Ok {
             let id = next.id;
-            self.stats.erase_failures += 1;
+            self.stats.media_errors.erase_failures += 1;
             self.lines.lose_chunk(id, self.geometry.sectors);
         }
     }
@@ -361,7 +361,7 @@ impl<M: OpenChannel> Pblk<M> {
         } else {
             next.smeta = SmetaState::Missing;
             let id = next.id;
-            self.stats.program_failures += 1;
+            self.stats.media_errors.program_failures += 1;
             self.lines.get_mut(id).werr = true;
             self.lines.forgo(id, self.geometry.sectors);
         }
@@ -486,7 +486,7 @@ impl<M: OpenChannel> Pblk<M> {
             closing.missing -= 1;
         } else {
             let id = closing.id;
-            self.stats.program_failures += 1;
+            self.stats.media_errors.program_failures += 1;
             self.lines.get_mut(id).werr = true;
         }
         self.finish_closing(f, end);
