@@ -10,11 +10,11 @@ use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
 use nandscape_ftl::pblk::config::Config;
-use nandscape_ftl::{FtlError, Pblk};
+use nandscape_ftl::{Attach, Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{
     FaultInjector, Faults, Kind, Layer, Media, MediaConfig, MemoryStore, Tracer,
 };
-use nandscape_rt::{Nanos, Stream};
+use nandscape_rt::{HostCpu, Nanos, Stream};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -31,6 +31,7 @@ type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
 pub(crate) struct Remains {
     media: Stack,
     config: Config,
+    run: FtlRun,
     shape: Shape,
     rng: Stream,
 }
@@ -39,6 +40,7 @@ pub(crate) struct Remains {
 pub(crate) struct Target {
     pblk: Pblk<Stack>,
     config: Config,
+    run: FtlRun,
     shape: Shape,
     rng: Stream,
 }
@@ -150,17 +152,23 @@ impl Target {
         };
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
-        let pblk = Pblk::format(Lookout::new(Tracer::new(media)), scenario.config.clone());
-        let pblk = pblk.map_err(refusal)?;
+        let (config, run) = (scenario.config.clone(), scenario.run);
+        let pblk = Pblk::format(Lookout::new(Tracer::new(media)), config.clone(), run);
+        let mut pblk = pblk.map_err(refusal)?;
+        pblk.attach(host(&config));
         if pblk.caps().sectors < sectors_min {
             return Err("no logical space".into());
         }
         let rng = Stream::new(scenario.seed, "cut");
-        let config = scenario.config.clone();
         let emeta_sectors = pblk.capacity().emeta_sectors;
         let shape = Shape { line_set: config.line_set, emeta_sectors };
-        Ok(Self { pblk, config, shape, rng })
+        Ok(Self { pblk, config, run, shape, rng })
     }
+}
+
+/// A host with the cores of the configuration.
+fn host(config: &Config) -> Attach {
+    Attach { host: Some(HostCpu::new(config.cores as u16)) }
 }
 
 /// The key at fault where there is one.
@@ -254,10 +262,10 @@ impl Subject for Target {
     }
 
     fn cut(self, at: Nanos) -> Remains {
-        let Self { pblk, config, shape, mut rng } = self;
-        let mut media = pblk.into_media();
+        let Self { pblk, config, run, shape, mut rng } = self;
+        let mut media = pblk.power_off();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, config, shape, rng }
+        Remains { media, config, run, shape, rng }
     }
 
     fn cut_remains(remains: &mut Remains, at: Nanos) {
@@ -265,15 +273,18 @@ impl Subject for Target {
     }
 
     fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, config, shape, rng } = remains;
+        let Remains { mut media, config, run, shape, rng } = remains;
         limit(&mut media, off_after);
-        match Pblk::recover(media, config.clone(), now) {
+        match Pblk::recover(media, config.clone(), run, now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
                 Recovery::Failed("it did not notice that power had failed".into())
             }
-            Ok(pblk) => Recovery::Up(Self { pblk, config, shape, rng }),
+            Ok(mut pblk) => {
+                pblk.attach(host(&config));
+                Recovery::Up(Self { pblk, config, run, shape, rng })
+            }
             Err((media, error)) => match (media.off_at(), error) {
-                (Some(at), _) => Recovery::CutAgain(Remains { media, config, shape, rng }, at),
+                (Some(at), _) => Recovery::CutAgain(Remains { media, config, run, shape, rng }, at),
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),
             },

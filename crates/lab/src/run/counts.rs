@@ -3,13 +3,14 @@
 use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::FsyncTimes;
 use nandscape_fs::ext4::journal::Counts as Journal;
-use nandscape_ftl::pblk::stats::FtlStats;
+use nandscape_ftl::FtlReport;
 use nandscape_media::Utilisation;
+use nandscape_rt::counts::Counts as _;
 
 /// What file system, FTL and media counted.
 #[derive(Default)]
 pub(super) struct Counts {
-    pub(super) ftl: FtlStats,
+    pub(super) ftl: FtlReport,
     pub(super) utilisation: Utilisation,
     /// `None`: there is no file system.
     pub(super) fs: Option<FsCounts>,
@@ -18,7 +19,7 @@ pub(super) struct Counts {
 impl Counts {
     /// Adds what the same device counted later.
     pub(super) fn extend(&mut self, later: &Self) {
-        self.ftl.extend(&later.ftl);
+        self.ftl.add(&later.ftl);
         self.utilisation.extend(&later.utilisation);
         if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
             fs.extend(later);

@@ -1,0 +1,114 @@
+//! The type of every kind serves, counts and mounts exactly as the kind itself.
+
+mod common;
+
+use common::{Driver, GEOMETRY, config, holds};
+use nandscape_block::{
+    Bio, BlockDevice, Completion, Done, Flags, Lba, Payload, Submit, Tag, Token,
+};
+use nandscape_ftl::pblk::config::Config;
+use nandscape_ftl::pblk::costs::CpuCosts;
+use nandscape_ftl::{
+    Attach, EraseUnitState, Ftl, FtlConfig, FtlKind, FtlRun, OmittedRule, Pblk, Side,
+};
+use nandscape_media::{Media, MediaConfig, Timing};
+use nandscape_rt::{HostCpu, Nanos, Stream};
+
+fn media(timing: &str) -> Media {
+    let timing = Timing::preset(timing).expect("a preset");
+    Media::new(MediaConfig { timing, ..MediaConfig::new(GEOMETRY) }).expect("a device")
+}
+
+/// Serves a bio; how it ended.
+fn serve(device: &mut impl Ftl, bio: Bio) -> Done {
+    let mut done: Vec<Completion> = Vec::new();
+    match device.submit(device.now(), bio, Token(1)) {
+        Submit::Done(done) => return done,
+        Submit::Pending => {}
+    }
+    while done.is_empty() {
+        let at = device.next_event().expect("in flight");
+        device.advance(at, &mut done);
+    }
+    done.remove(0).done
+}
+
+/// Writes, overwrites and flushes enough for garbage to be collected.
+fn load(device: &mut impl Ftl) {
+    let mut rng = Stream::new(1, "load");
+    let sectors = device.size().logical_sectors;
+    for index in 0..3 * sectors {
+        let lba = Lba(if index < sectors { index } else { rng.below(sectors) });
+        let flags = if index % 7 == 0 { Flags::JOURNAL } else { Flags::NONE };
+        let bio = Bio::write(lba, 1, Payload::Run(Tag::new(index))).with(flags);
+        assert!(serve(device, bio).result.is_ok());
+        if index % 100 == 0 {
+            assert!(serve(device, Bio::flush()).result.is_ok());
+        }
+    }
+    assert!(serve(device, Bio::flush()).result.is_ok());
+}
+
+/// Reports of a device and of the same device behind the common type are equal, before and after a
+/// power cut, and the numbers that a series samples are those of the report.
+#[test]
+fn any_ftl_is_the_ftl_itself() {
+    let cpu = CpuCosts::preset("null-block").expect("a preset");
+    let config = Config { cpu, ..config() };
+    let choices = FtlConfig::Pblk(config.clone());
+    let run = FtlRun::default();
+    let mut plain = Pblk::format(media("nvmevirt-970pro"), config.clone(), run).expect("fits");
+    let mut any = choices.format(media("nvmevirt-970pro"), run).expect("fits");
+    let host = || Attach { host: Some(HostCpu::new(config.cores as u16)) };
+    plain.attach(host());
+    any.attach(host());
+    load(&mut plain);
+    load(&mut any);
+    let report = any.report();
+    assert_eq!(report, plain.report());
+    assert!(report.gc.victims > 0 && report.sectors.journal > 0 && report.flush.waited > 0);
+    assert_eq!(any.sectors(), report.sectors);
+    assert_eq!((any.memory(), any.erase_units()), (plain.memory(), plain.erase_units()));
+    assert_eq!((any.now(), any.mapped_sectors()), (plain.now(), plain.mapped_sectors()));
+    assert_eq!(any.size(), choices.check(&GEOMETRY).expect("fits"));
+    assert_eq!((any.kind(), any.memory().side), (FtlKind::Pblk, Side::Host));
+    any.reset_counts();
+    assert_eq!(any.report().sectors, Default::default());
+    let now = any.now();
+    let mut any =
+        choices.mount(any.power_off(), run, now).map_err(|(_, error)| error).expect("mounts");
+    any.check_invariants().expect("invariants after mounting");
+    assert_eq!(any.mapped_sectors(), any.size().logical_sectors);
+    assert!(any.erase_units().iter().any(|unit| unit.state == EraseUnitState::Full));
+}
+
+/// What a run decides is no choice: the same configuration makes devices with and without content, and
+/// omits a rule only where it is asked to.
+#[test]
+fn runs_are_beside_the_configuration() {
+    let choices = FtlConfig::Pblk(config());
+    let caps = |keep_content| {
+        let run = FtlRun { keep_content, ..FtlRun::default() };
+        choices.format(media("none"), run).expect("fits").caps().keeps_content
+    };
+    assert_eq!((caps(true), caps(false)), (true, false));
+    let run = FtlRun { omit: Some(OmittedRule::LostTrims), ..FtlRun::default() };
+    assert!(run.omits(OmittedRule::LostTrims) && !run.omits(OmittedRule::Sequence));
+    assert!(!FtlRun::default().omits(OmittedRule::LostTrims));
+}
+
+/// Work on the host takes time only while cores are attached.
+#[test]
+fn attached_cores_are_charged() {
+    let cpu = CpuCosts::preset("qemu").expect("a preset");
+    let mut driver = Driver::new("none", Config { cpu, ..config() });
+    let begun = driver.now;
+    driver.write(0, 7, Flags::NONE);
+    assert!(driver.now > begun && driver.detail().cpu.is_some_and(|cpu| cpu.requests == 1));
+    driver.pblk.attach(Attach::default());
+    let begun = driver.now;
+    driver.write(1, 8, Flags::NONE);
+    assert_eq!((driver.now, driver.detail().cpu), (begun, None));
+    assert_eq!(driver.read(0), holds(7));
+    assert!(begun > Nanos::ZERO);
+}
