@@ -14,7 +14,7 @@ use nandscape_ftl::{Attach, Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{
     FaultInjector, Faults, Kind, Layer, Media, MediaConfig, MemoryStore, Tracer,
 };
-use nandscape_rt::{HostCpu, Nanos, Stream};
+use nandscape_rt::{Host, Nanos, Stream};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -168,7 +168,8 @@ impl Target {
 
 /// A host with the cores of the configuration.
 fn host(config: &Config) -> Attach {
-    Attach { host: Some(HostCpu::new(config.cores as u16)) }
+    let cores = u16::try_from(config.cores).unwrap_or(u16::MAX);
+    Attach { host: Some(Host::with_cores(cores)) }
 }
 
 /// The key at fault where there is one.

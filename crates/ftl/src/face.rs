@@ -6,7 +6,7 @@ use crate::pblk::costs::CpuSpan;
 use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::BlockDevice;
 use nandscape_media::OpenChannel;
-use nandscape_rt::{HostCpu, Nanos};
+use nandscape_rt::{Host, Nanos};
 use serde::Serialize;
 
 /// A flash translation layer on the open-channel SSD [`Ftl::Media`].
@@ -70,9 +70,9 @@ pub trait Ftl: BlockDevice {
 /// What a run provides to an FTL.
 #[derive(Default, Debug)]
 pub struct Attach {
-    /// The cores on which an FTL of [`Side::Host`] works, at the costs of its configuration; `None`: its
+    /// The host on whose cores an FTL of [`Side::Host`] works, at the costs of its configuration; `None`: its
     /// work takes no time. An FTL of [`Side::Device`] ignores it.
-    pub host: Option<HostCpu>,
+    pub host: Option<Host>,
 }
 
 /// Sizes of the device, in sectors of 4 KiB. An erase unit is what the FTL erases and collects as a whole

@@ -1,18 +1,33 @@
 //! The type of every kind serves, counts and mounts exactly as the kind itself.
 
-mod common;
-
-use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{
     Bio, BlockDevice, Completion, Done, Flags, Lba, Payload, Submit, Tag, Token,
 };
 use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_ftl::{
-    Attach, EraseUnitState, Ftl, FtlConfig, FtlKind, FtlRun, OmittedRule, Pblk, Side,
+    AnyFtl, Attach, Detail, EraseUnitState, Ftl, FtlConfig, FtlKind, FtlRun, OmittedRule, Pblk,
+    Side,
 };
-use nandscape_media::{Media, MediaConfig, Timing};
-use nandscape_rt::{HostCpu, Nanos, Stream};
+use nandscape_media::{Geometry, Media, MediaConfig, Timing};
+use nandscape_rt::{Host, Nanos, Stream};
+
+/// 4 parallel units, 40 lines of 512 sectors.
+const GEOMETRY: Geometry = Geometry {
+    groups: 2,
+    units: 2,
+    chunks: 40,
+    sectors: 128,
+    ws_min: 4,
+    ws_opt: 8,
+    mw_cunits: 24,
+    maxoc: 0,
+    maxocpu: 0,
+};
+
+fn config() -> Config {
+    Config { op_percent: Some(20), ..Config::default() }
+}
 
 fn media(timing: &str) -> Media {
     let timing = Timing::preset(timing).expect("a preset");
@@ -59,7 +74,7 @@ fn any_ftl_is_the_ftl_itself() {
     let run = FtlRun::default();
     let mut plain = Pblk::format(media("nvmevirt-970pro"), config.clone(), run).expect("fits");
     let mut any = choices.format(media("nvmevirt-970pro"), run).expect("fits");
-    let host = || Attach { host: Some(HostCpu::new(config.cores as u16)) };
+    let host = || Attach { host: Some(Host::with_cores(config.cores as u16)) };
     plain.attach(host());
     any.attach(host());
     load(&mut plain);
@@ -75,8 +90,7 @@ fn any_ftl_is_the_ftl_itself() {
     any.reset_counts();
     assert_eq!(any.report().sectors, Default::default());
     let now = any.now();
-    let mut any =
-        choices.mount(any.power_off(), run, now).map_err(|(_, error)| error).expect("mounts");
+    let any = choices.mount(any.power_off(), run, now).map_err(|(_, error)| error).expect("mounts");
     any.check_invariants().expect("invariants after mounting");
     assert_eq!(any.mapped_sectors(), any.size().logical_sectors);
     assert!(any.erase_units().iter().any(|unit| unit.state == EraseUnitState::Full));
@@ -101,14 +115,22 @@ fn runs_are_beside_the_configuration() {
 #[test]
 fn attached_cores_are_charged() {
     let cpu = CpuCosts::preset("qemu").expect("a preset");
-    let mut driver = Driver::new("none", Config { cpu, ..config() });
-    let begun = driver.now;
-    driver.write(0, 7, Flags::NONE);
-    assert!(driver.now > begun && driver.detail().cpu.is_some_and(|cpu| cpu.requests == 1));
-    driver.pblk.attach(Attach::default());
-    let begun = driver.now;
-    driver.write(1, 8, Flags::NONE);
-    assert_eq!((driver.now, driver.detail().cpu), (begun, None));
-    assert_eq!(driver.read(0), holds(7));
-    assert!(begun > Nanos::ZERO);
+    let choices = FtlConfig::Pblk(Config { cpu, ..config() });
+    assert!(choices.charges_host());
+    let mut device = choices.format(media("none"), FtlRun::default()).expect("fits");
+    let written = |device: &mut AnyFtl<Media>| {
+        let bio = Bio::write(Lba(0), 1, Payload::Run(Tag::new(7)));
+        let begun = device.now();
+        (serve(device, bio).at - begun, device.report().detail)
+    };
+    let requests = |detail| {
+        let Detail::Pblk(detail) = detail;
+        detail.cpu.map(|cpu| cpu.requests)
+    };
+    let (spent, detail) = written(&mut device);
+    assert_eq!((spent, requests(detail)), (Nanos::ZERO, None));
+    device.attach(Attach { host: Some(Host::with_cores(2)) });
+    let (spent, detail) = written(&mut device);
+    assert!(spent > Nanos::ZERO);
+    assert_eq!(requests(detail), Some(1));
 }

@@ -2,7 +2,7 @@
 
 use super::Pblk;
 use super::buffers::Buffer;
-use super::cpu::HostSide;
+use super::cpu::CpuQueues;
 use super::line::{Line, LineState};
 use super::stats::PblkReport;
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
@@ -93,7 +93,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
         let (costs, update) = (self.config.cpu, self.config.map_update);
         let charged = attach.host.filter(|_| !costs.is_free());
         let buffers = self.buffers.len();
-        self.host = charged.map(|cores| Box::new(HostSide::new(costs, update, cores, buffers)));
+        self.host = charged.map(|host| Box::new(CpuQueues::new(costs, update, host, buffers)));
     }
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {

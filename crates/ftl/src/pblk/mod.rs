@@ -65,7 +65,7 @@ use crate::pblk::config::Config;
 use buffers::Buffer;
 use candidates::Candidates;
 use counts::PblkCounts;
-use cpu::HostSide;
+use cpu::CpuQueues;
 use events::{Events, What};
 use flush::Flushes;
 use gc::Gc;
@@ -120,8 +120,8 @@ pub struct Pblk<M> {
     candidates: Candidates,
     /// The map's cache and its blocks on media; none where all of it is in RAM.
     mapping: Option<Box<Mapping>>,
-    /// The host's cores, locks and threads; none where they cost nothing.
-    host: Option<Box<HostSide>>,
+    /// Work on the host's cores; none where it costs nothing.
+    host: Option<Box<CpuQueues>>,
     /// Parallel units with a write in flight, or with one that is being built.
     busy: Box<[bool]>,
     gc: Gc,
@@ -183,7 +183,7 @@ impl<M: OpenChannel> Pblk<M> {
         for _ in 0..self.capacity.lines {
             self.take_next(0);
             self.pump();
-            while let Some(at) = self.events.next_at() {
+            while let Some(at) = self.next_at() {
                 self.run_round(at);
             }
             if self.stopped.is_some() || self.is_prepared(0) {
@@ -303,11 +303,21 @@ impl<M: OpenChannel> Pblk<M> {
         self.stopped.get_or_insert(error);
     }
 
+    /// When the FTL has something to do next, apart from handing out completions.
+    #[inline]
+    fn next_at(&self) -> Option<Nanos> {
+        let event = self.events.next_at();
+        if self.host.is_none() {
+            return event;
+        }
+        event.into_iter().chain(self.next_core_start()).min()
+    }
+
     /// Handles everything that completes before `now`, each at its own time, and then one round of
     /// what completes at `now`: what that causes at the same instant waits for the next call, so
     /// that media without timing leave the host its turn.
     fn run_until(&mut self, now: Nanos) {
-        while let Some(at) = self.events.next_at().filter(|&at| at < now) {
+        while let Some(at) = self.next_at().filter(|&at| at < now) {
             self.run_round(at);
         }
         self.run_round(now);
@@ -320,6 +330,9 @@ impl<M: OpenChannel> Pblk<M> {
         while let Some((at, what)) = self.events.pop_due(self.now, last) {
             self.needs_pump = true;
             self.handle(at, what);
+        }
+        if self.host.is_some() {
+            self.run_cores();
         }
         if self.needs_pump {
             self.pump();
@@ -363,7 +376,7 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
 
     #[inline]
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        if self.events.next_at().is_some_and(|at| at < now) {
+        if self.next_at().is_some_and(|at| at < now) {
             self.run_until(now);
         }
         self.now = self.now.max(now);
@@ -383,7 +396,7 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
 
     #[inline]
     fn next_event(&self) -> Option<Nanos> {
-        if self.done.is_empty() { self.events.next_at() } else { Some(self.now) }
+        if self.done.is_empty() { self.next_at() } else { Some(self.now) }
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {

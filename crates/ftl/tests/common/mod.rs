@@ -10,7 +10,7 @@ use nandscape_ftl::{Attach, Detail, Ftl, FtlReport, FtlRun, Pblk};
 use nandscape_media::{
     FaultInjector, Faults, Geometry, Layer, Media, MediaConfig, PayloadMode, Timing, Tracer,
 };
-use nandscape_rt::{HostCpu, Nanos, Stream};
+use nandscape_rt::{Host, Nanos, Stream};
 
 /// 4 parallel units, 40 lines of 512 sectors.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -168,7 +168,7 @@ impl Driver {
 
 /// A host with the cores of the configuration.
 fn host(config: &Config) -> Attach {
-    Attach { host: Some(HostCpu::new(config.cores as u16)) }
+    Attach { host: Some(Host::with_cores(config.cores as u16)) }
 }
 
 /// What a read of one sector with this tag replies.

@@ -159,7 +159,7 @@ impl Run<'_> {
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     device.with(|ftl, _| {
         ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
-        ftl.attach(Attach { host: Some(stack.host.cpu()) });
+        ftl.attach(Attach { host: Some(stack.host.idle()) });
     });
     device.reset_counts();
 }

@@ -28,7 +28,7 @@ pub(crate) use units::{parse_size, parse_time};
 
 use nandscape_ftl::{FtlConfig, FtlError};
 use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
-use nandscape_rt::{HostCpu, Stream};
+use nandscape_rt::Stream;
 use nandscape_workload::fio::Notice;
 use reader::Places;
 use std::ops::Range;
@@ -80,9 +80,10 @@ impl Host {
         self.cores.unwrap_or(DEFAULT_CORES)
     }
 
-    /// The cores, idle.
-    pub(crate) fn cpu(&self) -> HostCpu {
-        HostCpu::new(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
+    /// A host with these cores, all idle.
+    #[must_use]
+    pub fn idle(&self) -> nandscape_rt::Host {
+        nandscape_rt::Host::with_cores(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
     }
 }
 

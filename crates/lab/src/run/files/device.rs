@@ -181,9 +181,9 @@ mod tests {
         under_way.until = Nanos::from_us(50);
         drive(&mut under_way, &mut files, &mut Unobserved).unwrap();
         under_way.until = Nanos::MAX;
-        let thread_for_ever =
-            files.calls.free.borrow().keys().map(|thread| (*thread, Nanos::MAX)).collect();
-        *files.calls.free.borrow_mut() = thread_for_ever;
+        let (handle, host) = (files.calls.handle.clone(), files.calls.host.clone());
+        let for_ever = async move { host.work(&handle, host.core(0), Nanos::MAX).await };
+        drop(files.calls.handle.spawn_daemon("other work", for_ever));
         let hung = drive(&mut under_way, &mut files, &mut Unobserved).unwrap_err();
         let RunError::Failed(why) = hung else { panic!("{hung}") };
         assert!(
