@@ -136,6 +136,8 @@ impl RuleError {
     pub const POWER_OFF: &'static str = "power is off";
     /// The rule of a write that would take more RAM than the run allows.
     pub const MEMORY_CAP: &'static str = "memory cap reached";
+    /// The rule of a write whose sectors the store could not keep.
+    pub const STORE_FAILED: &'static str = "the store of the device failed";
 
     /// Whether the command was refused only because power is off.
     #[must_use]

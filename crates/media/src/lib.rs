@@ -25,6 +25,6 @@ pub use faults::{FaultInjector, Faults};
 pub use geometry::{AddressFormat, ChunkId, Geometry, GeometryError, Ppa, UnitId};
 pub use layer::Layer;
 pub use snapshot::SnapshotError;
-pub use store::{MemoryStore, PayloadMode, Store};
+pub use store::{MemoryStore, PayloadMode, Store, StoreError};
 pub use timing::{Action, Command, Log, MultiPlane, On, Placing, ReadPriority, Span, Timing};
 pub use tracer::{Count, Counters, Tracer};

@@ -2,20 +2,15 @@
 
 mod common;
 
-use common::{SMALL, append, append_data, chunk, device, ppa};
+use common::{SMALL, append, append_data, chunk, device, info, ppa};
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
-    ChunkInfo, ChunkState, Fault, FaultInjector, Faults, Geometry, KEY_EMPTY, Kind, Media,
-    MediaConfig, MediaError, OpenChannel, PayloadMode, RuleError, Status, Timing, Tracer, UnitId,
-    WriteCmd,
+    ChunkState, Fault, FaultInjector, Faults, Geometry, KEY_EMPTY, Kind, Media, MediaConfig,
+    MediaError, OpenChannel, PayloadMode, RuleError, Status, Timing, Tracer, UnitId, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
 const T0: Nanos = Nanos::ZERO;
-
-fn info(state: ChunkState, wp: u32, erases: u32) -> ChunkInfo {
-    ChunkInfo { state, wp, erases }
-}
 
 /// A failed program closes its chunk where it was; what was there before stays readable; the next
 /// reset fails after its time and takes the chunk offline.

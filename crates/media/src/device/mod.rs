@@ -17,12 +17,13 @@ pub use report::{Utilisation, Wear};
 pub(crate) use transfer::ChunkRow;
 
 use crate::command::{
-    Cause, ChunkInfo, ChunkState, Fault, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
+    Cause, ChunkInfo, ChunkState, Fault, KEY_EMPTY, Kind, Oob, OpenChannel, Outcome, RuleError,
+    Status, WriteCmd,
 };
 use crate::geometry::{ChunkId, Geometry, Ppa};
 use crate::inflight::{Change, InFlight, Queue};
 use crate::rules::{ChunkTable, Place};
-use crate::store::{MemoryStore, Store};
+use crate::store::{MemoryStore, Store, StoreError};
 use crate::timing::{Action, Command, Log, Schedule, Timing};
 use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
@@ -166,6 +167,14 @@ impl<S: Store> Media<S> {
         &self.store
     }
 
+    /// Makes everything that was written durable in the store.
+    ///
+    /// # Errors
+    /// What the store's backend reports.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        self.store.sync()
+    }
+
     /// Drops what completed on a unit, and with completed erases the content that they erased.
     #[inline]
     fn settle(&mut self, unit: u32, now: Nanos) {
@@ -240,6 +249,15 @@ impl<S: Store> Media<S> {
     }
 }
 
+/// The rule that a write breaks which the store cannot keep.
+#[cold]
+const fn broken_rule(error: StoreError) -> &'static str {
+    match error {
+        StoreError::Full => RuleError::MEMORY_CAP,
+        StoreError::Io(_) => RuleError::STORE_FAILED,
+    }
+}
+
 /// Bytes of the chunk table and the per-unit tables of a device of this shape.
 fn table_bytes(geometry: &Geometry) -> u64 {
     let chunks = geometry.ppa_end() >> geometry.sector_bits();
@@ -277,8 +295,8 @@ impl<S: Store> OpenChannel for Media<S> {
             self.log(action, place, sectors, now, outcome);
             return Ok(outcome);
         }
-        if self.store.write(&cmd).is_err() {
-            return Err(self.refuse("write", place, cmd.keys.len(), RuleError::MEMORY_CAP));
+        if let Err(error) = self.store.write(&cmd) {
+            return Err(self.refuse("write", place, cmd.keys.len(), broken_rule(error)));
         }
         self.chunks.set_wp(place, sector + sectors);
         let reserved = self.schedule.program(now, unit, sectors);
@@ -298,7 +316,7 @@ impl<S: Store> OpenChannel for Media<S> {
         if let Err(rule) = self.chunks.check_read(place, sectors) {
             return Err(self.refuse("read", place, sectors as usize, rule));
         }
-        let readable = self.all_readable(at, sectors);
+        let readable = self.all_readable(at, sectors) && self.store.check(at, sectors).is_ok();
         let at = self.schedule.read(now, place.unit, place.sector, sectors);
         let status = if readable { Status::Ok } else { Status::Uncorrectable };
         let outcome = Outcome { at, status };
@@ -345,17 +363,19 @@ impl<S: Store> OpenChannel for Media<S> {
 
     #[inline]
     fn oob(&self, at: Ppa) -> Oob {
-        self.store.oob(at)
+        let lost = Oob { key: KEY_EMPTY, seq: 0, kind: Kind::None };
+        self.store.oob(at).unwrap_or(lost)
     }
 
     #[inline]
     fn data(&self, at: Ppa) -> SectorData {
-        self.store.data(at)
+        self.store.data(at).unwrap_or(SectorData::Absent)
     }
 
     #[inline]
     fn readable(&self, at: Ppa) -> bool {
-        self.unreadable.is_empty() || !self.unreadable.contains(&at.0)
+        (self.unreadable.is_empty() || !self.unreadable.contains(&at.0))
+            && self.store.check(at, 1).is_ok()
     }
 
     #[inline]

@@ -3,8 +3,8 @@
 
 use nandscape_block::SectorData;
 use nandscape_media::{
-    ChunkId, Geometry, Kind, Media, MediaConfig, OpenChannel, Outcome, Ppa, RuleError, Timing,
-    UnitId, WriteCmd,
+    ChunkId, ChunkInfo, ChunkState, Geometry, Kind, Media, MediaConfig, OpenChannel, Outcome, Ppa,
+    RuleError, Timing, UnitId, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
@@ -30,6 +30,11 @@ pub(crate) fn device(geometry: Geometry, timing: &str) -> Media {
 /// A chunk.
 pub(crate) const fn chunk(unit: u32, chunk: u32) -> ChunkId {
     ChunkId { unit: UnitId(unit), chunk }
+}
+
+/// A row of the chunk report.
+pub(crate) const fn info(state: ChunkState, wp: u32, erases: u32) -> ChunkInfo {
+    ChunkInfo { state, wp, erases }
 }
 
 /// A sector.
