@@ -12,7 +12,7 @@ use nandscape_block::{
 use nandscape_ftl::config::Config;
 use nandscape_ftl::{FtlError, Pblk};
 use nandscape_media::{
-    FaultInjector, Faults, Kind, Layer, Media, MediaConfig, MemoryStore, Tracer,
+    FaultInjector, Faults, Kind, Layer, LinkTiming, Linked, Media, MediaConfig, MemoryStore, Tracer,
 };
 use nandscape_rt::{Nanos, Stream};
 use std::ops::Range;
@@ -30,6 +30,7 @@ type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
 #[derive(Debug)]
 pub(crate) struct Remains {
     media: Stack,
+    link: LinkTiming,
     config: Config,
     shape: Shape,
     rng: Stream,
@@ -38,6 +39,7 @@ pub(crate) struct Remains {
 /// The device under test.
 pub(crate) struct Target {
     pblk: Pblk<Stack>,
+    link: LinkTiming,
     config: Config,
     shape: Shape,
     rng: Stream,
@@ -135,7 +137,7 @@ impl Target {
     /// A fresh device; else why there can be none.
     fn format(scenario: &Scenario, sectors_min: u64) -> Result<Self, String> {
         let media = Media::new(MediaConfig {
-            timing: scenario.timing.1,
+            timing: scenario.timing.1.nand,
             bad_chunks: scenario.bad_chunks.clone(),
             slow_units: scenario.slow_units.clone(),
             endurance_erases: scenario.endurance_erases,
@@ -150,7 +152,9 @@ impl Target {
         };
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
-        let pblk = Pblk::format(Lookout::new(Tracer::new(media)), scenario.config.clone());
+        let link = scenario.timing.1.link;
+        let media = Linked::new(Lookout::new(Tracer::new(media)), link);
+        let pblk = Pblk::format(media, scenario.config.clone());
         let pblk = pblk.map_err(refusal)?;
         if pblk.caps().sectors < sectors_min {
             return Err("no logical space".into());
@@ -159,7 +163,7 @@ impl Target {
         let config = scenario.config.clone();
         let emeta_sectors = pblk.capacity().emeta_sectors;
         let shape = Shape { line_set: config.line_set, emeta_sectors };
-        Ok(Self { pblk, config, shape, rng })
+        Ok(Self { pblk, link, config, shape, rng })
     }
 }
 
@@ -254,10 +258,10 @@ impl Subject for Target {
     }
 
     fn cut(self, at: Nanos) -> Remains {
-        let Self { pblk, config, shape, mut rng } = self;
+        let Self { pblk, link, config, shape, mut rng } = self;
         let mut media = pblk.into_media();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, config, shape, rng }
+        Remains { media, link, config, shape, rng }
     }
 
     fn cut_remains(remains: &mut Remains, at: Nanos) {
@@ -265,15 +269,17 @@ impl Subject for Target {
     }
 
     fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, config, shape, rng } = remains;
+        let Remains { mut media, link, config, shape, rng } = remains;
         limit(&mut media, off_after);
-        match Pblk::recover(media, config.clone(), now) {
+        match Pblk::recover(Linked::new(media, link), config.clone(), now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
                 Recovery::Failed("it did not notice that power had failed".into())
             }
-            Ok(pblk) => Recovery::Up(Self { pblk, config, shape, rng }),
+            Ok(pblk) => Recovery::Up(Self { pblk, link, config, shape, rng }),
             Err((media, error)) => match (media.off_at(), error) {
-                (Some(at), _) => Recovery::CutAgain(Remains { media, config, shape, rng }, at),
+                (Some(at), _) => {
+                    Recovery::CutAgain(Remains { media, link, config, shape, rng }, at)
+                }
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),
             },

@@ -133,9 +133,9 @@ fn a_mount_takes_what_a_fresh_device_takes() {
     ];
     let mut refused = Vec::new();
     for (bad, other) in [0, 1, 7].into_iter().flat_map(|bad| others.iter().map(move |o| (bad, o))) {
-        let fresh = Pblk::format(media(bad), other.clone()).map(|pblk| *pblk.capacity());
-        let formatted = Pblk::format(media(bad), made.clone()).expect("fits").into_media();
-        let mounted = Pblk::recover(formatted, other.clone(), Nanos::ZERO);
+        let fresh = Pblk::format(media(bad).into(), other.clone()).map(|pblk| *pblk.capacity());
+        let formatted = Pblk::format(media(bad).into(), made.clone()).expect("fits").into_media();
+        let mounted = Pblk::recover(formatted.into(), other.clone(), Nanos::ZERO);
         let mounted = mounted.map(|pblk| *pblk.capacity()).map_err(|(_, error)| error);
         assert_eq!(mounted, fresh, "{bad} bad chunks: {other:?}");
         refused.extend(fresh.err());

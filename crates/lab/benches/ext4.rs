@@ -14,7 +14,7 @@ use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
 use nandscape_ftl::Pblk;
 use nandscape_lab::stack::Stack;
-use nandscape_media::Media;
+use nandscape_media::{Linked, Media};
 use nandscape_rt::{Executor, Handle, Nanos};
 use std::time::Instant;
 
@@ -60,8 +60,8 @@ fn fixed() -> MemDevice {
 fn pblk() -> Pblk<Media> {
     let stack = Stack::load("pblk", &[] as &[&str]).expect("a shipped stack");
     let mut media = Media::new(stack.media.config(1)).expect("sound");
-    media.set_timing(stack.media.timing.timing);
-    Pblk::format(media, stack.ftl).expect("fits")
+    media.set_timing(stack.media.timing.device.nand);
+    Pblk::format(Linked::new(media, stack.media.timing.device.link), stack.ftl).expect("fits")
 }
 
 async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4 {

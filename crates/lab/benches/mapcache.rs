@@ -10,7 +10,7 @@
 use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Submit, Token};
 use nandscape_ftl::Pblk;
 use nandscape_lab::stack::Stack;
-use nandscape_media::Media;
+use nandscape_media::{Linked, Media};
 use nandscape_rt::{Nanos, Stream};
 use std::time::Instant;
 
@@ -38,8 +38,9 @@ impl Host {
         let set = ["media.chunks=128", "media.payload=none", cache];
         let stack = Stack::load(stack, &set).expect("a shipped stack");
         let mut media = Media::new(stack.media.config(1)).expect("sound");
-        media.set_timing(stack.media.timing.timing);
-        let pblk = Pblk::format(media, stack.ftl).expect("fits");
+        media.set_timing(stack.media.timing.device.nand);
+        let pblk = Pblk::format(Linked::new(media, stack.media.timing.device.link), stack.ftl)
+            .expect("fits");
         let used = (pblk.caps().sectors as f64 * FILL) as u64;
         let rng = Stream::new(1, "load");
         let mut host = Self { now: pblk.now(), pblk, in_flight: 0, rng, used, journaled: 0 };

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{SMALL, append_data, chunk, info, ppa};
+use common::{SMALL, append_data, chunk, info, ppa, read};
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
     ChunkState, Media, MediaConfig, MemoryStore, Oob, OpenChannel, PayloadMode, Ppa, RuleError,
@@ -83,7 +83,7 @@ fn a_sector_that_the_store_lost_is_uncorrectable() {
     for (sector, sectors, status) in
         [(0, 5, Status::Ok), (4, 2, Status::Uncorrectable), (6, 6, Status::Ok)]
     {
-        assert_eq!(media.read(T0, at(sector), sectors).unwrap().status, status, "{sector}");
+        assert_eq!(read(&mut media, T0, at(sector), sectors).unwrap().status, status, "{sector}");
     }
     let unreadable: Vec<u32> = (0..24).filter(|&sector| !media.readable(at(sector))).collect();
     assert_eq!(unreadable, [5]);

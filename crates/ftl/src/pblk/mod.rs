@@ -72,7 +72,7 @@ use mapping::Mapping;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_media::{ChunkState, Geometry, OpenChannel};
+use nandscape_media::{ChunkState, Geometry, HostLink, Layer, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
 use open::Frontier;
 use parts::{Parts, caps, plenty};
@@ -95,10 +95,10 @@ pub struct LineReport {
     pub data: u32,
 }
 
-/// A pblk on the open-channel SSD `M`.
+/// A pblk on the open-channel SSD `M`. It runs on the host, so the link to the SSD is below it.
 #[derive(Debug)]
 pub struct Pblk<M> {
-    media: M,
+    media: Linked<M>,
     geometry: Geometry,
     capacity: Capacity,
     config: Config,
@@ -158,13 +158,13 @@ impl<M: OpenChannel> Pblk<M> {
     ///
     /// # Errors
     /// The choice that does not fit the geometry, or that power went off.
-    pub fn format(mut media: M, config: Config) -> Result<Self, FtlError> {
+    pub fn format(mut media: Linked<M>, config: Config) -> Result<Self, FtlError> {
         let geometry = *media.geometry();
         let mut now = Nanos::ZERO;
         let mut good_chunks = 0;
         for chunk in geometry.all_chunks() {
             if matches!(media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                now = now.max(media.reset(Nanos::ZERO, chunk)?.at);
+                now = now.max(media.reset(Nanos::ZERO, Nanos::ZERO, chunk)?.at);
             }
             good_chunks += u64::from(media.chunk(chunk).state == ChunkState::Free);
         }
@@ -199,7 +199,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Everything empty, no line on any list.
     fn assemble(
-        media: M,
+        media: Linked<M>,
         config: Config,
         capacity: Capacity,
         now: Nanos,
@@ -207,7 +207,7 @@ impl<M: OpenChannel> Pblk<M> {
         let geometry = *media.geometry();
         let parts = match Parts::new(&geometry, &config, &capacity) {
             Ok(parts) => parts,
-            Err(error) => return Err((media, error)),
+            Err(error) => return Err((media.into_inner(), error)),
         };
         let Parts { layout, plan, buffers, l2p, mut lines, mapping } = parts;
         lines.kept = capacity.map_lines;
@@ -279,17 +279,32 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Gives up everything in host memory: a power cut, seen from the media.
     pub fn into_media(self) -> M {
-        self.media
+        self.media.into_inner()
     }
 
     /// The media.
-    pub const fn media(&self) -> &M {
-        &self.media
+    pub fn media(&self) -> &M {
+        self.media.inner()
     }
 
     /// The media, for changing how it behaves.
-    pub const fn media_mut(&mut self) -> &mut M {
-        &mut self.media
+    pub fn media_mut(&mut self) -> &mut M {
+        self.media.inner_mut()
+    }
+
+    /// The link to the media.
+    pub const fn link(&self) -> &HostLink {
+        self.media.link()
+    }
+
+    /// The link to the media, for resetting its counts.
+    pub const fn link_mut(&mut self) -> &mut HostLink {
+        self.media.link_mut()
+    }
+
+    /// Other timing of the link from now on, on a device at rest.
+    pub fn set_link(&mut self, timing: LinkTiming) {
+        self.media.set_link(timing);
     }
 
     /// The time that the FTL has reached.

@@ -7,7 +7,8 @@ use nandscape_block::{
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_media::{
-    FaultInjector, Faults, Geometry, Layer, Media, MediaConfig, PayloadMode, Timing, Tracer,
+    DeviceTiming, FaultInjector, Faults, Geometry, Layer, LinkTiming, Linked, Media, MediaConfig,
+    PayloadMode, Tracer,
 };
 use nandscape_rt::{Nanos, Stream};
 
@@ -30,6 +31,7 @@ pub(crate) type Watched = Tracer<FaultInjector<Media>>;
 /// A device and the time that its host has reached.
 pub(crate) struct Driver {
     pub(crate) pblk: Pblk<Watched>,
+    link: LinkTiming,
     pub(crate) now: Nanos,
 }
 
@@ -55,26 +57,27 @@ impl Driver {
         config: Config,
         faults: Faults,
     ) -> Self {
-        let timing = Timing::preset(timing).expect("a preset");
+        let DeviceTiming { nand, link } = DeviceTiming::preset(timing).expect("a preset");
         let media =
-            MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
+            MediaConfig { timing: nand, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
         let media = Media::new(media).expect("a device");
         let media = Tracer::new(FaultInjector::new(media, faults, 1));
-        let mut pblk = Pblk::format(media, config).expect("fits");
+        let mut pblk = Pblk::format(Linked::new(media, link), config).expect("fits");
         let now = pblk.now();
         pblk.media_mut().take_counters();
-        Self { pblk, now }
+        Self { pblk, link, now }
     }
 
     /// Cuts power and mounts what is left.
     pub(crate) fn power_cut(self, config: Config) -> Self {
-        let Self { pblk, now } = self;
+        let Self { pblk, link, now } = self;
         let mut media = pblk.into_media();
         media.inner_mut().inner_mut().power_cut(now, &mut Stream::new(1, "cut"));
+        let media = Linked::new(media, link);
         let recovered = Pblk::recover(media, config, now).map_err(|(_, error)| error);
         let pblk = recovered.expect("recovers");
         pblk.check_invariants().expect("invariants after recovery");
-        Self { now: pblk.now(), pblk }
+        Self { now: pblk.now(), link, pblk }
     }
 
     /// Submits a bio now; the outcome if it is known.

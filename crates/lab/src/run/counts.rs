@@ -4,13 +4,14 @@ use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::FsyncTimes;
 use nandscape_fs::ext4::journal::Counts as Journal;
 use nandscape_ftl::stats::FtlStats;
-use nandscape_media::Utilisation;
+use nandscape_media::{LinkUse, Utilisation};
 
 /// What file system, FTL and media counted.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) ftl: FtlStats,
     pub(super) utilisation: Utilisation,
+    pub(super) link: LinkUse,
     /// `None`: there is no file system.
     pub(super) fs: Option<FsCounts>,
 }
@@ -20,6 +21,7 @@ impl Counts {
     pub(super) fn extend(&mut self, later: &Self) {
         self.ftl.extend(&later.ftl);
         self.utilisation.extend(&later.utilisation);
+        self.link.extend(&later.link);
         if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
             fs.extend(later);
         }

@@ -66,7 +66,7 @@ pub(super) fn uncharged(stack: &Stack, seed: u64) -> Config {
 /// A fresh FTL over `media`, as the stack says.
 pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<Pblk<Flash>, RunError> {
     let config = uncharged(stack, seed);
-    Pblk::format(media, config).map_err(|error| RunError::ftl(stack, error))
+    Pblk::format(media.into(), config).map_err(|error| RunError::ftl(stack, error))
 }
 
 /// An FTL behind the hints of a stack: writes that begin in the journal's range carry JOURNAL, and
@@ -151,8 +151,12 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// What was counted since the last reset.
     fn counts(&self) -> Counts {
-        let (ftl, utilisation) = self.look(|ftl| (ftl.stats(), ftl.media().inner().utilisation()));
-        Counts { ftl, utilisation, fs: self.fs_counts() }
+        self.look(|ftl| Counts {
+            ftl: ftl.stats(),
+            utilisation: ftl.media().inner().utilisation(),
+            link: ftl.link().counts(),
+            fs: self.fs_counts(),
+        })
     }
 
     /// Counts begin anew.
@@ -161,6 +165,7 @@ pub(super) trait LabDevice: BlockDevice {
         self.with(|ftl, _| {
             ftl.reset_stats();
             ftl.media_mut().inner_mut().reset_utilisation();
+            ftl.link_mut().reset_counts();
         });
     }
 

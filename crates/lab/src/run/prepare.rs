@@ -129,7 +129,7 @@ pub(super) fn mount(
     file: Option<&str>,
 ) -> Result<Pblk<Flash>, RunError> {
     let config = device::uncharged(stack, seed);
-    Pblk::recover(media, config, Nanos::ZERO).map_err(|(_, error)| {
+    Pblk::recover(media.into(), config, Nanos::ZERO).map_err(|(_, error)| {
         match (file, RunError::ftl(stack, error)) {
             (Some(file), RunError::Failed(problem)) => StateError::new(file, problem).into(),
             (_, error) => error,

@@ -139,6 +139,7 @@ impl Run<'_> {
             wear: media.wear(),
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
             utilisation: measured.counts.utilisation,
+            link: measured.counts.link,
             line_valid: line_valid(&ftl.lines()),
             series: course::points(&measured.totals),
             steady: measured.steady.is_ok(),
@@ -158,7 +159,9 @@ impl Run<'_> {
 /// From now on things take time, and counts begin anew.
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     device.with(|ftl, _| {
-        ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
+        let timing = stack.media.timing.device;
+        ftl.media_mut().inner_mut().set_timing(timing.nand);
+        ftl.set_link(timing.link);
         ftl.charge_cpu(stack.ftl.cpu);
     });
     device.reset_counts();

@@ -22,10 +22,10 @@ impl<S: Store> Media<S> {
     /// armed any more.
     pub fn power_cycle(&mut self) {
         for unit in 0..self.queues.len() {
-            self.settle(unit as u32, Nanos::MAX);
+            self.retire_completed(unit as u32, Nanos::MAX);
         }
         (self.program_fault, self.erase_fault) = (false, false);
-        self.schedule.rest();
+        self.schedule.reset_reservations();
     }
 
     /// Packed addresses of sectors that cannot be corrected.
