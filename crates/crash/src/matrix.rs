@@ -84,7 +84,7 @@ impl Matrix {
 fn refusal(composition: &Composition) -> Option<String> {
     let config = composition.apply_to(Config { op_percent: Some(50), ..Config::default() });
     let media = Media::new(MediaConfig::new(AMPLE)).ok()?;
-    match Pblk::format(media, config, FtlRun::default()) {
+    match Pblk::format(media.into(), config, FtlRun::default()) {
         Err(error @ FtlError::Config { .. }) => Some(error.to_string()),
         _ => None,
     }

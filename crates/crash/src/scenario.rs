@@ -17,7 +17,7 @@ use nandscape_ftl::pblk::config::{
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_ftl::{FtlConfig, FtlRun, OmittedRule};
-use nandscape_media::{ChunkId, Geometry, Timing, UnitId};
+use nandscape_media::{ChunkId, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
 use nandscape_rt::Stream;
 use std::fmt;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub struct StackChoice {
     /// The FTL's choices; overprovisioning and ring grow where the small device needs it.
     pub config: FtlConfig,
     /// Timing, and its name in reports.
-    pub timing: (String, Timing),
+    pub timing: (String, DeviceTiming),
 }
 
 impl StackChoice {
@@ -103,7 +103,7 @@ pub struct Scenario {
     /// Slow units, with their time in percent.
     pub slow_units: Vec<(UnitId, u32)>,
     /// Timing and its name.
-    pub timing: (String, Timing),
+    pub timing: (String, DeviceTiming),
     /// The FTL's choices.
     pub config: Config,
     /// What the run decides beside them.
@@ -366,15 +366,18 @@ fn draw_buffers(config: Config, geometry: &Geometry, rng: &mut Stream) -> Config
     }
 }
 
-fn draw_timing(rng: &mut Stream) -> (String, Timing) {
+fn draw_timing(rng: &mut Stream) -> (String, DeviceTiming) {
     let name = ["none", "nvmevirt-970pro", "qemu-ocssd", "uneven"][pick(rng, &[2, 3, 3, 3])];
-    match Timing::preset(name) {
+    match DeviceTiming::preset(name) {
         Some(timing) => (name.into(), timing),
         None => {
             let (program_ns, erase_ns) =
                 (20_000 * log_uniform(rng, 256), log_uniform(rng, 1 << 23));
-            let base = Timing::preset("qemu-ocssd").unwrap_or(Timing::none());
-            let timing = Timing { program_ns, erase_ns, buffer_base_ns: 1_000, ..base };
+            let base = DeviceTiming::preset("qemu-ocssd").unwrap_or(DeviceTiming::none());
+            let timing = DeviceTiming {
+                nand: NandTiming { program_ns, erase_ns, ..base.nand },
+                link: LinkTiming { buffer_base_ns: 1_000, ..base.link },
+            };
             (format!("{name}(program={program_ns}ns,erase={erase_ns}ns)"), timing)
         }
     }

@@ -8,7 +8,7 @@ use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
 use nandscape_ftl::pblk::config::{Config, Victim};
 use nandscape_ftl::{FtlConfig, OmittedRule};
-use nandscape_media::{Geometry, Timing};
+use nandscape_media::{DeviceTiming, Geometry};
 
 #[test]
 fn pblk_keeps_every_promise() {
@@ -79,7 +79,7 @@ fn a_given_stack_is_scaled_down() {
         maxocpu: 0,
     };
     let config = Config { victim: Victim::Greedy, ..Config::default() };
-    let timing = ("none".to_string(), Timing::none());
+    let timing = ("none".to_string(), DeviceTiming::none());
     let config = FtlConfig::Pblk(config);
     let stack = Some(StackChoice { geometry, config, timing });
     let options = Options { stack, ..Options::default() };

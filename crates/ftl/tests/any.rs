@@ -9,7 +9,7 @@ use nandscape_ftl::{
     AnyFtl, Attach, Detail, EraseUnitState, Ftl, FtlConfig, FtlKind, FtlRun, OmittedRule, Pblk,
     Side,
 };
-use nandscape_media::{Geometry, Media, MediaConfig, Timing};
+use nandscape_media::{DeviceTiming, Geometry, LinkTiming, Linked, Media, MediaConfig};
 use nandscape_rt::{Host, Nanos, Stream};
 
 /// 4 parallel units, 40 lines of 512 sectors.
@@ -30,7 +30,7 @@ fn config() -> Config {
 }
 
 fn media(timing: &str) -> Media {
-    let timing = Timing::preset(timing).expect("a preset");
+    let timing = DeviceTiming::preset(timing).expect("a preset").nand;
     Media::new(MediaConfig { timing, ..MediaConfig::new(GEOMETRY) }).expect("a device")
 }
 
@@ -72,9 +72,11 @@ fn any_ftl_is_the_ftl_itself() {
     let config = Config { cpu, ..config() };
     let choices = FtlConfig::Pblk(config.clone());
     let run = FtlRun::default();
-    let mut plain = Pblk::format(media("nvmevirt-970pro"), config.clone(), run).expect("fits");
-    let mut any = choices.format(media("nvmevirt-970pro"), run).expect("fits");
-    let host = || Attach { host: Some(Host::with_cores(config.cores as u16)) };
+    let link = DeviceTiming::preset("nvmevirt-970pro").expect("a preset").link;
+    let mut plain = Pblk::format(Linked::new(media("nvmevirt-970pro"), link), config.clone(), run)
+        .expect("fits");
+    let mut any = choices.format(media("nvmevirt-970pro"), run, link).expect("fits");
+    let host = || Attach { host: Some(Host::with_cores(config.cores as u16)), link };
     plain.attach(host());
     any.attach(host());
     load(&mut plain);
@@ -83,14 +85,17 @@ fn any_ftl_is_the_ftl_itself() {
     assert_eq!(report, plain.report());
     assert!(report.gc.victims > 0 && report.sectors.journal > 0 && report.flush.waited > 0);
     assert_eq!(any.sectors(), report.sectors);
+    assert_eq!(any.link().counts(), plain.link().counts());
     assert_eq!((any.memory(), any.erase_units()), (plain.memory(), plain.erase_units()));
     assert_eq!((any.now(), any.mapped_sectors()), (plain.now(), plain.mapped_sectors()));
     assert_eq!(any.size(), choices.check(&GEOMETRY).expect("fits"));
     assert_eq!((any.kind(), any.memory().side), (FtlKind::Pblk, Side::Host));
     any.reset_counts();
     assert_eq!(any.report().sectors, Default::default());
+    assert_eq!(any.link().counts(), Default::default());
     let now = any.now();
-    let any = choices.mount(any.power_off(), run, now).map_err(|(_, error)| error).expect("mounts");
+    let any =
+        choices.mount(any.power_off(), run, link, now).map_err(|(_, error)| error).expect("mounts");
     any.check_invariants().expect("invariants after mounting");
     assert_eq!(any.mapped_sectors(), any.size().logical_sectors);
     assert!(any.erase_units().iter().any(|unit| unit.state == EraseUnitState::Full));
@@ -103,7 +108,7 @@ fn runs_are_beside_the_configuration() {
     let choices = FtlConfig::Pblk(config());
     let caps = |keep_content| {
         let run = FtlRun { keep_content, ..FtlRun::default() };
-        choices.format(media("none"), run).expect("fits").caps().keeps_content
+        choices.format(media("none"), run, LinkTiming::none()).expect("fits").caps().keeps_content
     };
     assert_eq!((caps(true), caps(false)), (true, false));
     let run = FtlRun { omit: Some(OmittedRule::LostTrims), ..FtlRun::default() };
@@ -117,7 +122,8 @@ fn attached_cores_are_charged() {
     let cpu = CpuCosts::preset("qemu").expect("a preset");
     let choices = FtlConfig::Pblk(Config { cpu, ..config() });
     assert!(choices.charges_host());
-    let mut device = choices.format(media("none"), FtlRun::default()).expect("fits");
+    let link = LinkTiming::none();
+    let mut device = choices.format(media("none"), FtlRun::default(), link).expect("fits");
     let written = |device: &mut AnyFtl<Media>| {
         let bio = Bio::write(Lba(0), 1, Payload::Run(Tag::new(7)));
         let begun = device.now();
@@ -129,7 +135,7 @@ fn attached_cores_are_charged() {
     };
     let (spent, detail) = written(&mut device);
     assert_eq!((spent, requests(detail)), (Nanos::ZERO, None));
-    device.attach(Attach { host: Some(Host::with_cores(2)) });
+    device.attach(Attach { host: Some(Host::with_cores(2)), link });
     let (spent, detail) = written(&mut device);
     assert!(spent > Nanos::ZERO);
     assert_eq!(requests(detail), Some(1));

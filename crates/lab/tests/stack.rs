@@ -15,7 +15,7 @@ use nandscape_ftl::pblk::config::{
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
-use nandscape_media::{PayloadMode, Timing};
+use nandscape_media::{DeviceTiming, NandTiming, PayloadMode};
 use nandscape_rt::Nanos;
 use std::path::PathBuf;
 
@@ -110,7 +110,7 @@ fn values_reach_the_crates_below() {
     assert_eq!(stack.name, "mine");
     assert_eq!(stack.media.geometry.total_sectors(), 2 * 4 * 60 * 4096);
     assert_eq!(stack.media.payload, PayloadMode::Bytes);
-    assert_eq!(stack.media.timing.timing, Timing::none());
+    assert_eq!(stack.media.timing.device, DeviceTiming::none());
     assert_eq!(pblk(&stack).limiter, Limiter::Reserve(2));
     assert_eq!(pblk(&stack).victim, Victim::DChoices(4));
     assert_eq!(pblk(&stack).capacity_rules, CapacityRules::V4_16);
@@ -124,11 +124,12 @@ fn timing_is_a_preset_or_a_preset_with_changes() {
     let table = MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", erase_ns = 3_000_000 }");
     let one = Stack::parse("my.toml", &table, &NONE).unwrap().media.timing;
     let two = load(&["media.timing.erase_ns=3000000"]).media.timing;
-    let preset = Timing::preset("nvmevirt-970pro").unwrap();
-    assert_eq!(one.timing, Timing { erase_ns: 3_000_000, ..preset });
+    let preset = DeviceTiming::preset("nvmevirt-970pro").unwrap();
+    let nand = NandTiming { erase_ns: 3_000_000, ..preset.nand };
+    assert_eq!(one.device, DeviceTiming { nand, ..preset });
     assert_eq!(two, one);
     assert_eq!(one.name, "nvmevirt-970pro, erase_ns = 3000000");
-    assert_eq!(load(&["media.timing=none"]).media.timing.timing, Timing::none());
+    assert_eq!(load(&["media.timing=none"]).media.timing.device, DeviceTiming::none());
 }
 
 /// Quotes are optional on the command line, and a word that looks like a number is still a word.

@@ -77,7 +77,7 @@ use mapping::Mapping;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_media::{ChunkState, Geometry, OpenChannel};
+use nandscape_media::{ChunkState, Geometry, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
 use open::Frontier;
 use parts::{Parts, caps, plenty};
@@ -89,10 +89,10 @@ use waiting::Entered;
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
 const SLOTS_NEEDED: u32 = 3;
 
-/// A pblk on the open-channel SSD `M`.
+/// A pblk on the open-channel SSD `M`. It runs on the host, so the link to the SSD is below it.
 #[derive(Debug)]
 pub struct Pblk<M> {
-    media: M,
+    media: Linked<M>,
     geometry: Geometry,
     capacity: Capacity,
     config: Config,
@@ -153,13 +153,13 @@ impl<M: OpenChannel> Pblk<M> {
     ///
     /// # Errors
     /// The choice that does not fit the geometry, or that power went off.
-    pub fn format(mut media: M, config: Config, run: FtlRun) -> Result<Self, FtlError> {
+    pub fn format(mut media: Linked<M>, config: Config, run: FtlRun) -> Result<Self, FtlError> {
         let geometry = *media.geometry();
         let mut now = Nanos::ZERO;
         let mut good_chunks = 0;
         for chunk in geometry.all_chunks() {
             if matches!(media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                now = now.max(media.reset(Nanos::ZERO, chunk)?.at);
+                now = now.max(media.reset(Nanos::ZERO, Nanos::ZERO, chunk)?.at);
             }
             good_chunks += u64::from(media.chunk(chunk).state == ChunkState::Free);
         }
@@ -195,7 +195,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Everything empty, no line on any list.
     fn assemble(
-        media: M,
+        media: Linked<M>,
         (config, run): (Config, FtlRun),
         capacity: Capacity,
         now: Nanos,
@@ -203,7 +203,7 @@ impl<M: OpenChannel> Pblk<M> {
         let geometry = *media.geometry();
         let parts = match Parts::new(&geometry, (&config, &run), &capacity) {
             Ok(parts) => parts,
-            Err(error) => return Err((media, error)),
+            Err(error) => return Err((media.into_inner(), error)),
         };
         let Parts { layout, plan, buffers, l2p, mut lines, mapping } = parts;
         lines.kept = capacity.map_lines;

@@ -12,7 +12,7 @@ use nandscape_block::{
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::Ext4;
 use nandscape_ftl::{AnyFtl, Detail, Ftl, FtlRun, SectorCounts};
-use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel, PayloadMode};
+use nandscape_media::{FaultInjector, Faults, Layer, LinkTiming, Media, OpenChannel, PayloadMode};
 use nandscape_rt::{Handle, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
@@ -65,7 +65,7 @@ pub(super) fn ftl_run(stack: &Stack, seed: u64) -> FtlRun {
 
 /// A fresh FTL over `media`, as the stack says.
 pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<RunFtl, RunError> {
-    let made = stack.ftl.format(media, ftl_run(stack, seed));
+    let made = stack.ftl.format(media, ftl_run(stack, seed), LinkTiming::none());
     made.map_err(|error| RunError::ftl(stack, error))
 }
 
@@ -148,8 +148,12 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// What was counted since the last reset.
     fn counts(&self) -> Counts {
-        let (ftl, utilisation) = self.look(|ftl| (ftl.report(), ftl.media().inner().utilisation()));
-        Counts { ftl, utilisation, fs: self.fs_counts() }
+        self.look(|ftl| Counts {
+            ftl: ftl.report(),
+            utilisation: ftl.media().inner().utilisation(),
+            link: ftl.link().counts(),
+            fs: self.fs_counts(),
+        })
     }
 
     /// Counts begin anew.

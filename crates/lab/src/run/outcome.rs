@@ -8,7 +8,7 @@ use super::rounds::RoundsRun;
 use crate::stack::Stack;
 use crate::state::{Origin, Preconditioned, StateKey};
 use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse, SectorCounts};
-use nandscape_media::{Utilisation, Wear};
+use nandscape_media::{LinkUse, Utilisation, Wear};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::Results;
 use nandscape_workload::trace::TraceCounts;
@@ -104,6 +104,8 @@ pub struct Outcome {
     pub erase_counts: EraseCounts,
     /// Time that units and channels were taken.
     pub utilisation: Utilisation,
+    /// What crossed the link between host and device.
+    pub link: LinkUse,
     /// Full lines at the end, by share of their sectors that are valid: class *k* of
     /// [`VALID_CLASSES`] begins at *k* / [`VALID_CLASSES`]; entirely valid ones are in the last.
     pub line_valid: [u64; VALID_CLASSES],

@@ -12,7 +12,7 @@ use crate::stack::Stack;
 use crate::state::{
     self, Header, Origin, Preconditioned, State, StateCache, StateError, StateKey, States,
 };
-use nandscape_media::{Media, MediaConfig, SnapshotError};
+use nandscape_media::{LinkTiming, Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
 use std::path::Path;
 
@@ -124,7 +124,7 @@ pub(super) fn mount(
     file: Option<&str>,
 ) -> Result<RunFtl, RunError> {
     let run = device::ftl_run(stack, seed);
-    stack.ftl.mount(media, run, Nanos::ZERO).map_err(|(_, error)| {
+    stack.ftl.mount(media, run, LinkTiming::none(), Nanos::ZERO).map_err(|(_, error)| {
         match (file, RunError::ftl(stack, error)) {
             (Some(file), RunError::Failed(problem)) => StateError::new(file, problem).into(),
             (_, error) => error,

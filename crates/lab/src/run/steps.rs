@@ -15,7 +15,7 @@ use crate::stack::Stack;
 use crate::state::State;
 use nandscape_block::BlockError;
 use nandscape_ftl::{Attach, Ftl};
-use nandscape_media::{ChunkState, Layer, Media};
+use nandscape_media::{ChunkState, DeviceTiming, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
 
 /// Runs `load` on a device of `stack`, with these contents in its file system if there is one.
@@ -139,6 +139,7 @@ impl Run<'_> {
             wear: media.wear(),
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
             utilisation: measured.counts.utilisation,
+            link: measured.counts.link,
             line_valid: line_valid(&ftl.erase_units()),
             series: course::points(&measured.totals),
             steady: measured.steady.is_ok(),
@@ -158,8 +159,9 @@ impl Run<'_> {
 /// From now on things take time, and counts begin anew.
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     device.with(|ftl, _| {
-        ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
-        ftl.attach(Attach { host: Some(stack.host.idle()) });
+        let DeviceTiming { nand, link } = stack.media.timing.device;
+        ftl.media_mut().inner_mut().set_timing(nand);
+        ftl.attach(Attach { host: Some(stack.host.idle()), link });
     });
     device.reset_counts();
 }

@@ -58,7 +58,8 @@ impl Outcome {
             let cpu = host::host_cpu(counts, &self.ftl.flush, self.virtual_time);
             put("host_cpu", cpu);
         }
-        put("utilisation", curves::utilisation(&self.utilisation, self.virtual_time));
+        let busy = curves::utilisation(&self.utilisation, &self.link, self.virtual_time);
+        put("utilisation", busy);
         put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
         put("series", self.series.iter().map(curves::point).collect());
         put("resolved_stack", self.stack.toml.clone().into());
