@@ -38,7 +38,8 @@ fn main() -> ExitCode {
 
 /// Prints the table of the reproductions that `columns` name.
 fn verdicts(columns: &[&str]) -> ExitCode {
-    let columns = columns.iter().map(|one| verdicts::Column::read(one)).collect::<Result<Vec<_>, _>>();
+    let columns =
+        columns.iter().map(|one| verdicts::Column::read(one)).collect::<Result<Vec<_>, _>>();
     match columns.and_then(|columns| verdicts::table(&columns)) {
         Ok(table) => {
             print!("{table}");

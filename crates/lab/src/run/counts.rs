@@ -3,14 +3,16 @@
 use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::FsyncTimes;
 use nandscape_fs::ext4::journal::Counts as Journal;
-use nandscape_ftl::stats::FtlStats;
-use nandscape_media::Utilisation;
+use nandscape_ftl::FtlReport;
+use nandscape_media::{LinkUse, Utilisation};
+use nandscape_rt::counts::Counts as _;
 
 /// What file system, FTL and media counted.
 #[derive(Default)]
 pub(super) struct Counts {
-    pub(super) ftl: FtlStats,
+    pub(super) ftl: FtlReport,
     pub(super) utilisation: Utilisation,
+    pub(super) link: LinkUse,
     /// `None`: there is no file system.
     pub(super) fs: Option<FsCounts>,
 }
@@ -18,8 +20,9 @@ pub(super) struct Counts {
 impl Counts {
     /// Adds what the same device counted later.
     pub(super) fn extend(&mut self, later: &Self) {
-        self.ftl.extend(&later.ftl);
+        self.ftl.add(&later.ftl);
         self.utilisation.extend(&later.utilisation);
+        self.link.extend(&later.link);
         if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
             fs.extend(later);
         }

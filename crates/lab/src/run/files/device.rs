@@ -4,12 +4,11 @@ use super::calls::Calls;
 use super::layout::Layout;
 use super::tasks::{in_time, told};
 use crate::run::counts::FsCounts;
-use crate::run::device::{Flash, Hinted, LabDevice, Mounted};
+use crate::run::device::{Hinted, LabDevice, Mounted, RunFtl};
 use crate::run::silence::SILENCE;
 use crate::timeline::{Request, Requests};
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
 use nandscape_fs::contract::FileSystem;
-use nandscape_ftl::Pblk;
 use nandscape_rt::{Executor, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
@@ -96,15 +95,12 @@ impl BlockDevice for Files {
 }
 
 impl LabDevice for Files {
-    fn with<R>(
-        &mut self,
-        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
-    ) -> R {
+    fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R {
         let requests = &mut self.requests;
         self.device.with(|device| look(&mut device.ftl, requests))
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
+    fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R {
         self.device.with(|device| look(&device.ftl))
     }
 
@@ -143,7 +139,7 @@ impl LabDevice for Files {
         unmounted.map_err(|error| error.to_string())
     }
 
-    fn release(self) -> Option<Pblk<Flash>> {
+    fn release(self) -> Option<RunFtl> {
         let Self { executor, device, calls, .. } = self;
         drop((executor, calls));
         device.into_inner().map(|device| device.ftl)
