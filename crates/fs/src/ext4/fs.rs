@@ -1,13 +1,18 @@
 //! The contract, kept by a mounted ext4. Calls that change something are done to their end, whoever made
 //! them ([`Ext4::complete`]).
 
+use super::counts::Counts;
+use super::format::BLOCK_BYTES;
+use super::journal::FileJournal;
 use super::namei::New;
 use super::options::DataMode;
-use super::volume::{FsyncTimes, Volume};
+use super::volume::Volume;
 use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, FileSystem, FsError, Ino, Io, Kind, RenameMode, Result,
     SetAttr, StatFs, XattrMode,
 };
+use crate::counts::{FsCounts, FsDetail, FsMemory};
+use crate::kind::MountedFs;
 use async_trait::async_trait;
 use nandscape_rt::Unbroken;
 use std::ops::Deref;
@@ -105,41 +110,26 @@ impl Ext4 {
         let (call, name) = (self.begin()?, name.to_vec());
         self.complete(async move { call.take_name(dir, &name, of_directory).await }).await
     }
+}
 
-    /// What the journal did since mount.
-    #[must_use]
-    pub fn journal_counts(&self) -> super::journal::Counts {
-        self.0.journal.counts()
+impl MountedFs for Ext4 {
+    fn counts(&self) -> FsCounts {
+        let files = self.0.files.borrow();
+        let (records, record_blocks) = files.as_ref().map_or((0, 0), FileJournal::written);
+        let journal = self.0.journal.counts();
+        FsCounts {
+            fsync_times: self.0.fsync_times.get(),
+            lookups: self.0.cache.lookups(),
+            detail: FsDetail::Ext4(Counts { journal, records, record_blocks }),
+        }
     }
 
-    /// Where the time of fsyncs went since mount.
-    #[must_use]
-    pub fn fsync_times(&self) -> FsyncTimes {
-        self.0.fsync_times.get()
-    }
-
-    /// File-level records written since mount.
-    #[must_use]
-    pub fn file_records(&self) -> u64 {
-        self.0.files.borrow().as_ref().map_or(0, |files| files.written().0)
-    }
-
-    /// Blocks of the journal's area that they took.
-    #[must_use]
-    pub fn file_record_blocks(&self) -> u64 {
-        self.0.files.borrow().as_ref().map_or(0, |files| files.written().1)
-    }
-
-    /// Pages of files that readers asked for since mount.
-    #[must_use]
-    pub fn page_lookups(&self) -> crate::cache::Lookups {
-        self.0.cache.lookups()
-    }
-
-    /// Pages of files in memory.
-    #[must_use]
-    pub fn cached_pages(&self) -> u64 {
-        self.0.cache.resident()
+    fn memory(&self) -> FsMemory {
+        FsMemory {
+            cached_pages: self.0.cache.resident(),
+            metadata_bytes: (self.0.buffers.len() * BLOCK_BYTES) as u64,
+            inodes: self.0.inodes.borrow().len() as u64,
+        }
     }
 }
 

@@ -15,6 +15,8 @@ pub mod raw;
 
 mod alloc;
 mod calls;
+mod config;
+mod counts;
 mod dir;
 mod direct;
 mod error;
@@ -43,7 +45,9 @@ mod volume;
 mod writeback;
 mod xattr;
 
+pub use config::Config;
+pub(crate) use config::RULES;
+pub use counts::Counts;
 pub use fs::Ext4;
 pub use mount::MountReport;
 pub use options::{Commit, DataMode, MountOptions};
-pub use volume::FsyncTimes;

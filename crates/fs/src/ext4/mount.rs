@@ -16,12 +16,13 @@ use super::journal::{
 use super::options::MountOptions;
 use super::orphan_file::OrphanFile;
 use super::own::OwnBlocks;
-use super::raw::{BlockBytes, Raw, read_block};
+use super::raw::Ext4Image;
 use super::sync::VolumeHook;
 use super::volume::{Group, Late, Volume};
 use super::writeback::Pager;
 use crate::cache::{PageCache, flush_in_background};
 use crate::contract::{FsError, Result, Timestamp};
+use crate::image::{BlockBytes, ImageReader};
 use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{BoxFuture, Handle, Nanos, Stream};
@@ -45,8 +46,8 @@ pub struct MountReport {
 }
 
 /// A volume whose features are all supported, and which has a journal inside.
-async fn open(device: &AsyncDevice) -> Result<Raw> {
-    let raw = Raw::open(device).await?;
+async fn open(device: &AsyncDevice) -> Result<Ext4Image> {
+    let raw = Ext4Image::open(device).await?;
     let mut features = raw.sb.features();
     if features.has(Feature::ORPHAN_FILE) {
         // What the file names is seen to.
@@ -63,7 +64,7 @@ async fn open(device: &AsyncDevice) -> Result<Raw> {
 
 /// Writes the superblock, durably.
 async fn write_superblock(device: &AsyncDevice, sb: &Superblock) -> Result<()> {
-    let mut bytes = read_block(device, 0).await?;
+    let mut bytes = ImageReader::new(device).block(0).await?;
     sb.encode(&mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES]);
     write_first_block(device, bytes).await
 }
@@ -84,7 +85,7 @@ async fn write_first_block(device: &AsyncDevice, bytes: BlockBytes) -> Result<()
 async fn keep_errors(device: &AsyncDevice, before: &BlockBytes) -> Result<()> {
     let superblock = SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES;
     let noted = Superblock::parse(&before[superblock.clone()], 0)?;
-    let mut bytes = read_block(device, 0).await?;
+    let mut bytes = ImageReader::new(device).block(0).await?;
     let now = &mut bytes[superblock.clone()];
     let mut sb = Superblock::parse(now, 0)?;
     let forgotten = noted.state & STATE_ERRORS & !sb.state;
@@ -100,17 +101,17 @@ async fn keep_errors(device: &AsyncDevice, before: &BlockBytes) -> Result<()> {
 }
 
 /// Where the log lies: the blocks of the journal's inode.
-async fn log_extents(raw: &Raw) -> Result<LogExtents> {
+async fn log_extents(raw: &Ext4Image) -> Result<LogExtents> {
     let (inode, _) = raw.inode(JOURNAL_INODE).await?;
     let extents = raw.extents(JOURNAL_INODE, &inode).await?;
     Ok(LogExtents::new(extents.iter().map(|extent| extent.start..extent.end()))?)
 }
 
-async fn read_groups(raw: &Raw) -> Result<Vec<Group>> {
+async fn read_groups(raw: &Ext4Image) -> Result<Vec<Group>> {
     let sb = &raw.sb;
     let mut groups = Vec::with_capacity(sb.groups() as usize);
     for block in 1..=u64::from(sb.desc_blocks()) {
-        let bytes = raw.block(block).await?;
+        let bytes = raw.reader().block(block).await?;
         for slot in bytes.chunks_exact(sb.desc_bytes()).take(BLOCK_BYTES / sb.desc_bytes()) {
             let group = groups.len() as u32;
             if group == sb.groups() {

@@ -14,6 +14,7 @@ use super::own::OwnBlocks;
 use super::tx::{BufferRef, Tx};
 use crate::cache::PageCache;
 use crate::contract::{Result, Timestamp};
+use crate::counts::FsyncTimes;
 use nandscape_block::{AsyncDevice, SECTOR_BYTES};
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{Handle, Nanos, Stream};
@@ -27,17 +28,6 @@ pub(super) const PAGE: u64 = SECTOR_BYTES;
 
 /// Times of files are as coarse as Linux's: a tick of 4 ms.
 const TICK: Nanos = Nanos::from_ms(4);
-
-/// Where the time of fsyncs went, over all that have ended.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct FsyncTimes {
-    /// Writing dirty pages of the file, and waiting for those that were under way.
-    pub data_ns: u64,
-    /// Committing the transaction, or writing a record of the file.
-    pub commit_ns: u64,
-    /// Flushing the device, where nothing that was committed has.
-    pub flush_ns: u64,
-}
 
 /// A block group in memory.
 pub(crate) struct Group {

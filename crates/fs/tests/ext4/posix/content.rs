@@ -1,6 +1,7 @@
 //! Promises about the content of files, and the space for it.
 
 use super::*;
+use nandscape_fs::MountedFs;
 use nandscape_fs::cache::CacheConfig;
 
 /// 12, 13, 14: what is read is what was written last; else zeroes; nothing behind the end.
@@ -230,10 +231,10 @@ fn memory_holds_what_it_has_room_for() {
         let file = create(&fs, fs.root(), "f").await;
         let data = || Data::Sectors(Payload::Run(Tag::new(1)), 16 * ROOM as u32);
         fs.write_all(ME, file, 0, data(), Io::Buffered).await.expect("written");
-        assert!(fs.cached_pages() <= ROOM, "{} after a write", fs.cached_pages());
+        assert!(fs.memory().cached_pages <= ROOM, "{} after a write", fs.memory().cached_pages);
         let read = fs.read(ME, file, 0, data().len(), Io::Buffered).await;
         assert_eq!(read, Ok(data()));
-        assert!(fs.cached_pages() <= ROOM, "{} after a read", fs.cached_pages());
+        assert!(fs.memory().cached_pages <= ROOM, "{} after a read", fs.memory().cached_pages);
     });
     ran.expect("no deadlock");
 }
