@@ -10,6 +10,7 @@ mod counts;
 pub mod ext4;
 mod image;
 mod kind;
+mod vfs;
 
 pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};
 pub use image::{BlockBytes, ImageError, ImageReader};
