@@ -10,6 +10,7 @@ mod counts;
 pub mod ext4;
 mod image;
 mod kind;
+pub mod memfs;
 mod vfs;
 
 pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};

@@ -8,8 +8,8 @@ use super::namei::New;
 use super::options::DataMode;
 use super::volume::Volume;
 use crate::contract::{
-    Allocate, Attr, Caller, Data, DirEntry, FileSystem, FsError, Ino, Io, Kind, RenameMode, Result,
-    SetAttr, StatFs, XattrMode,
+    Allocate, Attr, Caller, Data, DirEntry, Fh, FileSystem, FsError, Ino, Io, Kind, OpenFlags,
+    RenameMode, Result, SetAttr, StatFs, Whence, WriteHint, XattrMode,
 };
 use crate::counts::{FsCounts, FsDetail, FsMemory};
 use crate::kind::MountedFs;
@@ -200,10 +200,10 @@ impl FileSystem for Ext4 {
         self.0.list(&dir, cookie, count).await
     }
 
-    async fn open(&self, _caller: Caller, ino: Ino) -> Result<()> {
+    async fn open(&self, _caller: Caller, ino: Ino, flags: OpenFlags) -> Result<Fh> {
         let inode = self.0.inode_of(ino).await?;
         inode.opens.set(inode.opens.get() + 1);
-        Ok(())
+        Ok(Fh { ino, flags })
     }
 
     async fn close(&self, _caller: Caller, ino: Ino) -> Result<()> {
@@ -241,6 +241,32 @@ impl FileSystem for Ext4 {
             content::write(volume, caller, &inode, offset, &data, io).await
         })
         .await
+    }
+
+    async fn write_at_end(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        data: Data,
+        io: Io,
+    ) -> Result<(u64, u64)> {
+        self.run(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            content::append(volume, caller, &inode, &data, io).await
+        })
+        .await
+    }
+
+    async fn seek(&self, _caller: Caller, ino: Ino, offset: u64, whence: Whence) -> Result<u64> {
+        let inode = self.0.inode_of(ino).await?;
+        content::seek(&self.0, &inode, offset, whence).await
+    }
+
+    async fn set_write_hint(&self, _caller: Caller, ino: Ino, hint: WriteHint) -> Result<()> {
+        let inode = self.0.inode_of(ino).await?;
+        self.0.check_range(&inode, 0, 0)?;
+        inode.write_hint.set(hint);
+        Ok(())
     }
 
     async fn fallocate(

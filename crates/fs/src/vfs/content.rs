@@ -3,7 +3,7 @@
 use super::writeback::{FileBacking, writepages};
 use super::{DataPath, PAGE, Pages, retry_after_commit};
 use crate::cache::{DirtyThrottle, read_pages};
-use crate::contract::{Caller, Data, FsError, Io, Result};
+use crate::contract::{Caller, Data, FsError, Io, Result, Whence};
 use nandscape_block::{SectorData, Tag};
 use std::ops::Range;
 use std::rc::Rc;
@@ -89,10 +89,7 @@ pub(crate) async fn write<V: DataPath>(
     if data.is_empty() {
         return Ok(0);
     }
-    if !data.fits(offset) {
-        let problem = "sectors, and parts of them, go to their place in a page";
-        return Err(FsError::Invalid(problem));
-    }
+    check_fits(data, offset)?;
     if io == Io::Buffered || !volume.may_bypass_cache() {
         let exclusive = file.lock_exclusive().await?;
         let writer = Writer::new(&**volume, caller);
@@ -112,6 +109,84 @@ pub(crate) async fn write<V: DataPath>(
         super::direct::write(volume, caller, file, offset, data).await
     };
     retry_after_commit(&**volume, write).await
+}
+
+fn check_fits(data: &Data, offset: u64) -> Result<()> {
+    let problem = "sectors, and parts of them, go to their place in a page";
+    if data.fits(offset) { Ok(()) } else { Err(FsError::Invalid(problem)) }
+}
+
+/// Writes at the end of the file, as [`write`] does. Returns the offset and the bytes written.
+pub(crate) async fn append<V: DataPath>(
+    volume: &Rc<V>,
+    caller: Caller,
+    file: &Rc<V::File>,
+    data: &Data,
+    io: Io,
+) -> Result<(u64, u64)> {
+    let writer = Writer::new(&**volume, caller);
+    let direct = io == Io::Direct && volume.may_bypass_cache();
+    let append = async || {
+        let _exclusive = file.lock_exclusive().await?;
+        let offset = file.size.get();
+        if data.is_empty() {
+            return Ok((offset, 0));
+        }
+        check_fits(data, offset)?;
+        let written = match direct {
+            true => super::direct::write(volume, caller, file, offset, data).await?,
+            false => write_file(volume, &writer, file, offset, data).await?,
+        };
+        Ok((offset, written))
+    };
+    let appended =
+        if direct { retry_after_commit(&**volume, append).await } else { append().await };
+    writer.throttle.balance_dirty().await;
+    appended
+}
+
+/// The first offset from `offset` on that is data, or in a hole ([`FileSystem::seek`]).
+///
+/// [`FileSystem::seek`]: crate::contract::FileSystem::seek
+pub(crate) async fn seek<V: DataPath>(
+    volume: &Rc<V>,
+    file: &Rc<V::File>,
+    offset: u64,
+    whence: Whence,
+) -> Result<u64> {
+    volume.check_range(file, 0, 0)?;
+    let _shared = file.lock_shared().await?;
+    let size = file.size.get();
+    if offset >= size {
+        return Err(FsError::BeyondEnd);
+    }
+    let (mut page, end) = (offset / PAGE, size.div_ceil(PAGE));
+    while page < end {
+        let (is_data, count) = data_or_hole(volume, file, &(page..end)).await?;
+        if is_data == (whence == Whence::Data) {
+            return Ok(offset.max(page * PAGE));
+        }
+        page += count;
+    }
+    if whence == Whence::Hole { Ok(size) } else { Err(FsError::BeyondEnd) }
+}
+
+/// Whether the first page of a range is data, and how many pages from there on are like it. The caller
+/// keeps writers out.
+async fn data_or_hole<V: DataPath>(
+    volume: &Rc<V>,
+    file: &Rc<V::File>,
+    range: &Pages,
+) -> Result<(bool, u64)> {
+    let (waiting, count) = file.pages.waiting(range);
+    if waiting {
+        return Ok((true, count));
+    }
+    // Preallocated blocks are marked as written only after the write; none begins on these pages now.
+    file.pages.written(range.start..range.start + count).await;
+    let _extents = file.extent_lock.read().await;
+    let mapped = volume.map(file, range.start, count).await?;
+    Ok((!mapped.reads_as_zeroes(), mapped.blocks()))
 }
 
 /// Writes through the page cache. The caller holds the file's `i_rwsem` exclusively. Returns the bytes

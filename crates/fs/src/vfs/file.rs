@@ -2,7 +2,7 @@
 
 use super::PAGE;
 use crate::cache::{Mapping, PageCache};
-use crate::contract::{FsError, Ino, Result};
+use crate::contract::{FsError, Ino, Result, WriteHint};
 use nandscape_block::Owner;
 use nandscape_rt::Handle;
 use nandscape_rt::sync::{Notify, ReadGuard, RwLock, WriteGuard};
@@ -22,6 +22,8 @@ pub(crate) struct FileCore<F: 'static> {
     /// Freed: operations that still hold it find nothing there.
     pub(crate) deleted: Cell<bool>,
     pub(crate) in_flight: InFlight,
+    /// How long its data is expected to live.
+    pub(crate) write_hint: Cell<WriteHint>,
 }
 
 /// Writes of new data in flight, in the order in which they were submitted.
@@ -79,6 +81,7 @@ impl<F> FileCore<F> {
                 sent: RefCell::default(),
                 arrived: Notify::new(rt, "new data on its way"),
             },
+            write_hint: Cell::default(),
         }
     }
 

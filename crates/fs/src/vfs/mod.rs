@@ -11,6 +11,7 @@
 //! system takes for a change of its metadata (a transaction), `extent_lock` (the map from pages to
 //! blocks).
 
+mod blocks;
 pub(crate) mod calls;
 pub(crate) mod content;
 pub(crate) mod direct;
@@ -21,6 +22,7 @@ mod space;
 pub(crate) mod sync;
 pub(crate) mod writeback;
 
+pub(crate) use blocks::{BlockCache, CachedBlock};
 pub(crate) use env::VolumeEnv;
 pub(crate) use file::FileCore;
 pub(crate) use inodes::InodeCache;

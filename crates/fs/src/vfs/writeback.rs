@@ -6,7 +6,7 @@
 use super::{DataPath, Pages};
 use crate::cache::{Backing, PageLocation, WriteRun};
 use crate::contract::Result;
-use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, SectorData};
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, Placement, SectorData};
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
@@ -138,7 +138,10 @@ pub(super) fn write_blocks<V: DataPath>(
     sync: bool,
 ) -> impl Future<Output = Result<()>> + use<V> {
     let device = &volume.env().device;
-    let max = device.caps().max_sectors as usize;
+    let caps = device.caps();
+    let max = caps.max_sectors as usize;
+    // Placement 0 is no hint; a device with fewer handles has the longest-lived data in its last.
+    let placement = Placement((file.write_hint.get() as u16).min(caps.placement_handles));
     let chunk = if max == 0 { data.len().max(1) } else { max };
     let mut lba = start;
     let mut replies = Vec::new();
@@ -146,6 +149,7 @@ pub(super) fn write_blocks<V: DataPath>(
         let payload = Payload::of(some);
         let mut bio = Bio::write(Lba(lba), some.len() as u32, payload);
         bio.owner = Some(file.pages.owner());
+        bio.placement = placement;
         if sync {
             bio = bio.with(Flags::SYNC);
         }

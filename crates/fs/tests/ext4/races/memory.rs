@@ -163,7 +163,7 @@ fn inodes_that_nobody_uses_leave_memory() {
         let options = MountOptions { inodes: 8, ..MountOptions::default() };
         let fs = stand.mount(&options).await;
         let open = create(&fs, fs.root(), "open").await;
-        fs.open(ME, open).await.expect("open");
+        fs.open(ME, open, OpenFlags::default()).await.expect("open");
         put(&fs, open, 0, 1, 1, Io::Buffered).await;
         for name in 0..100 {
             let file = create(&fs, fs.root(), &format!("f{name}")).await;

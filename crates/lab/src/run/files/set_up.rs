@@ -18,6 +18,7 @@ use crate::run::error::RunError;
 use crate::run::prepare::off_and_on;
 use crate::stack::{FsStack, Stack};
 use nandscape_block::{AsyncDevice, BlockDevice};
+use nandscape_fs::contract::OpenFlags;
 use nandscape_fs::{FsConfig, MountedFs};
 use nandscape_rt::Handle;
 use nandscape_workload::wml::engine::warm;
@@ -104,7 +105,7 @@ async fn open(
 ) -> Result<(Rc<dyn MountedFs>, Ready), VolumeError> {
     let fs = mount(&rt, &device, &ready.config).await?;
     for inode in &ready.laid_out.inodes {
-        fs.open(ROOT, *inode).await?;
+        fs.open(ROOT, *inode, OpenFlags::default()).await?;
     }
     if let Contents::Trees(workload, _) = &ready.contents {
         warm(&*fs, workload, &ready.laid_out.planted).await?;
