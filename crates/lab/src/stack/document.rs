@@ -2,6 +2,7 @@
 //! each other and an error still names the line that it comes from.
 
 use super::place::{Place, StackError};
+use nandscape_fs::FsKind;
 use nandscape_ftl::FtlKind;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -167,7 +168,7 @@ struct Restart {
 const RESTARTS: [Restart; 3] = [
     Restart { section: "precondition", key: "recipe", default: None },
     Restart { section: "ftl", key: "kind", default: Some(FtlKind::Pblk.name()) },
-    Restart { section: "fs", key: "kind", default: Some("ext4") },
+    Restart { section: "fs", key: "kind", default: Some(FsKind::Ext4.name()) },
 ];
 
 /// Whether `over`, laid on the section `base`, begins it again.
@@ -346,7 +347,7 @@ mod tests {
             let restart = RESTARTS.iter().find(|restart| restart.section == section);
             restart.and_then(|restart| restart.default)
         };
-        assert_eq!(default("fs"), Some(crate::stack::FsStack::KIND));
+        assert_eq!(default("fs"), Some(nandscape_fs::FsKind::Ext4.name()));
         let stack = crate::stack::Stack::load("pblk", &[] as &[&str]).unwrap();
         assert_eq!(default("ftl"), Some(stack.ftl.kind().name()));
     }
