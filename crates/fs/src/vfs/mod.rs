@@ -150,7 +150,7 @@ pub(crate) trait DataPath: Sized + 'static {
     /// It did: the file is at least `end` bytes long.
     async fn end_growth(&self, file: &Rc<Self::File>, end: u64) -> Result<()>;
 
-    /// It failed: blocks behind the old end are not the file's.
+    /// It failed: blocks after the old end are not the file's.
     async fn abandon_growth(&self, file: &Rc<Self::File>) -> Result<()>;
 
     /// Writes the first part of a range through the page cache; returns where the rest begins.
