@@ -30,7 +30,7 @@ pub(crate) fn make(args: &MkfsArgs) -> Result<(), Failure> {
     let sectors = sectors(args)?;
     expect_writable([Some(args.image.as_path())], [])?;
     // A dry run on nothing finds what cannot be made.
-    let caps = DeviceCaps { sectors, ..DeviceCaps::default() };
+    let caps = DeviceCaps::conventional(sectors);
     config.check(&caps).map_err(|ConfigError { key, why }| {
         Failure::input(anyhow!("{}: {}: {why}", args.image.display(), option(key)))
     })?;

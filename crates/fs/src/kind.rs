@@ -279,7 +279,6 @@ impl FsConfig {
         match (self, error) {
             // Only rings of records are refused so: the log is too short for them.
             (Self::Ext4(_), FsError::Invalid(_)) => Some("records"),
-            (Self::Ext4(_), FsError::Incompatible(_)) => Some("features"),
             _ => None,
         }
     }

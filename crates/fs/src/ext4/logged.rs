@@ -82,7 +82,7 @@ impl Volume {
         Ok(())
     }
 
-    /// The blocks of the first page of a range and as many behind it as lie in one piece; allocated now if
+    /// The blocks of the first page of a range and of as many after it as are contiguous; allocated now if
     /// they have none, and marked as written.
     async fn blocks_for(&self, tx: &Tx, inode: &Inode, pages: Pages) -> Result<Range<u64>> {
         match self.map_extent(inode, pages.start, pages.end - pages.start).await? {

@@ -31,7 +31,7 @@ pub(crate) trait CachedBlock {
 pub(crate) struct BlockCache<K, B> {
     blocks: RefCell<BTreeMap<K, Rc<B>>>,
     limit: usize,
-    /// The key behind which eviction goes on.
+    /// The key after which eviction continues.
     cursor: Cell<K>,
     /// A read has ended.
     read: Notify,
@@ -103,8 +103,8 @@ impl<K: Ord + Copy + Default, B: CachedBlock> BlockCache<K, B> {
             if blocks.len() < self.limit {
                 return;
             }
-            let behind = (Bound::Excluded(self.cursor.get()), Bound::Unbounded);
-            let next = blocks.range(behind).next().or_else(|| blocks.iter().next());
+            let rest = (Bound::Excluded(self.cursor.get()), Bound::Unbounded);
+            let next = blocks.range(rest).next().or_else(|| blocks.iter().next());
             let Some((&key, block)) = next else { return };
             self.cursor.set(key);
             if !block.referenced().replace(false) && is_free(block) {

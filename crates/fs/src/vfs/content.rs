@@ -238,7 +238,7 @@ pub(crate) async fn content<V: DataPath>(
     new.ok_or(FsError::Unsupported("a device that keeps no content"))
 }
 
-/// A page, zeroes behind the end of the file.
+/// A page; zeroes after the end of the file.
 async fn page<V: DataPath>(volume: &Rc<V>, file: &Rc<V::File>, page: u64) -> Result<SectorData> {
     if let Some(content) = file.pages.peek(page) {
         return Ok(content);
@@ -333,7 +333,7 @@ async fn reads_as_zeroes<V: DataPath>(
     Ok(volume.map(file, page, 1).await?.reads_as_zeroes())
 }
 
-/// Makes zeroes of what the last page will hold behind the end `size`, and submits them.
+/// Makes zeroes of what the last page will hold after the end `size`, and submits them.
 pub(crate) async fn zero_tail<V: DataPath>(
     volume: &Rc<V>,
     file: &Rc<V::File>,

@@ -31,7 +31,7 @@ pub(crate) use space::SpaceReservation;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, Result};
 use content::Writer;
-use nandscape_block::{Lba, SECTOR_BYTES, SectorData};
+use nandscape_block::{SECTOR_BYTES, SectorData};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use writeback::Submitted;
@@ -108,15 +108,7 @@ pub(crate) trait DataPath: Sized + 'static {
 
     /// Where the newest content of up to `pages` pages from `page` on is, as far as it is not in the page
     /// cache.
-    async fn locate(&self, file: &Rc<Self::File>, page: u64, pages: u64) -> Result<PageLocation> {
-        let _extents = file.extent_lock.read().await;
-        Ok(match self.map(file, page, pages).await? {
-            Mapped::Blocks { start, blocks, unwritten: false } => {
-                PageLocation::At(Lba(start), blocks)
-            }
-            mapped => PageLocation::Hole(mapped.blocks()),
-        })
-    }
+    async fn locate(&self, file: &Rc<Self::File>, page: u64, pages: u64) -> Result<PageLocation>;
 
     /// Gives blocks to the first part of a run from page `at` on, and submits it with
     /// [`writeback::submit`].
@@ -158,7 +150,7 @@ pub(crate) trait DataPath: Sized + 'static {
     /// It did: the file is at least `end` bytes long.
     async fn end_growth(&self, file: &Rc<Self::File>, end: u64) -> Result<()>;
 
-    /// It failed: blocks behind the old end are not the file's.
+    /// It failed: blocks after the old end are not the file's.
     async fn abandon_growth(&self, file: &Rc<Self::File>) -> Result<()>;
 
     /// Writes the first part of a range through the page cache; returns where the rest begins.

@@ -43,7 +43,7 @@ impl<V: DataPath> Backing for FileBacking<V> {
 /// Part of a run that was submitted. Only [`submit`] makes one.
 pub(crate) struct Submitted<P> {
     placed: P,
-    /// The page behind its last.
+    /// The page after its last.
     end: u64,
     id: u64,
     arrival: Pin<Box<dyn Future<Output = Result<()>>>>,
