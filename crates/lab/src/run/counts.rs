@@ -5,12 +5,15 @@ use nandscape_fs::ext4::FsyncTimes;
 use nandscape_fs::ext4::journal::Counts as Journal;
 use nandscape_ftl::stats::FtlStats;
 use nandscape_media::Utilisation;
+use nandscape_rt::host::CoreTimes;
 
 /// What file system, FTL and media counted.
 #[derive(Default)]
 pub(super) struct Counts {
     pub(super) ftl: FtlStats,
     pub(super) utilisation: Utilisation,
+    /// For what each core of the host was used.
+    pub(super) cores: Vec<CoreTimes>,
     /// `None`: there is no file system.
     pub(super) fs: Option<FsCounts>,
 }
@@ -20,6 +23,7 @@ impl Counts {
     pub(super) fn extend(&mut self, later: &Self) {
         self.ftl.extend(&later.ftl);
         self.utilisation.extend(&later.utilisation);
+        self.cores.iter_mut().zip(&later.cores).for_each(|(sum, more)| sum.extend(more));
         if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
             fs.extend(later);
         }

@@ -16,7 +16,7 @@ use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
 use nandscape_ftl::stats::SectorCounts;
 use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel};
-use nandscape_rt::{Handle, Nanos};
+use nandscape_rt::{Handle, Host, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
 
@@ -73,6 +73,8 @@ pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<Pblk<Flas
 /// flushes ask for their job's file only, if that is wanted.
 pub(super) struct Hinted {
     pub(super) ftl: Pblk<Flash>,
+    /// The host of the run.
+    host: Host,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
     fsync: Fsync,
@@ -81,16 +83,18 @@ pub(super) struct Hinted {
 }
 
 impl Hinted {
-    /// `ftl` behind these hints.
-    pub(super) fn new(ftl: Pblk<Flash>, hints: &Hints) -> Self {
+    /// `ftl` of a run on `host` behind these hints.
+    pub(super) fn new(ftl: Pblk<Flash>, hints: &Hints, host: &Host) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
-        Self { ftl, journal, fsync: hints.fsync, requests: None }
+        let host = host.clone();
+        Self { ftl, host, journal, fsync: hints.fsync, requests: None }
     }
 }
 
 /// A file system over a device, and what a workload needs to run on it.
 pub(super) struct Mounted {
     pub(super) rt: Handle,
+    pub(super) host: Host,
     pub(super) fs: Ext4,
     /// Filesets that are there, once.
     pub(super) planted: Vec<Planted>,
@@ -108,6 +112,14 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// Looks at the FTL.
     fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R;
+
+    /// The host of the run.
+    fn host(&self) -> &Host;
+
+    /// The time that it has reached.
+    fn now(&self) -> Nanos {
+        self.look(Pblk::now)
+    }
 
     /// Whether a timeline is being written.
     fn is_logged(&self) -> bool;
@@ -152,12 +164,13 @@ pub(super) trait LabDevice: BlockDevice {
     /// What was counted since the last reset.
     fn counts(&self) -> Counts {
         let (ftl, utilisation) = self.look(|ftl| (ftl.stats(), ftl.media().inner().utilisation()));
-        Counts { ftl, utilisation, fs: self.fs_counts() }
+        Counts { ftl, utilisation, cores: self.host().busy(self.now()), fs: self.fs_counts() }
     }
 
     /// Counts begin anew.
     fn reset_counts(&mut self) {
         self.reset_fs_counts();
+        self.host().reset_busy(self.now());
         self.with(|ftl, _| {
             ftl.reset_stats();
             ftl.media_mut().inner_mut().reset_utilisation();
@@ -211,6 +224,10 @@ impl LabDevice for Hinted {
 
     fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
         look(&self.ftl)
+    }
+
+    fn host(&self) -> &Host {
+        &self.host
     }
 
     fn is_logged(&self) -> bool {

@@ -11,6 +11,7 @@ use nandscape_ftl::stats::{FtlStats, MemoryUse, SectorCounts};
 use nandscape_ftl::{Capacity, LineReport, LineState};
 use nandscape_media::{Utilisation, Wear};
 use nandscape_rt::Nanos;
+use nandscape_rt::host::CoreTimes;
 use nandscape_workload::engine::Results;
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
@@ -132,6 +133,8 @@ pub struct Outcome {
     pub erase_counts: EraseCounts,
     /// Time that units and channels were taken.
     pub utilisation: Utilisation,
+    /// For what each core of the host was used.
+    pub cores: Vec<CoreTimes>,
     /// Full lines at the end, by share of their sectors that are valid: class *k* of
     /// [`VALID_CLASSES`] begins at *k* / [`VALID_CLASSES`]; entirely valid ones are in the last.
     pub line_valid: [u64; VALID_CLASSES],

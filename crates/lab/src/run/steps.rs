@@ -67,7 +67,8 @@ impl Run<'_> {
                 prepare::mount(stack, media, seed, file)?
             }
         };
-        Ok(Hinted::new(ftl, &stack.hints))
+        // The one host of the run. It is charged from the measured phase on.
+        Ok(Hinted::new(ftl, &stack.hints, &stack.host.build()))
     }
 
     /// Everything from the moment at which the device holds what it is to hold.
@@ -139,6 +140,7 @@ impl Run<'_> {
             wear: media.wear(),
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
             utilisation: measured.counts.utilisation,
+            cores: measured.counts.cores,
             line_valid: line_valid(&ftl.lines()),
             series: course::points(&measured.totals),
             steady: measured.steady.is_ok(),
@@ -157,9 +159,10 @@ impl Run<'_> {
 
 /// From now on things take time, and counts begin anew.
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
+    let host = device.host().clone();
     device.with(|ftl, _| {
         ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
-        ftl.charge_cpu(stack.ftl.cpu, &stack.host.idle());
+        ftl.charge_cpu(stack.ftl.cpu, &host);
     });
     device.reset_counts();
 }

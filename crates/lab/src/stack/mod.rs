@@ -85,7 +85,7 @@ impl Host {
 
     /// A host with these cores, all idle.
     #[must_use]
-    pub fn idle(&self) -> nandscape_rt::Host {
+    pub fn build(&self) -> nandscape_rt::Host {
         nandscape_rt::Host::with_cores(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
     }
 }

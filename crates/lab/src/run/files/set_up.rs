@@ -13,7 +13,7 @@ use super::lay_out::{LaidOut, ROOT, lay_out};
 use super::tasks::{at_once, driven};
 use super::volume::{VolumeError, make_or_check, mount, sound};
 use super::{Contents, Layout};
-use crate::run::device::Hinted;
+use crate::run::device::{Hinted, LabDevice};
 use crate::run::error::RunError;
 use crate::run::prepare::off_and_on;
 use crate::stack::{FsStack, Stack};
@@ -45,7 +45,8 @@ pub(in crate::run) fn set_up(
     let options = fs.for_run(seed, fresh);
     let write = |rt, device| write_volume(rt, device, options, contents);
     let (ready, device) = once(device, on, write)?;
-    let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints);
+    let host = device.host().clone();
+    let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints, &host);
     let (mut executor, device) = driven(device);
     let handle = executor.handle();
     let opened = at_once(&mut executor, open(handle.clone(), device.erased(), ready))?;
@@ -55,7 +56,7 @@ pub(in crate::run) fn set_up(
         Contents::Trees(..) => Layout::default(),
     };
     let LaidOut { inodes, planted } = laid_out;
-    let calls = Calls::new(handle, mounted, layout, inodes, fs.cost);
+    let calls = Calls::new(handle, mounted, layout, inodes, (host, fs.cost));
     Ok(Files::new(executor, device, calls, planted))
 }
 
