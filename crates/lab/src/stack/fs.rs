@@ -9,19 +9,12 @@ use super::resolved::titled;
 use super::{Fsync, Hints, Host};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::format::{Feature, Features};
 use nandscape_fs::ext4::mkfs::{self, Choice, DEFAULT_FEATURES, MkfsOptions};
 use nandscape_fs::ext4::{Commit, DataMode, MountOptions};
 use nandscape_media::PayloadMode;
 use nandscape_rt::Nanos;
 
-/// What a call takes of the host when a stack does not say.
-const CALL_NS: u64 = 1_000;
-/// What copying a page takes when a stack does not say (docs/formats/stack.md).
-const COPY_NS: u64 = 1_000;
-/// A call that takes longer is none, nor is such a copy.
-const CALL_NS_MAX: u64 = 1_000_000_000;
 /// Page cache of a host that a stack does not describe.
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
@@ -50,8 +43,6 @@ pub struct FsStack {
     pub mkfs: Option<MkfsOptions>,
     /// How it is mounted, likewise.
     pub mount: MountOptions,
-    /// What calls take of the threads that make them.
-    pub cost: CallCost,
     /// Keys that are not as they would be if nothing was said.
     chosen: Vec<&'static str>,
 }
@@ -120,19 +111,9 @@ pub(super) fn read(
     fs.check("commit_interval", commit_interval > Nanos::ZERO, "must be more than nothing")?;
     let cache = read_cache(&mut fs, host)?;
     let mkfs = read_mkfs(&mut fs)?;
-    let cost = read_cost(&mut fs)?;
     let mount = MountOptions { data, commit, commit_interval, cache, ..MountOptions::default() };
     let chosen = fs.chosen().to_vec();
-    Ok((Some(FsStack { mkfs, mount, cost, chosen }), titled("fs", fs)?))
-}
-
-fn read_cost(fs: &mut Section<'_>) -> Result<CallCost, StackError> {
-    let mut cost = |key, default: u64| {
-        let cost = fs.or(key, default)?;
-        fs.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
-        Ok(Nanos(cost))
-    };
-    Ok(CallCost { call: cost("call_ns", CALL_NS)?, copy: cost("copy_ns", COPY_NS)? })
+    Ok((Some(FsStack { mkfs, mount, chosen }), titled("fs", fs)?))
 }
 
 /// What an fsync commits, and the room for it.

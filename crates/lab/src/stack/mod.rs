@@ -28,6 +28,7 @@ pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
+use nandscape_fs::contract::CallCost;
 use nandscape_ftl::config::{Config, MapKind};
 use nandscape_ftl::{Capacity, FtlError};
 use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
@@ -71,6 +72,8 @@ pub struct Host {
     pub cores: Option<u32>,
     /// Page cache limit.
     pub memory_bytes: Option<u64>,
+    /// Time that calls of a file system take of the core of the thread that makes them.
+    pub cost: CallCost,
 }
 
 /// Cores of a host that a stack does not describe.

@@ -56,7 +56,7 @@ pub(in crate::run) fn set_up(
         Contents::Trees(..) => Layout::default(),
     };
     let LaidOut { inodes, planted } = laid_out;
-    let calls = Calls::new(handle, mounted, layout, inodes, (host, fs.cost));
+    let calls = Calls::new(handle, mounted, layout, inodes, (host, stack.host.cost));
     Ok(Files::new(executor, device, calls, planted))
 }
 
