@@ -217,7 +217,7 @@ impl BufferRole {
             Self::Normal => "normal",
             Self::Fsync => "fsync",
             Self::Journal => "journal",
-            Self::Copies => "copies",
+            Self::Copies => "gc",
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
         "written_sectors": counts.written_sectors,
         "fsyncs": counts.fsyncs,
         "fsync_times": {
-            "thread_ns": counts.fsync_thread_ns,
+            "cpu_wait_ns": counts.fsync_thread_ns,
             "data_ns": times.data_ns,
             "commit_ns": times.commit_ns,
             "flush_ns": times.flush_ns,
@@ -30,7 +30,7 @@ pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
             "home_blocks": journal.home_blocks,
             "forced_checkpoints": journal.forced_checkpoints,
         },
-        "records": { "count": counts.records, "blocks": counts.record_blocks },
+        "ijournal_records": { "count": counts.records, "blocks": counts.record_blocks },
         "cache": { "hits": counts.lookups.hits, "misses": counts.lookups.misses },
         "cache_bytes": counts.cached_pages * SECTOR_BYTES,
     })

@@ -57,6 +57,9 @@ impl Outcome {
             let cpu = host::host_cpu(counts, &self.ftl.flush, self.virtual_time);
             put("host_cpu", cpu);
         }
+        if self.stack.fs.is_some() || self.ftl.cpu.is_some() {
+            put("host", host::host(&self.cores));
+        }
         put("utilisation", curves::utilisation(&self.utilisation, self.virtual_time));
         put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
         put("series", self.series.iter().map(curves::point).collect());
@@ -111,8 +114,8 @@ impl Outcome {
             "victims": self.ftl.gc.victims,
             "valid_ratio_mean": self.victim_valid_ratio(),
             "in_use_sectors_mean": self.ftl.in_use_sectors_mean,
-            "free_rides": self.ftl.gc.free_rides,
-            "forced_drains": self.ftl.gc.forced_drains,
+            "empty_victims": self.ftl.gc.free_rides,
+            "forced_flushes": self.ftl.gc.forced_drains,
         })
     }
 
@@ -121,7 +124,7 @@ impl Outcome {
         json!({
             "waited": flush.waited,
             "empty": flush.empty,
-            "drained": flush.drained,
+            "drained_sectors": flush.drained,
             "total_ns": flush.total_ns,
             "queue_ns": flush.queue_ns,
             "gc_ns": flush.gc_ns,
@@ -133,7 +136,7 @@ impl Outcome {
     fn reads_json(&self) -> Value {
         json!({
             "sectors": self.ftl.user_read,
-            "ring_hits": self.ftl.ring_hits,
+            "write_buffer_hits": self.ftl.ring_hits,
             "uncorrectable": self.ftl.uncorrectable,
             "mismatches": self.ftl.mismatches,
         })
@@ -157,11 +160,11 @@ impl Outcome {
         let memory = &self.memory.map;
         let more = json!({
             "host_lookups": {
-                "hits": counts.host.hits, "joined": counts.host.joined,
+                "hits": counts.host.hits, "joined_loads": counts.host.joined,
                 "misses": counts.host.misses,
             },
             "internal_lookups": {
-                "hits": counts.internal.hits, "joined": counts.internal.joined,
+                "hits": counts.internal.hits, "joined_loads": counts.internal.joined,
                 "misses": counts.internal.misses,
             },
             "zero_fills": counts.zero_fills,
@@ -169,7 +172,7 @@ impl Outcome {
             "entries_written": counts.entries_written,
             "evictions_clean": counts.evictions_clean,
             "evictions_dirty": counts.evictions_dirty,
-            "no_slot": counts.no_slot,
+            "all_slots_pinned": counts.no_slot,
             "read_sectors": counts.read_sectors,
             "pad_sectors": counts.pad_sectors,
             "copied_sectors": counts.copied_sectors,
@@ -220,15 +223,15 @@ fn trace(counts: &TraceCounts) -> Value {
     json!({
         "requests": counts.read.requests,
         "devices": counts.devices,
-        "bad_lines": counts.read.bad_lines,
-        "disordered": counts.read.disordered,
+        "malformed_lines": counts.read.bad_lines,
+        "out_of_order": counts.read.disordered,
         "widened": counts.fit.widened,
         "widened_bytes": counts.fit.widened_bytes,
         "trims_narrowed": counts.fit.narrowed,
         "trims_dropped": counts.fit.dropped,
-        "folded": counts.fit.folded,
-        "late": counts.late,
-        "late_max_ns": counts.late_max.0,
+        "wrapped": counts.fit.folded,
+        "issued_late": counts.late,
+        "issued_late_max_ns": counts.late_max.0,
     })
 }
 
@@ -248,6 +251,6 @@ fn buffer(counts: &BufferCounts) -> Value {
         "pad": counts.pad,
         "victims": counts.victims,
         "victim_valid": counts.victim_valid,
-        "free_rides": counts.free_rides,
+        "empty_victims": counts.free_rides,
     })
 }
