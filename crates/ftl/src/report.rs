@@ -55,9 +55,9 @@ counts! {
         /// Sum over victims of their data sectors.
         pub victim_data: u64,
         /// Erase units freed without copying.
-        pub free_rides: u64,
-        /// Times that the erase rule or a full buffer forced a drain.
-        pub forced_drains: u64,
+        pub empty_victims: u64,
+        /// Times that the erase rule or a full buffer forced a flush.
+        pub forced_flushes: u64,
     }
 }
 
@@ -70,7 +70,7 @@ counts! {
         /// Flushes that found everything durable.
         pub empty: u64,
         /// Sum of what was not durable in the buffers that a flush covered, in sectors.
-        pub drained: u64,
+        pub drained_sectors: u64,
         /// Sum of waiting times.
         pub total_ns: u64,
         /// On a core, waiting for it, and for locks, before the FTL received the flush; for a write with

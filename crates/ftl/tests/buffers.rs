@@ -71,7 +71,7 @@ fn journal_lines_are_empty_when_they_are_collected() {
     let limiter = Limiter::Reserve(4);
     let separated = load(Config { limiter, ..journaled() });
     let journal = of_role(&separated, BufferRole::Journal);
-    assert!(journal.free_rides > 10, "{journal:?}");
+    assert!(journal.empty_victims > 10, "{journal:?}");
     assert_eq!((journal.victims, journal.victim_valid, journal.gc), (0, 0, 0));
     let mixed = load(Config { limiter, routing: Routing::default(), ..journaled() });
     let copies = |driver: &Driver| driver.report().sectors.gc;
@@ -118,7 +118,7 @@ fn a_file_that_is_fsynced_gets_a_buffer() {
     }
     // Twice through the core's buffer, with the neighbour's data, then alone.
     assert_eq!(user_sectors(&driver), [4, 0, 2, 0]);
-    assert_eq!(driver.report().flush.drained, 2 + 2 + 1 + 1);
+    assert_eq!(driver.report().flush.drained_sectors, 2 + 2 + 1 + 1);
 }
 
 /// Old data of a file that has just been bound still sits in its core's buffer: the fsync covers both.
@@ -191,7 +191,7 @@ fn idle_buffers_are_drained_when_lines_are_short() {
     }
     driver.overwrite(&mut expected, 3, 3 * sectors, 4);
     let stats = driver.report();
-    assert!(stats.gc.forced_drains > 0, "{:?}", stats.gc);
+    assert!(stats.gc.forced_flushes > 0, "{:?}", stats.gc);
     assert_eq!(of_role(&driver, BufferRole::Journal).user, 3);
     driver.check(&expected);
 }

@@ -167,7 +167,7 @@ fn progress_reaches_the_end() {
 fn the_time_of_fsyncs_has_parts() {
     let thread_ns = [1, 16].map(|depth| {
         let text = format!("[w]\nrw=randwrite\nbs=64k\nsize=4m\nfsync=4\niodepth={depth}\n");
-        let outcome = outcome("ext4-pblk", &["fs.call_ns=500", "fs.copy_ns=200"], &text);
+        let outcome = outcome("ext4-pblk", &["host.syscall_ns=500", "host.copy_ns=200"], &text);
         let (fs, sync) = (outcome.fs.unwrap(), &outcome.workload.jobs[0].sync);
         let json = outcome.to_json("files");
         let times = json["nandscape"]["fs"]["fsync_times"].as_object().unwrap().values();
@@ -184,7 +184,7 @@ fn the_time_of_fsyncs_has_parts() {
 fn caches_begin_cold() {
     let read = |loops: u32| {
         let text = format!("[r]\nrw=randread\nbs=4k\nsize=2m\nloops={loops}\n");
-        outcome("ext4-pblk", &["fs.call_ns=500", "fs.copy_ns=200"], &text)
+        outcome("ext4-pblk", &["host.syscall_ns=500", "host.copy_ns=200"], &text)
     };
     let (once, twice) = (read(1), read(2));
     assert_eq!((once.ftl.host.read, twice.ftl.host.read), (512, 512));
@@ -326,7 +326,7 @@ fn traces_do_not_go_to_files() {
 #[test]
 fn direct_io_reaches_the_device() {
     let text = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=2m\ndirect=1\n";
-    let files = outcome("ext4-pblk", &["fs.call_ns=0"], text);
+    let files = outcome("ext4-pblk", &["host.syscall_ns=0"], text);
     let raw = outcome("pblk", &["precondition.recipe=none"], text);
     let ios = |outcome: &Outcome| outcome.workload.jobs[0].direction(Direction::Write).ios;
     assert_eq!(ios(&files), ios(&raw));

@@ -150,7 +150,7 @@ fn a_host_that_costs_nothing_changes_nothing() {
         .sum();
     let host = ns(&cpu["flush"]["cpu_ns"]) + ns(&cpu["flush"]["writer_ns"]);
     assert_eq!(parts + host, ns(&flush["total_ns"]));
-    assert!(host > 0 && ns(&cpu["ring_locks"][0]["taken"]) > 0, "{cpu}");
+    assert!(host > 0 && ns(&cpu["ring_locks"][0]["acquisitions"]) > 0, "{cpu}");
 }
 
 /// Every full line is in one class, and a device filled in order has them in the last, but for the one

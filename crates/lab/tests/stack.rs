@@ -329,27 +329,29 @@ fn a_file_system_is_described_key_by_key() {
         let text = format!("{MEDIA}\n[fs]\n{lines}");
         let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!((&again.fs, &again.toml), (&stack.fs, &stack.toml));
-        let fs = stack.fs.unwrap();
+        assert_eq!((&again.fs, &again.host, &again.toml), (&stack.fs, &stack.host, &stack.toml));
+        let (fs, host) = (stack.fs.unwrap(), stack.host);
         let FsConfig::Ext4(config) = fs.config.clone();
-        (fs, config)
+        (fs, config, host)
     };
-    let (_, plain) = fs("kind = \"ext4\"\n");
+    let (_, plain, host) = fs("kind = \"ext4\"\n");
     assert_eq!(plain.mount, MountOptions::default());
     let plain_mkfs = plain.format.unwrap();
     assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
     assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
     let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
                  commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
-                 features = [\"^metadata_csum\", \"^64bit\"]\ncall_ns = 7\ncopy_ns = 8\n\
+                 features = [\"^metadata_csum\", \"^64bit\"]\n\
                  discard = false\n\
                  dirty_background_percent = 5\ndirty_percent = 6\nwriteback_age = \"1s\"\n\
                  writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
-                 reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n";
-    let (stack, full) = fs(lines);
+                 reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n\
+                 syscall_ns = 7\ncopy_ns = 8\n";
+    assert_eq!(host.cost, CallCost { call: Nanos(1_000), copy: Nanos(1_000) });
+    let (stack, full, host) = fs(lines);
     let full_mkfs = full.format.clone().unwrap();
     assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
-    assert_eq!(stack.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
+    assert_eq!(host.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
     assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
     assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
     assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
@@ -394,7 +396,10 @@ fn file_systems_that_cannot_be_are_refused() {
         ),
         ("[fs]\n[hints]\nfsync = \"file\"\n", "my.toml:13:9: hints.fsync: a file system says"),
         ("[fs]\ndiscard = 1\n", "my.toml:12:11: fs.discard: expected true or false"),
-        ("[fs]\ncopy_ns = 2_000_000_000\n", "my.toml:12:11: fs.copy_ns: must be at most"),
+        ("[fs]\n[host]\ncopy_ns = 2_000_000_000\n", "my.toml:13:11: host.copy_ns: must be at most"),
+        ("[host]\ncopy_ns = 1\n", "my.toml:12:11: host.copy_ns: needs a file system"),
+        ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: this key is called host.syscall_ns now"),
+        ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: this key is called host.copy_ns now"),
         ("[host]\nmemory = \"1023KiB\"\n", "my.toml:12:10: host.memory: must be at least 1MiB"),
         ("payload = \"none\"\n[fs]\n", "my.toml:12:2: fs.kind: needs media.payload = \"tags\" or"),
     ];

@@ -104,9 +104,9 @@ impl<M: OpenChannel> Pblk<M> {
             }
             LineState::Closed => {
                 self.candidates.remove(id);
-                self.stats.gc.free_rides += 1;
+                self.stats.gc.empty_victims += 1;
                 let origin = self.lines.get(id).origin;
-                self.stats.buffers[usize::from(origin)].free_rides += 1;
+                self.stats.buffers[usize::from(origin)].empty_victims += 1;
                 self.cool(id);
             }
             LineState::Corrupt => self.cool(id),

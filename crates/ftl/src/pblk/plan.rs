@@ -82,7 +82,7 @@ impl Plan {
             id if self.normal.contains(&id) => BufferRole::Normal,
             id if self.fsync.contains(&id) => BufferRole::Fsync,
             id if Some(id) == self.journal => BufferRole::Journal,
-            _ => BufferRole::Copies,
+            _ => BufferRole::Gc,
         })
     }
 

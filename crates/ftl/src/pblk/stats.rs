@@ -28,7 +28,7 @@ counts! {
         /// Found in RAM.
         pub hits: u64,
         /// Found while its load was in flight.
-        pub joined: u64,
+        pub joined_loads: u64,
         /// Not found.
         pub misses: u64,
     }
@@ -60,7 +60,7 @@ counts! {
         /// Blocks (DFTL: entries) that left after one.
         pub evictions_dirty: u64,
         /// Times that everything was pinned.
-        pub no_slot: u64,
+        pub all_slots_pinned: u64,
         /// Sectors of mapping blocks read, for whatever reason.
         pub read_sectors: u64,
         /// Padding in write units of mapping blocks, a part of the mapping sectors written.
@@ -79,7 +79,7 @@ impl MapCounts {
     /// Share of the host's look-ups that were found in RAM; 1 without look-ups.
     #[must_use]
     pub fn hit_ratio(&self) -> f64 {
-        let total = self.host.hits + self.host.joined + self.host.misses;
+        let total = self.host.hits + self.host.joined_loads + self.host.misses;
         if total == 0 { 1.0 } else { self.host.hits as f64 / total as f64 }
     }
 }
@@ -96,7 +96,7 @@ pub enum BufferRole {
     /// The journal.
     Journal,
     /// Copies of garbage collection.
-    Copies,
+    Gc,
 }
 
 impl BufferRole {
@@ -107,7 +107,7 @@ impl BufferRole {
             Self::Normal => "normal",
             Self::Fsync => "fsync",
             Self::Journal => "journal",
-            Self::Copies => "copies",
+            Self::Gc => "gc",
         }
     }
 }
@@ -129,7 +129,7 @@ counts! {
         /// Valid sectors of them.
         pub victim_valid: u64,
         /// Its lines that were empty by themselves.
-        pub free_rides: u64,
+        pub empty_victims: u64,
     }
 }
 

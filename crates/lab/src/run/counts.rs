@@ -4,6 +4,7 @@ use nandscape_fs::FsCounts;
 use nandscape_ftl::FtlReport;
 use nandscape_media::{LinkUse, Utilisation};
 use nandscape_rt::counts::Counts as _;
+use nandscape_rt::host::CoreTimes;
 
 /// What file system, FTL and media counted.
 #[derive(Default)]
@@ -11,6 +12,8 @@ pub(super) struct Counts {
     pub(super) ftl: FtlReport,
     pub(super) utilisation: Utilisation,
     pub(super) link: LinkUse,
+    /// For what each core of the host was used.
+    pub(super) cores: Vec<CoreTimes>,
     /// `None`: there is no file system.
     pub(super) fs: Option<FileCounts>,
 }
@@ -21,6 +24,7 @@ impl Counts {
         self.ftl.add(&later.ftl);
         self.utilisation.extend(&later.utilisation);
         self.link.extend(&later.link);
+        self.cores.iter_mut().zip(&later.cores).for_each(|(sum, more)| sum.extend(more));
         if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
             fs.extend(later);
         }

@@ -13,7 +13,7 @@ use nandscape_fs::MountedFs;
 use nandscape_fs::contract::CallCost;
 use nandscape_ftl::{AnyFtl, Detail, Ftl, FtlRun, SectorCounts};
 use nandscape_media::{FaultInjector, Faults, Layer, LinkTiming, Media, OpenChannel, PayloadMode};
-use nandscape_rt::{Handle, Nanos};
+use nandscape_rt::{Handle, Host, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
 use std::rc::Rc;
@@ -74,6 +74,8 @@ pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<RunFtl, R
 /// flushes ask for their job's file only, if that is wanted.
 pub(super) struct Hinted {
     pub(super) ftl: RunFtl,
+    /// The host of the run.
+    host: Host,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
     fsync: Fsync,
@@ -82,16 +84,18 @@ pub(super) struct Hinted {
 }
 
 impl Hinted {
-    /// `ftl` behind these hints.
-    pub(super) fn new(ftl: RunFtl, hints: &Hints) -> Self {
+    /// `ftl` of a run on `host` behind these hints.
+    pub(super) fn new(ftl: RunFtl, hints: &Hints, host: &Host) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
-        Self { ftl, journal, fsync: hints.fsync, requests: None }
+        let host = host.clone();
+        Self { ftl, host, journal, fsync: hints.fsync, requests: None }
     }
 }
 
 /// A file system over a device, and what a workload needs to run on it.
 pub(super) struct Mounted {
     pub(super) rt: Handle,
+    pub(super) host: Host,
     pub(super) fs: Rc<dyn MountedFs>,
     /// Filesets that are there, once.
     pub(super) planted: Vec<Planted>,
@@ -106,6 +110,14 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// Looks at the FTL.
     fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R;
+
+    /// The host of the run.
+    fn host(&self) -> &Host;
+
+    /// The time that it has reached.
+    fn now(&self) -> Nanos {
+        self.look(Ftl::now)
+    }
 
     /// Whether a timeline is being written.
     fn is_logged(&self) -> bool;
@@ -153,6 +165,7 @@ pub(super) trait LabDevice: BlockDevice {
             ftl: ftl.report(),
             utilisation: ftl.media().inner().utilisation(),
             link: ftl.link().counts(),
+            cores: self.host().busy(ftl.now()),
             fs: self.fs_counts(),
         })
     }
@@ -160,6 +173,7 @@ pub(super) trait LabDevice: BlockDevice {
     /// Counts begin anew.
     fn reset_counts(&mut self) {
         self.reset_fs_counts();
+        self.host().reset_busy(self.now());
         self.with(|ftl, _| {
             ftl.reset_counts();
             ftl.media_mut().inner_mut().reset_utilisation();
@@ -211,6 +225,10 @@ impl LabDevice for Hinted {
 
     fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R {
         look(&self.ftl)
+    }
+
+    fn host(&self) -> &Host {
+        &self.host
     }
 
     fn is_logged(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::state::{Origin, Preconditioned, StateKey};
 use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse, SectorCounts};
 use nandscape_media::{LinkUse, Utilisation, Wear};
 use nandscape_rt::Nanos;
+use nandscape_rt::host::CoreTimes;
 use nandscape_workload::engine::Results;
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
@@ -106,6 +107,8 @@ pub struct Outcome {
     pub utilisation: Utilisation,
     /// What crossed the link between host and device.
     pub link: LinkUse,
+    /// For what each core of the host was used.
+    pub cores: Vec<CoreTimes>,
     /// Full lines at the end, by share of their sectors that are valid: class *k* of
     /// [`VALID_CLASSES`] begins at *k* / [`VALID_CLASSES`]; entirely valid ones are in the last.
     pub line_valid: [u64; VALID_CLASSES],

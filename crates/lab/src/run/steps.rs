@@ -67,7 +67,8 @@ impl Run<'_> {
                 prepare::mount(stack, media, seed, file)?
             }
         };
-        Ok(Hinted::new(ftl, &stack.hints))
+        // The one host of the run. It is charged from the measured phase on.
+        Ok(Hinted::new(ftl, &stack.hints, &stack.host.build()))
     }
 
     /// Everything from the moment at which the device holds what it is to hold.
@@ -140,6 +141,7 @@ impl Run<'_> {
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
             utilisation: measured.counts.utilisation,
             link: measured.counts.link,
+            cores: measured.counts.cores,
             line_valid: line_valid(&ftl.erase_units()),
             series: course::points(&measured.totals),
             steady: measured.steady.is_ok(),
@@ -158,10 +160,11 @@ impl Run<'_> {
 
 /// From now on things take time, and counts begin anew.
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
+    let host = device.host().clone();
     device.with(|ftl, _| {
         let DeviceTiming { nand, link } = stack.media.timing.device;
         ftl.media_mut().inner_mut().set_timing(nand);
-        ftl.attach(Attach { host: Some(stack.host.idle()), link });
+        ftl.attach(Attach { host: Some(host), link });
     });
     device.reset_counts();
 }

@@ -26,6 +26,7 @@ pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
+use nandscape_fs::contract::CallCost;
 use nandscape_ftl::{FtlConfig, FtlError};
 use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;
@@ -68,6 +69,8 @@ pub struct Host {
     pub cores: Option<u32>,
     /// Page cache limit.
     pub memory_bytes: Option<u64>,
+    /// Time that calls of a file system take of the core of the thread that makes them.
+    pub cost: CallCost,
 }
 
 /// Cores of a host that a stack does not describe.
@@ -82,7 +85,7 @@ impl Host {
 
     /// A host with these cores, all idle.
     #[must_use]
-    pub fn idle(&self) -> nandscape_rt::Host {
+    pub fn build(&self) -> nandscape_rt::Host {
         nandscape_rt::Host::with_cores(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
     }
 }

@@ -8,6 +8,9 @@ use super::units::{did_you_mean, parse_size, parse_time, show_size, show_time};
 use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 
+/// Keys that have another name now: the old one and the new one, in full.
+const MOVED: &[(&str, &str)] = &[("fs.call_ns", "host.syscall_ns"), ("fs.copy_ns", "host.copy_ns")];
+
 /// A type that a value can be read as.
 pub trait Field: Sized {
     /// What an error says was expected.
@@ -406,7 +409,11 @@ impl<'a> Section<'a> {
             return Ok(self.lines);
         };
         let path = self.full(key);
-        let message = self.unknown_key(key);
+        let moved = MOVED.iter().find(|(old, _)| *old == path);
+        let message = match moved {
+            Some((_, new)) => format!("this key is called {new} now"),
+            None => self.unknown_key(key),
+        };
         Err(StackError::new(&node.key_place, path, message))
     }
 

@@ -18,7 +18,7 @@ fn block_sectors(facts: &Facts<'_>) -> Option<u64> {
 /// A look-up is a sector that the host asked for, and either hits, joins a load or misses.
 pub(super) fn look_ups(facts: &Facts<'_>) -> Finding {
     let of = |kind: &str| facts.count(&format!("/map/host_lookups/{kind}"));
-    let (hits, all) = (of("hits")?, of("hits")? + of("joined")? + of("misses")?);
+    let (hits, all) = (of("hits")?, of("hits")? + of("joined_loads")? + of("misses")?);
     let asked = facts.count("/writes/sectors")?
         + facts.count("/reads/sectors")?
         + facts.count("/discards/sectors")?;

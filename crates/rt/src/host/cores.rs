@@ -57,8 +57,7 @@ pub struct CoreTimes {
 
 impl CoreTimes {
     /// What came after `before`, which was taken of the same core earlier.
-    #[must_use]
-    pub const fn since(&self, before: &Self) -> Self {
+    pub(super) const fn since(&self, before: &Self) -> Self {
         Self {
             threads: self.threads.saturating_sub(before.threads),
             ftl: self.ftl.saturating_sub(before.ftl),
@@ -188,6 +187,13 @@ impl Core {
 }
 
 impl CoreTimes {
+    /// Adds times of the same core, of another window.
+    pub fn extend(&mut self, later: &Self) {
+        self.threads = self.threads.saturating_add(later.threads);
+        self.ftl = self.ftl.saturating_add(later.ftl);
+        self.idle = self.idle.saturating_add(later.idle);
+    }
+
     /// Adds what of a span lies before `until`.
     fn add(&mut self, span: &Span, until: Nanos) {
         let part = span.end.min(until).saturating_sub(span.start);

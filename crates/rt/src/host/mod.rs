@@ -39,6 +39,8 @@ struct Inner {
     cores: RefCell<Cores>,
     threads: RefCell<Threads>,
     memory: MemoryBudget,
+    /// The times of each core, from time zero, at the last reset.
+    before: RefCell<Vec<CoreTimes>>,
 }
 
 /// A host. Clones are the same host.
@@ -52,7 +54,13 @@ impl Host {
         let cores = Cores::new(config.cores);
         let threads = Threads::new(cores.count());
         let memory = MemoryBudget::new(config.memory_bytes);
-        Self(Rc::new(Inner { cores: RefCell::new(cores), threads: RefCell::new(threads), memory }))
+        let before = vec![CoreTimes::default(); cores.count().into()];
+        Self(Rc::new(Inner {
+            cores: RefCell::new(cores),
+            threads: RefCell::new(threads),
+            memory,
+            before: RefCell::new(before),
+        }))
     }
 
     /// A host with so many cores and no limit of memory.
@@ -125,10 +133,16 @@ impl Host {
         self.0.cores.borrow_mut().release(core);
     }
 
-    /// For what each core was used from time zero to `now`.
+    /// For what each core was used from the last reset, or time zero, to `now`.
     #[must_use]
     pub fn busy(&self, now: Nanos) -> Vec<CoreTimes> {
-        self.0.cores.borrow().busy(now)
+        let times = self.0.cores.borrow().busy(now);
+        times.iter().zip(&*self.0.before.borrow()).map(|(now, before)| now.since(before)).collect()
+    }
+
+    /// Times of [`Host::busy`] count from `now`.
+    pub fn reset_busy(&self, now: Nanos) {
+        *self.0.before.borrow_mut() = self.0.cores.borrow().busy(now);
     }
 
     /// The host's memory.

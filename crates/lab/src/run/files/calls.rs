@@ -5,8 +5,8 @@
 //!   job's first file if there is none. A durable write ([`Flags::FUA`]) goes on with a sync of what it
 //!   wrote, as one with `O_SYNC` or `O_DSYNC`.
 //! - A discard punches a hole.
-//! - Each job is a thread on a dedicated core: it makes one call at a time, and each call takes so much of
-//!   the core before the file system begins.
+//! - Each job is a thread of the host. Each call takes so much of the thread's core before the file system
+//!   begins, and waits for other work on that core.
 
 use super::layout::Layout;
 use crate::run::counts::FileCounts;
@@ -38,15 +38,14 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Calls to `fs`, on which the files of `layout` have these numbers.
+    /// Calls to `fs`, on which the files of `layout` have these numbers, at this cost on cores of `host`.
     pub(super) fn new(
         handle: Handle,
         fs: Rc<dyn MountedFs>,
         layout: Layout,
         inodes: Vec<Ino>,
-        cost: CallCost,
+        (host, cost): (Host, CallCost),
     ) -> Self {
-        let host = Host::with_cores(u16::try_from(layout.clones.len()).unwrap_or(u16::MAX));
         let (written, done) = (RefCell::default(), RefCell::default());
         Self { handle, fs, layout, inodes, cost, host, written, done, counts: Cell::default() }
     }

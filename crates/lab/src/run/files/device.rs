@@ -8,7 +8,7 @@ use crate::run::device::{Hinted, LabDevice, Mounted, RunFtl};
 use crate::run::silence::SILENCE;
 use crate::timeline::{Request, Requests};
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
-use nandscape_rt::{Executor, Nanos};
+use nandscape_rt::{Executor, Host, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
 use std::rc::Rc;
@@ -103,6 +103,14 @@ impl LabDevice for Files {
         self.device.with(|device| look(&device.ftl))
     }
 
+    fn host(&self) -> &Host {
+        &self.calls.host
+    }
+
+    fn now(&self) -> Nanos {
+        self.calls.handle.now()
+    }
+
     fn is_logged(&self) -> bool {
         self.requests.is_some()
     }
@@ -122,6 +130,7 @@ impl LabDevice for Files {
     fn mounted(&mut self) -> Option<Mounted> {
         Some(Mounted {
             rt: self.calls.handle.clone(),
+            host: self.calls.host.clone(),
             fs: self.calls.fs.clone(),
             planted: std::mem::take(&mut self.planted),
             cost: self.calls.cost,
@@ -167,7 +176,8 @@ mod tests {
         let stack = Stack::load("ext4-pblk", &small).unwrap();
         let jobs = parse("[w]\nrw=write\nsize=1m\n", "a.fio", &HostEnvironment).unwrap();
         let media = sound(prepare::fresh(&stack, 1).unwrap());
-        let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints);
+        let host = stack.host.build();
+        let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints, &host);
         let contents = Contents::Jobs(Layout::new(&jobs, 1).unwrap());
         let fs = stack.fs.as_ref().unwrap();
         let mut files = set_up(&stack, fs, contents, (device, true), None, 1).unwrap();

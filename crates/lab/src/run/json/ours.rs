@@ -58,6 +58,9 @@ impl Outcome {
             let cpu = host::host_cpu(counts, &self.ftl.flush, self.virtual_time);
             put("host_cpu", cpu);
         }
+        if self.stack.fs.is_some() || self.stack.ftl.charges_host() {
+            put("host", host::host(&self.cores));
+        }
         let busy = curves::utilisation(&self.utilisation, &self.link, self.virtual_time);
         put("utilisation", busy);
         put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
@@ -91,15 +94,15 @@ impl Outcome {
             "victims": self.ftl.gc.victims,
             "valid_ratio_mean": self.victim_valid_ratio(),
             "in_use_sectors_mean": self.ftl.in_use_sectors_mean,
-            "free_rides": self.ftl.gc.free_rides,
-            "forced_drains": self.ftl.gc.forced_drains,
+            "empty_victims": self.ftl.gc.empty_victims,
+            "forced_flushes": self.ftl.gc.forced_flushes,
         })
     }
 
     fn reads_json(&self) -> Value {
         json!({
             "sectors": self.ftl.host.read,
-            "ring_hits": self.ftl.host.buffer_hits,
+            "write_buffer_hits": self.ftl.host.buffer_hits,
             "uncorrectable": self.ftl.media_errors.uncorrectable,
             "mismatches": self.ftl.media_errors.mismatches,
         })
@@ -153,15 +156,15 @@ fn trace(counts: &TraceCounts) -> Value {
     json!({
         "requests": counts.read.requests,
         "devices": counts.devices,
-        "bad_lines": counts.read.bad_lines,
-        "disordered": counts.read.disordered,
+        "malformed_lines": counts.read.bad_lines,
+        "out_of_order": counts.read.disordered,
         "widened": counts.fit.widened,
         "widened_bytes": counts.fit.widened_bytes,
         "trims_narrowed": counts.fit.narrowed,
         "trims_dropped": counts.fit.dropped,
-        "folded": counts.fit.folded,
-        "late": counts.late,
-        "late_max_ns": counts.late_max.0,
+        "wrapped": counts.fit.folded,
+        "issued_late": counts.late,
+        "issued_late_max_ns": counts.late_max.0,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Runs a workload on a file system: each instance of a thread is a task of the runtime.
 //!
-//! A thread runs on core *number modulo cores*, and each call of the file system takes so much of that
-//! core first. Whoever drives the runtime lets it run, looks at [`Session::is_over`] and takes the
+//! A thread runs on core *number modulo cores* of the host, and each call of the file system takes so much
+//! of that core first. Other users of the host share its cores. Whoever drives the runtime lets it run, looks at [`Session::is_over`] and takes the
 //! counts. The same workload, trees and seed on the same file system do the same.
 
 mod content;
@@ -38,12 +38,12 @@ use std::rc::Rc;
 use waiting::{Events, Semaphore};
 
 /// What a run needs to know besides the workload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Where randomness comes from.
     pub seed: u64,
-    /// Cores of the host.
-    pub cores: u16,
+    /// The host on whose cores threads run.
+    pub host: Host,
     /// What calls of the file system take of a core.
     pub cost: CallCost,
 }
@@ -133,7 +133,7 @@ impl Session {
             rt: rt.clone(),
             fs,
             workload: Rc::clone(workload),
-            host: Host::with_cores(settings.cores),
+            host: settings.host,
             cost: settings.cost,
             sets: planted.into_iter().map(|each| Set::new(rt, each)).collect(),
             contents: Contents::default(),

@@ -162,7 +162,7 @@ impl Runner {
             }
             (still, last) = if self.now() == last { (still + 1, last) } else { (0, self.now()) };
             if still > STILL_MAX {
-                let why = "goes round without taking any time; does fs.call_ns cost nothing?";
+                let why = "goes round without taking any time; is host.syscall_ns 0?";
                 return Stop::Failed(format!("thread {} {why}", thread.name));
             }
             let above = frames.len() > 1;
