@@ -10,9 +10,9 @@ use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
 use nandscape_ftl::config::Config;
-use nandscape_ftl::{FtlError, Pblk};
+use nandscape_ftl::{Attach, FtlError, Pblk};
 use nandscape_media::{
-    FaultInjector, Faults, Kind, Layer, LinkTiming, Linked, Media, MediaConfig, MemoryStore, Tracer,
+    FaultInjector, Faults, Kind, Layer, Linked, Media, MediaConfig, MemoryStore, Tracer,
 };
 use nandscape_rt::{Nanos, Stream};
 use std::ops::Range;
@@ -30,7 +30,7 @@ type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
 #[derive(Debug)]
 pub(crate) struct Remains {
     media: Stack,
-    link: LinkTiming,
+    attach: Attach,
     config: Config,
     shape: Shape,
     rng: Stream,
@@ -39,7 +39,7 @@ pub(crate) struct Remains {
 /// The device under test.
 pub(crate) struct Target {
     pblk: Pblk<Stack>,
-    link: LinkTiming,
+    attach: Attach,
     config: Config,
     shape: Shape,
     rng: Stream,
@@ -152,10 +152,10 @@ impl Target {
         };
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
-        let link = scenario.timing.1.link;
-        let media = Linked::new(Lookout::new(Tracer::new(media)), link);
-        let pblk = Pblk::format(media, scenario.config.clone());
-        let pblk = pblk.map_err(refusal)?;
+        let attach = Attach::to(&scenario.timing.1);
+        let media = Linked::new(Lookout::new(Tracer::new(media)), attach.link);
+        let mut pblk = Pblk::format(media, scenario.config.clone()).map_err(refusal)?;
+        pblk.attach(attach);
         if pblk.caps().sectors < sectors_min {
             return Err("no logical space".into());
         }
@@ -163,7 +163,7 @@ impl Target {
         let config = scenario.config.clone();
         let emeta_sectors = pblk.capacity().emeta_sectors;
         let shape = Shape { line_set: config.line_set, emeta_sectors };
-        Ok(Self { pblk, link, config, shape, rng })
+        Ok(Self { pblk, attach, config, shape, rng })
     }
 }
 
@@ -258,10 +258,10 @@ impl Subject for Target {
     }
 
     fn cut(self, at: Nanos) -> Remains {
-        let Self { pblk, link, config, shape, mut rng } = self;
+        let Self { pblk, attach, config, shape, mut rng } = self;
         let mut media = pblk.into_media();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, link, config, shape, rng }
+        Remains { media, attach, config, shape, rng }
     }
 
     fn cut_remains(remains: &mut Remains, at: Nanos) {
@@ -269,16 +269,19 @@ impl Subject for Target {
     }
 
     fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, link, config, shape, rng } = remains;
+        let Remains { mut media, attach, config, shape, rng } = remains;
         limit(&mut media, off_after);
-        match Pblk::recover(Linked::new(media, link), config.clone(), now) {
+        match Pblk::recover(Linked::new(media, attach.link), config.clone(), now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
                 Recovery::Failed("it did not notice that power had failed".into())
             }
-            Ok(pblk) => Recovery::Up(Self { pblk, link, config, shape, rng }),
+            Ok(mut pblk) => {
+                pblk.attach(attach);
+                Recovery::Up(Self { pblk, attach, config, shape, rng })
+            }
             Err((media, error)) => match (media.off_at(), error) {
                 (Some(at), _) => {
-                    Recovery::CutAgain(Remains { media, link, config, shape, rng }, at)
+                    Recovery::CutAgain(Remains { media, attach, config, shape, rng }, at)
                 }
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),

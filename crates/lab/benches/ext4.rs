@@ -60,8 +60,8 @@ fn fixed() -> MemDevice {
 fn pblk() -> Pblk<Media> {
     let stack = Stack::load("pblk", &[] as &[&str]).expect("a shipped stack");
     let mut media = Media::new(stack.media.config(1)).expect("sound");
-    media.set_timing(stack.media.timing.device.nand);
-    Pblk::format(Linked::new(media, stack.media.timing.device.link), stack.ftl).expect("fits")
+    media.set_timing(stack.media.timing.nand);
+    Pblk::format(Linked::new(media, stack.link), stack.ftl).expect("fits")
 }
 
 async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4 {

@@ -38,9 +38,8 @@ impl Host {
         let set = ["media.chunks=128", "media.payload=none", cache];
         let stack = Stack::load(stack, &set).expect("a shipped stack");
         let mut media = Media::new(stack.media.config(1)).expect("sound");
-        media.set_timing(stack.media.timing.device.nand);
-        let pblk = Pblk::format(Linked::new(media, stack.media.timing.device.link), stack.ftl)
-            .expect("fits");
+        media.set_timing(stack.media.timing.nand);
+        let pblk = Pblk::format(Linked::new(media, stack.link), stack.ftl).expect("fits");
         let used = (pblk.caps().sectors as f64 * FILL) as u64;
         let rng = Stream::new(1, "load");
         let mut host = Self { now: pblk.now(), pblk, in_flight: 0, rng, used, journaled: 0 };

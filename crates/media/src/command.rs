@@ -260,6 +260,11 @@ pub trait OpenChannel {
     #[inline]
     fn set_cause(&mut self, _cause: Cause) {}
 
+    /// Notes, for a log, that the data of the next command are on their way over a link. Never changes
+    /// any result.
+    #[inline]
+    fn note_transfer(&mut self, _crossing: Crossing) {}
+
     /// A hint that the sector's out-of-band data will be looked at soon. Never changes any result.
     #[inline]
     fn prefetch(&self, _at: Ppa) {}

@@ -302,7 +302,7 @@ impl<M: OpenChannel> Pblk<M> {
         if self.is_served(at.plus(sectors - 1)) {
             Ok(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at)
         } else {
-            Ok(self.now + self.media.link().buffer_legacy(sectors))
+            Ok(self.now + self.copy_out(sectors))
         }
     }
 

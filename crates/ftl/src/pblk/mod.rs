@@ -55,6 +55,7 @@ mod write;
 pub use capacity::Capacity;
 pub use line::LineState;
 
+use crate::attach::Attach;
 use crate::config::Config;
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
@@ -99,6 +100,8 @@ pub struct LineReport {
 #[derive(Debug)]
 pub struct Pblk<M> {
     media: Linked<M>,
+    /// What copying a sector in the host's memory takes.
+    copy_ns: u64,
     geometry: Geometry,
     capacity: Capacity,
     config: Config,
@@ -248,6 +251,7 @@ impl<M: OpenChannel> Pblk<M> {
             stats: FtlStats::new(geometry.ws_opt, roles),
             in_use_sum: 0,
             media,
+            copy_ns: 0,
             geometry,
             capacity,
             config,
@@ -302,9 +306,24 @@ impl<M: OpenChannel> Pblk<M> {
         self.media.link_mut()
     }
 
-    /// Other timing of the link from now on, on a device at rest.
-    pub fn set_link(&mut self, timing: LinkTiming) {
-        self.media.set_link(timing);
+    /// From now on the link takes this time, and so do copies in the host's memory. On a device at rest
+    /// only; the link's counts go on.
+    pub fn attach(&mut self, attach: Attach) {
+        self.media.set_link(attach.link);
+        self.copy_ns = attach.copy_ns_per_sector.min(LinkTiming::NS_MAX);
+    }
+
+    /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
+    /// charged, copying took its time of a core already ([`CpuCosts::copy_sector_ns`]).
+    #[inline]
+    fn copy_in(&self, sectors: u32) -> Nanos {
+        if self.host.is_some() { Nanos::ZERO } else { self.copy_out(sectors) }
+    }
+
+    /// Time that copying sectors out of a ring takes.
+    #[inline]
+    fn copy_out(&self, sectors: u32) -> Nanos {
+        Nanos(self.copy_ns * u64::from(sectors))
     }
 
     /// The time that the FTL has reached.

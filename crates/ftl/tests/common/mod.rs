@@ -4,11 +4,11 @@
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, Done, Flags, Lba, Payload, Reply, Submit, Tag, Token,
 };
-use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
+use nandscape_ftl::{Attach, Pblk};
 use nandscape_media::{
-    DeviceTiming, FaultInjector, Faults, Geometry, Layer, LinkTiming, Linked, Media, MediaConfig,
-    PayloadMode, Tracer,
+    DeviceTiming, FaultInjector, Faults, Geometry, Layer, Linked, Media, MediaConfig, PayloadMode,
+    Tracer,
 };
 use nandscape_rt::{Nanos, Stream};
 
@@ -31,7 +31,7 @@ pub(crate) type Watched = Tracer<FaultInjector<Media>>;
 /// A device and the time that its host has reached.
 pub(crate) struct Driver {
     pub(crate) pblk: Pblk<Watched>,
-    link: LinkTiming,
+    attach: Attach,
     pub(crate) now: Nanos,
 }
 
@@ -57,27 +57,33 @@ impl Driver {
         config: Config,
         faults: Faults,
     ) -> Self {
-        let DeviceTiming { nand, link } = DeviceTiming::preset(timing).expect("a preset");
-        let media =
-            MediaConfig { timing: nand, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
+        let timing = DeviceTiming::preset(timing).expect("a preset");
+        let attach = Attach::to(&timing);
+        let media = MediaConfig {
+            timing: timing.nand,
+            payload: PayloadMode::Tags,
+            ..MediaConfig::new(geometry)
+        };
         let media = Media::new(media).expect("a device");
         let media = Tracer::new(FaultInjector::new(media, faults, 1));
-        let mut pblk = Pblk::format(Linked::new(media, link), config).expect("fits");
+        let mut pblk = Pblk::format(Linked::new(media, attach.link), config).expect("fits");
+        pblk.attach(attach);
         let now = pblk.now();
         pblk.media_mut().take_counters();
-        Self { pblk, link, now }
+        Self { pblk, attach, now }
     }
 
     /// Cuts power and mounts what is left.
     pub(crate) fn power_cut(self, config: Config) -> Self {
-        let Self { pblk, link, now } = self;
+        let Self { pblk, attach, now } = self;
         let mut media = pblk.into_media();
         media.inner_mut().inner_mut().power_cut(now, &mut Stream::new(1, "cut"));
-        let media = Linked::new(media, link);
+        let media = Linked::new(media, attach.link);
         let recovered = Pblk::recover(media, config, now).map_err(|(_, error)| error);
-        let pblk = recovered.expect("recovers");
+        let mut pblk = recovered.expect("recovers");
+        pblk.attach(attach);
         pblk.check_invariants().expect("invariants after recovery");
-        Self { now: pblk.now(), link, pblk }
+        Self { now: pblk.now(), attach, pblk }
     }
 
     /// Submits a bio now; the outcome if it is known.

@@ -14,7 +14,7 @@ use super::{course, leave, remarks};
 use crate::stack::Stack;
 use crate::state::State;
 use nandscape_block::BlockError;
-use nandscape_ftl::Pblk;
+use nandscape_ftl::{Attach, Pblk};
 use nandscape_media::{ChunkState, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
 
@@ -159,9 +159,9 @@ impl Run<'_> {
 /// From now on things take time, and counts begin anew.
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     device.with(|ftl, _| {
-        let timing = stack.media.timing.device;
+        let timing = stack.timing();
         ftl.media_mut().inner_mut().set_timing(timing.nand);
-        ftl.set_link(timing.link);
+        ftl.attach(Attach::to(&timing));
         ftl.charge_cpu(stack.ftl.cpu);
     });
     device.reset_counts();

@@ -6,9 +6,9 @@ use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
 use super::resolved::{join, titled};
 use super::{Fsync, Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
-use super::{fs, ftl, recipe, timing};
+use super::{fs, ftl, link, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_media::{Faults, Geometry, PayloadMode, UnitId};
+use nandscape_media::{Faults, Geometry, LinkTiming, PayloadMode, UnitId};
 
 /// RAM that the virtual media may take when a stack does not say.
 const MEMORY_CAP_BYTES: u64 = 16 << 30;
@@ -39,16 +39,18 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     let name = root.or("name", "unnamed".to_owned())?;
     let fs = root.section("fs", "fs")?;
     let (host, host_text) = read_host(root.section("host", "host")?, !fs.is_absent())?;
-    let (media, media_text) = read_media(root.section("media", "media")?)?;
+    let (media, preset, media_text) = read_media(root.section("media", "media")?)?;
+    let (link, link_text) = link::read(root.section("link", "link")?, preset)?;
     let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, media.payload, &host)?;
     let (fs, fs_text) = fs::read(fs, &host, media.payload)?;
     let (hints, hints_text) = read_hints(root.section("hints", "hints")?)?;
     let (precondition, precondition_text) =
         read_precondition(root.section("precondition", "precondition")?)?;
-    let texts = [host_text, media_text, ftl_text, fs_text, hints_text, precondition_text];
+    let texts =
+        [host_text, media_text, link_text, ftl_text, fs_text, hints_text, precondition_text];
     let toml = join([root.close()?, join(texts)]);
     let (places, place) = (Places::new(), place.clone());
-    Ok(Stack { name, host, media, ftl, fs, hints, precondition, toml, places, place })
+    Ok(Stack { name, host, media, link, ftl, fs, hints, precondition, toml, places, place })
 }
 
 /// Only a file system needs memory.
@@ -66,7 +68,8 @@ fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), Stac
     Ok((Host { cores, memory_bytes }, titled("host", host)?))
 }
 
-fn read_media(mut media: Section<'_>) -> Result<(MediaStack, String), StackError> {
+/// The device, the link that goes with its timing, and both as text.
+fn read_media(mut media: Section<'_>) -> Result<(MediaStack, LinkTiming, String), StackError> {
     let geometry = Geometry {
         groups: media.required("groups")?,
         units: media.required("units")?,
@@ -79,7 +82,7 @@ fn read_media(mut media: Section<'_>) -> Result<(MediaStack, String), StackError
         maxocpu: media.or("maxocpu", 0)?,
     };
     geometry.check().map_err(|error| media.reject(error.key, error.rule))?;
-    let timing = timing::read(&mut media)?;
+    let (timing, link) = timing::read(&mut media)?;
     let payload = media.choice("payload", "tags", &PAYLOAD)?;
     let Size(memory_cap_bytes) = media.or("memory_cap", Size(MEMORY_CAP_BYTES))?;
     let endurance_erases = media.optional("endurance_erases")?;
@@ -87,7 +90,7 @@ fn read_media(mut media: Section<'_>) -> Result<(MediaStack, String), StackError
     let text = join([titled("media", media)?, faults_text]);
     let stack =
         MediaStack { geometry, timing, payload, memory_cap_bytes, endurance_erases, faults };
-    Ok((stack, text))
+    Ok((stack, link, text))
 }
 
 fn read_faults(

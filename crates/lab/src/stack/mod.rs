@@ -10,6 +10,7 @@ pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
+mod link;
 mod map;
 mod place;
 pub mod reader;
@@ -30,7 +31,10 @@ pub(crate) use units::{parse_size, parse_time};
 
 use nandscape_ftl::config::{Config, MapKind};
 use nandscape_ftl::{Capacity, FtlError};
-use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
+use nandscape_media::{
+    ChunkId, DeviceTiming, Faults, Geometry, GeometryError, LinkTiming, MediaConfig, PayloadMode,
+    UnitId,
+};
 use nandscape_rt::Stream;
 use nandscape_workload::fio::Notice;
 use reader::Places;
@@ -48,6 +52,8 @@ pub struct Stack {
     pub host: Host,
     /// The open-channel SSD.
     pub media: MediaStack,
+    /// The host's link to it.
+    pub link: LinkTiming,
     /// The FTL; the seed is set when a run begins.
     pub ftl: Config,
     /// The file system; `None`: the workload sees the raw block device.
@@ -229,6 +235,12 @@ impl Stack {
     /// The error of a geometry that no device could have.
     pub(crate) fn geometry_error(&self, shape: &GeometryError) -> StackError {
         self.error(&format!("media.{}", shape.key), shape.rule)
+    }
+
+    /// What the device and the link to it take.
+    #[must_use]
+    pub const fn timing(&self) -> DeviceTiming {
+        DeviceTiming { nand: self.media.timing.nand, link: self.link }
     }
 
     /// Whether a device can be made as it says, all of whose chunks are good.

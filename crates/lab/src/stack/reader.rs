@@ -158,6 +158,19 @@ impl<T: Copy> Words<T> {
     }
 }
 
+/// Keys of earlier versions, and what they are called now.
+const MOVED: [(&str, &str); 9] = [
+    ("media.timing.command_ns", "link.command_ns"),
+    ("media.timing.firmware_small_ns", "link.read_small_ns"),
+    ("media.timing.firmware_large_ns", "link.read_large_ns"),
+    ("media.timing.firmware_small_bytes", "link.read_small_bytes"),
+    ("media.timing.pcie_bytes_per_s", "link.bytes_per_s"),
+    ("media.timing.buffer_base_ns", "link.buffer_base_ns"),
+    ("media.timing.buffer_sector_ns", "link.buffer_sector_ns"),
+    ("media.timing.late_ns", "media.timing.max_read_preemption_ns"),
+    ("media.timing.suspensions", "media.timing.max_suspensions"),
+];
+
 /// One table of a stack while it is read.
 pub struct Section<'a> {
     path: &'static str,
@@ -430,6 +443,10 @@ impl<'a> Section<'a> {
     }
 
     fn unknown_key(&self, key: &str) -> String {
+        let full = self.full(key);
+        if let Some((_, now)) = MOVED.iter().find(|(before, _)| *before == full) {
+            return format!("is {now} now");
+        }
         let hint = did_you_mean(key, self.asked.iter().copied());
         format!("unknown key{hint} (known here: {})", self.asked.join(", "))
     }
