@@ -371,7 +371,7 @@ impl<S: Store> OpenChannel for Media<S> {
 
     #[inline]
     fn oob(&self, at: Ppa) -> Oob {
-        let lost = Oob { key: KEY_EMPTY, seq: 0, kind: Kind::None };
+        let lost = Oob { key: KEY_EMPTY, seq: 0, kind: Kind::None, aux: 0 };
         self.store.oob(at).unwrap_or(lost)
     }
 
