@@ -148,7 +148,7 @@ fn stack(args: &CrashArgs) -> Result<Option<Stack>, Failure> {
 
 /// What a campaign takes of a stack's device.
 fn device(stack: &Stack) -> StackChoice {
-    let timing = (stack.media.timing.name.clone(), stack.media.timing.device);
+    let timing = (stack.media.timing.name.clone(), stack.timing());
     StackChoice { geometry: stack.media.geometry, config: stack.ftl.clone(), timing }
 }
 

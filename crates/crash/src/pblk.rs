@@ -12,7 +12,8 @@ use nandscape_block::{
 use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::{Attach, Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{
-    FaultInjector, Faults, Kind, Layer, LinkTiming, Linked, Media, MediaConfig, MemoryStore, Tracer,
+    DeviceTiming, FaultInjector, Faults, Kind, Layer, Linked, Media, MediaConfig, MemoryStore,
+    Tracer,
 };
 use nandscape_rt::{Host, Nanos, Stream};
 use std::ops::Range;
@@ -30,7 +31,7 @@ type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
 #[derive(Debug)]
 pub(crate) struct Remains {
     media: Stack,
-    link: LinkTiming,
+    timing: DeviceTiming,
     config: Config,
     run: FtlRun,
     shape: Shape,
@@ -40,7 +41,7 @@ pub(crate) struct Remains {
 /// The device under test.
 pub(crate) struct Target {
     pblk: Pblk<Stack>,
-    link: LinkTiming,
+    timing: DeviceTiming,
     config: Config,
     run: FtlRun,
     shape: Shape,
@@ -155,24 +156,24 @@ impl Target {
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
         let (config, run) = (scenario.config.clone(), scenario.run);
-        let link = scenario.timing.1.link;
-        let media = Linked::new(Lookout::new(Tracer::new(media)), link);
+        let timing = scenario.timing.1;
+        let media = Linked::new(Lookout::new(Tracer::new(media)), timing.link);
         let mut pblk = Pblk::format(media, config.clone(), run).map_err(refusal)?;
-        pblk.attach(attach(&config, link));
+        pblk.attach(attach(&config, &timing));
         if pblk.caps().sectors < sectors_min {
             return Err("no logical space".into());
         }
         let rng = Stream::new(scenario.seed, "cut");
         let emeta_sectors = pblk.capacity().emeta_sectors;
         let shape = Shape { line_set: config.line_set, emeta_sectors };
-        Ok(Self { pblk, link, config, run, shape, rng })
+        Ok(Self { pblk, timing, config, run, shape, rng })
     }
 }
 
 /// A host with the cores of the configuration, and the link to the device.
-fn attach(config: &Config, link: LinkTiming) -> Attach {
+fn attach(config: &Config, timing: &DeviceTiming) -> Attach {
     let cores = u16::try_from(config.cores).unwrap_or(u16::MAX);
-    Attach { host: Some(Host::with_cores(cores)), link }
+    Attach::new(Some(Host::with_cores(cores)), timing)
 }
 
 /// The key at fault where there is one.
@@ -266,10 +267,10 @@ impl Subject for Target {
     }
 
     fn cut(self, at: Nanos) -> Remains {
-        let Self { pblk, link, config, run, shape, mut rng } = self;
+        let Self { pblk, timing, config, run, shape, mut rng } = self;
         let mut media = pblk.power_off();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, link, config, run, shape, rng }
+        Remains { media, timing, config, run, shape, rng }
     }
 
     fn cut_remains(remains: &mut Remains, at: Nanos) {
@@ -277,19 +278,19 @@ impl Subject for Target {
     }
 
     fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, link, config, run, shape, rng } = remains;
+        let Remains { mut media, timing, config, run, shape, rng } = remains;
         limit(&mut media, off_after);
-        match Pblk::recover(Linked::new(media, link), config.clone(), run, now) {
+        match Pblk::recover(Linked::new(media, timing.link), config.clone(), run, now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
                 Recovery::Failed("it did not notice that power had failed".into())
             }
             Ok(mut pblk) => {
-                pblk.attach(attach(&config, link));
-                Recovery::Up(Self { pblk, link, config, run, shape, rng })
+                pblk.attach(attach(&config, &timing));
+                Recovery::Up(Self { pblk, timing, config, run, shape, rng })
             }
             Err((media, error)) => match (media.off_at(), error) {
                 (Some(at), _) => {
-                    Recovery::CutAgain(Remains { media, link, config, run, shape, rng }, at)
+                    Recovery::CutAgain(Remains { media, timing, config, run, shape, rng }, at)
                 }
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),

@@ -5,7 +5,7 @@ use crate::kind::{FtlKind, Side};
 use crate::pblk::costs::CpuSpan;
 use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::BlockDevice;
-use nandscape_media::{HostLink, LinkTiming, OpenChannel};
+use nandscape_media::{DeviceTiming, HostLink, LinkTiming, OpenChannel};
 use nandscape_rt::{Host, Nanos};
 use serde::Serialize;
 
@@ -77,8 +77,26 @@ pub struct Attach {
     /// The host on whose cores an FTL of [`Side::Host`] works, at the costs of its configuration; `None`: its
     /// work takes no time. An FTL of [`Side::Device`] ignores it.
     pub host: Option<Host>,
-    /// Timing of the link, which is at rest. Its counts begin again.
+    /// Timing of the link, which is at rest. Its counts go on.
     pub link: LinkTiming,
+    /// What copying a sector in the host's memory takes: into a write buffer on the host, or out of it. An FTL
+    /// of [`Side::Device`] ignores it.
+    pub copy_ns_per_sector: u64,
+}
+
+impl Attach {
+    /// Copying 4 KiB moves them twice, out of memory and into it, at 8.5 GB/s: a core's share of the
+    /// memory bandwidth of a Xeon E5-2620 v4 (docs/formats/stack.md, `host.copy_ns`).
+    pub const COPY_NS_PER_SECTOR: u64 = 1_000;
+
+    /// `host` and a device of this timing. On one without any, copying takes no time either: no virtual time
+    /// passes there.
+    #[must_use]
+    pub fn new(host: Option<Host>, timing: &DeviceTiming) -> Self {
+        let is_instant = *timing == DeviceTiming::none();
+        let copy_ns_per_sector = if is_instant { 0 } else { Self::COPY_NS_PER_SECTOR };
+        Self { host, link: timing.link, copy_ns_per_sector }
+    }
 }
 
 /// Sizes of the device, in sectors of 4 KiB. An erase unit is what the FTL erases and collects as a whole

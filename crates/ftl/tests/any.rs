@@ -76,7 +76,11 @@ fn any_ftl_is_the_ftl_itself() {
     let mut plain = Pblk::format(Linked::new(media("nvmevirt-970pro"), link), config.clone(), run)
         .expect("fits");
     let mut any = choices.format(media("nvmevirt-970pro"), run, link).expect("fits");
-    let host = || Attach { host: Some(Host::with_cores(config.cores as u16)), link };
+    let host = || Attach {
+        host: Some(Host::with_cores(config.cores as u16)),
+        link,
+        copy_ns_per_sector: 1_000,
+    };
     plain.attach(host());
     any.attach(host());
     load(&mut plain);
@@ -135,7 +139,7 @@ fn attached_cores_are_charged() {
     };
     let (spent, detail) = written(&mut device);
     assert_eq!((spent, requests(detail)), (Nanos::ZERO, None));
-    device.attach(Attach { host: Some(Host::with_cores(2)), link });
+    device.attach(Attach { host: Some(Host::with_cores(2)), link, copy_ns_per_sector: 1_000 });
     let (spent, detail) = written(&mut device);
     assert!(spent > Nanos::ZERO);
     assert_eq!(requests(detail), Some(1));

@@ -14,7 +14,7 @@ use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
 use nandscape_ftl::{AnyFtl, FtlRun};
 use nandscape_lab::stack::Stack;
-use nandscape_media::{DeviceTiming, Media};
+use nandscape_media::Media;
 use nandscape_rt::{Executor, Handle, Nanos};
 use std::time::Instant;
 
@@ -60,9 +60,8 @@ fn fixed() -> MemDevice {
 fn pblk() -> AnyFtl<Media> {
     let stack = Stack::load("pblk", &[] as &[&str]).expect("a shipped stack");
     let mut media = Media::new(stack.media.config(1)).expect("sound");
-    let DeviceTiming { nand, link } = stack.media.timing.device;
-    media.set_timing(nand);
-    stack.ftl.format(media, FtlRun::default(), link).expect("fits")
+    media.set_timing(stack.media.timing.nand);
+    stack.ftl.format(media, FtlRun::default(), stack.link).expect("fits")
 }
 
 async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4 {

@@ -10,7 +10,7 @@
 use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Submit, Token};
 use nandscape_ftl::{AnyFtl, Detail, Ftl, FtlRun};
 use nandscape_lab::stack::Stack;
-use nandscape_media::{DeviceTiming, Media};
+use nandscape_media::Media;
 use nandscape_rt::{Nanos, Stream};
 use std::time::Instant;
 
@@ -38,10 +38,9 @@ impl Host {
         let set = ["media.chunks=128", "media.payload=none", cache];
         let stack = Stack::load(stack, &set).expect("a shipped stack");
         let mut media = Media::new(stack.media.config(1)).expect("sound");
-        let DeviceTiming { nand, link } = stack.media.timing.device;
-        media.set_timing(nand);
+        media.set_timing(stack.media.timing.nand);
         let run = FtlRun { keep_content: false, ..FtlRun::default() };
-        let ftl = stack.ftl.format(media, run, link).expect("fits");
+        let ftl = stack.ftl.format(media, run, stack.link).expect("fits");
         let used = (ftl.caps().sectors as f64 * FILL) as u64;
         let rng = Stream::new(1, "load");
         let mut host = Self { now: ftl.now(), ftl, in_flight: 0, rng, used, journaled: 0 };

@@ -16,7 +16,7 @@ use nandscape_ftl::pblk::config::{
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
-use nandscape_media::{DeviceTiming, NandTiming, PayloadMode};
+use nandscape_media::{DeviceTiming, Duplex, LinkScheduling, LinkTiming, NandTiming, PayloadMode};
 use nandscape_rt::Nanos;
 use std::path::PathBuf;
 
@@ -56,6 +56,8 @@ fn resolved_text_resolves_to_itself() {
         "host.memory=4GiB",
         "media.timing.program_ns=200000",
         "media.timing.placing=fifo",
+        "link.duplex=full",
+        "link.buffer_base_ns=0",
         "media.faults.program_rate=0.001",
         "media.faults.unreadable_rate=0.0001",
         "media.faults.bad_chunk_rate=0.01",
@@ -71,7 +73,8 @@ fn resolved_text_resolves_to_itself() {
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
         assert_eq!((&again.toml, &again.fs), (&stack.toml, &stack.fs));
         assert_eq!(again.hash(), stack.hash());
-        assert_eq!((again.media, again.ftl, again.hints), (stack.media, stack.ftl, stack.hints));
+        assert_eq!((again.media, again.link), (stack.media, stack.link));
+        assert_eq!((again.ftl, again.hints), (stack.ftl, stack.hints));
     }
 }
 
@@ -111,7 +114,7 @@ fn values_reach_the_crates_below() {
     assert_eq!(stack.name, "mine");
     assert_eq!(stack.media.geometry.total_sectors(), 2 * 4 * 60 * 4096);
     assert_eq!(stack.media.payload, PayloadMode::Bytes);
-    assert_eq!(stack.media.timing.device, DeviceTiming::none());
+    assert_eq!(stack.timing(), DeviceTiming::none());
     assert_eq!(pblk(&stack).limiter, Limiter::Reserve(2));
     assert_eq!(pblk(&stack).victim, Victim::DChoices(4));
     assert_eq!(pblk(&stack).capacity_rules, CapacityRules::V4_16);
@@ -123,14 +126,54 @@ fn values_reach_the_crates_below() {
 #[test]
 fn timing_is_a_preset_or_a_preset_with_changes() {
     let table = MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", erase_ns = 3_000_000 }");
-    let one = Stack::parse("my.toml", &table, &NONE).unwrap().media.timing;
+    let one = Stack::parse("my.toml", &table, &NONE).unwrap();
     let two = load(&["media.timing.erase_ns=3000000"]).media.timing;
     let preset = DeviceTiming::preset("nvmevirt-970pro").unwrap();
     let nand = NandTiming { erase_ns: 3_000_000, ..preset.nand };
-    assert_eq!(one.device, DeviceTiming { nand, ..preset });
-    assert_eq!(two, one);
-    assert_eq!(one.name, "nvmevirt-970pro, erase_ns = 3000000");
-    assert_eq!(load(&["media.timing=none"]).media.timing.device, DeviceTiming::none());
+    assert_eq!(one.timing(), DeviceTiming { nand, ..preset });
+    assert_eq!(two, one.media.timing);
+    assert_eq!(two.name, "nvmevirt-970pro, erase_ns = 3000000");
+    assert_eq!(load(&["media.timing=none"]).timing(), DeviceTiming::none());
+}
+
+/// A preset selects NAND and link; `[link]` changes the link key by key, or takes it away.
+#[test]
+fn link_is_the_preset_s_with_changes() {
+    let preset = DeviceTiming::preset("nvmevirt-970pro").unwrap().link;
+    assert_eq!(load(&[]).link, preset);
+    let changed = LinkTiming {
+        bytes_per_s: 1_000_000_000,
+        read_large_ns: 1,
+        duplex: Duplex::Full,
+        placing: LinkScheduling::Fifo,
+        ..preset
+    };
+    let set = [
+        "link.bytes_per_s=1000000000",
+        "link.read_large_ns=1",
+        "link.duplex=full",
+        "link.placing=fifo",
+    ];
+    assert_eq!(load(&set).link, changed);
+    assert_eq!(load(&set).media.timing, load(&[]).media.timing);
+    assert_eq!(load(&["link.kind=none"]).link, LinkTiming::none());
+    assert_eq!(load(&["media.timing=qemu-ocssd"]).link, LinkTiming::none());
+    let slow = load(&["media.timing=qemu-ocssd", "link.kind=pcie", "link.command_ns=5"]);
+    assert_eq!(slow.link, LinkTiming { command_ns: 5, ..LinkTiming::none() });
+    let refused = Stack::load(DEFAULT, &["link.kind=none", "link.command_ns=5"]).unwrap_err();
+    let expected = "--set link.command_ns: goes with link.kind = \"pcie\"";
+    assert_eq!(refused.to_string(), expected);
+}
+
+/// A key that moved is answered with its new name, at its place in the file.
+#[test]
+fn keys_that_moved_are_answered_with_their_new_names() {
+    let table =
+        MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", firmware_small_ns = 3 }");
+    assert_eq!(
+        error(&table),
+        "my.toml:9:40: media.timing.firmware_small_ns: is link.read_small_ns now"
+    );
 }
 
 /// Quotes are optional on the command line, and a word that looks like a number is still a word.
@@ -398,8 +441,8 @@ fn file_systems_that_cannot_be_are_refused() {
         ("[fs]\ndiscard = 1\n", "my.toml:12:11: fs.discard: expected true or false"),
         ("[fs]\n[host]\ncopy_ns = 2_000_000_000\n", "my.toml:13:11: host.copy_ns: must be at most"),
         ("[host]\ncopy_ns = 1\n", "my.toml:12:11: host.copy_ns: needs a file system"),
-        ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: this key is called host.syscall_ns now"),
-        ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: this key is called host.copy_ns now"),
+        ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: is host.syscall_ns now"),
+        ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: is host.copy_ns now"),
         ("[host]\nmemory = \"1023KiB\"\n", "my.toml:12:10: host.memory: must be at least 1MiB"),
         ("payload = \"none\"\n[fs]\n", "my.toml:12:2: fs.kind: needs media.payload = \"tags\" or"),
     ];
@@ -478,6 +521,16 @@ fn set_errors_name_the_override() {
         ("media.chunks=many", "--set media.chunks: expected a whole number"),
         ("media.timing.planes=17", "--set media.timing.planes: must be "),
         ("media.timing.tprog=1", "--set media.timing.tprog: unknown key"),
+        (
+            "media.timing.pcie_bytes_per_s=1",
+            "--set media.timing.pcie_bytes_per_s: is link.bytes_per_s now",
+        ),
+        (
+            "media.timing.late_ns=1",
+            "--set media.timing.late_ns: is media.timing.max_read_preemption_ns now",
+        ),
+        ("link.byte_per_s=1", "--set link.byte_per_s: unknown key; did you mean \"bytes_per_s\"?"),
+        ("link.duplex=half", "--set link.duplex: expected shared | full, found \"half\""),
     ];
     for (assignment, expected) in cases {
         let found = set_error(assignment);

@@ -39,8 +39,15 @@ fn fill(media: &mut Linked<Media>, mut now: Nanos, seq: u64) -> Nanos {
         for sector in (0..GEOMETRY.sectors).step_by(8) {
             for unit in 0..GEOMETRY.total_units() {
                 let at = GEOMETRY.ppa(ChunkId { unit: UnitId(unit), chunk: line }, sector);
-                let cmd =
-                    WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys: &keys, data: &[] };
+                let cmd = WriteCmd {
+                    at,
+                    kind: Kind::Data,
+                    seq,
+                    seq_deltas: &[],
+                    aux: &[],
+                    keys: &keys,
+                    data: &[],
+                };
                 now =
                     black_box(media.write(now, now, cmd)).expect("legal write").at.min(now + STEP);
             }

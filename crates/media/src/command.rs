@@ -45,6 +45,8 @@ pub struct Oob {
     pub seq: u64,
     /// What its write unit holds.
     pub kind: Kind,
+    /// What the FTL noted of the sector besides; 0 of one that was written without.
+    pub aux: u32,
 }
 
 /// Chunk states of the chunk report.
@@ -84,6 +86,9 @@ pub struct WriteCmd<'a> {
     /// Sequence of each sector less `seq`, in ascending order (padding at the end may have any);
     /// empty when sector `i` has `seq + i`.
     pub seq_deltas: &'a [u32],
+    /// What the FTL notes of each sector besides, such as the address that a copy came from; empty when
+    /// it notes nothing.
+    pub aux: &'a [u32],
     /// One key a sector; its length is the command's length, a multiple of `ws_min`.
     pub keys: &'a [u32],
     /// One content a sector, or empty when no content is kept. Metadata bytes are kept always.
@@ -259,6 +264,11 @@ pub trait OpenChannel {
     /// Specifies what the next command is for, for a log. Never changes any result.
     #[inline]
     fn set_cause(&mut self, _cause: Cause) {}
+
+    /// Notes, for a log, that the data of the next command are on their way over a link. Never changes
+    /// any result.
+    #[inline]
+    fn note_transfer(&mut self, _crossing: Crossing) {}
 
     /// A hint that the sector's out-of-band data will be looked at soon. Never changes any result.
     #[inline]

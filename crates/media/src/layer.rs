@@ -2,7 +2,7 @@
 //! thereby an [`OpenChannel`] itself. Whatever it does not treat passes to the device within.
 
 use crate::command::{
-    Cause, ChunkInfo, DataOut, Fault, Oob, OpenChannel, Outcome, RuleError, WriteCmd,
+    Cause, ChunkInfo, Crossing, DataOut, Fault, Oob, OpenChannel, Outcome, RuleError, WriteCmd,
 };
 use crate::geometry::{ChunkId, Geometry, Ppa};
 use nandscape_block::SectorData;
@@ -123,6 +123,11 @@ impl<L: Layer> OpenChannel for L {
     #[inline]
     fn set_cause(&mut self, cause: Cause) {
         self.inner_mut().set_cause(cause);
+    }
+
+    #[inline]
+    fn note_transfer(&mut self, crossing: Crossing) {
+        self.inner_mut().note_transfer(crossing);
     }
 
     #[inline]

@@ -196,6 +196,7 @@ fn injected_unreadable_sectors() {
                     kind: Kind::Smeta,
                     seq: 0,
                     seq_deltas: &[],
+                    aux: &[],
                     keys: &smeta,
                     data: &[],
                 },
@@ -239,8 +240,10 @@ fn injected_unreadable_metadata() {
     let kinds = [Kind::Data, Kind::Pad, Kind::Smeta, Kind::Emeta, Kind::Map];
     for (c, kind) in (0..).zip(kinds) {
         let at = ppa(&media, chunk(c % 4, c / 4), 0);
-        let (seq, seq_deltas, keys, data) = (0, &[][..], &[KEY_EMPTY; 8][..], &[][..]);
-        media.write(T0, T0, WriteCmd { at, kind, seq, seq_deltas, keys, data }).unwrap();
+        let (seq, keys, data) = (0, &[KEY_EMPTY; 8][..], &[][..]);
+        media
+            .write(T0, T0, WriteCmd { at, kind, seq, seq_deltas: &[], aux: &[], keys, data })
+            .unwrap();
         let lost: Vec<_> = (0..8).map(|i| at.plus(i)).filter(|&at| !media.readable(at)).collect();
         assert_eq!(lost.len(), usize::from(c >= 2), "{kind:?}");
         assert!(lost.iter().all(|at| media.injected().contains(at)));

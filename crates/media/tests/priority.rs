@@ -30,7 +30,7 @@ const PROGRAM: Nanos = Nanos::from_us(1_900);
 /// tR 70 us, tPROG 1.9 ms, tBERS 3 ms, and nothing else takes time; reads may make others 1 ms late.
 fn timing() -> NandTiming {
     let preset = DeviceTiming::preset("qemu-ocssd").unwrap().nand;
-    NandTiming { read_priority: Ahead, late_ns: 1_000_000, ..preset }
+    NandTiming { read_priority: Ahead, max_read_preemption_ns: 1_000_000, ..preset }
 }
 
 /// A device on which chunk 1 of unit 0 can be read, and when it is idle.
@@ -74,7 +74,7 @@ fn without_priority_units_serve_in_order() {
 /// meanwhile goes ahead too; and the time of it all is found again behind.
 #[test]
 fn a_read_suspends_what_is_in_progress() {
-    let once = NandTiming { suspensions: 1, resume_ns: 10_000, ..timing() };
+    let once = NandTiming { max_suspensions: 1, resume_ns: 10_000, ..timing() };
     let (mut media, t) = device(NandTiming { read_priority: Suspend, ..once });
     program(&mut media, t);
     let suspended = t + Nanos::from_us(200 + 100);
@@ -123,7 +123,7 @@ fn a_stream_of_reads_cannot_starve_a_program() {
     }
     let log = media.end_log().unwrap();
     let end = log.spans.iter().filter(|span| span.command == 0).map(|span| span.end).max().unwrap();
-    let bound = Nanos(timing().late_ns);
+    let bound = Nanos(timing().max_read_preemption_ns);
     assert!(end >= told + bound && end < told + bound + READ, "told {told}, ended {end}");
 }
 
@@ -167,8 +167,8 @@ fn no_time_is_lost_or_shared() {
         let timing = NandTiming {
             erase_ns: 3_000_000,
             read_priority: PRIORITIES[seed as usize % PRIORITIES.len()],
-            late_ns: 500_000 * (seed % 3),
-            suspensions: seed % 4,
+            max_read_preemption_ns: 500_000 * (seed % 3),
+            max_suspensions: seed % 4,
             resume_ns: 7_000,
             ..preset
         };
@@ -190,7 +190,7 @@ fn no_time_is_lost_or_shared() {
 fn lateness_is_bounded() {
     for seed in 0..20 {
         let timing = NandTiming { read_priority: Suspend, ..timing() };
-        let slack = Nanos(timing.late_ns + timing.erase_suspend_ns) + READ + READ;
+        let slack = Nanos(timing.max_read_preemption_ns + timing.erase_suspend_ns) + READ + READ;
         let (log, _) = random_log(timing, LinkTiming::none(), seed);
         let mut ends = BTreeMap::new();
         for span in log.spans.iter().filter(|span| matches!(span.on, Resource::Unit(_))) {

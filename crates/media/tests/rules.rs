@@ -194,6 +194,7 @@ fn step(
                 kind: Kind::Data,
                 seq: model.seq,
                 seq_deltas: &[],
+                aux: &[],
                 keys: &keys,
                 data: if data { &tags } else { &[] },
             };

@@ -10,7 +10,7 @@ use crate::kind::FtlKind;
 use crate::pblk::costs::CpuSpan;
 use crate::report::{Detail, FtlReport, SectorCounts};
 use nandscape_block::Completion;
-use nandscape_media::{HostLink, Layer, OpenChannel};
+use nandscape_media::{HostLink, Layer, LinkTiming, OpenChannel};
 use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> Ftl for Pblk<M> {
@@ -92,6 +92,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
 
     fn attach(&mut self, attach: Attach) {
         self.media.set_link(attach.link);
+        self.copy_ns = attach.copy_ns_per_sector.min(LinkTiming::NS_MAX);
         let (costs, update) = (self.config.cpu, self.config.map_update);
         let charged = attach.host.filter(|_| !costs.is_free());
         let buffers = self.buffers.len();

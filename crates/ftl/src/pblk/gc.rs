@@ -337,8 +337,8 @@ impl<M: OpenChannel> Pblk<M> {
         let first = mask.trailing_zeros();
         let span = u64::BITS - mask.leading_zeros() - first;
         self.media.set_cause(copying(span));
-        let from = self.now.max(from);
-        let outcome = self.media.read(from, from, ppa.plus(first), span, &mut Internal)?;
+        let (now, ready) = (self.now, self.now.max(from));
+        let outcome = self.media.read(now, ready, ppa.plus(first), span, &mut Internal)?;
         let sectors = &mut self.gc.requests[number].sectors;
         let mut left = mask;
         while left != 0 {

@@ -184,7 +184,8 @@ impl<M: OpenChannel> Pblk<M> {
         mapping.counts.pad_sectors += u64::from(ws_opt - used);
         let keys = &keys[..ws_opt as usize];
         let data = &self.scratch;
-        let cmd = WriteCmd { at: spot.at, kind: Kind::Map, seq, seq_deltas: &[], keys, data };
+        let cmd =
+            WriteCmd { at: spot.at, kind: Kind::Map, seq, seq_deltas: &[], aux: &[], keys, data };
         let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.map += u64::from(ws_opt);
         self.busy[spot.pu as usize] = true;
@@ -302,7 +303,7 @@ impl<M: OpenChannel> Pblk<M> {
         if self.is_served(at.plus(sectors - 1)) {
             Ok(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at)
         } else {
-            Ok(self.now + self.media.link().buffer_legacy(sectors))
+            Ok(self.now + self.copy_out(sectors))
         }
     }
 

@@ -93,6 +93,8 @@ const SLOTS_NEEDED: u32 = 3;
 #[derive(Debug)]
 pub struct Pblk<M> {
     media: Linked<M>,
+    /// What copying a sector in the host's memory takes.
+    copy_ns: u64,
     geometry: Geometry,
     capacity: Capacity,
     config: Config,
@@ -244,6 +246,7 @@ impl<M: OpenChannel> Pblk<M> {
             stats: PblkCounts::new(geometry.ws_opt, roles),
             in_use_sum: 0,
             media,
+            copy_ns: 0,
             geometry,
             capacity,
             config,
@@ -270,6 +273,19 @@ impl<M: OpenChannel> Pblk<M> {
         let line = self.lines.get_mut(id);
         line.chunks = chunks;
         line.capacity = (chunks * self.geometry.sectors).saturating_sub(meta);
+    }
+
+    /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
+    /// charged, copying took its time of a core already ([`costs::CpuCosts::copy_sector_ns`]).
+    #[inline]
+    fn copy_in(&self, sectors: u32) -> Nanos {
+        if self.host.is_some() { Nanos::ZERO } else { self.copy_out(sectors) }
+    }
+
+    /// Time that copying sectors out of a ring takes.
+    #[inline]
+    fn copy_out(&self, sectors: u32) -> Nanos {
+        Nanos(self.copy_ns * u64::from(sectors))
     }
 
     /// Sizes.

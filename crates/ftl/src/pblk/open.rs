@@ -341,6 +341,7 @@ impl<M: OpenChannel> Pblk<M> {
             kind: Kind::Smeta,
             seq: 0,
             seq_deltas: &[],
+            aux: &[],
             keys,
             data: &self.scratch,
         };
@@ -467,7 +468,15 @@ impl<M: OpenChannel> Pblk<M> {
         let ws_opt = self.geometry.ws_opt;
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
-        let cmd = WriteCmd { at: ppa, kind: Kind::Emeta, seq: 0, seq_deltas: &[], keys, data: &[] };
+        let cmd = WriteCmd {
+            at: ppa,
+            kind: Kind::Emeta,
+            seq: 0,
+            seq_deltas: &[],
+            aux: &[],
+            keys,
+            data: &[],
+        };
         let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
         let pu = self.layout.unit(line, at.chunk);

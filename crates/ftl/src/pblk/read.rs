@@ -68,7 +68,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         if ring_hits > 0 {
             self.stats.host.buffer_hits += u64::from(ring_hits);
-            end = end.max(self.now + self.media.link().buffer_legacy(ring_hits));
+            end = end.max(self.now + self.copy_out(ring_hits));
         }
         Ok((end, error))
     }

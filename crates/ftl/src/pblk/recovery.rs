@@ -384,7 +384,7 @@ fn pad_chunk<M: OpenChannel>(
         let outcome = media.write(
             end,
             end,
-            WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], keys, data: &[] },
+            WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], aux: &[], keys, data: &[] },
         )?;
         end = outcome.at;
         if outcome.status != Status::Ok {

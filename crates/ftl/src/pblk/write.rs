@@ -206,6 +206,7 @@ impl<M: OpenChannel> Pblk<M> {
             kind: if unit.entries == 0 { Kind::Pad } else { Kind::Data },
             seq: if unit.entries == 0 { 0 } else { rb.seq(unit.first) },
             seq_deltas: &self.seq_scratch,
+            aux: &[],
             keys: &keys[..ws_opt as usize],
             data: &self.scratch,
         };

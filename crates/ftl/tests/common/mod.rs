@@ -8,8 +8,8 @@ use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::pblk::stats::PblkReport;
 use nandscape_ftl::{Attach, Detail, Ftl, FtlReport, FtlRun, Pblk};
 use nandscape_media::{
-    DeviceTiming, FaultInjector, Faults, Geometry, Layer, LinkTiming, Linked, Media, MediaConfig,
-    PayloadMode, Tracer,
+    DeviceTiming, FaultInjector, Faults, Geometry, Layer, Linked, Media, MediaConfig, PayloadMode,
+    Tracer,
 };
 use nandscape_rt::{Host, Nanos, Stream};
 
@@ -32,7 +32,7 @@ pub(crate) type Watched = Tracer<FaultInjector<Media>>;
 /// A device and the time that its host has reached.
 pub(crate) struct Driver {
     pub(crate) pblk: Pblk<Watched>,
-    link: LinkTiming,
+    timing: DeviceTiming,
     pub(crate) now: Nanos,
 }
 
@@ -58,30 +58,33 @@ impl Driver {
         config: Config,
         faults: Faults,
     ) -> Self {
-        let DeviceTiming { nand, link } = DeviceTiming::preset(timing).expect("a preset");
-        let media =
-            MediaConfig { timing: nand, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
+        let timing = DeviceTiming::preset(timing).expect("a preset");
+        let media = MediaConfig {
+            timing: timing.nand,
+            payload: PayloadMode::Tags,
+            ..MediaConfig::new(geometry)
+        };
         let media = Media::new(media).expect("a device");
         let media = Tracer::new(FaultInjector::new(media, faults, 1));
-        let media = Linked::new(media, link);
+        let media = Linked::new(media, timing.link);
         let mut pblk = Pblk::format(media, config.clone(), FtlRun::default()).expect("fits");
-        pblk.attach(attach(&config, link));
+        pblk.attach(attach(&config, &timing));
         let now = pblk.now();
         pblk.media_mut().take_counters();
-        Self { pblk, link, now }
+        Self { pblk, timing, now }
     }
 
     /// Cuts power and mounts what is left.
     pub(crate) fn power_cut(self, config: Config) -> Self {
-        let Self { pblk, link, now } = self;
+        let Self { pblk, timing, now } = self;
         let mut media = pblk.power_off();
         media.inner_mut().inner_mut().power_cut(now, &mut Stream::new(1, "cut"));
-        let media = Linked::new(media, link);
+        let media = Linked::new(media, timing.link);
         let recovered = Pblk::recover(media, config.clone(), FtlRun::default(), now);
         let mut pblk = recovered.map_err(|(_, error)| error).expect("recovers");
-        pblk.attach(attach(&config, link));
+        pblk.attach(attach(&config, &timing));
         pblk.check_invariants().expect("invariants after recovery");
-        Self { now: pblk.now(), link, pblk }
+        Self { now: pblk.now(), timing, pblk }
     }
 
     /// What was counted since the device was made.
@@ -171,8 +174,8 @@ impl Driver {
 }
 
 /// A host with the cores of the configuration, and the link to the device.
-fn attach(config: &Config, link: LinkTiming) -> Attach {
-    Attach { host: Some(Host::with_cores(config.cores as u16)), link }
+fn attach(config: &Config, timing: &DeviceTiming) -> Attach {
+    Attach::new(Some(Host::with_cores(config.cores as u16)), timing)
 }
 
 /// What a read of one sector with this tag replies.

@@ -14,8 +14,8 @@ use super::{course, leave, remarks};
 use crate::stack::Stack;
 use crate::state::State;
 use nandscape_block::BlockError;
-use nandscape_ftl::{Attach, Ftl};
-use nandscape_media::{ChunkState, DeviceTiming, Layer, Media};
+use nandscape_ftl::Ftl;
+use nandscape_media::{ChunkState, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
 
 /// Runs `load` on a device of `stack`, with these contents in its file system if there is one.
@@ -162,9 +162,8 @@ impl Run<'_> {
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     let host = device.host().clone();
     device.with(|ftl, _| {
-        let DeviceTiming { nand, link } = stack.media.timing.device;
-        ftl.media_mut().inner_mut().set_timing(nand);
-        ftl.attach(Attach { host: Some(host), link });
+        ftl.media_mut().inner_mut().set_timing(stack.timing().nand);
+        ftl.attach(stack.attach(host));
     });
     device.reset_counts();
 }

@@ -9,6 +9,7 @@ pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
+mod link;
 mod place;
 pub mod reader;
 mod recipe;
@@ -27,8 +28,11 @@ pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
 use nandscape_fs::contract::CallCost;
-use nandscape_ftl::{FtlConfig, FtlError};
-use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
+use nandscape_ftl::{Attach, FtlConfig, FtlError};
+use nandscape_media::{
+    ChunkId, DeviceTiming, Faults, Geometry, GeometryError, LinkTiming, MediaConfig, PayloadMode,
+    UnitId,
+};
 use nandscape_rt::Stream;
 use nandscape_workload::fio::Notice;
 use reader::Places;
@@ -46,6 +50,8 @@ pub struct Stack {
     pub host: Host,
     /// The open-channel SSD.
     pub media: MediaStack,
+    /// The host's link to it.
+    pub link: LinkTiming,
     /// The FTL.
     pub ftl: FtlConfig,
     /// The file system; `None`: the workload sees the raw block device.
@@ -235,6 +241,22 @@ impl Stack {
     /// The error of a geometry that no device could have.
     pub(crate) fn geometry_error(&self, shape: &GeometryError) -> StackError {
         self.error(&format!("media.{}", shape.key), shape.rule)
+    }
+
+    /// What the device and the link to it take.
+    #[must_use]
+    pub const fn timing(&self) -> DeviceTiming {
+        DeviceTiming { nand: self.media.timing.nand, link: self.link }
+    }
+
+    /// What a run on `host` provides to the FTL. Where the device takes no time, copies in the host's memory
+    /// take none either: no virtual time passes there.
+    #[must_use]
+    pub fn attach(&self, host: nandscape_rt::Host) -> Attach {
+        let attach = Attach::new(Some(host), &self.timing());
+        let copy_ns = self.host.cost.copy.0;
+        let copy_ns_per_sector = if attach.copy_ns_per_sector == 0 { 0 } else { copy_ns };
+        Attach { copy_ns_per_sector, ..attach }
     }
 
     /// Whether a device can be made as it says, all of whose chunks are good.

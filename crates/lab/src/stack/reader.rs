@@ -9,7 +9,19 @@ use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
 
 /// Keys that have another name now: the old one and the new one, in full.
-const MOVED: &[(&str, &str)] = &[("fs.call_ns", "host.syscall_ns"), ("fs.copy_ns", "host.copy_ns")];
+const MOVED: &[(&str, &str)] = &[
+    ("fs.call_ns", "host.syscall_ns"),
+    ("fs.copy_ns", "host.copy_ns"),
+    ("media.timing.command_ns", "link.command_ns"),
+    ("media.timing.firmware_small_ns", "link.read_small_ns"),
+    ("media.timing.firmware_large_ns", "link.read_large_ns"),
+    ("media.timing.firmware_small_bytes", "link.read_small_bytes"),
+    ("media.timing.pcie_bytes_per_s", "link.bytes_per_s"),
+    ("media.timing.buffer_base_ns", "link.buffer_base_ns"),
+    ("media.timing.buffer_sector_ns", "link.buffer_sector_ns"),
+    ("media.timing.late_ns", "media.timing.max_read_preemption_ns"),
+    ("media.timing.suspensions", "media.timing.max_suspensions"),
+];
 
 /// A type that a value can be read as.
 pub trait Field: Sized {
@@ -411,7 +423,7 @@ impl<'a> Section<'a> {
         let path = self.full(key);
         let moved = MOVED.iter().find(|(old, _)| *old == path);
         let message = match moved {
-            Some((_, new)) => format!("this key is called {new} now"),
+            Some((_, new)) => format!("is {new} now"),
             None => self.unknown_key(key),
         };
         Err(StackError::new(&node.key_place, path, message))

@@ -17,8 +17,8 @@ pub use report::{Utilisation, Wear};
 pub(crate) use transfer::ChunkRow;
 
 use crate::command::{
-    Cause, ChunkInfo, ChunkState, DataOut, Fault, KEY_EMPTY, Kind, Oob, OpenChannel, Outcome,
-    RuleError, Status, WriteCmd,
+    Cause, ChunkInfo, ChunkState, Crossing, DataOut, Fault, KEY_EMPTY, Kind, Oob, OpenChannel,
+    Outcome, RuleError, Status, WriteCmd,
 };
 use crate::geometry::{ChunkId, Geometry, Ppa};
 use crate::inflight::{Change, InFlight, Queue};
@@ -371,7 +371,7 @@ impl<S: Store> OpenChannel for Media<S> {
 
     #[inline]
     fn oob(&self, at: Ppa) -> Oob {
-        let lost = Oob { key: KEY_EMPTY, seq: 0, kind: Kind::None };
+        let lost = Oob { key: KEY_EMPTY, seq: 0, kind: Kind::None, aux: 0 };
         self.store.oob(at).unwrap_or(lost)
     }
 
@@ -400,6 +400,11 @@ impl<S: Store> OpenChannel for Media<S> {
     #[inline]
     fn set_cause(&mut self, cause: Cause) {
         self.cause = cause;
+    }
+
+    #[inline]
+    fn note_transfer(&mut self, crossing: Crossing) {
+        self.schedule.note_transfer(crossing);
     }
 
     #[inline]

@@ -1,11 +1,10 @@
-//! An open-channel SSD as a host sees it: every command crosses the link first, and what it reads
-//! crosses it on the way back.
-//!
-//! The data of programs do not take the link here: a host FTL charges them when its buffer accepts
-//! them ([`HostLink::buffer_legacy`]).
+//! An open-channel SSD as a host sees it: every command crosses the link first, with the data of a
+//! program, and what a read returns crosses it on the way back. So the bytes that went to the device
+//! are those of all sectors programmed, copies, metadata and padding included, and the bytes that went
+//! to the host are those of all sectors read.
 
 use super::{HostLink, LinkTiming, ToHost};
-use crate::command::{DataOut, OpenChannel, Outcome, RuleError, WriteCmd};
+use crate::command::{Crossing, DataOut, OpenChannel, Outcome, RuleError, WriteCmd};
 use crate::geometry::{ChunkId, Ppa};
 use crate::layer::Layer;
 use nandscape_rt::Nanos;
@@ -35,9 +34,10 @@ impl<M> Linked<M> {
         &mut self.link
     }
 
-    /// Other timing from now on, of a link at rest. Counts begin at zero.
+    /// Other timing from now on, of a link at rest. Counts go on.
     pub fn set_link(&mut self, timing: LinkTiming) {
-        self.link = HostLink::new(timing);
+        let counts = self.link.counts();
+        self.link = HostLink { counts, ..HostLink::new(timing) };
     }
 
     /// The device, without the link and its reservations: a power cut, seen from the media.
@@ -51,6 +51,25 @@ impl<M> From<M> for Linked<M> {
     /// `inner` behind a link that takes no time.
     fn from(inner: M) -> Self {
         Self::new(inner, LinkTiming::none())
+    }
+}
+
+/// Pieces of a read that go over the link, and on from there.
+struct Onward<'a, O> {
+    link: ToHost<'a>,
+    out: &'a mut O,
+}
+
+impl<O: DataOut> DataOut for Onward<'_, O> {
+    #[inline]
+    fn is_instant(&self) -> bool {
+        self.link.is_instant() && self.out.is_instant()
+    }
+
+    #[inline]
+    fn piece(&mut self, now: Nanos, left_channel: Nanos, sectors: u32) -> Crossing {
+        let Crossing { start, end } = self.link.piece(now, left_channel, sectors);
+        Crossing { start, end: self.out.piece(now, end, sectors).end }
     }
 }
 
@@ -74,8 +93,11 @@ impl<M: OpenChannel> Layer for Linked<M> {
         ready: Nanos,
         cmd: WriteCmd<'_>,
     ) -> Result<Outcome, RuleError> {
-        let ready = self.link.command(ready);
-        self.inner.write(now, ready, cmd)
+        let crossing = self.link.data_in(now, ready, cmd.keys.len() as u32);
+        if crossing.start < crossing.end {
+            self.inner.note_transfer(crossing);
+        }
+        self.inner.write(now, crossing.end, cmd)
     }
 
     #[inline]
@@ -89,7 +111,7 @@ impl<M: OpenChannel> Layer for Linked<M> {
     ) -> Result<Outcome, RuleError> {
         let Self { inner, link } = self;
         let ready = link.read_ready(ready, sectors);
-        inner.read(now, ready, at, sectors, &mut ToHost { link, out })
+        inner.read(now, ready, at, sectors, &mut Onward { link: link.data_out(sectors), out })
     }
 
     fn pass_reset(

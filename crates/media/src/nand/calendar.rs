@@ -5,7 +5,7 @@
 //! exact: at any instant a unit does one thing, no work is lost, and whatever is submitted later
 //! begins behind all of it. Only what was said cannot be unsaid: the completion of an operation is
 //! told when it is submitted, so one that reads overtake later is told early by the time that they took.
-//! That is bounded: behind an operation that is late by [`NandTiming::late_ns`] reads wait their turn,
+//! That is bounded: behind an operation that is late by [`NandTiming::max_read_preemption_ns`] reads wait their turn,
 //! so that no completion is told earlier than that, one read and one suspension.
 //!
 //! An operation is suspended only if what is left of it takes longer than suspending it. Reads that
@@ -72,7 +72,7 @@ impl Calendar {
     ) -> u64 {
         let mut at = ready.max(self.read_end);
         self.retire(at, log);
-        if self.operations.iter().any(|behind| behind.late_ns() >= timing.late_ns) {
+        if self.operations.iter().any(|behind| behind.late_ns() >= timing.max_read_preemption_ns) {
             at = self.end().max(at);
         } else if let Some(first) = self.operations.front_mut().filter(|first| first.start < at) {
             let left = first.end - at;

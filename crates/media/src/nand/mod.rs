@@ -95,9 +95,9 @@ pub struct NandTiming {
     /// What reads may go ahead of.
     pub read_priority: ReadPriority,
     /// How late reads may make what they go ahead of.
-    pub late_ns: u64,
+    pub max_read_preemption_ns: u64,
     /// How often an operation may be suspended.
-    pub suspensions: u64,
+    pub max_suspensions: u64,
     /// From the suspension of a program until a read may begin.
     pub program_suspend_ns: u64,
     /// From the suspension of an erase until a read may begin.
@@ -129,8 +129,8 @@ impl NandTiming {
             planes: 1,
             multi_plane: MultiPlane::Both,
             read_priority: ReadPriority::None,
-            late_ns: 10_000_000,
-            suspensions: 4,
+            max_read_preemption_ns: 10_000_000,
+            max_suspensions: 4,
             program_suspend_ns: 100_000,
             erase_suspend_ns: 700_000,
             resume_ns: 0,
@@ -148,7 +148,7 @@ impl NandTiming {
     /// How often a read may suspend a program.
     pub(crate) const fn program_suspensions(&self) -> u64 {
         match self.read_priority {
-            ReadPriority::SuspendProgram | ReadPriority::Suspend => self.suspensions,
+            ReadPriority::SuspendProgram | ReadPriority::Suspend => self.max_suspensions,
             _ => 0,
         }
     }
@@ -156,7 +156,7 @@ impl NandTiming {
     /// How often a read may suspend an erase.
     pub(crate) const fn erase_suspensions(&self) -> u64 {
         match self.read_priority {
-            ReadPriority::SuspendErase | ReadPriority::Suspend => self.suspensions,
+            ReadPriority::SuspendErase | ReadPriority::Suspend => self.max_suspensions,
             _ => 0,
         }
     }

@@ -96,7 +96,7 @@ fn bounded(mut timing: NandTiming) -> NandTiming {
         &mut timing.program_ns,
         &mut timing.erase_ns,
         &mut timing.channel_sector_ns,
-        &mut timing.late_ns,
+        &mut timing.max_read_preemption_ns,
         &mut timing.program_suspend_ns,
         &mut timing.erase_suspend_ns,
         &mut timing.resume_ns,
@@ -332,6 +332,13 @@ impl Schedule {
             Log::note(&mut self.log, command, Resource::Unit(unit), (start, done));
         }
         Reserved { start: Nanos(start), done: Nanos(done) }
+    }
+
+    /// Notes when the data of the next command cross the host's link, if a log is kept.
+    #[inline]
+    pub(crate) fn note_transfer(&mut self, Crossing { start, end }: Crossing) {
+        let command = Log::number(&self.log);
+        Log::note(&mut self.log, command, Resource::Pcie, (start.0, end.0));
     }
 
     /// Begins a log with room for so many commands and spans.

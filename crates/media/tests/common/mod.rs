@@ -83,6 +83,6 @@ pub(crate) fn append_data(
     media.write(
         now,
         now,
-        WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys: &keys, data },
+        WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], aux: &[], keys: &keys, data },
     )
 }

@@ -63,6 +63,7 @@ impl Outcome {
         }
         let busy = curves::utilisation(&self.utilisation, &self.link, self.virtual_time);
         put("utilisation", busy);
+        put("link", curves::link(&self.link, self.virtual_time));
         put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
         put("series", self.series.iter().map(curves::point).collect());
         put("resolved_stack", self.stack.toml.clone().into());

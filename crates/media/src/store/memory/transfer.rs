@@ -23,6 +23,8 @@ pub(crate) struct Block {
     pub(crate) units: Vec<u64>,
     /// Distance of each sector's sequence from its granule's, where sectors have their own.
     pub(crate) seq_deltas: Vec<u32>,
+    /// Auxiliary value of each sector, where sectors have any.
+    pub(crate) aux: Vec<u32>,
     /// Content of each sector; [`Block::BYTES`] stands for bytes. Empty in mode `None`.
     pub(crate) contents: Vec<u64>,
     /// Sectors that hold bytes, in order.
@@ -50,6 +52,16 @@ impl MemoryStore {
         if self.keeps_seqs() { Ok(()) } else { self.add_seq_column() }
     }
 
+    /// Whether sectors have auxiliary values.
+    pub(crate) const fn keeps_aux(&self) -> bool {
+        self.aux.is_some()
+    }
+
+    /// Has each sector keep an auxiliary value, as another store does.
+    pub(crate) fn enable_aux_column(&mut self) -> Result<(), StoreError> {
+        if self.keeps_aux() { Ok(()) } else { self.add_aux_column() }
+    }
+
     /// Granules of so many sectors.
     pub(crate) const fn granules(&self, sectors: u32) -> u32 {
         sectors >> self.granule_bits
@@ -66,6 +78,10 @@ impl MemoryStore {
         block.seq_deltas.clear();
         if let Some(deltas) = &self.seq_deltas {
             block.seq_deltas.extend_from_slice(&deltas[first..end]);
+        }
+        block.aux.clear();
+        if let Some(aux) = &self.aux {
+            block.aux.extend_from_slice(&aux[first..end]);
         }
         block.contents.clear();
         block.bytes.clear();
@@ -99,6 +115,9 @@ impl MemoryStore {
         self.units[granules].copy_from_slice(&block.units);
         if let Some(deltas) = self.seq_deltas.as_mut().filter(|_| !block.seq_deltas.is_empty()) {
             deltas[first..end].copy_from_slice(&block.seq_deltas);
+        }
+        if let Some(aux) = self.aux.as_mut().filter(|_| !block.aux.is_empty()) {
+            aux[first..end].copy_from_slice(&block.aux);
         }
         let keeps_contents = self.keeps_contents();
         if keeps_contents {
