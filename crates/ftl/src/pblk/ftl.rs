@@ -1,10 +1,10 @@
 //! pblk as an [`Ftl`]: what it reports, and how it goes on and off its media.
 
-use super::Pblk;
 use super::buffers::Buffer;
 use super::cpu::CpuQueues;
 use super::line::{Line, LineState};
 use super::stats::PblkReport;
+use super::{Capacity, Pblk};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::FtlKind;
 use crate::pblk::costs::CpuSpan;
@@ -121,6 +121,20 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
 
     fn check_invariants(&self) -> Result<(), String> {
         self.check()
+    }
+}
+
+impl Capacity {
+    /// The sizes that every FTL has.
+    pub(crate) const fn size(&self) -> DeviceSize {
+        DeviceSize {
+            physical_sectors: self.physical_sectors,
+            logical_sectors: self.logical_sectors,
+            live_sectors: self.logical_sectors,
+            erase_units: self.lines,
+            erase_unit_sectors: self.line_sectors,
+            erase_unit_data_sectors: self.line_data_sectors,
+        }
     }
 }
 

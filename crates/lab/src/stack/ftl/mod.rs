@@ -12,6 +12,9 @@ use nandscape_ftl::{FtlConfig, FtlKind};
 /// The kind of a stack that names none.
 const DEFAULT_KIND: &str = FtlKind::Pblk.name();
 
+/// Kinds that a later version will serve.
+const LATER: [&str; 4] = ["pagemap", "zoned", "interval", "coupled"];
+
 /// Reads the FTL's section.
 pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, String), StackError> {
     let kind = ftl.word("kind", DEFAULT_KIND, read_kind, |kind, _| kind.to_string())?;
@@ -27,9 +30,10 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, Stri
 }
 
 fn read_kind(name: &str) -> Result<FtlKind, String> {
-    name.parse().map_err(|why| {
-        let names = FtlKind::ALL.map(FtlKind::name);
-        format!("{why}{}", did_you_mean(name, names))
+    let names = FtlKind::ALL.map(FtlKind::name);
+    name.parse().map_err(|why| match LATER.contains(&name) {
+        true => format!("\"{name}\" is not in this version; expected {}", names.join(" | ")),
+        false => format!("{why}{}", did_you_mean(name, names)),
     })
 }
 

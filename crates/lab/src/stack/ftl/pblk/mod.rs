@@ -27,8 +27,8 @@ pub(super) const KEYS: [&str; 16] = [
     "limiter",
     "discard",
     "ring",
-    "cpu",
     "map_update",
+    "cpu",
     "gc",
     "map",
 ];
