@@ -6,21 +6,21 @@
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
 //! the seed and the options alone, with an oracle or without.
 
-mod device;
-mod load;
 mod model;
+mod power_switch;
 mod rounds;
 mod tree;
+mod writer;
 
-use crate::drive::Trouble;
+use crate::device::drive::Trouble;
+use crate::device::target::{broken, draw_device};
+use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
-use crate::pblk::{broken, draw_device};
-use crate::scenario::Options;
-use device::Medium;
 use nandscape_block::{MemDevice, SectorData};
 use nandscape_fs::ext4::journal::Defect;
 use nandscape_fs::ext4::{Commit, DataMode};
 use nandscape_rt::{Nanos, Stream};
+use power_switch::Medium;
 use rounds::Run;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -3,16 +3,16 @@
 //! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
-use super::device::{Back, Bios, Device, Left, Medium, Switch, cut_is_due};
-use super::load::{Style, Writer};
 use super::model::Model;
+use super::power_switch::{Back, Bios, Device, Left, Medium, Switch, cut_is_due};
 use super::tree::{Fs, PAGE, Tree, read_tree};
+use super::writer::{Style, Writer};
 use super::{FsOptions, Image, LATENCY, Oracle, VOLUME_SECTORS};
-use crate::draw::log_uniform;
-use crate::drive::Trouble;
-use crate::family::Family;
+use crate::device::drive::Trouble;
+use crate::draw::family::Family;
+use crate::draw::plan::{CutPlan, Trigger, draw_cut};
+use crate::draw::sample::log_uniform;
 use crate::outcome::Counts;
-use crate::plan::{CutPlan, Trigger, draw_cut};
 use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Io};

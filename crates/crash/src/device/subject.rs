@@ -1,7 +1,7 @@
 //! What a campaign needs of whatever it breaks: a block device whose power can be cut and that
 //! comes back from what the cut left.
 
-use crate::lookout::CommandKind;
+use crate::device::trigger::CommandKind;
 use nandscape_block::{BlockDevice, Lba, SectorData};
 use nandscape_rt::Nanos;
 

@@ -1,11 +1,11 @@
 //! A pblk over media with faults, as a campaign breaks it.
 
-use crate::campaign::run_subject;
-use crate::lookout::Lookout;
-use crate::lost::{self, Shape};
+use crate::device::campaign::run_subject;
+use crate::device::subject::{CommandCounts, Power, Recovery, Subject, Watch};
+use crate::device::trigger::Lookout;
+use crate::draw::scenario::{Options, Scenario};
+use crate::loss::pblk::{self as lost, Shape};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
-use crate::scenario::{Options, Scenario};
-use crate::subject::{CommandCounts, Power, Recovery, Subject, Watch};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };

@@ -1,8 +1,8 @@
 //! The load between two power cuts: what a seed chooses about it, and the requests it draws.
 
-use crate::draw::pick;
-use crate::request::{Request, Sender};
-use crate::streams::{Senders, Streams};
+use crate::device::request::{Request, Sender};
+use crate::device::streams::{Senders, Streams};
+use crate::draw::sample::pick;
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;

@@ -4,9 +4,9 @@
 //! Once a media command was refused because power is off, every answer is void: the switch refuses
 //! whatever comes, and what was still to be answered ends with [`BlockError::PowerLost`].
 
-use crate::pblk::{Remains, Target};
-use crate::plan::{CutPlan, Trigger};
-use crate::subject::{CommandCounts, Power, Recovery, Subject, Watch};
+use crate::device::subject::{CommandCounts, Power, Recovery, Subject, Watch};
+use crate::device::target::{Remains, Target};
+use crate::draw::plan::{CutPlan, Trigger};
 use nandscape_block::{
     AsyncDevice, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, MemDevice, Op,
     Submit, Token,

@@ -4,13 +4,13 @@
 //! A seed's run is a function of the seed and the options alone. A violation is told by running the
 //! seed once more with the model watching the sector at fault.
 
-use crate::drive::{Driver, End, Trouble};
-use crate::load::{LoadSource, Script, windows};
-use crate::model::Model;
+use crate::device::drive::{Driver, End, Trouble};
+use crate::device::load::{LoadSource, Script, windows};
+use crate::device::model::Model;
+use crate::device::request::{Request, Sender};
+use crate::device::subject::{Recovery, Subject};
+use crate::draw::plan::{CutPlan, Plan};
 use crate::outcome::{Counts, SeedOutcome, Violation};
-use crate::plan::{CutPlan, Plan};
-use crate::request::{Request, Sender};
-use crate::subject::{Recovery, Subject};
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
 

@@ -5,12 +5,12 @@
 //! of time. When power goes off between two media commands, everything that the device answered
 //! in that very call is void.
 
-use crate::load::{Next, Source};
-use crate::model::{Issue, Mismatch, Model};
+use crate::device::load::{Next, Source};
+use crate::device::model::{Issue, Mismatch, Model};
+use crate::device::request::{Request, Sender};
+use crate::device::subject::{Power, Subject, Watch};
+use crate::draw::plan::{CutPlan, Trigger};
 use crate::outcome::Counts;
-use crate::plan::{CutPlan, Trigger};
-use crate::request::{Request, Sender};
-use crate::subject::{Power, Subject, Watch};
 use nandscape_block::{
     Bio, BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
 };

@@ -23,8 +23,8 @@
 //! Contents are tags that name the request and the sector, so that a wrong content tells where it
 //! came from.
 
-use crate::history::{Event, History, Reach, Since, Version};
-use crate::request::Sender;
+use crate::device::history::{Event, History, Reach, Since, Version};
+use crate::device::request::Sender;
 use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
 use std::collections::BTreeSet;
 

@@ -3,9 +3,9 @@
 //! other's sectors, reused identities, stragglers of an old generation, and streams that fall silent
 //! with a few entries in their buffer.
 
-use crate::draw::log_uniform;
-use crate::family::Family;
-use crate::request::{Request, Sender};
+use crate::device::request::{Request, Sender};
+use crate::draw::family::Family;
+use crate::draw::sample::log_uniform;
 use nandscape_block::{Flags, FlushScope, Lba, Owner};
 use nandscape_rt::Stream;
 use std::fmt;

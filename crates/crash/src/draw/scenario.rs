@@ -5,13 +5,13 @@
 //! Devices are small, so that garbage is collected and lines are reused many times a round, and a
 //! recovery takes little time.
 
-use crate::composition::{self, Composition, Pins};
-use crate::draw::{between, log_uniform, pick};
-use crate::family::Family;
-use crate::maps::{self, MapChoice};
-use crate::odd;
-use crate::plan::Plan;
-use crate::rates::FaultRates;
+use crate::draw::edge_cases as odd;
+use crate::draw::family::Family;
+use crate::draw::faults::FaultRates;
+use crate::draw::pblk::composition::{self, Composition, Pins};
+use crate::draw::pblk::maps::{self, MapChoice};
+use crate::draw::plan::Plan;
+use crate::draw::sample::{between, log_uniform, pick};
 use nandscape_ftl::config::{
     Broken, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
     Victim,

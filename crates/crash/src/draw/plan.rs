@@ -5,11 +5,11 @@
 //! in RAM, maybe in the buffer of a stream that has fallen silent, commits over unfinished writes, trims
 //! right before a cut, failing programs.
 
-use crate::draw::{log_uniform, pick};
-use crate::family::Family;
-use crate::load::{Load, Mix};
-use crate::lookout::CommandKind;
-use crate::streams::Streams;
+use crate::device::load::{Load, Mix};
+use crate::device::streams::Streams;
+use crate::device::trigger::CommandKind;
+use crate::draw::family::Family;
+use crate::draw::sample::{log_uniform, pick};
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;
 
