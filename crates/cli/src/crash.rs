@@ -137,8 +137,8 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         }
     };
     let pins = args.composition.unwrap_or_default();
-    let (unreadable, odd) = (args.unreadable, args.odd);
-    Ok(Options { stack, faults, unreadable, broken, pins, odd, ..Options::default() })
+    let (unreadable, edge_cases) = (args.unreadable, args.odd);
+    Ok(Options { stack, faults, unreadable, broken, pins, edge_cases, ..Options::default() })
 }
 
 /// Whether an override is of a key in `[fs]`.

@@ -8,7 +8,7 @@ pub mod fs;
 mod loss;
 pub mod outcome;
 
-pub use device::campaign::run_subject;
+pub use device::campaign::run_device;
 pub use device::target::{run_campaign, run_seed};
 pub use device::{load, model, request, streams, subject, trigger};
 pub use draw::faults::FaultRates;

@@ -1,4 +1,4 @@
-//! What a campaign found out: counts, violations with their story, and the summary that people
+//! What a campaign found out: counts, violations with their event log, and the summary that people
 //! read. Plain fields; whoever wants JSON takes them from here.
 
 use nandscape_block::Lba;
@@ -81,7 +81,7 @@ pub struct Violation {
     /// What it showed.
     pub got: String,
     /// The last events that touched the sector.
-    pub story: Vec<String>,
+    pub event_log: Vec<String>,
     /// Everything that the seed chose.
     pub scenario: String,
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Violation {
             writeln!(f, "  {lba} shows {}", self.got)?;
             writeln!(f, "  permitted: {}", self.expected.join(", "))?;
         }
-        self.story.iter().try_for_each(|line| writeln!(f, "  | {line}"))?;
+        self.event_log.iter().try_for_each(|line| writeln!(f, "  | {line}"))?;
         write!(f, "  scenario: {}", self.scenario)
     }
 }

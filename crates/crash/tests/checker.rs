@@ -1,17 +1,17 @@
 //! The checker is checked: a right device passes any campaign, and each way of being wrong is
-//! caught, with a story that names the sector.
+//! caught, with an event log that names the sector.
 
 mod toy;
 
 use nandscape_crash::plan::Plan;
-use nandscape_crash::{CampaignReport, SeedOutcome, run_subject};
+use nandscape_crash::{CampaignReport, SeedOutcome, run_device};
 use toy::{Damage, Toy};
 
 fn run(seed: u64, damage: Damage) -> SeedOutcome {
     let drawn = Plan::draw(seed, None, None, 100);
     let plan = Plan { unreadable: damage.loses_sectors(), ..drawn };
     let again = || Some(Toy::new(seed, damage));
-    run_subject(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
+    run_device(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
 }
 
 fn campaign(damage: Damage, seeds: u64) -> CampaignReport {
@@ -123,12 +123,12 @@ fn an_unanswered_request_is_caught() {
     assert!(what.contains("unanswered"), "{what}");
 }
 
-/// A violation is reproduced by its seed alone, and tells the story of its sector.
+/// A violation is reproduced by its seed alone, and logs the events of its sector.
 #[test]
 fn a_seed_reproduces_its_violation() {
     let first = caught(Damage::LosesCovered).swap_remove(0);
     let again = run(first.seed, Damage::LosesCovered);
     assert_eq!(first, again);
     let violation = again.violation.expect("caught");
-    assert!(violation.story.iter().any(|line| line.contains("power cut")), "{violation}");
+    assert!(violation.event_log.iter().any(|line| line.contains("power cut")), "{violation}");
 }

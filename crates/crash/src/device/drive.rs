@@ -8,7 +8,7 @@
 use crate::device::load::{Next, Source};
 use crate::device::model::{Issue, Mismatch, Model};
 use crate::device::request::{Request, Sender};
-use crate::device::subject::{Power, Subject, Watch};
+use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::outcome::Counts;
 use nandscape_block::{
@@ -22,12 +22,12 @@ const STEPS_WITHOUT_PROGRESS_MAX: u32 = 2_000_000;
 
 /// What broke, before anybody knows in which seed.
 #[derive(Clone, Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct CheckFailure {
     pub(crate) what: String,
     pub(crate) mismatch: Option<Mismatch>,
 }
 
-impl Trouble {
+impl CheckFailure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), mismatch: None }
     }
@@ -79,11 +79,11 @@ impl<'a> Cut<'a> {
         Self { plan, requests: 0, submitted: 0, acked: 0, at }
     }
 
-    fn watch(&self) -> Watch {
+    fn watch(&self) -> TriggerMode {
         match self.plan.trigger {
-            Trigger::Command(kind, n) => Watch::Notice(kind, n),
-            Trigger::OffAfter(n) => Watch::OffAfter(n),
-            _ => Watch::Nothing,
+            Trigger::Command(kind, n) => TriggerMode::Notice(kind, n),
+            Trigger::OffAfter(n) => TriggerMode::OffAfter(n),
+            _ => TriggerMode::Nothing,
         }
     }
 
@@ -125,7 +125,7 @@ pub(crate) struct Driver<'a, S> {
     collected: Option<Vec<(Lba, SectorData)>>,
 }
 
-impl<'a, S: Subject> Driver<'a, S> {
+impl<'a, S: DeviceUnderTest> Driver<'a, S> {
     /// Continues at `now`. With `faulty`, refused requests are no trouble.
     pub(crate) fn new(
         device: &'a mut S,
@@ -158,9 +158,9 @@ impl<'a, S: Subject> Driver<'a, S> {
         &mut self,
         source: &mut impl Source,
         plan: Option<&CutPlan>,
-    ) -> Result<End, Trouble> {
+    ) -> Result<End, CheckFailure> {
         let mut cut = plan.map(|plan| Cut::new(plan, self.now));
-        self.device.watch(cut.as_ref().map_or(Watch::Nothing, Cut::watch));
+        self.device.watch(cut.as_ref().map_or(TriggerMode::Nothing, Cut::watch));
         let mut queue = Queue { next: source.next(), depth: source.depth(), not_before: self.now };
         let mut idle_steps = 0;
         loop {
@@ -206,7 +206,7 @@ impl<'a, S: Subject> Driver<'a, S> {
     pub(crate) fn read_all(
         &mut self,
         source: &mut impl Source,
-    ) -> Result<Vec<(Lba, SectorData)>, Trouble> {
+    ) -> Result<Vec<(Lba, SectorData)>, CheckFailure> {
         self.collected = Some(Vec::new());
         self.run(source, None)?;
         Ok(self.collected.take().unwrap_or_default())
@@ -279,15 +279,17 @@ impl<'a, S: Subject> Driver<'a, S> {
         }
     }
 
-    fn complete(&mut self, cut: Option<&mut Cut<'_>>) -> Result<(), Trouble> {
+    fn complete(&mut self, cut: Option<&mut Cut<'_>>) -> Result<(), CheckFailure> {
         let Some(((at, _), Completion { token, done })) = self.due.pop_first() else {
             return Ok(());
         };
         let Some(InFlight { request, issue }) = self.in_flight.remove(&token) else {
-            return Err(Trouble::new(format!("{token:?} completed twice, or was never submitted")));
+            return Err(CheckFailure::new(format!(
+                "{token:?} completed twice, or was never submitted"
+            )));
         };
         if at < self.now {
-            return Err(Trouble::new(format!("#{} completed in the past", issue.number())));
+            return Err(CheckFailure::new(format!("#{} completed in the past", issue.number())));
         }
         if let Some(cut) = cut {
             cut.acked += u64::from(request.is_barrier() && done.result.is_ok());
@@ -305,31 +307,39 @@ impl<'a, S: Subject> Driver<'a, S> {
         }
     }
 
-    fn end_read(&mut self, issue: &Issue, done: Done, lost: &[SectorData]) -> Result<(), Trouble> {
+    fn end_read(
+        &mut self,
+        issue: &Issue,
+        done: Done,
+        lost: &[SectorData],
+    ) -> Result<(), CheckFailure> {
         let payload = match done.result {
             Ok(Reply::Data(payload)) => payload,
             Err(BlockError::Io { lba, .. }) if self.model.may_fail(issue, lba, lost) => {
                 self.counts.unreadable += 1;
                 return Ok(());
             }
-            other => return Err(Trouble::new(format!("{}: read ended: {other:?}", issue.lba()))),
+            other => {
+                return Err(CheckFailure::new(format!("{}: read ended: {other:?}", issue.lba())));
+            }
         };
         if !well_formed(&payload, issue.sectors()) {
-            return Err(Trouble::new(format!("{}: read of another length", issue.lba())));
+            return Err(CheckFailure::new(format!("{}: read of another length", issue.lba())));
         }
         if let Some(collected) = &mut self.collected {
             collected.extend(self.model.contents(issue, &payload));
             return Ok(());
         }
         let checked = self.model.check_read(issue, &payload);
-        checked.map_err(|m| Trouble::content("a read in operation returned the wrong content", m))
+        checked
+            .map_err(|m| CheckFailure::content("a read in operation returned the wrong content", m))
     }
 
     fn end_change(
         &mut self,
         issue: &Issue,
         result: Result<Reply, BlockError>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CheckFailure> {
         let refusal = result.err();
         self.model.complete(issue, refusal.is_none());
         match refusal {
@@ -339,7 +349,7 @@ impl<'a, S: Subject> Driver<'a, S> {
                 Ok(())
             }
             Some(error) => {
-                Err(Trouble::new(format!("request #{} failed: {error}", issue.number())))
+                Err(CheckFailure::new(format!("request #{} failed: {error}", issue.number())))
             }
         }
     }
@@ -351,9 +361,9 @@ impl<'a, S: Subject> Driver<'a, S> {
         }
     }
 
-    fn stuck(&self, why: &str) -> Trouble {
+    fn stuck(&self, why: &str) -> CheckFailure {
         let waiting: Vec<_> = self.in_flight.values().map(|f| f.issue.number()).collect();
-        Trouble::new(format!("{why} at {}; requests {waiting:?} are unanswered", self.now))
+        CheckFailure::new(format!("{why} at {}; requests {waiting:?} are unanswered", self.now))
     }
 }
 

@@ -154,12 +154,12 @@ impl<'a> LoadSource<'a> {
 
     fn write(&mut self, flags: Flags) -> Request {
         let (lba, sectors) = self.range(self.load.sectors_max);
-        Request::Write(lba, sectors, flags, Sender::NOBODY)
+        Request::Write(lba, sectors, flags, Sender::ANONYMOUS)
     }
 
     fn commit(&mut self) -> Request {
         let (lba, _) = self.range(1);
-        Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA, Sender::NOBODY)
+        Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA, Sender::ANONYMOUS)
     }
 
     fn draw(&mut self) -> Request {
@@ -175,7 +175,7 @@ impl<'a> LoadSource<'a> {
             2 => self.write(Flags::FUA),
             3 => self.write(Flags::PREFLUSH),
             4 => self.write(Flags::PREFLUSH | Flags::FUA),
-            5 => Request::Flush(Sender::NOBODY),
+            5 => Request::Flush(Sender::ANONYMOUS),
             _ => {
                 let (lba, sectors) = self.range(self.load.discard_sectors_max);
                 Request::Discard(lba, sectors)

@@ -23,7 +23,7 @@
 //! Contents are tags that name the request and the sector, so that a wrong content tells where it
 //! came from.
 
-use crate::device::history::{Event, History, Reach, Since, Version};
+use crate::device::history::{Event, FlushCoverage, History, ReadStart, Version};
 use crate::device::request::Sender;
 use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub struct Issue {
     lba: Lba,
     sectors: u32,
     covers_itself: bool,
-    covers_before: Option<Reach>,
+    covers_before: Option<FlushCoverage>,
     /// What must cover it when it is acknowledged.
     kind: Kind,
 }
@@ -56,10 +56,10 @@ enum Kind {
 }
 
 impl Kind {
-    fn is_reached_by(self, reach: Reach) -> bool {
+    fn is_reached_by(self, reach: FlushCoverage) -> bool {
         match (reach, self) {
-            (Reach::All, _) | (_, Self::Discard) => true,
-            (Reach::File(file, generation), kind) => kind == Self::Owned(file, generation),
+            (FlushCoverage::All, _) | (_, Self::Discard) => true,
+            (FlushCoverage::File(file, generation), kind) => kind == Self::Owned(file, generation),
         }
     }
 }
@@ -87,7 +87,7 @@ type Epoch = Vec<Acked>;
 
 /// What happened to one sector, told by number of event.
 #[derive(Clone, Debug)]
-struct Story {
+struct EventLog {
     lba: Lba,
     lines: Vec<String>,
 }
@@ -98,11 +98,11 @@ pub struct Model {
     sectors: Vec<History>,
     events: Event,
     epochs: Vec<Epoch>,
-    story: Option<Story>,
+    event_log: Option<EventLog>,
 }
 
 impl Model {
-    /// A device of so many sectors, never written. Tells the story of `watched` on the way.
+    /// A device of so many sectors, never written. Logs the events of `watched`.
     #[must_use]
     pub fn new(sectors: u64, watched: Option<Lba>) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl Model {
             events: 0,
             // Epoch 0 is before the first request: what a fresh device shows.
             epochs: vec![Epoch::default(), Epoch::default()],
-            story: watched.map(|lba| Story { lba, lines: Vec::new() }),
+            event_log: watched.map(|lba| EventLog { lba, lines: Vec::new() }),
         }
     }
 
@@ -122,8 +122,8 @@ impl Model {
 
     /// What happened to the watched sector.
     #[must_use]
-    pub fn story(&self) -> &[String] {
-        self.story.as_ref().map_or(&[], |s| &s.lines)
+    pub fn event_log(&self) -> &[String] {
+        self.event_log.as_ref().map_or(&[], |s| &s.lines)
     }
 
     /// A write is issued, with this payload.
@@ -223,7 +223,7 @@ impl Model {
     /// Whether a read may fail at a sector of which media lost copies with these contents.
     #[must_use]
     pub fn may_fail(&self, issue: &Issue, lba: Lba, lost: &[SectorData]) -> bool {
-        let since = Since { event: issue.event, epoch: self.epoch() };
+        let since = ReadStart { event: issue.event, epoch: self.epoch() };
         let read = issue.lba..issue.lba.plus(u64::from(issue.sectors));
         read.contains(&lba) && lost.iter().any(|data| self.permits(since, lba, data))
     }
@@ -238,17 +238,17 @@ impl Model {
         self.check(now, seen)
     }
 
-    /// Adds a line to the story of the watched sector.
+    /// Adds a line to the event log of the watched sector.
     pub fn tell(&mut self, line: impl FnOnce() -> String) {
-        if let Some(story) = &mut self.story {
-            story.lines.push(line());
+        if let Some(event_log) = &mut self.event_log {
+            event_log.lines.push(line());
         }
     }
 
-    /// Whether the story is about a sector of this request, or of all sectors.
+    /// Whether the event log covers a sector of this request, or the request concerns all sectors.
     #[must_use]
     pub fn watches(&self, issue: &Issue) -> bool {
-        self.story.as_ref().is_some_and(|s| {
+        self.event_log.as_ref().is_some_and(|s| {
             issue.covers_before.is_some()
                 || (issue.lba..issue.lba.plus(u64::from(issue.sectors))).contains(&s.lba)
         })
@@ -283,7 +283,7 @@ impl Model {
 
     /// What was acknowledged in `epoch` before `before`, and is within reach, is durable. Whether
     /// that is news.
-    fn cover(&mut self, epoch: u32, before: Event, reach: Reach) -> bool {
+    fn cover(&mut self, epoch: u32, before: Event, reach: FlushCoverage) -> bool {
         let acked = std::mem::take(&mut self.epochs[epoch as usize]);
         let covers = |acked: &Acked| acked.at < before && acked.issue.kind.is_reached_by(reach);
         let (covered, left): (Epoch, Epoch) = acked.into_iter().partition(covers);
@@ -295,7 +295,7 @@ impl Model {
     }
 
     fn check(&mut self, since: Event, seen: &[(Lba, SectorData)]) -> Result<(), Mismatch> {
-        let since = Since { event: since, epoch: self.epoch() };
+        let since = ReadStart { event: since, epoch: self.epoch() };
         self.cover_what_survivors_waited_for(since.epoch, seen);
         for (lba, data) in seen {
             if !self.permits(since, *lba, data) {
@@ -307,7 +307,7 @@ impl Model {
         Ok(())
     }
 
-    fn permits(&self, since: Since, lba: Lba, data: &SectorData) -> bool {
+    fn permits(&self, since: ReadStart, lba: Lba, data: &SectorData) -> bool {
         let history = &self.sectors[lba.0 as usize];
         let is_earlier = |tag, event| {
             let (writer, owner) = written_by(tag);
@@ -332,11 +332,13 @@ impl Model {
     }
 }
 
-fn reach(sender: Sender) -> Reach {
-    sender.file().map_or(Reach::All, |(file, generation)| Reach::File(file, generation))
+fn reach(sender: Sender) -> FlushCoverage {
+    sender
+        .file()
+        .map_or(FlushCoverage::All, |(file, generation)| FlushCoverage::File(file, generation))
 }
 
-fn mismatch(history: &History, since: Since, lba: Lba, data: &SectorData) -> Mismatch {
+fn mismatch(history: &History, since: ReadStart, lba: Lba, data: &SectorData) -> Mismatch {
     let expected = history.permitted(since).map(Version::describe).collect();
     Mismatch { lba, got: identify(history, lba, data), expected }
 }

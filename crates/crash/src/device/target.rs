@@ -1,8 +1,8 @@
 //! A pblk over media with faults, as a campaign breaks it.
 
-use crate::device::campaign::run_subject;
-use crate::device::subject::{CommandCounts, Power, Recovery, Subject, Watch};
-use crate::device::trigger::Lookout;
+use crate::device::campaign::run_device;
+use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
+use crate::device::trigger::CommandTrigger;
 use crate::draw::scenario::{Options, Scenario};
 use crate::loss::pblk::{self as lost, Shape};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
@@ -24,11 +24,11 @@ const DRAWS_MAX: usize = 200;
 /// Media commands in a phase after which the FTL counts as working without end.
 const COMMANDS_MAX: u64 = 2_000_000;
 
-type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
+type Stack = CommandTrigger<Tracer<FaultInjector<Media<MemoryStore>>>>;
 
 /// What survives: the media, and with it what the campaign must not forget.
 #[derive(Debug)]
-pub(crate) struct Remains {
+pub(crate) struct PoweredOffDevice {
     media: Stack,
     config: Config,
     shape: Shape,
@@ -100,7 +100,7 @@ pub fn run_campaign(
 fn run_scenario(scenario: &Scenario, target: Target, options: &Options) -> SeedOutcome {
     let again = || Target::format(scenario, options.sectors_min).ok();
     let line = scenario.to_string();
-    let mut outcome = run_subject(scenario.seed, &scenario.plan, line, target, again);
+    let mut outcome = run_device(scenario.seed, &scenario.plan, line, target, again);
     outcome.counts.redrawn = scenario.refused.len() as u64;
     outcome
 }
@@ -115,7 +115,7 @@ pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
         lba: None,
         expected: Vec::new(),
         got: String::new(),
-        story: Vec::new(),
+        event_log: Vec::new(),
         scenario: scenario.to_string(),
     };
     SeedOutcome {
@@ -150,7 +150,7 @@ impl Target {
         };
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
-        let pblk = Pblk::format(Lookout::new(Tracer::new(media)), scenario.config.clone());
+        let pblk = Pblk::format(CommandTrigger::new(Tracer::new(media)), scenario.config.clone());
         let pblk = pblk.map_err(refusal)?;
         if pblk.caps().sectors < sectors_min {
             return Err("no logical space".into());
@@ -214,15 +214,15 @@ impl BlockDevice for Target {
     }
 }
 
-impl Subject for Target {
-    type Remains = Remains;
+impl DeviceUnderTest for Target {
+    type PoweredOff = PoweredOffDevice;
 
-    fn watch(&mut self, watch: Watch) {
+    fn watch(&mut self, watch: TriggerMode) {
         let media = self.pblk.media_mut();
         let (awaited, off_after) = match watch {
-            Watch::Nothing => (None, None),
-            Watch::Notice(kind, n) => (Some((kind, n)), None),
-            Watch::OffAfter(n) => (None, Some(n)),
+            TriggerMode::Nothing => (None, None),
+            TriggerMode::Notice(kind, n) => (Some((kind, n)), None),
+            TriggerMode::OffAfter(n) => (None, Some(n)),
         };
         media.wait_for(awaited);
         limit(media, off_after);
@@ -253,19 +253,19 @@ impl Subject for Target {
         }
     }
 
-    fn cut(self, at: Nanos) -> Remains {
+    fn cut(self, at: Nanos) -> PoweredOffDevice {
         let Self { pblk, config, shape, mut rng } = self;
         let mut media = pblk.into_media();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, config, shape, rng }
+        PoweredOffDevice { media, config, shape, rng }
     }
 
-    fn cut_remains(remains: &mut Remains, at: Nanos) {
+    fn cut_remains(remains: &mut PoweredOffDevice, at: Nanos) {
         cut_media(&mut remains.media, at, &mut remains.rng);
     }
 
-    fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, config, shape, rng } = remains;
+    fn recover(remains: PoweredOffDevice, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
+        let PoweredOffDevice { mut media, config, shape, rng } = remains;
         limit(&mut media, off_after);
         match Pblk::recover(media, config.clone(), now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
@@ -273,7 +273,9 @@ impl Subject for Target {
             }
             Ok(pblk) => Recovery::Up(Self { pblk, config, shape, rng }),
             Err((media, error)) => match (media.off_at(), error) {
-                (Some(at), _) => Recovery::CutAgain(Remains { media, config, shape, rng }, at),
+                (Some(at), _) => {
+                    Recovery::CutAgain(PoweredOffDevice { media, config, shape, rng }, at)
+                }
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),
             },
@@ -284,7 +286,7 @@ impl Subject for Target {
         lost::copies(self.pblk.media().inner().inner(), lba)
     }
 
-    fn forgotten(remains: &Remains) -> Vec<(Lba, SectorData)> {
+    fn forgotten(remains: &PoweredOffDevice) -> Vec<(Lba, SectorData)> {
         lost::forgotten(remains.media.inner().inner(), remains.shape)
     }
 

@@ -12,7 +12,7 @@ mod rounds;
 mod tree;
 mod writer;
 
-use crate::device::drive::Trouble;
+use crate::device::drive::CheckFailure;
 use crate::device::target::{broken, draw_device};
 use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
@@ -107,10 +107,10 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
     };
     let mut run = Run::new(seed, options, oracle);
     let line = format!("{line} {run}");
-    // Nothing of a panicked run is looked at again but its counts and its story.
+    // Nothing of a panicked run is looked at again but its counts and its event log.
     let result = catch_unwind(AssertUnwindSafe(|| run.rounds(medium)));
     let result =
-        result.unwrap_or_else(|_| Err(Trouble::new("the file system or the FTL panicked")));
+        result.unwrap_or_else(|_| Err(CheckFailure::new("the file system or the FTL panicked")));
     let violation = result.err().map(|trouble| {
         Box::new(Violation {
             seed,
@@ -119,7 +119,7 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             lba: None,
             expected: Vec::new(),
             got: String::new(),
-            story: run.story(),
+            event_log: run.event_log(),
             scenario: line.clone(),
         })
     });
