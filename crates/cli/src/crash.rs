@@ -54,7 +54,7 @@ fn verdict(report: &CampaignReport) -> Result<(), Failure> {
         0 => Ok(()),
         n => {
             let seeds = counted(report.seeds, ["seed", "seeds"]);
-            Err(Failure::run(anyhow!("{n} of {seeds} broke a promise")))
+            Err(Failure::run(anyhow!("{n} of {seeds} failed")))
         }
     }
 }
@@ -98,7 +98,7 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
         0 => Ok(()),
         n => {
             let seeds = counted(n as u64, ["seed", "seeds"]);
-            Err(Failure::run(anyhow!("{seeds} broke a promise")))
+            Err(Failure::run(anyhow!("{seeds} failed")))
         }
     }
 }

@@ -148,7 +148,7 @@ impl CampaignReport {
         Progress { seeds: self.seeds, cuts: self.counts.cuts, violations }
     }
 
-    /// Whether every promise was kept.
+    /// Whether there was no violation.
     #[must_use]
     pub fn held(&self) -> bool {
         self.violations.is_empty()
@@ -186,9 +186,9 @@ impl fmt::Display for CampaignReport {
             writeln!(f, "  {reads} of sectors that media had lost")?;
         }
         match self.violations.len() {
-            0 => write!(f, "  every promise was kept"),
+            0 => write!(f, "  no violations"),
             n => {
-                write!(f, "  {} broke a promise", counted(n as u64, SEEDS))?;
+                write!(f, "  {} failed", counted(n as u64, SEEDS))?;
                 self.violations.iter().try_for_each(|v| write!(f, "\n{v}"))
             }
         }

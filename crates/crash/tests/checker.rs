@@ -67,13 +67,13 @@ fn an_old_read_in_operation_is_caught() {
 }
 
 #[test]
-fn a_mixture_within_a_sector_is_caught() {
-    assert_caught(Damage::MixesSectors, "mixture");
+fn a_torn_sector_is_caught() {
+    assert_caught(Damage::MixesSectors, "torn sector");
 }
 
 #[test]
-fn somebody_elses_data_is_caught() {
-    assert_caught(Damage::SwapsSectors, "somebody else's");
+fn data_of_another_sector_is_caught() {
+    assert_caught(Damage::SwapsSectors, "data of another LBA");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_version_that_was_lost_and_comes_back_is_caught() {
 
 #[test]
 fn a_recovery_that_cannot_be_cut_is_caught() {
-    assert_caught(Damage::FragileRecovery, "mixture");
+    assert_caught(Damage::FragileRecovery, "torn sector");
 }
 
 /// A device whose media lose sectors is right if reads of these fail, and of no others.

@@ -286,7 +286,7 @@ fn a_failed_write_may_have_happened_or_not() {
 }
 
 #[test]
-fn a_mixture_is_nobodys_version() {
+fn a_torn_sector_matches_no_write() {
     let mut case = Case::new();
     let a = case.write();
     let mixture = a.1.patched(0, &[0; 2048]).expect("fits");
@@ -334,7 +334,7 @@ fn a_forgotten_copy_gives_way_to_what_was_before_it() {
     for data in [&ZEROES, &a.1, &b.1] {
         assert!(Case(case.0.clone()).recovers(data));
     }
-    assert!(!case.recovers(&elsewhere.1), "somebody else's");
+    assert!(!case.recovers(&elsewhere.1), "data of another LBA");
     let c = case.write();
     case.flush();
     assert!(case.may_leave(&c.1));

@@ -182,7 +182,7 @@ impl<'a, S: DeviceUnderTest> Run<'a, S> {
                     self.model.tell(|| format!("power cut again in recovery, at {at}"));
                 }
                 Recovery::CutAgain(..) => {
-                    return Err(CheckFailure::new("recovery works without end"));
+                    return Err(CheckFailure::new("recovery does not terminate"));
                 }
                 Recovery::WornOut(_) if self.plan.faulty => return Ok(RecoveryResult::WornOut),
                 Recovery::WornOut(why) | Recovery::Failed(why) => {

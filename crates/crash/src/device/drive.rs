@@ -167,7 +167,7 @@ impl<'a, S: DeviceUnderTest> Driver<'a, S> {
             if matches!(self.device.power(), Power::Off(_)) {
                 return match plan.map(|plan| plan.trigger) {
                     Some(Trigger::OffAfter(_)) => Ok(End::Cut(self.now + Nanos(1))),
-                    _ => Err(self.stuck("the device works without end")),
+                    _ => Err(self.stuck("device not idle within the command limit")),
                 };
             }
             queue.settle(source, self.now, self.in_flight.is_empty());
@@ -183,11 +183,11 @@ impl<'a, S: DeviceUnderTest> Driver<'a, S> {
                 if cut_at < Nanos::MAX {
                     return Ok(End::Cut(cut_at));
                 }
-                return Err(self.stuck("nothing will ever happen"));
+                return Err(self.stuck("deadlock: no pending event"));
             };
             idle_steps = if at > self.now { 0 } else { idle_steps + 1 };
             if idle_steps > STEPS_WITHOUT_PROGRESS_MAX {
-                return Err(self.stuck("time stands still"));
+                return Err(self.stuck("no virtual-time progress"));
             }
             self.now = self.now.max(at);
             match step {

@@ -361,12 +361,12 @@ fn identify(history: &History, lba: Lba, data: &SectorData) -> String {
     let tag = match tag_of(data) {
         Some(tag) => tag,
         None if *data == SectorData::Absent => return "no content".into(),
-        None => return "bytes that nobody wrote (a mixture)".into(),
+        None => return "torn sector: matches no write".into(),
     };
     let (writer, owner) = written_by(tag);
     match () {
         () if tag == Tag::ZERO => "zeroes".into(),
-        () if owner != lba => format!("data of #{writer} for {owner} (somebody else's)"),
+        () if owner != lba => format!("data of #{writer} for {owner} (data of another LBA)"),
         () if history.knows(data) => format!("data of #{writer} (superseded)"),
         () => format!("data of #{writer} (void: a recovery had settled on something else)"),
     }

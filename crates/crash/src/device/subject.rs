@@ -26,7 +26,7 @@ pub enum Power {
     /// On; the media command that the scenario waits for came at this instant.
     Noticed(Nanos),
     /// Off: a command was refused at this instant. Whatever the device answered since is void.
-    /// Also a device that works without end is switched off.
+    /// A device that is not idle within the command limit is switched off too.
     Off(Nanos),
 }
 

@@ -21,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Draws of a seed that the FTL may refuse before the seed counts as a failure.
 const DRAWS_MAX: usize = 200;
 
-/// Media commands in a phase after which the FTL counts as working without end.
+/// Media commands in a phase after which the FTL counts as not terminating.
 const COMMANDS_MAX: u64 = 2_000_000;
 
 type Stack = CommandTrigger<Tracer<FaultInjector<Media<MemoryStore>>>>;
@@ -172,7 +172,7 @@ fn refusal(error: FtlError) -> String {
 }
 
 /// Sets what may still pass before power goes off; without a limit, so much that only an FTL that
-/// works without end meets it.
+/// does not terminate reaches it.
 fn limit(media: &mut Stack, off_after: Option<u64>) {
     let injector = media.inner_mut().inner_mut();
     let limit = injector.commands() + off_after.unwrap_or(COMMANDS_MAX);

@@ -228,7 +228,7 @@ impl PowerSwitch {
         self.plan = Some(plan.clone());
     }
 
-    /// Whether the medium was switched off though that was not planned, for working without end.
+    /// Whether the medium was switched off though that was not planned, for exceeding the command limit.
     pub(crate) fn does_not_terminate(&self) -> bool {
         let planned = matches!(self.plan, Some(CutPlan { trigger: Trigger::OffAfter(_), .. }));
         self.off && !planned

@@ -33,7 +33,7 @@ const SPARE_BLOCKS: u64 = 640;
 const BALLAST: &str = "ballast";
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
-/// Virtual time after which a stretch counts as working without end.
+/// Virtual time after which a stretch counts as not terminating.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
 /// Blocks of the smallest journal.
 const JOURNAL_BLOCKS: u32 = 1_024;
@@ -238,8 +238,10 @@ impl<'a> Run<'a> {
         self.count(bios);
         match output {
             Ok(output) if !endless => Ok((output, medium)),
-            Ok(_) => Err(CheckFailure::new("the device works without end")),
-            Err(elapsed) => Err(CheckFailure::new(format!("it works without end: {elapsed}"))),
+            Ok(_) => Err(CheckFailure::new("device not idle within the command limit")),
+            Err(elapsed) => {
+                Err(CheckFailure::new(format!("file system made no progress: {elapsed}")))
+            }
         }
     }
 
@@ -384,7 +386,7 @@ impl<'a> Run<'a> {
                     self.counts.cuts_in_recovery += 1;
                 }
                 PowerOnResult::CutAgain(..) => {
-                    return Err(CheckFailure::new("the FTL's recovery works without end"));
+                    return Err(CheckFailure::new("the FTL's recovery does not terminate"));
                 }
                 PowerOnResult::Failed(why) => {
                     return Err(CheckFailure::new(format!("the FTL's recovery failed: {why}")));
