@@ -1,11 +1,11 @@
 //! The reference model, rule by rule ("The crash model" in DESIGN.md): each test is a short sequence of events
 //! and what the sector may and may not show at its end.
 
-use nandscape_block::{Flags, FlushScope, Lba, Owner, Payload, SectorData, Tag};
-use nandscape_crash::model::{Issue, Model};
+use nandscape_block::{Flags, FlushScope, Owner, Payload, SectorData, Tag};
+use nandscape_crash::model::{Issue, Model, Object};
 use nandscape_crash::request::Sender;
 
-const LBA: Lba = Lba(3);
+const OBJECT: Object = Object(3);
 const ZEROES: SectorData = SectorData::Tag(Tag::ZERO);
 
 struct Case(Model);
@@ -16,11 +16,11 @@ struct Written(Issue, SectorData);
 
 impl Case {
     fn new() -> Self {
-        Self(Model::new(8, None))
+        Self(Model::new(None))
     }
 
-    fn submit(&mut self, lba: Lba, flags: Flags) -> Written {
-        let (issue, payload) = self.0.write(lba, 1, flags, Sender::ANONYMOUS);
+    fn submit(&mut self, object: Object, flags: Flags) -> Written {
+        let (issue, payload) = self.0.write(object, 1, flags, Sender::ANONYMOUS);
         Written(issue, payload.sector(0))
     }
 
@@ -29,17 +29,17 @@ impl Case {
     }
 
     fn write(&mut self) -> Written {
-        self.write_with(LBA, Flags::NONE)
+        self.write_with(OBJECT, Flags::NONE)
     }
 
-    fn write_with(&mut self, lba: Lba, flags: Flags) -> Written {
-        let written = self.submit(lba, flags);
+    fn write_with(&mut self, object: Object, flags: Flags) -> Written {
+        let written = self.submit(object, flags);
         self.ack(&written);
         written
     }
 
     fn discard(&mut self) {
-        let issue = self.0.discard(LBA, 1);
+        let issue = self.0.discard(OBJECT, 1);
         self.0.complete(&issue, true);
     }
 
@@ -54,7 +54,7 @@ impl Case {
 
     /// Whether the sector may show `data` after a cut; then it has.
     fn recovers(&mut self, data: &SectorData) -> bool {
-        self.0.check_recovered(&[(LBA, data.clone())]).is_ok()
+        self.0.check_recovered(&[(OBJECT, data.clone())]).is_ok()
     }
 
     /// Whether a cut now may leave `data`.
@@ -91,7 +91,7 @@ fn a_flush_covers_what_was_acknowledged_before_it_was_submitted() {
 #[test]
 fn a_flush_does_not_cover_what_is_acknowledged_while_it_runs() {
     let mut case = Case::new();
-    let a = case.submit(LBA, Flags::NONE);
+    let a = case.submit(OBJECT, Flags::NONE);
     let flush = case.0.flush(Sender::ANONYMOUS);
     case.ack(&a);
     case.0.complete(&flush, true);
@@ -115,7 +115,7 @@ fn a_flush_of_a_file_covers_its_own_writes_only() {
         (Sender::ANONYMOUS, false),
     ] {
         let mut case = Case::new();
-        let (issue, _) = case.0.write(LBA, 1, Flags::NONE, sender);
+        let (issue, _) = case.0.write(OBJECT, 1, Flags::NONE, sender);
         case.0.complete(&issue, true);
         let flush = case.0.flush(owned(1, 2));
         case.0.complete(&flush, true);
@@ -142,16 +142,16 @@ fn an_ownerless_flush_covers_everything_and_any_flush_covers_discards() {
 #[test]
 fn a_surviving_preflush_of_a_file_covers_that_file() {
     let mut case = Case::new();
-    let (mine, mine_data) = case.0.write(LBA, 1, Flags::NONE, owned(1, 0));
-    let (other, _) = case.0.write(Lba(5), 1, Flags::NONE, owned(2, 0));
+    let (mine, mine_data) = case.0.write(OBJECT, 1, Flags::NONE, owned(1, 0));
+    let (other, _) = case.0.write(Object(5), 1, Flags::NONE, owned(2, 0));
     case.0.complete(&mine, true);
     case.0.complete(&other, true);
-    let (_, commit) = case.0.write(Lba(4), 1, Flags::PREFLUSH, owned(1, 0));
+    let (_, commit) = case.0.write(Object(4), 1, Flags::PREFLUSH, owned(1, 0));
     case.cut();
-    let survivor = (Lba(4), commit.sector(0));
+    let survivor = (Object(4), commit.sector(0));
     let mut lost = Case(case.0.clone());
-    assert!(lost.0.check_recovered(&[(LBA, ZEROES), survivor.clone()]).is_err());
-    let left = [(LBA, mine_data.sector(0)), (Lba(5), ZEROES), survivor];
+    assert!(lost.0.check_recovered(&[(OBJECT, ZEROES), survivor.clone()]).is_err());
+    let left = [(OBJECT, mine_data.sector(0)), (Object(5), ZEROES), survivor];
     assert!(case.0.check_recovered(&left).is_ok());
 }
 
@@ -168,23 +168,23 @@ fn a_flush_that_never_completed_or_failed_covers_nothing() {
 #[test]
 fn fua_covers_itself_and_nothing_else() {
     let mut case = Case::new();
-    let other = case.write_with(Lba(4), Flags::NONE);
-    let a = case.write_with(LBA, Flags::FUA);
+    let other = case.write_with(Object(4), Flags::NONE);
+    let a = case.write_with(OBJECT, Flags::FUA);
     assert!(!case.may_leave(&ZEROES) && case.may_leave(&a.1));
     case.cut();
-    assert!(case.0.check_recovered(&[(Lba(4), ZEROES)]).is_ok());
-    assert!(case.0.check_recovered(&[(Lba(4), other.1)]).is_err(), "settled on zeroes");
+    assert!(case.0.check_recovered(&[(Object(4), ZEROES)]).is_ok());
+    assert!(case.0.check_recovered(&[(Object(4), other.1)]).is_err(), "settled on zeroes");
 }
 
 #[test]
 fn a_completed_preflush_covers_what_came_before_but_not_its_payload() {
     let mut case = Case::new();
     let a = case.write();
-    let commit = case.write_with(Lba(4), Flags::PREFLUSH);
+    let commit = case.write_with(Object(4), Flags::PREFLUSH);
     assert!(!case.may_leave(&ZEROES) && case.may_leave(&a.1));
     case.cut();
-    assert!(case.0.check_recovered(&[(Lba(4), ZEROES)]).is_ok());
-    assert!(case.0.check_recovered(&[(Lba(4), commit.1)]).is_err());
+    assert!(case.0.check_recovered(&[(Object(4), ZEROES)]).is_ok());
+    assert!(case.0.check_recovered(&[(Object(4), commit.1)]).is_err());
 }
 
 /// The payload of a commit is on media, though nobody saw it complete: what it covers is, too.
@@ -192,14 +192,14 @@ fn a_completed_preflush_covers_what_came_before_but_not_its_payload() {
 fn a_preflush_payload_that_survives_covers_what_came_before() {
     let mut case = Case::new();
     let a = case.write();
-    let commit = case.submit(Lba(4), Flags::PREFLUSH);
+    let commit = case.submit(Object(4), Flags::PREFLUSH);
     case.cut();
     let mut without = Case(case.0.clone());
-    assert!(without.0.check_recovered(&[(Lba(4), ZEROES), (LBA, ZEROES)]).is_ok());
+    assert!(without.0.check_recovered(&[(Object(4), ZEROES), (OBJECT, ZEROES)]).is_ok());
     let mut lost = Case(case.0.clone());
-    let mismatch = lost.0.check_recovered(&[(LBA, ZEROES), (Lba(4), commit.1.clone())]);
-    assert_eq!(mismatch.expect_err("the commit overtook its data").lba, LBA);
-    assert!(case.0.check_recovered(&[(LBA, a.1), (Lba(4), commit.1)]).is_ok());
+    let mismatch = lost.0.check_recovered(&[(OBJECT, ZEROES), (Object(4), commit.1.clone())]);
+    assert_eq!(mismatch.expect_err("the commit overtook its data").object, OBJECT);
+    assert!(case.0.check_recovered(&[(OBJECT, a.1), (Object(4), commit.1)]).is_ok());
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_version_that_a_recovery_did_not_show_never_comes_back() {
 #[test]
 fn what_a_recovery_showed_is_durable() {
     let mut case = Case::new();
-    let unacknowledged = case.submit(LBA, Flags::NONE);
+    let unacknowledged = case.submit(OBJECT, Flags::NONE);
     case.cut();
     assert!(case.recovers(&unacknowledged.1));
     assert!(!case.may_leave(&ZEROES));
@@ -251,13 +251,13 @@ fn a_later_flush_does_not_cover_what_an_earlier_cut_may_have_lost() {
 fn a_read_returns_the_newest_acknowledged_version_or_one_in_flight() {
     let mut case = Case::new();
     let (a, b) = (case.write(), case.write());
-    let c = case.submit(LBA, Flags::NONE);
-    let read = case.0.read(LBA, 1);
+    let c = case.submit(OBJECT, Flags::NONE);
+    let read = case.0.read(OBJECT, 1);
     assert!(!case.reads(&read, &a.1) && !case.reads(&read, &ZEROES));
     assert!(case.reads(&read, &b.1) && case.reads(&read, &c.1));
     case.ack(&c);
     assert!(case.reads(&read, &b.1), "the read was issued before the acknowledgement");
-    let later = case.0.read(LBA, 1);
+    let later = case.0.read(OBJECT, 1);
     assert!(!case.reads(&later, &b.1) && case.reads(&later, &c.1));
 }
 
@@ -265,7 +265,7 @@ fn a_read_returns_the_newest_acknowledged_version_or_one_in_flight() {
 #[test]
 fn overlapping_writes_may_end_in_any_order() {
     let mut case = Case::new();
-    let (a, b) = (case.submit(LBA, Flags::NONE), case.submit(LBA, Flags::NONE));
+    let (a, b) = (case.submit(OBJECT, Flags::NONE), case.submit(OBJECT, Flags::NONE));
     case.ack(&b);
     case.ack(&a);
     case.flush();
@@ -276,7 +276,7 @@ fn overlapping_writes_may_end_in_any_order() {
 fn a_failed_write_may_have_happened_or_not() {
     let mut case = Case::new();
     let a = case.write();
-    let b = case.submit(LBA, Flags::NONE);
+    let b = case.submit(OBJECT, Flags::NONE);
     case.0.complete(&b.0, false);
     case.flush();
     assert!(case.may_leave(&a.1) && case.may_leave(&b.1));
@@ -301,18 +301,18 @@ fn a_read_fails_only_where_what_it_may_show_was_lost() {
     let mut case = Case::new();
     let a = case.write();
     case.flush();
-    let read = case.0.read(LBA, 1);
+    let read = case.0.read(OBJECT, 1);
     let lost = [a.1];
-    assert!(case.0.may_fail(&read, LBA, &lost));
-    assert!(!case.0.may_fail(&read, LBA, &[]), "nothing was lost");
-    assert!(!case.0.may_fail(&read, Lba(4), &lost), "not what was read");
-    let b = case.submit(LBA, Flags::NONE);
-    let read = case.0.read(LBA, 1);
-    assert!(case.0.may_fail(&read, LBA, &lost), "the newer one is in flight");
+    assert!(case.0.may_fail(&read, OBJECT, &lost));
+    assert!(!case.0.may_fail(&read, OBJECT, &[]), "nothing was lost");
+    assert!(!case.0.may_fail(&read, Object(4), &lost), "not what was read");
+    let b = case.submit(OBJECT, Flags::NONE);
+    let read = case.0.read(OBJECT, 1);
+    assert!(case.0.may_fail(&read, OBJECT, &lost), "the newer one is in flight");
     case.ack(&b);
-    let read = case.0.read(LBA, 1);
-    assert!(!case.0.may_fail(&read, LBA, &lost), "healed");
-    assert!(case.0.may_fail(&read, LBA, &[b.1]));
+    let read = case.0.read(OBJECT, 1);
+    assert!(!case.0.may_fail(&read, OBJECT, &lost), "healed");
+    assert!(case.0.may_fail(&read, OBJECT, &[b.1]));
 }
 
 /// Where a power cut forgets a lost copy anything earlier may show, and nothing else; what is written then
@@ -320,7 +320,7 @@ fn a_read_fails_only_where_what_it_may_show_was_lost() {
 #[test]
 fn a_forgotten_copy_gives_way_to_what_was_before_it() {
     let mut case = Case::new();
-    let (a, elsewhere) = (case.write(), case.write_with(Lba(4), Flags::NONE));
+    let (a, elsewhere) = (case.write(), case.write_with(Object(4), Flags::NONE));
     let b = case.write();
     case.flush();
     let mut kept = Case(case.0.clone());
@@ -330,11 +330,11 @@ fn a_forgotten_copy_gives_way_to_what_was_before_it() {
         "a copy with an address fails or shows"
     );
     case.cut();
-    case.0.forget(&[(LBA, b.1.clone())]);
+    case.0.forget([(OBJECT, b.1.clone())]);
     for data in [&ZEROES, &a.1, &b.1] {
         assert!(Case(case.0.clone()).recovers(data));
     }
-    assert!(!case.recovers(&elsewhere.1), "data of another LBA");
+    assert!(!case.recovers(&elsewhere.1), "data of another OBJECT");
     let c = case.write();
     case.flush();
     assert!(case.may_leave(&c.1));

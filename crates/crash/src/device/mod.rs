@@ -4,6 +4,7 @@
 pub(crate) mod campaign;
 pub(crate) mod drive;
 mod history;
+pub(crate) mod host;
 pub mod load;
 pub mod model;
 pub mod request;
