@@ -42,9 +42,14 @@ pub fn export_image(
     let Prepared { media, file, warnings, .. } = prepared;
     let mut ftl = prepare::mount(stack, device::sound(media), header.seed, file.as_deref())?;
     let sectors = ftl.caps().sectors;
+    let regions: Vec<_> = ftl.caps().regions().collect();
+    let runs = regions.into_iter().flat_map(|region| {
+        let end = region.range.end;
+        let firsts = region.range.step_by(RUN_SECTORS as usize);
+        firsts.map(move |first| (first, (end - first).min(RUN_SECTORS.into()) as u32))
+    });
     let mut filled = 0;
-    for first in (0..sectors).step_by(RUN_SECTORS as usize) {
-        let run = (sectors - first).min(RUN_SECTORS.into()) as u32;
+    for (first, run) in runs {
         let Reply::Data(payload) = device::serve(&mut ftl, Bio::read(Lba(first), run))? else {
             continue;
         };

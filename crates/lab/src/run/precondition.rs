@@ -6,7 +6,7 @@ use super::course;
 use super::error::RunError;
 use crate::stack::Precondition;
 use crate::state::Preconditioned;
-use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Payload, Submit, Tag, Token};
+use nandscape_block::{Bio, BlockDevice, Completion, Lba, Payload, Submit, Tag, Token};
 use nandscape_ftl::Pblk;
 use nandscape_media::OpenChannel;
 use nandscape_rt::{Nanos, Stream};
@@ -28,7 +28,7 @@ pub(super) fn precondition<M: OpenChannel>(
     seed: u64,
     progress: impl FnMut(f64) -> Result<(), RunError>,
 ) -> Result<Preconditioned, RunError> {
-    let logical = ftl.caps().sectors;
+    let logical = ftl.caps().live_sectors();
     let of = |times: f64| (times * logical as f64) as u64;
     let (fill_sectors, overwrite_sectors) = (of(plan.fill), of(plan.random_overwrite));
     let steady_max = of(plan.steady_overwrite);
@@ -49,6 +49,7 @@ pub(super) fn precondition<M: OpenChannel>(
 /// Keeps a device busy with writes, [`DEPTH`] at a time.
 struct Writer<'a, M: OpenChannel, P> {
     device: &'a mut Pblk<M>,
+    /// Sectors that may hold data at once, from the first on: what a time of filling writes.
     logical: u64,
     /// Sectors in all, for the progress.
     total: u64,
@@ -61,7 +62,7 @@ struct Writer<'a, M: OpenChannel, P> {
 
 impl<'a, M: OpenChannel, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, M, P> {
     fn new(device: &'a mut Pblk<M>, total: u64, progress: P) -> Self {
-        let DeviceCaps { keeps_content, sectors: logical, .. } = *device.caps();
+        let (keeps_content, logical) = (device.caps().keeps_content, device.caps().live_sectors());
         let (under_way, written, completions) = (0, 0, Vec::new());
         Self { device, logical, total, progress, under_way, written, keeps_content, completions }
     }

@@ -7,7 +7,7 @@ use crate::run::counts::FsCounts;
 use crate::run::device::{Flash, Hinted, LabDevice, Mounted};
 use crate::run::silence::SILENCE;
 use crate::timeline::{Request, Requests};
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Fua, Submit, Token};
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
 use nandscape_fs::contract::FileSystem;
 use nandscape_ftl::Pblk;
 use nandscape_rt::{Executor, Nanos};
@@ -51,15 +51,10 @@ impl Files {
 /// What files can do on a device that keeps content, or does not.
 fn caps(keeps_content: bool, layout: &Layout) -> DeviceCaps {
     DeviceCaps {
-        sectors: layout.sectors(),
-        fua: Fua::Honoured,
-        volatile_cache: true,
-        discard_sectors: 1,
-        discard_zeroes: true,
+        atomic_sectors: 0,
         scoped_flush: true,
         keeps_content,
-        placement_handles: 0,
-        ..DeviceCaps::default()
+        ..DeviceCaps::conventional(layout.sectors())
     }
 }
 
