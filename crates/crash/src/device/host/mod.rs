@@ -11,19 +11,25 @@
 //! All draw their requests from the same loads. A new kind of host implements [`HostView`] and is chosen
 //! in [`host_of`].
 
+mod log;
 mod random;
+mod zoned;
 
-use crate::device::load::Next;
+use crate::device::load::{LoadSource, Next};
 use crate::device::model::{Mismatch, Object};
 use crate::device::request::Request;
 use crate::draw::plan::Plan;
-use nandscape_block::{DeviceCaps, Lba, Reply, SectorData};
+use log::Log;
+use nandscape_block::{DeviceCaps, Lba, RegionKind, Reply, SectorData};
+use nandscape_rt::Stream;
 use random::Random;
+use std::vec;
+use zoned::Zoned;
 
 /// Sectors of a read that checks the device.
-pub(crate) const SCAN_SECTORS: u32 = 32;
+const SCAN_SECTORS: u32 = 32;
 /// Requests in flight while a device is filled or checked.
-pub(crate) const SCAN_DEPTH: usize = 8;
+const SCAN_DEPTH: usize = 8;
 
 /// What a host does until it has no more requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,9 +86,40 @@ pub(crate) trait HostView {
     }
 }
 
-/// The host that a device takes.
+/// The host that a device takes, by the regions that it has.
 pub(crate) fn host_of<'a>(seed: u64, plan: &'a Plan, caps: &DeviceCaps) -> Box<dyn HostView + 'a> {
-    Box::new(Random::new(seed, plan, caps))
+    let appends = caps.regions().any(|region| region.kind == RegionKind::Append);
+    match (appends, caps.has_zones()) {
+        (true, _) => Box::new(Log::new(seed, plan, caps)),
+        (false, true) => Box::new(Zoned::new(seed, plan, caps)),
+        (false, false) => Box::new(Random::new(seed, plan, caps)),
+    }
+}
+
+/// The requests of a phase: a list, or what a load draws.
+enum Requests<'a> {
+    Listed(vec::IntoIter<Request>),
+    Drawn(LoadSource<'a>),
+}
+
+impl Requests<'_> {
+    fn listed(requests: Vec<Request>) -> Self {
+        Self::Listed(requests.into_iter())
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Self::Listed(_) => SCAN_DEPTH,
+            Self::Drawn(load) => load.depth(),
+        }
+    }
+
+    fn next(&mut self, rng: &mut Stream) -> Next {
+        match self {
+            Self::Listed(requests) => requests.next().map_or(Next::End, Next::Submit),
+            Self::Drawn(load) => load.next(rng),
+        }
+    }
 }
 
 /// Longest request of a host that fills or checks a device.

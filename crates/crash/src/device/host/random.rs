@@ -1,13 +1,12 @@
 //! A host that writes anywhere: each address is an object, whose versions follow each other.
 
-use super::{HostView, Phase, SCAN_DEPTH, window_of};
+use super::{HostView, Phase, Requests, window_of};
 use crate::device::load::{LoadSource, Next, windows};
 use crate::device::model::Object;
 use crate::device::request::{Request, Sender};
 use crate::draw::plan::Plan;
 use nandscape_block::{DeviceCaps, Flags, Lba};
 use nandscape_rt::Stream;
-use std::vec;
 
 /// The host; see the head of this file.
 pub(crate) struct Random<'a> {
@@ -20,12 +19,6 @@ pub(crate) struct Random<'a> {
     requests: Requests<'a>,
 }
 
-/// What comes in the present phase.
-enum Requests<'a> {
-    Listed(vec::IntoIter<Request>),
-    Drawn(LoadSource<'a>),
-}
-
 impl<'a> Random<'a> {
     pub(crate) fn new(seed: u64, plan: &'a Plan, caps: &DeviceCaps) -> Self {
         let window = window_of(caps);
@@ -36,7 +29,7 @@ impl<'a> Random<'a> {
             scan_window: if plan.unreadable { 1 } else { window },
             load_rng: Stream::new(seed, "load"),
             scan_rng: Stream::new(seed, "scan"),
-            requests: Requests::Listed(Vec::new().into_iter()),
+            requests: Requests::listed(Vec::new()),
         }
     }
 
@@ -67,27 +60,20 @@ impl<'a> Random<'a> {
 
 impl HostView for Random<'_> {
     fn begin(&mut self, phase: Phase) {
-        let listed = |requests: Vec<Request>| Requests::Listed(requests.into_iter());
         self.requests = match phase {
-            Phase::Fill => listed(self.fill()),
+            Phase::Fill => Requests::listed(self.fill()),
             Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors)),
-            Phase::Inspect => listed(self.inspect()),
-            Phase::Finish => listed(self.finish()),
+            Phase::Inspect => Requests::listed(self.inspect()),
+            Phase::Finish => Requests::listed(self.finish()),
         };
     }
 
     fn depth(&self) -> usize {
-        match &self.requests {
-            Requests::Listed(_) => SCAN_DEPTH,
-            Requests::Drawn(load) => load.depth(),
-        }
+        self.requests.depth()
     }
 
     fn next(&mut self) -> Next {
-        match &mut self.requests {
-            Requests::Listed(requests) => requests.next().map_or(Next::End, Next::Submit),
-            Requests::Drawn(load) => load.next(&mut self.load_rng),
-        }
+        self.requests.next(&mut self.load_rng)
     }
 
     fn object(&self, lba: Lba) -> Object {
