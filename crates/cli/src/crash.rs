@@ -5,7 +5,7 @@ mod e2fsck;
 mod fs;
 mod json;
 
-use crate::args::{BrokenRule, CrashArgs, OutputArgs, OutputFormat, Which};
+use crate::args::{BrokenRule, CrashArgs, KindChoice, OutputArgs, OutputFormat, Which};
 use crate::output::{Failure, pretty};
 use crate::pool::spread;
 use crate::progress::Progress;
@@ -26,8 +26,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let stack = args.stack.as_deref().map(Path::new);
     expect_writable([args.output.file()], stack)?;
-    if let Some(which) = args.on_fs.fs {
-        let found = fs::campaign(which, args)?;
+    if let Some(KindChoice(kind)) = args.on_fs.fs {
+        let found = fs::campaign(kind, args)?;
         write_report(&found, &|| json::fs_campaign(&found, args.first), &args.output)?;
         return verdict(&found.report);
     }

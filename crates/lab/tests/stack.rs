@@ -4,6 +4,7 @@
 mod complete;
 
 use complete::{MEDIA, NONE, error};
+use nandscape_fs::FsConfig;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
@@ -320,11 +321,13 @@ fn a_file_system_is_described_key_by_key() {
         let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
         assert_eq!((&again.fs, &again.toml), (&stack.fs, &stack.toml));
-        stack.fs.unwrap()
+        let fs = stack.fs.unwrap();
+        let FsConfig::Ext4(config) = fs.config.clone();
+        (fs, config)
     };
-    let plain = fs("kind = \"ext4\"\n");
+    let (_, plain) = fs("kind = \"ext4\"\n");
     assert_eq!(plain.mount, MountOptions::default());
-    let plain_mkfs = plain.mkfs.unwrap();
+    let plain_mkfs = plain.format.unwrap();
     assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
     assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
     let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
@@ -334,10 +337,10 @@ fn a_file_system_is_described_key_by_key() {
                  dirty_background_percent = 5\ndirty_percent = 6\nwriteback_age = \"1s\"\n\
                  writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
                  reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n";
-    let full = fs(lines);
-    let full_mkfs = full.mkfs.clone().unwrap();
-    assert_eq!((full.data(), full.commit()), ("journal", "ijournal"));
-    assert_eq!(full.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
+    let (stack, full) = fs(lines);
+    let full_mkfs = full.format.clone().unwrap();
+    assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
+    assert_eq!(stack.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
     assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
     assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
     assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
@@ -401,7 +404,7 @@ fn a_file_system_replaces_hints_and_preconditioning() {
     assert_eq!(stack.hints.journal_range, None);
     assert_eq!(stack.host.memory_bytes, Some(4 << 30));
     let again = Stack::load("ext4-js-pblk", &["fs.data=writeback"]).unwrap();
-    assert_eq!(again.fs.unwrap().data(), "writeback");
+    assert_eq!(again.fs.unwrap().config.choices()[0], ("data", "writeback"));
     let aged = Stack::load("ext4-pblk", &["precondition.fill=1"]).unwrap();
     assert!(aged.fs.is_some() && !aged.precondition.is_none());
 }

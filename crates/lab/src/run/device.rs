@@ -1,7 +1,7 @@
 //! The device under a run: an FTL over media, with or without injected faults, and the hint
 //! that stands between it and the workload.
 
-use super::counts::{Counts, FsCounts};
+use super::counts::{Counts, FileCounts};
 use super::error::RunError;
 use super::observer::Observer;
 use crate::stack::{Fsync, Hints, Stack};
@@ -9,8 +9,8 @@ use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Reply, Submit, Token,
 };
+use nandscape_fs::MountedFs;
 use nandscape_fs::contract::CallCost;
-use nandscape_fs::ext4::Ext4;
 use nandscape_ftl::Pblk;
 use nandscape_ftl::config::Config;
 use nandscape_ftl::cpu::CpuCosts;
@@ -19,6 +19,7 @@ use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel};
 use nandscape_rt::{Handle, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// The media of every run: without faults where the stack injects none, so that everything above is
 /// compiled once.
@@ -91,7 +92,7 @@ impl Hinted {
 /// A file system over a device, and what a workload needs to run on it.
 pub(super) struct Mounted {
     pub(super) rt: Handle,
-    pub(super) fs: Ext4,
+    pub(super) fs: Rc<dyn MountedFs>,
     /// Filesets that are there, once.
     pub(super) planted: Vec<Planted>,
     /// What calls take of a core.
@@ -119,7 +120,7 @@ pub(super) trait LabDevice: BlockDevice {
     }
 
     /// What the file system counted since the last reset, if there is one.
-    fn fs_counts(&self) -> Option<FsCounts> {
+    fn fs_counts(&self) -> Option<FileCounts> {
         None
     }
 

@@ -31,7 +31,7 @@ mod steps;
 mod wml;
 
 pub use amplification::WriteAmplification;
-pub use counts::FsCounts;
+pub use counts::FileCounts;
 pub use course::Point;
 pub use error::RunError;
 pub use image::{Copied, export_image, import_image};

@@ -2,7 +2,7 @@
 //! seed. All figures are of the measured phase.
 
 use super::amplification::WriteAmplification;
-use super::counts::FsCounts;
+use super::counts::FileCounts;
 use super::course::Point;
 use super::rounds::RoundsRun;
 use crate::stack::Stack;
@@ -121,7 +121,7 @@ pub struct Outcome {
     /// What the FTL did.
     pub ftl: FtlStats,
     /// What the file system did; `None`: there is none.
-    pub fs: Option<FsCounts>,
+    pub fs: Option<FileCounts>,
     /// RAM of the FTL.
     pub memory: MemoryUse,
     /// RAM of the virtual media.

@@ -261,7 +261,7 @@ pub(super) fn from_file(
 /// What a reader should know about a run on a device of this origin.
 fn origin_warning(stack: &Stack, origin: Origin) -> Option<String> {
     let what = match &stack.fs {
-        Some(fs) if fs.mkfs.is_none() => return None,
+        Some(fs) if !fs.config.makes() => return None,
         Some(_) => {
             "the run makes a new file system over it, and what was in it is gone (fs.make = false \
              mounts the one that is there)"

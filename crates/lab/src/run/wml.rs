@@ -69,7 +69,7 @@ impl Load for Flowops {
             return Err(RunError::Failed("the workload has no file system".to_owned()));
         };
         let settings = Settings { seed, cores: self.cores, cost };
-        let mut session = Session::new(&rt, Rc::new(fs), &self.workload, planted, settings);
+        let mut session = Session::new(&rt, fs, &self.workload, planted, settings);
         let began = Nanos(self.workload.pause_seconds.saturating_mul(Nanos::from_secs(1).0));
         device.advance(began, &mut Vec::new());
         device.reset_counts();

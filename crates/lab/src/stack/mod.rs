@@ -19,7 +19,7 @@ pub(crate) mod source;
 mod timing;
 mod units;
 
-pub use fs::{FsStack, commit_name, data_name};
+pub use fs::FsStack;
 pub use grammar::payload_name;
 pub use place::{Place, StackError};
 pub use reader::Size;

@@ -3,12 +3,11 @@
 use super::calls::Calls;
 use super::layout::Layout;
 use super::tasks::{in_time, told};
-use crate::run::counts::FsCounts;
+use crate::run::counts::FileCounts;
 use crate::run::device::{Flash, Hinted, LabDevice, Mounted};
 use crate::run::silence::SILENCE;
 use crate::timeline::{Request, Requests};
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
-use nandscape_fs::contract::FileSystem;
 use nandscape_ftl::Pblk;
 use nandscape_rt::{Executor, Nanos};
 use nandscape_workload::wml::engine::Planted;
@@ -24,7 +23,7 @@ pub(in crate::run) struct Files {
     /// Filesets of a workload, for whoever runs it.
     planted: Vec<Planted>,
     /// What was counted when counts began anew.
-    reset: FsCounts,
+    reset: FileCounts,
     /// Kept for a timeline.
     requests: Option<Box<Requests>>,
     /// Calls under way, and when the last one began or ended.
@@ -42,7 +41,7 @@ impl Files {
     ) -> Self {
         let keeps_content = device.with(|device| device.caps().keeps_content);
         let caps = caps(keeps_content, &calls.layout);
-        let (calls, reset) = (Rc::new(calls), FsCounts::default());
+        let (calls, reset) = (Rc::new(calls), FileCounts::default());
         let (requests, under_way, heard) = (None, 0, Nanos::ZERO);
         Self { executor, device, calls, caps, planted, reset, requests, under_way, heard }
     }
@@ -116,7 +115,7 @@ impl LabDevice for Files {
         self.calls.layout.of_clones()
     }
 
-    fn fs_counts(&self) -> Option<FsCounts> {
+    fn fs_counts(&self) -> Option<FileCounts> {
         Some(self.calls.counts().since(&self.reset))
     }
 
