@@ -250,16 +250,21 @@ impl Page {
     }
 
     fn failures(&mut self, outcome: &Outcome) {
-        let (ftl, offline) = (&outcome.ftl, outcome.wear.offline);
-        if ftl.program_failures + ftl.erase_failures + ftl.uncorrectable + u64::from(offline) == 0 {
+        let (errors, offline) = (&outcome.ftl.media_errors, outcome.wear.offline);
+        if errors.program_failures
+            + errors.erase_failures
+            + errors.uncorrectable
+            + u64::from(offline)
+            == 0
+        {
             return;
         }
         let text = format!(
             "media failures: {} programs, {} erases, {} sectors that could not be read; {offline} \
              chunks offline",
-            grouped(ftl.program_failures),
-            grouped(ftl.erase_failures),
-            grouped(ftl.uncorrectable)
+            grouped(errors.program_failures),
+            grouped(errors.erase_failures),
+            grouped(errors.uncorrectable)
         );
         self.line("  ", &text);
     }
@@ -273,7 +278,7 @@ impl Page {
             geometry.units,
             geometry.chunks,
             geometry.sectors,
-            size.lines,
+            size.erase_units,
             stack.media.timing.name
         );
         let sizes = format!(
@@ -285,7 +290,7 @@ impl Page {
         let memory = format!(
             "{} for the FTL ({} of it the map), {} for the virtual media",
             bytes(outcome.memory.total() as f64),
-            bytes(outcome.memory.map_bytes as f64),
+            bytes(outcome.memory.part("map") as f64),
             bytes(outcome.media_bytes as f64)
         );
         self.gap();

@@ -235,7 +235,7 @@ fn a_trace_is_replayed() {
     let json: serde_json::Value =
         serde_json::from_str(&run(&["--scale", "2", "--output-format", "json"])).unwrap();
     assert_eq!(json["jobs"][0]["write"]["total_ios"], 3);
-    assert_eq!(json["nandscape"]["trace"]["bad_lines"], 1);
+    assert_eq!(json["nandscape"]["trace"]["malformed_lines"], 1);
     let both = ["--scale", "2", "--as-fast-as-possible"];
     assert_eq!(folder.command(&args).args(both).output().unwrap().status.code(), Some(2));
 }

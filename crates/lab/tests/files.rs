@@ -69,7 +69,7 @@ fn content_survives() {
                 assert!(!job.failed(), "{set:?}: {:?}", job.failures);
                 assert!(job.verified_sectors > 0, "{set:?}");
             }
-            assert_eq!(outcome.ftl.mismatches, 0);
+            assert_eq!(outcome.ftl.media_errors.mismatches, 0);
         }
     }
 }
@@ -167,7 +167,7 @@ fn progress_reaches_the_end() {
 fn the_time_of_fsyncs_has_parts() {
     let thread_ns = [1, 16].map(|depth| {
         let text = format!("[w]\nrw=randwrite\nbs=64k\nsize=4m\nfsync=4\niodepth={depth}\n");
-        let outcome = outcome("ext4-pblk", &["fs.call_ns=500", "fs.copy_ns=200"], &text);
+        let outcome = outcome("ext4-pblk", &["host.syscall_ns=500", "host.copy_ns=200"], &text);
         let (fs, sync) = (outcome.fs.unwrap(), &outcome.workload.jobs[0].sync);
         let json = outcome.to_json("files");
         let times = json["nandscape"]["fs"]["fsync_times"].as_object().unwrap().values();
@@ -184,17 +184,17 @@ fn the_time_of_fsyncs_has_parts() {
 fn caches_begin_cold() {
     let read = |loops: u32| {
         let text = format!("[r]\nrw=randread\nbs=4k\nsize=2m\nloops={loops}\n");
-        outcome("ext4-pblk", &["fs.call_ns=500", "fs.copy_ns=200"], &text)
+        outcome("ext4-pblk", &["host.syscall_ns=500", "host.copy_ns=200"], &text)
     };
     let (once, twice) = (read(1), read(2));
-    assert_eq!((once.ftl.user_read, twice.ftl.user_read), (512, 512));
+    assert_eq!((once.ftl.host.read, twice.ftl.host.read), (512, 512));
     let more = twice.virtual_time - once.virtual_time;
     assert_eq!(more.0, 512 * (500 + 200));
     assert_eq!(once.fs.unwrap().cached_pages, 512);
     assert_eq!(twice.fs.unwrap().fs.lookups, Lookups { hits: 512, misses: 512 });
     assert_eq!(twice.to_json("files")["nandscape"]["fs"]["cache"]["hits"], 512);
     let direct = outcome("ext4-pblk", &[], "[r]\nrw=read\nbs=4k\nsize=2m\nloops=2\ndirect=1\n");
-    assert_eq!((direct.ftl.user_read, direct.fs.unwrap().cached_pages), (1024, 0));
+    assert_eq!((direct.ftl.host.read, direct.fs.unwrap().cached_pages), (1024, 0));
     assert_eq!(direct.fs.unwrap().fs.lookups, Lookups::default());
 }
 
@@ -206,7 +206,7 @@ fn write_buffers_begin_empty() {
     for set in [&[][..], &["precondition.fill=1"], &["media.faults.program_rate=0.001"]] {
         let read = outcome("ext4-pblk", set, text);
         assert!(!read.workload.jobs[0].failed(), "{set:?}: {:?}", read.workload.jobs[0].failures);
-        assert_eq!((read.ftl.user_read, read.ftl.ring_hits), (16, 0), "{set:?}");
+        assert_eq!((read.ftl.host.read, read.ftl.host.buffer_hits), (16, 0), "{set:?}");
     }
 }
 
@@ -223,7 +223,7 @@ fn a_file_system_is_made_on_an_aged_device() {
             assert!(!job.failed(), "{discard}: {:?}", job.failures);
         }
         assert!(outcome.workload.jobs[0].verified_sectors > 0);
-        assert_eq!(outcome.ftl.mismatches, 0);
+        assert_eq!(outcome.ftl.media_errors.mismatches, 0);
         (outcome.state, outcome.ftl.sectors.gc)
     };
     let (discarded, kept) = (on("fs.discard=true"), on("fs.discard=false"));
@@ -235,7 +235,7 @@ fn a_file_system_is_made_on_an_aged_device() {
 #[test]
 fn what_comes_before_is_not_counted() {
     let read = outcome("ext4-pblk", &[], "[r]\nrw=read\nbs=64k\nsize=4m\ndirect=1\n");
-    assert_eq!((read.ftl.user_written, read.fs.unwrap().written_sectors), (0, 0));
+    assert_eq!((read.ftl.host.written, read.fs.unwrap().written_sectors), (0, 0));
     assert_eq!(read.fs_amplification(), None);
     let text = "[w]\nrw=write\nbs=64k\nsize=4m\ntime_based\nruntime=10ms\n";
     let direct = format!("{text}direct=1\nramp_time=10ms\n");
@@ -326,9 +326,9 @@ fn traces_do_not_go_to_files() {
 #[test]
 fn direct_io_reaches_the_device() {
     let text = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=2m\ndirect=1\n";
-    let files = outcome("ext4-pblk", &["fs.call_ns=0"], text);
+    let files = outcome("ext4-pblk", &["host.syscall_ns=0"], text);
     let raw = outcome("pblk", &["precondition.recipe=none"], text);
     let ios = |outcome: &Outcome| outcome.workload.jobs[0].direction(Direction::Write).ios;
     assert_eq!(ios(&files), ios(&raw));
-    assert!(files.ftl.user_written >= raw.ftl.user_written);
+    assert!(files.ftl.host.written >= raw.ftl.host.written);
 }

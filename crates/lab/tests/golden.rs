@@ -83,8 +83,8 @@ fn golden_run_covers_what_is_counted() {
     assert!(outcome.workload.jobs.iter().all(|job| !job.failed()), "{:?}", outcome.workload.jobs);
     let ftl = &outcome.ftl;
     assert!(ftl.sectors.gc > 0 && ftl.sectors.pad > 0 && ftl.sectors.journal > 0);
-    assert!(ftl.flush.waited > 0 && ftl.discarded > 0 && ftl.user_read > 0 && ftl.erases > 0);
-    assert!(ftl.mismatches == 0 && ftl.uncorrectable == 0);
+    assert!(ftl.flush.waited > 0 && ftl.host.discarded > 0 && ftl.host.read > 0 && ftl.erases > 0);
+    assert!(ftl.media_errors.mismatches == 0 && ftl.media_errors.uncorrectable == 0);
     let parts = ftl.flush.queue_ns + ftl.flush.gc_ns + ftl.flush.padding_ns + ftl.flush.program_ns;
     assert_eq!(parts, ftl.flush.total_ns, "where a flush's time went adds up");
     assert!(outcome.series.len() > 5 && outcome.series.windows(2).all(|p| p[0].t_s < p[1].t_s));
@@ -119,8 +119,8 @@ fn json_has_the_promised_keys() {
         "/gc/victims",
         "/gc/valid_ratio_mean",
         "/gc/in_use_sectors_mean",
-        "/gc/free_rides",
-        "/gc/forced_drains",
+        "/gc/empty_victims",
+        "/gc/forced_flushes",
         "/flush/queue_ns",
         "/flush/gc_ns",
         "/flush/padding_ns",

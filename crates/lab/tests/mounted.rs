@@ -61,7 +61,7 @@ fn keys_that_were_chosen_are_known() {
         assert_eq!(found, resolved, "{lines}");
         found
     };
-    assert_eq!(check("kind = \"ext4\"\ndiscard = true\ncall_ns = 1000\nmake = true\n"), None);
+    assert_eq!(check("kind = \"ext4\"\ndiscard = true\nmake = true\n"), None);
     assert_eq!(check("data = \"journal\"\ncommit = \"jbd2\"\nread_ahead = \"128k\"\n"), None);
     let chosen = [
         ("commit = \"ijournal\"", "commit"),
@@ -69,7 +69,6 @@ fn keys_that_were_chosen_are_known() {
         ("journal = \"32MiB\"", "journal"),
         ("discard = false", "discard"),
         ("make = false", "make"),
-        ("copy_ns = 1001", "copy_ns"),
         ("dirty_percent = 30", "dirty_percent"),
     ];
     for (line, key) in chosen {

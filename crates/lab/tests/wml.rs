@@ -1,5 +1,6 @@
 //! Filebench workloads on stacks: what a result holds, and what is refused.
 
+use nandscape_ftl::Detail;
 use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, run_workload};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::wml::{Workload, parse};
@@ -65,7 +66,7 @@ fn a_result_is_whole() {
     assert_eq!(job["sync"]["total_ios"].as_u64(), Some(counted));
     assert!(job["read"]["total_ios"].as_u64().unwrap() > 0);
     assert!(ours["series"].as_array().unwrap().len() > 100);
-    assert_eq!(outcome.ftl.mismatches, 0);
+    assert_eq!(outcome.ftl.media_errors.mismatches, 0);
 }
 
 /// The time of fsyncs is the sum of its parts, waiting for a core that other threads share included.
@@ -104,8 +105,8 @@ fn write_buffers_begin_empty() {
          set mode quit alldone\nrun 10",
     );
     let read = run("ext4-pblk", &workload).unwrap();
-    assert!(read.ftl.user_read >= 16, "{}", read.ftl.user_read);
-    assert_eq!(read.ftl.ring_hits, 0);
+    assert!(read.ftl.host.read >= 16, "{}", read.ftl.host.read);
+    assert_eq!(read.ftl.host.buffer_hits, 0);
 }
 
 /// Every example runs on a small device.
@@ -192,4 +193,35 @@ fn what_does_not_fit_is_refused() {
     );
     let found = refused("ext4-pblk", &endless);
     assert!(found.starts_with("t.f:2:8: fileset a: its random number of entries"), "{found}");
+}
+
+/// One core serves threads of a workload and threads of the FTL: it is never used for longer than the run
+/// lasts, and what is counted of it covers all of the run.
+#[test]
+fn a_filebench_thread_and_the_writer_thread_share_a_core() {
+    let hog_ns = 200_000;
+    let workload = text(&format!(
+        "define fileset name=a,path=/tmp,entries=1,dirwidth=2,size=1m,prealloc\n\
+         define process name=p {{\n\
+         thread name=hog {{ flowop hog name=h,value={hog_ns} }}\n\
+         thread name=writer {{\n\
+         flowop openfile name=o,filesetname=a,fd=1\n\
+         flowop write name=w,iosize=64k,fd=1\n\
+         flowop fsync name=s,fd=1\n\
+         flowop closefile name=c,fd=1 }} }}\n\
+         run 1"
+    ));
+    let charged = [&SMALL[..], &["host.cores=1", "ftl.cpu=qemu"]].concat();
+    let stack = Stack::load("ext4-pblk", &charged).unwrap();
+    let outcome = run_workload(&stack, &workload, 1, Manner::default(), &mut Unobserved).unwrap();
+    let rows = outcome.flowops.as_ref().unwrap().rows.iter();
+    let hogs = rows.filter(|row| row.name == "h").map(|row| row.count).sum::<u64>();
+    let Detail::Pblk(pblk) = &outcome.ftl.detail;
+    let ftl = pblk.cpu.as_ref().unwrap().cores_busy_ns[0];
+    let elapsed = outcome.virtual_time.0;
+    assert!(hogs > 100 && ftl > elapsed / 20, "{hogs} rounds, {ftl} ns of the FTL");
+    assert!(hogs * hog_ns + ftl <= elapsed, "{} + {ftl} ns in {elapsed}", hogs * hog_ns);
+    let [core] = outcome.cores[..] else { panic!("{:?}", outcome.cores) };
+    assert!(core.threads.0 >= hogs * hog_ns && core.ftl.0 <= ftl, "{core:?}");
+    assert_eq!(core.threads + core.ftl + core.idle, outcome.virtual_time);
 }

@@ -2,7 +2,33 @@
 //! one a line.
 
 use crate::case::Run;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+/// Keys of results of earlier versions: the object that holds the key (`*`: each entry of a list), the old
+/// name, and the name now.
+const RENAMED: &[(&str, &str, &str)] = &[
+    ("gc", "free_rides", "empty_victims"),
+    ("gc", "forced_drains", "forced_flushes"),
+    ("buffers/*", "free_rides", "empty_victims"),
+    ("reads", "ring_hits", "write_buffer_hits"),
+    ("flush", "drained", "drained_sectors"),
+    ("map", "no_slot", "all_slots_pinned"),
+    ("map/host_lookups", "joined", "joined_loads"),
+    ("map/internal_lookups", "joined", "joined_loads"),
+    ("host_cpu", "collector", "gc_thread"),
+    ("host_cpu/ring_locks/*", "taken", "acquisitions"),
+    ("host_cpu/map_lock", "taken", "acquisitions"),
+    ("trace", "disordered", "out_of_order"),
+    ("trace", "folded", "wrapped"),
+    ("trace", "bad_lines", "malformed_lines"),
+    ("trace", "late", "issued_late"),
+    ("trace", "late_max_ns", "issued_late_max_ns"),
+    ("fs", "records", "ijournal_records"),
+    ("fs/fsync_times", "thread_ns", "cpu_wait_ns"),
+];
+
+/// Words of results of earlier versions, by the key that holds them.
+const REWORDED: &[(&str, &str, &str, &str)] = &[("buffers/*", "role", "copies", "gc")];
 
 /// Why a text holds no results.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +108,8 @@ fn not_json(file: &str, line: usize, error: &serde_json::Error) -> ReadError {
 fn run(file: &str, line: usize, mut value: Value) -> Result<Run, ReadError> {
     let not_a_result = || ReadError::NotAResult { file: file.to_owned(), line };
     let row = value.get_mut("result").map(Value::take);
-    let result = row.clone().unwrap_or_else(|| value.clone());
+    let mut result = row.clone().unwrap_or_else(|| value.clone());
+    result.get_mut("nandscape").into_iter().for_each(update);
     let ours = result.get("nandscape").filter(|ours| ours.is_object()).ok_or_else(not_a_result)?;
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let keys = value.get("keys").and_then(Value::as_object).into_iter().flatten();
@@ -94,6 +121,37 @@ fn run(file: &str, line: usize, mut value: Value) -> Result<Run, ReadError> {
         seed: ours.get("seed").and_then(Value::as_u64).unwrap_or_default(),
         result,
     })
+}
+
+/// Gives keys and words of an earlier version the names that they have now.
+fn update(ours: &mut Value) {
+    for (path, old, new) in RENAMED {
+        each(ours, path, &mut |fields| {
+            if let Some(value) = fields.remove(*old) {
+                fields.entry(*new).or_insert(value);
+            }
+        });
+    }
+    for (path, key, old, new) in REWORDED {
+        each(ours, path, &mut |fields| {
+            if let Some(word) = fields.get_mut(*key).filter(|word| *word == old) {
+                *word = (*new).into();
+            }
+        });
+    }
+}
+
+/// Each object at `path` below `value`.
+fn each(value: &mut Value, path: &str, change: &mut dyn FnMut(&mut Map<String, Value>)) {
+    let (key, rest) = path.split_once('/').unwrap_or((path, ""));
+    match (key, value) {
+        ("", Value::Object(fields)) => change(fields),
+        ("*", Value::Array(items)) => items.iter_mut().for_each(|item| each(item, rest, change)),
+        (_, Value::Object(fields)) => {
+            fields.get_mut(key).into_iter().for_each(|value| each(value, rest, change));
+        }
+        _ => {}
+    }
 }
 
 fn job_names(result: &Value) -> String {
@@ -140,6 +198,24 @@ mod tests {
         assert_eq!(runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(runs[0].keys, [("k.a".to_owned(), 1.into())]);
         assert_eq!(read("r.jsonl", &row(3)).unwrap()[0].stack, "s");
+    }
+
+    /// A result of an earlier version reads as one of this version, and one of this version stays as it is.
+    #[test]
+    fn old_keys_have_their_new_names() {
+        let old = r#"{"nandscape":{"gc":{"victims":1,"free_rides":2},"map":{"no_slot":3},
+            "buffers":[{"role":"copies","free_rides":4},{"role":"normal","free_rides":5}],
+            "host_cpu":{"map_lock":{"taken":6},"ring_locks":[{"taken":7}],"collector":{"jobs":8}},
+            "fs":{"records":{"count":9},"fsync_times":{"thread_ns":10}},"trace":{"late":11}}}"#;
+        let new = r#"{"nandscape":{"gc":{"victims":1,"empty_victims":2},"map":{"all_slots_pinned":3},
+            "buffers":[{"role":"gc","empty_victims":4},{"role":"normal","empty_victims":5}],
+            "host_cpu":{"map_lock":{"acquisitions":6},"ring_locks":[{"acquisitions":7}],
+            "gc_thread":{"jobs":8}},
+            "fs":{"ijournal_records":{"count":9},"fsync_times":{"cpu_wait_ns":10}},
+            "trace":{"issued_late":11}}}"#;
+        let result = |text: &str| read("r.json", text).unwrap().remove(0).result;
+        let expected: Value = serde_json::from_str(new).unwrap();
+        assert_eq!((result(old), result(new)), (expected.clone(), expected));
     }
 
     /// Whatever is wrong is said with its place.

@@ -7,7 +7,7 @@
 use crate::device::load::Load;
 use crate::draw::faults::FaultRates;
 use crate::draw::sample::{between, log_uniform, pick};
-use nandscape_ftl::config::{CacheSize, Config, Limiter, MapConfig, MapKind};
+use nandscape_ftl::pblk::config::{CacheSize, Config, Limiter, MapConfig, MapKind};
 use nandscape_media::{ChunkId, Geometry, UnitId};
 use nandscape_rt::Stream;
 

@@ -2,7 +2,7 @@
 //! (docs/formats/line.md): whose copies they are, and which of them a power cut leaves without an address.
 
 use nandscape_block::{Lba, SECTOR_BYTES, SectorData, Tag};
-use nandscape_ftl::config::LineSet;
+use nandscape_ftl::pblk::config::LineSet;
 use nandscape_media::{
     ChunkId, ChunkState, FaultInjector, Geometry, KEY_MAX, KEY_TRIM, Kind, OpenChannel, Ppa, UnitId,
 };
@@ -47,7 +47,7 @@ pub(crate) fn forgotten<M: OpenChannel>(
 /// Sectors of data that media lost.
 fn data<M: OpenChannel>(media: &FaultInjector<M>) -> impl Iterator<Item = Ppa> {
     let lost = |at: &Ppa| !media.readable(*at) && media.oob(*at).kind == Kind::Data;
-    media.struck().iter().copied().filter(lost)
+    media.injected().iter().copied().filter(lost)
 }
 
 /// Whether all end metadata of a sector's line can be read.

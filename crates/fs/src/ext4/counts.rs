@@ -46,7 +46,7 @@ impl Counts {
         let records = vec![("count", self.records), ("blocks", self.record_blocks)];
         vec![
             CountGroup { name: "journal", counts: journal },
-            CountGroup { name: "records", counts: records },
+            CountGroup { name: "ijournal_records", counts: records },
         ]
     }
 

@@ -4,6 +4,7 @@
 use super::ids::{BufferId, FrontierId};
 use nandscape_media::Status;
 use nandscape_rt::Nanos;
+use nandscape_rt::host::CoreId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -29,7 +30,7 @@ pub(super) enum What {
     /// The pieces of mapping blocks that collection reads.
     MapCopies,
     /// What this core of the host did.
-    Core(u16),
+    Core(CoreId),
 }
 
 #[derive(Clone, Copy, Debug)]

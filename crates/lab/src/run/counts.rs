@@ -1,14 +1,19 @@
 //! What was counted: by the FTL, its media, and a file system and the calls to it.
 
 use nandscape_fs::FsCounts;
-use nandscape_ftl::stats::FtlStats;
-use nandscape_media::Utilisation;
+use nandscape_ftl::FtlReport;
+use nandscape_media::{LinkUse, Utilisation};
+use nandscape_rt::counts::Counts as _;
+use nandscape_rt::host::CoreTimes;
 
 /// What file system, FTL and media counted.
 #[derive(Default)]
 pub(super) struct Counts {
-    pub(super) ftl: FtlStats,
+    pub(super) ftl: FtlReport,
     pub(super) utilisation: Utilisation,
+    pub(super) link: LinkUse,
+    /// For what each core of the host was used.
+    pub(super) cores: Vec<CoreTimes>,
     /// `None`: there is no file system.
     pub(super) fs: Option<FileCounts>,
 }
@@ -16,8 +21,10 @@ pub(super) struct Counts {
 impl Counts {
     /// Adds what the same device counted later.
     pub(super) fn extend(&mut self, later: &Self) {
-        self.ftl.extend(&later.ftl);
+        self.ftl.add(&later.ftl);
         self.utilisation.extend(&later.utilisation);
+        self.link.extend(&later.link);
+        self.cores.iter_mut().zip(&later.cores).for_each(|(sum, more)| sum.extend(more));
         if let (Some(fs), Some(later)) = (&mut self.fs, &later.fs) {
             fs.extend(later);
         }

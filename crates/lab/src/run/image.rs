@@ -1,13 +1,12 @@
 //! Raw images of a device: what a host reads of it, sector by sector. An image goes through the FTL
 //! both ways, without timing; what it leaves on media is a state like any other.
 
-use super::device::{self, Flash};
+use super::device::{self, RunFtl};
 use super::error::RunError;
 use super::prepare::{self, Prepared};
 use crate::stack::Stack;
 use crate::state::{self, Header, Origin, Preconditioned, State};
 use nandscape_block::{Bio, BlockDevice, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Tag};
-use nandscape_ftl::Pblk;
 use nandscape_media::PayloadMode;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -152,7 +151,7 @@ fn read_up_to(stream: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Writes the sectors that are not zeroes; how many there were.
-fn write_filled(ftl: &mut Pblk<Flash>, first: u64, bytes: &[u8]) -> Result<u64, RunError> {
+fn write_filled(ftl: &mut RunFtl, first: u64, bytes: &[u8]) -> Result<u64, RunError> {
     let mut filled = 0;
     for (lba, sector) in (first..).zip(bytes.chunks_exact(SECTOR_BYTES as usize)) {
         if sector.iter().all(|&byte| byte == 0) {

@@ -2,9 +2,9 @@
 
 use super::drive::End;
 use super::load::Measured;
-use super::outcome::DeviceSize;
 use super::prepare::Before;
 use crate::stack::Stack;
+use nandscape_ftl::DeviceSize;
 use nandscape_workload::trace::TraceCounts;
 
 /// A device on which so many times its size was written is no longer taken for fresh: writes at random
@@ -24,7 +24,7 @@ pub(super) fn remarks(
     all.extend(measured.warnings.iter().cloned());
     all.extend(measured.steady.as_ref().err().cloned());
     all.extend(defects(measured));
-    all.extend(host(stack, measured.flowops.is_some()).map(str::to_owned));
+    all.extend(host(stack).map(str::to_owned));
     all.extend(measured.trace.iter().flat_map(trace));
     all
 }
@@ -37,15 +37,13 @@ fn interruption(measured: &Measured) -> Option<String> {
 }
 
 /// On what the stack says of the host and nothing comes of.
-fn host(stack: &Stack, has_flowops: bool) -> impl Iterator<Item = &'static str> {
+fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
     let unused = stack.host.memory_bytes.filter(|_| stack.fs.is_none());
     let memory = unused.map(|_| "[host] memory limits nothing: the stack has no file system");
-    // Flowops take of their cores for each call and for `hog`; jobs of fio's and traces take of none.
-    let idle = stack.host.cores.filter(|_| stack.ftl.cpu.is_free() && !has_flowops);
-    let cores = idle.map(|_| {
-        "[host] cores limit nothing: the stack sets no ftl.cpu, and only flowops take their time \
-         without it"
-    });
+    // Calls of a file system use cores; jobs and traces on a block device use none.
+    let idle = stack.host.cores.filter(|_| !stack.ftl.charges_host() && stack.fs.is_none());
+    let cores = idle
+        .map(|_| "[host] cores limit nothing: the stack sets no ftl.cpu and has no file system");
     memory.into_iter().chain(cores)
 }
 
@@ -56,10 +54,10 @@ fn beginning(
     before: Option<Before>,
     measured: &Measured,
 ) -> impl Iterator<Item = String> {
-    let wrote = measured.counts.ftl.user_written > 0;
+    let wrote = measured.counts.ftl.host.written > 0;
     let fresh = before.is_none()
         && measured.random_writes
-        && is_fresh(size.logical_sectors, measured.counts.ftl.user_written);
+        && is_fresh(size.logical_sectors, measured.counts.ftl.host.written);
     let remedy = match (&stack.fs, &measured.flowops) {
         (None, _) => "precondition it (precondition.recipe)",
         (Some(_), None) => "let jobs overwrite large files before those that count (stonewall)",
@@ -95,9 +93,10 @@ fn is_fresh(logical_sectors: u64, written_sectors: u64) -> bool {
 
 /// On what should not happen.
 fn defects(measured: &Measured) -> impl Iterator<Item = String> {
+    let errors = &measured.counts.ftl.media_errors;
     let counted = [
-        (measured.counts.ftl.mismatches, "reads found another sector's data: a defect of the FTL"),
-        (measured.counts.ftl.uncorrectable, "sectors could not be read from the media"),
+        (errors.mismatches, "reads found another sector's data: a defect of the FTL"),
+        (errors.uncorrectable, "sectors could not be read from the media"),
     ];
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     counted.map(|(count, what)| format!("{count} {what}"))
@@ -125,18 +124,18 @@ fn trace(counts: &TraceCounts) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Cores are idle when neither the FTL nor the load takes anything of them, and only if somebody
-    /// asked for some.
+    /// Cores are idle when neither the FTL nor calls of a file system use them; the remark is made only if
+    /// the stack sets their number.
     #[test]
     fn idle_cores_are_told() {
-        let told = |set: &[&str], has_flowops: bool| {
-            let stack = Stack::load("pblk", set).unwrap();
-            host(&stack, has_flowops).any(|remark| remark.contains("cores"))
+        let told = |name: &str, set: &[&str]| {
+            let stack = Stack::load(name, set).unwrap();
+            host(&stack).any(|remark| remark.contains("cores"))
         };
-        assert!(told(&["host.cores=2"], false));
-        assert!(!told(&["host.cores=2"], true), "threads share them");
-        assert!(!told(&["host.cores=2", "ftl.cpu=qemu"], false), "the FTL works on them");
-        assert!(!told(&[], false));
+        assert!(told("pblk", &["host.cores=2"]));
+        assert!(!told("ext4-pblk", &["host.cores=2"]), "calls share them");
+        assert!(!told("pblk", &["host.cores=2", "ftl.cpu=qemu"]), "the FTL works on them");
+        assert!(!told("pblk", &[]));
     }
 
     /// A device ceases to be fresh when it was written several times over; one that was not written at

@@ -12,7 +12,7 @@ use super::steps::run_load;
 use super::{Manner, Outcome};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::stats::SectorCounts;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, RunState, Series};
 use nandscape_workload::fio::Direction;
@@ -46,16 +46,14 @@ pub fn run_workload(
     };
     let trees = workload.filesets.iter().map(tree).collect::<Result<Vec<_>, _>>()?;
     let workload = Rc::new(workload.clone());
-    let cores = stack.host.cores_or_default();
-    let load = Flowops { workload: Rc::clone(&workload), cores: cores.min(u16::MAX.into()) as u16 };
+    let load = Flowops { workload: Rc::clone(&workload) };
     let contents = Contents::Trees(workload, trees);
     run_load(stack, load, Some(contents), seed, manner, observer)
 }
 
-/// A workload, and the cores that its threads run on.
+/// A workload.
 struct Flowops {
     workload: Rc<Workload>,
-    cores: u16,
 }
 
 impl Load for Flowops {
@@ -65,10 +63,10 @@ impl Load for Flowops {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
-        let Some(Mounted { rt, fs, planted, cost }) = device.mounted() else {
+        let Some(Mounted { rt, host, fs, planted, cost }) = device.mounted() else {
             return Err(RunError::Failed("the workload has no file system".to_owned()));
         };
-        let settings = Settings { seed, cores: self.cores, cost };
+        let settings = Settings { seed, host, cost };
         let mut session = Session::new(&rt, fs, &self.workload, planted, settings);
         let began = Nanos(self.workload.pause_seconds.saturating_mul(Nanos::from_secs(1).0));
         device.advance(began, &mut Vec::new());

@@ -8,8 +8,16 @@ use super::resolved::{join, titled};
 use super::{Fsync, Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
 use super::{fs, ftl, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
+use nandscape_fs::contract::CallCost;
 use nandscape_media::{Faults, Geometry, PayloadMode, UnitId};
+use nandscape_rt::Nanos;
 
+/// Time of a system call when a stack does not say.
+const SYSCALL_NS: u64 = 1_000;
+/// Time of copying a page of 4 KiB when a stack does not say (docs/formats/stack.md).
+const COPY_NS: u64 = 1_000;
+/// The longest system call, and the longest copy: 1 s.
+const CALL_NS_MAX: u64 = 1_000_000_000;
 /// RAM that the virtual media may take when a stack does not say.
 const MEMORY_CAP_BYTES: u64 = 16 << 30;
 /// The slowest that a unit may be.
@@ -40,7 +48,7 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     let fs = root.section("fs", "fs")?;
     let (host, host_text) = read_host(root.section("host", "host")?, !fs.is_absent())?;
     let (media, media_text) = read_media(root.section("media", "media")?)?;
-    let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, media.payload, &host)?;
+    let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, &host)?;
     let (fs, fs_text) = fs::read(fs, &host, media.payload)?;
     let (hints, hints_text) = read_hints(root.section("hints", "hints")?)?;
     let (precondition, precondition_text) =
@@ -51,7 +59,7 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     Ok(Stack { name, host, media, ftl, fs, hints, precondition, toml, places, place })
 }
 
-/// Only a file system needs memory.
+/// Only a file system has calls and needs memory.
 fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), StackError> {
     let cores = host.optional("cores")?;
     host.check("cores", cores != Some(0), "must be at least 1")?;
@@ -63,7 +71,21 @@ fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), Stac
     let memory_bytes = memory.map(|Size(bytes)| bytes);
     let is_enough = memory_bytes.is_none_or(|bytes| bytes >= fs::MEMORY_BYTES_MIN);
     host.check("memory", is_enough, "must be at least 1MiB")?;
-    Ok((Host { cores, memory_bytes }, titled("host", host)?))
+    let cost = if has_fs { read_cost(&mut host)? } else { CallCost::default() };
+    host.refuse(if has_fs { &[] } else { &FS_KEYS }, "needs a file system, [fs]")?;
+    Ok((Host { cores, memory_bytes, cost }, titled("host", host)?))
+}
+
+/// Keys of `[host]` that need a file system.
+const FS_KEYS: [&str; 2] = ["syscall_ns", "copy_ns"];
+
+fn read_cost(host: &mut Section<'_>) -> Result<CallCost, StackError> {
+    let mut cost = |key, default: u64| {
+        let cost = host.or(key, default)?;
+        host.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
+        Ok(Nanos(cost))
+    };
+    Ok(CallCost { call: cost("syscall_ns", SYSCALL_NS)?, copy: cost("copy_ns", COPY_NS)? })
 }
 
 fn read_media(mut media: Section<'_>) -> Result<(MediaStack, String), StackError> {

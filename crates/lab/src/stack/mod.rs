@@ -5,12 +5,10 @@
 //! [`Stack`] with its resolved text, in which defaults are written out; that text, read again,
 //! resolves to itself.
 
-mod cpu;
 pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
-mod map;
 mod place;
 pub mod reader;
 mod recipe;
@@ -28,8 +26,8 @@ pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
-use nandscape_ftl::config::{Config, MapKind};
-use nandscape_ftl::{Capacity, FtlError};
+use nandscape_fs::contract::CallCost;
+use nandscape_ftl::{FtlConfig, FtlError};
 use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;
 use nandscape_workload::fio::Notice;
@@ -48,8 +46,8 @@ pub struct Stack {
     pub host: Host,
     /// The open-channel SSD.
     pub media: MediaStack,
-    /// The FTL; the seed is set when a run begins.
-    pub ftl: Config,
+    /// The FTL.
+    pub ftl: FtlConfig,
     /// The file system; `None`: the workload sees the raw block device.
     pub fs: Option<FsStack>,
     /// What a file system would have said.
@@ -71,6 +69,8 @@ pub struct Host {
     pub cores: Option<u32>,
     /// Page cache limit.
     pub memory_bytes: Option<u64>,
+    /// Time that calls of a file system take of the core of the thread that makes them.
+    pub cost: CallCost,
 }
 
 /// Cores of a host that a stack does not describe.
@@ -81,6 +81,12 @@ impl Host {
     #[must_use]
     pub fn cores_or_default(&self) -> u32 {
         self.cores.unwrap_or(DEFAULT_CORES)
+    }
+
+    /// A host with these cores, all idle.
+    #[must_use]
+    pub fn build(&self) -> nandscape_rt::Host {
+        nandscape_rt::Host::with_cores(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
     }
 }
 
@@ -238,8 +244,7 @@ impl Stack {
     pub fn check_device(&self) -> Result<(), StackError> {
         let geometry = &self.media.geometry;
         geometry.check().map_err(|shape| self.geometry_error(&shape))?;
-        let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
-        match Capacity::of(geometry, &self.ftl, chunks) {
+        match self.ftl.check(geometry) {
             Err(FtlError::Config { key, why }) => Err(self.error(key, &why)),
             _ => Ok(()),
         }
@@ -249,15 +254,6 @@ impl Stack {
     #[must_use]
     pub fn tells(&self, notice: &Notice) -> bool {
         self.fs.is_none() || notice.holds_on_files()
-    }
-
-    /// Bytes of a block of a mapping table that is cached; none of a resident one.
-    #[must_use]
-    pub fn map_block_bytes(&self) -> Option<u64> {
-        match &self.ftl.map {
-            MapKind::Cached(map) => Some(map.block_bytes.into()),
-            MapKind::Resident => None,
-        }
     }
 
     /// A hash of the resolved text: same hash, same stack.

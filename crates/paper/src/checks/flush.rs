@@ -7,7 +7,7 @@ use serde_json::Value;
 const PARTS: [&str; 4] = ["queue_ns", "gc_ns", "padding_ns", "program_ns"];
 const HOST_PARTS: [&str; 2] = ["cpu_ns", "writer_ns"];
 /// Parts of the time of an fsync of a file.
-const FSYNC_PARTS: [&str; 4] = ["thread_ns", "data_ns", "commit_ns", "flush_ns"];
+const FSYNC_PARTS: [&str; 4] = ["cpu_wait_ns", "data_ns", "commit_ns", "flush_ns"];
 /// Relative error of means.
 const ROUNDING: f64 = 1e-6;
 /// Kinds of requests with the latency that fio tells of each.

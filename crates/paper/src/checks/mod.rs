@@ -236,7 +236,7 @@ mod tests {
             ("victims", "/buffers/0/victim_valid", true),
             ("victims", "/gc/valid_ratio_mean", false),
             ("erases", "/erases", true),
-            ("erases", "/gc/free_rides", true),
+            ("erases", "/gc/empty_victims", true),
             ("program rate", "/utilisation/programmed_sectors", true),
             ("channel rate", "/utilisation/programmed_sectors", true),
             ("busy time", "/utilisation/programmed_sectors", true),
@@ -276,7 +276,7 @@ mod tests {
     /// them, or with more of it, the sum is another.
     #[test]
     fn an_fsync_of_a_file_has_parts() {
-        let times = json!({ "thread_ns": 20, "data_ns": 300, "commit_ns": 600, "flush_ns": 80 });
+        let times = json!({ "cpu_wait_ns": 20, "data_ns": 300, "commit_ns": 600, "flush_ns": 80 });
         let with = |times: &Value| {
             json!({
                 "nandscape": { "fs": { "fsyncs": 2, "fsync_times": times } },

@@ -52,7 +52,7 @@ pub(super) fn buffers(facts: &Facts<'_>) -> Finding {
         ("gc", "/sectors/gc"),
         ("pad", "/sectors/pad"),
         ("victims", "/gc/victims"),
-        ("free_rides", "/gc/free_rides"),
+        ("empty_victims", "/gc/empty_victims"),
     ];
     for (key, whole) in pairs {
         let (parts, whole) = (facts.of_buffers(key)?, facts.count(whole)?);
@@ -105,7 +105,7 @@ pub(super) fn erases(facts: &Facts<'_>) -> Finding {
     let chunk = facts.count("/geometry/sectors").filter(|sectors| *sectors > 0)?;
     let chunks = line / chunk;
     let erases = facts.count("/erases")?;
-    let emptied = facts.count("/gc/victims")? + facts.count("/gc/free_rides")?;
+    let emptied = facts.count("/gc/victims")? + facts.count("/gc/empty_victims")?;
     let mapped = facts.count("/sectors/map")? / chunk;
     let waiting = facts.count("/capacity/lines")? * chunks;
     let fits =

@@ -5,7 +5,7 @@ use nandscape_block::mem::MemDevice;
 use nandscape_fs::contract::{Attr, CallCost, Caller, FileSystem, FsError, Ino};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Ext4, MountOptions};
-use nandscape_rt::{Executor, Nanos};
+use nandscape_rt::{Executor, Host, Nanos};
 use nandscape_workload::wml::engine::{Report, Session, Settings, TableRow, folder, lay_out, warm};
 use nandscape_workload::wml::{Tree, Workload, parse};
 use std::rc::Rc;
@@ -62,7 +62,11 @@ pub(crate) fn run_with(text: &str, seed: u64) -> Ran {
             (fs, planted)
         })
         .unwrap();
-    let settings = Settings { seed, cores: 4, cost: CallCost { call: CALL, copy: Nanos::ZERO } };
+    let settings = Settings {
+        seed,
+        host: Host::with_cores(4),
+        cost: CallCost { call: CALL, copy: Nanos::ZERO },
+    };
     let mut session = Session::new(&rt, Rc::new(fs.clone()), &workload, planted, settings);
     let began = rt.now();
     session.start();

@@ -6,8 +6,8 @@ use crate::device::target::run_seed;
 use crate::draw::pblk::composition::{self, Composition, Pins};
 use crate::draw::scenario::Options;
 use crate::outcome::{CampaignReport, Violation};
-use nandscape_ftl::config::Config;
-use nandscape_ftl::{FtlError, Pblk};
+use nandscape_ftl::pblk::config::Config;
+use nandscape_ftl::{FtlError, FtlRun, Pblk};
 use nandscape_media::{Geometry, Media, MediaConfig};
 use nandscape_rt::words::grouped;
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ impl Matrix {
 fn refusal(composition: &Composition) -> Option<String> {
     let config = composition.apply_to(Config { op_percent: Some(50), ..Config::default() });
     let media = Media::new(MediaConfig::new(AMPLE)).ok()?;
-    match Pblk::format(media, config) {
+    match Pblk::format(media.into(), config, FtlRun::default()) {
         Err(error @ FtlError::Config { .. }) => Some(error.to_string()),
         _ => None,
     }

@@ -4,12 +4,11 @@ use super::calls::Calls;
 use super::layout::Layout;
 use super::tasks::{in_time, told};
 use crate::run::counts::FileCounts;
-use crate::run::device::{Flash, Hinted, LabDevice, Mounted};
+use crate::run::device::{Hinted, LabDevice, Mounted, RunFtl};
 use crate::run::silence::SILENCE;
 use crate::timeline::{Request, Requests};
 use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
-use nandscape_ftl::Pblk;
-use nandscape_rt::{Executor, Nanos};
+use nandscape_rt::{Executor, Host, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
 use std::rc::Rc;
@@ -95,16 +94,21 @@ impl BlockDevice for Files {
 }
 
 impl LabDevice for Files {
-    fn with<R>(
-        &mut self,
-        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
-    ) -> R {
+    fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R {
         let requests = &mut self.requests;
         self.device.with(|device| look(&mut device.ftl, requests))
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
+    fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R {
         self.device.with(|device| look(&device.ftl))
+    }
+
+    fn host(&self) -> &Host {
+        &self.calls.host
+    }
+
+    fn now(&self) -> Nanos {
+        self.calls.handle.now()
     }
 
     fn is_logged(&self) -> bool {
@@ -126,6 +130,7 @@ impl LabDevice for Files {
     fn mounted(&mut self) -> Option<Mounted> {
         Some(Mounted {
             rt: self.calls.handle.clone(),
+            host: self.calls.host.clone(),
             fs: self.calls.fs.clone(),
             planted: std::mem::take(&mut self.planted),
             cost: self.calls.cost,
@@ -142,7 +147,7 @@ impl LabDevice for Files {
         unmounted.map_err(|error| error.to_string())
     }
 
-    fn release(self) -> Option<Pblk<Flash>> {
+    fn release(self) -> Option<RunFtl> {
         let Self { executor, device, calls, .. } = self;
         drop((executor, calls));
         device.into_inner().map(|device| device.ftl)
@@ -171,7 +176,8 @@ mod tests {
         let stack = Stack::load("ext4-pblk", &small).unwrap();
         let jobs = parse("[w]\nrw=write\nsize=1m\n", "a.fio", &HostEnvironment).unwrap();
         let media = sound(prepare::fresh(&stack, 1).unwrap());
-        let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints);
+        let host = stack.host.build();
+        let device = Hinted::new(format(&stack, media, 1).unwrap(), &stack.hints, &host);
         let contents = Contents::Jobs(Layout::new(&jobs, 1).unwrap());
         let fs = stack.fs.as_ref().unwrap();
         let mut files = set_up(&stack, fs, contents, (device, true), None, 1).unwrap();
@@ -179,9 +185,9 @@ mod tests {
         under_way.until = Nanos::from_us(50);
         drive(&mut under_way, &mut files, &mut Unobserved).unwrap();
         under_way.until = Nanos::MAX;
-        let thread_for_ever =
-            files.calls.free.borrow().keys().map(|thread| (*thread, Nanos::MAX)).collect();
-        *files.calls.free.borrow_mut() = thread_for_ever;
+        let (handle, host) = (files.calls.handle.clone(), files.calls.host.clone());
+        let for_ever = async move { host.work(&handle, host.core(0), Nanos::MAX).await };
+        drop(files.calls.handle.spawn_daemon("other work", for_ever));
         let hung = drive(&mut under_way, &mut files, &mut Unobserved).unwrap_err();
         let RunError::Failed(why) = hung else { panic!("{hung}") };
         assert!(

@@ -13,7 +13,7 @@ use super::lay_out::{LaidOut, ROOT, lay_out};
 use super::tasks::{at_once, driven};
 use super::volume::{VolumeError, check_clean, make_or_check, mount};
 use super::{Contents, Layout};
-use crate::run::device::Hinted;
+use crate::run::device::{Hinted, LabDevice};
 use crate::run::error::RunError;
 use crate::run::prepare::off_and_on;
 use crate::stack::{FsStack, Stack};
@@ -46,7 +46,8 @@ pub(in crate::run) fn set_up(
     let config = fs.config.for_run(seed, fresh);
     let write = |rt, device| write_volume(rt, device, config, contents);
     let (ready, device) = once(device, on, write)?;
-    let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints);
+    let host = device.host().clone();
+    let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints, &host);
     let (mut executor, device) = driven(device);
     let handle = executor.handle();
     let opened = at_once(&mut executor, open(handle.clone(), device.erased(), ready))?;
@@ -56,7 +57,7 @@ pub(in crate::run) fn set_up(
         Contents::Trees(..) => Layout::default(),
     };
     let LaidOut { inodes, planted } = laid_out;
-    let calls = Calls::new(handle, mounted, layout, inodes, fs.cost);
+    let calls = Calls::new(handle, mounted, layout, inodes, (host, stack.host.cost));
     Ok(Files::new(executor, device, calls, planted))
 }
 

@@ -19,7 +19,7 @@ pub(super) fn fs(stack: &FsStack, counts: &FileCounts) -> Value {
     put(
         "fsync_times",
         json!({
-            "thread_ns": counts.fsync_thread_ns,
+            "cpu_wait_ns": counts.fsync_thread_ns,
             "data_ns": times.data_ns,
             "commit_ns": times.commit_ns,
             "flush_ns": times.flush_ns,

@@ -1,9 +1,24 @@
-//! What the FTL's work took of the host's CPU, as part of a result (docs/formats/result.md).
+//! The host as part of a result: for what its cores were used, and what the FTL's work took of them
+//! (docs/formats/result.md).
 
-use nandscape_ftl::cpu::{CpuCounts, LockCounts, ThreadCounts};
-use nandscape_ftl::stats::FlushTime;
+use nandscape_ftl::{CpuCounts, FlushTime, LockCounts, ThreadCounts};
 use nandscape_rt::Nanos;
+use nandscape_rt::host::CoreTimes;
 use serde_json::{Value, json};
+
+/// Shares of the measured phase, for each core.
+pub(super) fn host(cores: &[CoreTimes]) -> Value {
+    let core = |times: &CoreTimes| {
+        let all = (times.threads + times.ftl + times.idle).0.max(1) as f64;
+        let share = |time: Nanos| time.0 as f64 / all;
+        json!({
+            "threads": share(times.threads),
+            "ftl": share(times.ftl),
+            "idle": share(times.idle),
+        })
+    };
+    json!({ "cores": cores.iter().map(core).collect::<Vec<_>>() })
+}
 
 /// Shares are of `length`. What was under way at the end counts whole, so they are cut off at one.
 pub(super) fn host_cpu(counts: &CpuCounts, flush: &FlushTime, length: Nanos) -> Value {
@@ -11,7 +26,7 @@ pub(super) fn host_cpu(counts: &CpuCounts, flush: &FlushTime, length: Nanos) -> 
     let lock = |lock: &LockCounts| {
         json!({
             "busy": share(lock.held_ns),
-            "taken": lock.taken,
+            "acquisitions": lock.taken,
             "wait_ns": lock.wait_ns,
             "wait_ns_max": lock.wait_ns_max,
         })
@@ -30,7 +45,7 @@ pub(super) fn host_cpu(counts: &CpuCounts, flush: &FlushTime, length: Nanos) -> 
         "ring_locks": counts.rings.iter().map(lock).collect::<Vec<_>>(),
         "map_lock": lock(&counts.map),
         "writers": counts.writers.iter().map(thread).collect::<Vec<_>>(),
-        "collector": thread(&counts.collector),
+        "gc_thread": thread(&counts.collector),
         "flush": { "cpu_ns": flush.cpu_ns, "writer_ns": flush.writer_ns },
     })
 }

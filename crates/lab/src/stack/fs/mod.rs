@@ -8,17 +8,9 @@ use super::reader::{Section, Words};
 use super::resolved::titled;
 use super::{Fsync, Hints, Host};
 use nandscape_block::DeviceCaps;
-use nandscape_fs::contract::CallCost;
 use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use nandscape_media::PayloadMode;
-use nandscape_rt::Nanos;
 
-/// What a call takes of the host when a stack does not say.
-const CALL_NS: u64 = 1_000;
-/// What copying a page takes when a stack does not say (docs/formats/stack.md).
-const COPY_NS: u64 = 1_000;
-/// A call that takes longer is none, nor is such a copy.
-const CALL_NS_MAX: u64 = 1_000_000_000;
 /// Page cache of a host that a stack does not describe.
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
@@ -29,8 +21,6 @@ const KIND: Words<FsKind> = Words { here: &[("ext4", FsKind::Ext4)], later: &["f
 pub struct FsStack {
     /// How it is made and mounted; identity and seeds are set when a run begins.
     pub config: FsConfig,
-    /// What calls take of the threads that make them.
-    pub cost: CallCost,
     /// Keys that are not as they would be if nothing was said.
     chosen: Vec<&'static str>,
 }
@@ -49,18 +39,8 @@ pub(super) fn read(
     let config = match kind {
         FsKind::Ext4 => FsConfig::Ext4(ext4::read(&mut fs, host)?),
     };
-    let cost = read_cost(&mut fs)?;
     let chosen = fs.chosen().to_vec();
-    Ok((Some(FsStack { config, cost, chosen }), titled("fs", fs)?))
-}
-
-fn read_cost(fs: &mut Section<'_>) -> Result<CallCost, StackError> {
-    let mut cost = |key, default: u64| {
-        let cost = fs.or(key, default)?;
-        fs.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
-        Ok(Nanos(cost))
-    };
-    Ok(CallCost { call: cost("call_ns", CALL_NS)?, copy: cost("copy_ns", COPY_NS)? })
+    Ok((Some(FsStack { config, chosen }), titled("fs", fs)?))
 }
 
 /// Refuses what a file system says itself.

@@ -1,7 +1,7 @@
 //! Runs a workload on a file system: each instance of a thread is a task of the runtime.
 //!
-//! A thread runs on core *number modulo cores*, and each call of the file system takes so much of that
-//! core first. Whoever drives the runtime lets it run, looks at [`Session::is_over`] and takes the
+//! A thread runs on core *number modulo cores* of the host, and each call of the file system takes so much
+//! of that core first. Other users of the host share its cores. Whoever drives the runtime lets it run, looks at [`Session::is_over`] and takes the
 //! counts. The same workload, trees and seed on the same file system do the same.
 
 mod content;
@@ -28,7 +28,7 @@ use crate::engine::LatencyTotals;
 use content::Contents;
 use nandscape_fs::contract::{CallCost, Caller, FileSystem, Ino};
 use nandscape_rt::sync::Notify;
-use nandscape_rt::{Handle, HostCpu, JoinHandle, Nanos, Stream};
+use nandscape_rt::{Handle, Host, JoinHandle, Nanos, Stream};
 use pool::Pool;
 use runner::{Descriptor, Memory, Pending, Runner};
 use stats::Stats;
@@ -38,12 +38,12 @@ use std::rc::Rc;
 use waiting::{Events, Semaphore};
 
 /// What a run needs to know besides the workload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Where randomness comes from.
     pub seed: u64,
-    /// Cores of the host.
-    pub cores: u16,
+    /// The host on whose cores threads run.
+    pub host: Host,
     /// What calls of the file system take of a core.
     pub cost: CallCost,
 }
@@ -73,7 +73,7 @@ struct Shared {
     rt: Handle,
     fs: Rc<dyn FileSystem>,
     workload: Rc<Workload>,
-    cpu: HostCpu,
+    host: Host,
     cost: CallCost,
     sets: Vec<Set>,
     contents: Contents,
@@ -133,7 +133,7 @@ impl Session {
             rt: rt.clone(),
             fs,
             workload: Rc::clone(workload),
-            cpu: HostCpu::new(settings.cores),
+            host: settings.host,
             cost: settings.cost,
             sets: planted.into_iter().map(|each| Set::new(rt, each)).collect(),
             contents: Contents::default(),
@@ -166,9 +166,8 @@ impl Session {
     }
 
     fn runner(&self, number: usize, seat: Seat) -> Runner {
-        let cores = self.shared.cpu.cores();
-        let caller =
-            Caller { thread: number as u16, core: (number % cores) as u16, ..Caller::default() };
+        let thread = self.shared.host.thread();
+        let caller = Caller { thread: thread.id, core: thread.core.number(), ..Caller::default() };
         let simple = self.shared.workload.threads[seat.thread].simple.len();
         Runner {
             shared: Rc::clone(&self.shared),
@@ -176,6 +175,7 @@ impl Session {
             process: seat.process,
             id: number as u32 + 1,
             caller,
+            core: thread.core,
             rng: Stream::new(self.seed, &format!("wml.thread.{number}")),
             descriptors: Box::new([Descriptor::default(); DESCRIPTORS]),
             rotor: 0,

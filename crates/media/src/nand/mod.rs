@@ -1,24 +1,25 @@
-//! Timing by reservation: every parallel unit, every channel and the PCIe link has times at which it
-//! is taken, and a command's completion is computed at submission, first come first served a unit.
+//! NAND timing by reservation: every parallel unit and every channel has times at which it is taken,
+//! and a command's completion is computed at submission, first come first served per unit. What the
+//! controller and the host's link add is in `link/`.
 //!
-//! Parameters are NVMeVirt's ([`Timing::preset`] names the source of each); the model is ours.
+//! Parameters are NVMeVirt's (`presets.rs` names the source of each); the model is ours.
 //! Transfers are placed exactly, to the nanosecond, where NVMeVirt counts credits in slots of 4 us.
 //! Read priority and suspension are ours too (`calendar.rs`), and off in every preset; what a suspension
 //! costs there is the default of MQSim (`Flash_Parameter_Set`), which charges nothing for resuming.
 //! Integer arithmetic only.
 
 mod calendar;
-mod link;
+pub(crate) mod lane;
 mod log;
-mod presets;
+pub(crate) mod presets;
 mod schedule;
 
-pub use log::{Action, Command, Log, On, Span};
+pub use log::{Action, Command, Log, Resource, Span};
 pub(crate) use schedule::Schedule;
 
-/// Where a transfer is placed on a channel or on the PCIe link.
+/// Where a transfer is placed on a channel or on the host's link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Placing {
+pub enum LinkScheduling {
     /// In the earliest gap at or after it is ready, so that a command which waits for its unit
     /// does not block others.
     #[default]
@@ -57,19 +58,11 @@ pub enum ReadPriority {
     Suspend,
 }
 
-/// Parameters of the timing model. All are plain numbers, so that a stack file may override each.
+/// Parameters of the NAND timing model. All are plain numbers, so that a stack file may override each.
 ///
-/// Durations above [`Timing::NS_MAX`] count as that; sizes below a sector count as a sector.
+/// Durations above [`NandTiming::NS_MAX`] count as that; sizes below a sector count as a sector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timing {
-    /// From the submission of a write or reset until its unit may begin.
-    pub command_ns: u64,
-    /// From the submission of a read of at most `firmware_small_bytes` until its unit may begin.
-    pub firmware_small_ns: u64,
-    /// From the submission of a larger read until its unit may begin.
-    pub firmware_large_ns: u64,
-    /// Largest read that counts as small.
-    pub firmware_small_bytes: u64,
+pub struct NandTiming {
     /// tR when one sector of a flash page is asked for; even flash pages of a chunk (LSB).
     pub read_sector_lsb_ns: u64,
     /// The same for odd flash pages (MSB).
@@ -90,16 +83,10 @@ pub struct Timing {
     pub channel_bytes_per_s: u64,
     /// Latency added to a channel transfer for each sector; it does not occupy the channel.
     pub channel_sector_ns: u64,
-    /// Largest piece of a read's channel transfer; a piece crosses PCIe while the next one moves.
+    /// Largest piece of a read's channel transfer; a piece goes on while the next one moves.
     pub max_transfer_bytes: u64,
-    /// PCIe bandwidth; 0 means transfers take no time.
-    pub pcie_bytes_per_s: u64,
-    /// Fixed part of the time that the write buffer takes to accept a write.
-    pub buffer_base_ns: u64,
-    /// The part of it for each sector, besides the PCIe transfer.
-    pub buffer_sector_ns: u64,
-    /// Placing on channels and on PCIe.
-    pub placing: Placing,
+    /// Placing on channels.
+    pub placing: LinkScheduling,
     /// Planes that share a unit's flash page and one-shot page, in equal and consecutive parts. With one,
     /// `multi_plane` says nothing.
     pub planes: u64,
@@ -119,7 +106,7 @@ pub struct Timing {
     pub resume_ns: u64,
 }
 
-impl Timing {
+impl NandTiming {
     /// The longest single duration: 10 s.
     pub const NS_MAX: u64 = 10_000_000_000;
 
@@ -127,10 +114,6 @@ impl Timing {
     #[must_use]
     pub const fn none() -> Self {
         Self {
-            command_ns: 0,
-            firmware_small_ns: 0,
-            firmware_large_ns: 0,
-            firmware_small_bytes: 0,
             read_sector_lsb_ns: 0,
             read_sector_msb_ns: 0,
             read_page_lsb_ns: 0,
@@ -142,10 +125,7 @@ impl Timing {
             channel_bytes_per_s: 0,
             channel_sector_ns: 0,
             max_transfer_bytes: 16 << 10,
-            pcie_bytes_per_s: 0,
-            buffer_base_ns: 0,
-            buffer_sector_ns: 0,
-            placing: Placing::Backfill,
+            placing: LinkScheduling::Backfill,
             planes: 1,
             multi_plane: MultiPlane::Both,
             read_priority: ReadPriority::None,
@@ -183,10 +163,7 @@ impl Timing {
 
     /// Whether no command takes any time.
     pub(crate) const fn is_instant(&self) -> bool {
-        self.command_ns
-            | self.firmware_small_ns
-            | self.firmware_large_ns
-            | self.read_sector_lsb_ns
+        self.read_sector_lsb_ns
             | self.read_sector_msb_ns
             | self.read_page_lsb_ns
             | self.read_page_msb_ns
@@ -194,7 +171,6 @@ impl Timing {
             | self.erase_ns
             | self.channel_bytes_per_s
             | self.channel_sector_ns
-            | self.pcie_bytes_per_s
             == 0
     }
 }

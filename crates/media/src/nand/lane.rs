@@ -1,10 +1,10 @@
-//! A shared link (a channel, or PCIe) on which transfers are reserved.
+//! A lane (a channel, or one direction of the host's link) on which transfers are reserved.
 //!
 //! Invariant: the reserved spans are disjoint, sorted, and none touches the next (touching spans are
 //! merged). Spans that ended are forgotten when all did or when the list grows, so it is about as
 //! long as the number of gaps among transfers still to come.
 
-use super::Placing;
+use super::LinkScheduling;
 use nandscape_block::SECTOR_BYTES;
 
 /// Transfers up to this many sectors have their cost in a table.
@@ -13,22 +13,22 @@ const TABLE: usize = 64;
 /// With this many spans it pays to look for ended ones.
 const CROWD: usize = 16;
 
-/// What moving `n` sectors over a link costs.
+/// What moving `n` sectors over a lane costs.
 #[derive(Clone, Debug)]
-pub(super) struct TransferCost {
+pub(crate) struct TransferCost {
     bytes_per_s: u64,
     table: [u64; TABLE + 1],
 }
 
 impl TransferCost {
-    pub(super) fn new(bytes_per_s: u64) -> Self {
+    pub(crate) fn new(bytes_per_s: u64) -> Self {
         let table = std::array::from_fn(|sectors| exact_ns(sectors as u64, bytes_per_s));
         Self { bytes_per_s, table }
     }
 
-    /// Nanoseconds on the link, rounded up.
+    /// Nanoseconds on the lane, rounded up.
     #[inline]
-    pub(super) fn ns(&self, sectors: u32) -> u64 {
+    pub(crate) fn ns(&self, sectors: u32) -> u64 {
         match self.table.get(sectors as usize) {
             Some(ns) => *ns,
             None => exact_ns(u64::from(sectors), self.bytes_per_s),
@@ -50,22 +50,22 @@ struct Span {
     end: u64,
 }
 
-/// The reservations on one link.
+/// The reservations on one lane.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Link {
-    placing: Placing,
+pub(crate) struct Lane {
+    placing: LinkScheduling,
     taken: Vec<Span>,
     /// Time reserved since the count was last reset.
-    pub(super) busy_ns: u64,
+    pub(crate) busy_ns: u64,
 }
 
-impl Link {
-    pub(super) fn new(placing: Placing) -> Self {
+impl Lane {
+    pub(crate) fn new(placing: LinkScheduling) -> Self {
         Self { placing, ..Self::default() }
     }
 
     /// Forgets every reservation; the time count stays.
-    pub(super) fn rest(&mut self, placing: Placing) {
+    pub(crate) fn reset_reservations(&mut self, placing: LinkScheduling) {
         self.placing = placing;
         self.taken.clear();
     }
@@ -73,7 +73,7 @@ impl Link {
     /// Reserves `ns` at or after `ready`; returns when the transfer ends. Nothing will ever be placed
     /// before `now` again.
     #[inline]
-    pub(super) fn place(&mut self, now: u64, ready: u64, ns: u64) -> u64 {
+    pub(crate) fn place(&mut self, now: u64, ready: u64, ns: u64) -> u64 {
         if ns == 0 {
             return ready;
         }
@@ -88,7 +88,7 @@ impl Link {
             self.taken.push(Span { start: ready, end: ready + ns });
             return ready + ns;
         }
-        if ready == last.end || self.placing == Placing::Fifo {
+        if ready == last.end || self.placing == LinkScheduling::Fifo {
             last.end += ns;
             return last.end;
         }
@@ -149,32 +149,32 @@ mod tests {
         assert_eq!(TransferCost::new(0).ns(1_000), 0);
     }
 
-    /// A transfer that is ready late leaves the link to those that are ready early.
+    /// A transfer that is ready late leaves the lane to those that are ready early.
     #[test]
     fn backfill_uses_the_earliest_gap_that_fits() {
-        let mut link = Link::new(Placing::Backfill);
-        assert_eq!(link.place(0, 1_000, 100), 1_100);
-        assert_eq!(link.place(0, 0, 300), 300);
-        assert_eq!(link.place(0, 200, 701), 1_801, "a gap of 700 is too small for 701");
-        assert_eq!(link.place(0, 200, 700), 1_000, "and just right for 700");
-        assert_eq!(link.taken.len(), 1, "touching spans are merged");
-        assert_eq!(link.busy_ns, 1_801);
+        let mut lane = Lane::new(LinkScheduling::Backfill);
+        assert_eq!(lane.place(0, 1_000, 100), 1_100);
+        assert_eq!(lane.place(0, 0, 300), 300);
+        assert_eq!(lane.place(0, 200, 701), 1_801, "a gap of 700 is too small for 701");
+        assert_eq!(lane.place(0, 200, 700), 1_000, "and just right for 700");
+        assert_eq!(lane.taken.len(), 1, "touching spans are merged");
+        assert_eq!(lane.busy_ns, 1_801);
     }
 
     /// Plain next-free placing never goes back.
     #[test]
     fn fifo_queues_behind_everything() {
-        let mut link = Link::new(Placing::Fifo);
-        assert_eq!(link.place(0, 1_000, 100), 1_100);
-        assert_eq!(link.place(0, 0, 300), 1_400);
-        assert_eq!(link.place(0, 2_000, 10), 2_010);
+        let mut lane = Lane::new(LinkScheduling::Fifo);
+        assert_eq!(lane.place(0, 1_000, 100), 1_100);
+        assert_eq!(lane.place(0, 0, 300), 1_400);
+        assert_eq!(lane.place(0, 2_000, 10), 2_010);
     }
 
-    /// Against a naive link of one flag a nanosecond: same placement, nothing ever overlaps.
+    /// Against a naive lane of one flag a nanosecond: same placement, nothing ever overlaps.
     #[test]
-    fn backfill_agrees_with_a_naive_link() {
+    fn backfill_agrees_with_a_naive_lane() {
         let mut rng = Stream::new(1, "link");
-        let mut link = Link::new(Placing::Backfill);
+        let mut lane = Lane::new(LinkScheduling::Backfill);
         let mut naive = vec![false; 40_000];
         let mut now = 0;
         for _ in 0..1_000 {
@@ -184,8 +184,8 @@ mod tests {
                 .find(|&s| naive[s..s + ns as usize].iter().all(|taken| !taken))
                 .unwrap();
             naive[start..start + ns as usize].fill(true);
-            assert_eq!(link.place(now, ready, ns), start as u64 + ns);
-            assert!(link.taken.len() <= 300, "ended spans are forgotten");
+            assert_eq!(lane.place(now, ready, ns), start as u64 + ns);
+            assert!(lane.taken.len() <= 300, "ended spans are forgotten");
         }
     }
 }

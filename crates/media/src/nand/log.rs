@@ -39,12 +39,12 @@ pub struct Command {
 
 /// What a command takes for a while.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum On {
+pub enum Resource {
     /// A parallel unit.
     Unit(u32),
     /// A channel.
     Channel(u32),
-    /// The PCIe link.
+    /// The host's link.
     Pcie,
 }
 
@@ -54,7 +54,7 @@ pub struct Span {
     /// Number of the command, counted since the log began.
     pub command: u64,
     /// What it took.
-    pub on: On,
+    pub on: Resource,
     /// From when.
     pub start: Nanos,
     /// Until when.
@@ -101,7 +101,7 @@ impl Log {
     pub(super) fn note(
         log: &mut Option<Box<Self>>,
         command: Option<u64>,
-        on: On,
+        on: Resource,
         (start, end): (u64, u64),
     ) {
         if let (Some(log), Some(command)) = (log, command)

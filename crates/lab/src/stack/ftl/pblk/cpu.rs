@@ -1,9 +1,9 @@
 //! `ftl.cpu`: a preset's name, or a table that overrides a preset's costs one by one.
 
-use super::place::StackError;
-use super::reader::{Field, Section, Words};
-use super::units::did_you_mean;
-use nandscape_ftl::cpu::{CpuCosts, MapUpdate};
+use crate::stack::place::StackError;
+use crate::stack::reader::{Field, Section, Words};
+use crate::stack::units::did_you_mean;
+use nandscape_ftl::pblk::costs::{CpuCosts, MapUpdate};
 
 type Cost = (&'static str, fn(&mut CpuCosts) -> &mut u64);
 

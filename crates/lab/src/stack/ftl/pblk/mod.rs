@@ -1,15 +1,37 @@
-//! The `[ftl]` section of a stack file.
+//! The keys of `[ftl]` where its kind is pblk.
 
-use super::Host;
-use super::document::Value;
-use super::place::StackError;
-use super::reader::{Section, Words};
-use super::resolved::{join, titled};
-use nandscape_ftl::config::{
+mod cpu;
+mod map;
+
+use crate::stack::Host;
+use crate::stack::document::Value;
+use crate::stack::place::StackError;
+use crate::stack::reader::{Section, Words};
+use crate::stack::resolved::{join, titled};
+use nandscape_ftl::pblk::config::{
     BaseRouting, CapacityRules, Config, CoreChoice, Discard, FileRouting, FlushScope, GcStream,
     JournalLines, Limiter, LineSet, Routing, Victim,
 };
-use nandscape_media::PayloadMode;
+
+/// Keys of `[ftl]`, in the order in which they are read.
+pub(super) const KEYS: [&str; 16] = [
+    "capacity_rules",
+    "op_percent",
+    "routing",
+    "core_choice",
+    "fsync_rings",
+    "fsync_threshold",
+    "special_ring",
+    "flush_scope",
+    "line_set",
+    "limiter",
+    "discard",
+    "ring",
+    "cpu",
+    "map_update",
+    "gc",
+    "map",
+];
 
 /// Choices of `d-choices` when a stack does not say how many.
 const DEFAULT_D: u32 = 10;
@@ -38,8 +60,6 @@ const VICTIM: Words<Victim> = Words {
     later: &[],
 };
 
-const FTL_KIND: Words<()> =
-    Words { here: &[("pblk", ())], later: &["pagemap", "zoned", "interval", "coupled"] };
 const JOURNAL_LINES: Words<JournalLines> = Words {
     here: &[("collected", JournalLines::Collected), ("left-to-die", JournalLines::LeftToDie)],
     later: &[],
@@ -88,13 +108,8 @@ const ROUTING: Words<Route> = Words {
     later: &[],
 };
 
-/// Reads the FTL's section.
-pub(super) fn read(
-    mut ftl: Section<'_>,
-    payload: PayloadMode,
-    host: &Host,
-) -> Result<(Config, String), StackError> {
-    ftl.choice("kind", "pblk", &FTL_KIND)?;
+/// Reads the rest of the FTL's section.
+pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(Config, String), StackError> {
     let capacity_rules = ftl.choice("capacity_rules", "4.16", &CAPACITY_RULES)?;
     let op_percent = ftl.optional("op_percent")?;
     let op_fits = op_percent.is_none_or(|percent: u32| (3..=80).contains(&percent));
@@ -104,9 +119,9 @@ pub(super) fn read(
     let limiter = ftl.word("limiter", "kernel", parse_limiter, |_, word| word.to_owned())?;
     let discard = ftl.choice("discard", "durable", &DISCARD)?;
     let ring_sectors = ftl.optional("ring")?;
-    let (cpu, map_update) = super::cpu::read(&mut ftl)?;
+    let (cpu, map_update) = cpu::read(&mut ftl)?;
     let gc = read_gc(ftl.section("gc", "ftl.gc")?, &config.routing)?;
-    let (map, map_text) = super::map::read(ftl.section("map", "ftl.map")?)?;
+    let (map, map_text) = map::read(ftl.section("map", "ftl.map")?)?;
     let config = Config {
         ring_sectors,
         limiter,
@@ -117,7 +132,6 @@ pub(super) fn read(
         map,
         cpu,
         map_update,
-        keep_content: payload != PayloadMode::None,
         ..config
     };
     Ok((config, join([titled("ftl", ftl)?, gc.text, map_text])))

@@ -5,7 +5,7 @@
 //! exact: at any instant a unit does one thing, no work is lost, and whatever is submitted later
 //! begins behind all of it. Only what was said cannot be unsaid: the completion of an operation is
 //! told when it is submitted, so one that reads overtake later is told early by the time that they took.
-//! That is bounded: behind an operation that is late by [`Timing::late_ns`] reads wait their turn,
+//! That is bounded: behind an operation that is late by [`NandTiming::late_ns`] reads wait their turn,
 //! so that no completion is told earlier than that, one read and one suspension.
 //!
 //! An operation is suspended only if what is left of it takes longer than suspending it. Reads that
@@ -13,8 +13,8 @@
 //! moves back keep their places. After: Wu and He, Reducing SSD read latency via NAND flash program
 //! and erase suspension (FAST '12); MQSim's `Suspend_Program_Time` and `Suspend_Erase_Time`.
 
-use super::Timing;
-use super::log::{Log, On};
+use super::NandTiming;
+use super::log::{Log, Resource};
 use std::collections::VecDeque;
 
 /// A program or an erase, or what is left of it.
@@ -53,7 +53,7 @@ impl Calendar {
     }
 
     /// Forgets everything.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn reset_reservations(&mut self) {
         *self = Self::new(self.unit);
     }
 
@@ -67,7 +67,7 @@ impl Calendar {
     pub(super) fn begin_read(
         &mut self,
         ready: u64,
-        timing: &Timing,
+        timing: &NandTiming,
         log: &mut Option<Box<Log>>,
     ) -> u64 {
         let mut at = ready.max(self.read_end);
@@ -80,7 +80,7 @@ impl Calendar {
                 at = first.end;
             } else {
                 let suspended = at + first.suspend_ns;
-                Log::note(log, first.command, On::Unit(self.unit), (first.start, suspended));
+                Log::note(log, first.command, Resource::Unit(self.unit), (first.start, suspended));
                 self.suspended_ns += first.suspend_ns + timing.resume_ns;
                 first.suspensions -= 1;
                 (first.start, first.end) = (suspended, suspended + left + timing.resume_ns);
@@ -117,7 +117,7 @@ impl Calendar {
     /// Notes what is still to come.
     pub(super) fn note_rest(&self, log: &mut Option<Box<Log>>) {
         for left in &self.operations {
-            Log::note(log, left.command, On::Unit(self.unit), (left.start, left.end));
+            Log::note(log, left.command, Resource::Unit(self.unit), (left.start, left.end));
         }
     }
 
@@ -128,7 +128,7 @@ impl Calendar {
     /// Drops what ended by `at`.
     fn retire(&mut self, at: u64, log: &mut Option<Box<Log>>) {
         while let Some(first) = self.operations.front().filter(|first| first.end <= at) {
-            Log::note(log, first.command, On::Unit(self.unit), (first.start, first.end));
+            Log::note(log, first.command, Resource::Unit(self.unit), (first.start, first.end));
             self.operations.pop_front();
         }
     }

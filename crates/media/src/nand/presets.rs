@@ -1,20 +1,16 @@
-//! Timing presets, with the place each number comes from.
+//! NAND timing of published devices, with the place each number comes from.
 //!
 //! `nvmevirt-*`: snu-csl/nvmevirt, `ssd_config.h`, as of May 2026. MB/s are 10^6 bytes/s. Erase time
 //! is 0 in all its models and is kept so: a stack that studies erases overrides `erase_ns` (3 to 5
-//! ms on real parts). A read is small up to 4 KiB times the number of its FTL instances
-//! (`conv_ftl.c`, `zns_ftl.c`).
+//! ms on real parts).
 
-use super::Timing;
+use super::NandTiming;
 
 const KIB: u64 = 1 << 10;
 const MB: u64 = 1_000_000;
 
 /// `SAMSUNG_970PRO`: MLC, 8 channels x 2 units, 4 FTL instances.
-const NVMEVIRT_970PRO: Timing = Timing {
-    firmware_small_ns: 21_500,          // FW_4KB_READ_LATENCY
-    firmware_large_ns: 30_490,          // FW_READ_LATENCY
-    firmware_small_bytes: 16 * KIB,     // 4 KiB x SSD_PARTITIONS
+pub(crate) const NVMEVIRT_970PRO: NandTiming = NandTiming {
     read_sector_lsb_ns: 35_760 - 6_000, // NAND_4KB_READ_LATENCY_LSB
     read_sector_msb_ns: 35_760 + 6_000, // NAND_4KB_READ_LATENCY_MSB
     read_page_lsb_ns: 36_013 - 6_000,   // NAND_READ_LATENCY_LSB
@@ -25,18 +21,12 @@ const NVMEVIRT_970PRO: Timing = Timing {
     one_shot_bytes: 32 * KIB,           // ONESHOT_PAGE_SIZE
     channel_bytes_per_s: 800 * MB,      // NAND_CHANNEL_BANDWIDTH
     max_transfer_bytes: 16 * KIB,       // MAX_CH_XFER_SIZE
-    pcie_bytes_per_s: 3_360 * MB,       // PCIE_BANDWIDTH
-    buffer_base_ns: 4_000,              // FW_WBUF_LATENCY0
-    buffer_sector_ns: 460,              // FW_WBUF_LATENCY1
-    ..Timing::none()
+    ..NandTiming::none()
 };
 
 /// `WD_ZN540`: TLC, 8 channels x 4 units, one FTL instance.
-const NVMEVIRT_ZN540: Timing = Timing {
-    firmware_small_ns: 20_000,     // FW_4KB_READ_LATENCY
-    firmware_large_ns: 13_000,     // FW_READ_LATENCY
-    firmware_small_bytes: 4 * KIB, // 4 KiB x SSD_PARTITIONS
-    read_sector_lsb_ns: 50_000,    // NAND_4KB_READ_LATENCY_LSB = _MSB
+pub(crate) const NVMEVIRT_ZN540: NandTiming = NandTiming {
+    read_sector_lsb_ns: 50_000, // NAND_4KB_READ_LATENCY_LSB = _MSB
     read_sector_msb_ns: 50_000,
     read_page_lsb_ns: 58_000, // NAND_READ_LATENCY_LSB = _MSB
     read_page_msb_ns: 58_000,
@@ -46,17 +36,11 @@ const NVMEVIRT_ZN540: Timing = Timing {
     one_shot_bytes: 96 * KIB,      // ONESHOT_PAGE_SIZE
     channel_bytes_per_s: 450 * MB, // NAND_CHANNEL_BANDWIDTH
     max_transfer_bytes: 32 * KIB,  // MAX_CH_XFER_SIZE
-    pcie_bytes_per_s: 3_050 * MB,  // PCIE_BANDWIDTH
-    buffer_base_ns: 5_600,         // FW_WBUF_LATENCY0
-    buffer_sector_ns: 600,         // FW_WBUF_LATENCY1
-    ..Timing::none()
+    ..NandTiming::none()
 };
 
-/// `ZNS_PROTOTYPE`: TLC, 8 channels x 16 units, one FTL instance, no write buffer latency.
-const NVMEVIRT_ZNS_PROTOTYPE: Timing = Timing {
-    firmware_small_ns: 32_150, // FW_4KB_READ_LATENCY = 37,540 - 7,390 + 2,000
-    firmware_large_ns: 32_150, // FW_READ_LATENCY
-    firmware_small_bytes: 4 * KIB, // 4 KiB x SSD_PARTITIONS
+/// `ZNS_PROTOTYPE`: TLC, 8 channels x 16 units, one FTL instance.
+pub(crate) const NVMEVIRT_ZNS_PROTOTYPE: NandTiming = NandTiming {
     read_sector_lsb_ns: 25_485, // NAND_4KB_READ_LATENCY_LSB = _MSB
     read_sector_msb_ns: 25_485,
     read_page_lsb_ns: 40_950, // NAND_READ_LATENCY_LSB = _MSB
@@ -68,14 +52,13 @@ const NVMEVIRT_ZNS_PROTOTYPE: Timing = Timing {
     channel_bytes_per_s: 800 * MB, // NAND_CHANNEL_BANDWIDTH
     channel_sector_ns: 413,        // FW_CH_XFER_LATENCY: per 4 KiB, ssd_init_ch()
     max_transfer_bytes: 64 * KIB,  // MAX_CH_XFER_SIZE
-    pcie_bytes_per_s: 3_200 * MB,  // PCIE_BANDWIDTH
-    ..Timing::none()
+    ..NandTiming::none()
 };
 
 /// What the Open-Channel 2.0 device of qemu-nvme reports of itself: typical values; its maxima are
 /// tR 100 us and tPROG 3.5 ms. qemu itself delays nothing, and reports neither page sizes nor
 /// bandwidths: pages are its default ws_opt of 8 sectors, transfers take no time.
-const QEMU_OCSSD: Timing = Timing {
+pub(crate) const QEMU_OCSSD: NandTiming = NandTiming {
     read_sector_lsb_ns: 70_000, // trdt
     read_sector_msb_ns: 70_000,
     read_page_lsb_ns: 70_000,
@@ -84,39 +67,5 @@ const QEMU_OCSSD: Timing = Timing {
     erase_ns: 3_000_000,   // tbet
     flash_page_bytes: 32 * KIB,
     one_shot_bytes: 32 * KIB,
-    ..Timing::none()
+    ..NandTiming::none()
 };
-
-impl Timing {
-    /// The names that [`Timing::preset`] knows.
-    pub const PRESETS: &[&str] =
-        &["nvmevirt-970pro", "nvmevirt-zn540", "nvmevirt-zns-prototype", "qemu-ocssd", "none"];
-
-    /// The preset of this name.
-    #[must_use]
-    pub fn preset(name: &str) -> Option<Self> {
-        Some(match name {
-            "nvmevirt-970pro" => NVMEVIRT_970PRO,
-            "nvmevirt-zn540" => NVMEVIRT_ZN540,
-            "nvmevirt-zns-prototype" => NVMEVIRT_ZNS_PROTOTYPE,
-            "qemu-ocssd" => QEMU_OCSSD,
-            "none" => Self::none(),
-            _ => return None,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every advertised name exists, and no other.
-    #[test]
-    fn names_and_presets_agree() {
-        assert!(Timing::PRESETS.iter().all(|name| Timing::preset(name).is_some()));
-        assert_eq!(Timing::preset("970pro"), None);
-        assert!(Timing::none().is_instant());
-        let timed = &Timing::PRESETS[..Timing::PRESETS.len() - 1];
-        assert!(timed.iter().all(|name| !Timing::preset(name).unwrap().is_instant()));
-    }
-}

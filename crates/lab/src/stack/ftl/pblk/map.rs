@@ -1,10 +1,10 @@
 //! The `[ftl.map]` section of a stack file: where the mapping table is, and what of it is cached.
 
-use super::place::StackError;
-use super::reader::{Section, Size, Words};
-use super::resolved::{join, titled};
-use super::units::{parse_size, show_size};
-use nandscape_ftl::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
+use crate::stack::place::StackError;
+use crate::stack::reader::{Section, Size, Words};
+use crate::stack::resolved::{join, titled};
+use crate::stack::units::{parse_size, show_size};
+use nandscape_ftl::pblk::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
 use nandscape_rt::Nanos;
 
 /// Share of DFTL's cache for entries that were used again, when a stack does not say.

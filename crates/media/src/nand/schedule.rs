@@ -1,17 +1,20 @@
-//! The reservations of a whole device: parallel units (first come, first served), channels, and the
-//! PCIe link, and what each command costs on them.
+//! The reservations of a whole device: parallel units (first come, first served) and channels, and
+//! what each command costs on them.
 //!
-//! A read senses a flash page, moves it over the channel in pieces, and each piece over PCIe while
-//! the next one is on the channel; its unit is taken until the last piece left it. A program moves
-//! its data over the channel and then takes tPROG for each one-shot page. What crosses PCIe on the
-//! way in is charged by the write buffer, not here. Model: NVMeVirt (FAST '23), `ssd_advance_nand`.
+//! A read senses a flash page and moves it over the channel in pieces; each piece goes on to its
+//! destination ([`DataOut`]) while the next one is on the channel, and the unit is taken until the
+//! last piece left it. A program moves its data over the channel and then takes tPROG for each
+//! one-shot page. No command begins before it is ready; the time until then is the caller's.
+//! Model: NVMeVirt (FAST '23), `ssd_advance_nand`.
 
 use super::calendar::{Calendar, Operation};
-use super::link::{Link, TransferCost};
-use super::log::{Log, On};
-use super::{ReadPriority, Timing};
+use super::lane::{Lane, TransferCost};
+use super::log::{Log, Resource};
+use super::{NandTiming, ReadPriority};
+use crate::command::{Crossing, DataOut};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
+use std::ops::Range;
 
 /// A command's time on its unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,12 +23,6 @@ pub(crate) struct Reserved {
     pub(crate) start: Nanos,
     /// When the command completes.
     pub(crate) done: Nanos,
-}
-
-impl Reserved {
-    const fn at_once(now: Nanos) -> Self {
-        Self { start: now, done: now }
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +40,7 @@ impl Unit {
         if self.percent == 100 { ns } else { slowed(ns, self.percent) }
     }
 
-    /// Takes the unit from the first moment at or after `ready` that it is free.
+    /// The first moment at or after `ready` at which the unit is free.
     #[inline]
     fn begin(&self, ready: u64) -> u64 {
         self.free.max(ready)
@@ -53,6 +50,13 @@ impl Unit {
     fn end(&mut self, start: u64, end: u64) {
         self.busy_ns += end - start;
         self.free = end;
+    }
+
+    /// An operation without duration; those after it on the unit still complete after it.
+    #[inline]
+    fn take_no_time(&mut self, start: u64) -> Reserved {
+        self.free = start;
+        Reserved { start: Nanos(start), done: Nanos(start) }
     }
 }
 
@@ -65,7 +69,7 @@ fn slowed(ns: u64, percent: u32) -> u64 {
 /// Parameters in the form that commands use.
 #[derive(Clone, Debug)]
 struct Costs {
-    timing: Timing,
+    timing: NandTiming,
     instant: bool,
     page_sectors: u32,
     /// Sectors that one sense brings up.
@@ -73,11 +77,9 @@ struct Costs {
     /// Sectors that one tPROG programs.
     one_shot_sectors: u32,
     piece_sectors: u32,
-    small_sectors: u32,
     /// tR by parity of the flash page, and by whether one sector is asked for.
     sense_ns: [[u64; 2]; 2],
     channel: TransferCost,
-    pcie: TransferCost,
 }
 
 fn sectors_of(bytes: u64) -> u32 {
@@ -85,11 +87,8 @@ fn sectors_of(bytes: u64) -> u32 {
 }
 
 /// The timing with every duration within bounds, so that no sum of them overflows.
-fn bounded(mut timing: Timing) -> Timing {
+fn bounded(mut timing: NandTiming) -> NandTiming {
     for ns in [
-        &mut timing.command_ns,
-        &mut timing.firmware_small_ns,
-        &mut timing.firmware_large_ns,
         &mut timing.read_sector_lsb_ns,
         &mut timing.read_sector_msb_ns,
         &mut timing.read_page_lsb_ns,
@@ -97,20 +96,18 @@ fn bounded(mut timing: Timing) -> Timing {
         &mut timing.program_ns,
         &mut timing.erase_ns,
         &mut timing.channel_sector_ns,
-        &mut timing.buffer_base_ns,
-        &mut timing.buffer_sector_ns,
         &mut timing.late_ns,
         &mut timing.program_suspend_ns,
         &mut timing.erase_suspend_ns,
         &mut timing.resume_ns,
     ] {
-        *ns = (*ns).min(Timing::NS_MAX);
+        *ns = (*ns).min(NandTiming::NS_MAX);
     }
     timing
 }
 
 impl Costs {
-    fn new(timing: Timing) -> Self {
+    fn new(timing: NandTiming) -> Self {
         let timing = bounded(timing);
         let planes = u32::try_from(timing.planes).unwrap_or(u32::MAX).max(1);
         let page_sectors = sectors_of(timing.flash_page_bytes);
@@ -122,21 +119,13 @@ impl Costs {
             sense_sectors: at_once(timing.senses_all_planes(), page_sectors),
             one_shot_sectors: at_once(timing.programs_all_planes(), one_shot_sectors),
             piece_sectors: sectors_of(timing.max_transfer_bytes),
-            small_sectors: (timing.firmware_small_bytes / SECTOR_BYTES) as u32,
             channel: TransferCost::new(timing.channel_bytes_per_s),
-            pcie: TransferCost::new(timing.pcie_bytes_per_s),
             sense_ns: [
                 [timing.read_page_lsb_ns, timing.read_sector_lsb_ns],
                 [timing.read_page_msb_ns, timing.read_sector_msb_ns],
             ],
             timing,
         }
-    }
-
-    #[inline]
-    fn firmware_ns(&self, sectors: u32) -> u64 {
-        let small = sectors <= self.small_sectors;
-        if small { self.timing.firmware_small_ns } else { self.timing.firmware_large_ns }
     }
 
     #[inline]
@@ -166,7 +155,7 @@ impl Costs {
 }
 
 /// Calendars for units, if reads have priority.
-fn calendars(timing: &Timing, units: u32) -> Vec<Calendar> {
+fn calendars(timing: &NandTiming, units: u32) -> Vec<Calendar> {
     let units = if timing.read_priority != ReadPriority::None { units } else { 0 };
     (0..units).map(Calendar::new).collect()
 }
@@ -176,8 +165,7 @@ fn calendars(timing: &Timing, units: u32) -> Vec<Calendar> {
 pub(crate) struct Schedule {
     costs: Costs,
     units: Vec<Unit>,
-    channels: Vec<Link>,
-    pcie: Link,
+    channels: Vec<Lane>,
     /// Since the counts were last reset.
     programmed_sectors: u64,
     /// One a unit where reads have priority, else none.
@@ -187,13 +175,12 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// A device at rest, all of whose units are equally fast.
-    pub(crate) fn new(timing: Timing, units: u32, channels: u32) -> Self {
+    pub(crate) fn new(timing: NandTiming, units: u32, channels: u32) -> Self {
         let unit = |unit| Unit { free: 0, busy_ns: 0, channel: unit % channels, percent: 100 };
         Self {
             costs: Costs::new(timing),
             units: (0..units).map(unit).collect(),
-            channels: vec![Link::new(timing.placing); channels as usize],
-            pcie: Link::new(timing.placing),
+            channels: vec![Lane::new(timing.placing); channels as usize],
             programmed_sectors: 0,
             calendars: calendars(&timing, units),
             log: None,
@@ -206,43 +193,49 @@ impl Schedule {
     }
 
     /// Other parameters from now on, on a device at rest.
-    pub(crate) fn set_timing(&mut self, timing: Timing) {
+    pub(crate) fn set_timing(&mut self, timing: NandTiming) {
         self.costs = Costs::new(timing);
         self.calendars = calendars(&timing, self.units.len() as u32);
-        self.rest();
+        self.reset_reservations();
     }
 
     /// Forgets every reservation; time counts stay.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn reset_reservations(&mut self) {
         let placing = self.costs.timing.placing;
         for unit in &mut self.units {
             unit.free = 0;
         }
-        for link in self.channels.iter_mut().chain([&mut self.pcie]) {
-            link.rest(placing);
+        for channel in &mut self.channels {
+            channel.reset_reservations(placing);
         }
-        self.calendars.iter_mut().for_each(Calendar::rest);
+        self.calendars.iter_mut().for_each(Calendar::reset_reservations);
     }
 
-    /// Reserves a program of `sectors` sectors.
+    /// Reserves a program of `sectors` sectors, submitted at `now`, that begins at `ready` or later.
     #[inline]
-    pub(crate) fn program(&mut self, now: Nanos, unit: u32, sectors: u32) -> Reserved {
+    pub(crate) fn program(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        unit: u32,
+        sectors: u32,
+    ) -> Reserved {
         self.programmed_sectors += u64::from(sectors);
         let costs = &self.costs;
-        if costs.instant {
-            return Reserved::at_once(now);
-        }
         let number = unit;
         let unit = &mut self.units[unit as usize];
+        let start = unit.begin(ready.0);
+        if costs.instant {
+            return unit.take_no_time(start);
+        }
         let channel = &mut self.channels[unit.channel as usize];
-        let start = unit.begin(now.0 + costs.timing.command_ns);
         let transfer_ns = costs.channel.ns(sectors);
         let crossed = channel.place(now.0, start, transfer_ns);
         let moved = crossed + costs.timing.channel_sector_ns * u64::from(sectors);
         let done = moved + unit.scaled(costs.program_ns(sectors));
         unit.end(start, done);
         if self.log.is_some() {
-            let on = On::Channel(unit.channel);
+            let on = Resource::Channel(unit.channel);
             let command = Log::number(&self.log);
             Log::note(&mut self.log, command, on, (crossed - transfer_ns, crossed));
         }
@@ -251,45 +244,52 @@ impl Schedule {
         self.operation(now, number, (start, done), (suspensions, suspend_ns))
     }
 
-    /// Reserves a read of `sectors` sectors from sector `first` of a chunk on.
+    /// Reserves a read of the sectors `first..end` of a chunk, submitted at `now`, that begins at
+    /// `ready` or later and whose pieces go to `out`. When the last piece has arrived.
     #[inline]
-    pub(crate) fn read(&mut self, now: Nanos, unit: u32, first: u32, sectors: u32) -> Nanos {
+    pub(crate) fn read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        unit: u32,
+        Range { start: first, end }: Range<u32>,
+        out: &mut impl DataOut,
+    ) -> Nanos {
         let costs = &self.costs;
-        if costs.instant {
-            return now;
-        }
         let number = unit as usize;
         let unit = &mut self.units[number];
+        if costs.instant && out.is_instant() {
+            return Nanos(unit.begin(ready.0));
+        }
         let channel = &mut self.channels[unit.channel as usize];
-        let ready = now.0 + costs.firmware_ns(sectors);
         let start = match self.calendars.get_mut(number) {
-            None => unit.begin(ready),
-            Some(calendar) => calendar.begin_read(ready, &costs.timing, &mut self.log),
+            None => unit.begin(ready.0),
+            Some(calendar) => calendar.begin_read(ready.0, &costs.timing, &mut self.log),
         };
         let command = Log::number(&self.log);
         let (mut on_unit, mut done) = (start, start);
-        let (mut at, end) = (first, first + sectors);
+        let mut at = first;
         while at < end {
             let sensed_end = end.min(costs.sensed_end(at));
             on_unit += unit.scaled(costs.sense_ns(at, sensed_end - at));
             while at < sensed_end {
                 let piece = costs.piece_sectors.min(sensed_end - at);
-                let (on_channel_ns, on_pcie_ns) = (costs.channel.ns(piece), costs.pcie.ns(piece));
+                let on_channel_ns = costs.channel.ns(piece);
                 let crossed = channel.place(now.0, on_unit, on_channel_ns);
                 on_unit = crossed + costs.timing.channel_sector_ns * u64::from(piece);
-                let arrived = self.pcie.place(now.0, on_unit, on_pcie_ns);
+                let Crossing { start: leaving, end: arrived } =
+                    out.piece(now, Nanos(on_unit), piece);
                 if self.log.is_some() {
-                    let on = On::Channel(unit.channel);
+                    let on = Resource::Channel(unit.channel);
                     Log::note(&mut self.log, command, on, (crossed - on_channel_ns, crossed));
-                    let span = (arrived - on_pcie_ns, arrived);
-                    Log::note(&mut self.log, command, On::Pcie, span);
+                    Log::note(&mut self.log, command, Resource::Pcie, (leaving.0, arrived.0));
                 }
-                done = arrived.max(done);
+                done = arrived.0.max(done);
                 at += piece;
             }
         }
         unit.end(start, on_unit);
-        Log::note(&mut self.log, command, On::Unit(number as u32), (start, on_unit));
+        Log::note(&mut self.log, command, Resource::Unit(number as u32), (start, on_unit));
         if let Some(calendar) = self.calendars.get_mut(number) {
             unit.free = calendar.end_read(on_unit);
             unit.busy_ns += calendar.take_suspended_ns();
@@ -297,15 +297,15 @@ impl Schedule {
         Nanos(done)
     }
 
-    /// Reserves an erase.
-    pub(crate) fn erase(&mut self, now: Nanos, unit: u32) -> Reserved {
+    /// Reserves an erase, submitted at `now`, that begins at `ready` or later.
+    pub(crate) fn erase(&mut self, now: Nanos, ready: Nanos, unit: u32) -> Reserved {
         let timing = &self.costs.timing;
-        if self.costs.instant {
-            return Reserved::at_once(now);
-        }
         let number = unit;
         let unit = &mut self.units[unit as usize];
-        let start = unit.begin(now.0 + timing.command_ns);
+        let start = unit.begin(ready.0);
+        if self.costs.instant {
+            return unit.take_no_time(start);
+        }
         let done = start + unit.scaled(timing.erase_ns);
         unit.end(start, done);
         let suspending = (timing.erase_suspensions(), timing.erase_suspend_ns);
@@ -329,7 +329,7 @@ impl Schedule {
             calendar.push(now.0, operation, &mut self.log);
         } else if self.log.is_some() {
             let command = Log::number(&self.log);
-            Log::note(&mut self.log, command, On::Unit(unit), (start, done));
+            Log::note(&mut self.log, command, Resource::Unit(unit), (start, done));
         }
         Reserved { start: Nanos(start), done: Nanos(done) }
     }
@@ -353,15 +353,6 @@ impl Schedule {
         self.log.take().map(|log| *log)
     }
 
-    /// Time that the write buffer takes to accept or to serve `sectors`: no source tells the two
-    /// apart.
-    #[inline]
-    pub(crate) fn buffer(&self, sectors: u32) -> Nanos {
-        let t = &self.costs.timing;
-        let firmware = t.buffer_base_ns + t.buffer_sector_ns * u64::from(sectors);
-        Nanos(firmware + self.costs.pcie.ns(sectors))
-    }
-
     /// Busy time of each unit since the counts were last reset.
     pub(crate) fn units_busy(&self) -> impl Iterator<Item = Nanos> {
         self.units.iter().map(|unit| Nanos(unit.busy_ns))
@@ -369,12 +360,7 @@ impl Schedule {
 
     /// Busy time of each channel since the counts were last reset.
     pub(crate) fn channels_busy(&self) -> impl Iterator<Item = Nanos> {
-        self.channels.iter().map(|link| Nanos(link.busy_ns))
-    }
-
-    /// Busy time of the PCIe link since the counts were last reset.
-    pub(crate) fn pcie_busy(&self) -> Nanos {
-        Nanos(self.pcie.busy_ns)
+        self.channels.iter().map(|channel| Nanos(channel.busy_ns))
     }
 
     /// Sectors programmed since the counts were last reset.
@@ -382,10 +368,10 @@ impl Schedule {
         self.programmed_sectors
     }
 
-    /// Starts the counts anew.
+    /// Resets the counts.
     pub(crate) fn reset_busy(&mut self) {
         self.programmed_sectors = 0;
         self.units.iter_mut().for_each(|unit| unit.busy_ns = 0);
-        self.channels.iter_mut().chain([&mut self.pcie]).for_each(|link| link.busy_ns = 0);
+        self.channels.iter_mut().for_each(|channel| channel.busy_ns = 0);
     }
 }
