@@ -56,7 +56,7 @@ fn verdict(report: &CampaignReport) -> Result<(), Failure> {
         0 => Ok(()),
         n => {
             let seeds = counted(report.seeds, ["seed", "seeds"]);
-            Err(Failure::run(anyhow!("{n} of {seeds} broke a promise")))
+            Err(Failure::run(anyhow!("{n} of {seeds} failed")))
         }
     }
 }
@@ -100,7 +100,7 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
         0 => Ok(()),
         n => {
             let seeds = counted(n as u64, ["seed", "seeds"]);
-            Err(Failure::run(anyhow!("{seeds} broke a promise")))
+            Err(Failure::run(anyhow!("{seeds} failed")))
         }
     }
 }
@@ -120,8 +120,8 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
     });
     let omit = args.broken.map(omitted).transpose()?;
     let pins = args.composition.unwrap_or_default();
-    let (unreadable, odd) = (args.unreadable, args.odd);
-    Ok(Options { stack, faults, unreadable, omit, pins, odd, ..Options::default() })
+    let (unreadable, edge_cases) = (args.unreadable, args.odd);
+    Ok(Options { stack, faults, unreadable, omit, pins, edge_cases, ..Options::default() })
 }
 
 /// The FTL's rule of this name.

@@ -3,7 +3,7 @@
 //! The 10,000-cut campaign is `nandscape crash`; this is its short form.
 
 use nandscape_crash::composition::{self, Pins};
-use nandscape_crash::family::Family;
+use nandscape_crash::family::ScenarioFamily;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
 use nandscape_ftl::pblk::config::{Config, Victim};
@@ -23,7 +23,7 @@ fn pblk_keeps_every_promise() {
 /// to every third program failing.
 #[test]
 fn odd_devices_keep_every_promise() {
-    let options = Options { odd: true, ..Options::default() };
+    let options = Options { edge_cases: true, ..Options::default() };
     let report = run_campaign(&options, 0..400, |_| {});
     assert!(report.held(), "{report}");
     let counts = report.counts;
@@ -54,7 +54,7 @@ fn lost_sectors_taken_for_unwritten_are_caught() {
 #[test]
 fn free_lines_have_no_share_in_the_limit_of_open_chunks() {
     let pins = pins("per-core+journal/*/*/*");
-    let outcome = run_seed(79, &Options { odd: true, pins, ..as_found() });
+    let outcome = run_seed(79, &Options { edge_cases: true, pins, ..as_found() });
     assert!(outcome.violation.is_none(), "{:?}", outcome.violation);
 }
 
@@ -108,7 +108,7 @@ fn assert_caught_with(options: &Options, seeds: u64) {
     assert!(!report.held(), "{options:?} was never caught\n{report}");
     let violation = &report.violations[0];
     assert!(violation.lba.is_some(), "caught by its content, not by accident: {violation}");
-    assert!(violation.story.iter().any(|line| line.contains("power cut")), "{violation}");
+    assert!(violation.event_log.iter().any(|line| line.contains("power cut")), "{violation}");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn erasing_beside_idle_buffers_is_caught() {
         let options = Options {
             omit: Some(OmittedRule::EraseRule),
             pins: pins(name),
-            family: Some(Family::Overwrite),
+            family: Some(ScenarioFamily::Overwrite),
             ..Options::default()
         };
         assert_caught_with(&options, 300);

@@ -67,7 +67,7 @@ fn violation(violation: &Violation) -> Value {
         "lba": violation.lba.map(|lba| lba.0),
         "permitted": violation.expected,
         "got": violation.got,
-        "story": violation.story,
+        "story": violation.event_log,
         "scenario": violation.scenario,
     })
 }

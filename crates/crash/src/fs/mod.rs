@@ -6,21 +6,21 @@
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
 //! the seed and the options alone, with an oracle or without.
 
-mod device;
-mod load;
 mod model;
 mod options;
+mod power_switch;
 mod rounds;
 mod tree;
+mod writer;
 
-use crate::drive::Trouble;
+use crate::device::drive::CheckFailure;
+use crate::device::target::{broken, draw_device};
+use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
-use crate::pblk::{broken, draw_device};
-use crate::scenario::Options;
-use device::Medium;
 use nandscape_block::{MemDevice, SectorData};
 use nandscape_rt::{Nanos, Stream};
 pub use options::FsOptions;
+use power_switch::Medium;
 use rounds::Run;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -81,10 +81,10 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
     };
     let mut run = Run::new(seed, options, oracle);
     let line = format!("{line} {run}");
-    // Nothing of a panicked run is looked at again but its counts and its story.
+    // Nothing of a panicked run is looked at again but its counts and its event log.
     let result = catch_unwind(AssertUnwindSafe(|| run.rounds(medium)));
     let result =
-        result.unwrap_or_else(|_| Err(Trouble::new("the file system or the FTL panicked")));
+        result.unwrap_or_else(|_| Err(CheckFailure::new("the file system or the FTL panicked")));
     let violation = result.err().map(|trouble| {
         Box::new(Violation {
             seed,
@@ -93,7 +93,7 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             lba: None,
             expected: Vec::new(),
             got: String::new(),
-            story: run.story(),
+            event_log: run.event_log(),
             scenario: line.clone(),
         })
     });

@@ -62,7 +62,7 @@ fn each(corpus: &mut Corpus, name: &str, seeds: Range<u64>, run: impl Fn(u64) ->
 fn devices(corpus: &mut Corpus) {
     let options = Options::default();
     each(corpus, "pblk", 0..64, |seed| run_seed(seed, &options));
-    let odd = Options { odd: true, ..Options::default() };
+    let odd = Options { edge_cases: true, ..Options::default() };
     each(corpus, "pblk-odd", 0..16, |seed| run_seed(seed, &odd));
     let matrix = Matrix::pairs(&Pins::default(), 0, 0);
     for composition in &matrix.legal {

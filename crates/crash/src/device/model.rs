@@ -1,4 +1,4 @@
-//! The reference model of a block device with a volatile cache: what every sector may show, in
+//! The reference model of a block device with a volatile cache: what every object may show, in
 //! operation and after a power cut. It shares no code with what it checks and keeps no state but
 //! what the host saw.
 //!
@@ -20,24 +20,54 @@
 //!   before these are on media, or finds them lost too, *forgets* the copy: its sector fails, or shows
 //!   anything that it was given earlier. So do sectors whose discards were recorded in a lost sector.
 //!
-//! Contents are tags that name the request and the sector, so that a wrong content tells where it
+//! What the model keeps versions of is an [`Object`]: a sector of content. Where an object lies is
+//! the business of the host's view of the device (see `host`). On a device that is written at random an
+//! object is an address; elsewhere it is written once, and the device may move it.
+//!
+//! Contents are tags that name the request and the object, so that a wrong content shows where it
 //! came from.
 
-use crate::history::{Event, History, Reach, Since, Version};
-use crate::request::Sender;
-use nandscape_block::{Flags, Lba, Payload, SectorData, Tag};
+use crate::device::history::{Event, FlushCoverage, History, ReadStart, Version};
+use crate::device::request::Sender;
+use nandscape_block::{Flags, Payload, SectorData, Tag};
 use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
 
-const LBA_BITS: u32 = 32;
+const OBJECT_BITS: u32 = 32;
+
+/// What the model keeps versions of: one sector of content, wherever it lies. Below 2^32.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Object(pub u64);
+
+impl Object {
+    /// The object `n` further on.
+    #[must_use]
+    pub const fn plus(self, n: u64) -> Self {
+        Self(self.0 + n)
+    }
+
+    /// This object and those after it, `count` in all.
+    #[must_use]
+    pub fn run(self, count: u32) -> Range<Self> {
+        self..self.plus(u64::from(count))
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "object {}", self.0)
+    }
+}
 
 /// A request as the model knows it: made when it is issued, handed back when it ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Issue {
     event: Event,
-    lba: Lba,
+    first: Object,
     sectors: u32,
     covers_itself: bool,
-    covers_before: Option<Reach>,
+    covers_before: Option<FlushCoverage>,
     /// What must cover it when it is acknowledged.
     kind: Kind,
 }
@@ -56,19 +86,19 @@ enum Kind {
 }
 
 impl Kind {
-    fn is_reached_by(self, reach: Reach) -> bool {
+    fn is_reached_by(self, reach: FlushCoverage) -> bool {
         match (reach, self) {
-            (Reach::All, _) | (_, Self::Discard) => true,
-            (Reach::File(file, generation), kind) => kind == Self::Owned(file, generation),
+            (FlushCoverage::All, _) | (_, Self::Discard) => true,
+            (FlushCoverage::File(file, generation), kind) => kind == Self::Owned(file, generation),
         }
     }
 }
 
-/// A sector that shows what it must not.
+/// An object that shows what it must not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// The sector.
-    pub lba: Lba,
+    /// The object.
+    pub object: Object,
     /// What it showed, and what that is.
     pub got: String,
     /// What it may show.
@@ -85,73 +115,67 @@ struct Acked {
 /// What was acknowledged between two power cuts and is not covered, in that order.
 type Epoch = Vec<Acked>;
 
-/// What happened to one sector, told by number of event.
+/// What happened to one object, by number of event.
 #[derive(Clone, Debug)]
-struct Story {
-    lba: Lba,
+struct EventLog {
+    object: Object,
     lines: Vec<String>,
 }
 
 /// The model; see the head of this file.
 #[derive(Clone, Debug)]
 pub struct Model {
-    sectors: Vec<History>,
+    objects: Vec<History>,
     events: Event,
     epochs: Vec<Epoch>,
-    story: Option<Story>,
+    event_log: Option<EventLog>,
 }
 
 impl Model {
-    /// A device of so many sectors, never written. Tells the story of `watched` on the way.
+    /// Objects that were never written. Logs the events of `watched`.
     #[must_use]
-    pub fn new(sectors: u64, watched: Option<Lba>) -> Self {
+    pub fn new(watched: Option<Object>) -> Self {
         Self {
-            sectors: (0..sectors).map(|_| History::unwritten()).collect(),
+            objects: Vec::new(),
             events: 0,
             // Epoch 0 is before the first request: what a fresh device shows.
             epochs: vec![Epoch::default(), Epoch::default()],
-            story: watched.map(|lba| Story { lba, lines: Vec::new() }),
+            event_log: watched.map(|object| EventLog { object, lines: Vec::new() }),
         }
     }
 
-    /// Sectors of the device.
+    /// What happened to the watched object.
     #[must_use]
-    pub fn sectors(&self) -> u64 {
-        self.sectors.len() as u64
-    }
-
-    /// What happened to the watched sector.
-    #[must_use]
-    pub fn story(&self) -> &[String] {
-        self.story.as_ref().map_or(&[], |s| &s.lines)
+    pub fn event_log(&self) -> &[String] {
+        self.event_log.as_ref().map_or(&[], |s| &s.lines)
     }
 
     /// A write is issued, with this payload.
     pub fn write(
         &mut self,
-        lba: Lba,
+        first: Object,
         sectors: u32,
         flags: Flags,
         sender: Sender,
     ) -> (Issue, Payload) {
         let event = self.tick();
-        let first = Tag::new(event << LBA_BITS | lba.0);
+        let tag = Tag::new(event << OBJECT_BITS | first.0);
         let issue = Issue {
             event,
-            lba,
+            first,
             sectors,
             covers_itself: flags.has(Flags::FUA),
             covers_before: flags.has(Flags::PREFLUSH).then(|| reach(sender)),
             kind: sender.owner.map_or(Kind::Ownerless, |o| Kind::Owned(o.file, o.generation)),
         };
-        self.add_versions(issue, |i| first.plus(i));
-        (issue, Payload::Run(first))
+        self.add_versions(issue, |i| tag.plus(i));
+        (issue, Payload::Run(tag))
     }
 
     /// A discard is issued.
-    pub fn discard(&mut self, lba: Lba, sectors: u32) -> Issue {
+    pub fn discard(&mut self, first: Object, sectors: u32) -> Issue {
         let event = self.tick();
-        let issue = Issue { kind: Kind::Discard, ..Issue::idle(event, lba, sectors) };
+        let issue = Issue { kind: Kind::Discard, ..Issue::idle(event, first, sectors) };
         self.add_versions(issue, |_| Tag::ZERO);
         issue
     }
@@ -159,13 +183,18 @@ impl Model {
     /// A flush is issued.
     pub fn flush(&mut self, sender: Sender) -> Issue {
         let event = self.tick();
-        Issue { covers_before: Some(reach(sender)), ..Issue::idle(event, Lba(0), 0) }
+        Issue { covers_before: Some(reach(sender)), ..Issue::idle(event, Object(0), 0) }
     }
 
     /// A read is issued.
-    pub fn read(&mut self, lba: Lba, sectors: u32) -> Issue {
+    pub fn read(&mut self, first: Object, sectors: u32) -> Issue {
         let event = self.tick();
-        Issue::idle(event, lba, sectors)
+        Issue::idle(event, first, sectors)
+    }
+
+    /// A request is issued that neither shows nor changes content.
+    pub fn inquire(&mut self) -> Issue {
+        self.read(Object(0), 0)
     }
 
     /// A write, discard or flush completed, well or with an error.
@@ -195,62 +224,64 @@ impl Model {
         self.check(issue.event, &seen)
     }
 
-    /// Sectors and contents of a read, for [`Model::check_recovered`].
+    /// Objects and contents of a read, for [`Model::check_recovered`].
     pub fn contents<'a>(
         &self,
         issue: &Issue,
         payload: &'a Payload,
-    ) -> impl Iterator<Item = (Lba, SectorData)> + use<'a> {
-        let (first, sectors) = (issue.lba, issue.sectors);
+    ) -> impl Iterator<Item = (Object, SectorData)> + use<'a> {
+        let (first, sectors) = (issue.first, issue.sectors);
         (0..sectors).map(move |i| (first.plus(u64::from(i)), payload.sector(i)))
     }
 
     /// Power was cut: what is in flight will never be acknowledged.
     pub fn power_cut(&mut self) {
         let at = self.tick();
-        self.sectors.iter_mut().for_each(|s| s.power_cut(at));
+        self.objects.iter_mut().for_each(|s| s.power_cut(at));
         self.epochs.push(Epoch::default());
         self.tell(|| format!("#{at} power cut"));
     }
 
     /// A power cut left copies with these contents without an address; a discard's is zeroes.
-    pub fn forget(&mut self, copies: &[(Lba, SectorData)]) {
-        for (lba, data) in copies {
-            self.sectors[lba.0 as usize].forget(data);
+    pub fn forget(&mut self, copies: impl IntoIterator<Item = (Object, SectorData)>) {
+        for (object, data) in copies {
+            self.history(object).forget(&data);
         }
     }
 
-    /// Whether a read may fail at a sector of which media lost copies with these contents.
+    /// Whether a read may fail at an object of which media lost copies with these contents.
     #[must_use]
-    pub fn may_fail(&self, issue: &Issue, lba: Lba, lost: &[SectorData]) -> bool {
-        let since = Since { event: issue.event, epoch: self.epoch() };
-        let read = issue.lba..issue.lba.plus(u64::from(issue.sectors));
-        read.contains(&lba) && lost.iter().any(|data| self.permits(since, lba, data))
+    pub fn may_fail(&self, issue: &Issue, object: Object, lost: &[SectorData]) -> bool {
+        let since = ReadStart { event: issue.event, epoch: self.epoch() };
+        let read = issue.first.run(issue.sectors);
+        let permits =
+            |history: &History| lost.iter().any(|data| permits(history, since, object, data));
+        let history = self.objects.get(object.0 as usize);
+        read.contains(&object) && history.map_or_else(|| permits(&History::unwritten()), permits)
     }
 
-    /// After a recovery and before any new write, `seen` was read. Sectors are judged together:
-    /// a PREFLUSH write that survived tells what else must have.
+    /// After a recovery and before any new write, `seen` was read. Objects are judged together:
+    /// a PREFLUSH write that survived implies what else must have.
     ///
     /// # Errors
-    /// The first sector that shows what it must not.
-    pub fn check_recovered(&mut self, seen: &[(Lba, SectorData)]) -> Result<(), Mismatch> {
+    /// The first object that shows what it must not.
+    pub fn check_recovered(&mut self, seen: &[(Object, SectorData)]) -> Result<(), Mismatch> {
         let now = self.tick();
         self.check(now, seen)
     }
 
-    /// Adds a line to the story of the watched sector.
+    /// Adds a line to the event log of the watched object.
     pub fn tell(&mut self, line: impl FnOnce() -> String) {
-        if let Some(story) = &mut self.story {
-            story.lines.push(line());
+        if let Some(event_log) = &mut self.event_log {
+            event_log.lines.push(line());
         }
     }
 
-    /// Whether the story is about a sector of this request, or of all sectors.
+    /// Whether the event log covers an object of this request, or the request concerns all.
     #[must_use]
     pub fn watches(&self, issue: &Issue) -> bool {
-        self.story.as_ref().is_some_and(|s| {
-            issue.covers_before.is_some()
-                || (issue.lba..issue.lba.plus(u64::from(issue.sectors))).contains(&s.lba)
+        self.event_log.as_ref().is_some_and(|s| {
+            issue.covers_before.is_some() || issue.first.run(issue.sectors).contains(&s.object)
         })
     }
 
@@ -267,13 +298,22 @@ impl Model {
         let epoch = self.epoch();
         for i in 0..u64::from(issue.sectors) {
             let version = Version::new(content(i), issue.event, epoch, issue.covers_before);
-            self.sectors[(issue.lba.0 + i) as usize].push(version);
+            self.history(issue.first.plus(i)).push(version);
         }
     }
 
+    /// The history of an object, perhaps of one never heard of before.
+    fn history(&mut self, object: Object) -> &mut History {
+        let index = object.0 as usize;
+        if index >= self.objects.len() {
+            self.objects.resize_with(index + 1, History::unwritten);
+        }
+        &mut self.objects[index]
+    }
+
     fn for_versions(&mut self, issue: &Issue, mut change: impl FnMut(&mut Version)) {
-        let first = issue.lba.0 as usize;
-        for history in &mut self.sectors[first..first + issue.sectors as usize] {
+        let first = issue.first.0 as usize;
+        for history in &mut self.objects[first..first + issue.sectors as usize] {
             // Absent: void since a recovery showed another one.
             if let Some(version) = history.issued_at(issue.event) {
                 change(version);
@@ -283,7 +323,7 @@ impl Model {
 
     /// What was acknowledged in `epoch` before `before`, and is within reach, is durable. Whether
     /// that is news.
-    fn cover(&mut self, epoch: u32, before: Event, reach: Reach) -> bool {
+    fn cover(&mut self, epoch: u32, before: Event, reach: FlushCoverage) -> bool {
         let acked = std::mem::take(&mut self.epochs[epoch as usize]);
         let covers = |acked: &Acked| acked.at < before && acked.issue.kind.is_reached_by(reach);
         let (covered, left): (Epoch, Epoch) = acked.into_iter().partition(covers);
@@ -294,32 +334,22 @@ impl Model {
         !covered.is_empty()
     }
 
-    fn check(&mut self, since: Event, seen: &[(Lba, SectorData)]) -> Result<(), Mismatch> {
-        let since = Since { event: since, epoch: self.epoch() };
+    fn check(&mut self, since: Event, seen: &[(Object, SectorData)]) -> Result<(), Mismatch> {
+        let since = ReadStart { event: since, epoch: self.epoch() };
         self.cover_what_survivors_waited_for(since.epoch, seen);
-        for (lba, data) in seen {
-            if !self.permits(since, *lba, data) {
-                return Err(mismatch(&self.sectors[lba.0 as usize], since, *lba, data));
+        for (object, data) in seen {
+            let history = self.history(*object);
+            if !permits(history, since, *object, data) {
+                return Err(mismatch(history, since, *object, data));
             }
-            let history = &mut self.sectors[lba.0 as usize];
             history.settle(since.epoch, data);
         }
         Ok(())
     }
 
-    fn permits(&self, since: Since, lba: Lba, data: &SectorData) -> bool {
-        let history = &self.sectors[lba.0 as usize];
-        let is_earlier = |tag, event| {
-            let (writer, owner) = written_by(tag);
-            tag == Tag::ZERO || (owner == lba && writer < event)
-        };
-        let earlier = |event| tag_of(data).is_some_and(|tag| is_earlier(tag, event));
-        history.permits(since, data) || history.forgotten(since).is_some_and(earlier)
-    }
-
-    fn cover_what_survivors_waited_for(&mut self, epoch: u32, seen: &[(Lba, SectorData)]) {
-        let survivor = |(lba, data): &(Lba, SectorData)| {
-            self.sectors[lba.0 as usize].surviving_preflush(epoch, data)
+    fn cover_what_survivors_waited_for(&mut self, epoch: u32, seen: &[(Object, SectorData)]) {
+        let survivor = |(object, data): &(Object, SectorData)| {
+            self.objects.get(object.0 as usize)?.surviving_preflush(epoch, data)
         };
         let survivors: BTreeSet<_> = seen.iter().filter_map(survivor).collect();
         for (epoch, issued, reach) in survivors {
@@ -332,39 +362,51 @@ impl Model {
     }
 }
 
-fn reach(sender: Sender) -> Reach {
-    sender.file().map_or(Reach::All, |(file, generation)| Reach::File(file, generation))
+/// Whether a read from `since` on may return `data` of an object.
+fn permits(history: &History, since: ReadStart, object: Object, data: &SectorData) -> bool {
+    let is_earlier = |tag, event| {
+        let (writer, owner) = written_by(tag);
+        tag == Tag::ZERO || (owner == object && writer < event)
+    };
+    let earlier = |event| tag_of(data).is_some_and(|tag| is_earlier(tag, event));
+    history.permits(since, data) || history.forgotten(since).is_some_and(earlier)
 }
 
-fn mismatch(history: &History, since: Since, lba: Lba, data: &SectorData) -> Mismatch {
+fn reach(sender: Sender) -> FlushCoverage {
+    sender
+        .file()
+        .map_or(FlushCoverage::All, |(file, generation)| FlushCoverage::File(file, generation))
+}
+
+fn mismatch(history: &History, since: ReadStart, object: Object, data: &SectorData) -> Mismatch {
     let expected = history.permitted(since).map(Version::describe).collect();
-    Mismatch { lba, got: identify(history, lba, data), expected }
+    Mismatch { object, got: identify(history, object, data), expected }
 }
 
-/// The tag of a content that somebody wrote, or of zeroes.
-fn tag_of(data: &SectorData) -> Option<Tag> {
+/// The tag of a content that was written, or of zeroes.
+pub(crate) fn tag_of(data: &SectorData) -> Option<Tag> {
     match data {
         SectorData::Tag(tag) => Some(*tag),
         data => (*data == SectorData::Tag(Tag::ZERO)).then_some(Tag::ZERO),
     }
 }
 
-/// The request that wrote a tag, and the sector that it is for.
-fn written_by(tag: Tag) -> (Event, Lba) {
-    (tag.bits() >> LBA_BITS, Lba(tag.bits() & ((1 << LBA_BITS) - 1)))
+/// The number of the request that wrote a tag, and the object that it is for.
+pub(crate) fn written_by(tag: Tag) -> (u64, Object) {
+    (tag.bits() >> OBJECT_BITS, Object(tag.bits() & ((1 << OBJECT_BITS) - 1)))
 }
 
-/// Names a wrong content by what its tag says.
-fn identify(history: &History, lba: Lba, data: &SectorData) -> String {
+/// Names a wrong content by what its tag specifies.
+fn identify(history: &History, object: Object, data: &SectorData) -> String {
     let tag = match tag_of(data) {
         Some(tag) => tag,
         None if *data == SectorData::Absent => return "no content".into(),
-        None => return "bytes that nobody wrote (a mixture)".into(),
+        None => return "torn sector: matches no write".into(),
     };
     let (writer, owner) = written_by(tag);
     match () {
         () if tag == Tag::ZERO => "zeroes".into(),
-        () if owner != lba => format!("data of #{writer} for {owner} (somebody else's)"),
+        () if owner != object => format!("data of #{writer} for {owner} (data of another LBA)"),
         () if history.knows(data) => format!("data of #{writer} (superseded)"),
         () => format!("data of #{writer} (void: a recovery had settled on something else)"),
     }
@@ -372,9 +414,9 @@ fn identify(history: &History, lba: Lba, data: &SectorData) -> String {
 
 impl Issue {
     /// Changes and promises nothing.
-    const fn idle(event: Event, lba: Lba, sectors: u32) -> Self {
+    const fn idle(event: Event, first: Object, sectors: u32) -> Self {
         let (covers_itself, covers_before) = (false, None);
-        Self { event, lba, sectors, covers_itself, covers_before, kind: Kind::Idle }
+        Self { event, first, sectors, covers_itself, covers_before, kind: Kind::Idle }
     }
 
     /// Its number, as violations and stories name it.
@@ -383,10 +425,10 @@ impl Issue {
         self.event
     }
 
-    /// First sector.
+    /// First object.
     #[must_use]
-    pub fn lba(&self) -> Lba {
-        self.lba
+    pub fn first(&self) -> Object {
+        self.first
     }
 
     /// Number of sectors.

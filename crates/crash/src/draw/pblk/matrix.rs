@@ -2,10 +2,10 @@
 //! is reported with its sentence. A composition's run depends on nothing but itself, so whoever has
 //! threads may spread them.
 
-use crate::composition::{self, Composition, Pins};
+use crate::device::target::run_seed;
+use crate::draw::pblk::composition::{self, Composition, Pins};
+use crate::draw::scenario::Options;
 use crate::outcome::{CampaignReport, Violation};
-use crate::pblk::run_seed;
-use crate::scenario::Options;
 use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::{FtlError, FtlRun, Pblk};
 use nandscape_media::{Geometry, Media, MediaConfig};

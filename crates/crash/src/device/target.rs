@@ -1,11 +1,11 @@
 //! A pblk over media with faults, as a campaign breaks it.
 
-use crate::campaign::run_subject;
-use crate::lookout::Lookout;
-use crate::lost::{self, Shape};
+use crate::device::campaign::run_device;
+use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
+use crate::device::trigger::CommandTrigger;
+use crate::draw::scenario::{Options, Scenario};
+use crate::loss::pblk::{self as lost, Shape};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
-use crate::scenario::{Options, Scenario};
-use crate::subject::{CommandCounts, Power, Recovery, Subject, Watch};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
@@ -22,14 +22,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Draws of a seed that the FTL may refuse before the seed counts as a failure.
 const DRAWS_MAX: usize = 200;
 
-/// Media commands in a phase after which the FTL counts as working without end.
+/// Media commands in a phase after which the FTL counts as not terminating.
 const COMMANDS_MAX: u64 = 2_000_000;
 
-type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
+type Stack = CommandTrigger<Tracer<FaultInjector<Media<MemoryStore>>>>;
 
 /// What survives: the media, and with it what the campaign must not forget.
 #[derive(Debug)]
-pub(crate) struct Remains {
+pub(crate) struct PoweredOffDevice {
     media: Stack,
     timing: DeviceTiming,
     config: Config,
@@ -105,7 +105,7 @@ pub fn run_campaign(
 fn run_scenario(scenario: &Scenario, target: Target, options: &Options) -> SeedOutcome {
     let again = || Target::format(scenario, options.sectors_min).ok();
     let line = scenario.to_string();
-    let mut outcome = run_subject(scenario.seed, &scenario.plan, line, target, again);
+    let mut outcome = run_device(scenario.seed, &scenario.plan, line, target, again);
     outcome.counts.redrawn = scenario.refused.len() as u64;
     outcome
 }
@@ -120,7 +120,7 @@ pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
         lba: None,
         expected: Vec::new(),
         got: String::new(),
-        story: Vec::new(),
+        event_log: Vec::new(),
         scenario: scenario.to_string(),
     };
     SeedOutcome {
@@ -157,7 +157,7 @@ impl Target {
         let media = FaultInjector::new(media, faults, scenario.seed);
         let (config, run) = (scenario.config.clone(), scenario.run);
         let timing = scenario.timing.1;
-        let media = Linked::new(Lookout::new(Tracer::new(media)), timing.link);
+        let media = Linked::new(CommandTrigger::new(Tracer::new(media)), timing.link);
         let mut pblk = Pblk::format(media, config.clone(), run).map_err(refusal)?;
         pblk.attach(attach(&config, &timing));
         if pblk.caps().sectors < sectors_min {
@@ -185,7 +185,7 @@ fn refusal(error: FtlError) -> String {
 }
 
 /// Sets what may still pass before power goes off; without a limit, so much that only an FTL that
-/// works without end meets it.
+/// does not terminate reaches it.
 fn limit(media: &mut Stack, off_after: Option<u64>) {
     let injector = media.inner_mut().inner_mut();
     let limit = injector.commands() + off_after.unwrap_or(COMMANDS_MAX);
@@ -227,15 +227,15 @@ impl BlockDevice for Target {
     }
 }
 
-impl Subject for Target {
-    type Remains = Remains;
+impl DeviceUnderTest for Target {
+    type PoweredOff = PoweredOffDevice;
 
-    fn watch(&mut self, watch: Watch) {
+    fn watch(&mut self, watch: TriggerMode) {
         let media = self.pblk.media_mut();
         let (awaited, off_after) = match watch {
-            Watch::Nothing => (None, None),
-            Watch::Notice(kind, n) => (Some((kind, n)), None),
-            Watch::OffAfter(n) => (None, Some(n)),
+            TriggerMode::Nothing => (None, None),
+            TriggerMode::Notice(kind, n) => (Some((kind, n)), None),
+            TriggerMode::OffAfter(n) => (None, Some(n)),
         };
         media.wait_for(awaited);
         limit(media, off_after);
@@ -266,19 +266,19 @@ impl Subject for Target {
         }
     }
 
-    fn cut(self, at: Nanos) -> Remains {
+    fn cut(self, at: Nanos) -> PoweredOffDevice {
         let Self { pblk, timing, config, run, shape, mut rng } = self;
         let mut media = pblk.power_off();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, timing, config, run, shape, rng }
+        PoweredOffDevice { media, timing, config, run, shape, rng }
     }
 
-    fn cut_remains(remains: &mut Remains, at: Nanos) {
+    fn cut_remains(remains: &mut PoweredOffDevice, at: Nanos) {
         cut_media(&mut remains.media, at, &mut remains.rng);
     }
 
-    fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, timing, config, run, shape, rng } = remains;
+    fn recover(remains: PoweredOffDevice, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
+        let PoweredOffDevice { mut media, timing, config, run, shape, rng } = remains;
         limit(&mut media, off_after);
         match Pblk::recover(Linked::new(media, timing.link), config.clone(), run, now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
@@ -289,9 +289,10 @@ impl Subject for Target {
                 Recovery::Up(Self { pblk, timing, config, run, shape, rng })
             }
             Err((media, error)) => match (media.off_at(), error) {
-                (Some(at), _) => {
-                    Recovery::CutAgain(Remains { media, timing, config, run, shape, rng }, at)
-                }
+                (Some(at), _) => Recovery::CutAgain(
+                    PoweredOffDevice { media, timing, config, run, shape, rng },
+                    at,
+                ),
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),
             },
@@ -302,7 +303,7 @@ impl Subject for Target {
         lost::copies(self.pblk.media().inner().inner(), lba)
     }
 
-    fn forgotten(remains: &Remains) -> Vec<(Lba, SectorData)> {
+    fn forgotten(remains: &PoweredOffDevice) -> Vec<(Lba, SectorData)> {
         lost::forgotten(remains.media.inner().inner(), remains.shape)
     }
 

@@ -5,11 +5,11 @@
 //! in RAM, maybe in the buffer of a stream that has fallen silent, commits over unfinished writes, trims
 //! right before a cut, failing programs.
 
-use crate::draw::{log_uniform, pick};
-use crate::family::Family;
-use crate::load::{Load, Mix};
-use crate::lookout::CommandKind;
-use crate::streams::Streams;
+use crate::device::load::{Load, Mix};
+use crate::device::streams::Streams;
+use crate::device::trigger::CommandKind;
+use crate::draw::family::ScenarioFamily;
+use crate::draw::sample::{log_uniform, pick};
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;
 
@@ -64,7 +64,7 @@ impl fmt::Display for CutPlan {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// What it leans towards.
-    pub family: Family,
+    pub family: ScenarioFamily,
     /// The load of each round.
     pub load: Load,
     /// One cut a round.
@@ -83,17 +83,17 @@ impl Plan {
     #[must_use]
     pub fn draw(
         seed: u64,
-        family: Option<Family>,
+        family: Option<ScenarioFamily>,
         rounds: Option<u32>,
         intensity_percent: u32,
     ) -> Self {
         let rng = &mut Stream::new(seed, "plan");
-        let drawn = Family::ALL[pick(rng, &[4, 3, 2, 3, 2, 3])];
+        let drawn = ScenarioFamily::ALL[pick(rng, &[4, 3, 2, 3, 2, 3])];
         let family = family.unwrap_or(drawn);
         let mut load = draw_load(family, intensity_percent, rng);
         load.streams = Streams::draw(family, load.ops, &mut Stream::new(seed, "streams"));
         let rounds = rounds.unwrap_or_else(|| match family {
-            Family::Overwrite => 4 + rng.below(7) as u32,
+            ScenarioFamily::Overwrite => 4 + rng.below(7) as u32,
             _ => 2 + rng.below(4) as u32,
         });
         let cuts = (0..rounds).map(|_| draw_cut(family, load.ops, rng)).collect();
@@ -112,12 +112,12 @@ impl fmt::Display for Plan {
     }
 }
 
-fn mix_of(family: Family, rng: &mut Stream) -> Mix {
+fn mix_of(family: ScenarioFamily, rng: &mut Stream) -> Mix {
     // Without barriers the ring holds its fill of successors.
     let quiet = rng.chance(0.6);
     let mut upto = |n: u64| rng.below(n + 1) as u32;
     match family {
-        Family::Mixed => Mix {
+        ScenarioFamily::Mixed => Mix {
             read: upto(30),
             write: 10 + upto(90),
             fua: upto(8),
@@ -126,8 +126,8 @@ fn mix_of(family: Family, rng: &mut Stream) -> Mix {
             flush: upto(8),
             discard: upto(15),
         },
-        Family::Overwrite if quiet => Mix { write: 100, ..Mix::default() },
-        Family::Overwrite | Family::Failures => Mix {
+        ScenarioFamily::Overwrite if quiet => Mix { write: 100, ..Mix::default() },
+        ScenarioFamily::Overwrite | ScenarioFamily::Failures => Mix {
             read: upto(10),
             write: 100,
             fua: upto(2),
@@ -135,8 +135,10 @@ fn mix_of(family: Family, rng: &mut Stream) -> Mix {
             discard: upto(3),
             ..Mix::default()
         },
-        Family::Journal => Mix { read: upto(5), write: 100, discard: upto(5), ..Mix::default() },
-        Family::Barriers => Mix {
+        ScenarioFamily::Journal => {
+            Mix { read: upto(5), write: 100, discard: upto(5), ..Mix::default() }
+        }
+        ScenarioFamily::Barriers => Mix {
             read: upto(5),
             write: 100,
             fua: upto(20),
@@ -145,7 +147,7 @@ fn mix_of(family: Family, rng: &mut Stream) -> Mix {
             flush: upto(10),
             ..Mix::default()
         },
-        Family::Trims => Mix {
+        ScenarioFamily::Trims => Mix {
             read: upto(10),
             write: 60,
             fua: upto(3),
@@ -157,8 +159,8 @@ fn mix_of(family: Family, rng: &mut Stream) -> Mix {
     }
 }
 
-fn draw_load(family: Family, intensity_percent: u32, rng: &mut Stream) -> Load {
-    let small_span = matches!(family, Family::Overwrite | Family::Failures);
+fn draw_load(family: ScenarioFamily, intensity_percent: u32, rng: &mut Stream) -> Load {
+    let small_span = matches!(family, ScenarioFamily::Overwrite | ScenarioFamily::Failures);
     let mix = mix_of(family, rng);
     let ops = 100 + log_uniform(rng, 1_500) as u32;
     Load {
@@ -177,7 +179,7 @@ fn draw_load(family: Family, intensity_percent: u32, rng: &mut Stream) -> Load {
         think_ns: if rng.chance(0.4) { log_uniform(rng, 1 << 20) } else { 0 },
         burst_ops: if rng.chance(0.3) { 1 + rng.below(200) as u32 } else { 0 },
         idle_ns: log_uniform(rng, 1 << 26),
-        commit_ops: if family == Family::Journal { log_uniform(rng, 64) as u32 } else { 0 },
+        commit_ops: if family == ScenarioFamily::Journal { log_uniform(rng, 64) as u32 } else { 0 },
         fill_percent: match (small_span, rng.chance(0.7)) {
             (true, true) => 100 + rng.below(150) as u32,
             (_, full) => {
@@ -193,14 +195,14 @@ fn draw_load(family: Family, intensity_percent: u32, rng: &mut Stream) -> Load {
 }
 
 /// One round's cut, in a load of about so many requests.
-pub(crate) fn draw_cut(family: Family, ops: u32, rng: &mut Stream) -> CutPlan {
+pub(crate) fn draw_cut(family: ScenarioFamily, ops: u32, rng: &mut Stream) -> CutPlan {
     let ops = u64::from(ops);
     let weights: [u64; 6] = match family {
-        Family::Mixed => [2, 3, 1, 2, 3, 2],
-        Family::Overwrite => [2, 3, 0, 1, 6, 3],
-        Family::Journal | Family::Barriers => [1, 1, 3, 6, 2, 2],
-        Family::Trims => [1, 1, 1, 6, 2, 1],
-        Family::Failures => [2, 3, 1, 3, 4, 3],
+        ScenarioFamily::Mixed => [2, 3, 1, 2, 3, 2],
+        ScenarioFamily::Overwrite => [2, 3, 0, 1, 6, 3],
+        ScenarioFamily::Journal | ScenarioFamily::Barriers => [1, 1, 3, 6, 2, 2],
+        ScenarioFamily::Trims => [1, 1, 1, 6, 2, 1],
+        ScenarioFamily::Failures => [2, 3, 1, 3, 4, 3],
     };
     let trigger = match pick(rng, &weights) {
         0 => Trigger::Instant(Nanos(log_uniform(rng, 1 << 30))),

@@ -4,9 +4,9 @@
 //! Once a media command was refused because power is off, every answer is void: the switch refuses
 //! whatever comes, and what was still to be answered ends with [`BlockError::PowerLost`].
 
-use crate::pblk::{Remains, Target};
-use crate::plan::{CutPlan, Trigger};
-use crate::subject::{CommandCounts, Power, Recovery, Subject, Watch};
+use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
+use crate::device::target::{PoweredOffDevice, Target};
+use crate::draw::plan::{CutPlan, Trigger};
 use nandscape_block::{
     AsyncDevice, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, MemDevice, Op,
     Submit, Token,
@@ -17,7 +17,7 @@ use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 
 /// The device of every file system here, so that file systems are compiled for one.
-pub(crate) type Device = AsyncDevice<Switch>;
+pub(crate) type Device = AsyncDevice<PowerSwitch>;
 
 /// What holds the sectors.
 pub(crate) enum Medium {
@@ -28,31 +28,31 @@ pub(crate) enum Medium {
 }
 
 /// What a power cut leaves.
-pub(crate) enum Left {
-    Flash(Box<Remains>),
+pub(crate) enum PoweredOffMedium {
+    Flash(Box<PoweredOffDevice>),
     Memory(Box<MemDevice>, Stream),
 }
 
 /// How a medium came back.
-pub(crate) enum Back {
+pub(crate) enum PowerOnResult {
     /// It serves from this instant on.
     Up(Medium, Nanos),
     /// Power failed again, at this instant.
-    CutAgain(Left, Nanos),
+    CutAgain(PoweredOffMedium, Nanos),
     /// It gave up.
     Failed(String),
 }
 
 impl Medium {
     /// Power fails.
-    pub(crate) fn cut(self, at: Nanos) -> Left {
+    pub(crate) fn cut(self, at: Nanos) -> PoweredOffMedium {
         match self {
-            Self::Flash(target) => Left::Flash(Box::new(target.cut(at))),
+            Self::Flash(target) => PoweredOffMedium::Flash(Box::new(target.cut(at))),
             Self::Memory(mut device, mut rng) => {
                 device.cut_power(&mut rng);
                 // What was in flight has nobody left to tell.
                 device.advance(Nanos::MAX, &mut Vec::new());
-                Left::Memory(device, rng)
+                PoweredOffMedium::Memory(device, rng)
             }
         }
     }
@@ -102,29 +102,29 @@ impl Medium {
     fn watch(&mut self, trigger: Option<Trigger>) {
         let Self::Flash(target) = self else { return };
         target.watch(match trigger {
-            Some(Trigger::Command(kind, n)) => Watch::Notice(kind, n),
-            Some(Trigger::OffAfter(n)) => Watch::OffAfter(n),
-            _ => Watch::Nothing,
+            Some(Trigger::Command(kind, n)) => TriggerMode::Notice(kind, n),
+            Some(Trigger::OffAfter(n)) => TriggerMode::OffAfter(n),
+            _ => TriggerMode::Nothing,
         });
     }
 }
 
-impl Left {
+impl PoweredOffMedium {
     /// Comes back at `now`; power fails again after so many media commands.
-    pub(crate) fn recover(self, now: Nanos, off_after: Option<u64>) -> Back {
+    pub(crate) fn recover(self, now: Nanos, off_after: Option<u64>) -> PowerOnResult {
         match self {
-            Self::Memory(device, rng) => Back::Up(Medium::Memory(device, rng), now),
+            Self::Memory(device, rng) => PowerOnResult::Up(Medium::Memory(device, rng), now),
             Self::Flash(remains) => match Target::recover(*remains, now, off_after) {
                 Recovery::Up(target) => {
                     let ready = target.ready_at().max(now);
-                    Back::Up(Medium::Flash(Box::new(target)), ready)
+                    PowerOnResult::Up(Medium::Flash(Box::new(target)), ready)
                 }
                 Recovery::CutAgain(mut remains, off) => {
                     let at = off.max(now) + Nanos(1);
                     Target::cut_remains(&mut remains, at);
-                    Back::CutAgain(Self::Flash(Box::new(remains)), at)
+                    PowerOnResult::CutAgain(Self::Flash(Box::new(remains)), at)
                 }
-                Recovery::WornOut(why) | Recovery::Failed(why) => Back::Failed(why),
+                Recovery::WornOut(why) | Recovery::Failed(why) => PowerOnResult::Failed(why),
             },
         }
     }
@@ -132,19 +132,19 @@ impl Left {
 
 /// A bio whose answer may set off a cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Promise {
+enum DurabilityKind {
     /// It says that something is durable.
     Barrier,
     /// It says so of itself alone.
     Tail,
 }
 
-fn promise(bio: &Bio) -> Option<Promise> {
+fn promise(bio: &Bio) -> Option<DurabilityKind> {
     let (flush, fua) = (bio.flags.has(Flags::PREFLUSH), bio.flags.has(Flags::FUA));
     match bio.op {
-        Op::Flush => Some(Promise::Barrier),
-        Op::Write if flush => Some(Promise::Barrier),
-        Op::Write if fua => Some(Promise::Tail),
+        Op::Flush => Some(DurabilityKind::Barrier),
+        Op::Write if flush => Some(DurabilityKind::Barrier),
+        Op::Write if fua => Some(DurabilityKind::Tail),
         _ => None,
     }
 }
@@ -181,7 +181,7 @@ impl Bios {
 }
 
 /// The medium below the power switch.
-pub(crate) struct Switch {
+pub(crate) struct PowerSwitch {
     medium: Medium,
     plan: Option<CutPlan>,
     due: Option<Nanos>,
@@ -192,10 +192,10 @@ pub(crate) struct Switch {
     /// What had come when the cut was planned.
     before: Bios,
     /// Promises that are not answered yet.
-    pending: BTreeMap<Token, Promise>,
+    pending: BTreeMap<Token, DurabilityKind>,
 }
 
-impl Switch {
+impl PowerSwitch {
     pub(crate) fn new(handle: &Handle, medium: Medium) -> Self {
         let mut switch = Self {
             medium,
@@ -228,8 +228,8 @@ impl Switch {
         self.plan = Some(plan.clone());
     }
 
-    /// Whether the medium was switched off though that was not planned, for working without end.
-    pub(crate) fn works_without_end(&self) -> bool {
+    /// Whether the medium was switched off though that was not planned, for exceeding the command limit.
+    pub(crate) fn does_not_terminate(&self) -> bool {
         let planned = matches!(self.plan, Some(CutPlan { trigger: Trigger::OffAfter(_), .. }));
         self.off && !planned
     }
@@ -244,7 +244,7 @@ impl Switch {
     }
 
     /// Looks whether the trigger has come. `kept` is a promise, and when its answer comes.
-    fn look(&mut self, now: Nanos, kept: Option<(Promise, Nanos)>) {
+    fn look(&mut self, now: Nanos, kept: Option<(DurabilityKind, Nanos)>) {
         let power = self.medium.power();
         if matches!(power, Power::Off(_)) {
             self.off = true;
@@ -253,7 +253,7 @@ impl Switch {
         let Some(plan) = &self.plan else { return };
         let delay = plan.delay;
         let acknowledged = kept.map(|(_, at)| at);
-        let tail = kept.filter(|(promise, _)| *promise == Promise::Tail).map(|(_, at)| at);
+        let tail = kept.filter(|(promise, _)| *promise == DurabilityKind::Tail).map(|(_, at)| at);
         self.bios.acknowledged += u64::from(acknowledged.is_some());
         self.bios.tails += u64::from(tail.is_some());
         let on_flash = matches!(self.medium, Medium::Flash(_));
@@ -304,7 +304,7 @@ pub(crate) async fn cut_is_due(handle: &Handle, device: &Device, plan: &CutPlan)
     }
 }
 
-impl BlockDevice for Switch {
+impl BlockDevice for PowerSwitch {
     fn caps(&self) -> &DeviceCaps {
         self.medium.device().caps()
     }

@@ -2,7 +2,7 @@
 //! `per-core+journal+fsync-aware/file-ring/units-2/own/dftl-serial`. All of them, and a choice of a
 //! few in which every two choices meet.
 
-use crate::maps::{MapChoice, Misses, Replacement};
+use crate::draw::pblk::maps::{MapChoice, Misses, Replacement};
 use nandscape_ftl::pblk::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, LineSet, Routing,
 };

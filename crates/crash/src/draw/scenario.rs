@@ -5,13 +5,13 @@
 //! Devices are small, so that garbage is collected and lines are reused many times a round, and a
 //! recovery takes little time.
 
-use crate::composition::{self, Composition, Pins};
-use crate::draw::{between, log_uniform, pick};
-use crate::family::Family;
-use crate::maps::{self, MapChoice};
-use crate::odd;
-use crate::plan::Plan;
-use crate::rates::FaultRates;
+use crate::draw::edge_cases;
+use crate::draw::family::ScenarioFamily;
+use crate::draw::faults::FaultRates;
+use crate::draw::pblk::composition::{self, Composition, Pins};
+use crate::draw::pblk::maps::{self, MapChoice};
+use crate::draw::plan::Plan;
+use crate::draw::sample::{between, log_uniform, pick};
 use nandscape_ftl::pblk::config::{
     CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind, Victim,
 };
@@ -55,7 +55,7 @@ pub struct Options {
     /// Choices of routing, flush scope, lines, copies and map that are given.
     pub pins: Pins,
     /// What every seed leans towards; `None` lets the seed choose.
-    pub family: Option<Family>,
+    pub family: Option<ScenarioFamily>,
     /// Rounds a seed, one cut each at least; `None` lets the seed choose.
     pub rounds: Option<u32>,
     /// Requests a round, in percent of the usual.
@@ -67,7 +67,7 @@ pub struct Options {
     /// Sectors of the largest device.
     pub sectors_max: u32,
     /// Devices at the edges of what may be.
-    pub odd: bool,
+    pub edge_cases: bool,
 }
 
 impl Default for Options {
@@ -84,7 +84,7 @@ impl Default for Options {
             violations_max: 10,
             sectors_min: 16,
             sectors_max: 8_192,
-            odd: false,
+            edge_cases: false,
         }
     }
 }
@@ -130,8 +130,8 @@ impl Scenario {
             None => draw_geometry(plan.family, options.sectors_max, rng),
         };
         let oddity = &mut Stream::new(seed, &format!("scenario-odd-{}", refused.len()));
-        let geometry = if options.odd {
-            odd::geometry(geometry, options.sectors_max, oddity)
+        let geometry = if options.edge_cases {
+            edge_cases::geometry(geometry, options.sectors_max, oddity)
         } else {
             geometry
         };
@@ -175,19 +175,19 @@ impl Scenario {
             endurance_erases: None,
             plan,
         };
-        let mut drawn = if options.odd { drawn.made_odd(oddity) } else { drawn };
+        let mut drawn = if options.edge_cases { drawn.with_edge_cases(oddity) } else { drawn };
         drawn.plan.faulty = drawn.faults.any() || drawn.endurance_erases.is_some();
         drawn.plan.unreadable = drawn.faults.unreadable_one_in > 0;
         drawn
     }
 
-    fn made_odd(self, rng: &mut Stream) -> Self {
+    fn with_edge_cases(self, rng: &mut Stream) -> Self {
         Self {
-            config: odd::config(self.config, rng),
-            bad_chunks: odd::bad_chunks(self.bad_chunks, &self.geometry, rng),
-            faults: odd::faults(self.faults, rng),
-            endurance_erases: odd::endurance(rng),
-            plan: Plan { load: odd::load(self.plan.load, rng), ..self.plan },
+            config: edge_cases::config(self.config, rng),
+            bad_chunks: edge_cases::bad_chunks(self.bad_chunks, &self.geometry, rng),
+            faults: edge_cases::faults(self.faults, rng),
+            endurance_erases: edge_cases::endurance(rng),
+            plan: Plan { load: edge_cases::load(self.plan.load, rng), ..self.plan },
             ..self
         }
     }
@@ -251,8 +251,8 @@ impl fmt::Display for Scenario {
     }
 }
 
-fn draw_geometry(family: Family, sectors_max: u32, rng: &mut Stream) -> Geometry {
-    let overwrite = family == Family::Overwrite;
+fn draw_geometry(family: ScenarioFamily, sectors_max: u32, rng: &mut Stream) -> Geometry {
+    let overwrite = family == ScenarioFamily::Overwrite;
     let (groups, units) = match overwrite {
         true => (between(rng, 1, 3), 2),
         false => (between(rng, 1, 4), between(rng, 1, 4)),
@@ -260,7 +260,7 @@ fn draw_geometry(family: Family, sectors_max: u32, rng: &mut Stream) -> Geometry
     let ws_min = 1 << rng.below(3);
     let ws_opt = ws_min << rng.below(3);
     let chunks = between(rng, 8, 40);
-    let small_lines = overwrite || family == Family::Failures || rng.chance(0.3);
+    let small_lines = overwrite || family == ScenarioFamily::Failures || rng.chance(0.3);
     let shape = Geometry {
         groups,
         units,
@@ -383,10 +383,15 @@ fn draw_timing(rng: &mut Stream) -> (String, DeviceTiming) {
     }
 }
 
-fn draw_config(family: Family, geometry: &Geometry, refused: u32, rng: &mut Stream) -> Config {
+fn draw_config(
+    family: ScenarioFamily,
+    geometry: &Geometry,
+    refused: u32,
+    rng: &mut Stream,
+) -> Config {
     let rules = [CapacityRules::V4_13, CapacityRules::V4_16, CapacityRules::V5_11];
     // Full lines, few of them free, beside a large ring: what the erase rule is for.
-    let tight = family == Family::Overwrite && rng.chance(0.8);
+    let tight = family == ScenarioFamily::Overwrite && rng.chance(0.8);
     let limiter = match tight || rng.chance(0.5) {
         true => Limiter::Reserve(between(rng, 1, if tight { 2 } else { 4 })),
         false => Limiter::Kernel,
@@ -454,10 +459,10 @@ fn adapted(config: &Config, geometry: &Geometry, rng: &mut Stream) -> Config {
     }
 }
 
-fn draw_faults(family: Family, rng: &mut Stream) -> FaultRates {
+fn draw_faults(family: ScenarioFamily, rng: &mut Stream) -> FaultRates {
     let rates = [0, 1_000, 200, 50];
     let weights: [u64; 4] = match family {
-        Family::Failures => [0, 2, 3, 3],
+        ScenarioFamily::Failures => [0, 2, 3, 3],
         _ => [5, 4, 1, 0],
     };
     let mut one_in = || rates[pick(rng, &weights)];

@@ -3,9 +3,9 @@
 //! other's sectors, reused identities, stragglers of an old generation, and streams that fall silent
 //! with a few entries in their buffer.
 
-use crate::draw::log_uniform;
-use crate::family::Family;
-use crate::request::{Request, Sender};
+use crate::device::request::{Request, Sender};
+use crate::draw::family::ScenarioFamily;
+use crate::draw::sample::log_uniform;
 use nandscape_block::{Flags, FlushScope, Lba, Owner};
 use nandscape_rt::Stream;
 use std::fmt;
@@ -36,11 +36,11 @@ pub struct Streams {
 
 impl Streams {
     /// The senders of a load of so many requests.
-    pub(crate) fn draw(family: Family, ops: u32, rng: &mut Stream) -> Self {
+    pub(crate) fn draw(family: ScenarioFamily, ops: u32, rng: &mut Stream) -> Self {
         if rng.chance(0.15) {
             return Self::default();
         }
-        let idle = rng.chance(if family == Family::Overwrite { 0.7 } else { 0.15 });
+        let idle = rng.chance(if family == ScenarioFamily::Overwrite { 0.7 } else { 0.15 });
         let journal = if idle || rng.chance(0.6) { 1 + rng.below(60) as u32 } else { 0 };
         Self {
             files: 1 + log_uniform(rng, 8) as u32,
@@ -105,7 +105,7 @@ impl Senders {
                 self.write(lba, sectors, flags, rng)
             }
             Request::Write(lba, sectors, _, _) => {
-                let sender = Sender { owner: self.background(lba, rng), ..Sender::NOBODY };
+                let sender = Sender { owner: self.background(lba, rng), ..Sender::ANONYMOUS };
                 Request::Write(lba, sectors, Flags::NONE, sender)
             }
             other => other,
@@ -131,7 +131,7 @@ impl Senders {
         let sectors = u64::from(sectors).min(length - self.journal_at);
         let lba = Lba(self.sectors - length + self.journal_at);
         self.journal_at = (self.journal_at + sectors) % length;
-        let sender = if rng.chance(0.5) { self.flusher(rng) } else { Sender::NOBODY };
+        let sender = if rng.chance(0.5) { self.flusher(rng) } else { Sender::ANONYMOUS };
         Request::Write(lba, sectors as u32, flags | Flags::JOURNAL, sender)
     }
 

@@ -1,7 +1,7 @@
 //! What a campaign needs of whatever it breaks: a block device whose power can be cut and that
 //! comes back from what the cut left.
 
-use crate::lookout::CommandKind;
+use crate::device::trigger::CommandKind;
 use nandscape_block::{BlockDevice, Lba, SectorData};
 use nandscape_rt::Nanos;
 
@@ -26,13 +26,13 @@ pub enum Power {
     /// On; the media command that the scenario waits for came at this instant.
     Noticed(Nanos),
     /// Off: a command was refused at this instant. Whatever the device answered since is void.
-    /// Also a device that works without end is switched off.
+    /// A device that is not idle within the command limit is switched off too.
     Off(Nanos),
 }
 
 /// What to do with the power switch while the device runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Watch {
+pub enum TriggerMode {
     /// Nothing.
     Nothing,
     /// Notice the n-th command of a kind.
@@ -43,11 +43,11 @@ pub enum Watch {
 
 /// How a recovery ended.
 #[derive(Debug)]
-pub enum Recovery<S: Subject> {
+pub enum Recovery<S: DeviceUnderTest> {
     /// The device serves again.
     Up(S),
     /// Power was switched off on the way, at this instant.
-    CutAgain(S::Remains, Nanos),
+    CutAgain(S::PoweredOff, Nanos),
     /// The media has worn out under injected faults: nothing more can be checked on it.
     WornOut(String),
     /// It gave up without a reason that the scenario has given it.
@@ -55,12 +55,12 @@ pub enum Recovery<S: Subject> {
 }
 
 /// A block device under test.
-pub trait Subject: BlockDevice + Sized {
+pub trait DeviceUnderTest: BlockDevice + Sized {
     /// What survives a power cut.
-    type Remains;
+    type PoweredOff;
 
     /// Instructs the power switch, from here on.
-    fn watch(&mut self, watch: Watch);
+    fn watch(&mut self, watch: TriggerMode);
 
     /// What the power switch did.
     fn power(&self) -> Power;
@@ -72,13 +72,13 @@ pub trait Subject: BlockDevice + Sized {
     fn commands(&self) -> CommandCounts;
 
     /// Power is cut at `at`: all volatile state is gone.
-    fn cut(self, at: Nanos) -> Self::Remains;
+    fn cut(self, at: Nanos) -> Self::PoweredOff;
 
     /// Power fails again, at `at`, on what an interrupted recovery left.
-    fn cut_remains(remains: &mut Self::Remains, at: Nanos);
+    fn cut_remains(remains: &mut Self::PoweredOff, at: Nanos);
 
     /// Comes back at `now`; power is switched off again after so many media commands.
-    fn recover(remains: Self::Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self>;
+    fn recover(remains: Self::PoweredOff, now: Nanos, off_after: Option<u64>) -> Recovery<Self>;
 
     /// What the sector's copies held that an injected fault has made unreadable.
     fn unreadable(&self, _lba: Lba) -> Vec<SectorData> {
@@ -86,7 +86,7 @@ pub trait Subject: BlockDevice + Sized {
     }
 
     /// Which of these a power cut leaves without an address, discards as zeroes.
-    fn forgotten(_remains: &Self::Remains) -> Vec<(Lba, SectorData)> {
+    fn forgotten(_remains: &Self::PoweredOff) -> Vec<(Lba, SectorData)> {
         Vec::new()
     }
 

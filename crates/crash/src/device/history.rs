@@ -18,7 +18,7 @@ const IN_FLIGHT: Event = Event::MAX;
 
 /// What a barrier covers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Reach {
+pub(crate) enum FlushCoverage {
     /// Everything.
     All,
     /// Discards, and what was written for this file.
@@ -40,11 +40,16 @@ pub(crate) struct Version {
     /// Media lost a copy of it, and a power cut that copy's address.
     pub(crate) forgotten: bool,
     /// Its request carried PREFLUSH, and so it covers this much.
-    pub(crate) preflush: Option<Reach>,
+    pub(crate) preflush: Option<FlushCoverage>,
 }
 
 impl Version {
-    pub(crate) fn new(content: Tag, issued: Event, epoch: u32, preflush: Option<Reach>) -> Self {
+    pub(crate) fn new(
+        content: Tag,
+        issued: Event,
+        epoch: u32,
+        preflush: Option<FlushCoverage>,
+    ) -> Self {
         let (ended, acked, covered, forgotten) = (IN_FLIGHT, false, false, false);
         Self { content, issued, ended, epoch, acked, covered, forgotten, preflush }
     }
@@ -72,7 +77,7 @@ impl Version {
 
 /// When a read was issued: what it must have seen follows from that.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Since {
+pub(crate) struct ReadStart {
     pub(crate) event: Event,
     pub(crate) epoch: u32,
 }
@@ -105,7 +110,7 @@ impl History {
 
     /// Issue of the newest version that a read from `since` on must take into account: of earlier
     /// epochs what was covered, of this one what was acknowledged.
-    fn floor(&self, since: Since) -> Event {
+    fn floor(&self, since: ReadStart) -> Event {
         let counts = |v: &&Version| {
             if v.epoch < since.epoch { v.covered } else { v.acked && v.ended < since.event }
         };
@@ -113,12 +118,12 @@ impl History {
     }
 
     /// What a read from `since` on may return.
-    pub(crate) fn permitted(&self, since: Since) -> impl Iterator<Item = &Version> {
+    pub(crate) fn permitted(&self, since: ReadStart) -> impl Iterator<Item = &Version> {
         let floor = self.floor(since);
         self.0.iter().filter(move |v| v.ended >= floor)
     }
 
-    pub(crate) fn permits(&self, since: Since, data: &SectorData) -> bool {
+    pub(crate) fn permits(&self, since: ReadStart, data: &SectorData) -> bool {
         self.permitted(since).any(|v| v.shows_as(data))
     }
 
@@ -128,7 +133,7 @@ impl History {
     }
 
     /// Issue of the newest version that a read from `since` on may return and that is forgotten.
-    pub(crate) fn forgotten(&self, since: Since) -> Option<Event> {
+    pub(crate) fn forgotten(&self, since: ReadStart) -> Option<Event> {
         self.permitted(since).filter(|v| v.forgotten).map(|v| v.issued).max()
     }
 
@@ -143,7 +148,7 @@ impl History {
         &self,
         epoch: u32,
         data: &SectorData,
-    ) -> Option<(u32, Event, Reach)> {
+    ) -> Option<(u32, Event, FlushCoverage)> {
         let survives = |v: &&Version| v.epoch < epoch && v.shows_as(data);
         let survivor = self.0.iter().filter(|v| v.preflush.is_some()).find(survives)?;
         Some((survivor.epoch, survivor.issued, survivor.preflush?))

@@ -17,14 +17,14 @@ pub enum CommandKind {
 
 /// The middleware; see the head of this file.
 #[derive(Debug)]
-pub struct Lookout<M> {
+pub struct CommandTrigger<M> {
     inner: M,
     awaited: Option<(CommandKind, u64)>,
     noticed_at: Option<Nanos>,
     off_at: Option<Nanos>,
 }
 
-impl<M> Lookout<M> {
+impl<M> CommandTrigger<M> {
     /// Nothing awaited.
     #[must_use]
     pub const fn new(inner: M) -> Self {
@@ -70,7 +70,7 @@ impl<M> Lookout<M> {
     }
 }
 
-impl<M: OpenChannel> Layer for Lookout<M> {
+impl<M: OpenChannel> Layer for CommandTrigger<M> {
     type Inner = M;
 
     #[inline]

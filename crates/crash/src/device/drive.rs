@@ -1,18 +1,19 @@
-//! Drives a device through a source of requests in virtual time, keeps the reference model
+//! Drives a device through the requests of a host in virtual time, keeps the reference model
 //! informed, and stops the moment that power is cut.
 //!
 //! What counts as seen by the host: completions strictly before the instant of the cut, in order
 //! of time. When power goes off between two media commands, everything that the device answered
 //! in that very call is void.
 
-use crate::load::{Next, Source};
-use crate::model::{Issue, Mismatch, Model};
+use crate::device::host::HostView;
+use crate::device::load::Next;
+use crate::device::model::{Issue, Mismatch, Model, Object};
+use crate::device::request::Request;
+use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
+use crate::draw::plan::{CutPlan, Trigger};
 use crate::outcome::Counts;
-use crate::plan::{CutPlan, Trigger};
-use crate::request::{Request, Sender};
-use crate::subject::{Power, Subject, Watch};
 use nandscape_block::{
-    Bio, BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
+    BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
 };
 use nandscape_rt::Nanos;
 use std::collections::BTreeMap;
@@ -22,12 +23,12 @@ const STEPS_WITHOUT_PROGRESS_MAX: u32 = 2_000_000;
 
 /// What broke, before anybody knows in which seed.
 #[derive(Clone, Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct CheckFailure {
     pub(crate) what: String,
     pub(crate) mismatch: Option<Mismatch>,
 }
 
-impl Trouble {
+impl CheckFailure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), mismatch: None }
     }
@@ -79,11 +80,11 @@ impl<'a> Cut<'a> {
         Self { plan, requests: 0, submitted: 0, acked: 0, at }
     }
 
-    fn watch(&self) -> Watch {
+    fn watch(&self) -> TriggerMode {
         match self.plan.trigger {
-            Trigger::Command(kind, n) => Watch::Notice(kind, n),
-            Trigger::OffAfter(n) => Watch::OffAfter(n),
-            _ => Watch::Nothing,
+            Trigger::Command(kind, n) => TriggerMode::Notice(kind, n),
+            Trigger::OffAfter(n) => TriggerMode::OffAfter(n),
+            _ => TriggerMode::Nothing,
         }
     }
 
@@ -108,8 +109,9 @@ impl<'a> Cut<'a> {
 }
 
 /// A device being driven.
-pub(crate) struct Driver<'a, S> {
+pub(crate) struct Driver<'a, 'h, S> {
     device: &'a mut S,
+    host: &'a mut (dyn HostView + 'h),
     model: &'a mut Model,
     counts: &'a mut Counts,
     faulty: bool,
@@ -122,13 +124,14 @@ pub(crate) struct Driver<'a, S> {
     /// What media had lost of the sector at which a read failed.
     lost: BTreeMap<Token, Vec<SectorData>>,
     /// Contents of reads, kept instead of checked.
-    collected: Option<Vec<(Lba, SectorData)>>,
+    collected: Option<Vec<(Object, SectorData)>>,
 }
 
-impl<'a, S: Subject> Driver<'a, S> {
+impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
     /// Continues at `now`. With `faulty`, refused requests are no trouble.
     pub(crate) fn new(
         device: &'a mut S,
+        host: &'a mut (dyn HostView + 'h),
         model: &'a mut Model,
         counts: &'a mut Counts,
         faulty: bool,
@@ -136,6 +139,7 @@ impl<'a, S: Subject> Driver<'a, S> {
     ) -> Self {
         Self {
             device,
+            host,
             model,
             counts,
             faulty,
@@ -153,24 +157,21 @@ impl<'a, S: Subject> Driver<'a, S> {
         self.now
     }
 
-    /// Runs until the planned cut, or to the end when none is planned.
-    pub(crate) fn run(
-        &mut self,
-        source: &mut impl Source,
-        plan: Option<&CutPlan>,
-    ) -> Result<End, Trouble> {
+    /// Runs the host's phase until the planned cut, or to its end when none is planned.
+    pub(crate) fn run(&mut self, plan: Option<&CutPlan>) -> Result<End, CheckFailure> {
         let mut cut = plan.map(|plan| Cut::new(plan, self.now));
-        self.device.watch(cut.as_ref().map_or(Watch::Nothing, Cut::watch));
-        let mut queue = Queue { next: source.next(), depth: source.depth(), not_before: self.now };
+        self.device.watch(cut.as_ref().map_or(TriggerMode::Nothing, Cut::watch));
+        let (next, depth) = (self.host.next(), self.host.depth());
+        let mut queue = Queue { next, depth, not_before: self.now };
         let mut idle_steps = 0;
         loop {
             if matches!(self.device.power(), Power::Off(_)) {
                 return match plan.map(|plan| plan.trigger) {
                     Some(Trigger::OffAfter(_)) => Ok(End::Cut(self.now + Nanos(1))),
-                    _ => Err(self.stuck("the device works without end")),
+                    _ => Err(self.stuck("device not idle within the command limit")),
                 };
             }
-            queue.settle(source, self.now, self.in_flight.is_empty());
+            queue.settle(self.host, self.now, self.in_flight.is_empty());
             let ended = queue.next == Next::End;
             if ended && cut.is_none() && self.in_flight.is_empty() {
                 return Ok(End::Finished);
@@ -183,11 +184,11 @@ impl<'a, S: Subject> Driver<'a, S> {
                 if cut_at < Nanos::MAX {
                     return Ok(End::Cut(cut_at));
                 }
-                return Err(self.stuck("nothing will ever happen"));
+                return Err(self.stuck("deadlock: no pending event"));
             };
             idle_steps = if at > self.now { 0 } else { idle_steps + 1 };
             if idle_steps > STEPS_WITHOUT_PROGRESS_MAX {
-                return Err(self.stuck("time stands still"));
+                return Err(self.stuck("no virtual-time progress"));
             }
             self.now = self.now.max(at);
             match step {
@@ -196,19 +197,16 @@ impl<'a, S: Subject> Driver<'a, S> {
                 Step::Submit(request) => {
                     self.submit(request);
                     cut.iter_mut().for_each(|cut| cut.note_submitted(&request));
-                    queue.next = source.next();
+                    queue.next = self.host.next();
                 }
             }
         }
     }
 
-    /// Runs `source`, all reads, to its end and returns what was read.
-    pub(crate) fn read_all(
-        &mut self,
-        source: &mut impl Source,
-    ) -> Result<Vec<(Lba, SectorData)>, Trouble> {
+    /// Runs the host's phase to its end and returns what it read.
+    pub(crate) fn read_all(&mut self) -> Result<Vec<(Object, SectorData)>, CheckFailure> {
         self.collected = Some(Vec::new());
-        self.run(source, None)?;
+        self.run(None)?;
         Ok(self.collected.take().unwrap_or_default())
     }
 
@@ -247,47 +245,55 @@ impl<'a, S: Subject> Driver<'a, S> {
     fn submit(&mut self, request: Request) {
         self.tokens += 1;
         let token = Token(self.tokens);
-        let (bio, issue) = self.issue(request);
+        let (issue, payload) = self.issue(&request);
         self.counts.requests += 1;
         self.in_flight.insert(token, InFlight { request, issue });
         self.tell(&issue, || format!("{request:?}"));
-        let submit = self.device.submit(self.now, bio, token);
+        self.host.sent(&request, issue.number());
+        let submit = self.device.submit(self.now, request.bio(payload), token);
         if let (Submit::Done(done), Power::On | Power::Noticed(_)) = (submit, self.device.power()) {
             self.expect(Completion { token, done });
         }
     }
 
-    fn issue(&mut self, request: Request) -> (Bio, Issue) {
-        match request {
+    fn issue(&mut self, request: &Request) -> (Issue, Payload) {
+        let issue = match *request {
             Request::Read(lba, sectors) => {
                 self.counts.sectors_read += u64::from(sectors);
-                (Bio::read(lba, sectors), self.model.read(lba, sectors))
+                self.model.read(self.host.object(lba), sectors)
             }
-            Request::Write(lba, sectors, flags, sender) => {
+            Request::Write(lba, sectors, flags, sender)
+            | Request::Append(_, lba, sectors, flags, sender) => {
                 self.counts.sectors_written += u64::from(sectors);
-                let (issue, payload) = self.model.write(lba, sectors, flags, sender);
-                (sent_by(sender, Bio::write(lba, sectors, payload).with(flags)), issue)
+                return self.model.write(self.host.object(lba), sectors, flags, sender);
             }
-            Request::Discard(lba, sectors) => {
+            Request::Discard(lba, sectors) | Request::Reset(_, lba, sectors) => {
                 self.counts.sectors_discarded += u64::from(sectors);
-                (Bio::discard(lba, sectors), self.model.discard(lba, sectors))
+                self.model.discard(self.host.object(lba), sectors)
             }
             Request::Flush(sender) => {
                 self.counts.flushes += 1;
-                (sent_by(sender, Bio::flush()), self.model.flush(sender))
+                self.model.flush(sender)
             }
-        }
+            Request::Report(..)
+            | Request::FetchUpcall(_)
+            | Request::CompleteUpcall(_)
+            | Request::CompleteUpcallAgain(_) => self.model.inquire(),
+        };
+        (issue, Payload::None)
     }
 
-    fn complete(&mut self, cut: Option<&mut Cut<'_>>) -> Result<(), Trouble> {
+    fn complete(&mut self, cut: Option<&mut Cut<'_>>) -> Result<(), CheckFailure> {
         let Some(((at, _), Completion { token, done })) = self.due.pop_first() else {
             return Ok(());
         };
         let Some(InFlight { request, issue }) = self.in_flight.remove(&token) else {
-            return Err(Trouble::new(format!("{token:?} completed twice, or was never submitted")));
+            return Err(CheckFailure::new(format!(
+                "{token:?} completed twice, or was never submitted"
+            )));
         };
         if at < self.now {
-            return Err(Trouble::new(format!("#{} completed in the past", issue.number())));
+            return Err(CheckFailure::new(format!("#{} completed in the past", issue.number())));
         }
         if let Some(cut) = cut {
             cut.acked += u64::from(request.is_barrier() && done.result.is_ok());
@@ -297,51 +303,70 @@ impl<'a, S: Subject> Driver<'a, S> {
             other => format!("ended: {other:?}"),
         });
         match request {
-            Request::Read(..) => {
+            Request::Read(lba, _) => {
                 let lost = self.lost.remove(&token).unwrap_or_default();
-                self.end_read(&issue, done, &lost)
+                self.end_read(&issue, lba, done, &lost)?;
+                self.heard(&request, None)
             }
-            _ => self.end_change(&issue, done.result),
+            Request::CompleteUpcallAgain(id) if done.result.is_ok() => {
+                Err(CheckFailure::new(format!("batch {id} was completed twice")))
+            }
+            Request::CompleteUpcallAgain(_) => self.heard(&request, None),
+            _ => self.end_change(&issue, &request, done.result),
         }
     }
 
-    fn end_read(&mut self, issue: &Issue, done: Done, lost: &[SectorData]) -> Result<(), Trouble> {
+    fn end_read(
+        &mut self,
+        issue: &Issue,
+        first: Lba,
+        done: Done,
+        lost: &[SectorData],
+    ) -> Result<(), CheckFailure> {
+        let at = |lba: Lba| issue.first().plus(lba.0.wrapping_sub(first.0));
         let payload = match done.result {
             Ok(Reply::Data(payload)) => payload,
-            Err(BlockError::Io { lba, .. }) if self.model.may_fail(issue, lba, lost) => {
+            Err(BlockError::Io { lba, .. })
+                if lba >= first && self.model.may_fail(issue, at(lba), lost) =>
+            {
                 self.counts.unreadable += 1;
                 return Ok(());
             }
-            other => return Err(Trouble::new(format!("{}: read ended: {other:?}", issue.lba()))),
+            other => return Err(CheckFailure::new(format!("{first}: read ended: {other:?}"))),
         };
         if !well_formed(&payload, issue.sectors()) {
-            return Err(Trouble::new(format!("{}: read of another length", issue.lba())));
+            return Err(CheckFailure::new(format!("{first}: read of another length")));
         }
         if let Some(collected) = &mut self.collected {
             collected.extend(self.model.contents(issue, &payload));
             return Ok(());
         }
         let checked = self.model.check_read(issue, &payload);
-        checked.map_err(|m| Trouble::content("a read in operation returned the wrong content", m))
+        checked
+            .map_err(|m| CheckFailure::content("a read in operation returned the wrong content", m))
     }
 
     fn end_change(
         &mut self,
         issue: &Issue,
+        request: &Request,
         result: Result<Reply, BlockError>,
-    ) -> Result<(), Trouble> {
-        let refusal = result.err();
-        self.model.complete(issue, refusal.is_none());
-        match refusal {
-            None => Ok(()),
-            Some(BlockError::ReadOnly(_) | BlockError::Io { .. }) if self.faulty => {
+    ) -> Result<(), CheckFailure> {
+        self.model.complete(issue, result.is_ok());
+        match result {
+            Ok(reply) => self.heard(request, Some(&reply)),
+            Err(BlockError::ReadOnly(_) | BlockError::Io { .. }) if self.faulty => {
                 self.counts.refused += 1;
-                Ok(())
+                self.heard(request, None)
             }
-            Some(error) => {
-                Err(Trouble::new(format!("request #{} failed: {error}", issue.number())))
+            Err(error) => {
+                Err(CheckFailure::new(format!("request #{} failed: {error}", issue.number())))
             }
         }
+    }
+
+    fn heard(&mut self, request: &Request, reply: Option<&Reply>) -> Result<(), CheckFailure> {
+        self.host.ended(request, reply).map_err(CheckFailure::new)
     }
 
     fn tell(&mut self, issue: &Issue, line: impl FnOnce() -> String) {
@@ -351,9 +376,9 @@ impl<'a, S: Subject> Driver<'a, S> {
         }
     }
 
-    fn stuck(&self, why: &str) -> Trouble {
+    fn stuck(&self, why: &str) -> CheckFailure {
         let waiting: Vec<_> = self.in_flight.values().map(|f| f.issue.number()).collect();
-        Trouble::new(format!("{why} at {}; requests {waiting:?} are unanswered", self.now))
+        CheckFailure::new(format!("{why} at {}; requests {waiting:?} are unanswered", self.now))
     }
 }
 
@@ -366,20 +391,16 @@ struct Queue {
 
 impl Queue {
     /// Takes the waits that are over.
-    fn settle(&mut self, source: &mut impl Source, now: Nanos, idle: bool) {
+    fn settle(&mut self, host: &mut dyn HostView, now: Nanos, idle: bool) {
         loop {
             match self.next {
                 Next::Pause(span) => self.not_before = now.saturating_add(span),
                 Next::Drain if idle => {}
                 _ => return,
             }
-            self.next = source.next();
+            self.next = host.next();
         }
     }
-}
-
-fn sent_by(sender: Sender, bio: Bio) -> Bio {
-    Bio { owner: sender.owner, scope: sender.scope, ..bio }
 }
 
 fn well_formed(payload: &Payload, sectors: u32) -> bool {

@@ -4,9 +4,9 @@
 //!
 //! What a seed draws here replaces a part of its scenario; everything else stays as it was drawn.
 
-use crate::draw::{between, log_uniform, pick};
-use crate::load::Load;
-use crate::rates::FaultRates;
+use crate::device::load::Load;
+use crate::draw::faults::FaultRates;
+use crate::draw::sample::{between, log_uniform, pick};
 use nandscape_ftl::pblk::config::{CacheSize, Config, Limiter, MapConfig, MapKind};
 use nandscape_media::{ChunkId, Geometry, UnitId};
 use nandscape_rt::Stream;

@@ -1,7 +1,7 @@
 //! Where the mapping table is, as a choice of compositions, and what a seed draws beside it: block and
 //! cache sizes so small that a campaign's device misses all the time.
 
-use crate::draw::{between, pick};
+use crate::draw::sample::{between, pick};
 use nandscape_ftl::pblk::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
 use nandscape_rt::Stream;
 
@@ -139,12 +139,12 @@ mod tests {
         for seed in 0..400 {
             let map = draw(seed, None, None);
             seen.insert(format!("{:?}", MapChoice::of(&map)));
-            for pinned in crate::composition::maps() {
+            for pinned in crate::draw::pblk::composition::maps() {
                 let map = draw(seed, None, Some(pinned));
                 assert_eq!(MapChoice::of(&map), pinned, "{map:?}");
             }
         }
-        assert_eq!(seen.len(), crate::composition::maps().count(), "{seen:?}");
+        assert_eq!(seen.len(), crate::draw::pblk::composition::maps().count(), "{seen:?}");
     }
 
     /// A stack keeps its replacement on a small device, points and all.

@@ -2,7 +2,7 @@
 
 /// What a scenario leans towards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Family {
+pub enum ScenarioFamily {
     /// Everything at random.
     Mixed,
     /// Overwrites of a small span, rarely flushed.
@@ -17,7 +17,7 @@ pub enum Family {
     Failures,
 }
 
-impl Family {
+impl ScenarioFamily {
     pub(crate) const ALL: [Self; 6] =
         [Self::Mixed, Self::Overwrite, Self::Journal, Self::Barriers, Self::Trims, Self::Failures];
 }

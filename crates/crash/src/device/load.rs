@@ -1,16 +1,16 @@
 //! The load between two power cuts: what a seed chooses about it, and the requests it draws.
 
-use crate::draw::pick;
-use crate::request::{Request, Sender};
-use crate::streams::{Senders, Streams};
+use crate::device::request::{Request, Sender};
+use crate::device::streams::{Senders, Streams};
+use crate::draw::sample::pick;
 use nandscape_block::{Flags, Lba};
 use nandscape_rt::{Nanos, Stream};
 use std::fmt;
 
-/// What a source of requests wants next.
+/// What comes next of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Next {
-    /// Submit this as soon as the queue has room.
+pub enum Next {
+    /// Submit this as soon as the queue has a free slot.
     Submit(Request),
     /// Wait until nothing is in flight.
     Drain,
@@ -18,13 +18,6 @@ pub(crate) enum Next {
     Pause(Nanos),
     /// No more.
     End,
-}
-
-/// A source of requests.
-pub(crate) trait Source {
-    /// Requests in flight at once.
-    fn depth(&self) -> usize;
-    fn next(&mut self) -> Next;
 }
 
 /// How often each kind of request comes, relative to the others.
@@ -106,11 +99,10 @@ impl fmt::Display for Load {
     }
 }
 
-/// Draws the requests of a load.
+/// Draws the requests of a load, at addresses of a device that is written at random.
 #[derive(Debug)]
 pub(crate) struct LoadSource<'a> {
     load: &'a Load,
-    rng: &'a mut Stream,
     senders: Senders,
     span: u64,
     issued: u32,
@@ -122,16 +114,16 @@ pub(crate) struct LoadSource<'a> {
 
 impl<'a> LoadSource<'a> {
     /// Requests on a device of `sectors`.
-    pub(crate) fn new(load: &'a Load, sectors: u64, rng: &'a mut Stream) -> Self {
+    pub(crate) fn new(load: &'a Load, sectors: u64) -> Self {
         let span = (sectors * u64::from(load.span_percent) / 100).clamp(1, sectors);
         let senders = Senders::new(load.streams, sectors);
-        Self { load, rng, senders, span, issued: 0, rested: true, draining: false }
+        Self { load, senders, span, issued: 0, rested: true, draining: false }
     }
 
-    fn pause(&mut self) -> Option<Nanos> {
+    fn pause(&self, rng: &mut Stream) -> Option<Nanos> {
         let due = |every: u32| every > 0 && self.issued.is_multiple_of(every);
         let limit = if due(self.load.burst_ops) { self.load.idle_ns } else { self.load.think_ns };
-        (limit > 0).then(|| Nanos(self.rng.below(limit + 1)))
+        (limit > 0).then(|| Nanos(rng.below(limit + 1)))
     }
 
     fn commit_due(&self) -> bool {
@@ -139,63 +131,60 @@ impl<'a> LoadSource<'a> {
         every > 0 && self.issued > 0 && self.issued.is_multiple_of(every)
     }
 
-    fn range(&mut self, sectors_max: u32) -> (Lba, u32) {
+    fn range(&self, sectors_max: u32, rng: &mut Stream) -> (Lba, u32) {
         // Half of all requests are of one sector: partly overlapping neighbours are the rule.
-        let sectors =
-            if self.rng.chance(0.5) { 1 } else { 1 + self.rng.below(u64::from(sectors_max)) };
+        let sectors = if rng.chance(0.5) { 1 } else { 1 + rng.below(u64::from(sectors_max)) };
         let sectors = sectors.min(self.span);
-        let hot = self.load.hot_span_percent > 0
-            && self.rng.below(100) < u64::from(self.load.hot_percent);
+        let hot =
+            self.load.hot_span_percent > 0 && rng.below(100) < u64::from(self.load.hot_percent);
         let span =
             if hot { self.span * u64::from(self.load.hot_span_percent) / 100 } else { self.span };
-        let first = self.rng.below(span.max(1)).min(self.span - sectors);
+        let first = rng.below(span.max(1)).min(self.span - sectors);
         (Lba(first), sectors as u32)
     }
 
-    fn write(&mut self, flags: Flags) -> Request {
-        let (lba, sectors) = self.range(self.load.sectors_max);
-        Request::Write(lba, sectors, flags, Sender::NOBODY)
+    fn write(&self, flags: Flags, rng: &mut Stream) -> Request {
+        let (lba, sectors) = self.range(self.load.sectors_max, rng);
+        Request::Write(lba, sectors, flags, Sender::ANONYMOUS)
     }
 
-    fn commit(&mut self) -> Request {
-        let (lba, _) = self.range(1);
-        Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA, Sender::NOBODY)
+    fn commit(&self, rng: &mut Stream) -> Request {
+        let (lba, _) = self.range(1, rng);
+        Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA, Sender::ANONYMOUS)
     }
 
-    fn draw(&mut self) -> Request {
+    fn draw(&self, rng: &mut Stream) -> Request {
         let m = self.load.mix;
         let weights =
             [m.read, m.write, m.fua, m.preflush, m.preflush_fua, m.flush, m.discard].map(u64::from);
-        match pick(self.rng, &weights) {
+        match pick(rng, &weights) {
             0 => {
-                let (lba, sectors) = self.range(self.load.sectors_max);
+                let (lba, sectors) = self.range(self.load.sectors_max, rng);
                 Request::Read(lba, sectors)
             }
-            1 => self.write(Flags::NONE),
-            2 => self.write(Flags::FUA),
-            3 => self.write(Flags::PREFLUSH),
-            4 => self.write(Flags::PREFLUSH | Flags::FUA),
-            5 => Request::Flush(Sender::NOBODY),
+            1 => self.write(Flags::NONE, rng),
+            2 => self.write(Flags::FUA, rng),
+            3 => self.write(Flags::PREFLUSH, rng),
+            4 => self.write(Flags::PREFLUSH | Flags::FUA, rng),
+            5 => Request::Flush(Sender::ANONYMOUS),
             _ => {
-                let (lba, sectors) = self.range(self.load.discard_sectors_max);
+                let (lba, sectors) = self.range(self.load.discard_sectors_max, rng);
                 Request::Discard(lba, sectors)
             }
         }
     }
-}
 
-impl Source for LoadSource<'_> {
-    fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.load.depth as usize
     }
 
-    fn next(&mut self) -> Next {
+    pub(crate) fn next(&mut self, rng: &mut Stream) -> Next {
         if self.issued >= self.load.ops {
             return Next::End;
         }
         if !self.rested {
             self.rested = true;
-            if let Some(pause) = self.pause() {
+            if let Some(pause) = self.pause(rng) {
                 return Next::Pause(pause);
             }
         }
@@ -206,25 +195,8 @@ impl Source for LoadSource<'_> {
         }
         (self.draining, self.rested) = (false, false);
         self.issued += 1;
-        let request = if commit { self.commit() } else { self.draw() };
-        Next::Submit(self.senders.send(request, self.issued, self.rng))
-    }
-}
-
-/// A fixed list of requests, then a drain.
-#[derive(Debug)]
-pub(crate) struct Script<I> {
-    pub(crate) requests: I,
-    pub(crate) depth: usize,
-}
-
-impl<I: Iterator<Item = Request>> Source for Script<I> {
-    fn depth(&self) -> usize {
-        self.depth
-    }
-
-    fn next(&mut self) -> Next {
-        self.requests.next().map_or(Next::End, Next::Submit)
+        let request = if commit { self.commit(rng) } else { self.draw(rng) };
+        Next::Submit(self.senders.send(request, self.issued, rng))
     }
 }
 
