@@ -18,7 +18,7 @@ use nandscape_rt::Nanos;
 /// Page cache of a host that a stack does not describe.
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
-pub(super) const MEMORY_BYTES_MIN: u64 = 1 << 20;
+pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
 /// Share of the log that all records may have.
 const RECORDS_DIVISOR_MIN: u32 = 2;
 

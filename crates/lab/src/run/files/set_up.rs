@@ -10,6 +10,7 @@
 use super::calls::Calls;
 use super::device::Files;
 use super::lay_out::{LaidOut, ROOT, lay_out};
+use super::memory::share;
 use super::tasks::{at_once, driven};
 use super::volume::{VolumeError, make_or_check, mount, sound};
 use super::{Contents, Layout};
@@ -20,6 +21,7 @@ use crate::stack::{FsStack, Stack};
 use nandscape_block::{AsyncDevice, BlockDevice};
 use nandscape_fs::contract::FileSystem;
 use nandscape_fs::ext4::{Ext4, MountOptions};
+use nandscape_ftl::Pblk;
 use nandscape_rt::Handle;
 use nandscape_workload::wml::engine::warm;
 
@@ -42,10 +44,11 @@ pub(in crate::run) fn set_up(
 ) -> Result<Files, RunError> {
     stack.check_fs(device.caps().sectors)?;
     let on = |error: VolumeError| error.on(stack, file);
-    let options = fs.for_run(seed, fresh);
+    let host = device.host().clone();
+    let mut options = fs.for_run(seed, fresh);
+    let memory = share(stack, &host, &device.look(Pblk::memory), &mut options.mount)?;
     let write = |rt, device| write_volume(rt, device, options, contents);
     let (ready, device) = once(device, on, write)?;
-    let host = device.host().clone();
     let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints, &host);
     let (mut executor, device) = driven(device);
     let handle = executor.handle();
@@ -56,7 +59,7 @@ pub(in crate::run) fn set_up(
         Contents::Trees(..) => Layout::default(),
     };
     let LaidOut { inodes, planted } = laid_out;
-    let calls = Calls::new(handle, mounted, layout, inodes, (host, stack.host.cost));
+    let calls = Calls::new(handle, mounted, layout, inodes, (host, memory, stack.host.cost));
     Ok(Files::new(executor, device, calls, planted))
 }
 

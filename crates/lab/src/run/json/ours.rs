@@ -192,13 +192,17 @@ impl Outcome {
     }
 
     fn memory_json(&self) -> Value {
-        json!({
+        let mut memory = json!({
             "ftl_bytes": self.memory.total(),
             "buffers_bytes": self.memory.buffers_bytes,
             "bitmap_bytes": self.memory.bitmap_bytes,
             "line_bytes": self.memory.line_bytes,
             "media_bytes": self.media_bytes,
-        })
+        });
+        if self.stack.fs.is_some() {
+            memory["host"] = host::memory(self.stack.host.memory_bytes, &self.host_memory);
+        }
+        memory
     }
 
     fn wear_json(&self) -> Value {
