@@ -43,7 +43,7 @@ impl Keys<'_> {
                 self.put(path, format!("{} items", items.len()), out);
             }
             Value::Array(items) if !items.is_empty() => {
-                let mut items = items.iter().enumerate();
+                let items = items.iter().enumerate();
                 items.for_each(|(index, item)| self.below(&index.to_string(), item, path, out));
             }
             _ => self.put(path, plain(value), out),

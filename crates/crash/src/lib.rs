@@ -1,32 +1,18 @@
 //! Power-cut and fault campaigns. A seed chooses geometry, load, faults and the instants at which
-//! power is cut; a reference model that shares no code with what it checks says what every sector
+//! power is cut; a reference model that shares no code with what it checks specifies what every sector
 //! may show afterwards ("The crash model" in DESIGN.md).
 
-pub mod campaign;
-pub mod composition;
+mod device;
 mod draw;
-mod drive;
-pub mod family;
 pub mod fs;
-mod history;
-pub mod load;
-pub mod lookout;
-mod lost;
-pub mod maps;
-pub mod matrix;
-pub mod model;
-mod odd;
+mod loss;
 pub mod outcome;
-mod pblk;
-pub mod plan;
-mod rates;
-pub mod request;
-pub mod scenario;
-pub mod streams;
-pub mod subject;
 
-pub use campaign::run_subject;
+pub use device::campaign::run_device;
+pub use device::target::{run_campaign, run_seed};
+pub use device::{load, model, request, streams, subject, trigger};
+pub use draw::faults::FaultRates;
+pub use draw::pblk::{composition, maps, matrix};
+pub use draw::scenario::{Options, Scenario, StackChoice};
+pub use draw::{family, plan, scenario};
 pub use outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
-pub use pblk::{run_campaign, run_seed};
-pub use rates::FaultRates;
-pub use scenario::{Options, Scenario, StackChoice};

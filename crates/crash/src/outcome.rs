@@ -1,4 +1,4 @@
-//! What a campaign found out: counts, violations with their story, and the summary that people
+//! What a campaign found out: counts, violations with their event log, and the summary that people
 //! read. Plain fields; whoever wants JSON takes them from here.
 
 use nandscape_block::Lba;
@@ -81,7 +81,7 @@ pub struct Violation {
     /// What it showed.
     pub got: String,
     /// The last events that touched the sector.
-    pub story: Vec<String>,
+    pub event_log: Vec<String>,
     /// Everything that the seed chose.
     pub scenario: String,
 }
@@ -93,7 +93,7 @@ impl fmt::Display for Violation {
             writeln!(f, "  {lba} shows {}", self.got)?;
             writeln!(f, "  permitted: {}", self.expected.join(", "))?;
         }
-        self.story.iter().try_for_each(|line| writeln!(f, "  | {line}"))?;
+        self.event_log.iter().try_for_each(|line| writeln!(f, "  | {line}"))?;
         write!(f, "  scenario: {}", self.scenario)
     }
 }
@@ -148,7 +148,7 @@ impl CampaignReport {
         Progress { seeds: self.seeds, cuts: self.counts.cuts, violations }
     }
 
-    /// Whether every promise was kept.
+    /// Whether there was no violation.
     #[must_use]
     pub fn held(&self) -> bool {
         self.violations.is_empty()
@@ -186,9 +186,9 @@ impl fmt::Display for CampaignReport {
             writeln!(f, "  {reads} of sectors that media had lost")?;
         }
         match self.violations.len() {
-            0 => write!(f, "  every promise was kept"),
+            0 => write!(f, "  no violations"),
             n => {
-                write!(f, "  {} broke a promise", counted(n as u64, SEEDS))?;
+                write!(f, "  {} failed", counted(n as u64, SEEDS))?;
                 self.violations.iter().try_for_each(|v| write!(f, "\n{v}"))
             }
         }

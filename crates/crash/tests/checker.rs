@@ -1,17 +1,17 @@
 //! The checker is checked: a right device passes any campaign, and each way of being wrong is
-//! caught, with a story that names the sector.
+//! caught, with an event log that names the sector.
 
 mod toy;
 
 use nandscape_crash::plan::Plan;
-use nandscape_crash::{CampaignReport, SeedOutcome, run_subject};
+use nandscape_crash::{CampaignReport, SeedOutcome, run_device};
 use toy::{Damage, Toy};
 
 fn run(seed: u64, damage: Damage) -> SeedOutcome {
     let drawn = Plan::draw(seed, None, None, 100);
     let plan = Plan { unreadable: damage.loses_sectors(), ..drawn };
     let again = || Some(Toy::new(seed, damage));
-    run_subject(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
+    run_device(seed, &plan, plan.to_string(), Toy::new(seed, damage), again)
 }
 
 fn campaign(damage: Damage, seeds: u64) -> CampaignReport {
@@ -67,13 +67,13 @@ fn an_old_read_in_operation_is_caught() {
 }
 
 #[test]
-fn a_mixture_within_a_sector_is_caught() {
-    assert_caught(Damage::MixesSectors, "mixture");
+fn a_torn_sector_is_caught() {
+    assert_caught(Damage::MixesSectors, "torn sector");
 }
 
 #[test]
-fn somebody_elses_data_is_caught() {
-    assert_caught(Damage::SwapsSectors, "somebody else's");
+fn data_of_another_sector_is_caught() {
+    assert_caught(Damage::SwapsSectors, "data of another LBA");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_version_that_was_lost_and_comes_back_is_caught() {
 
 #[test]
 fn a_recovery_that_cannot_be_cut_is_caught() {
-    assert_caught(Damage::FragileRecovery, "mixture");
+    assert_caught(Damage::FragileRecovery, "torn sector");
 }
 
 /// A device whose media lose sectors is right if reads of these fail, and of no others.
@@ -123,12 +123,12 @@ fn an_unanswered_request_is_caught() {
     assert!(what.contains("unanswered"), "{what}");
 }
 
-/// A violation is reproduced by its seed alone, and tells the story of its sector.
+/// A violation is reproduced by its seed alone, and logs the events of its sector.
 #[test]
 fn a_seed_reproduces_its_violation() {
     let first = caught(Damage::LosesCovered).swap_remove(0);
     let again = run(first.seed, Damage::LosesCovered);
     assert_eq!(first, again);
     let violation = again.violation.expect("caught");
-    assert!(violation.story.iter().any(|line| line.contains("power cut")), "{violation}");
+    assert!(violation.event_log.iter().any(|line| line.contains("power cut")), "{violation}");
 }

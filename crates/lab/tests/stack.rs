@@ -4,22 +4,31 @@
 mod complete;
 
 use complete::{MEDIA, NONE, error};
+use nandscape_fs::FsConfig;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
 use nandscape_fs::ext4::{Commit, MountOptions};
-use nandscape_ftl::config::{
-    BaseRouting, CacheSize, CapacityRules, CoreChoice, FileRouting, FlushScope, GcStream,
+use nandscape_ftl::FtlConfig;
+use nandscape_ftl::pblk::config::{
+    BaseRouting, CacheSize, CapacityRules, Config, CoreChoice, FileRouting, FlushScope, GcStream,
     HotnessConfig, Limiter, LineSet, MapConfig, MapKind, MapPolicy, Routing, Victim,
 };
-use nandscape_ftl::cpu::CpuCosts;
+use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
-use nandscape_media::{PayloadMode, Timing};
+use nandscape_media::{DeviceTiming, Duplex, LinkScheduling, LinkTiming, NandTiming, PayloadMode};
 use nandscape_rt::Nanos;
 use std::path::PathBuf;
 
 fn load(set: &[&str]) -> Stack {
     Stack::load(DEFAULT, set).unwrap()
+}
+
+/// The choices of its pblk.
+fn pblk(stack: &Stack) -> &Config {
+    match &stack.ftl {
+        FtlConfig::Pblk(config) => config,
+    }
 }
 
 fn set_error(assignment: &str) -> String {
@@ -47,6 +56,8 @@ fn resolved_text_resolves_to_itself() {
         "host.memory=4GiB",
         "media.timing.program_ns=200000",
         "media.timing.placing=fifo",
+        "link.duplex=full",
+        "link.buffer_base_ns=0",
         "media.faults.program_rate=0.001",
         "media.faults.unreadable_rate=0.0001",
         "media.faults.bad_chunk_rate=0.01",
@@ -62,7 +73,8 @@ fn resolved_text_resolves_to_itself() {
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
         assert_eq!((&again.toml, &again.fs), (&stack.toml, &stack.fs));
         assert_eq!(again.hash(), stack.hash());
-        assert_eq!((again.media, again.ftl, again.hints), (stack.media, stack.ftl, stack.hints));
+        assert_eq!((again.media, again.link), (stack.media, stack.link));
+        assert_eq!((again.ftl, again.hints), (stack.ftl, stack.hints));
     }
 }
 
@@ -102,10 +114,10 @@ fn values_reach_the_crates_below() {
     assert_eq!(stack.name, "mine");
     assert_eq!(stack.media.geometry.total_sectors(), 2 * 4 * 60 * 4096);
     assert_eq!(stack.media.payload, PayloadMode::Bytes);
-    assert_eq!(stack.media.timing.timing, Timing::none());
-    assert_eq!(stack.ftl.limiter, Limiter::Reserve(2));
-    assert_eq!(stack.ftl.victim, Victim::DChoices(4));
-    assert_eq!(stack.ftl.capacity_rules, CapacityRules::V4_16);
+    assert_eq!(stack.timing(), DeviceTiming::none());
+    assert_eq!(pblk(&stack).limiter, Limiter::Reserve(2));
+    assert_eq!(pblk(&stack).victim, Victim::DChoices(4));
+    assert_eq!(pblk(&stack).capacity_rules, CapacityRules::V4_16);
     assert_eq!(stack.hints.journal_range, Some(0..(64 << 20) / 4096));
     assert_eq!(stack.media.faults, MediaFaults::default());
 }
@@ -114,21 +126,62 @@ fn values_reach_the_crates_below() {
 #[test]
 fn timing_is_a_preset_or_a_preset_with_changes() {
     let table = MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", erase_ns = 3_000_000 }");
-    let one = Stack::parse("my.toml", &table, &NONE).unwrap().media.timing;
+    let one = Stack::parse("my.toml", &table, &NONE).unwrap();
     let two = load(&["media.timing.erase_ns=3000000"]).media.timing;
-    let preset = Timing::preset("nvmevirt-970pro").unwrap();
-    assert_eq!(one.timing, Timing { erase_ns: 3_000_000, ..preset });
-    assert_eq!(two, one);
-    assert_eq!(one.name, "nvmevirt-970pro, erase_ns = 3000000");
-    assert_eq!(load(&["media.timing=none"]).media.timing.timing, Timing::none());
+    let preset = DeviceTiming::preset("nvmevirt-970pro").unwrap();
+    let nand = NandTiming { erase_ns: 3_000_000, ..preset.nand };
+    assert_eq!(one.timing(), DeviceTiming { nand, ..preset });
+    assert_eq!(two, one.media.timing);
+    assert_eq!(two.name, "nvmevirt-970pro, erase_ns = 3000000");
+    assert_eq!(load(&["media.timing=none"]).timing(), DeviceTiming::none());
+}
+
+/// A preset selects NAND and link; `[link]` changes the link key by key, or takes it away.
+#[test]
+fn link_is_the_preset_s_with_changes() {
+    let preset = DeviceTiming::preset("nvmevirt-970pro").unwrap().link;
+    assert_eq!(load(&[]).link, preset);
+    let changed = LinkTiming {
+        bytes_per_s: 1_000_000_000,
+        read_large_ns: 1,
+        duplex: Duplex::Full,
+        placing: LinkScheduling::Fifo,
+        ..preset
+    };
+    let set = [
+        "link.bytes_per_s=1000000000",
+        "link.read_large_ns=1",
+        "link.duplex=full",
+        "link.placing=fifo",
+    ];
+    assert_eq!(load(&set).link, changed);
+    assert_eq!(load(&set).media.timing, load(&[]).media.timing);
+    assert_eq!(load(&["link.kind=none"]).link, LinkTiming::none());
+    assert_eq!(load(&["media.timing=qemu-ocssd"]).link, LinkTiming::none());
+    let slow = load(&["media.timing=qemu-ocssd", "link.kind=pcie", "link.command_ns=5"]);
+    assert_eq!(slow.link, LinkTiming { command_ns: 5, ..LinkTiming::none() });
+    let refused = Stack::load(DEFAULT, &["link.kind=none", "link.command_ns=5"]).unwrap_err();
+    let expected = "--set link.command_ns: goes with link.kind = \"pcie\"";
+    assert_eq!(refused.to_string(), expected);
+}
+
+/// A key that moved is answered with its new name, at its place in the file.
+#[test]
+fn keys_that_moved_are_answered_with_their_new_names() {
+    let table =
+        MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", firmware_small_ns = 3 }");
+    assert_eq!(
+        error(&table),
+        "my.toml:9:40: media.timing.firmware_small_ns: is link.read_small_ns now"
+    );
 }
 
 /// Quotes are optional on the command line, and a word that looks like a number is still a word.
 #[test]
 fn set_reaches_every_key() {
     let stack = load(&["ftl.gc.victim=greedy", "ftl.capacity_rules=4.13", "media.chunks=64"]);
-    assert_eq!(stack.ftl.victim, Victim::Greedy);
-    assert_eq!(stack.ftl.capacity_rules, CapacityRules::V4_13);
+    assert_eq!(pblk(&stack).victim, Victim::Greedy);
+    assert_eq!(pblk(&stack).capacity_rules, CapacityRules::V4_13);
     assert_eq!(stack.media.geometry.chunks, 64);
     assert_eq!(load(&["name=\"a b\""]).name, "a b");
     assert_eq!(load(&["precondition.fill=1", "precondition.fill=0"]).precondition.fill, 0.0);
@@ -231,7 +284,7 @@ fn keys_and_words_of_later_versions_are_named_as_such() {
 fn a_cached_map_is_described_key_by_key() {
     let map = |lines: &str| {
         let text = format!("{MEDIA}\n[ftl.map]\nkind = \"cached\"\n{lines}");
-        Stack::parse("my.toml", &text, &NONE).unwrap().ftl.map
+        pblk(&Stack::parse("my.toml", &text, &NONE).unwrap()).map
     };
     let MapKind::Cached(default) = map("") else { panic!("not cached") };
     let policy = MapPolicy::Hotness(HotnessConfig::journal());
@@ -282,12 +335,12 @@ fn buffers_are_chosen_by_words() {
         journal: true,
         files: FileRouting::PerFile,
     };
-    assert_eq!(stack.ftl.routing, expected);
-    assert_eq!((stack.ftl.cores, stack.ftl.fsync_rings), (3, Some(5)));
-    assert_eq!((stack.ftl.fsync_threshold, stack.ftl.special_ring_sectors), (0, Some(1024)));
-    assert_eq!(stack.ftl.flush_scope, FlushScope::FileRing);
-    assert_eq!(stack.ftl.line_set, LineSet::Units(2));
-    assert_eq!(stack.ftl.gc_stream, GcStream::ByOrigin);
+    assert_eq!(pblk(&stack).routing, expected);
+    assert_eq!((pblk(&stack).cores, pblk(&stack).fsync_rings), (3, Some(5)));
+    assert_eq!((pblk(&stack).fsync_threshold, pblk(&stack).special_ring_sectors), (0, Some(1024)));
+    assert_eq!(pblk(&stack).flush_scope, FlushScope::FileRing);
+    assert_eq!(pblk(&stack).line_set, LineSet::Units(2));
+    assert_eq!(pblk(&stack).gc_stream, GcStream::ByOrigin);
     assert_eq!(stack.hints.fsync, Fsync::File);
     let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
     assert_eq!((again.ftl, again.toml), (stack.ftl, stack.toml));
@@ -319,13 +372,14 @@ fn a_file_system_is_described_key_by_key() {
         let text = format!("{MEDIA}\n[fs]\n{lines}");
         let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!((&again.fs, &again.host), (&stack.fs, &stack.host));
-        assert_eq!(again.toml, stack.toml);
-        (stack.fs.unwrap(), stack.host)
+        assert_eq!((&again.fs, &again.host, &again.toml), (&stack.fs, &stack.host, &stack.toml));
+        let (fs, host) = (stack.fs.unwrap(), stack.host);
+        let FsConfig::Ext4(config) = fs.config.clone();
+        (fs, config, host)
     };
-    let (plain, host) = fs("kind = \"ext4\"\n");
+    let (_, plain, host) = fs("kind = \"ext4\"\n");
     assert_eq!(plain.mount, MountOptions::default());
-    let plain_mkfs = plain.mkfs.unwrap();
+    let plain_mkfs = plain.format.unwrap();
     assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
     assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
     let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
@@ -337,9 +391,9 @@ fn a_file_system_is_described_key_by_key() {
                  reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n\
                  syscall_ns = 7\ncopy_ns = 8\n";
     assert_eq!(host.cost, CallCost { call: Nanos(1_000), copy: Nanos(1_000) });
-    let (full, host) = fs(lines);
-    let full_mkfs = full.mkfs.clone().unwrap();
-    assert_eq!((full.data(), full.commit()), ("journal", "ijournal"));
+    let (stack, full, host) = fs(lines);
+    let full_mkfs = full.format.clone().unwrap();
+    assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
     assert_eq!(host.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
     assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
     assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
@@ -386,9 +440,9 @@ fn file_systems_that_cannot_be_are_refused() {
         ("[fs]\n[hints]\nfsync = \"file\"\n", "my.toml:13:9: hints.fsync: a file system says"),
         ("[fs]\ndiscard = 1\n", "my.toml:12:11: fs.discard: expected true or false"),
         ("[fs]\n[host]\ncopy_ns = 2_000_000_000\n", "my.toml:13:11: host.copy_ns: must be at most"),
-        ("[host]\ncopy_ns = 1\n", "my.toml:12:11: host.copy_ns: needs a file system"),
-        ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: this key is called host.syscall_ns now"),
-        ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: this key is called host.copy_ns now"),
+        ("[host]\nmemory_of = \"all\"\n", "my.toml:12:13: host.memory_of: needs a file system"),
+        ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: is host.syscall_ns now"),
+        ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: is host.copy_ns now"),
         ("[host]\nmemory = \"1023KiB\"\n", "my.toml:12:10: host.memory: must be at least 1MiB"),
         ("payload = \"none\"\n[fs]\n", "my.toml:12:2: fs.kind: needs media.payload = \"tags\" or"),
     ];
@@ -407,7 +461,7 @@ fn a_file_system_replaces_hints_and_preconditioning() {
     assert_eq!(stack.hints.journal_range, None);
     assert_eq!(stack.host.memory_bytes, Some(4 << 30));
     let again = Stack::load("ext4-js-pblk", &["fs.data=writeback"]).unwrap();
-    assert_eq!(again.fs.unwrap().data(), "writeback");
+    assert_eq!(again.fs.unwrap().config.choices()[0], ("data", "writeback"));
     let aged = Stack::load("ext4-pblk", &["precondition.fill=1"]).unwrap();
     assert!(aged.fs.is_some() && !aged.precondition.is_none());
 }
@@ -418,8 +472,8 @@ fn cpu_costs_are_a_preset_with_overrides() {
     let cpu = |lines: &str, set: &[&str]| {
         let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), set).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!((again.ftl, again.toml), (stack.ftl.clone(), stack.toml));
-        stack.ftl.cpu
+        assert_eq!((again.ftl, again.toml), (stack.ftl.clone(), stack.toml.clone()));
+        pblk(&stack).cpu
     };
     let qemu = CpuCosts::preset("qemu").unwrap();
     assert!(cpu("", &[]).is_free());
@@ -467,6 +521,16 @@ fn set_errors_name_the_override() {
         ("media.chunks=many", "--set media.chunks: expected a whole number"),
         ("media.timing.planes=17", "--set media.timing.planes: must be "),
         ("media.timing.tprog=1", "--set media.timing.tprog: unknown key"),
+        (
+            "media.timing.pcie_bytes_per_s=1",
+            "--set media.timing.pcie_bytes_per_s: is link.bytes_per_s now",
+        ),
+        (
+            "media.timing.late_ns=1",
+            "--set media.timing.late_ns: is media.timing.max_read_preemption_ns now",
+        ),
+        ("link.byte_per_s=1", "--set link.byte_per_s: unknown key; did you mean \"bytes_per_s\"?"),
+        ("link.duplex=half", "--set link.duplex: expected shared | full, found \"half\""),
     ];
     for (assignment, expected) in cases {
         let found = set_error(assignment);
@@ -504,8 +568,8 @@ fn files_extend_files_and_shipped_stacks() {
     folder.write("base.toml", "name = \"base\"\nextends = \"pblk\"\nftl.op_percent = 20\n");
     let top = folder.write("top.toml", "extends = \"base.toml\"\n[ftl.gc]\nvictim = \"fifo\"\n");
     let stack = Stack::load(&top, &NONE).unwrap();
-    assert_eq!((stack.name.as_str(), stack.ftl.op_percent), ("base", Some(20)));
-    assert_eq!(stack.ftl.victim, Victim::Fifo);
+    assert_eq!((stack.name.as_str(), pblk(&stack).op_percent), ("base", Some(20)));
+    assert_eq!(pblk(&stack).victim, Victim::Fifo);
     let base = folder.write("base.toml", "extends = \"pblk\"\nftl.op = 20\n");
     let found = Stack::load(&top, &NONE).unwrap_err().to_string();
     assert!(found.starts_with(&format!("{base}:2:5: ftl.op: unknown key")), "{found}");

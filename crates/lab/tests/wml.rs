@@ -1,5 +1,6 @@
 //! Filebench workloads on stacks: what a result holds, and what is refused.
 
+use nandscape_ftl::Detail;
 use nandscape_lab::run::{Manner, Outcome, RunError, Unobserved, run_workload};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::wml::{Workload, parse};
@@ -65,7 +66,7 @@ fn a_result_is_whole() {
     assert_eq!(job["sync"]["total_ios"].as_u64(), Some(counted));
     assert!(job["read"]["total_ios"].as_u64().unwrap() > 0);
     assert!(ours["series"].as_array().unwrap().len() > 100);
-    assert_eq!(outcome.ftl.mismatches, 0);
+    assert_eq!(outcome.ftl.media_errors.mismatches, 0);
 }
 
 /// The time of fsyncs is the sum of its parts, waiting for a core that other threads share included.
@@ -104,8 +105,8 @@ fn write_buffers_begin_empty() {
          set mode quit alldone\nrun 10",
     );
     let read = run("ext4-pblk", &workload).unwrap();
-    assert!(read.ftl.user_read >= 16, "{}", read.ftl.user_read);
-    assert_eq!(read.ftl.ring_hits, 0);
+    assert!(read.ftl.host.read >= 16, "{}", read.ftl.host.read);
+    assert_eq!(read.ftl.host.buffer_hits, 0);
 }
 
 /// Every example runs on a small device.
@@ -215,7 +216,8 @@ fn a_filebench_thread_and_the_writer_thread_share_a_core() {
     let outcome = run_workload(&stack, &workload, 1, Manner::default(), &mut Unobserved).unwrap();
     let rows = outcome.flowops.as_ref().unwrap().rows.iter();
     let hogs = rows.filter(|row| row.name == "h").map(|row| row.count).sum::<u64>();
-    let ftl = outcome.ftl.cpu.as_ref().unwrap().cores_busy_ns[0];
+    let Detail::Pblk(pblk) = &outcome.ftl.detail;
+    let ftl = pblk.cpu.as_ref().unwrap().cores_busy_ns[0];
     let elapsed = outcome.virtual_time.0;
     assert!(hogs > 100 && ftl > elapsed / 20, "{hogs} rounds, {ftl} ns of the FTL");
     assert!(hogs * hog_ns + ftl <= elapsed, "{} + {ftl} ns in {elapsed}", hogs * hog_ns);

@@ -24,6 +24,7 @@ pub(crate) const NOT_WS_MIN: &str = "a write must be a multiple of ws_min";
 pub(crate) const BEYOND_CHUNK: &str = "a write must stay inside its chunk";
 pub(crate) const DATA_LENGTH: &str = "keys and data must be equally many";
 pub(crate) const SEQS_LENGTH: &str = "keys and sequences must be equally many";
+pub(crate) const AUX_LENGTH: &str = "keys and auxiliary values must be equally many";
 pub(crate) const SEQ_TOO_LARGE: &str = "a sequence must fit in 56 bits";
 pub(crate) const MAXOC: &str = "too many open chunks on the device (maxoc)";
 pub(crate) const MAXOCPU: &str = "too many open chunks on the unit (maxocpu)";
@@ -159,6 +160,9 @@ impl ChunkTable {
         }
         if !cmd.seq_deltas.is_empty() && cmd.seq_deltas.len() != sectors {
             return Err(SEQS_LENGTH);
+        }
+        if !cmd.aux.is_empty() && cmd.aux.len() != sectors {
+            return Err(AUX_LENGTH);
         }
         if cmd.seq > SEQ_END - sectors as u64 {
             return Err(SEQ_TOO_LARGE);

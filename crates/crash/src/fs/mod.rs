@@ -1,4 +1,4 @@
-//! Power cuts under ext4: on a pblk over media, or on the reference device.
+//! Power cuts under a file system: on a pblk over media, or on the reference device.
 //!
 //! A seed chooses device, load and cuts. After each cut the FTL recovers, then the journal, each perhaps
 //! cut again on the way; then every file and name must be one that the `model` permits
@@ -6,21 +6,21 @@
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
 //! the seed and the options alone, with an oracle or without.
 
-mod device;
-mod load;
 mod model;
+mod options;
+mod power_switch;
 mod rounds;
 mod tree;
+mod writer;
 
-use crate::drive::Trouble;
+use crate::device::drive::CheckFailure;
+use crate::device::target::{broken, draw_device};
+use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
-use crate::pblk::{broken, draw_device};
-use crate::scenario::Options;
-use device::Medium;
 use nandscape_block::{MemDevice, SectorData};
-use nandscape_fs::ext4::journal::Defect;
-use nandscape_fs::ext4::{Commit, DataMode};
 use nandscape_rt::{Nanos, Stream};
+pub use options::FsOptions;
+use power_switch::Medium;
 use rounds::Run;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -58,32 +58,6 @@ pub enum Base {
     Memory,
 }
 
-/// What is given from outside; the seed chooses the rest.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FsOptions {
-    /// What the file system stands on.
-    pub base: Base,
-    /// The data mode.
-    pub data: DataMode,
-    /// What an fsync commits.
-    pub commit: Commit,
-    /// A rule of the journal to leave out, to see that the campaign notices.
-    pub defect: Option<Defect>,
-    /// Rounds a seed, one cut each at least.
-    pub rounds: u32,
-    /// The oracle sees one in so many cuts.
-    pub oracle_every: u64,
-}
-
-impl FsOptions {
-    /// A data mode on this base, with JBD2 and no rule left out.
-    #[must_use]
-    pub fn new(base: Base, data: DataMode) -> Self {
-        let commit = Commit::Jbd2;
-        Self { base, data, commit, defect: None, rounds: 4, oracle_every: 20 }
-    }
-}
-
 /// Runs one seed. A panic is a violation like any other.
 #[must_use]
 pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) -> SeedOutcome {
@@ -107,10 +81,10 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
     };
     let mut run = Run::new(seed, options, oracle);
     let line = format!("{line} {run}");
-    // Nothing of a panicked run is looked at again but its counts and its story.
+    // Nothing of a panicked run is looked at again but its counts and its event log.
     let result = catch_unwind(AssertUnwindSafe(|| run.rounds(medium)));
     let result =
-        result.unwrap_or_else(|_| Err(Trouble::new("the file system or the FTL panicked")));
+        result.unwrap_or_else(|_| Err(CheckFailure::new("the file system or the FTL panicked")));
     let violation = result.err().map(|trouble| {
         Box::new(Violation {
             seed,
@@ -119,7 +93,7 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             lba: None,
             expected: Vec::new(),
             got: String::new(),
-            story: run.story(),
+            event_log: run.event_log(),
             scenario: line.clone(),
         })
     });

@@ -10,7 +10,7 @@
 //!   longer: write-back moves the length page by page.
 //! - With `data=writeback`, a page that may have got its block since may hold anything.
 
-use super::tree::{Identity, PAGE, Seen, Tree, cut_page};
+use super::tree::{FileSnapshot, Identity, PAGE, Tree, cut_page};
 use nandscape_block::{SectorData, Tag};
 use nandscape_fs::contract::Kind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,8 +25,8 @@ pub(crate) const ROOT: Node = Node(0);
 /// Names by path from the writer's directory.
 pub(crate) type Names = BTreeMap<String, Node>;
 
-/// Lines of the story that are kept.
-const STORY_LINES_MAX: usize = 100;
+/// Lines of the event log that are kept.
+const EVENT_LOG_LINES_MAX: usize = 100;
 
 const ZERO: SectorData = SectorData::Tag(Tag::ZERO);
 
@@ -122,7 +122,7 @@ pub(crate) struct Model {
     identities: BTreeMap<Identity, Node>,
     unborn: Option<Node>,
     nodes: u64,
-    story: VecDeque<String>,
+    event_log: VecDeque<String>,
 }
 
 /// The directory of a path, and the name in it.
@@ -144,7 +144,7 @@ impl Model {
             identities: BTreeMap::new(),
             unborn: None,
             nodes: 1,
-            story: VecDeque::new(),
+            event_log: VecDeque::new(),
         }
     }
 
@@ -153,16 +153,16 @@ impl Model {
         &self.root
     }
 
-    /// Notes a line of the story.
+    /// Adds a line to the event log.
     pub(crate) fn tell(&mut self, line: String) {
-        if self.story.len() == STORY_LINES_MAX {
-            self.story.pop_front();
+        if self.event_log.len() == EVENT_LOG_LINES_MAX {
+            self.event_log.pop_front();
         }
-        self.story.push_back(line);
+        self.event_log.push_back(line);
     }
 
-    pub(crate) fn story(&self) -> Vec<String> {
-        self.story.iter().cloned().collect()
+    pub(crate) fn event_log(&self) -> Vec<String> {
+        self.event_log.iter().cloned().collect()
     }
 
     /// The names as the writer knows them.
@@ -309,12 +309,12 @@ impl Model {
     }
 
     /// What a node of the tree is in the model.
-    fn node_of(&self, seen: &Seen) -> Option<Node> {
+    fn node_of(&self, seen: &FileSnapshot) -> Option<Node> {
         self.identities.get(&seen.identity).copied().or(self.unborn)
     }
 
     /// What the tree shows in this directory.
-    fn below<'a>(&self, tree: &'a Tree) -> BTreeMap<&'a str, &'a Seen> {
+    fn below<'a>(&self, tree: &'a Tree) -> BTreeMap<&'a str, &'a FileSnapshot> {
         let prefix = format!("{}/", self.root);
         let below = tree.range(prefix.clone()..);
         below.map_while(|(path, seen)| Some((path.strip_prefix(&prefix)?, seen))).collect()
@@ -324,7 +324,7 @@ impl Model {
     ///
     /// # Errors
     /// What is wrong.
-    pub(crate) fn judge(&self, tree: &Tree) -> Result<(), String> {
+    pub(crate) fn verify(&self, tree: &Tree) -> Result<(), String> {
         if !tree.contains_key(&self.root) {
             return Err(format!("{} is gone", self.root));
         }
@@ -339,7 +339,7 @@ impl Model {
         Ok(())
     }
 
-    fn judge_names(&self, below: &BTreeMap<&str, &Seen>) -> Result<(), String> {
+    fn judge_names(&self, below: &BTreeMap<&str, &FileSnapshot>) -> Result<(), String> {
         let shown: BTreeMap<&str, Option<Node>> =
             below.iter().map(|(path, seen)| (*path, self.node_of(seen))).collect();
         let mut newest = String::new();
@@ -398,7 +398,7 @@ impl Model {
         Ok(())
     }
 
-    fn judge_file(&self, node: Node, seen: &Seen) -> Result<(), String> {
+    fn judge_file(&self, node: Node, seen: &FileSnapshot) -> Result<(), String> {
         let Some(file) = self.files.get(&node) else { return Ok(()) };
         if !file.may_have(seen.size) {
             let (size, sizes) = (file.size, &file.sizes);
@@ -457,10 +457,10 @@ impl Model {
     ///
     /// # Errors
     /// What is not.
-    pub(crate) fn judge_exactly(&self, tree: &Tree) -> Result<(), String> {
+    pub(crate) fn verify_exactly(&self, tree: &Tree) -> Result<(), String> {
         let mut newest = self.clone();
         newest.synced_all();
-        newest.judge(tree)
+        newest.verify(tree)
     }
 }
 

@@ -3,22 +3,21 @@
 //! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
-use super::device::{Back, Bios, Device, Left, Medium, Switch, cut_is_due};
-use super::load::{Style, Writer};
 use super::model::Model;
+use super::power_switch::{
+    Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
+};
 use super::tree::{Fs, PAGE, Tree, read_tree};
+use super::writer::{Style, Writer};
 use super::{FsOptions, Image, LATENCY, Oracle, VOLUME_SECTORS};
-use crate::draw::log_uniform;
-use crate::drive::Trouble;
-use crate::family::Family;
+use crate::device::drive::CheckFailure;
+use crate::draw::family::ScenarioFamily;
+use crate::draw::plan::{CutPlan, Trigger, draw_cut};
+use crate::draw::sample::log_uniform;
 use crate::outcome::Counts;
-use crate::plan::{CutPlan, Trigger, draw_cut};
 use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
-use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Io};
-use nandscape_fs::ext4::check::check;
-use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
-use nandscape_fs::ext4::{Commit, DataMode, Ext4, MountOptions};
+use nandscape_fs::contract::{Caller, Data, FsError, Io};
+use nandscape_fs::{FsConfig, MountEnv};
 use nandscape_rt::combine::{Either, join_all, select2, timeout};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
 use std::cell::RefCell;
@@ -31,18 +30,16 @@ const SPARE_BLOCKS: u64 = 640;
 const BALLAST: &str = "ballast";
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
-/// Virtual time after which a stretch counts as working without end.
+/// Virtual time after which a stretch counts as not terminating.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
-/// Blocks of the smallest journal.
-const JOURNAL_BLOCKS: u32 = 1_024;
 
 /// What a seed chooses about mounts and load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Choices {
+pub(super) struct Choices {
     style: Style,
-    commit_interval: Nanos,
-    write_back: Nanos,
-    cache_pages: u64,
+    pub(super) commit_interval: Nanos,
+    pub(super) write_back: Nanos,
+    pub(super) cache_pages: u64,
 }
 
 impl Choices {
@@ -90,30 +87,25 @@ pub(crate) struct Run<'a> {
     mounts: u64,
     rng: Stream,
     /// Of the writer that is at fault.
-    story: Vec<String>,
+    event_log: Vec<String>,
 }
 
 impl fmt::Display for Run<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FsOptions { data, commit, defect, rounds, .. } = self.options;
-        write!(
-            f,
-            "data={data:?} commit={commit:?} defect={defect:?} rounds={rounds} {}",
-            self.choices
-        )
+        write!(f, "{} {}", self.options, self.choices)
     }
 }
 
 /// What a failed call is.
-fn failed(what: &str) -> impl Fn(FsError) -> Trouble + '_ {
-    move |error| Trouble::new(format!("{what}: {error}"))
+fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
+    move |error| CheckFailure::new(format!("{what}: {error}"))
 }
 
 impl<'a> Run<'a> {
     pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
         let choices = Choices::draw(seed);
-        let records = options.commit != Commit::Jbd2;
-        let stale = options.data == DataMode::Writeback;
+        let promises = options.fs().promises();
+        let (records, stale) = (promises.syncs_single_files, promises.may_show_stale_blocks);
         let model =
             |writer| Rc::new(RefCell::new(Model::new(format!("w{writer}"), records, stale)));
         Self {
@@ -127,7 +119,7 @@ impl<'a> Run<'a> {
             now: Nanos::ZERO,
             mounts: 0,
             rng: Stream::new(seed, "fs-rounds"),
-            story: Vec::new(),
+            event_log: Vec::new(),
         }
     }
 
@@ -139,12 +131,12 @@ impl<'a> Run<'a> {
         self.counts
     }
 
-    pub(crate) fn story(&self) -> Vec<String> {
-        self.story.clone()
+    pub(crate) fn event_log(&self) -> Vec<String> {
+        self.event_log.clone()
     }
 
     /// Everything that a seed does.
-    pub(crate) fn rounds(&mut self, medium: Medium) -> Result<(), Trouble> {
+    pub(crate) fn rounds(&mut self, medium: Medium) -> Result<(), CheckFailure> {
         self.now = medium.ready_at();
         let mut medium = self.make(medium)?;
         for round in 0..self.options.rounds {
@@ -157,22 +149,22 @@ impl<'a> Run<'a> {
                 let left = self.mount_until(medium, &cut)?;
                 medium = self.recover(left, &cut.recovery_cuts)?;
             }
-            if self.oracle_looks() {
-                medium = self.ask_oracle(medium)?;
+            if self.oracle_due() {
+                medium = self.run_oracle(medium)?;
             }
         }
         self.round = self.options.rounds;
         self.end(medium)
     }
 
-    fn oracle_looks(&self) -> bool {
+    fn oracle_due(&self) -> bool {
         let cut = self.seed.wrapping_mul(self.options.rounds.into()) + u64::from(self.round);
         self.oracle.is_some() && cut.is_multiple_of(self.options.oracle_every.max(1))
     }
 
     fn draw_cut(&mut self) -> CutPlan {
         let most = 64 << self.rng.below(9);
-        let cut = draw_cut(Family::Journal, most, &mut self.rng);
+        let cut = draw_cut(ScenarioFamily::Journal, most, &mut self.rng);
         // The log has been full once.
         let trigger = Trigger::TailMoved(1 + self.rng.below(64));
         if self.rng.chance(0.2) { CutPlan { trigger, ..cut } } else { cut }
@@ -194,24 +186,10 @@ impl<'a> Run<'a> {
         CutPlan { trigger, delay, recovery_cuts }
     }
 
-    fn mount_options(&mut self) -> MountOptions {
+    /// How the volume is made and mounted next.
+    fn next_config(&mut self) -> FsConfig {
         self.mounts += 1;
-        let cache = CacheConfig {
-            pages: self.choices.cache_pages,
-            period: Nanos((self.choices.write_back.0 / 4).max(1)),
-            age: self.choices.write_back,
-            ..CacheConfig::default()
-        };
-        MountOptions {
-            data: self.options.data,
-            commit: self.options.commit,
-            commit_interval: self.choices.commit_interval,
-            cache,
-            // Generations must not come again: they tell files apart.
-            seed: self.seed.wrapping_mul(1_000).wrapping_add(self.mounts),
-            defect: self.options.defect,
-            ..MountOptions::default()
-        }
+        self.options.config(self.seed, self.mounts, &self.choices)
     }
 
     /// Runs something on a medium until it ends.
@@ -219,25 +197,27 @@ impl<'a> Run<'a> {
         &mut self,
         medium: Medium,
         work: impl FnOnce(Handle, Device) -> F + 'static,
-    ) -> Result<(T, Medium), Trouble> {
+    ) -> Result<(T, Medium), CheckFailure> {
         let mut executor = Executor::on_virtual_clock();
         let (handle, began) = (executor.handle(), self.now);
         let ended = executor.block_on(async move {
             handle.sleep_until(began).await;
-            let device = AsyncDevice::new(&handle, Switch::new(&handle, medium));
+            let device = AsyncDevice::new(&handle, PowerSwitch::new(&handle, medium));
             let output = timeout(&handle, LIMIT, work(handle.clone(), device.clone())).await;
             let taken =
-                device.with(|switch| (switch.take(), switch.bios(), switch.works_without_end()));
+                device.with(|switch| (switch.take(), switch.bios(), switch.does_not_terminate()));
             (output, taken, handle.now())
         });
         let (output, (medium, bios, endless), now) =
-            ended.map_err(|deadlock| Trouble::new(deadlock.to_string()))?;
+            ended.map_err(|deadlock| CheckFailure::new(deadlock.to_string()))?;
         self.now = now;
         self.count(bios);
         match output {
             Ok(output) if !endless => Ok((output, medium)),
-            Ok(_) => Err(Trouble::new("the device works without end")),
-            Err(elapsed) => Err(Trouble::new(format!("it works without end: {elapsed}"))),
+            Ok(_) => Err(CheckFailure::new("device not idle within the command limit")),
+            Err(elapsed) => {
+                Err(CheckFailure::new(format!("file system made no progress: {elapsed}")))
+            }
         }
     }
 
@@ -256,21 +236,13 @@ impl<'a> Run<'a> {
     }
 
     /// Makes the volume, the writers' directories, and a file that takes most of the room.
-    fn make(&mut self, medium: Medium) -> Result<Medium, Trouble> {
-        let (options, models) = (self.mount_options(), self.models.clone());
-        let seed = self.seed;
+    fn make(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
+        let (config, models) = (self.next_config(), self.models.clone());
         let work = move |handle: Handle, device: Device| async move {
-            let small = MkfsOptions {
-                blocks: Some(VOLUME_SECTORS),
-                journal_blocks: Some(JOURNAL_BLOCKS),
-                inode_ratio: Some(1 << 14),
-                fresh: true,
-                ..MkfsOptions::new(seed)
-            };
-            let made = mkfs(&device.erased(), &small).await;
-            made.map_err(|error| Trouble::new(format!("mkfs: {error}")))?;
-            let (fs, _) =
-                Ext4::mount(&handle, device.erased(), options).await.map_err(failed("mount"))?;
+            let made = config.format(&device.erased()).await;
+            made.map_err(|error| CheckFailure::new(format!("mkfs: {error}")))?;
+            let env = mount_env(&handle, &device);
+            let (fs, _) = config.mount(env).await.map_err(failed("mount"))?;
             for model in models {
                 let name = model.borrow().root().to_owned();
                 let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
@@ -284,33 +256,37 @@ impl<'a> Run<'a> {
     }
 
     /// Mounts, judges what is there, and lets the load run until power fails.
-    fn load_until(&mut self, medium: Medium, cut: &CutPlan) -> Result<Left, Trouble> {
-        let (judged, medium) = self.judge_and_load(medium, Some(cut))?;
-        judged?;
+    fn load_until(
+        &mut self,
+        medium: Medium,
+        cut: &CutPlan,
+    ) -> Result<PoweredOffMedium, CheckFailure> {
+        let (verified, medium) = self.verify_then_load(medium, Some(cut))?;
+        verified?;
         Ok(self.cut(medium))
     }
 
-    fn cut(&mut self, medium: Medium) -> Left {
+    fn cut(&mut self, medium: Medium) -> PoweredOffMedium {
         self.count_commands(&medium);
         self.counts.cuts += 1;
         self.now += Nanos(1);
         medium.cut(self.now)
     }
 
-    fn judge_and_load(
+    fn verify_then_load(
         &mut self,
         medium: Medium,
         cut: Option<&CutPlan>,
-    ) -> Result<(Result<(), Trouble>, Medium), Trouble> {
-        let (options, models) = (self.mount_options(), self.models.clone());
+    ) -> Result<(Result<(), CheckFailure>, Medium), CheckFailure> {
+        let (config, models) = (self.next_config(), self.models.clone());
         let (seed, style, round) = (self.seed, self.choices.style, self.round);
-        let (cut, story) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
-        let told = Rc::clone(&story);
+        let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
+        let told = Rc::clone(&event_log);
         let work = move |handle: Handle, device: Device| async move {
-            let mounted = Ext4::mount(&handle, device.erased(), options).await;
+            let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
-            judge(&tree, &models, &story, Model::judge)?;
+            verify(&tree, &models, &event_log, Model::verify)?;
             for model in &models {
                 model.borrow_mut().settle(&tree);
             }
@@ -318,29 +294,33 @@ impl<'a> Run<'a> {
                 Writer::new(&handle, &fs, number, style, model, seed, round).run()
             });
             let Some(cut) = cut else {
-                run_all(writers, &models, &story).await?;
+                run_all(writers, &models, &event_log).await?;
                 return fs.unmount().await.map_err(failed("unmount"));
             };
-            let load = run_all(writers, &models, &story);
+            let load = run_all(writers, &models, &event_log);
             match select2(load, cut_is_due(&handle, &device, &cut)).await {
                 // What the load says when power is off is void.
-                Either::First(Err(_)) if device.with(Switch::is_off) => Ok(()),
+                Either::First(Err(_)) if device.with(PowerSwitch::is_off) => Ok(()),
                 Either::First(ended) => ended,
                 Either::Second(()) => Ok(()),
             }
         };
         let ended = self.stretch(medium, work);
-        self.story = told.take();
+        self.event_log = told.take();
         ended
     }
 
     /// Mounts until power fails.
-    fn mount_until(&mut self, medium: Medium, cut: &CutPlan) -> Result<Left, Trouble> {
-        let (options, plan) = (self.mount_options(), cut.clone());
+    fn mount_until(
+        &mut self,
+        medium: Medium,
+        cut: &CutPlan,
+    ) -> Result<PoweredOffMedium, CheckFailure> {
+        let (config, plan) = (self.next_config(), cut.clone());
         let work = move |handle: Handle, device: Device| async move {
             let due = cut_is_due(&handle, &device, &plan);
-            match select2(Ext4::mount(&handle, device.erased(), options), due).await {
-                Either::First(Err(_)) if device.with(Switch::is_off) => Ok(()),
+            match select2(config.mount(mount_env(&handle, &device)), due).await {
+                Either::First(Err(_)) if device.with(PowerSwitch::is_off) => Ok(()),
                 Either::First(mounted) => mounted.map(drop).map_err(failed("mount")),
                 Either::Second(()) => Ok(()),
             }
@@ -352,87 +332,95 @@ impl<'a> Run<'a> {
     }
 
     /// The FTL's recovery, cut after so many media commands again and again.
-    fn recover(&mut self, mut left: Left, cuts: &[u64]) -> Result<Medium, Trouble> {
+    fn recover(
+        &mut self,
+        mut left: PoweredOffMedium,
+        cuts: &[u64],
+    ) -> Result<Medium, CheckFailure> {
         let mut off_after = cuts.iter().copied();
         loop {
             let limit = off_after.next();
             match left.recover(self.now, limit) {
-                Back::Up(medium, ready) => {
+                PowerOnResult::Up(medium, ready) => {
                     self.now = ready;
                     let sound = medium.check_invariants();
-                    return sound
-                        .map(|()| medium)
-                        .map_err(|why| Trouble::new(format!("after the FTL's recovery: {why}")));
+                    return sound.map(|()| medium).map_err(|why| {
+                        CheckFailure::new(format!("after the FTL's recovery: {why}"))
+                    });
                 }
-                Back::CutAgain(remains, at) if limit.is_some() => {
+                PowerOnResult::CutAgain(remains, at) if limit.is_some() => {
                     (left, self.now) = (remains, at);
                     self.counts.cuts += 1;
                     self.counts.cuts_in_recovery += 1;
                 }
-                Back::CutAgain(..) => {
-                    return Err(Trouble::new("the FTL's recovery works without end"));
+                PowerOnResult::CutAgain(..) => {
+                    return Err(CheckFailure::new("the FTL's recovery does not terminate"));
                 }
-                Back::Failed(why) => {
-                    return Err(Trouble::new(format!("the FTL's recovery failed: {why}")));
+                PowerOnResult::Failed(why) => {
+                    return Err(CheckFailure::new(format!("the FTL's recovery failed: {why}")));
                 }
             }
         }
     }
 
     /// A last load without a cut; what is unmounted then is whole and sound.
-    fn end(&mut self, medium: Medium) -> Result<(), Trouble> {
-        let (judged, medium) = self.judge_and_load(medium, None)?;
-        judged?;
-        let (options, models) = (self.mount_options(), self.models.clone());
-        let story = Rc::new(RefCell::new(Vec::new()));
-        let told = Rc::clone(&story);
+    fn end(&mut self, medium: Medium) -> Result<(), CheckFailure> {
+        let (verified, medium) = self.verify_then_load(medium, None)?;
+        verified?;
+        let (config, models) = (self.next_config(), self.models.clone());
+        let event_log = Rc::new(RefCell::new(Vec::new()));
+        let told = Rc::clone(&event_log);
         let work = move |handle: Handle, device: Device| async move {
-            let report = check(&device.erased())
+            let report = config
+                .kind()
+                .check(&device.erased())
                 .await
-                .map_err(|error| Trouble::new(format!("check: {error}")))?;
+                .map_err(|error| CheckFailure::new(format!("check: {error}")))?;
             if let Some(finding) = report.findings.first() {
-                return Err(Trouble::new(format!("after an unmount: {finding}")));
+                return Err(CheckFailure::new(format!("after an unmount: {finding}")));
             }
-            let (fs, _) =
-                Ext4::mount(&handle, device.erased(), options).await.map_err(failed("mount"))?;
+            let mounted = config.mount(mount_env(&handle, &device)).await;
+            let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
-            judge(&tree, &models, &story, Model::judge_exactly)
+            verify(&tree, &models, &event_log, Model::verify_exactly)
         };
         let ended = self.stretch(medium, work);
-        self.story = told.take();
+        self.event_log = told.take();
         let (sound, medium) = ended?;
         self.count_commands(&medium);
         sound
     }
 
     /// Shows the oracle what the last cut left, and what we make of it.
-    fn ask_oracle(&mut self, medium: Medium) -> Result<Medium, Trouble> {
+    fn run_oracle(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let Some(oracle) = self.oracle else { return Ok(medium) };
         let (left, medium) = self.stretch(medium, |_, device| export(device))?;
         let left = left?;
         let (ours, after) = self.recover_copy(left.clone())?;
-        let said = |what| move |said: String| Trouble::new(format!("{what}: {said}"));
+        let said = |what| move |said: String| CheckFailure::new(format!("{what}: {said}"));
         oracle.check(&after).map_err(said("the oracle, on what our recovery left"))?;
-        if self.options.commit == Commit::Jbd2 {
+        if self.options.oracle_recovers() {
             let theirs = oracle.recover(&left).map_err(said("the oracle's recovery"))?;
             oracle.check(&theirs).map_err(said("the oracle, on its own recovery"))?;
             let (theirs, _) = self.recover_copy(theirs)?;
             if let Some(path) = difference(&ours, &theirs) {
-                return Err(Trouble::new(format!("the oracle's recovery left another {path}")));
+                return Err(CheckFailure::new(format!(
+                    "the oracle's recovery left another {path}"
+                )));
             }
         }
         Ok(medium)
     }
 
     /// Mounts a copy of a volume; its tree, and what an unmount leaves.
-    fn recover_copy(&mut self, image: Image) -> Result<(Tree, Image), Trouble> {
+    fn recover_copy(&mut self, image: Image) -> Result<(Tree, Image), CheckFailure> {
         let device = MemDevice::new(VOLUME_SECTORS).with_latency(LATENCY);
         let medium = Medium::Memory(Box::new(device), Stream::new(self.seed, "copy"));
         let (counts, now, mounts) = (self.counts, self.now, self.mounts);
-        let options = self.mount_options();
+        let config = self.next_config();
         let work = move |handle: Handle, device: Device| async move {
             import(&device, image).await?;
-            let mounted = Ext4::mount(&handle, device.erased(), options).await;
+            let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount of a copy"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree of a copy"))?;
             fs.unmount().await.map_err(failed("unmount of a copy"))?;
@@ -445,6 +433,11 @@ impl<'a> Run<'a> {
     }
 }
 
+/// What a mount stands on.
+fn mount_env(rt: &Handle, device: &Device) -> MountEnv {
+    MountEnv { rt: rt.clone(), device: device.erased() }
+}
+
 /// Where two trees differ.
 fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
     let differs = |path: &&String| ours.get(*path) != theirs.get(*path);
@@ -455,36 +448,36 @@ fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
 async fn run_all<F: Future<Output = Result<(), FsError>>>(
     writers: impl Iterator<Item = F>,
     models: &[Rc<RefCell<Model>>],
-    story: &RefCell<Vec<String>>,
-) -> Result<(), Trouble> {
+    event_log: &RefCell<Vec<String>>,
+) -> Result<(), CheckFailure> {
     for (ended, model) in join_all(writers).await.into_iter().zip(models) {
         if let Err(error) = ended {
-            *story.borrow_mut() = model.borrow().story();
-            return Err(Trouble::new(format!("{}: {error}", model.borrow().root())));
+            *event_log.borrow_mut() = model.borrow().event_log();
+            return Err(CheckFailure::new(format!("{}: {error}", model.borrow().root())));
         }
     }
     Ok(())
 }
 
 /// Holds a tree against every writer's model, and against what the ballast is.
-fn judge(
+fn verify(
     tree: &Tree,
     models: &[Rc<RefCell<Model>>],
-    story: &RefCell<Vec<String>>,
-    judged: impl Fn(&Model, &Tree) -> Result<(), String>,
-) -> Result<(), Trouble> {
+    event_log: &RefCell<Vec<String>>,
+    verified: impl Fn(&Model, &Tree) -> Result<(), String>,
+) -> Result<(), CheckFailure> {
     for model in models {
         let model = model.borrow();
-        if let Err(what) = judged(&model, tree) {
-            *story.borrow_mut() = model.story();
-            return Err(Trouble::new(what));
+        if let Err(what) = verified(&model, tree) {
+            *event_log.borrow_mut() = model.event_log();
+            return Err(CheckFailure::new(what));
         }
     }
-    let ballast = tree.get(BALLAST).ok_or_else(|| Trouble::new("the ballast is gone"))?;
+    let ballast = tree.get(BALLAST).ok_or_else(|| CheckFailure::new("the ballast is gone"))?;
     let mut pages = (1..).zip(&ballast.pages);
     match pages.find(|(tag, page)| **page != SectorData::Tag(Tag::new(*tag))) {
         None => Ok(()),
-        Some((tag, page)) => Err(Trouble::new(format!("ballast, page {}: {page:?}", tag - 1))),
+        Some((tag, page)) => Err(CheckFailure::new(format!("ballast, page {}: {page:?}", tag - 1))),
     }
 }
 
@@ -502,24 +495,24 @@ async fn fill(fs: &Fs) -> Result<(), FsError> {
 }
 
 /// Reads a whole volume.
-async fn export(device: Device) -> Result<Image, Trouble> {
+async fn export(device: Device) -> Result<Image, CheckFailure> {
     let mut image = Image::new();
     for first in (0..VOLUME_SECTORS).step_by(WINDOW as usize) {
         let count = WINDOW.min(VOLUME_SECTORS - first) as u32;
         let read = device.read(Lba(first), count).await;
-        let read = read.map_err(|error| Trouble::new(format!("export: {error}")))?;
+        let read = read.map_err(|error| CheckFailure::new(format!("export: {error}")))?;
         image.extend((0..count).map(|index| read.sector(index)));
     }
     Ok(image)
 }
 
 /// Writes a whole volume, durably.
-async fn import(device: &Device, image: Image) -> Result<(), Trouble> {
+async fn import(device: &Device, image: Image) -> Result<(), CheckFailure> {
     for (lba, content) in (0..).zip(image) {
         if content != SectorData::Tag(Tag::ZERO) {
             let written = device.write(Lba(lba), 1, Payload::collect(vec![content])).await;
-            written.map_err(|error| Trouble::new(format!("import: {error}")))?;
+            written.map_err(|error| CheckFailure::new(format!("import: {error}")))?;
         }
     }
-    device.flush().await.map_err(|error| Trouble::new(format!("import: {error}")))
+    device.flush().await.map_err(|error| CheckFailure::new(format!("import: {error}")))
 }

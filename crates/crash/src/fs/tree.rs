@@ -2,12 +2,13 @@
 //! included.
 
 use nandscape_block::{SectorData, Tag};
-use nandscape_fs::contract::{Attr, Caller, Data, FileSystem, FsError, Ino, Io, Kind};
-use nandscape_fs::ext4::Ext4;
+use nandscape_fs::MountedFs;
+use nandscape_fs::contract::{Attr, Caller, Data, FsError, Ino, Io, Kind};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The file system under test.
-pub(crate) type Fs = Ext4;
+pub(crate) type Fs = Rc<dyn MountedFs>;
 
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4_096;
@@ -22,7 +23,7 @@ pub(crate) type Identity = (Ino, u32);
 
 /// What a name leads to.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct FileSnapshot {
     pub(crate) identity: Identity,
     pub(crate) kind: Kind,
     /// Of a file; else 0.
@@ -32,7 +33,7 @@ pub(crate) struct Seen {
 }
 
 /// By path from the root, without the first slash.
-pub(crate) type Tree = BTreeMap<String, Seen>;
+pub(crate) type Tree = BTreeMap<String, FileSnapshot>;
 
 pub(crate) fn identity(attr: &Attr) -> Identity {
     (attr.ino, attr.generation)
@@ -72,7 +73,7 @@ async fn names(fs: &Fs, dir: Ino) -> Result<Vec<(String, Ino)>, FsError> {
     }
 }
 
-async fn see(fs: &Fs, attr: &Attr) -> Result<Seen, FsError> {
+async fn see(fs: &Fs, attr: &Attr) -> Result<FileSnapshot, FsError> {
     let size = if attr.kind == Kind::File { attr.size } else { 0 };
     let mut pages = Vec::new();
     for first in (0..size.div_ceil(PAGE)).step_by(PAGES as usize) {
@@ -80,7 +81,7 @@ async fn see(fs: &Fs, attr: &Attr) -> Result<Seen, FsError> {
         let data = fs.read(Caller::default(), attr.ino, first * PAGE, len, Io::Buffered).await?;
         pages.extend(into_pages(data, len));
     }
-    Ok(Seen { identity: identity(attr), kind: attr.kind, size, pages })
+    Ok(FileSnapshot { identity: identity(attr), kind: attr.kind, size, pages })
 }
 
 /// Content as whole pages; a part of a page is filled with zeroes.

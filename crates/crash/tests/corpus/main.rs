@@ -7,7 +7,7 @@ use nandscape_crash::composition::Pins;
 use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
 use nandscape_crash::matrix::Matrix;
 use nandscape_crash::{Counts, FaultRates, Options, SeedOutcome, run_seed};
-use nandscape_fs::ext4::{Commit, DataMode};
+use nandscape_fs::FsKind;
 use std::ops::Range;
 use std::path::Path;
 
@@ -62,7 +62,7 @@ fn each(corpus: &mut Corpus, name: &str, seeds: Range<u64>, run: impl Fn(u64) ->
 fn devices(corpus: &mut Corpus) {
     let options = Options::default();
     each(corpus, "pblk", 0..64, |seed| run_seed(seed, &options));
-    let odd = Options { odd: true, ..Options::default() };
+    let odd = Options { edge_cases: true, ..Options::default() };
     each(corpus, "pblk-odd", 0..16, |seed| run_seed(seed, &odd));
     let matrix = Matrix::pairs(&Pins::default(), 0, 0);
     for composition in &matrix.legal {
@@ -72,22 +72,25 @@ fn devices(corpus: &mut Corpus) {
     }
 }
 
+/// ext4 on this base, in these modes.
+fn ext4(base: Base, modes: [(&'static str, &str); 2]) -> FsOptions {
+    let mut fs = FsKind::Ext4.config();
+    for (key, value) in modes {
+        fs.choose(key, value).unwrap();
+    }
+    FsOptions::new(base, fs)
+}
+
 fn file_systems(corpus: &mut Corpus) {
     let faultless = Options { faults: Some(FaultRates::default()), ..Options::default() };
     let flash = || Base::Flash(Box::new(faultless.clone()));
-    let modes = [
-        ("ordered", DataMode::Ordered),
-        ("journal", DataMode::Journal),
-        ("writeback", DataMode::Writeback),
-    ];
-    for (name, data) in modes {
-        let options = FsOptions::new(flash(), data);
-        each(corpus, &format!("ext4-pblk-{name}"), 0..8, |seed| run_fs_seed(seed, &options, None));
+    for data in ["ordered", "journal", "writeback"] {
+        let options = ext4(flash(), [("data", data), ("commit", "jbd2")]);
+        each(corpus, &format!("ext4-pblk-{data}"), 0..8, |seed| run_fs_seed(seed, &options, None));
     }
-    let records = Commit::Ijournal { slots: 2, slot_blocks: 24 };
-    for (name, commit) in [("jbd2", Commit::Jbd2), ("ijournal", records)] {
-        let options = FsOptions { commit, ..FsOptions::new(Base::Memory, DataMode::Ordered) };
-        let name = format!("ext4-memory-{name}");
+    for commit in ["jbd2", "ijournal"] {
+        let options = ext4(Base::Memory, [("data", "ordered"), ("commit", commit)]);
+        let name = format!("ext4-memory-{commit}");
         each(corpus, &name, 0..8, |seed| run_fs_seed(seed, &options, None));
     }
 }

@@ -5,10 +5,10 @@
 //! or the durable one, each by its own throw.
 
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Fua, Lba, Op, Payload,
-    Reply, SectorData, Submit, Tag, Token,
+    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Reply,
+    SectorData, Submit, Tag, Token,
 };
-use nandscape_crash::subject::{CommandCounts, Power, Recovery, Subject, Watch};
+use nandscape_crash::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use nandscape_rt::{Nanos, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ type Versions = Vec<SectorData>;
 
 /// What survives.
 #[derive(Debug)]
-pub(crate) struct Remains {
+pub(crate) struct PoweredOffDevice {
     sectors: Vec<SectorData>,
     before_trim: BTreeMap<u64, SectorData>,
     lost: Vec<(u64, SectorData)>,
@@ -112,22 +112,13 @@ impl Toy {
         let sectors = vec![SectorData::Tag(Tag::ZERO); SECTORS as usize];
         let rng = Stream::new(seed, "toy");
         let (before_trim, lost, unreadable) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
-        let remains = Remains { sectors, before_trim, lost, unreadable, rng, damage };
+        let remains = PoweredOffDevice { sectors, before_trim, lost, unreadable, rng, damage };
         Self::boot(remains, Nanos::ZERO)
     }
 
-    fn boot(remains: Remains, now: Nanos) -> Self {
+    fn boot(remains: PoweredOffDevice, now: Nanos) -> Self {
         Self {
-            caps: DeviceCaps {
-                sectors: SECTORS,
-                fua: Fua::Honoured,
-                volatile_cache: true,
-                discard_sectors: 1,
-                discard_zeroes: true,
-                max_sectors: 64,
-                keeps_content: true,
-                ..DeviceCaps::default()
-            },
+            caps: DeviceCaps { max_sectors: 64, ..DeviceCaps::conventional(SECTORS) },
             sectors: remains.sectors.into_iter().map(|s| vec![s]).collect(),
             dirty: BTreeSet::new(),
             before_trim: remains.before_trim,
@@ -321,13 +312,13 @@ impl BlockDevice for Toy {
     }
 }
 
-impl Subject for Toy {
-    type Remains = Remains;
+impl DeviceUnderTest for Toy {
+    type PoweredOff = PoweredOffDevice;
 
-    fn watch(&mut self, watch: Watch) {
+    fn watch(&mut self, watch: TriggerMode) {
         self.commands_left = match watch {
-            Watch::OffAfter(n) => Some(n),
-            Watch::Nothing | Watch::Notice(..) => None,
+            TriggerMode::OffAfter(n) => Some(n),
+            TriggerMode::Nothing | TriggerMode::Notice(..) => None,
         };
     }
 
@@ -343,21 +334,21 @@ impl Subject for Toy {
         self.commands
     }
 
-    fn cut(mut self, _at: Nanos) -> Remains {
+    fn cut(mut self, _at: Nanos) -> PoweredOffDevice {
         let mut sectors: Vec<_> = (0..SECTORS as usize).map(|at| self.survivor(at)).collect();
         self.damage_remains(&mut sectors);
         let Self { before_trim, lost, unreadable, rng, damage, .. } = self;
-        Remains { sectors, before_trim, lost, unreadable, rng, damage }
+        PoweredOffDevice { sectors, before_trim, lost, unreadable, rng, damage }
     }
 
-    fn cut_remains(remains: &mut Remains, _at: Nanos) {
+    fn cut_remains(remains: &mut PoweredOffDevice, _at: Nanos) {
         if remains.damage == Damage::FragileRecovery {
             let at = remains.rng.below(SECTORS) as usize;
             remains.sectors[at] = SectorData::Bytes(Arc::new([1; 4096]));
         }
     }
 
-    fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
+    fn recover(remains: PoweredOffDevice, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
         match off_after {
             Some(n) if n < RECOVERY_COMMANDS => Recovery::CutAgain(remains, now + Nanos(n)),
             _ => Recovery::Up(Self::boot(remains, now + Nanos(RECOVERY_COMMANDS))),

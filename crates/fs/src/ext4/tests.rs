@@ -6,10 +6,15 @@ use super::journal::FileRecord;
 use super::mkfs::{MkfsOptions, mkfs};
 use super::volume::Volume;
 use super::{Ext4, MountOptions};
-use crate::contract::{Caller, Data, FileSystem, FsError, Ino, Io, XattrMode};
-use nandscape_block::{AsyncDevice, MemDevice, SectorBytes};
+use crate::contract::{Caller, Data, FileSystem, FsError, Ino, Io, WriteHint, XattrMode};
+use nandscape_block::{
+    AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, MemDevice, Op, Placement, SectorBytes,
+    Submit, Token,
+};
 use nandscape_rt::combine::join2;
 use nandscape_rt::{Executor, Handle, Nanos};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
@@ -89,7 +94,7 @@ fn a_shared_block_of_attributes_is_given_up_by_each() {
 #[test]
 fn late_inodes_leave_memory_with_their_transaction() {
     on_volume(MountOptions { inodes: 16, ..MountOptions::default() }, async |_, fs| {
-        let known = || fs.0.inodes.borrow().len();
+        let known = || fs.0.inodes.len();
         for file in 0..400 {
             create(fs, &format!("file{file}")).await;
         }
@@ -98,6 +103,71 @@ fn late_inodes_leave_memory_with_their_transaction() {
         create(fs, "one more").await;
         assert!(known() <= 16, "{} inodes in memory", known());
     });
+}
+
+/// Remembers how the writes of file data that it was sent are to be placed.
+struct Placements {
+    below: MemDevice,
+    caps: DeviceCaps,
+    seen: Rc<RefCell<Vec<u16>>>,
+}
+
+impl BlockDevice for Placements {
+    fn caps(&self) -> &DeviceCaps {
+        &self.caps
+    }
+
+    fn submit(&mut self, now: Nanos, mut bio: Bio, token: Token) -> Submit {
+        if bio.op == Op::Write && bio.owner.is_some() {
+            self.seen.borrow_mut().push(bio.placement.0);
+        }
+        // The device below has no handles, and refuses bios that name one.
+        bio.placement = Placement(0);
+        self.below.submit(now, bio, token)
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.below.next_event()
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        self.below.advance(now, done);
+    }
+}
+
+/// Placements of a file's writes, cached and direct, with each of these hints in turn.
+fn placements(handles: u16, hints: &'static [WriteHint]) -> Vec<u16> {
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let mut executor = Executor::on_virtual_clock();
+    let (rt, log) = (executor.handle(), Rc::clone(&seen));
+    let ran = executor.block_on(async move {
+        let below = MemDevice::new(8_192);
+        let caps = DeviceCaps { placement_handles: handles, ..below.caps().clone() };
+        let device = AsyncDevice::new(&rt, Placements { below, caps, seen: log }).erased();
+        let made = MkfsOptions { journal_blocks: Some(1_024), fresh: true, ..MkfsOptions::new(1) };
+        mkfs(&device, &made).await.expect("a file system");
+        let (fs, _) = Ext4::mount(&rt, device, MountOptions::default()).await.expect("a mount");
+        let file = create(&fs, "f").await;
+        for hint in hints {
+            fs.set_write_hint(ME, file, *hint).await.expect("a hint");
+            for io in [Io::Buffered, Io::Direct] {
+                let page = Data::Bytes(vec![1; BLOCK_BYTES]);
+                fs.write(ME, file, 0, page, io).await.expect("room");
+                fs.fdatasync(ME, file).await.expect("durable");
+            }
+        }
+    });
+    ran.expect("no deadlock");
+    seen.take()
+}
+
+/// A write hint is the placement of each bio of the file's data, as far as the device has handles.
+#[test]
+fn write_hints_reach_the_device() {
+    let hints = &[WriteHint::None, WriteHint::Short, WriteHint::Extreme];
+    assert_eq!(placements(8, hints), [0, 0, 1, 1, 4, 4]);
+    assert_eq!(placements(2, hints), [0, 0, 1, 1, 2, 2]);
+    assert_eq!(placements(0, hints), [0; 6]);
 }
 
 /// A record of an inode.

@@ -14,6 +14,7 @@ mod growth;
 mod hostile;
 mod ijournal;
 mod journal;
+mod kind;
 mod mkfs;
 mod posix;
 mod races;

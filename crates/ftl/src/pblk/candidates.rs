@@ -5,7 +5,7 @@
 use super::ids::LineId;
 use super::layout::{Layout, Stripes};
 use super::victims::Victims;
-use crate::config::Victim;
+use crate::pblk::config::Victim;
 
 /// The victim indexes of all stripes.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use super::layout::padded_out;
 use super::mapcache::{CopyPadding, Size};
 use super::mapshape::quota;
 use super::plan::Plan;
-use crate::config::{CapacityRules, Config, Limiter, MapKind};
 use crate::error::FtlError;
+use crate::pblk::config::{CapacityRules, Config, Limiter, MapKind};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_media::{Geometry, KEY_MAX};
 use std::ops::Range;
@@ -389,7 +389,7 @@ fn ring_sectors_min(geometry: &Geometry) -> Result<u32, FtlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::MapConfig;
+    use crate::pblk::config::MapConfig;
 
     /// The open-channel SSD of the JS-Pblk paper (table 1): 7.5 GiB on 8 parallel units.
     const JS_PBLK: Geometry = Geometry {

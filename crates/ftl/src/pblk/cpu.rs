@@ -5,7 +5,7 @@
 //! A request runs on its submitter's core, a thread of the FTL on the core that is free first.
 
 use super::ids::BufferId;
-use crate::cpu::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
+use crate::pblk::costs::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
 use nandscape_block::{Bio, Op, Token};
 use nandscape_rt::Nanos;
 use nandscape_rt::host::{Affinity, CoreId, Host, Ticket};

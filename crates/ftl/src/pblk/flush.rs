@@ -13,7 +13,7 @@ use super::buffers::Buffer;
 use super::ids::{BufferId, FileKey};
 use super::units::{Submitted, WriteUnit};
 use super::waiting::{Entered, Waiter};
-use crate::config::FlushScope;
+use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
@@ -160,7 +160,7 @@ impl<M: OpenChannel> Pblk<M> {
         for &(id, target) in targets {
             let buffer = &mut self.buffers[usize::from(id)];
             buffer.rb.flush_point = buffer.rb.flush_point.max(target);
-            self.stats.flush.drained += target - buffer.rb.sync;
+            self.stats.flush.drained_sectors += target - buffer.rb.sync;
             let waiter = Waiter { target, flush, before: buffer.units.submitted };
             let place = buffer.waiters.partition_point(|other| other.target <= target);
             buffer.waiters.insert(place, waiter);

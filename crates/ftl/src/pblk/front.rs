@@ -5,30 +5,17 @@
 //! Not charged: completions, metadata of lines, and blocks of a cached mapping.
 
 use super::Pblk;
-use super::cpu::{CpuQueues, LockDemand, Task};
+use super::cpu::{LockDemand, Task};
 use super::events::What;
 use super::ids::BufferId;
 use super::waiting::Entered;
-use crate::config::FlushScope;
-use crate::cpu::{CpuCosts, CpuSpan};
+use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;
-use nandscape_rt::host::{CoreId, Host};
+use nandscape_rt::host::CoreId;
 
 impl<M: OpenChannel> Pblk<M> {
-    /// From now on the FTL's work costs so much on the cores of `host`. On a device at rest only.
-    pub fn charge_cpu(&mut self, costs: CpuCosts, host: &Host) {
-        let (update, buffers) = (self.config.map_update, self.buffers.len());
-        let queues = || Box::new(CpuQueues::new(costs, update, host.clone(), buffers));
-        self.host = (!costs.is_free()).then(queues);
-    }
-
-    /// Logs what the host does from now on, with room for so many spans, or no more. What was logged.
-    pub fn log_cpu(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
-        self.host.as_mut().map(|host| host.relog(room)).unwrap_or_default()
-    }
-
     /// Serves a bio that has come in.
     #[inline]
     pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {

@@ -14,11 +14,11 @@ use super::line::{Line, LineState};
 use super::mapping::Named;
 use super::open::Cursor;
 use super::rb::{Origin, key_is_live, key_lba};
-use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
+use crate::pblk::config::{GcStream, JournalLines};
 use crate::pblk::events::What;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{Cause, KEY_TRIM, OpenChannel, Ppa, Status};
+use nandscape_media::{Cause, Internal, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -256,8 +256,9 @@ impl<M: OpenChannel> Pblk<M> {
             at.step_back(self.layout.width);
             let ppa = self.ppa_at(line, at);
             if self.is_written(ppa) {
-                self.media.because(copying(self.geometry.ws_opt));
-                ready = ready.max(self.media.read(self.now, ppa, self.geometry.ws_opt)?.at);
+                self.media.set_cause(copying(self.geometry.ws_opt));
+                let (now, ws_opt) = (self.now, self.geometry.ws_opt);
+                ready = ready.max(self.media.read(now, now, ppa, ws_opt, &mut Internal)?.at);
                 missing -= 1;
             }
         }
@@ -335,15 +336,16 @@ impl<M: OpenChannel> Pblk<M> {
     ) -> Result<Nanos, FtlError> {
         let first = mask.trailing_zeros();
         let span = u64::BITS - mask.leading_zeros() - first;
-        self.media.because(copying(span));
-        let outcome = self.media.read(self.now.max(from), ppa.plus(first), span)?;
+        self.media.set_cause(copying(span));
+        let (now, ready) = (self.now, self.now.max(from));
+        let outcome = self.media.read(now, ready, ppa.plus(first), span, &mut Internal)?;
         let sectors = &mut self.gc.requests[number].sectors;
         let mut left = mask;
         while left != 0 {
             let at = ppa.plus(left.trailing_zeros());
             left &= left - 1;
             if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.uncorrectable += 1;
+                self.stats.media_errors.uncorrectable += 1;
                 continue;
             }
             let key = self.media.oob(at).key;
@@ -437,7 +439,7 @@ impl<M: OpenChannel> Pblk<M> {
                 rb.turn_stale();
                 continue;
             };
-            if self.config.keep_content {
+            if self.run.keep_content {
                 rb.keep(self.media.data(at));
             }
             self.lines.clear_bit(at);

@@ -6,8 +6,8 @@
 //! are a power of two, so no address needs a division.
 
 use super::ids::LineId;
-use crate::config::LineSet;
 use crate::error::FtlError;
+use crate::pblk::config::LineSet;
 use nandscape_media::{AddressFormat, ChunkId, Geometry, Ppa, UnitId};
 use smallvec::SmallVec;
 

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 /// Life of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum LineState {
+pub(super) enum LineState {
     /// May be erased and opened.
     #[default]
     Free,
@@ -423,7 +423,7 @@ impl FreeRoom<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, LineSet};
+    use crate::pblk::config::{Config, LineSet};
     use nandscape_media::{ChunkId, UnitId};
 
     const GEOMETRY: Geometry = Geometry {

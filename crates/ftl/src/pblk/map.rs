@@ -10,6 +10,7 @@ use super::l2p::{L2p, Place};
 use super::line::LineState;
 use super::rb::key_lba;
 use super::units::WriteUnit;
+use crate::kind::OmittedRule;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {
@@ -103,9 +104,9 @@ impl<M: OpenChannel> Pblk<M> {
             }
             LineState::Closed => {
                 self.candidates.remove(id);
-                self.stats.gc.free_rides += 1;
+                self.stats.gc.empty_victims += 1;
                 let origin = self.lines.get(id).origin;
-                self.stats.buffers[usize::from(origin)].free_rides += 1;
+                self.stats.buffers[usize::from(origin)].empty_victims += 1;
                 self.cool(id);
             }
             LineState::Corrupt => self.cool(id),
@@ -115,7 +116,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// An empty line starts to cool; forgets the erase rule when that is asked for.
     pub(super) fn cool(&mut self, id: LineId) {
-        if self.config.broken == crate::config::Broken::EraseRule {
+        if self.run.omits(OmittedRule::EraseRule) {
             self.lines.get_mut(id).gate = 0;
         }
         self.lines.cool(id);

@@ -20,7 +20,7 @@ use super::write::{MAX_UNIT, Spot};
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::{SectorData, Tag};
-use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_media::{Internal, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
 use smallvec::{SmallVec, smallvec};
 
@@ -178,14 +178,15 @@ impl<M: OpenChannel> Pblk<M> {
             pieces.extend(mapping.store.out.pop_front());
         }
         self.scratch
-            .resize(if self.config.keep_content { ws_opt as usize } else { 0 }, SectorData::Absent);
+            .resize(if self.run.keep_content { ws_opt as usize } else { 0 }, SectorData::Absent);
         let seq = mapping.store.next_seq;
         mapping.store.next_seq += u64::from(ws_opt);
         mapping.counts.pad_sectors += u64::from(ws_opt - used);
         let keys = &keys[..ws_opt as usize];
         let data = &self.scratch;
-        let cmd = WriteCmd { at: spot.at, kind: Kind::Map, seq, seq_deltas: &[], keys, data };
-        let outcome = self.media.write(self.now, cmd)?;
+        let cmd =
+            WriteCmd { at: spot.at, kind: Kind::Map, seq, seq_deltas: &[], aux: &[], keys, data };
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.map += u64::from(ws_opt);
         self.busy[spot.pu as usize] = true;
         let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
@@ -215,7 +216,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn map_unit_failed(&mut self, unit: Unit) {
-        self.stats.program_failures += 1;
+        self.stats.media_errors.program_failures += 1;
         let used: u32 = unit.pieces.iter().map(|piece| piece.sectors).sum();
         if let Some(mapping) = &mut self.mapping {
             for piece in unit.pieces.into_iter().rev() {
@@ -300,9 +301,9 @@ impl<M: OpenChannel> Pblk<M> {
             mapping.counts.read_sectors += u64::from(sectors);
         }
         if self.is_served(at.plus(sectors - 1)) {
-            Ok(self.media.read(self.now, at, sectors)?.at)
+            Ok(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at)
         } else {
-            Ok(self.now + self.media.buffer_read(sectors))
+            Ok(self.now + self.copy_out(sectors))
         }
     }
 

@@ -3,7 +3,7 @@
 use super::ids::{FrontierId, LineId};
 use super::mapshape::Shape;
 use super::open::Cursor;
-use crate::config::MapConfig;
+use crate::pblk::config::MapConfig;
 use nandscape_block::{SECTOR_BYTES, Tag};
 use nandscape_media::{Geometry, Ppa};
 use smallvec::SmallVec;

@@ -16,11 +16,15 @@ mod buffers;
 mod candidates;
 mod capacity;
 mod check;
+pub mod config;
+pub mod costs;
+mod counts;
 mod cpu;
 mod events;
 mod flush;
 mod format;
 mod front;
+mod ftl;
 mod gc;
 mod host;
 mod ids;
@@ -46,6 +50,7 @@ mod recovery;
 mod rl;
 mod route;
 mod space;
+pub mod stats;
 mod trims;
 mod units;
 mod victims;
@@ -53,13 +58,13 @@ mod waiting;
 mod write;
 
 pub use capacity::Capacity;
-pub use line::LineState;
 
-use crate::config::Config;
 use crate::error::FtlError;
-use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
+use crate::kind::FtlRun;
+use crate::pblk::config::Config;
 use buffers::Buffer;
 use candidates::Candidates;
+use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::{Events, What};
 use flush::Flushes;
@@ -67,13 +72,13 @@ use gc::Gc;
 use ids::BufferId;
 use l2p::{L2p, Place};
 use layout::Layout;
-use line::Lines;
+use line::{LineState, Lines};
 use mapping::Mapping;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_media::{ChunkState, Geometry, OpenChannel};
-use nandscape_rt::{Host, Nanos, Stream};
+use nandscape_media::{ChunkState, Geometry, Linked, OpenChannel};
+use nandscape_rt::{Nanos, Stream};
 use open::Frontier;
 use parts::{Parts, caps, plenty};
 use rb::Ring;
@@ -84,24 +89,16 @@ use waiting::Entered;
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
 const SLOTS_NEEDED: u32 = 3;
 
-/// State of one line, for reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LineReport {
-    /// State.
-    pub state: LineState,
-    /// Valid sectors.
-    pub valid: u32,
-    /// Data sectors written, padding included.
-    pub data: u32,
-}
-
-/// A pblk on the open-channel SSD `M`.
+/// A pblk on the open-channel SSD `M`. It runs on the host, so the link to the SSD is below it.
 #[derive(Debug)]
 pub struct Pblk<M> {
-    media: M,
+    media: Linked<M>,
+    /// What copying a sector in the host's memory takes.
+    copy_ns: u64,
     geometry: Geometry,
     capacity: Capacity,
     config: Config,
+    run: FtlRun,
     caps: DeviceCaps,
     now: Nanos,
     /// Which formatting of the device this is.
@@ -148,28 +145,29 @@ pub struct Pblk<M> {
     stopped: Option<BlockError>,
     scratch: Vec<SectorData>,
     seq_scratch: Vec<u32>,
-    stats: FtlStats,
+    stats: PblkCounts,
     /// Sum over user sectors of `in_use` when they were accepted.
     in_use_sum: u128,
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Makes a fresh device. Chunks that are not erased are erased first.
+    /// Makes a fresh device for `run`. Chunks that are not erased are erased first.
     ///
     /// # Errors
     /// The choice that does not fit the geometry, or that power went off.
-    pub fn format(mut media: M, config: Config) -> Result<Self, FtlError> {
+    pub fn format(mut media: Linked<M>, config: Config, run: FtlRun) -> Result<Self, FtlError> {
         let geometry = *media.geometry();
         let mut now = Nanos::ZERO;
         let mut good_chunks = 0;
         for chunk in geometry.all_chunks() {
             if matches!(media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                now = now.max(media.reset(Nanos::ZERO, chunk)?.at);
+                now = now.max(media.reset(Nanos::ZERO, Nanos::ZERO, chunk)?.at);
             }
             good_chunks += u64::from(media.chunk(chunk).state == ChunkState::Free);
         }
         let capacity = Capacity::of(&geometry, &config, good_chunks)?;
-        let mut pblk = Self::assemble(media, config, capacity, now).map_err(|(_, error)| error)?;
+        let made = Self::assemble(media, (config, run), capacity, now);
+        let mut pblk = made.map_err(|(_, error)| error)?;
         for line in 0..capacity.lines {
             pblk.adopt_empty(line);
         }
@@ -199,15 +197,15 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Everything empty, no line on any list.
     fn assemble(
-        media: M,
-        config: Config,
+        media: Linked<M>,
+        (config, run): (Config, FtlRun),
         capacity: Capacity,
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
         let geometry = *media.geometry();
-        let parts = match Parts::new(&geometry, &config, &capacity) {
+        let parts = match Parts::new(&geometry, (&config, &run), &capacity) {
             Ok(parts) => parts,
-            Err(error) => return Err((media, error)),
+            Err(error) => return Err((media.into_inner(), error)),
         };
         let Parts { layout, plan, buffers, l2p, mut lines, mapping } = parts;
         lines.kept = capacity.map_lines;
@@ -215,15 +213,15 @@ impl<M: OpenChannel> Pblk<M> {
         let roles = roles.roles();
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
-        let mut pblk = Self {
+        Ok(Self {
             slot_spacing: rings.clone().max().map_or(0, u32::ilog2),
             plenty: plenty(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             frontiers: plan.make_frontiers(mapping.is_some()),
-            router: Router::new(&config, plan),
-            candidates: Candidates::new(config.victim, layout, geometry.chunks, data, config.seed),
-            caps: caps(&config, &capacity),
-            instance: Stream::new(config.seed, "ftl.instance").bits(),
+            router: Router::new(&config, run.seed, plan),
+            candidates: Candidates::new(config.victim, layout, geometry.chunks, data, run.seed),
+            caps: caps(&config, &run, &capacity),
+            instance: Stream::new(run.seed, "ftl.instance").bits(),
             line_seq: 0,
             next_seq: 1,
             l2p,
@@ -245,17 +243,16 @@ impl<M: OpenChannel> Pblk<M> {
             stopped: None,
             scratch: Vec::new(),
             seq_scratch: Vec::new(),
-            stats: FtlStats::new(geometry.ws_opt, roles),
+            stats: PblkCounts::new(geometry.ws_opt, roles),
             in_use_sum: 0,
             media,
+            copy_ns: 0,
             geometry,
             capacity,
             config,
+            run,
             now,
-        };
-        let cores = u16::try_from(pblk.config.cores).unwrap_or(u16::MAX);
-        pblk.charge_cpu(pblk.config.cpu, &Host::with_cores(cores));
-        Ok(pblk)
+        })
     }
 
     /// Counts a line's good chunks and puts it on the free list, or aside when it has too few.
@@ -278,24 +275,17 @@ impl<M: OpenChannel> Pblk<M> {
         line.capacity = (chunks * self.geometry.sectors).saturating_sub(meta);
     }
 
-    /// Gives up everything in host memory: a power cut, seen from the media.
-    pub fn into_media(self) -> M {
-        self.media
+    /// Time after which a write that found space in a ring is acknowledged. Where the host's CPU is
+    /// charged, copying took its time of a core already ([`costs::CpuCosts::copy_sector_ns`]).
+    #[inline]
+    fn copy_in(&self, sectors: u32) -> Nanos {
+        if self.host.is_some() { Nanos::ZERO } else { self.copy_out(sectors) }
     }
 
-    /// The media.
-    pub const fn media(&self) -> &M {
-        &self.media
-    }
-
-    /// The media, for changing how it behaves.
-    pub const fn media_mut(&mut self) -> &mut M {
-        &mut self.media
-    }
-
-    /// The time that the FTL has reached.
-    pub const fn now(&self) -> Nanos {
-        self.now
+    /// Time that copying sectors out of a ring takes.
+    #[inline]
+    fn copy_out(&self, sectors: u32) -> Nanos {
+        Nanos(self.copy_ns * u64::from(sectors))
     }
 
     /// Sizes.
@@ -303,20 +293,9 @@ impl<M: OpenChannel> Pblk<M> {
         &self.capacity
     }
 
-    /// What was counted since the last reset.
-    pub fn stats(&self) -> FtlStats {
-        let mut stats = self.stats.clone();
-        stats.map = self.mapping.as_ref().map(|mapping| mapping.counts());
-        stats.cpu = self.host.as_ref().map(|host| host.counts().clone());
-        if stats.user_written > 0 {
-            stats.in_use_sectors_mean = self.in_use_sum as f64 / stats.user_written as f64;
-        }
-        stats
-    }
-
     /// Begins counting anew.
-    pub fn reset_stats(&mut self) {
-        self.stats = FtlStats::new(self.geometry.ws_opt, self.router.plan().roles());
+    fn reset_stats(&mut self) {
+        self.stats = PblkCounts::new(self.geometry.ws_opt, self.router.plan().roles());
         self.in_use_sum = 0;
         if let Some(mapping) = &mut self.mapping {
             mapping.reset_counts();
@@ -324,40 +303,6 @@ impl<M: OpenChannel> Pblk<M> {
         if let Some(host) = &mut self.host {
             host.reset_counts();
         }
-    }
-
-    /// Bytes of RAM by component.
-    pub fn memory(&self) -> MemoryUse {
-        let map = match &self.mapping {
-            None => MapMemoryUse { cache_bytes: self.l2p.bytes(), ..MapMemoryUse::default() },
-            Some(mapping) => mapping.memory(),
-        };
-        MemoryUse {
-            map,
-            map_bytes: map.total(),
-            bitmap_bytes: self.lines.bitmap_bytes(),
-            line_bytes: self.lines.line_bytes() + self.candidates.bytes(),
-            buffers_bytes: self.buffers.iter().map(Buffer::bytes).sum::<u64>()
-                + self.router.bytes()
-                + self.gc.bytes()
-                + self.flushes.bytes()
-                + (self.done.capacity() * size_of::<Completion>()) as u64,
-        }
-    }
-
-    /// Logical sectors that hold something, in its buffers or on media. Looks at the whole map.
-    pub fn mapped_sectors(&self) -> u64 {
-        self.l2p.mapped()
-    }
-
-    /// Every line's state and counts.
-    pub fn lines(&self) -> Vec<LineReport> {
-        let report = |line: &line::Line| LineReport {
-            state: line.state,
-            valid: line.valid,
-            data: line.data,
-        };
-        self.lines.iter().map(|(_, line)| report(line)).collect()
     }
 
     /// Serves no more bios, but for reads where writes alone end, and fails those under way.

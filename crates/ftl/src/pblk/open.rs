@@ -277,7 +277,7 @@ impl<M: OpenChannel> Pblk<M> {
             let chunk = self.chunk_at(next.id, next.erased_to);
             next.erased_to += 1;
             if matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                let outcome = self.media.reset(self.now, chunk)?;
+                let outcome = self.media.reset(self.now, self.now, chunk)?;
                 self.stats.erases += 1;
                 self.events.push(outcome.at, What::Erase(f, outcome.status));
                 next.erasing += 1;
@@ -294,7 +294,7 @@ impl<M: OpenChannel> Pblk<M> {
         next.erasing -= 1;
         if status != Status::Ok {
             let id = next.id;
-            self.stats.erase_failures += 1;
+            self.stats.media_errors.erase_failures += 1;
             self.lines.lose_chunk(id, self.geometry.sectors);
         }
     }
@@ -341,10 +341,11 @@ impl<M: OpenChannel> Pblk<M> {
             kind: Kind::Smeta,
             seq: 0,
             seq_deltas: &[],
+            aux: &[],
             keys,
             data: &self.scratch,
         };
-        let outcome = self.media.write(self.now, cmd)?;
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
         self.busy[chunk.unit.0 as usize] = true;
         self.events.push(outcome.at, What::Smeta(f, chunk.unit.0, outcome.status));
@@ -361,7 +362,7 @@ impl<M: OpenChannel> Pblk<M> {
         } else {
             next.smeta = SmetaState::Missing;
             let id = next.id;
-            self.stats.program_failures += 1;
+            self.stats.media_errors.program_failures += 1;
             self.lines.get_mut(id).werr = true;
             self.lines.forgo(id, self.geometry.sectors);
         }
@@ -467,8 +468,16 @@ impl<M: OpenChannel> Pblk<M> {
         let ws_opt = self.geometry.ws_opt;
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
-        let cmd = WriteCmd { at: ppa, kind: Kind::Emeta, seq: 0, seq_deltas: &[], keys, data: &[] };
-        let outcome = self.media.write(self.now, cmd)?;
+        let cmd = WriteCmd {
+            at: ppa,
+            kind: Kind::Emeta,
+            seq: 0,
+            seq_deltas: &[],
+            aux: &[],
+            keys,
+            data: &[],
+        };
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
         let pu = self.layout.unit(line, at.chunk);
         self.busy[pu as usize] = true;
@@ -486,7 +495,7 @@ impl<M: OpenChannel> Pblk<M> {
             closing.missing -= 1;
         } else {
             let id = closing.id;
-            self.stats.program_failures += 1;
+            self.stats.media_errors.program_failures += 1;
             self.lines.get_mut(id).werr = true;
         }
         self.finish_closing(f, end);

@@ -7,9 +7,9 @@
 
 use super::ids::BufferId;
 use super::layout::Layout;
-use crate::config::{BaseRouting, Config, FileRouting, GcStream};
 use crate::error::FtlError;
-use crate::stats::BufferRole;
+use crate::pblk::config::{BaseRouting, Config, FileRouting, GcStream};
+use crate::pblk::stats::BufferRole;
 use std::ops::Range;
 
 /// Most buffers: a set of them is a word.
@@ -82,7 +82,7 @@ impl Plan {
             id if self.normal.contains(&id) => BufferRole::Normal,
             id if self.fsync.contains(&id) => BufferRole::Fsync,
             id if Some(id) == self.journal => BufferRole::Journal,
-            _ => BufferRole::Copies,
+            _ => BufferRole::Gc,
         })
     }
 

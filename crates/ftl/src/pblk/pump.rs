@@ -91,7 +91,7 @@ impl<M: OpenChannel> Pblk<M> {
             buffer.rb.flush_all();
         }
         if news {
-            self.stats.gc.forced_drains += 1;
+            self.stats.gc.forced_flushes += 1;
             self.drained = true;
         }
         news
@@ -124,7 +124,7 @@ impl<M: OpenChannel> Pblk<M> {
                 drained = true;
             }
         }
-        self.stats.gc.forced_drains += u64::from(drained);
+        self.stats.gc.forced_flushes += u64::from(drained);
         drained
     }
 

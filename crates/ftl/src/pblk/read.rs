@@ -5,7 +5,7 @@ use super::Pblk;
 use super::l2p::Place;
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_media::{Cause, OpenChannel, Ppa, Status};
+use nandscape_media::{Cause, Internal, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 
 /// Consecutive sectors of one chunk that are wanted in a row.
@@ -20,8 +20,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// Serves a read; its outcome is known at once.
     #[inline]
     pub(super) fn read(&mut self, bio: &Bio) -> Done {
-        let wants_data = self.config.keep_content && !bio.flags.has(Flags::NO_DATA);
-        self.stats.user_read += u64::from(bio.sectors);
+        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.stats.host.read += u64::from(bio.sectors);
         let result = self.read_sectors(bio.lba, bio.sectors);
         match result {
             Ok((at, None)) => {
@@ -67,8 +67,8 @@ impl<M: OpenChannel> Pblk<M> {
             self.read_run(run, &mut end, &mut error)?;
         }
         if ring_hits > 0 {
-            self.stats.ring_hits += u64::from(ring_hits);
-            end = end.max(self.now + self.media.buffer_read(ring_hits));
+            self.stats.host.buffer_hits += u64::from(ring_hits);
+            end = end.max(self.now + self.copy_out(ring_hits));
         }
         Ok((end, error))
     }
@@ -87,16 +87,16 @@ impl<M: OpenChannel> Pblk<M> {
         end: &mut Nanos,
         error: &mut Option<BlockError>,
     ) -> Result<(), FtlError> {
-        self.media.because(Cause { user: run.sectors as u8, ..Cause::default() });
-        let outcome = self.media.read(self.now, run.at, run.sectors)?;
+        self.media.set_cause(Cause { user: run.sectors as u8, ..Cause::default() });
+        let outcome = self.media.read(self.now, self.now, run.at, run.sectors, &mut Internal)?;
         *end = (*end).max(outcome.at);
         for i in 0..run.sectors {
             let (lba, at) = (run.lba.plus(u64::from(i)), run.at.plus(i));
             if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.uncorrectable += 1;
+                self.stats.media_errors.uncorrectable += 1;
                 error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
             } else if !self.holds(at, lba) {
-                self.stats.mismatches += 1;
+                self.stats.media_errors.mismatches += 1;
                 error.get_or_insert(BlockError::Corrupt { kind: "out-of-band address", lba });
             }
         }

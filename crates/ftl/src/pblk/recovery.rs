@@ -22,11 +22,13 @@ use super::open::{Cursor, OpenLine};
 use super::rb::key_lba;
 use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
-use crate::config::{Broken, Config};
 use crate::error::FtlError;
+use crate::kind::{FtlRun, OmittedRule};
+use crate::pblk::config::Config;
 use nandscape_block::Lba;
 use nandscape_media::{
-    ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, WriteCmd,
+    ChunkId, ChunkState, Geometry, Internal, KEY_EMPTY, KEY_TRIM, Kind, Linked, OpenChannel, Ppa,
+    Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
@@ -50,19 +52,24 @@ struct TrimSector {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Mounts the media at `now`; [`Pblk::now`] tells when it was done.
+    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
     ///
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the
     /// media holds something else.
-    pub fn recover(mut media: M, config: Config, now: Nanos) -> Result<Self, (M, FtlError)> {
+    pub fn recover(
+        mut media: Linked<M>,
+        config: Config,
+        run: FtlRun,
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
         match scan(&mut media, &config, now) {
-            Err(error) => Err((media, error)),
+            Err(error) => Err((media.into_inner(), error)),
             Ok(found) => {
-                let mut pblk = Self::assemble(media, config, found.capacity, found.now)?;
+                let mut pblk = Self::assemble(media, (config, run), found.capacity, found.now)?;
                 match pblk.replay(&found) {
                     Ok(()) => Ok(pblk),
-                    Err(error) => Err((pblk.media, error)),
+                    Err(error) => Err((pblk.media.into_inner(), error)),
                 }
             }
         }
@@ -116,7 +123,7 @@ impl<M: OpenChannel> Pblk<M> {
         for (position, &at) in written.iter().enumerate() {
             let kind = self.media.oob(at).kind;
             if emeta == (kind == Kind::Emeta) {
-                end = end.max(self.media.read(self.now, at, ws_opt)?.at);
+                end = end.max(self.media.read(self.now, self.now, at, ws_opt, &mut Internal)?.at);
             }
             let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
             self.replay_unit(id, at, order, replay);
@@ -162,12 +169,12 @@ impl<M: OpenChannel> Pblk<M> {
             }
             self.lines.get_mut(id).data += 1;
             let readable = self.media.readable(at);
-            let told = self.lines.get(id).emeta && self.config.broken != Broken::Unreadable;
+            let told = self.lines.get(id).emeta && !self.run.omits(OmittedRule::Unreadable);
             if oob.kind == Kind::Pad || (!readable && !told) {
                 continue;
             }
             replay.seq_max = replay.seq_max.max(oob.seq);
-            let by_line = self.config.broken == Broken::Sequence;
+            let by_line = self.run.omits(OmittedRule::Sequence);
             let order = if by_line { order + u64::from(i) } else { oob.seq };
             if oob.key == KEY_TRIM && readable {
                 let records = decode_trims(&self.media.data(at)).unwrap_or_default();
@@ -376,7 +383,8 @@ fn pad_chunk<M: OpenChannel>(
         let at = geometry.ppa(chunk, wp);
         let outcome = media.write(
             end,
-            WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], keys, data: &[] },
+            end,
+            WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], aux: &[], keys, data: &[] },
         )?;
         end = outcome.at;
         if outcome.status != Status::Ok {
@@ -403,7 +411,7 @@ fn read_smeta<M: OpenChannel>(
             continue;
         }
         let first = geometry.ppa(chunk, 0);
-        *now = media.read(*now, first, geometry.ws_opt)?.at;
+        *now = media.read(*now, *now, first, geometry.ws_opt, &mut Internal)?.at;
         let copies = (0..geometry.ws_opt).map(|i| first.plus(i));
         let mut readable =
             copies.filter(|&at| media.readable(at) && media.oob(at).kind == Kind::Smeta);

@@ -4,12 +4,14 @@
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, Done, Flags, Lba, Payload, Reply, Submit, Tag, Token,
 };
-use nandscape_ftl::Pblk;
-use nandscape_ftl::config::Config;
+use nandscape_ftl::pblk::config::Config;
+use nandscape_ftl::pblk::stats::PblkReport;
+use nandscape_ftl::{Attach, Detail, Ftl, FtlReport, FtlRun, Pblk};
 use nandscape_media::{
-    FaultInjector, Faults, Geometry, Layer, Media, MediaConfig, PayloadMode, Timing, Tracer,
+    DeviceTiming, FaultInjector, Faults, Geometry, Layer, Linked, Media, MediaConfig, PayloadMode,
+    Tracer,
 };
-use nandscape_rt::{Nanos, Stream};
+use nandscape_rt::{Host, Nanos, Stream};
 
 /// 4 parallel units, 40 lines of 512 sectors.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -30,6 +32,7 @@ pub(crate) type Watched = Tracer<FaultInjector<Media>>;
 /// A device and the time that its host has reached.
 pub(crate) struct Driver {
     pub(crate) pblk: Pblk<Watched>,
+    timing: DeviceTiming,
     pub(crate) now: Nanos,
 }
 
@@ -55,26 +58,44 @@ impl Driver {
         config: Config,
         faults: Faults,
     ) -> Self {
-        let timing = Timing::preset(timing).expect("a preset");
-        let media =
-            MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
+        let timing = DeviceTiming::preset(timing).expect("a preset");
+        let media = MediaConfig {
+            timing: timing.nand,
+            payload: PayloadMode::Tags,
+            ..MediaConfig::new(geometry)
+        };
         let media = Media::new(media).expect("a device");
         let media = Tracer::new(FaultInjector::new(media, faults, 1));
-        let mut pblk = Pblk::format(media, config).expect("fits");
+        let media = Linked::new(media, timing.link);
+        let mut pblk = Pblk::format(media, config.clone(), FtlRun::default()).expect("fits");
+        pblk.attach(attach(&config, &timing));
         let now = pblk.now();
         pblk.media_mut().take_counters();
-        Self { pblk, now }
+        Self { pblk, timing, now }
     }
 
     /// Cuts power and mounts what is left.
     pub(crate) fn power_cut(self, config: Config) -> Self {
-        let Self { pblk, now } = self;
-        let mut media = pblk.into_media();
+        let Self { pblk, timing, now } = self;
+        let mut media = pblk.power_off();
         media.inner_mut().inner_mut().power_cut(now, &mut Stream::new(1, "cut"));
-        let recovered = Pblk::recover(media, config, now).map_err(|(_, error)| error);
-        let pblk = recovered.expect("recovers");
+        let media = Linked::new(media, timing.link);
+        let recovered = Pblk::recover(media, config.clone(), FtlRun::default(), now);
+        let mut pblk = recovered.map_err(|(_, error)| error).expect("recovers");
+        pblk.attach(attach(&config, &timing));
         pblk.check_invariants().expect("invariants after recovery");
-        Self { now: pblk.now(), pblk }
+        Self { now: pblk.now(), timing, pblk }
+    }
+
+    /// What was counted since the device was made.
+    pub(crate) fn report(&self) -> FtlReport {
+        self.pblk.report()
+    }
+
+    /// What only pblk counts of it.
+    pub(crate) fn detail(&self) -> PblkReport {
+        let Detail::Pblk(detail) = self.report().detail;
+        detail
     }
 
     /// Submits a bio now; the outcome if it is known.
@@ -150,6 +171,11 @@ impl Driver {
             expected[lba as usize] = tag;
         }
     }
+}
+
+/// A host with the cores of the configuration, and the link to the device.
+fn attach(config: &Config, timing: &DeviceTiming) -> Attach {
+    Attach::new(Some(Host::with_cores(config.cores as u16)), timing)
 }
 
 /// What a read of one sector with this tag replies.

@@ -2,19 +2,19 @@
 //! counted is put together, and the device is left.
 
 use super::Manner;
-use super::device::{self, Flash, Hinted, LabDevice};
+use super::device::{self, Hinted, LabDevice, RunFtl};
 use super::drive::End;
 use super::error::RunError;
 use super::files::{Contents, set_up};
 use super::load::{Load, Measured};
 use super::observer::{Observer, go_on};
-use super::outcome::{DeviceSize, EraseCounts, Outcome, WallTime, line_valid};
+use super::outcome::{EraseCounts, Outcome, WallTime, line_valid};
 use super::prepare::{self, Before, Prepared, prepare};
 use super::{course, leave, remarks};
 use crate::stack::Stack;
 use crate::state::State;
 use nandscape_block::BlockError;
-use nandscape_ftl::Pblk;
+use nandscape_ftl::Ftl;
 use nandscape_media::{ChunkState, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
 
@@ -116,9 +116,9 @@ impl Run<'_> {
     }
 
     /// Puts together what was measured and what the device says of itself.
-    fn conclude(&self, ftl: &Pblk<Flash>, measured: Measured, wall: WallTime) -> Outcome {
+    fn conclude(&self, ftl: &RunFtl, measured: Measured, wall: WallTime) -> Outcome {
         let Self { stack, seed, before, .. } = *self;
-        let size = DeviceSize::of(ftl.capacity());
+        let size = ftl.size();
         let warnings = remarks::remarks(stack, &size, before, &measured);
         let media = ftl.media().inner();
         let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
@@ -142,8 +142,9 @@ impl Run<'_> {
             wear: media.wear(),
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
             utilisation: measured.counts.utilisation,
+            link: measured.counts.link,
             cores: measured.counts.cores,
-            line_valid: line_valid(&ftl.lines()),
+            line_valid: line_valid(&ftl.erase_units()),
             series: course::points(&measured.totals),
             steady: measured.steady.is_ok(),
             rounds: measured.rounds,
@@ -163,8 +164,8 @@ impl Run<'_> {
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     let host = device.host().clone();
     device.with(|ftl, _| {
-        ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
-        ftl.charge_cpu(stack.ftl.cpu, &host);
+        ftl.media_mut().inner_mut().set_timing(stack.timing().nand);
+        ftl.attach(stack.attach(host));
     });
     device.reset_counts();
 }

@@ -6,16 +6,15 @@ use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
 use super::resolved::{join, titled};
 use super::{Fsync, Hints, Host, MediaFaults, MediaStack, MemoryOf, Precondition, Stack};
-use super::{fs, ftl, recipe, timing};
+use super::{fs, ftl, link, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::contract::CallCost;
-use nandscape_media::{Faults, Geometry, PayloadMode, UnitId};
+use nandscape_ftl::Attach;
+use nandscape_media::{Faults, Geometry, LinkTiming, PayloadMode, UnitId};
 use nandscape_rt::Nanos;
 
 /// Time of a system call when a stack does not say.
 const SYSCALL_NS: u64 = 1_000;
-/// Time of copying a page of 4 KiB when a stack does not say (docs/formats/stack.md).
-const COPY_NS: u64 = 1_000;
 /// The longest system call, and the longest copy: 1 s.
 const CALL_NS_MAX: u64 = 1_000_000_000;
 /// RAM that the virtual media may take when a stack does not say.
@@ -50,19 +49,21 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     let name = root.or("name", "unnamed".to_owned())?;
     let fs = root.section("fs", "fs")?;
     let (host, host_text) = read_host(root.section("host", "host")?, !fs.is_absent())?;
-    let (media, media_text) = read_media(root.section("media", "media")?)?;
-    let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, media.payload, &host)?;
+    let (media, preset, media_text) = read_media(root.section("media", "media")?)?;
+    let (link, link_text) = link::read(root.section("link", "link")?, preset)?;
+    let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, &host)?;
     let (fs, fs_text) = fs::read(fs, &host, media.payload)?;
     let (hints, hints_text) = read_hints(root.section("hints", "hints")?)?;
     let (precondition, precondition_text) =
         read_precondition(root.section("precondition", "precondition")?)?;
-    let texts = [host_text, media_text, ftl_text, fs_text, hints_text, precondition_text];
+    let texts =
+        [host_text, media_text, link_text, ftl_text, fs_text, hints_text, precondition_text];
     let toml = join([root.close()?, join(texts)]);
     let (places, place) = (Places::new(), place.clone());
-    Ok(Stack { name, host, media, ftl, fs, hints, precondition, toml, places, place })
+    Ok(Stack { name, host, media, link, ftl, fs, hints, precondition, toml, places, place })
 }
 
-/// Only a file system has calls and needs memory.
+/// Only a file system has system calls and needs memory.
 fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), StackError> {
     let cores = host.optional("cores")?;
     host.check("cores", cores != Some(0), "must be at least 1")?;
@@ -79,24 +80,26 @@ fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), Stac
     } else {
         MemoryOf::default()
     };
-    let cost = if has_fs { read_cost(&mut host)? } else { CallCost::default() };
-    host.refuse(if has_fs { &[] } else { &FS_KEYS }, "needs a file system, [fs]")?;
+    let cost = read_cost(&mut host, has_fs)?;
+    host.refuse(if has_fs { &[] } else { &["memory_of"] }, "needs a file system, [fs]")?;
     Ok((Host { cores, memory_bytes, memory_of, cost }, titled("host", host)?))
 }
 
-/// Keys of `[host]` that need a file system.
-const FS_KEYS: [&str; 3] = ["memory_of", "syscall_ns", "copy_ns"];
-
-fn read_cost(host: &mut Section<'_>) -> Result<CallCost, StackError> {
+/// What the host's work takes of its cores; system calls are those of a file system.
+fn read_cost(host: &mut Section<'_>, has_fs: bool) -> Result<CallCost, StackError> {
     let mut cost = |key, default: u64| {
         let cost = host.or(key, default)?;
         host.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
         Ok(Nanos(cost))
     };
-    Ok(CallCost { call: cost("syscall_ns", SYSCALL_NS)?, copy: cost("copy_ns", COPY_NS)? })
+    let call = if has_fs { cost("syscall_ns", SYSCALL_NS)? } else { Nanos::ZERO };
+    let copy = cost("copy_ns", Attach::COPY_NS_PER_SECTOR)?;
+    host.refuse(if has_fs { &[] } else { &["syscall_ns"] }, "needs a file system, [fs]")?;
+    Ok(CallCost { call, copy })
 }
 
-fn read_media(mut media: Section<'_>) -> Result<(MediaStack, String), StackError> {
+/// The device, the link that goes with its timing, and both as text.
+fn read_media(mut media: Section<'_>) -> Result<(MediaStack, LinkTiming, String), StackError> {
     let geometry = Geometry {
         groups: media.required("groups")?,
         units: media.required("units")?,
@@ -109,7 +112,7 @@ fn read_media(mut media: Section<'_>) -> Result<(MediaStack, String), StackError
         maxocpu: media.or("maxocpu", 0)?,
     };
     geometry.check().map_err(|error| media.reject(error.key, error.rule))?;
-    let timing = timing::read(&mut media)?;
+    let (timing, link) = timing::read(&mut media)?;
     let payload = media.choice("payload", "tags", &PAYLOAD)?;
     let Size(memory_cap_bytes) = media.or("memory_cap", Size(MEMORY_CAP_BYTES))?;
     let endurance_erases = media.optional("endurance_erases")?;
@@ -117,7 +120,7 @@ fn read_media(mut media: Section<'_>) -> Result<(MediaStack, String), StackError
     let text = join([titled("media", media)?, faults_text]);
     let stack =
         MediaStack { geometry, timing, payload, memory_cap_bytes, endurance_erases, faults };
-    Ok((stack, text))
+    Ok((stack, link, text))
 }
 
 fn read_faults(

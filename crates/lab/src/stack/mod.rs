@@ -5,12 +5,11 @@
 //! [`Stack`] with its resolved text, in which defaults are written out; that text, read again,
 //! resolves to itself.
 
-mod cpu;
 pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
-mod map;
+mod link;
 mod place;
 pub mod reader;
 mod recipe;
@@ -19,8 +18,8 @@ pub(crate) mod source;
 mod timing;
 mod units;
 
+pub use fs::FsStack;
 pub(crate) use fs::MEMORY_BYTES_MIN;
-pub use fs::{FsStack, commit_name, data_name};
 pub use grammar::payload_name;
 pub use place::{Place, StackError};
 pub use reader::Size;
@@ -30,9 +29,11 @@ pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
 use nandscape_fs::contract::CallCost;
-use nandscape_ftl::config::{Config, MapKind};
-use nandscape_ftl::{Capacity, FtlError};
-use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
+use nandscape_ftl::{Attach, FtlConfig, FtlError};
+use nandscape_media::{
+    ChunkId, DeviceTiming, Faults, Geometry, GeometryError, LinkTiming, MediaConfig, PayloadMode,
+    UnitId,
+};
 use nandscape_rt::{HostConfig, Stream};
 use nandscape_workload::fio::Notice;
 use reader::Places;
@@ -50,8 +51,10 @@ pub struct Stack {
     pub host: Host,
     /// The open-channel SSD.
     pub media: MediaStack,
-    /// The FTL; the seed is set when a run begins.
-    pub ftl: Config,
+    /// The host's link to it.
+    pub link: LinkTiming,
+    /// The FTL.
+    pub ftl: FtlConfig,
     /// The file system; `None`: the workload sees the raw block device.
     pub fs: Option<FsStack>,
     /// What a file system would have said.
@@ -256,6 +259,22 @@ impl Stack {
         self.error(&format!("media.{}", shape.key), shape.rule)
     }
 
+    /// What the device and the link to it take.
+    #[must_use]
+    pub const fn timing(&self) -> DeviceTiming {
+        DeviceTiming { nand: self.media.timing.nand, link: self.link }
+    }
+
+    /// What a run on `host` provides to the FTL. Where the device takes no time, copies in the host's memory
+    /// take none either: no virtual time passes there.
+    #[must_use]
+    pub fn attach(&self, host: nandscape_rt::Host) -> Attach {
+        let attach = Attach::new(Some(host), &self.timing());
+        let copy_ns = self.host.cost.copy.0;
+        let copy_ns_per_sector = if attach.copy_ns_per_sector == 0 { 0 } else { copy_ns };
+        Attach { copy_ns_per_sector, ..attach }
+    }
+
     /// Whether a device can be made as it says, all of whose chunks are good.
     ///
     /// # Errors
@@ -263,8 +282,7 @@ impl Stack {
     pub fn check_device(&self) -> Result<(), StackError> {
         let geometry = &self.media.geometry;
         geometry.check().map_err(|shape| self.geometry_error(&shape))?;
-        let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
-        match Capacity::of(geometry, &self.ftl, chunks) {
+        match self.ftl.check(geometry) {
             Err(FtlError::Config { key, why }) => Err(self.error(key, &why)),
             _ => Ok(()),
         }
@@ -274,15 +292,6 @@ impl Stack {
     #[must_use]
     pub fn tells(&self, notice: &Notice) -> bool {
         self.fs.is_none() || notice.holds_on_files()
-    }
-
-    /// Bytes of a block of a mapping table that is cached; none of a resident one.
-    #[must_use]
-    pub fn map_block_bytes(&self) -> Option<u64> {
-        match &self.ftl.map {
-            MapKind::Cached(map) => Some(map.block_bytes.into()),
-            MapKind::Resident => None,
-        }
     }
 
     /// A hash of the resolved text: same hash, same stack.

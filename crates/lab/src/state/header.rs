@@ -7,7 +7,7 @@ use nandscape_media::{Geometry, PayloadMode, SnapshotError};
 use std::io::{ErrorKind, Read};
 
 /// Version of the format; also part of what names a state.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 /// How a state begins.
 const MAGIC: [u8; 8] = *b"nandstat";
 /// Bytes in front of the texts.

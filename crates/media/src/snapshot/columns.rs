@@ -12,6 +12,7 @@ pub(super) fn put_block(out: &mut impl Write, block: &Block) -> io::Result<()> {
     put_column::<4>(out, block.keys.iter().map(|key| u64::from(*key)))?;
     put_column::<8>(out, block.units.iter().copied())?;
     put_column::<4>(out, block.seq_deltas.iter().map(|delta| u64::from(*delta)))?;
+    put_column::<4>(out, block.aux.iter().map(|aux| u64::from(*aux)))?;
     put_column::<8>(out, block.contents.iter().copied())?;
     out.write_all(&(block.bytes.len() as u32).to_le_bytes())?;
     for (sector, bytes) in &block.bytes {
@@ -31,6 +32,7 @@ pub(super) fn get_block<R: Read>(
     let keys = get_column::<_, 4>(input, sectors)?;
     let units = get_column::<_, 8>(input, store.granules(sectors))?;
     let seq_deltas = get_column::<_, 4>(input, if store.keeps_seqs() { sectors } else { 0 })?;
+    let aux = get_column::<_, 4>(input, if store.keeps_aux() { sectors } else { 0 })?;
     let contents = if store.keeps_contents() { sectors } else { 0 };
     let contents = get_column::<_, 8>(input, contents)?;
     let bytes = get_bytes(input, sectors)?;
@@ -46,7 +48,8 @@ pub(super) fn get_block<R: Read>(
     }
     let keys = keys.into_iter().map(|key| key as u32).collect();
     let seq_deltas = seq_deltas.into_iter().map(|delta| delta as u32).collect();
-    Ok(Block { keys, units, seq_deltas, contents, bytes })
+    let aux = aux.into_iter().map(|aux| aux as u32).collect();
+    Ok(Block { keys, units, seq_deltas, aux, contents, bytes })
 }
 
 fn get_bytes<R: Read>(

@@ -11,7 +11,7 @@ mod frames;
 use crate::command::{ChunkInfo, ChunkState, OpenChannel};
 use crate::device::{ChunkRow, Media};
 use crate::geometry::{ChunkId, Geometry};
-use crate::store::{Block, Full, MemoryStore};
+use crate::store::{Block, MemoryStore, StoreError};
 use columns::{get_block, put_block};
 use frames::{FrameReader, FrameWriter, Part};
 use std::io::{self, Read, Write};
@@ -21,6 +21,9 @@ use thiserror::Error;
 const BLOCK_SECTORS: u32 = 4096;
 /// Bytes of a row of the chunk table.
 const ROW_BYTES: usize = 12;
+/// Flags of the columns: sectors have their own sequences; they have auxiliary values.
+const SEQ_COLUMN: u64 = 1;
+const AUX_COLUMN: u64 = 2;
 /// Flags of a row: out of service; a program failed here; ever written.
 const OFFLINE: u32 = 1;
 const FAILING: u32 = 2;
@@ -52,9 +55,12 @@ impl From<std::io::Error> for SnapshotError {
     }
 }
 
-impl From<Full> for SnapshotError {
-    fn from(_: Full) -> Self {
-        Self::MemoryCap
+impl From<StoreError> for SnapshotError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::MemoryCap,
+            StoreError::Io(kind) => Self::Io(kind.to_string()),
+        }
     }
 }
 
@@ -120,7 +126,10 @@ impl Media<MemoryStore> {
     /// # Errors
     /// What the output answered.
     pub fn write_content(&self, out: &mut impl Write) -> io::Result<()> {
-        out.write_all(&u64::from(self.store().keeps_seqs()).to_le_bytes())?;
+        let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+        let columns = flag(self.store().keeps_seqs(), SEQ_COLUMN)
+            | flag(self.store().keeps_aux(), AUX_COLUMN);
+        out.write_all(&columns.to_le_bytes())?;
         for id in self.geometry().all_chunks() {
             out.write_all(&self.chunk_row(id).encode())?;
         }
@@ -154,8 +163,12 @@ impl Media<MemoryStore> {
     /// device then holds is not to be used.
     pub fn restore(&mut self, input: impl Read, at: u64) -> Result<(), SnapshotError> {
         let mut input = FrameReader::new(input, at);
-        if next_flag(&mut input)? {
-            self.store_mut().keep_seqs_too()?;
+        let columns = next_columns(&mut input)?;
+        if columns & SEQ_COLUMN != 0 {
+            self.store_mut().enable_seq_column()?;
+        }
+        if columns & AUX_COLUMN != 0 {
+            self.store_mut().enable_aux_column()?;
         }
         input.enter(Part::Chunks);
         for id in self.geometry().all_chunks() {
@@ -216,12 +229,13 @@ fn next_row<R: Read>(
     ChunkRow::decode(row, geometry).ok_or_else(|| input.damaged("a chunk that cannot be"))
 }
 
-/// Whether sectors have sequences of their own.
-fn next_flag<R: Read>(input: &mut FrameReader<R>) -> Result<bool, SnapshotError> {
-    match next_u64(input)? {
-        flag @ 0..=1 => Ok(flag == 1),
-        _ => Err(input.damaged("sequences of a kind that cannot be")),
+/// Which optional columns there are.
+fn next_columns<R: Read>(input: &mut FrameReader<R>) -> Result<u64, SnapshotError> {
+    let columns = next_u64(input)?;
+    if columns & !(SEQ_COLUMN | AUX_COLUMN) != 0 {
+        return Err(input.damaged("columns of an unknown kind"));
     }
+    Ok(columns)
 }
 
 fn next_u64<R: Read>(input: &mut FrameReader<R>) -> Result<u64, SnapshotError> {
@@ -242,7 +256,7 @@ pub fn inspect(
     mut each: impl FnMut(ChunkId, ChunkInfo),
 ) -> Result<(), SnapshotError> {
     let mut input = FrameReader::new(input, at);
-    next_flag(&mut input)?;
+    next_columns(&mut input)?;
     input.enter(Part::Chunks);
     for id in geometry.all_chunks() {
         each(id, next_row(&mut input, geometry)?.info(geometry));

@@ -2,7 +2,8 @@
 //!
 //! Columns are flat and indexed by packed address: 4 bytes of key a sector, 8 bytes of
 //! sequence and kind a write unit, and 8 bytes of content a sector in the modes that keep content.
-//! From the first write whose sectors have sequences of their own, 4 more bytes a sector.
+//! From the first write whose sectors have sequences of their own, 4 more bytes per sector; from the
+//! first write with auxiliary values, 4 more.
 //! The operating system backs only what was touched, so an unused device costs nothing and holes in
 //! the address space never cost anything. In mode `None` the bytes of metadata lie in an ordered
 //! map, trailing zeroes trimmed.
@@ -16,7 +17,7 @@ mod transfer;
 pub(crate) use transfer::{Block, HeldBytes};
 
 use super::slab::{COST_BYTES, PLACE_BYTES, Slab};
-use super::{Full, PayloadMode, Store};
+use super::{PayloadMode, Store, StoreError};
 use crate::command::{KEY_EMPTY, Kind, Oob, WriteCmd};
 use crate::geometry::{Geometry, Ppa};
 use nandscape_block::{Pieces, SECTOR_BYTES, SectorBytes, SectorData, Tag};
@@ -46,6 +47,8 @@ pub struct MemoryStore {
     units: Column<u64>,
     /// Sequence of each sector less its granule's, where sectors have their own.
     seq_deltas: Option<Column<u32>>,
+    /// Auxiliary value of each sector, once a write had any.
+    aux: Option<Column<u32>>,
     /// A granule is 2^this sectors: the largest power of two that divides the write unit, so that
     /// no granule belongs to two units and finding one takes no division.
     granule_bits: u32,
@@ -94,6 +97,7 @@ impl MemoryStore {
             keys: Column::zeroed(geometry.ppa_end())?,
             units: Column::zeroed((geometry.ppa_end() >> granule_bits) + 1)?,
             seq_deltas: None,
+            aux: None,
             granule_bits,
             contents: Column::zeroed(contents)?,
             slab: Slab::default(),
@@ -108,15 +112,18 @@ impl MemoryStore {
     }
 
     /// Counts a chunk's share of the columns, and checks the cap against all that a write can cost.
-    fn admit(&mut self, cmd: &WriteCmd<'_>) -> Result<(), Full> {
+    fn admit(&mut self, cmd: &WriteCmd<'_>) -> Result<(), StoreError> {
         if !cmd.seq_deltas.is_empty() && self.seq_deltas.is_none() {
             self.add_seq_column()?;
+        }
+        if !cmd.aux.is_empty() && self.aux.is_none() {
+            self.add_aux_column()?;
         }
         let chunk = (cmd.at.0 >> self.sector_bits) as usize;
         let share = if self.touched[chunk] { 0 } else { self.chunk_bytes };
         let contents: u64 = cmd.data.iter().map(|data| self.cost_bytes(data)).sum();
         if share + contents > 0 && self.memory_bytes() + share + contents > self.cap_bytes {
-            return Err(Full);
+            return Err(StoreError::Full);
         }
         self.touched[chunk] = true;
         self.columns_bytes += share;
@@ -153,17 +160,41 @@ impl MemoryStore {
         }
     }
 
+    /// Keeps the sectors' auxiliary values; 0 for those of a write without.
+    fn keep_aux(&mut self, cmd: &WriteCmd<'_>) {
+        let Some(column) = &mut self.aux else { return };
+        let first = cmd.at.0 as usize;
+        let kept = &mut column[first..first + cmd.keys.len()];
+        if cmd.aux.is_empty() {
+            kept.fill(0);
+        } else {
+            kept.copy_from_slice(cmd.aux);
+        }
+    }
+
     #[cold]
-    fn add_seq_column(&mut self) -> Result<(), Full> {
+    fn add_seq_column(&mut self) -> Result<(), StoreError> {
+        self.seq_deltas = Some(self.another_column()?);
+        Ok(())
+    }
+
+    #[cold]
+    fn add_aux_column(&mut self) -> Result<(), StoreError> {
+        self.aux = Some(self.another_column()?);
+        Ok(())
+    }
+
+    /// A column of 4 bytes per sector, which counts for every chunk.
+    fn another_column(&mut self) -> Result<Column<u32>, StoreError> {
         let share = 4 << self.sector_bits;
         let touched = self.touched.iter().filter(|touched| **touched).count() as u64;
         if self.memory_bytes() + touched * share > self.cap_bytes {
-            return Err(Full);
+            return Err(StoreError::Full);
         }
-        self.seq_deltas = Some(Column::zeroed(self.keys.len() as u64).ok_or(Full)?);
+        let column = Column::zeroed(self.keys.len() as u64).ok_or(StoreError::Full)?;
         self.columns_bytes += touched * share;
         self.chunk_bytes += share;
-        Ok(())
+        Ok(column)
     }
 
     fn keep_metadata(&mut self, cmd: &WriteCmd<'_>) {
@@ -230,7 +261,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     #[inline]
-    fn write(&mut self, cmd: &WriteCmd<'_>) -> Result<(), Full> {
+    fn write(&mut self, cmd: &WriteCmd<'_>) -> Result<(), StoreError> {
         self.admit(cmd)?;
         let (first, sectors) = (cmd.at.0 as usize, cmd.keys.len());
         self.keys[first..first + sectors].copy_from_slice(cmd.keys);
@@ -243,6 +274,7 @@ impl Store for MemoryStore {
         } else {
             self.keep_seqs(cmd);
         }
+        self.keep_aux(cmd);
         match self.mode {
             PayloadMode::None => self.keep_metadata(cmd),
             PayloadMode::Tags | PayloadMode::Bytes => self.keep_contents(cmd),
@@ -260,23 +292,29 @@ impl Store for MemoryStore {
     }
 
     #[inline]
-    fn oob(&self, at: Ppa) -> Oob {
+    fn oob(&self, at: Ppa) -> Result<Oob, StoreError> {
         let key = self.keys.get(at.0 as usize).copied().unwrap_or(KEY_EMPTY);
         let unit = self.units.get((at.0 >> self.granule_bits) as usize).copied().unwrap_or(0);
         let offset = match &self.seq_deltas {
             Some(deltas) if unit & OWN_SEQS != 0 => u64::from(deltas[at.0 as usize]),
             _ => at.0 & ((1 << self.granule_bits) - 1),
         };
-        Oob { key, seq: (unit & SEQ_MASK) + offset, kind: kind_of(unit) }
+        let aux = self.aux.as_ref().map_or(0, |column| column[at.0 as usize]);
+        Ok(Oob { key, seq: (unit & SEQ_MASK) + offset, kind: kind_of(unit), aux })
     }
 
-    fn data(&self, at: Ppa) -> SectorData {
-        match self.contents.get(at.0 as usize).copied() {
+    fn data(&self, at: Ppa) -> Result<SectorData, StoreError> {
+        Ok(match self.contents.get(at.0 as usize).copied() {
             None => self.metadata_at(at),
             Some(ABSENT) => SectorData::Absent,
             Some(content) if content & HANDLE == 0 => SectorData::Tag(Tag::new(content)),
             Some(content) => self.slab.get(content as u32),
-        }
+        })
+    }
+
+    /// Memory is as durable as the device that it stands for.
+    fn sync(&mut self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     #[inline]
@@ -321,8 +359,8 @@ mod tests {
         seq: u64,
         keys: &[u32],
         data: &[SectorData],
-    ) -> Result<(), Full> {
-        store.write(&WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys, data })
+    ) -> Result<(), StoreError> {
+        store.write(&WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], aux: &[], keys, data })
     }
 
     fn bytes(fill: &[u8]) -> SectorData {
@@ -357,15 +395,46 @@ mod tests {
             kind: Kind::Data,
             seq: 70,
             seq_deltas: &deltas,
+            aux: &[],
             keys: &[4; 12],
             data: &[],
         };
         store.write(&cmd).unwrap();
         for (i, delta) in (0..).zip(deltas) {
-            assert_eq!(store.oob(first.plus(i)).seq, 50 + u64::from(i));
-            let expected = Oob { key: 4, seq: 70 + u64::from(delta), kind: Kind::Data };
-            assert_eq!(store.oob(at.plus(i)), expected);
+            assert_eq!(store.oob(first.plus(i)).unwrap().seq, 50 + u64::from(i));
+            let expected = Oob { key: 4, seq: 70 + u64::from(delta), kind: Kind::Data, aux: 0 };
+            assert_eq!(store.oob(at.plus(i)), Ok(expected));
         }
+    }
+
+    /// Auxiliary values come back, also beside writes without any, and after a chunk was written again.
+    #[test]
+    fn sectors_may_have_auxiliary_values() {
+        let mut store = store(PayloadMode::None, u64::MAX);
+        let first = chunk(1, 2);
+        write(&mut store, first, 50, &[9; 12], &[]).unwrap();
+        let plain = store.memory_bytes();
+        let aux: Vec<u32> = (0..12).map(|sector| sector * 1_000_003).collect();
+        let cmd = WriteCmd {
+            at: first.plus(12),
+            kind: Kind::Data,
+            seq: 70,
+            seq_deltas: &[],
+            aux: &aux,
+            keys: &[4; 12],
+            data: &[],
+        };
+        store.write(&cmd).unwrap();
+        assert_eq!(store.memory_bytes(), plain + (4 << GEOMETRY.sector_bits()));
+        let found = |store: &MemoryStore, from: Ppa| -> Vec<u32> {
+            (0..12).map(|sector| store.oob(from.plus(sector)).unwrap().aux).collect()
+        };
+        assert_eq!(found(&store, first), [0; 12]);
+        assert_eq!(found(&store, first.plus(12)), aux);
+        assert_eq!(store.oob(first.plus(13)).unwrap().seq, 71);
+        store.erase(first, 48);
+        write(&mut store, first.plus(12), 90, &[9; 12], &[]).unwrap();
+        assert_eq!(found(&store, first.plus(12)), [0; 12]);
     }
 
     /// Key, sequence and kind of every sector come back, also when the write unit is not a power of
@@ -380,8 +449,8 @@ mod tests {
         for sector in 0..24 {
             let (write, offset) = if sector < 12 { (0, sector) } else { (2, sector - 12) };
             let seq = 1_000 * u64::from(write) + 7 + u64::from(offset);
-            let expected = Oob { key: 100 * write + offset, seq, kind: Kind::Data };
-            assert_eq!(store.oob(chunk(2, 4).plus(sector)), expected);
+            let expected = Oob { key: 100 * write + offset, seq, kind: Kind::Data, aux: 0 };
+            assert_eq!(store.oob(chunk(2, 4).plus(sector)), Ok(expected));
         }
     }
 
@@ -401,12 +470,13 @@ mod tests {
             for (i, written) in data.iter().enumerate() {
                 let dropped = mode == PayloadMode::None && i % 4 != 3;
                 let expected = if dropped { &SectorData::Absent } else { written };
-                assert_eq!(&store.data(chunk(0, 1).plus(i as u32)), expected, "{mode:?} {i}");
+                let data = store.data(chunk(0, 1).plus(i as u32)).unwrap();
+                assert_eq!(&data, expected, "{mode:?} {i}");
             }
         }
         let mut bytes_only = store(PayloadMode::Bytes, u64::MAX);
         write(&mut bytes_only, chunk(0, 1), 0, &[0; 12], &data).unwrap();
-        assert!(matches!(bytes_only.data(chunk(0, 1).plus(1)), SectorData::Bytes(_)));
+        assert!(matches!(bytes_only.data(chunk(0, 1).plus(1)), Ok(SectorData::Bytes(_))));
     }
 
     /// Memory is counted to the byte, goes down at erase, and an unused device counts nothing.
@@ -440,9 +510,9 @@ mod tests {
         let columns = 48 * 4 + 12 * 8;
         let mut store = store(PayloadMode::None, columns + 100);
         let data: Vec<SectorData> = (0..12).map(|_| bytes(b"x")).collect();
-        assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &data), Err(Full));
+        assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &data), Err(StoreError::Full));
         assert_eq!(store.memory_bytes(), 0);
         assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &[]), Ok(()));
-        assert_eq!(write(&mut store, chunk(1, 0), 0, &[1; 12], &[]), Err(Full));
+        assert_eq!(write(&mut store, chunk(1, 0), 0, &[1; 12], &[]), Err(StoreError::Full));
     }
 }

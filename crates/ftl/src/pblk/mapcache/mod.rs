@@ -26,9 +26,9 @@ mod lru;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{CacheSize, MapConfig, MapPolicy};
 use crate::error::FtlError;
-use crate::stats::{MapCounts, MapMemoryUse};
+use crate::pblk::config::{CacheSize, MapConfig, MapPolicy};
+use crate::pblk::stats::{MapCounts, MapMemoryUse};
 use blocks::BlockCache;
 use dftl::EntryCache;
 use directory::Directory;
@@ -194,7 +194,7 @@ impl MapCache {
         match lookup {
             Lookup::Hit => counts.hits += 1,
             Lookup::Miss => counts.misses += 1,
-            Lookup::Loading => counts.joined += 1,
+            Lookup::Loading => counts.joined_loads += 1,
         }
         lookup
     }
@@ -239,7 +239,7 @@ impl MapCache {
             Cache::Entries(cache) => cache.begin_load(lba, at, &mut self.stats),
         };
         self.stats.loads += u64::from(matches!(load, Load::Read(_)));
-        self.stats.no_slot += u64::from(load == Load::NoSlot);
+        self.stats.all_slots_pinned += u64::from(load == Load::NoSlot);
         load
     }
 

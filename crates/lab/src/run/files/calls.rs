@@ -9,22 +9,21 @@
 //!   begins, and waits for other work on that core.
 
 use super::layout::Layout;
-use crate::run::counts::FsCounts;
+use crate::run::counts::FileCounts;
 use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Payload};
 use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
-use nandscape_fs::contract::{
-    Allocate, CallCost, Caller, Data, FileSystem, FsError, Ino, Io, Result,
-};
-use nandscape_fs::ext4::Ext4;
+use nandscape_fs::MountedFs;
+use nandscape_fs::contract::{Allocate, CallCost, Caller, Data, FsError, Ino, Io, Result};
 use nandscape_rt::host::Lease;
 use nandscape_rt::{Handle, Host, Nanos};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Open files, and who calls.
 pub(super) struct Calls {
     pub(super) handle: Handle,
-    pub(super) fs: Ext4,
+    pub(super) fs: Rc<dyn MountedFs>,
     pub(super) layout: Layout,
     /// The files' numbers.
     inodes: Vec<Ino>,
@@ -38,14 +37,14 @@ pub(super) struct Calls {
     written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
     /// Calls that ended.
     pub(super) done: RefCell<Vec<Completion>>,
-    counts: Cell<FsCounts>,
+    counts: Cell<FileCounts>,
 }
 
 impl Calls {
     /// Calls to `fs`, on which the files of `layout` have these numbers, at this cost on cores of `host`.
     pub(super) fn new(
         handle: Handle,
-        fs: Ext4,
+        fs: Rc<dyn MountedFs>,
         layout: Layout,
         inodes: Vec<Ino>,
         (host, memory, cost): (Host, Vec<Lease>, CallCost),
@@ -174,21 +173,17 @@ impl Calls {
         self.written.borrow_mut().entry(clone).or_default().insert(file);
     }
 
-    fn count(&self, change: impl FnOnce(&mut FsCounts)) {
+    fn count(&self, change: impl FnOnce(&mut FileCounts)) {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
     }
 
     /// All that was counted since the mount.
-    pub(super) fn counts(&self) -> FsCounts {
-        FsCounts {
-            fsync_times: self.fs.fsync_times(),
-            journal: self.fs.journal_counts(),
-            records: self.fs.file_records(),
-            record_blocks: self.fs.file_record_blocks(),
-            lookups: self.fs.page_lookups(),
-            cached_pages: self.fs.cached_pages(),
+    pub(super) fn counts(&self) -> FileCounts {
+        FileCounts {
+            fs: self.fs.counts(),
+            cached_pages: self.fs.memory().cached_pages,
             ..self.counts.get()
         }
     }

@@ -2,7 +2,7 @@
 //! utilisation.
 
 use crate::run::course::Point;
-use nandscape_media::{Geometry, Utilisation};
+use nandscape_media::{Geometry, LinkUse, Utilisation};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{IntervalLatency, JobResult, Latencies};
 use nandscape_workload::fio::Direction;
@@ -58,17 +58,33 @@ fn interval(latency: &IntervalLatency) -> Value {
 
 /// Shares of `length` in which resources were taken. What was under way at the end counts whole, so
 /// the share of a busy unit is cut off at one.
-pub(super) fn utilisation(utilisation: &Utilisation, length: Nanos) -> Value {
-    let share = |busy: &Nanos| match length {
-        Nanos::ZERO => 0.0,
-        _ => (busy.0 as f64 / length.0 as f64).min(1.0),
-    };
+pub(super) fn utilisation(utilisation: &Utilisation, link: &LinkUse, length: Nanos) -> Value {
+    let share = |busy: &Nanos| share(*busy, length);
+    let both_ways = link.to_device_busy.saturating_add(link.to_host_busy);
     json!({
         "units": utilisation.units.iter().map(share).collect::<Vec<_>>(),
         "channels": utilisation.channels.iter().map(share).collect::<Vec<_>>(),
-        "pcie": share(&utilisation.pcie),
+        "pcie": share(&both_ways),
         "programmed_sectors": utilisation.programmed_sectors,
     })
+}
+
+/// What crossed the link in `length`, and the share of it for which either direction was taken.
+pub(super) fn link(link: &LinkUse, length: Nanos) -> Value {
+    json!({
+        "to_device_bytes": link.to_device_bytes,
+        "to_host_bytes": link.to_host_bytes,
+        "to_device": share(link.to_device_busy, length),
+        "to_host": share(link.to_host_busy, length),
+    })
+}
+
+/// The share of `length` in which something was taken, cut off at one.
+fn share(busy: Nanos, length: Nanos) -> f64 {
+    match length {
+        Nanos::ZERO => 0.0,
+        _ => (busy.0 as f64 / length.0 as f64).min(1.0),
+    }
 }
 
 /// The distribution of latencies over all jobs, by direction, and of flushes.
@@ -157,8 +173,19 @@ mod tests {
             units: units.iter().copied().map(Nanos).collect(),
             ..Utilisation::default()
         };
-        let shares = utilisation(&busy(&[0, 50, 130]), Nanos(100));
+        let shares = utilisation(&busy(&[0, 50, 130]), &LinkUse::default(), Nanos(100));
         assert_eq!(shares["units"], json!([0.0, 0.5, 1.0]));
-        assert_eq!(utilisation(&busy(&[7]), Nanos::ZERO)["units"], json!([0.0]));
+        let link = LinkUse {
+            to_device_bytes: 4_096,
+            to_host_bytes: 8_192,
+            to_device_busy: Nanos(10),
+            to_host_busy: Nanos(15),
+        };
+        assert_eq!(utilisation(&busy(&[7]), &link, Nanos(100))["pcie"], json!(0.25));
+        assert_eq!(utilisation(&busy(&[7]), &link, Nanos::ZERO)["units"], json!([0.0]));
+        let expected = json!({
+            "to_device_bytes": 4_096, "to_host_bytes": 8_192, "to_device": 0.1, "to_host": 0.15,
+        });
+        assert_eq!(super::link(&link, Nanos(100)), expected);
     }
 }

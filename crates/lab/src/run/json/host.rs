@@ -1,8 +1,7 @@
 //! The host as part of a result: for what its cores were used, and what the FTL's work took of them
 //! (docs/formats/result.md).
 
-use nandscape_ftl::cpu::{CpuCounts, LockCounts, ThreadCounts};
-use nandscape_ftl::stats::FlushTime;
+use nandscape_ftl::{CpuCounts, FlushTime, LockCounts, ThreadCounts};
 use nandscape_rt::Nanos;
 use nandscape_rt::host::CoreTimes;
 use serde_json::{Value, json};

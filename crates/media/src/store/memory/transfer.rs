@@ -4,7 +4,7 @@
 //! answers as that one does. It counts its memory as that one does, too, where contents shared nothing
 //! and none was made of pieces.
 
-use super::super::Full;
+use super::super::StoreError;
 use super::super::slab::PLACE_BYTES;
 use super::{HANDLE, MemoryStore, PayloadMode, trimmed};
 use crate::geometry::Ppa;
@@ -23,6 +23,8 @@ pub(crate) struct Block {
     pub(crate) units: Vec<u64>,
     /// Distance of each sector's sequence from its granule's, where sectors have their own.
     pub(crate) seq_deltas: Vec<u32>,
+    /// Auxiliary value of each sector, where sectors have any.
+    pub(crate) aux: Vec<u32>,
     /// Content of each sector; [`Block::BYTES`] stands for bytes. Empty in mode `None`.
     pub(crate) contents: Vec<u64>,
     /// Sectors that hold bytes, in order.
@@ -45,9 +47,19 @@ impl MemoryStore {
         self.seq_deltas.is_some()
     }
 
-    /// Has sectors keep sequences of their own, as another store does.
-    pub(crate) fn keep_seqs_too(&mut self) -> Result<(), Full> {
+    /// Has each sector keep its own sequence, as another store does.
+    pub(crate) fn enable_seq_column(&mut self) -> Result<(), StoreError> {
         if self.keeps_seqs() { Ok(()) } else { self.add_seq_column() }
+    }
+
+    /// Whether sectors have auxiliary values.
+    pub(crate) const fn keeps_aux(&self) -> bool {
+        self.aux.is_some()
+    }
+
+    /// Has each sector keep an auxiliary value, as another store does.
+    pub(crate) fn enable_aux_column(&mut self) -> Result<(), StoreError> {
+        if self.keeps_aux() { Ok(()) } else { self.add_aux_column() }
     }
 
     /// Granules of so many sectors.
@@ -66,6 +78,10 @@ impl MemoryStore {
         block.seq_deltas.clear();
         if let Some(deltas) = &self.seq_deltas {
             block.seq_deltas.extend_from_slice(&deltas[first..end]);
+        }
+        block.aux.clear();
+        if let Some(aux) = &self.aux {
+            block.aux.extend_from_slice(&aux[first..end]);
         }
         block.contents.clear();
         block.bytes.clear();
@@ -91,14 +107,17 @@ impl MemoryStore {
     /// Takes in what `block` holds, from `at` on.
     ///
     /// # Errors
-    /// [`Full`] when that would exceed the store's limit; part of it may be there.
-    pub(crate) fn import(&mut self, at: Ppa, block: Block) -> Result<(), Full> {
+    /// [`StoreError::Full`] when that would exceed the store's limit; part of it may be there.
+    pub(crate) fn import(&mut self, at: Ppa, block: Block) -> Result<(), StoreError> {
         let (first, end) = (at.0 as usize, at.0 as usize + block.keys.len());
         self.keys[first..end].copy_from_slice(&block.keys);
         let granules = first >> self.granule_bits..end >> self.granule_bits;
         self.units[granules].copy_from_slice(&block.units);
         if let Some(deltas) = self.seq_deltas.as_mut().filter(|_| !block.seq_deltas.is_empty()) {
             deltas[first..end].copy_from_slice(&block.seq_deltas);
+        }
+        if let Some(aux) = self.aux.as_mut().filter(|_| !block.aux.is_empty()) {
+            aux[first..end].copy_from_slice(&block.aux);
         }
         let keeps_contents = self.keeps_contents();
         if keeps_contents {
@@ -125,7 +144,7 @@ impl MemoryStore {
     }
 
     /// Counts a chunk as written.
-    pub(crate) fn touch(&mut self, row: usize) -> Result<(), Full> {
+    pub(crate) fn touch(&mut self, row: usize) -> Result<(), StoreError> {
         if !std::mem::replace(&mut self.touched[row], true) {
             self.columns_bytes += self.chunk_bytes;
         }
@@ -138,16 +157,16 @@ impl MemoryStore {
     }
 
     /// Makes as many places for bytes as another store had.
-    pub(crate) fn reserve_places(&mut self, places: u64) -> Result<(), Full> {
+    pub(crate) fn reserve_places(&mut self, places: u64) -> Result<(), StoreError> {
         let more = places.saturating_sub(self.places());
         self.check_cap(more.saturating_mul(PLACE_BYTES))?;
         self.slab.reserve_places(places as usize);
         Ok(())
     }
 
-    fn check_cap(&self, more_bytes: u64) -> Result<(), Full> {
+    fn check_cap(&self, more_bytes: u64) -> Result<(), StoreError> {
         use super::Store;
         let bytes = self.memory_bytes().saturating_add(more_bytes);
-        if bytes > self.cap_bytes { Err(Full) } else { Ok(()) }
+        if bytes > self.cap_bytes { Err(StoreError::Full) } else { Ok(()) }
     }
 }

@@ -386,7 +386,7 @@ proptest! {
         }
         prop_assert_eq!(cache.stats().host.hits, hits);
         let host = cache.stats().host;
-        prop_assert_eq!(host.hits + host.joined + host.misses, trace.len() as u64);
+        prop_assert_eq!(host.hits + host.joined_loads + host.misses, trace.len() as u64);
     }
 }
 

@@ -1,0 +1,128 @@
+//! How a host uses the address space of a device: which requests it sends, at which addresses, and which
+//! object of the model lies at which address.
+//!
+//! - [`Random`] writes anywhere; an object is an address.
+//! - [`Zoned`] writes at the write pointers of zones and resets them; an object is an address, too.
+//!   After a power cut each zone holds the beginning of one generation, up to its write pointer.
+//! - [`Log`] appends: an object is written once, to the next address of a log, and discarded when it is
+//!   superseded. Where the device moves data in regions of its own, the host fetches and completes the
+//!   batches of moves, as D2FS's host does (FAST'25).
+//!
+//! All draw their requests from the same loads. A new kind of host implements [`HostView`] and is chosen
+//! in [`host_of`].
+
+mod log;
+mod random;
+mod zoned;
+
+use crate::device::load::{LoadSource, Next};
+use crate::device::model::{Mismatch, Object};
+use crate::device::request::Request;
+use crate::draw::plan::Plan;
+use log::Log;
+use nandscape_block::{DeviceCaps, Lba, RegionKind, Reply, SectorData};
+use nandscape_rt::Stream;
+use random::Random;
+use std::vec;
+use zoned::Zoned;
+
+/// Sectors of a read that checks the device.
+const SCAN_SECTORS: u32 = 32;
+/// Requests in flight while a device is filled or checked.
+const SCAN_DEPTH: usize = 8;
+
+/// What a host does until it has no more requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Writes a fresh device, in order.
+    Fill,
+    /// The load that the seed chose.
+    Load,
+    /// Reads what a recovery left, or the share of it that the seed chose.
+    Inspect,
+    /// Flushes and reads everything.
+    Finish,
+}
+
+/// A host's use of an address space. Requests take effect in the order in which they are submitted,
+/// as far as they concern the same sectors or the same zone.
+pub(crate) trait HostView {
+    /// Begins a phase.
+    fn begin(&mut self, phase: Phase);
+
+    /// Requests in flight at once.
+    fn depth(&self) -> usize;
+
+    /// What comes next in this phase.
+    fn next(&mut self) -> Next;
+
+    /// The object at an address. Those of the sectors that follow in a request are the next ones.
+    fn object(&self, lba: Lba) -> Object;
+
+    /// Where an object lies.
+    fn address(&self, object: Object) -> Lba;
+
+    /// A request is about to be submitted, as the model's event of this number.
+    fn sent(&mut self, _request: &Request, _number: u64) {}
+
+    /// A request has ended; without a reply it was refused.
+    ///
+    /// # Errors
+    /// What the reply contradicts.
+    fn ended(&mut self, _request: &Request, _reply: Option<&Reply>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Power was cut: what is in flight will never be answered.
+    fn power_cut(&mut self) {}
+
+    /// Checks what was read in [`Phase::Inspect`] by the rules of the address space; the model has
+    /// checked each object.
+    ///
+    /// # Errors
+    /// The first object that breaks one.
+    fn check_recovered(&self, _seen: &[(Object, SectorData)]) -> Result<(), Mismatch> {
+        Ok(())
+    }
+}
+
+/// The host that a device takes, by the regions that it has.
+pub(crate) fn host_of<'a>(seed: u64, plan: &'a Plan, caps: &DeviceCaps) -> Box<dyn HostView + 'a> {
+    let appends = caps.regions().any(|region| region.kind == RegionKind::Append);
+    match (appends, caps.has_zones()) {
+        (true, _) => Box::new(Log::new(seed, plan, caps)),
+        (false, true) => Box::new(Zoned::new(seed, plan, caps)),
+        (false, false) => Box::new(Random::new(seed, plan, caps)),
+    }
+}
+
+/// The requests of a phase: a list, or what a load draws.
+enum Requests<'a> {
+    Listed(vec::IntoIter<Request>),
+    Drawn(LoadSource<'a>),
+}
+
+impl Requests<'_> {
+    fn listed(requests: Vec<Request>) -> Self {
+        Self::Listed(requests.into_iter())
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Self::Listed(_) => SCAN_DEPTH,
+            Self::Drawn(load) => load.depth(),
+        }
+    }
+
+    fn next(&mut self, rng: &mut Stream) -> Next {
+        match self {
+            Self::Listed(requests) => requests.next().map_or(Next::End, Next::Submit),
+            Self::Drawn(load) => load.next(rng),
+        }
+    }
+}
+
+/// Longest request of a host that fills or checks a device.
+fn window_of(caps: &DeviceCaps) -> u32 {
+    if caps.max_sectors == 0 { SCAN_SECTORS } else { caps.max_sectors.min(SCAN_SECTORS) }
+}

@@ -1,0 +1,86 @@
+//! A host that writes anywhere: each address is an object, whose versions follow each other.
+
+use super::{HostView, Phase, Requests, window_of};
+use crate::device::load::{LoadSource, Next, windows};
+use crate::device::model::Object;
+use crate::device::request::{Request, Sender};
+use crate::draw::plan::Plan;
+use nandscape_block::{DeviceCaps, Flags, Lba};
+use nandscape_rt::Stream;
+
+/// The host; see the head of this file.
+pub(crate) struct Random<'a> {
+    plan: &'a Plan,
+    sectors: u64,
+    window: u32,
+    scan_window: u32,
+    load_rng: Stream,
+    scan_rng: Stream,
+    requests: Requests<'a>,
+}
+
+impl<'a> Random<'a> {
+    pub(crate) fn new(seed: u64, plan: &'a Plan, caps: &DeviceCaps) -> Self {
+        let window = window_of(caps);
+        Self {
+            plan,
+            sectors: caps.sectors,
+            window,
+            scan_window: if plan.unreadable { 1 } else { window },
+            load_rng: Stream::new(seed, "load"),
+            scan_rng: Stream::new(seed, "scan"),
+            requests: Requests::listed(Vec::new()),
+        }
+    }
+
+    fn fill(&self) -> Vec<Request> {
+        let filled = self.sectors * u64::from(self.plan.load.fill_percent) / 100;
+        let writes = windows(filled, self.window).map(|(lba, sectors)| {
+            let first = lba.0 % self.sectors;
+            let sectors = u64::from(sectors).min(self.sectors - first);
+            Request::Write(Lba(first), sectors as u32, Flags::NONE, Sender::ANONYMOUS)
+        });
+        writes.chain([Request::Flush(Sender::ANONYMOUS)]).collect()
+    }
+
+    fn reads(&self) -> impl Iterator<Item = Request> + use<> {
+        windows(self.sectors, self.scan_window).map(|(lba, sectors)| Request::Read(lba, sectors))
+    }
+
+    fn inspect(&mut self) -> Vec<Request> {
+        let percent = u64::from(self.plan.scan_percent);
+        let reads = self.reads();
+        reads.filter(|_| percent >= 100 || self.scan_rng.below(100) < percent).collect()
+    }
+
+    fn finish(&self) -> Vec<Request> {
+        [Request::Flush(Sender::ANONYMOUS)].into_iter().chain(self.reads()).collect()
+    }
+}
+
+impl HostView for Random<'_> {
+    fn begin(&mut self, phase: Phase) {
+        self.requests = match phase {
+            Phase::Fill => Requests::listed(self.fill()),
+            Phase::Load => Requests::Drawn(LoadSource::new(&self.plan.load, self.sectors)),
+            Phase::Inspect => Requests::listed(self.inspect()),
+            Phase::Finish => Requests::listed(self.finish()),
+        };
+    }
+
+    fn depth(&self) -> usize {
+        self.requests.depth()
+    }
+
+    fn next(&mut self) -> Next {
+        self.requests.next(&mut self.load_rng)
+    }
+
+    fn object(&self, lba: Lba) -> Object {
+        Object(lba.0)
+    }
+
+    fn address(&self, object: Object) -> Lba {
+        Lba(object.0)
+    }
+}

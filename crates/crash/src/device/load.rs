@@ -1,0 +1,208 @@
+//! The load between two power cuts: what a seed chooses about it, and the requests it draws.
+
+use crate::device::request::{Request, Sender};
+use crate::device::streams::{Senders, Streams};
+use crate::draw::sample::pick;
+use nandscape_block::{Flags, Lba};
+use nandscape_rt::{Nanos, Stream};
+use std::fmt;
+
+/// What comes next of a load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Submit this as soon as the queue has a free slot.
+    Submit(Request),
+    /// Wait until nothing is in flight.
+    Drain,
+    /// Leave the device alone for so long.
+    Pause(Nanos),
+    /// No more.
+    End,
+}
+
+/// How often each kind of request comes, relative to the others.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Mix {
+    /// Reads.
+    pub read: u32,
+    /// Writes without flags.
+    pub write: u32,
+    /// Writes with FUA.
+    pub fua: u32,
+    /// Writes with PREFLUSH.
+    pub preflush: u32,
+    /// Writes with PREFLUSH and FUA.
+    pub preflush_fua: u32,
+    /// Flushes.
+    pub flush: u32,
+    /// Discards.
+    pub discard: u32,
+}
+
+/// Everything that a seed chooses about a load. Times are the longest of a uniform draw.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Requests in flight at once.
+    pub depth: u32,
+    /// Requests until the cut comes at the latest.
+    pub ops: u32,
+    /// Kinds of requests.
+    pub mix: Mix,
+    /// Longest write and read, in sectors.
+    pub sectors_max: u32,
+    /// Longest discard, in sectors.
+    pub discard_sectors_max: u32,
+    /// Share of the device in use.
+    pub span_percent: u32,
+    /// Share of that span which is hot; 0: uniform.
+    pub hot_span_percent: u32,
+    /// Share of requests that go to the hot span.
+    pub hot_percent: u32,
+    /// Pause between two requests.
+    pub think_ns: u64,
+    /// Requests between two idle periods; 0: none.
+    pub burst_ops: u32,
+    /// Idle period.
+    pub idle_ns: u64,
+    /// After so many requests everything is waited for and a commit (one sector, PREFLUSH and FUA)
+    /// follows; 0: none.
+    pub commit_ops: u32,
+    /// Share of the device that is written in order before the first round; above 100 it goes on
+    /// from the beginning.
+    pub fill_percent: u32,
+    /// Who sends the requests.
+    pub streams: Streams,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mix { read, write, fua, preflush, preflush_fua, flush, discard } = self.mix;
+        write!(
+            f,
+            "depth={} ops={} mix=r{read}:w{write}:fua{fua}:pre{preflush}:prefua{preflush_fua}:\
+             fl{flush}:d{discard} sectors<={} discard<={} span={}% hot={}%:{}% think<={} \
+             burst={}:{} commit={} fill={}% {}",
+            self.depth,
+            self.ops,
+            self.sectors_max,
+            self.discard_sectors_max,
+            self.span_percent,
+            self.hot_span_percent,
+            self.hot_percent,
+            Nanos(self.think_ns),
+            self.burst_ops,
+            Nanos(self.idle_ns),
+            self.commit_ops,
+            self.fill_percent,
+            self.streams,
+        )
+    }
+}
+
+/// Draws the requests of a load, at addresses of a device that is written at random.
+#[derive(Debug)]
+pub(crate) struct LoadSource<'a> {
+    load: &'a Load,
+    senders: Senders,
+    span: u64,
+    issued: u32,
+    /// The last request was followed by the pause that belongs to it.
+    rested: bool,
+    /// A commit is due once everything is waited for.
+    draining: bool,
+}
+
+impl<'a> LoadSource<'a> {
+    /// Requests on a device of `sectors`.
+    pub(crate) fn new(load: &'a Load, sectors: u64) -> Self {
+        let span = (sectors * u64::from(load.span_percent) / 100).clamp(1, sectors);
+        let senders = Senders::new(load.streams, sectors);
+        Self { load, senders, span, issued: 0, rested: true, draining: false }
+    }
+
+    fn pause(&self, rng: &mut Stream) -> Option<Nanos> {
+        let due = |every: u32| every > 0 && self.issued.is_multiple_of(every);
+        let limit = if due(self.load.burst_ops) { self.load.idle_ns } else { self.load.think_ns };
+        (limit > 0).then(|| Nanos(rng.below(limit + 1)))
+    }
+
+    fn commit_due(&self) -> bool {
+        let every = self.load.commit_ops;
+        every > 0 && self.issued > 0 && self.issued.is_multiple_of(every)
+    }
+
+    fn range(&self, sectors_max: u32, rng: &mut Stream) -> (Lba, u32) {
+        // Half of all requests are of one sector: partly overlapping neighbours are the rule.
+        let sectors = if rng.chance(0.5) { 1 } else { 1 + rng.below(u64::from(sectors_max)) };
+        let sectors = sectors.min(self.span);
+        let hot =
+            self.load.hot_span_percent > 0 && rng.below(100) < u64::from(self.load.hot_percent);
+        let span =
+            if hot { self.span * u64::from(self.load.hot_span_percent) / 100 } else { self.span };
+        let first = rng.below(span.max(1)).min(self.span - sectors);
+        (Lba(first), sectors as u32)
+    }
+
+    fn write(&self, flags: Flags, rng: &mut Stream) -> Request {
+        let (lba, sectors) = self.range(self.load.sectors_max, rng);
+        Request::Write(lba, sectors, flags, Sender::ANONYMOUS)
+    }
+
+    fn commit(&self, rng: &mut Stream) -> Request {
+        let (lba, _) = self.range(1, rng);
+        Request::Write(lba, 1, Flags::PREFLUSH | Flags::FUA, Sender::ANONYMOUS)
+    }
+
+    fn draw(&self, rng: &mut Stream) -> Request {
+        let m = self.load.mix;
+        let weights =
+            [m.read, m.write, m.fua, m.preflush, m.preflush_fua, m.flush, m.discard].map(u64::from);
+        match pick(rng, &weights) {
+            0 => {
+                let (lba, sectors) = self.range(self.load.sectors_max, rng);
+                Request::Read(lba, sectors)
+            }
+            1 => self.write(Flags::NONE, rng),
+            2 => self.write(Flags::FUA, rng),
+            3 => self.write(Flags::PREFLUSH, rng),
+            4 => self.write(Flags::PREFLUSH | Flags::FUA, rng),
+            5 => Request::Flush(Sender::ANONYMOUS),
+            _ => {
+                let (lba, sectors) = self.range(self.load.discard_sectors_max, rng);
+                Request::Discard(lba, sectors)
+            }
+        }
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.load.depth as usize
+    }
+
+    pub(crate) fn next(&mut self, rng: &mut Stream) -> Next {
+        if self.issued >= self.load.ops {
+            return Next::End;
+        }
+        if !self.rested {
+            self.rested = true;
+            if let Some(pause) = self.pause(rng) {
+                return Next::Pause(pause);
+            }
+        }
+        let commit = self.commit_due();
+        if commit && !self.draining {
+            self.draining = true;
+            return Next::Drain;
+        }
+        (self.draining, self.rested) = (false, false);
+        self.issued += 1;
+        let request = if commit { self.commit(rng) } else { self.draw(rng) };
+        Next::Submit(self.senders.send(request, self.issued, rng))
+    }
+}
+
+/// Windows of at most `window` sectors that cover `sectors`.
+pub(crate) fn windows(sectors: u64, window: u32) -> impl Iterator<Item = (Lba, u32)> {
+    let window = u64::from(window.max(1));
+    let starts = (0..sectors).step_by(window as usize);
+    starts.map(move |first| (Lba(first), window.min(sectors - first) as u32))
+}

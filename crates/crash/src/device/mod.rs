@@ -1,0 +1,14 @@
+//! Campaigns on a block device alone: load, power cut, recovery, and the comparison with the reference
+//! model.
+
+pub(crate) mod campaign;
+pub(crate) mod drive;
+mod history;
+pub(crate) mod host;
+pub mod load;
+pub mod model;
+pub mod request;
+pub mod streams;
+pub mod subject;
+pub(crate) mod target;
+pub mod trigger;

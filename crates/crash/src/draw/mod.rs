@@ -1,0 +1,9 @@
+//! What a seed chooses. Files here hold for every kind of FTL; `pblk/` holds the choices of pblk.
+
+pub(crate) mod edge_cases;
+pub mod family;
+pub(crate) mod faults;
+pub(crate) mod pblk;
+pub mod plan;
+pub(crate) mod sample;
+pub mod scenario;

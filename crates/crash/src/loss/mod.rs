@@ -1,0 +1,3 @@
+//! What media lost, and whether a mount can know of it.
+
+pub(crate) mod pblk;
