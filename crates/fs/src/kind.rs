@@ -273,6 +273,21 @@ impl FsConfig {
         }
     }
 
+    /// Limits the page cache to so many pages of 4 KiB.
+    pub fn limit_page_cache(&mut self, pages: u64) {
+        match self {
+            Self::Ext4(config) => config.mount.cache.pages = pages,
+        }
+    }
+
+    /// Limits each kind of metadata in memory to `bytes`, or to the least that a mount works with if that is
+    /// more. Returns how many bytes each kind may take then, by name.
+    pub fn limit_metadata(&mut self, bytes: u64) -> Vec<(&'static str, u64)> {
+        match self {
+            Self::Ext4(config) => config.mount.limit_metadata(bytes).to_vec(),
+        }
+    }
+
     /// The choice of [`FsConfig::mount`] that an error of it is about, if it is about one.
     #[must_use]
     pub const fn mount_key(&self, error: &FsError) -> Option<&'static str> {

@@ -332,3 +332,27 @@ fn direct_io_reaches_the_device() {
     assert_eq!(ios(&files), ios(&raw));
     assert!(files.ftl.host.written >= raw.ftl.host.written);
 }
+
+/// With `host.memory_of = "all"` the FTL and the metadata of the file system take their part of the host's
+/// memory, and the page cache gets what is left; a memory that is too small for them is refused.
+#[test]
+fn memory_of_all_is_shared() {
+    let text = "[r]\nrw=randread\nbs=4k\nsize=6m\nloops=2\n";
+    let run = |of: &str| {
+        let outcome = outcome("ext4-pblk", &["host.memory=8MiB", of], text);
+        let json = outcome.to_json("files")["nandscape"]["memory"]["host"].take();
+        (json, outcome.fs.unwrap().fs.lookups.misses)
+    };
+    let (cache, misses) = run("host.memory_of=page-cache");
+    assert_eq!(cache.to_string(), r#"{"limit_bytes":8388608,"page_cache_bytes":8388608}"#);
+    let (all, more_misses) = run("host.memory_of=all");
+    let parts = all.as_object().unwrap();
+    let bytes = |key: &str| parts[key].as_u64().unwrap();
+    let keys = ["map", "buffers", "bitmap", "line", "metadata", "inodes"];
+    assert!(keys.iter().all(|key| bytes(&format!("{key}_bytes")) > 0), "{all}");
+    let sum: u64 = parts.keys().filter(|key| *key != "limit_bytes").map(|key| bytes(key)).sum();
+    assert!((8 << 20) - 4096 < sum && sum <= 8 << 20, "{all}");
+    assert!(misses == 1536 && more_misses > misses, "{misses} and {more_misses}: {all}");
+    let error = refused("ext4-pblk", &["host.memory=1MiB", "host.memory_of=all"], text);
+    assert!(error.contains("host.memory: "), "{error}");
+}

@@ -1,7 +1,8 @@
 //! What can be chosen at mount.
 
-use super::journal::Defect;
+use super::journal::{Buffer, Defect};
 use crate::cache::CacheConfig;
+use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
 
 /// How file data and the journal go together (ext4's `data=`).
@@ -52,6 +53,30 @@ pub struct MountOptions {
     pub seed: u64,
     /// A journal with one rule broken, for campaigns that must notice.
     pub defect: Option<Defect>,
+}
+
+impl MountOptions {
+    /// Bytes of a metadata block in memory.
+    const BUFFER_BYTES: u64 = SECTOR_BYTES + Buffer::OVERHEAD_BYTES as u64;
+    /// Bytes of an inode in memory: an object of Linux's `ext4_inode_cache` (`/proc/slabinfo`, x86-64).
+    const INODE_BYTES: u64 = 1_088;
+    /// Fewer metadata blocks or inodes than this are not asked for.
+    const KEPT_MIN: usize = 64;
+
+    /// Limits metadata blocks and inodes in memory to `bytes` for each of both, or to [`Self::KEPT_MIN`] of
+    /// them. Returns how many bytes they may take then, by name.
+    pub(crate) fn limit_metadata(&mut self, bytes: u64) -> [(&'static str, u64); 2] {
+        let limit = |now: usize, each: u64| {
+            let fits = usize::try_from(bytes / each).unwrap_or(usize::MAX);
+            now.min(fits.max(Self::KEPT_MIN))
+        };
+        self.buffers = limit(self.buffers, Self::BUFFER_BYTES);
+        self.inodes = limit(self.inodes, Self::INODE_BYTES);
+        [
+            ("metadata", self.buffers as u64 * Self::BUFFER_BYTES),
+            ("inodes", self.inodes as u64 * Self::INODE_BYTES),
+        ]
+    }
 }
 
 impl Default for MountOptions {

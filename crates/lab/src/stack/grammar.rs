@@ -5,7 +5,7 @@ use super::document::Table;
 use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
 use super::resolved::{join, titled};
-use super::{Fsync, Hints, Host, MediaFaults, MediaStack, Precondition, Stack};
+use super::{Fsync, Hints, Host, MediaFaults, MediaStack, MemoryOf, Precondition, Stack};
 use super::{fs, ftl, link, recipe, timing};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_fs::contract::CallCost;
@@ -36,6 +36,9 @@ const PAYLOAD: Words<PayloadMode> = Words {
 pub fn payload_name(payload: PayloadMode) -> &'static str {
     PAYLOAD.here.iter().find(|(_, mode)| *mode == payload).map_or("", |(name, _)| name)
 }
+
+const MEMORY_OF: Words<MemoryOf> =
+    Words { here: &[("page-cache", MemoryOf::PageCache), ("all", MemoryOf::All)], later: &[] };
 
 const FSYNC: Words<Fsync> =
     Words { here: &[("device", Fsync::Device), ("file", Fsync::File)], later: &[] };
@@ -72,8 +75,14 @@ fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), Stac
     let memory_bytes = memory.map(|Size(bytes)| bytes);
     let is_enough = memory_bytes.is_none_or(|bytes| bytes >= fs::MEMORY_BYTES_MIN);
     host.check("memory", is_enough, "must be at least 1MiB")?;
+    let memory_of = if has_fs {
+        host.choice("memory_of", "page-cache", &MEMORY_OF)?
+    } else {
+        MemoryOf::default()
+    };
     let cost = read_cost(&mut host, has_fs)?;
-    Ok((Host { cores, memory_bytes, cost }, titled("host", host)?))
+    host.refuse(if has_fs { &[] } else { &["memory_of"] }, "needs a file system, [fs]")?;
+    Ok((Host { cores, memory_bytes, memory_of, cost }, titled("host", host)?))
 }
 
 /// What the host's work takes of its cores; system calls are those of a file system.

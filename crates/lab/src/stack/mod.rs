@@ -19,6 +19,7 @@ mod timing;
 mod units;
 
 pub use fs::FsStack;
+pub(crate) use fs::MEMORY_BYTES_MIN;
 pub use grammar::payload_name;
 pub use place::{Place, StackError};
 pub use reader::Size;
@@ -33,7 +34,7 @@ use nandscape_media::{
     ChunkId, DeviceTiming, Faults, Geometry, GeometryError, LinkTiming, MediaConfig, PayloadMode,
     UnitId,
 };
-use nandscape_rt::Stream;
+use nandscape_rt::{HostConfig, Stream};
 use nandscape_workload::fio::Notice;
 use reader::Places;
 use std::ops::Range;
@@ -73,10 +74,22 @@ pub struct Stack {
 pub struct Host {
     /// CPU cores.
     pub cores: Option<u32>,
-    /// Page cache limit.
+    /// Limit of memory in bytes. Always given with a file system.
     pub memory_bytes: Option<u64>,
+    /// What shares that memory.
+    pub memory_of: MemoryOf,
     /// Time that calls of a file system take of the core of the thread that makes them.
     pub cost: CallCost,
+}
+
+/// What shares the memory of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MemoryOf {
+    /// The page cache alone.
+    #[default]
+    PageCache,
+    /// Everything of the stack that is in host memory.
+    All,
 }
 
 /// Cores of a host that a stack does not describe.
@@ -89,10 +102,13 @@ impl Host {
         self.cores.unwrap_or(DEFAULT_CORES)
     }
 
-    /// A host with these cores, all idle.
+    /// A host of these sizes, idle.
     #[must_use]
     pub fn build(&self) -> nandscape_rt::Host {
-        nandscape_rt::Host::with_cores(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
+        nandscape_rt::Host::new(HostConfig {
+            cores: u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX),
+            memory_bytes: self.memory_bytes,
+        })
     }
 }
 

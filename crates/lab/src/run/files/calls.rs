@@ -14,6 +14,7 @@ use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Payload};
 use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{Allocate, CallCost, Caller, Data, FsError, Ino, Io, Result};
+use nandscape_rt::host::Lease;
 use nandscape_rt::{Handle, Host, Nanos};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +29,10 @@ pub(super) struct Calls {
     inodes: Vec<Ino>,
     /// What calls take of their threads.
     pub(super) cost: CallCost,
-    /// The cores that calls work on.
+    /// The host that calls work on.
     pub(super) host: Host,
+    /// Its memory that the FTL and the file system take.
+    _memory: Vec<Lease>,
     /// Files that each clone has written since its last sync.
     written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
     /// Calls that ended.
@@ -44,10 +47,22 @@ impl Calls {
         fs: Rc<dyn MountedFs>,
         layout: Layout,
         inodes: Vec<Ino>,
-        (host, cost): (Host, CallCost),
+        (host, memory, cost): (Host, Vec<Lease>, CallCost),
     ) -> Self {
+        let _memory = memory;
         let (written, done) = (RefCell::default(), RefCell::default());
-        Self { handle, fs, layout, inodes, cost, host, written, done, counts: Cell::default() }
+        Self {
+            handle,
+            fs,
+            layout,
+            inodes,
+            cost,
+            host,
+            _memory,
+            written,
+            done,
+            counts: Cell::default(),
+        }
     }
 
     /// Serves a bio, and notes its end.

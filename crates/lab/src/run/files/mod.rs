@@ -11,6 +11,7 @@ mod calls;
 mod device;
 mod lay_out;
 mod layout;
+mod memory;
 mod set_up;
 mod tasks;
 mod volume;

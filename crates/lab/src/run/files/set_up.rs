@@ -10,6 +10,7 @@
 use super::calls::Calls;
 use super::device::Files;
 use super::lay_out::{LaidOut, ROOT, lay_out};
+use super::memory::share;
 use super::tasks::{at_once, driven};
 use super::volume::{VolumeError, check_clean, make_or_check, mount};
 use super::{Contents, Layout};
@@ -20,6 +21,7 @@ use crate::stack::{FsStack, Stack};
 use nandscape_block::{AsyncDevice, BlockDevice};
 use nandscape_fs::contract::OpenFlags;
 use nandscape_fs::{FsConfig, MountedFs};
+use nandscape_ftl::Ftl;
 use nandscape_rt::Handle;
 use nandscape_workload::wml::engine::warm;
 use std::rc::Rc;
@@ -43,10 +45,11 @@ pub(in crate::run) fn set_up(
 ) -> Result<Files, RunError> {
     stack.check_fs(device.caps())?;
     let on = |error: VolumeError| error.on(stack, file);
-    let config = fs.config.for_run(seed, fresh);
+    let host = device.host().clone();
+    let mut config = fs.config.for_run(seed, fresh);
+    let memory = share(stack, &host, &device.look(Ftl::memory), &mut config)?;
     let write = |rt, device| write_volume(rt, device, config, contents);
     let (ready, device) = once(device, on, write)?;
-    let host = device.host().clone();
     let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints, &host);
     let (mut executor, device) = driven(device);
     let handle = executor.handle();
@@ -57,7 +60,7 @@ pub(in crate::run) fn set_up(
         Contents::Trees(..) => Layout::default(),
     };
     let LaidOut { inodes, planted } = laid_out;
-    let calls = Calls::new(handle, mounted, layout, inodes, (host, stack.host.cost));
+    let calls = Calls::new(handle, mounted, layout, inodes, (host, memory, stack.host.cost));
     Ok(Files::new(executor, device, calls, planted))
 }
 

@@ -20,6 +20,13 @@ pub(super) fn host(cores: &[CoreTimes]) -> Value {
     json!({ "cores": cores.iter().map(core).collect::<Vec<_>>() })
 }
 
+/// Bytes of host memory: the limit, and what each part reserved.
+pub(super) fn memory(limit: Option<u64>, parts: &[(&'static str, u64)]) -> Value {
+    let parts = parts.iter().map(|(name, bytes)| (format!("{name}_bytes"), Value::from(*bytes)));
+    let limit = ("limit_bytes".to_owned(), Value::from(limit));
+    Value::Object(std::iter::once(limit).chain(parts).collect())
+}
+
 /// Shares are of `length`. What was under way at the end counts whole, so they are cut off at one.
 pub(super) fn host_cpu(counts: &CpuCounts, flush: &FlushTime, length: Nanos) -> Value {
     let share = |busy_ns: u64| (busy_ns as f64 / length.0.max(1) as f64).min(1.0);

@@ -136,6 +136,10 @@ impl Outcome {
         let parts = self.memory.parts.iter().filter(|(name, _)| *name != "map");
         memory.extend(parts.map(part));
         memory.insert("media_bytes".to_owned(), self.media_bytes.into());
+        if self.stack.fs.is_some() {
+            let host = host::memory(self.stack.host.memory_bytes, &self.host_memory);
+            memory.insert("host".to_owned(), host);
+        }
         Value::Object(memory)
     }
 

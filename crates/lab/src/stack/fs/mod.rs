@@ -14,7 +14,7 @@ use nandscape_media::PayloadMode;
 /// Page cache of a host that a stack does not describe.
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
-pub(super) const MEMORY_BYTES_MIN: u64 = 1 << 20;
+pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
 const KIND: Words<FsKind> = Words { here: &[("ext4", FsKind::Ext4)], later: &["f2fs"] };
 /// `[fs]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
