@@ -55,6 +55,9 @@ pub struct MountReport {
     pub steps: Vec<RecoveryStep>,
 }
 
+/// A mounted file system, and what mounting it had to recover.
+pub type Mounted = (Rc<dyn MountedFs>, MountReport);
+
 /// A choice that cannot be met.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
 #[error("{why}")]
@@ -316,10 +319,7 @@ impl FsConfig {
     /// # Errors
     /// [`FsError::Incompatible`] by the feature's name, [`FsError::Corrupt`] with the place, errors of
     /// the device.
-    pub fn mount(
-        &self,
-        env: MountEnv,
-    ) -> BoxFuture<'_, Result<(Rc<dyn MountedFs>, MountReport), FsError>> {
+    pub fn mount(&self, env: MountEnv) -> BoxFuture<'_, Result<Mounted, FsError>> {
         match self {
             Self::Ext4(config) => Box::pin(config.mount(env)),
         }

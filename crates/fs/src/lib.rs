@@ -17,5 +17,5 @@ pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};
 pub use image::{BlockBytes, ImageError, ImageReader};
 pub use kind::{
     CheckReport, ConfigError, Finding, FormatError, FormatRequest, Formatted, FsConfig, FsKind,
-    MountEnv, MountReport, MountedFs, Probe, Promises, RecoveryStep,
+    MountEnv, MountReport, Mounted, MountedFs, Probe, Promises, RecoveryStep,
 };

@@ -8,7 +8,7 @@ use super::mkfs::{self, Choice, MkfsError, MkfsOptions, mkfs};
 use super::options::{Commit, DataMode, MountOptions};
 use crate::contract::FsError;
 use crate::kind::{
-    ConfigError, FormatError, FormatRequest, Formatted, FsKind, MountEnv, MountReport, MountedFs,
+    ConfigError, FormatError, FormatRequest, Formatted, FsKind, MountEnv, MountReport, Mounted,
     Promises, RecoveryStep,
 };
 use nandscape_block::{AsyncDevice, DeviceCaps, SECTOR_BYTES};
@@ -196,10 +196,7 @@ impl Config {
     }
 
     /// Mounts the volume.
-    pub(crate) async fn mount(
-        &self,
-        env: MountEnv,
-    ) -> Result<(Rc<dyn MountedFs>, MountReport), FsError> {
+    pub(crate) async fn mount(&self, env: MountEnv) -> Result<Mounted, FsError> {
         let (fs, report) = Ext4::mount(&env.rt, env.device, self.mount.clone()).await?;
         let step = |name, count| RecoveryStep { name, count };
         let steps = vec![

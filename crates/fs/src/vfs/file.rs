@@ -87,7 +87,7 @@ impl<F> FileCore<F> {
 
     /// Its number.
     pub(crate) fn ino(&self) -> Ino {
-        Ino(self.pages.owner().file.into())
+        Ino(self.pages.owner().file)
     }
 
     /// Its `i_rwsem`, exclusive.

@@ -68,7 +68,7 @@ fn what_is_made_is_checked_and_shown() {
         let config = kind.config_to_format(&REQUEST).expect("choices");
         config.format(&device).await.expect("a file system");
         let report = kind.check(&device).await.expect("a file system");
-        assert!(report.is_clean() && report.inodes > 10 && report.directories == 2, "{report:?}");
+        assert!(report.is_clean() && report.inodes >= 4 && report.directories == 2, "{report:?}");
         let shown = kind.dump(&device, "super").await.expect("text");
         assert!(shown.contains("\"data\""), "{shown}");
         assert!(kind.dump(&device, "inode 2").await.expect("text").contains("mode"));
@@ -76,9 +76,9 @@ fn what_is_made_is_checked_and_shown() {
             let refused = kind.dump(&device, wrong).await;
             assert!(matches!(refused, Err(ImageError::Request(_))), "{wrong}: {refused:?}");
         }
-        // The last group's bitmaps and tables lie in the first one's: a block of them becomes noise.
+        // The first block of group descriptors becomes noise.
         let junk = Payload::Run(Tag::new(9));
-        medium.write(Lba(2), 1, junk).await.expect("power is on");
+        medium.write(Lba(1), 1, junk).await.expect("power is on");
         let findings = kind.check(&device).await.expect("a file system").findings;
         assert!(!findings.is_empty() && findings[0].to_string().contains(": "), "{findings:?}");
     });
