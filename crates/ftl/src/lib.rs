@@ -1,6 +1,7 @@
 //! Flash translation layers. One pblk, many policies: a variant is a [`config::Config`], never a
 //! copy of the FTL.
 
+mod common;
 pub mod config;
 pub mod cpu;
 pub mod error;

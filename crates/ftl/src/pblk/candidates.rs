@@ -2,9 +2,9 @@
 //! the stripe that is shortest of free lines is collected first (QBLK collects each channel by
 //! itself). With lines over the whole device there is one stripe, and this is its victim index.
 
-use super::ids::LineId;
-use super::layout::{Layout, Stripes};
 use super::victims::Victims;
+use crate::common::ids::LineId;
+use crate::common::layout::{Layout, StripeOrder};
 use crate::config::Victim;
 
 /// The victim indexes of all stripes.
@@ -64,8 +64,8 @@ impl Candidates {
     }
 
     /// Stripes, that with the least valid line first.
-    pub(super) fn by_gain(&self, eligible: impl Fn(LineId) -> bool) -> Stripes {
-        let mut order: Stripes = (0..self.layout.stripes()).collect();
+    pub(super) fn by_gain(&self, eligible: impl Fn(LineId) -> bool) -> StripeOrder {
+        let mut order: StripeOrder = (0..self.layout.stripes()).collect();
         if order.len() > 1 {
             order.sort_by_cached_key(|&stripe| {
                 let victims = &self.stripes[stripe as usize];

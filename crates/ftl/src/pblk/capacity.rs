@@ -2,11 +2,11 @@
 //! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
 
 use super::l2p::entry_bytes;
-use super::layout::Layout;
-use super::layout::padded_out;
 use super::mapcache::{CopyPadding, Size};
 use super::mapshape::quota;
 use super::plan::Plan;
+use crate::common::layout::Layout;
+use crate::common::layout::padded_out;
 use crate::config::{CapacityRules, Config, Limiter, MapKind};
 use crate::error::FtlError;
 use nandscape_block::SECTOR_BYTES;

@@ -1,12 +1,12 @@
 //! The FTL's invariants, checked the slow way; for tests and campaigns.
 
 use super::Pblk;
-use super::ids::LineId;
 use super::l2p::Place;
 use super::line::{Line, LineState};
 use super::mapping::{Mapping, Named};
 use super::rb::Ring;
 use super::rl::RateLimiter;
+use crate::common::ids::LineId;
 use crate::config::Broken;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};

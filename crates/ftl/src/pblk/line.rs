@@ -11,8 +11,9 @@
 //!   can always be written.
 
 use super::capacity::Capacity;
-use super::ids::{BufferId, LineId, MAP_ORIGIN};
-use super::layout::{Layout, Stripes};
+use super::ids::BufferId;
+use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::layout::{Layout, StripeOrder};
 use nandscape_column::Column;
 use nandscape_media::{Geometry, Ppa};
 use std::collections::VecDeque;
@@ -300,8 +301,8 @@ impl Lines {
     }
 
     /// Stripes, that with the fewest free lines first.
-    pub(super) fn stripes_by_need(&self) -> Stripes {
-        let mut stripes: Stripes = (0..self.layout.stripes()).collect();
+    pub(super) fn stripes_by_need(&self) -> StripeOrder {
+        let mut stripes: StripeOrder = (0..self.layout.stripes()).collect();
         stripes.sort_by_key(|&stripe| self.free_in(stripe));
         stripes
     }

@@ -5,11 +5,12 @@
 //! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors.
 
 use super::Pblk;
-use super::ids::{BufferId, LineId};
+use super::ids::BufferId;
 use super::l2p::{L2p, Place};
 use super::line::LineState;
 use super::rb::key_lba;
 use super::units::WriteUnit;
+use crate::common::ids::LineId;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {

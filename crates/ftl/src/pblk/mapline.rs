@@ -11,12 +11,12 @@
 //! - Sectors that an open chunk does not serve yet are read from RAM (`staging_bytes`).
 
 use super::Pblk;
-use super::ids::LineId;
 use super::line::LineState;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
 use super::open::Cursor;
 use super::write::{MAX_UNIT, Spot};
+use crate::common::ids::LineId;
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::{SectorData, Tag};

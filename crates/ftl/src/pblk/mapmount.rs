@@ -8,7 +8,7 @@
 
 use super::Pblk;
 use super::format::MAP_FRONTIER;
-use super::ids::{LineId, MAP_ORIGIN};
+use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::config::Broken;
 use crate::error::FtlError;
 use nandscape_block::{BlockError, SectorData};

@@ -25,7 +25,6 @@ mod gc;
 mod host;
 mod ids;
 mod l2p;
-mod layout;
 mod line;
 mod map;
 mod mapcache;
@@ -55,6 +54,7 @@ mod write;
 pub use capacity::Capacity;
 pub use line::LineState;
 
+use crate::common::layout::Layout;
 use crate::config::Config;
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
@@ -66,7 +66,6 @@ use flush::Flushes;
 use gc::Gc;
 use ids::BufferId;
 use l2p::{L2p, Place};
-use layout::Layout;
 use line::Lines;
 use mapping::Mapping;
 use nandscape_block::{

@@ -9,9 +9,10 @@
 use super::Pblk;
 use super::capacity::CLOSING_LINES;
 use super::format::{MAP_FRONTIER, Smeta};
-use super::ids::{BufferId, FrontierId, LineId, MAP_ORIGIN};
+use super::ids::{BufferId, FrontierId};
 use super::line::LineState;
 use super::write::{MAX_UNIT, Spot};
+use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_media::{ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};

@@ -13,15 +13,16 @@
 //! forgotten, whether a power cut tore them or a fault struck them: out-of-band data are as unreadable.
 
 use super::format::{Smeta, TrimRecord, decode_trims};
-use super::ids::{FrontierId, LineId, MAP_ORIGIN};
+use super::ids::FrontierId;
 use super::l2p::Place;
-use super::layout::Layout;
 use super::line::LineState;
 use super::mapmount::FoundMap;
 use super::open::{Cursor, OpenLine};
 use super::rb::key_lba;
 use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
+use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::layout::Layout;
 use crate::config::{Broken, Config};
 use crate::error::FtlError;
 use nandscape_block::Lba;

@@ -8,10 +8,11 @@
 //! shorter than others.
 
 use super::Pblk;
-use super::ids::{BufferId, FrontierId, MAP_ORIGIN};
-use super::layout::padded_out;
+use super::ids::{BufferId, FrontierId};
 use super::line::FreeRoom;
 use super::open::Frontier;
+use crate::common::ids::MAP_ORIGIN;
+use crate::common::layout::padded_out;
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 

@@ -5,8 +5,8 @@
 //! (pblk-gc.c, pblk-core.c `pblk_line_gc_list`). As the classes are ordered by valid count, that is
 //! the minimum of all, and among equals the line that entered its class first: a stamp a line.
 
+use crate::common::ids::{LineId, NO_LINE};
 use crate::config::Victim;
-use crate::pblk::ids::{LineId, NO_LINE};
 use nandscape_rt::Stream;
 use std::collections::VecDeque;
 

@@ -2,10 +2,11 @@
 //! and keeps at most one write in flight on a parallel unit (pblk-write.c).
 
 use super::Pblk;
-use super::ids::{BufferId, FrontierId, LineId};
+use super::ids::{BufferId, FrontierId};
 use super::line::LineState;
 use super::rb::Ring;
 use super::units::{UnitState, WriteUnit};
+use crate::common::ids::LineId;
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::SectorData;

@@ -12,13 +12,13 @@ use nandscape_media::{AddressFormat, ChunkId, Geometry, Ppa, UnitId};
 use smallvec::SmallVec;
 
 /// Stripes in some order; a device of up to 8 channels allocates none.
-pub(super) type Stripes = SmallVec<[u32; 8]>;
+pub(crate) type StripeOrder = SmallVec<[u32; 8]>;
 
 /// How lines lie on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// Parallel units of a line.
-    pub(super) width: u32,
+    pub(crate) width: u32,
     /// log2 of the stripes.
     stripe_bits: u32,
     /// Where a unit's number holds its index within the stripe.
@@ -26,7 +26,7 @@ pub(super) struct Layout {
     /// Where a unit's number holds its stripe.
     stripe_shift: u32,
     /// How addresses are packed.
-    pub(super) format: AddressFormat,
+    pub(crate) format: AddressFormat,
 }
 
 impl Layout {
@@ -34,7 +34,7 @@ impl Layout {
     ///
     /// # Errors
     /// Units that do not divide into stripes.
-    pub(super) fn new(geometry: &Geometry, set: LineSet) -> Result<Self, FtlError> {
+    pub(crate) fn new(geometry: &Geometry, set: LineSet) -> Result<Self, FtlError> {
         let units = geometry.total_units();
         let width = match set {
             LineSet::Device => units,
@@ -65,37 +65,37 @@ impl Layout {
 
     /// Stripes of the device.
     #[inline]
-    pub(super) const fn stripes(&self) -> u32 {
+    pub(crate) const fn stripes(&self) -> u32 {
         1 << self.stripe_bits
     }
 
     /// The stripe of a line.
     #[inline]
-    pub(super) const fn stripe_of(&self, line: LineId) -> u32 {
+    pub(crate) const fn stripe_of(&self, line: LineId) -> u32 {
         line & (self.stripes() - 1)
     }
 
     /// The line of this chunk index and stripe.
     #[inline]
-    pub(super) const fn line(&self, chunk: u32, stripe: u32) -> LineId {
+    pub(crate) const fn line(&self, chunk: u32, stripe: u32) -> LineId {
         chunk << self.stripe_bits | stripe
     }
 
     /// The parallel unit of the chunk with this index in a line.
     #[inline]
-    pub(super) const fn unit(&self, line: LineId, index: u32) -> u32 {
+    pub(crate) const fn unit(&self, line: LineId, index: u32) -> u32 {
         index << self.index_shift | self.stripe_of(line) << self.stripe_shift
     }
 
     /// The chunk with this index in a line.
     #[inline]
-    pub(super) const fn chunk(&self, line: LineId, index: u32) -> ChunkId {
+    pub(crate) const fn chunk(&self, line: LineId, index: u32) -> ChunkId {
         ChunkId { unit: UnitId(self.unit(line, index)), chunk: line >> self.stripe_bits }
     }
 
     /// The line of an address.
     #[inline]
-    pub(super) const fn line_of(&self, ppa: Ppa) -> LineId {
+    pub(crate) const fn line_of(&self, ppa: Ppa) -> LineId {
         if self.stripe_bits == 0 {
             return self.format.line_of(ppa);
         }
@@ -106,7 +106,7 @@ impl Layout {
 
 /// Lines of garbage collection, beyond one, that a power cut may use up at once: where open chunks are
 /// limited recovery leaves none open.
-pub(super) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
+pub(crate) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
     if geometry.limits_open_chunks() { shared_frontiers.saturating_sub(1) } else { 0 }
 }
 
