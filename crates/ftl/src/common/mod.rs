@@ -7,3 +7,4 @@
 
 pub(crate) mod ids;
 pub(crate) mod layout;
+pub(crate) mod lines;

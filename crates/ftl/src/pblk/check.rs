@@ -2,11 +2,11 @@
 
 use super::Pblk;
 use super::l2p::Place;
-use super::line::{Line, LineState};
 use super::mapping::{Mapping, Named};
 use super::rb::Ring;
 use super::rl::RateLimiter;
 use crate::common::ids::LineId;
+use crate::common::lines::{Line, LineState};
 use crate::config::Broken;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
@@ -68,8 +68,10 @@ impl<M: OpenChannel> Pblk<M> {
             let bits: u32 =
                 self.line_sectors(id).map(|at| u32::from(self.lines.is_valid(at))).sum();
             ensure(bits == line.valid, || format!("line {id}: {bits} bits, counted {line:?}"))?;
-            let empty =
-                matches!(line.state, LineState::Free | LineState::Cooling | LineState::Next);
+            let empty = matches!(
+                line.state,
+                LineState::Free | LineState::AwaitingDurability | LineState::Next
+            );
             ensure(!empty || bits == 0, || format!("line {id} is empty but valid: {line:?}"))?;
             valid += u64::from(bits);
         }

@@ -10,11 +10,11 @@ use super::capacity::REQUEST_SECTORS;
 use super::format::{TrimRecord, decode_trims};
 use super::ids::BufferId;
 use super::l2p::Place;
-use super::line::{Line, LineState};
 use super::mapping::Named;
 use super::open::Cursor;
 use super::rb::{Origin, key_is_live, key_lba};
 use crate::common::ids::LineId;
+use crate::common::lines::{Line, LineState};
 use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
 use crate::pblk::events::What;
@@ -137,7 +137,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether another victim is wanted with so many free chunks and lines.
     fn wants_victim(&self, free: (u32, u32)) -> bool {
-        let coming = self.gc.active() + self.lines.cooling_len() as u32;
+        let coming = self.gc.active() + self.lines.quarantined() as u32;
         self.gc.takes_all || self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
     }
 
@@ -486,7 +486,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.gc.victims.remove(index);
         if self.lines.get(victim.id).valid == 0 {
-            self.cool(victim.id);
+            self.quarantine_line(victim.id);
         } else {
             self.lines.get_mut(victim.id).state = LineState::Corrupt;
         }

@@ -7,10 +7,10 @@
 use super::Pblk;
 use super::ids::BufferId;
 use super::l2p::{L2p, Place};
-use super::line::LineState;
 use super::rb::key_lba;
 use super::units::WriteUnit;
 use crate::common::ids::LineId;
+use crate::common::lines::LineState;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {
@@ -100,27 +100,27 @@ impl<M: OpenChannel> Pblk<M> {
                 if let Some(mapping) = &mut self.mapping {
                     mapping.store.forget(id);
                 }
-                self.cool(id);
+                self.quarantine_line(id);
             }
             LineState::Closed => {
                 self.candidates.remove(id);
                 self.stats.gc.free_rides += 1;
                 let origin = self.lines.get(id).origin;
                 self.stats.buffers[usize::from(origin)].free_rides += 1;
-                self.cool(id);
+                self.quarantine_line(id);
             }
-            LineState::Corrupt => self.cool(id),
+            LineState::Corrupt => self.quarantine_line(id),
             _ => {}
         }
     }
 
-    /// An empty line starts to cool; forgets the erase rule when that is asked for.
-    pub(super) fn cool(&mut self, id: LineId) {
+    /// An empty line is quarantined; forgets the erase rule when that is asked for.
+    pub(super) fn quarantine_line(&mut self, id: LineId) {
         if self.config.broken == crate::config::Broken::EraseRule {
             self.lines.get_mut(id).gate = 0;
         }
-        self.lines.cool(id);
-        self.thaw();
+        self.lines.quarantine_line(id);
+        self.release_durable_lines();
     }
 
     /// Everything logged before this sequence is durable, in whatever buffer.
@@ -131,10 +131,10 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Frees the lines whose gate has been passed.
-    pub(super) fn thaw(&mut self) {
-        if self.lines.cooling_len() > 0 {
+    pub(super) fn release_durable_lines(&mut self) {
+        if self.lines.quarantined() > 0 {
             let durable = self.durable();
-            if self.lines.thaw(durable) {
+            if self.lines.release_durable_lines(durable) {
                 self.limiter_update();
             }
         }

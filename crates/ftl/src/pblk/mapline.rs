@@ -11,12 +11,12 @@
 //! - Sectors that an open chunk does not serve yet are read from RAM (`staging_bytes`).
 
 use super::Pblk;
-use super::line::LineState;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
 use super::open::Cursor;
 use super::write::{MAX_UNIT, Spot};
 use crate::common::ids::LineId;
+use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::{SectorData, Tag};
@@ -400,7 +400,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn end_map_victim(&mut self, id: LineId) {
         if self.lines.get(id).valid == 0 {
-            self.cool(id);
+            self.quarantine_line(id);
         } else if let Some(mapping) = &mut self.mapping {
             self.lines.get_mut(id).state = LineState::Closed;
             mapping.store.close(id);

@@ -25,7 +25,6 @@ mod gc;
 mod host;
 mod ids;
 mod l2p;
-mod line;
 mod map;
 mod mapcache;
 mod mapline;
@@ -51,10 +50,11 @@ mod victims;
 mod waiting;
 mod write;
 
+pub use crate::common::lines::LineState;
 pub use capacity::Capacity;
-pub use line::LineState;
 
 use crate::common::layout::Layout;
+use crate::common::lines::{Line, Lines};
 use crate::config::Config;
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
@@ -66,7 +66,6 @@ use flush::Flushes;
 use gc::Gc;
 use ids::BufferId;
 use l2p::{L2p, Place};
-use line::Lines;
 use mapping::Mapping;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
@@ -350,11 +349,8 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Every line's state and counts.
     pub fn lines(&self) -> Vec<LineReport> {
-        let report = |line: &line::Line| LineReport {
-            state: line.state,
-            valid: line.valid,
-            data: line.data,
-        };
+        let report =
+            |line: &Line| LineReport { state: line.state, valid: line.valid, data: line.data };
         self.lines.iter().map(|(_, line)| report(line)).collect()
     }
 

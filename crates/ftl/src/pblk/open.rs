@@ -10,9 +10,9 @@ use super::Pblk;
 use super::capacity::CLOSING_LINES;
 use super::format::{MAP_FRONTIER, Smeta};
 use super::ids::{BufferId, FrontierId};
-use super::line::LineState;
 use super::write::{MAX_UNIT, Spot};
 use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_media::{ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
@@ -264,7 +264,7 @@ impl<M: OpenChannel> Pblk<M> {
             return None;
         }
         self.frontier(f).next = None;
-        self.lines.forgo(next.id, u32::MAX);
+        self.lines.write_off(next.id, u32::MAX);
         self.lines.release(next.id);
         self.limiter_update();
         Some(left)
@@ -296,7 +296,7 @@ impl<M: OpenChannel> Pblk<M> {
         if status != Status::Ok {
             let id = next.id;
             self.stats.erase_failures += 1;
-            self.lines.lose_chunk(id, self.geometry.sectors);
+            self.lines.remove_chunk(id, self.geometry.sectors);
         }
     }
 
@@ -364,12 +364,12 @@ impl<M: OpenChannel> Pblk<M> {
             let id = next.id;
             self.stats.program_failures += 1;
             self.lines.get_mut(id).werr = true;
-            self.lines.forgo(id, self.geometry.sectors);
+            self.lines.write_off(id, self.geometry.sectors);
         }
     }
 
     fn give_up_next(&mut self, f: FrontierId, id: LineId) {
-        self.lines.forgo(id, u32::MAX);
+        self.lines.write_off(id, u32::MAX);
         self.lines.kept += u32::from(self.lines.get(id).is_map());
         self.lines.get_mut(id).state = LineState::Bad;
         self.frontier(f).next = None;
@@ -425,13 +425,13 @@ impl<M: OpenChannel> Pblk<M> {
         let index = (0..self.layout.width).find(|&index| self.chunk_at(line, index) == failed);
         let end = index.map_or(0, |index| self.data_end(&open, index) * self.geometry.ws_opt);
         let next = self.layout.format.sector_of(at) + self.geometry.ws_opt;
-        self.lines.forgo(line, end.saturating_sub(next));
+        self.lines.write_off(line, end.saturating_sub(next));
     }
 
     /// The open line is full of data: end metadata follows, if room was kept for it.
     fn close_open(&mut self, f: FrontierId) {
         let Some(open) = self.frontier(f).open.take() else { return };
-        self.lines.forgo(open.id, u32::MAX);
+        self.lines.write_off(open.id, u32::MAX);
         if open.end >= self.line_end() {
             self.line_closed(open.id);
             return;

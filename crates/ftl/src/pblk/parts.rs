@@ -4,10 +4,10 @@ use super::buffers::Buffer;
 use super::capacity::Capacity;
 use super::ids::FrontierId;
 use super::l2p::L2p;
-use super::line::Lines;
 use super::mapping::Mapping;
 use super::plan::Plan;
 use crate::common::layout::Layout;
+use crate::common::lines::Lines;
 use crate::config::{Config, FlushScope};
 use crate::error::FtlError;
 use nandscape_block::{DeviceCaps, Fua};
@@ -37,7 +37,7 @@ impl Parts {
         let plan = Plan::new(config, &layout)?;
         let buffers = plan.make_buffers(geometry, config, capacity)?;
         let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
-        let lines = Lines::new(geometry, layout, capacity);
+        let lines = Lines::new(geometry, layout, capacity.line_data_sectors);
         let (Some(l2p), Some(lines)) = (l2p, lines) else { return Err(FtlError::AddressSpace) };
         let (entry_bytes, frontier) = (l2p.entry_bytes(), plan.frontiers() as FrontierId);
         let mapping =

@@ -15,7 +15,6 @@
 use super::format::{Smeta, TrimRecord, decode_trims};
 use super::ids::FrontierId;
 use super::l2p::Place;
-use super::line::LineState;
 use super::mapmount::FoundMap;
 use super::open::{Cursor, OpenLine};
 use super::rb::key_lba;
@@ -23,6 +22,7 @@ use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
 use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::common::layout::Layout;
+use crate::common::lines::LineState;
 use crate::config::{Broken, Config};
 use crate::error::FtlError;
 use nandscape_block::Lba;

@@ -3,10 +3,10 @@
 
 use super::Pblk;
 use super::ids::{BufferId, FrontierId};
-use super::line::LineState;
 use super::rb::Ring;
 use super::units::{UnitState, WriteUnit};
 use crate::common::ids::LineId;
+use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::events::What;
 use nandscape_block::SectorData;
@@ -261,7 +261,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
             self.serve_waiters(at, id, &unit);
         }
-        self.thaw();
+        self.release_durable_lines();
     }
 
     /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its line,
@@ -270,7 +270,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.stats.program_failures += 1;
         let failed = self.lines.get_mut(line);
         match failed.state {
-            LineState::Free | LineState::Cooling | LineState::Next => return,
+            LineState::Free | LineState::AwaitingDurability | LineState::Next => return,
             LineState::Closed => self.candidates.mark_werr(line),
             _ => {}
         }
