@@ -8,3 +8,4 @@
 pub(crate) mod ids;
 pub(crate) mod layout;
 pub(crate) mod lines;
+pub(crate) mod victims;

@@ -2,9 +2,9 @@
 //! the stripe that is shortest of free lines is collected first (QBLK collects each channel by
 //! itself). With lines over the whole device there is one stripe, and this is its victim index.
 
-use super::victims::Victims;
 use crate::common::ids::LineId;
 use crate::common::layout::{Layout, StripeOrder};
+use crate::common::victims::Victims;
 use crate::config::Victim;
 
 /// The victim indexes of all stripes.

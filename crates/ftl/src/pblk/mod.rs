@@ -46,7 +46,6 @@ mod route;
 mod space;
 mod trims;
 mod units;
-mod victims;
 mod waiting;
 mod write;
 
