@@ -8,4 +8,5 @@
 pub(crate) mod ids;
 pub(crate) mod layout;
 pub(crate) mod lines;
+pub(crate) mod stripes;
 pub(crate) mod victims;

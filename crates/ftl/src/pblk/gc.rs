@@ -150,7 +150,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether a line with write errors is waiting for collection, or being collected.
     pub(super) fn has_werr(&self) -> bool {
         let collected = |victim: &VictimLine| self.lines.get(victim.id).werr;
-        self.candidates.has_werr() || self.gc.victims.iter().any(collected)
+        self.victims.has_werr() || self.gc.victims.iter().any(collected)
     }
 
     /// Starts on one more victim, if one is wanted and its valid sectors surely find room: the
@@ -161,7 +161,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.lines.get(id);
         let buffer = self.copies_of(&line, target);
-        self.candidates.remove(id);
+        self.victims.remove(id);
         self.lines.get_mut(id).state = LineState::Gc;
         self.stats.gc.victims += 1;
         self.stats.gc.victim_valid += u64::from(line.valid);
@@ -187,7 +187,7 @@ impl<M: OpenChannel> Pblk<M> {
         let stripes = self.layout.stripes();
         let of_stripe = |stripe: u32| stripes > 1 && self.wants_victim(self.lines.free_of(stripe));
         let wanted = |stripe: u32| short || of_stripe(stripe);
-        if !self.candidates.has_werr() && !(0..stripes).any(wanted) {
+        if !self.victims.has_werr() && !(0..stripes).any(wanted) {
             return None;
         }
         let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
@@ -204,10 +204,10 @@ impl<M: OpenChannel> Pblk<M> {
             let Line { valid, capacity, .. } = *lines.get(line);
             valid + flushed.max(copied.of(valid)) < capacity
         };
-        let order = if short { self.candidates.by_gain(settled) } else { lines.stripes_by_need() };
+        let order = if short { self.victims.by_gain(settled) } else { lines.stripes_by_need() };
         let (plan, spares) = (self.router.plan(), self.spares_journal());
         let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
-        self.candidates.find(order, |victims, stripe| {
+        self.victims.find(order, |victims, stripe| {
             let line = |index: LineId| self.layout.line(index, stripe);
             let fits = |index: &LineId| fits(line(*index));
             if !wanted[stripe as usize] {

@@ -87,7 +87,7 @@ impl<M: OpenChannel> Pblk<M> {
         if line.valid == 0 && line.pending == 0 {
             self.line_emptied(id);
         } else if line.state == LineState::Closed && !line.is_map() {
-            self.candidates.lower(id, self.lines.weight(id));
+            self.victims.lower(id, self.lines.weight(id));
         }
     }
 
@@ -103,7 +103,7 @@ impl<M: OpenChannel> Pblk<M> {
                 self.quarantine_line(id);
             }
             LineState::Closed => {
-                self.candidates.remove(id);
+                self.victims.remove(id);
                 self.stats.gc.free_rides += 1;
                 let origin = self.lines.get(id).origin;
                 self.stats.buffers[usize::from(origin)].free_rides += 1;

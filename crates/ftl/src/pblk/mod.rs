@@ -13,7 +13,6 @@
 //! when everything that superseded its content is durable.
 
 mod buffers;
-mod candidates;
 mod capacity;
 mod check;
 mod cpu;
@@ -54,11 +53,11 @@ pub use capacity::Capacity;
 
 use crate::common::layout::Layout;
 use crate::common::lines::{Line, Lines};
+use crate::common::stripes::Stripes;
 use crate::config::Config;
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
 use buffers::Buffer;
-use candidates::Candidates;
 use cpu::HostSide;
 use events::{Events, What};
 use flush::Flushes;
@@ -119,7 +118,7 @@ pub struct Pblk<M> {
     /// A frontier prepares its next line when the open one has so few sectors left.
     next_below: u32,
     lines: Lines,
-    candidates: Candidates,
+    victims: Stripes,
     /// The map's cache and its blocks on media; none where all of it is in RAM.
     mapping: Option<Box<Mapping>>,
     /// The host's cores, locks and threads; none where they cost nothing.
@@ -218,7 +217,7 @@ impl<M: OpenChannel> Pblk<M> {
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             frontiers: plan.make_frontiers(mapping.is_some()),
             router: Router::new(&config, plan),
-            candidates: Candidates::new(config.victim, layout, geometry.chunks, data, config.seed),
+            victims: Stripes::new(config.victim, layout, geometry.chunks, data, config.seed),
             caps: caps(&config, &capacity),
             instance: Stream::new(config.seed, "ftl.instance").bits(),
             line_seq: 0,
@@ -332,7 +331,7 @@ impl<M: OpenChannel> Pblk<M> {
             map,
             map_bytes: map.total(),
             bitmap_bytes: self.lines.bitmap_bytes(),
-            line_bytes: self.lines.line_bytes() + self.candidates.bytes(),
+            line_bytes: self.lines.line_bytes() + self.victims.bytes(),
             buffers_bytes: self.buffers.iter().map(Buffer::bytes).sum::<u64>()
                 + self.router.bytes()
                 + self.gc.bytes()

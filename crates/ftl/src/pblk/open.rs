@@ -511,7 +511,7 @@ impl<M: OpenChannel> Pblk<M> {
         let (empty, werr) = (line.valid == 0 && line.pending == 0, line.werr);
         match &mut self.mapping {
             Some(mapping) if line.is_map() => mapping.store.close(id),
-            _ => self.candidates.insert(id, weight, werr),
+            _ => self.victims.insert(id, weight, werr),
         }
         if empty {
             self.line_emptied(id);

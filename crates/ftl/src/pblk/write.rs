@@ -271,7 +271,7 @@ impl<M: OpenChannel> Pblk<M> {
         let failed = self.lines.get_mut(line);
         match failed.state {
             LineState::Free | LineState::AwaitingDurability | LineState::Next => return,
-            LineState::Closed => self.candidates.mark_werr(line),
+            LineState::Closed => self.victims.mark_werr(line),
             _ => {}
         }
         failed.werr = true;
