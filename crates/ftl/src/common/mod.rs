@@ -6,6 +6,7 @@
 //! knowledge and comes in as a sequence.
 
 pub(crate) mod ids;
+pub(crate) mod l2p;
 pub(crate) mod layout;
 pub(crate) mod lines;
 pub(crate) mod stripes;

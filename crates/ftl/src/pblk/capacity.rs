@@ -1,10 +1,10 @@
 //! How much of the device is for data: line metadata, overprovisioning, the limiter's thresholds and
 //! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
 
-use super::l2p::entry_bytes;
 use super::mapcache::{CopyPadding, Size};
 use super::mapshape::quota;
 use super::plan::Plan;
+use crate::common::l2p::entry_bytes;
 use crate::common::layout::Layout;
 use crate::common::layout::padded_out;
 use crate::config::{CapacityRules, Config, Limiter, MapKind};

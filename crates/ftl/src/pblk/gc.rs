@@ -9,11 +9,11 @@ use super::buffers::Buffer;
 use super::capacity::REQUEST_SECTORS;
 use super::format::{TrimRecord, decode_trims};
 use super::ids::BufferId;
-use super::l2p::Place;
 use super::mapping::Named;
 use super::open::Cursor;
 use super::rb::{Origin, key_is_live, key_lba};
 use crate::common::ids::LineId;
+use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
@@ -432,7 +432,7 @@ impl<M: OpenChannel> Pblk<M> {
             let slot = rb.push(key, Origin::Gc, self.next_seq);
             self.next_seq += 1;
             let moved = key_lba(key)
-                .filter(|lba| self.l2p.switch(*lba, Place::Media(at), Place::Cached(slot)));
+                .filter(|lba| self.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot)));
             let Some(lba) = moved else {
                 debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
                 rb.turn_stale();
@@ -466,7 +466,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
         let first = u64::from(record.lba);
         (first..first + u64::from(record.sectors))
-            .any(|lba| self.l2p.get(Lba(lba)) == Place::Nowhere)
+            .any(|lba| self.l2p.get(Lba(lba)) == MapEntry::Unmapped)
     }
 
     fn request_done(&mut self, number: usize) {

@@ -6,10 +6,10 @@
 
 use super::Pblk;
 use super::ids::BufferId;
-use super::l2p::{L2p, Place};
 use super::rb::key_lba;
 use super::units::WriteUnit;
 use crate::common::ids::LineId;
+use crate::common::l2p::{L2p, MapEntry};
 use crate::common::lines::LineState;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
@@ -154,7 +154,7 @@ impl<M: OpenChannel> Pblk<M> {
 #[inline]
 fn switch_to_media(l2p: &mut L2p, slot: u32, key: u32, at: Ppa) -> bool {
     match key_lba(key) {
-        Some(lba) => l2p.switch(lba, Place::Cached(slot), Place::Media(at)),
+        Some(lba) => l2p.switch(lba, MapEntry::Buffered(slot), MapEntry::Flash(at)),
         None => key == KEY_TRIM,
     }
 }

@@ -23,7 +23,6 @@ mod front;
 mod gc;
 mod host;
 mod ids;
-mod l2p;
 mod map;
 mod mapcache;
 mod mapline;
@@ -51,6 +50,7 @@ mod write;
 pub use crate::common::lines::LineState;
 pub use capacity::Capacity;
 
+use crate::common::l2p::{L2p, MapEntry};
 use crate::common::layout::Layout;
 use crate::common::lines::{Line, Lines};
 use crate::common::stripes::Stripes;
@@ -63,7 +63,6 @@ use events::{Events, What};
 use flush::Flushes;
 use gc::Gc;
 use ids::BufferId;
-use l2p::{L2p, Place};
 use mapping::Mapping;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
@@ -462,7 +461,7 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
     #[inline]
     fn prefetch_near(&self, op: Op, lba: Lba) {
         if lba.0 < self.l2p.len()
-            && let Place::Media(at) = self.l2p.get(lba)
+            && let MapEntry::Flash(at) = self.l2p.get(lba)
         {
             if op == Op::Read { self.media.prefetch(at) } else { self.lines.prefetch(at) }
         }

@@ -3,9 +3,9 @@
 use super::buffers::Buffer;
 use super::capacity::Capacity;
 use super::ids::FrontierId;
-use super::l2p::L2p;
 use super::mapping::Mapping;
 use super::plan::Plan;
+use crate::common::l2p::L2p;
 use crate::common::layout::Layout;
 use crate::common::lines::Lines;
 use crate::config::{Config, FlushScope};

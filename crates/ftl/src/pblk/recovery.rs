@@ -14,13 +14,13 @@
 
 use super::format::{Smeta, TrimRecord, decode_trims};
 use super::ids::FrontierId;
-use super::l2p::Place;
 use super::mapmount::FoundMap;
 use super::open::{Cursor, OpenLine};
 use super::rb::key_lba;
 use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
 use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::l2p::MapEntry;
 use crate::common::layout::Layout;
 use crate::common::lines::LineState;
 use crate::config::{Broken, Config};
@@ -179,7 +179,7 @@ impl<M: OpenChannel> Pblk<M> {
                 let best = &mut replay.best[lba.0 as usize];
                 if order >= *best {
                     *best = order;
-                    self.l2p.replace(lba, Place::Media(at));
+                    self.l2p.replace(lba, MapEntry::Flash(at));
                 }
             }
         }
@@ -192,7 +192,7 @@ impl<M: OpenChannel> Pblk<M> {
             let end = (first + u64::from(record.sectors)).min(self.l2p.len());
             for lba in first..end {
                 if replay.best[lba as usize] < order {
-                    self.l2p.replace(Lba(lba), Place::Nowhere);
+                    self.l2p.replace(Lba(lba), MapEntry::Unmapped);
                 }
             }
         }
@@ -203,7 +203,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// one whose sectors were written and then discarded again looks needed, and is not.
     fn count_valid(&mut self, trims: Vec<TrimSector>, mut orders: Vec<u64>) {
         for lba in (0..self.l2p.len()).map(Lba) {
-            if let Place::Media(at) = self.l2p.get(lba) {
+            if let MapEntry::Flash(at) = self.l2p.get(lba) {
                 self.lines.set_valid(self.lines.of(at), at, 1);
             }
         }
@@ -225,7 +225,7 @@ impl<M: OpenChannel> Pblk<M> {
         let first = u64::from(record.lba);
         let end = (first + u64::from(record.sectors)).min(self.l2p.len());
         let mut news = false;
-        for lba in (first..end).filter(|&lba| self.l2p.get(Lba(lba)) == Place::Nowhere) {
+        for lba in (first..end).filter(|&lba| self.l2p.get(Lba(lba)) == MapEntry::Unmapped) {
             news |= std::mem::replace(&mut orders[lba as usize], u64::MAX) != u64::MAX;
         }
         news
