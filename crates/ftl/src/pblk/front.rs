@@ -6,7 +6,7 @@
 
 use super::Pblk;
 use super::cpu::{HostSide, Task, Visit};
-use super::events::What;
+use super::events::EventKind;
 use super::ids::BufferId;
 use super::waiting::Entered;
 use crate::config::FlushScope;
@@ -92,7 +92,7 @@ impl<M: OpenChannel> Pblk<M> {
             let visit = self.visit(task);
             let Some(host) = &mut self.host else { return };
             let end = host.begin(self.now, core, task, visit);
-            self.events.push(end, What::Core(core));
+            self.events.push(end, EventKind::Core(core));
         }
     }
 

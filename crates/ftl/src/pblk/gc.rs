@@ -17,7 +17,7 @@ use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{Cause, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
@@ -291,7 +291,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.gc.idle.push(number);
         } else {
             victim.requests += 1;
-            self.events.push(arrived, What::GcRead(number));
+            self.events.push(arrived, EventKind::GcRead(number));
         }
         self.gc.victims[index] = victim;
         self.finish_victim(index);

@@ -18,7 +18,7 @@ use super::write::{MAX_UNIT, Spot};
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
@@ -117,7 +117,7 @@ impl<M: OpenChannel> Pblk<M> {
         let number = self.add_job(block, begun.version, true);
         if begun.read.is_some() {
             let end = self.read_pieces(block)?;
-            self.events.push(end, What::MapMerge(number));
+            self.events.push(end, EventKind::MapMerge(number));
         } else {
             self.send_job(number);
         }
@@ -190,7 +190,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.busy[spot.pu as usize] = true;
         let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
         let number = mapping.store.units.add(unit);
-        self.events.push(outcome.at, What::MapUnit(number, outcome.status));
+        self.events.push(outcome.at, EventKind::MapUnit(number, outcome.status));
         self.lines.use_up(spot.line, ws_opt);
         let line = self.lines.get_mut(spot.line);
         line.pending += used;
@@ -358,7 +358,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mapping) = &mut self.mapping else { return Ok(()) };
         if units > 0 {
             mapping.store.victim = Some(victim);
-            self.events.push(arrived, What::MapCopies);
+            self.events.push(arrived, EventKind::MapCopies);
         } else {
             mapping.store.victim = None;
             self.end_map_victim(victim.id);

@@ -23,7 +23,7 @@ use super::waiting::Queued;
 use crate::common::l2p::MapEntry;
 use crate::config::{Broken, Config, MapKind};
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use crate::stats::{MapCounts, MapMemoryUse};
 use nandscape_block::{Lba, SectorData, Tag};
 use nandscape_media::{Geometry, Kind, OpenChannel};
@@ -363,7 +363,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn read_block(&mut self, block: u32) -> Result<(), FtlError> {
         let end = self.read_pieces(block)?;
         self.verify_block(block);
-        self.events.push(end, What::MapLoad(block));
+        self.events.push(end, EventKind::MapLoad(block));
         Ok(())
     }
 

@@ -50,6 +50,7 @@ mod write;
 pub use crate::common::lines::LineState;
 pub use capacity::Capacity;
 
+use crate::common::events::Events;
 use crate::common::l2p::{L2p, MapEntry};
 use crate::common::layout::Layout;
 use crate::common::lines::{Line, Lines};
@@ -59,7 +60,7 @@ use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
 use buffers::Buffer;
 use cpu::HostSide;
-use events::{Events, What};
+use events::EventKind;
 use flush::Flushes;
 use gc::Gc;
 use ids::BufferId;
@@ -129,7 +130,7 @@ pub struct Pblk<M> {
     flushes: Flushes,
     /// Completions not yet handed out.
     done: Vec<Completion>,
-    events: Events,
+    events: Events<EventKind>,
     /// Something may be able to move.
     needs_pump: bool,
     /// A drain was forced since a waiting bio was last admitted.
@@ -388,18 +389,18 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    fn handle(&mut self, at: Nanos, what: What) {
+    fn handle(&mut self, at: Nanos, what: EventKind) {
         match what {
-            What::Unit(buffer, number, status) => self.unit_done(at, buffer, number, status),
-            What::Erase(frontier, status) => self.erase_done(frontier, status),
-            What::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
-            What::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
-            What::GcRead(number) => self.gc_arrived(number),
-            What::MapLoad(block) => self.map_loaded(block),
-            What::MapMerge(number) => self.send_job(number),
-            What::MapUnit(number, status) => self.map_unit_done(number, status),
-            What::MapCopies => self.map_copies_arrived(),
-            What::Core(core) => self.core_done(core),
+            EventKind::Unit(buffer, number, status) => self.unit_done(at, buffer, number, status),
+            EventKind::Erase(frontier, status) => self.erase_done(frontier, status),
+            EventKind::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
+            EventKind::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
+            EventKind::GcRead(number) => self.gc_arrived(number),
+            EventKind::MapLoad(block) => self.map_loaded(block),
+            EventKind::MapMerge(number) => self.send_job(number),
+            EventKind::MapUnit(number, status) => self.map_unit_done(number, status),
+            EventKind::MapCopies => self.map_copies_arrived(),
+            EventKind::Core(core) => self.core_done(core),
         }
     }
 

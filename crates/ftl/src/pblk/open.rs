@@ -14,7 +14,7 @@ use super::write::{MAX_UNIT, Spot};
 use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::common::lines::LineState;
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_media::{ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use std::collections::VecDeque;
 
@@ -280,7 +280,7 @@ impl<M: OpenChannel> Pblk<M> {
             if matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
                 let outcome = self.media.reset(self.now, chunk)?;
                 self.stats.erases += 1;
-                self.events.push(outcome.at, What::Erase(f, outcome.status));
+                self.events.push(outcome.at, EventKind::Erase(f, outcome.status));
                 next.erasing += 1;
                 erased = true;
             }
@@ -348,7 +348,7 @@ impl<M: OpenChannel> Pblk<M> {
         let outcome = self.media.write(self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
         self.busy[chunk.unit.0 as usize] = true;
-        self.events.push(outcome.at, What::Smeta(f, chunk.unit.0, outcome.status));
+        self.events.push(outcome.at, EventKind::Smeta(f, chunk.unit.0, outcome.status));
         self.frontier(f).next = Some(NextLine { smeta: SmetaState::InFlight, ..next });
         Ok(())
     }
@@ -473,7 +473,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.stats.sectors.line_meta += u64::from(ws_opt);
         let pu = self.layout.unit(line, at.chunk);
         self.busy[pu as usize] = true;
-        self.events.push(outcome.at, What::Emeta(f, pu, outcome.status));
+        self.events.push(outcome.at, EventKind::Emeta(f, pu, outcome.status));
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use super::units::{UnitState, WriteUnit};
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
@@ -211,7 +211,7 @@ impl<M: OpenChannel> Pblk<M> {
             data: &self.scratch,
         };
         let outcome = self.media.write(self.now, cmd)?;
-        self.events.push(outcome.at, What::Unit(id, number, outcome.status));
+        self.events.push(outcome.at, EventKind::Unit(id, number, outcome.status));
         Ok(())
     }
 
