@@ -10,5 +10,6 @@ pub(crate) mod ids;
 pub(crate) mod l2p;
 pub(crate) mod layout;
 pub(crate) mod lines;
+pub(crate) mod oob;
 pub(crate) mod stripes;
 pub(crate) mod victims;

@@ -6,11 +6,11 @@
 
 use super::Pblk;
 use super::ids::BufferId;
-use super::rb::key_lba;
 use super::units::WriteUnit;
 use crate::common::ids::LineId;
 use crate::common::l2p::{L2p, MapEntry};
 use crate::common::lines::LineState;
+use crate::common::oob::key_lba;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {

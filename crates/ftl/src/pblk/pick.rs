@@ -7,9 +7,9 @@
 
 use super::Pblk;
 use super::ids::{BufferId, FileKey};
-use super::rb::key_lba;
 use super::waiting::Waiter;
 use crate::common::l2p::MapEntry;
+use crate::common::oob::key_lba;
 use nandscape_block::Lba;
 use nandscape_media::OpenChannel;
 
