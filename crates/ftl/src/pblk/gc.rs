@@ -7,7 +7,6 @@
 use super::Pblk;
 use super::buffers::Buffer;
 use super::capacity::REQUEST_SECTORS;
-use super::format::{TrimRecord, decode_trims};
 use super::ids::BufferId;
 use super::mapping::Named;
 use super::open::Cursor;
@@ -16,6 +15,7 @@ use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use crate::common::oob::{key_is_live, key_lba};
+use crate::common::trims::{TrimRecord, decode_trims};
 use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
 use crate::pblk::events::EventKind;

@@ -3,12 +3,12 @@
 //! discard is a logged write, and waits at buffer 0.
 
 use super::Pblk;
-use super::format::{TrimRecord, encode_trims};
 use super::ids::BufferId;
 use super::mapping::Named;
 use super::rb::Origin;
 use super::waiting::{Entered, Queued};
 use crate::common::l2p::MapEntry;
+use crate::common::trims::{TrimRecord, encode_trims};
 use crate::config::{Broken, Discard};
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
 use nandscape_media::{KEY_TRIM, OpenChannel};

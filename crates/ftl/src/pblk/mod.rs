@@ -42,7 +42,6 @@ mod recovery;
 mod rl;
 mod route;
 mod space;
-mod trims;
 mod units;
 mod waiting;
 mod write;
@@ -55,6 +54,7 @@ use crate::common::l2p::{L2p, MapEntry};
 use crate::common::layout::Layout;
 use crate::common::lines::{Line, Lines};
 use crate::common::stripes::Stripes;
+use crate::common::trims::TrimLog;
 use crate::config::Config;
 use crate::error::FtlError;
 use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
@@ -74,7 +74,6 @@ use open::Frontier;
 use parts::{Parts, caps, plenty};
 use rb::Ring;
 use route::Router;
-use trims::TrimLog;
 use waiting::Entered;
 
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.

@@ -12,7 +12,7 @@
 //! cannot correct: they read as errors, never as an older copy. Of other lines such sectors are
 //! forgotten, whether a power cut tore them or a fault struck them: out-of-band data are as unreadable.
 
-use super::format::{Smeta, TrimRecord, decode_trims};
+use super::format::Smeta;
 use super::ids::FrontierId;
 use super::mapmount::FoundMap;
 use super::open::{Cursor, OpenLine};
@@ -23,6 +23,7 @@ use crate::common::l2p::MapEntry;
 use crate::common::layout::Layout;
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
+use crate::common::trims::{TrimRecord, decode_trims};
 use crate::config::{Broken, Config};
 use crate::error::FtlError;
 use nandscape_block::Lba;
