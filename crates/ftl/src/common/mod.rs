@@ -11,6 +11,7 @@ pub(crate) mod l2p;
 pub(crate) mod layout;
 pub(crate) mod lines;
 pub(crate) mod oob;
+pub(crate) mod replay;
 pub(crate) mod sealed;
 pub(crate) mod stripes;
 pub(crate) mod trims;
