@@ -425,7 +425,7 @@ impl FreeSpace<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::LineSet;
+    use crate::common::layout::UnitSet;
     use nandscape_media::{ChunkId, UnitId};
 
     const GEOMETRY: Geometry = Geometry {
@@ -443,7 +443,7 @@ mod tests {
 
     /// Every line free, with 4 chunks and space for 480 data sectors.
     fn lines() -> Lines {
-        let layout = Layout::new(&GEOMETRY, LineSet::Device).expect("divides");
+        let layout = Layout::of(&GEOMETRY, UnitSet::All).expect("divides");
         let mut lines = Lines::new(&GEOMETRY, layout, LINE_CAPACITY).expect("address space");
         for id in 0..GEOMETRY.chunks {
             let line = lines.get_mut(id);

@@ -110,8 +110,7 @@ fn range_of(record: &TrimRecord, l2p: &L2p) -> Range<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::common::layout::Layout;
-    use crate::config::LineSet;
+    use crate::common::layout::{Layout, UnitSet};
     use nandscape_media::Geometry;
 
     const GEOMETRY: Geometry = Geometry {
@@ -131,7 +130,7 @@ mod tests {
     #[test]
     fn the_newest_of_copies_and_records_counts() {
         let mut l2p = L2p::new(4, GEOMETRY.ppa_end()).expect("address space");
-        let layout = Layout::new(&GEOMETRY, LineSet::Device).expect("divides");
+        let layout = Layout::of(&GEOMETRY, UnitSet::All).expect("divides");
         let mut lines = Lines::new(&GEOMETRY, layout, 64).expect("address space");
         let mut replay = Replay::new(4);
         for (lba, order, at) in [(0, 9, 2), (0, 7, 1), (1, 5, 3), (2, 12, 4)] {

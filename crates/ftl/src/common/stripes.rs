@@ -4,8 +4,7 @@
 
 use super::ids::LineId;
 use super::layout::{Layout, StripeOrder};
-use super::victims::Victims;
-use crate::config::Victim;
+use super::victims::{Victim, Victims};
 
 /// The victim indexes of all stripes.
 #[derive(Debug)]

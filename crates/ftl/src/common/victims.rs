@@ -6,9 +6,26 @@
 //! the minimum of all, and among equals the line that entered its class first: a stamp a line.
 
 use super::ids::{LineId, NO_LINE};
-use crate::config::Victim;
 use nandscape_rt::Stream;
 use std::collections::VecDeque;
+
+/// Which closed line is collected next.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Victim {
+    /// pblk's lists: by class of valid count, least valid first, earliest in its class on ties.
+    #[default]
+    PblkLists,
+    /// Least valid sectors; the line closed first on ties.
+    Greedy,
+    /// Highest (1 - u) / 2u x age.
+    CostBenefit,
+    /// Line closed first.
+    Fifo,
+    /// Uniformly at random.
+    Random,
+    /// Least valid of this many random lines.
+    DChoices(u32),
+}
 
 /// pblk's classes by valid count, best victims first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -23,6 +23,7 @@ mod front;
 mod gc;
 mod host;
 mod ids;
+mod layout;
 mod map;
 mod mapcache;
 mod mapline;

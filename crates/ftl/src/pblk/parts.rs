@@ -3,6 +3,7 @@
 use super::buffers::Buffer;
 use super::capacity::Capacity;
 use super::ids::FrontierId;
+use super::layout::line_layout;
 use super::mapping::Mapping;
 use super::plan::Plan;
 use crate::common::l2p::L2p;
@@ -33,7 +34,7 @@ impl Parts {
         config: &Config,
         capacity: &Capacity,
     ) -> Result<Self, FtlError> {
-        let layout = Layout::new(geometry, config.line_set)?;
+        let layout = line_layout(geometry, config.line_set)?;
         let plan = Plan::new(config, &layout)?;
         let buffers = plan.make_buffers(geometry, config, capacity)?;
         let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());

@@ -14,6 +14,7 @@
 
 use super::format::Smeta;
 use super::ids::FrontierId;
+use super::layout::line_layout;
 use super::mapmount::FoundMap;
 use super::open::{Cursor, OpenLine};
 use super::write::MAX_UNIT;
@@ -252,7 +253,7 @@ fn scan<M: OpenChannel>(
         padded = padded.max(pad_chunk(media, &geometry, chunk, now)?);
         good_chunks += u64::from(media.chunk(chunk).state != ChunkState::Offline);
     }
-    let layout = Layout::new(&geometry, config.line_set)?;
+    let layout = line_layout(&geometry, config.line_set)?;
     let (mut smetas, mut found, mut read_at) = (Vec::new(), None, padded);
     for line in 0..geometry.chunks * layout.stripes() {
         let smeta = read_smeta(media, &geometry, &layout, line, &mut read_at)?;

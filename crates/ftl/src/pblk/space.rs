@@ -9,9 +9,9 @@
 
 use super::Pblk;
 use super::ids::{BufferId, FrontierId};
+use super::layout::padded_out;
 use super::open::Frontier;
 use crate::common::ids::MAP_ORIGIN;
-use crate::common::layout::padded_out;
 use crate::common::lines::FreeSpace;
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};

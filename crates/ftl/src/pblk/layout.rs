@@ -1,0 +1,25 @@
+//! The lines of a pblk: over which parallel units they lie, and how many a power cut may use up.
+
+use crate::common::layout::{Layout, UnitSet};
+use crate::config::LineSet;
+use crate::error::FtlError;
+use nandscape_media::Geometry;
+
+/// The layout of lines as the configuration divides the device.
+///
+/// # Errors
+/// Units that do not divide into stripes.
+pub(super) fn line_layout(geometry: &Geometry, set: LineSet) -> Result<Layout, FtlError> {
+    let units = match set {
+        LineSet::Device => UnitSet::All,
+        LineSet::Channel => UnitSet::Channels(1),
+        LineSet::Units(width) => UnitSet::Units(width),
+    };
+    Layout::of(geometry, units).map_err(|why| FtlError::Config { key: "ftl.line_set", why })
+}
+
+/// Lines of garbage collection, beyond one, that a power cut may use up at once: where open chunks are
+/// limited recovery leaves none open.
+pub(super) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
+    if geometry.limits_open_chunks() { shared_frontiers.saturating_sub(1) } else { 0 }
+}
