@@ -3,7 +3,7 @@
 //! few in which every two choices meet.
 
 use crate::maps::{MapChoice, Misses, Replacement};
-use nandscape_ftl::config::{
+use nandscape_ftl::pblk::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, LineSet, Routing,
 };
 use std::collections::BTreeSet;

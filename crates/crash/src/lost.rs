@@ -2,7 +2,7 @@
 //! (docs/formats/line.md): whose copies they are, and which of them a power cut leaves without an address.
 
 use nandscape_block::{Lba, SECTOR_BYTES, SectorData, Tag};
-use nandscape_ftl::config::LineSet;
+use nandscape_ftl::pblk::config::LineSet;
 use nandscape_media::{
     ChunkId, ChunkState, FaultInjector, Geometry, KEY_MAX, KEY_TRIM, Kind, OpenChannel, Ppa, UnitId,
 };

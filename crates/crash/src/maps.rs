@@ -2,7 +2,7 @@
 //! cache sizes so small that a campaign's device misses all the time.
 
 use crate::draw::{between, pick};
-use nandscape_ftl::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
+use nandscape_ftl::pblk::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
 use nandscape_rt::Stream;
 
 /// Share of cache that DFTL protects where nothing else is said: its authors' simulator's.

@@ -6,7 +6,7 @@ use crate::composition::{self, Composition, Pins};
 use crate::outcome::{CampaignReport, Violation};
 use crate::pblk::run_seed;
 use crate::scenario::Options;
-use nandscape_ftl::config::Config;
+use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::{FtlError, Pblk};
 use nandscape_media::{Geometry, Media, MediaConfig};
 use nandscape_rt::words::grouped;

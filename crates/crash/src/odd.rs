@@ -7,7 +7,7 @@
 use crate::draw::{between, log_uniform, pick};
 use crate::load::Load;
 use crate::rates::FaultRates;
-use nandscape_ftl::config::{CacheSize, Config, Limiter, MapConfig, MapKind};
+use nandscape_ftl::pblk::config::{CacheSize, Config, Limiter, MapConfig, MapKind};
 use nandscape_media::{ChunkId, Geometry, UnitId};
 use nandscape_rt::Stream;
 

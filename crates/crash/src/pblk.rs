@@ -9,7 +9,7 @@ use crate::subject::{CommandCounts, Power, Recovery, Subject, Watch};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_ftl::config::Config;
+use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::{FtlError, Pblk};
 use nandscape_media::{
     FaultInjector, Faults, Kind, Layer, Media, MediaConfig, MemoryStore, Tracer,

@@ -12,11 +12,11 @@ use crate::maps::{self, MapChoice};
 use crate::odd;
 use crate::plan::Plan;
 use crate::rates::FaultRates;
-use nandscape_ftl::config::{
+use nandscape_ftl::pblk::config::{
     Broken, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
     Victim,
 };
-use nandscape_ftl::cpu::CpuCosts;
+use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_media::{ChunkId, Geometry, Timing, UnitId};
 use nandscape_rt::Stream;
 use std::fmt;

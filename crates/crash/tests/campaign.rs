@@ -6,7 +6,7 @@ use nandscape_crash::composition::{self, Pins};
 use nandscape_crash::family::Family;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
-use nandscape_ftl::config::{Broken, Config, Victim};
+use nandscape_ftl::pblk::config::{Broken, Config, Victim};
 use nandscape_media::{Geometry, Timing};
 
 #[test]

@@ -1,13 +1,19 @@
-//! Flash translation layers. One pblk, many policies: a variant is a [`config::Config`], never a
-//! copy of the FTL.
+//! Flash translation layers. Every kind is an [`Ftl`], and a run holds an [`AnyFtl`]. One pblk, many
+//! policies: a variant is a [`pblk::config::Config`], never a copy of the FTL.
 
+pub mod any;
 mod common;
-pub mod config;
-pub mod cpu;
 pub mod error;
+pub mod face;
+pub mod kind;
 pub mod pblk;
-pub mod stats;
+pub mod report;
 
-pub use config::Config;
+pub use any::{AnyFtl, FtlConfig};
 pub use error::FtlError;
-pub use pblk::{Capacity, LineReport, LineState, Pblk};
+pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
+pub use kind::{FtlKind, FtlRun, OmittedRule, Side};
+pub use pblk::costs::{CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, ThreadCounts};
+pub use pblk::stats::BufferCounts;
+pub use pblk::{Capacity, Pblk};
+pub use report::{Detail, FlushTime, FtlReport, GcCounts, HostIo, MediaErrors, SectorCounts};

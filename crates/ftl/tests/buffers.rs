@@ -5,11 +5,11 @@ mod common;
 
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, Flags, FlushScope as BioScope, Lba, Owner, Payload, Tag};
-use nandscape_ftl::FtlError;
-use nandscape_ftl::config::{
+use nandscape_ftl::pblk::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, Limiter, LineSet, Routing,
 };
-use nandscape_ftl::stats::{BufferCounts, BufferRole};
+use nandscape_ftl::pblk::stats::{BufferCounts, BufferRole};
+use nandscape_ftl::{Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{Media, MediaConfig};
 use nandscape_rt::Stream;
 
@@ -44,12 +44,12 @@ fn fsync(owner: Owner) -> Bio {
 }
 
 fn user_sectors(driver: &Driver) -> Vec<u64> {
-    driver.pblk.stats().buffers.iter().map(|buffer| buffer.user).collect()
+    driver.detail().buffers.iter().map(|buffer| buffer.user).collect()
 }
 
 fn of_role(driver: &Driver, role: BufferRole) -> BufferCounts {
-    let stats = driver.pblk.stats();
-    *stats.buffers.iter().find(|buffer| buffer.role == role).expect("a buffer of this role")
+    let detail = driver.detail();
+    *detail.buffers.iter().find(|buffer| buffer.role == role).expect("a buffer of this role")
 }
 
 /// JS-Pblk: the journal has a buffer and lines of its own, and a journal of less than half a line leaves
@@ -74,7 +74,7 @@ fn journal_lines_are_empty_when_they_are_collected() {
     assert!(journal.free_rides > 10, "{journal:?}");
     assert_eq!((journal.victims, journal.victim_valid, journal.gc), (0, 0, 0));
     let mixed = load(Config { limiter, routing: Routing::default(), ..journaled() });
-    let copies = |driver: &Driver| driver.pblk.stats().sectors.gc;
+    let copies = |driver: &Driver| driver.report().sectors.gc;
     assert!(copies(&mixed) > copies(&separated), "separation saves copies");
 }
 
@@ -85,9 +85,9 @@ fn a_journal_alone_has_no_write_amplification() {
     for i in 0..4 * driver.sectors() {
         driver.write(i % 900, i, Flags::JOURNAL);
     }
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     assert_eq!((stats.sectors.gc, stats.gc.victims), (0, 0));
-    assert_eq!(stats.sectors.journal, stats.user_written);
+    assert_eq!(stats.sectors.journal, stats.host.written);
 }
 
 /// Each core has its buffer; a flush of the device drains all of them.
@@ -118,7 +118,7 @@ fn a_file_that_is_fsynced_gets_a_buffer() {
     }
     // Twice through the core's buffer, with the neighbour's data, then alone.
     assert_eq!(user_sectors(&driver), [4, 0, 2, 0]);
-    assert_eq!(driver.pblk.stats().flush.drained, 2 + 2 + 1 + 1);
+    assert_eq!(driver.report().flush.drained, 2 + 2 + 1 + 1);
 }
 
 /// Old data of a file that has just been bound still sits in its core's buffer: the fsync covers both.
@@ -151,7 +151,7 @@ fn a_flush_of_entries_writes_only_the_files() {
     }
     driver.run(fsync(owner(2, 0)));
     assert_eq!(user_sectors(&driver), [3, 2]);
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     assert_eq!(stats.sectors.pad, 5 + 6, "a unit in each buffer");
     driver.pblk.check_invariants().expect("invariants");
     for i in 0..5 {
@@ -190,7 +190,7 @@ fn idle_buffers_are_drained_when_lines_are_short() {
         expected[i as usize] = 1_000_000 + i;
     }
     driver.overwrite(&mut expected, 3, 3 * sectors, 4);
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     assert!(stats.gc.forced_drains > 0, "{:?}", stats.gc);
     assert_eq!(of_role(&driver, BufferRole::Journal).user, 3);
     driver.check(&expected);
@@ -230,7 +230,7 @@ fn compositions_survive_a_full_device() {
 fn impossible_compositions_are_refused() {
     let refused = |config: Config| {
         let media = Media::new(MediaConfig::new(GEOMETRY)).expect("a device");
-        match nandscape_ftl::Pblk::format(media, config) {
+        match Pblk::format(media, config, FtlRun::default()) {
             Err(FtlError::Config { key, why }) => {
                 assert!(why.split_whitespace().count() > 5, "{key}: {why}");
                 key

@@ -7,8 +7,11 @@ use common::{Driver, config};
 use nandscape_block::{
     Bio, BlockDevice, Flags, FlushScope as BioScope, Lba, Owner, Payload, Submit, Tag, Token,
 };
-use nandscape_ftl::config::{BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing};
-use nandscape_ftl::cpu::{CpuCosts, CpuTrack, MapUpdate};
+use nandscape_ftl::Ftl;
+use nandscape_ftl::pblk::config::{
+    BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing,
+};
+use nandscape_ftl::pblk::costs::{CpuCosts, CpuTrack, MapUpdate};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -132,7 +135,7 @@ fn the_host_is_deterministic() {
     let run = || {
         let mut driver = Driver::new(TIMED, per_core(cpu));
         let ends = race(&mut driver, 7);
-        (ends, driver.pblk.stats())
+        (ends, driver.report())
     };
     let (ends, stats) = run();
     assert_eq!((ends, stats), run());
@@ -155,7 +158,7 @@ fn the_parts_of_an_fsyncs_time_add_up() {
                 lba += 1;
             }
         }
-        let before = driver.pblk.stats().flush;
+        let before = driver.report().flush;
         let begun = driver.now;
         let mut fsync = Bio { scope: BioScope::Owner, ..write_of(4, 0) };
         (fsync.op, fsync.sectors, fsync.payload) = (Bio::flush().op, 0, Payload::None);
@@ -166,8 +169,8 @@ fn the_parts_of_an_fsyncs_time_add_up() {
                 break completion.done.at;
             }
         };
-        let after = driver.pblk.stats().flush;
-        let parts = |flush: nandscape_ftl::stats::FlushTime| {
+        let after = driver.report().flush;
+        let parts = |flush: nandscape_ftl::FlushTime| {
             flush.cpu_ns
                 + flush.queue_ns
                 + flush.gc_ns
@@ -179,7 +182,7 @@ fn the_parts_of_an_fsyncs_time_add_up() {
         assert_eq!(after.total_ns - before.total_ns, (ended - begun).0);
         assert_eq!(parts(after), after.total_ns, "{after:?}");
     }
-    let flush = driver.pblk.stats().flush;
+    let flush = driver.report().flush;
     assert!(flush.cpu_ns > 0 && flush.writer_ns > 0 && flush.program_ns > 0, "{flush:?}");
 }
 
@@ -195,7 +198,7 @@ fn a_flush_covers_its_writes_through_power_cuts() {
         driver.overwrite(&mut expected, 0, sectors / 2, round);
         driver.flush();
         driver.pblk.check_invariants().expect("invariants");
-        assert!(round == 0 || driver.pblk.stats().sectors.gc > 0, "collects");
+        assert!(round == 0 || driver.report().sectors.gc > 0, "collects");
         for lba in 0..20 {
             driver.submit(write_of(0, sectors - 1 - lba), 9_000 + lba);
         }
@@ -205,7 +208,7 @@ fn a_flush_covers_its_writes_through_power_cuts() {
             driver.write(lba, expected[lba as usize], Flags::NONE);
         }
     }
-    let counts = driver.pblk.stats().cpu.expect("charged");
+    let counts = driver.detail().cpu.expect("charged");
     assert!(counts.writers[0].jobs > 0 && counts.rings[0].taken > 0, "{counts:?}");
 }
 
@@ -214,10 +217,10 @@ fn a_flush_covers_its_writes_through_power_cuts() {
 fn spans_of_one_track_never_overlap() {
     let cpu = CpuCosts::preset("null-block").expect("a preset");
     let mut driver = Driver::new("none", per_core(cpu));
-    driver.pblk.log_cpu(Some(1 << 20));
+    driver.pblk.cpu_spans(Some(1 << 20));
     race(&mut driver, 8);
     let mut ends: BTreeMap<String, Nanos> = BTreeMap::new();
-    let spans = driver.pblk.log_cpu(None);
+    let spans = driver.pblk.cpu_spans(None);
     for span in &spans {
         let end = ends.entry(format!("{:?}", span.track)).or_default();
         assert!(span.start >= *end, "{span:?} before {end}");
@@ -225,5 +228,5 @@ fn spans_of_one_track_never_overlap() {
     }
     let tracks = [CpuTrack::Core(3), CpuTrack::Writer(3), CpuTrack::Ring(3), CpuTrack::Map];
     assert!(tracks.iter().all(|track| spans.iter().any(|span| span.track == *track)));
-    assert_eq!(driver.pblk.log_cpu(None), []);
+    assert_eq!(driver.pblk.cpu_spans(None), []);
 }

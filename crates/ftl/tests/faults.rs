@@ -5,8 +5,8 @@ mod common;
 
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_ftl::config::{BaseRouting, Config, CoreChoice, Routing};
-use nandscape_ftl::{Capacity, LineState};
+use nandscape_ftl::pblk::config::{BaseRouting, Config, CoreChoice, Routing};
+use nandscape_ftl::{Capacity, EraseUnit, EraseUnitState, Ftl};
 use nandscape_media::{
     ChunkId, ChunkState, Fault, Faults, Geometry, Kind, Layer, OpenChannel, UnitId,
 };
@@ -25,17 +25,18 @@ fn offline_chunks(driver: &Driver) -> usize {
     chunks().filter(|&chunk| media.chunk(chunk).state == ChunkState::Offline).count()
 }
 
-/// The only line in this state.
-fn line_in(driver: &Driver, state: LineState) -> u32 {
-    let lines = driver.pblk.lines();
+/// The only line in this state that holds data.
+fn line_in(driver: &Driver, state: EraseUnitState) -> u32 {
+    let lines = driver.pblk.erase_units();
+    let wanted = |line: &EraseUnit| line.state == state && line.written > 0;
     let found: Vec<u32> =
-        (0..).zip(lines).filter(|(_, line)| line.state == state).map(|(id, _)| id).collect();
+        (0..).zip(&lines).filter(|(_, line)| wanted(line)).map(|(id, _)| id).collect();
     let [line] = found[..] else { panic!("{found:?} are {state:?}") };
     line
 }
 
-fn state(driver: &Driver, line: u32) -> LineState {
-    driver.pblk.lines()[line as usize].state
+fn state(driver: &Driver, line: u32) -> EraseUnitState {
+    driver.pblk.erase_units()[line as usize].state
 }
 
 /// Lets everything under way complete.
@@ -60,11 +61,11 @@ fn lose(driver: &mut Driver, lba: u64) -> u32 {
 
 /// What was written is what was counted by cause, and what went through the buffer is the same.
 fn assert_explained(driver: &Driver) {
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     let counts = stats.sectors;
     let sum = counts.user + counts.gc + counts.pad + counts.line_meta + counts.trim;
     assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
-    let [buffer] = &stats.buffers[..] else { panic!("one buffer") };
+    let [buffer] = &driver.detail().buffers[..] else { panic!("one buffer") };
     let placed = (counts.user + counts.trim, counts.gc, counts.pad);
     assert_eq!((buffer.user, buffer.gc, buffer.pad), placed);
 }
@@ -76,8 +77,8 @@ fn a_failed_program_loses_nothing() {
     driver.write(0, 5, Flags::NONE);
     driver.pblk.media_mut().arm(Fault::Program);
     driver.flush();
-    let stats = driver.pblk.stats();
-    assert_eq!(stats.program_failures, 1);
+    let stats = driver.report();
+    assert_eq!(stats.media_errors.program_failures, 1);
     assert_eq!((stats.sectors.user, stats.sectors.pad), (1, 15));
     assert_explained(&driver);
     assert_eq!(driver.read(0), holds(5));
@@ -96,7 +97,7 @@ fn a_failed_program_costs_no_more_than_its_chunk() {
         driver.pblk.media_mut().arm(Fault::Program);
         driver.write(8 * failing, 1, Flags::FUA);
         settle(&mut driver);
-        assert_eq!(driver.pblk.stats().program_failures, 1);
+        assert_eq!(driver.report().media_errors.program_failures, 1);
         driver.pblk.check_invariants().expect("invariants");
     }
 }
@@ -122,13 +123,13 @@ fn a_line_that_takes_no_start_metadata_leaves_the_size_to_the_next() {
 fn a_line_with_a_failed_program_is_collected_first() {
     let mut driver = Driver::new(TIMED, config());
     driver.write(0, 1, Flags::FUA);
-    let line = line_in(&driver, LineState::Open);
+    let line = line_in(&driver, EraseUnitState::Open);
     driver.pblk.media_mut().arm(Fault::Program);
     driver.write(1, 2, Flags::FUA);
     let written = 3 * u64::from(driver.pblk.capacity().line_sectors);
     driver.write_run(2, written - 2, 3);
-    assert_eq!(driver.pblk.stats().gc.victims, 1, "only the line with the error");
-    assert_ne!(state(&driver, line), LineState::Closed);
+    assert_eq!(driver.report().gc.victims, 1, "only the line with the error");
+    assert_ne!(state(&driver, line), EraseUnitState::Full);
     let sectors = driver.sectors();
     driver.write_run(written, sectors - written, written + 1);
     let mut expected: Vec<u64> = (1..=sectors).collect();
@@ -150,7 +151,7 @@ fn any_program_may_fail() {
     let mut expected: Vec<u64> = (1..=sectors).collect();
     driver.overwrite(&mut expected, 0, sectors, 3);
     driver.flush();
-    assert!(driver.pblk.stats().program_failures >= 10);
+    assert!(driver.report().media_errors.program_failures >= 10);
     assert_explained(&driver);
     driver.pblk.check_invariants().expect("invariants");
     driver.check(&expected);
@@ -167,7 +168,7 @@ fn a_failed_erase_costs_a_chunk_and_no_capacity() {
     let mut expected: Vec<u64> = (1..=sectors).collect();
     driver.pblk.media_mut().arm(Fault::Erase);
     driver.overwrite(&mut expected, 0, 2 * sectors, 3);
-    assert_eq!(driver.pblk.stats().erase_failures, 1);
+    assert_eq!(driver.report().media_errors.erase_failures, 1);
     assert_eq!(offline_chunks(&driver), 1);
     driver.pblk.check_invariants().expect("invariants");
     driver.check(&expected);
@@ -190,7 +191,7 @@ fn a_tight_device_is_mounted_without_a_chunk_that_it_had() {
     driver.write_run(0, sectors, 1);
     let mut expected: Vec<u64> = (1..=sectors).collect();
     driver.pblk.media_mut().arm(Fault::Erase);
-    while driver.pblk.stats().erase_failures == 0 {
+    while driver.report().media_errors.erase_failures == 0 {
         driver.overwrite(&mut expected, 0, 64, 3);
     }
     driver.flush();
@@ -223,7 +224,7 @@ fn an_uncorrectable_sector_is_an_error_and_never_old_data() {
     let mut driver = Driver::new(TIMED, config());
     let expected = overwritten(&mut driver);
     let line = lose(&mut driver, 20);
-    assert_eq!(state(&driver, line), LineState::Closed);
+    assert_eq!(state(&driver, line), EraseUnitState::Full);
     for cut in [false, true] {
         if cut {
             driver = driver.power_cut(config());
@@ -233,7 +234,7 @@ fn an_uncorrectable_sector_is_an_error_and_never_old_data() {
         for lba in (0..expected.len() as u64).filter(|&lba| lba != 20) {
             assert_eq!(driver.read(lba), holds(expected[lba as usize]), "after a cut: {cut}");
         }
-        assert!(driver.pblk.stats().uncorrectable >= 2);
+        assert!(driver.report().media_errors.uncorrectable >= 2);
     }
 }
 
@@ -268,13 +269,13 @@ fn an_uncorrectable_sector_heals_when_overwritten() {
     let line = lose(&mut driver, 0);
     driver.overwrite(&mut expected, 1, 3 * sectors, 3);
     assert_eq!(driver.read(0), lost(0));
-    assert_eq!(state(&driver, line), LineState::Corrupt);
+    assert_eq!(state(&driver, line), EraseUnitState::Corrupt);
     driver.write(0, 9, Flags::NONE);
     expected[0] = 9;
     driver.check(&expected);
     driver.overwrite(&mut expected, 0, sectors, 4);
     driver.pblk.check_invariants().expect("invariants");
-    assert_ne!(state(&driver, line), LineState::Corrupt);
+    assert_ne!(state(&driver, line), EraseUnitState::Corrupt);
 }
 
 /// When no erase succeeds any more writes end with a reason, and everything acknowledged reads on.
@@ -305,12 +306,12 @@ fn a_worn_out_device_is_read_only() {
 fn a_line_with_a_failed_program_is_emptied_while_much_is_free() {
     let mut driver = Driver::new(TIMED, config());
     driver.write(0, 1, Flags::FUA);
-    let line = line_in(&driver, LineState::Open);
+    let line = line_in(&driver, EraseUnitState::Open);
     driver.pblk.media_mut().arm(Fault::Program);
     driver.write(1, 2, Flags::FUA);
     let written = 3 * u64::from(driver.pblk.capacity().line_sectors);
     driver.write_run(2, written - 2, 3);
     driver.flush();
     settle(&mut driver);
-    assert_eq!(driver.pblk.lines()[line as usize].valid, 0);
+    assert_eq!(driver.pblk.erase_units()[line as usize].valid, 0);
 }

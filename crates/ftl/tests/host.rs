@@ -5,7 +5,8 @@ mod common;
 
 use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, Done, Flags, Lba, Payload, Reply, Tag};
-use nandscape_ftl::config::{CapacityRules, Config, Limiter};
+use nandscape_ftl::Ftl;
+use nandscape_ftl::pblk::config::{CapacityRules, Config, Limiter};
 use nandscape_media::{Count, Kind};
 use nandscape_rt::{Nanos, Stream};
 
@@ -28,9 +29,9 @@ fn a_flushed_4_kib_write_costs_a_write_unit() {
     assert_eq!(data_programs(&driver).sectors, 0, "nothing is written before it must be");
     driver.flush();
     assert_eq!(data_programs(&driver).sectors, u64::from(GEOMETRY.ws_opt));
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     assert_eq!((stats.sectors.user, stats.sectors.pad), (1, 7));
-    assert_eq!(stats.pad_dist, [0, 0, 0, 0, 0, 0, 1, 0]);
+    assert_eq!(driver.detail().pad_units, [0, 0, 0, 0, 0, 0, 1, 0]);
 }
 
 /// Whole units need no padding, whatever flushes come.
@@ -39,9 +40,9 @@ fn a_flushed_write_unit_needs_no_padding() {
     let mut driver = Driver::new(TIMED, config());
     driver.write_run(0, 8, 5);
     driver.flush();
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     assert_eq!((stats.sectors.user, stats.sectors.pad), (8, 0));
-    assert_eq!(stats.pad_dist, [0; 8]);
+    assert_eq!(driver.detail().pad_units, [0; 8]);
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn a_flush_of_a_clean_device_completes_at_once() {
     assert_eq!(driver.submit(Bio::flush(), 1), Some(Done::ok(driver.now)));
     driver.write(0, 5, Flags::FUA);
     assert_eq!(driver.submit(Bio::flush(), 1), Some(Done::ok(driver.now)));
-    let flush = driver.pblk.stats().flush;
+    let flush = driver.report().flush;
     assert_eq!((flush.empty, flush.waited), (2, 1));
 }
 
@@ -116,7 +117,7 @@ fn the_parts_of_flush_time_add_up() {
         driver.overwrite(&mut expected, 0, 100 + round % 9, round);
         driver.flush();
     }
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     let flush = stats.flush;
     assert!(stats.gc.victims > 0 && flush.waited >= 90, "{stats:?}");
     assert_eq!(flush.queue_ns + flush.gc_ns + flush.padding_ns + flush.program_ns, flush.total_ns);
@@ -129,12 +130,12 @@ fn reads_come_from_the_ring_and_then_from_media() {
     let mut driver = Driver::new(TIMED, config());
     driver.write(0, 5, Flags::FUA);
     assert_eq!(driver.read(0), holds(5));
-    assert_eq!(driver.pblk.stats().ring_hits, 1);
+    assert_eq!(driver.report().host.buffer_hits, 1);
     assert_eq!(driver.pblk.media().counters().reads.commands, 0);
     let ring = u64::from(driver.pblk.capacity().ring_sectors);
     driver.write_run(1, 2 * ring, 6);
     assert_eq!(driver.read(0), holds(5));
-    assert_eq!(driver.pblk.stats().ring_hits, 1);
+    assert_eq!(driver.report().host.buffer_hits, 1);
     assert_eq!(driver.pblk.media().counters().reads.commands, 1);
 }
 
@@ -185,7 +186,7 @@ fn the_write_amplification_counters_explain_every_sector() {
             };
             assert_eq!(driver.run(bio).result, Ok(Reply::None));
         }
-        let counts = driver.pblk.stats().sectors;
+        let counts = driver.report().sectors;
         let sum =
             counts.user + counts.gc + counts.pad + counts.line_meta + counts.map + counts.trim;
         assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
@@ -212,7 +213,7 @@ fn a_full_device_keeps_going() {
             driver.overwrite(&mut expected, 0, 2 * sectors, 5);
             driver.pblk.check_invariants().expect("invariants");
             driver.check(&expected);
-            assert!(driver.pblk.stats().gc.victims > 0);
+            assert!(driver.report().gc.victims > 0);
         }
     }
 }

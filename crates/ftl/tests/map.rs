@@ -6,8 +6,10 @@ mod common;
 
 use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, Flags, Lba};
-use nandscape_ftl::config::{CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy};
-use nandscape_ftl::{FtlError, Pblk};
+use nandscape_ftl::pblk::config::{
+    CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy,
+};
+use nandscape_ftl::{Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{Kind, Media, MediaConfig};
 use nandscape_rt::Stream;
 
@@ -73,8 +75,8 @@ fn every_policy_keeps_every_sector() {
                 }
                 let what = format!("{timing} {policy:?} {block_bytes}");
                 driver.check(&expected);
-                let stats = driver.pblk.stats();
-                assert_eq!(stats.mismatches, 0, "{what}");
+                let stats = driver.report();
+                assert_eq!(stats.media_errors.mismatches, 0, "{what}");
                 driver.flush();
                 let mut driver = driver.power_cut(config.clone());
                 driver.check(&expected);
@@ -111,7 +113,7 @@ fn the_smallest_cache_makes_progress() {
 fn a_cache_that_pads_more_than_collection_gains_is_refused() {
     let format = |config: Config| {
         let media = Media::new(MediaConfig::new(GEOMETRY)).expect("a device");
-        Pblk::format(media, config).map(|_| ())
+        Pblk::format(media, config, FtlRun::default()).map(|_| ())
     };
     let one = small(MapPolicy::Lru, 1);
     let refused = format(cached(one));
@@ -133,9 +135,9 @@ fn mapping_lines_are_collected() {
     load(&mut driver, &mut expected[..half], 60_000, 3);
     driver.check(&expected);
     driver.pblk.check_invariants().expect("invariants");
-    let map = driver.pblk.stats().map.expect("cached");
+    let map = driver.detail().map.expect("cached");
     assert!(map.victims > 0 && map.copied_sectors > 0, "{map:?}");
-    let sectors = driver.pblk.stats().sectors;
+    let sectors = driver.report().sectors;
     assert!(sectors.map > u64::from(driver.pblk.capacity().line_sectors) * 8, "{sectors:?}");
 }
 
@@ -145,7 +147,7 @@ fn every_sector_is_counted() {
     let mut driver = Driver::new(TIMED, cached(small(MapPolicy::Lru, 4)));
     let mut expected = vec![0; driver.sectors() as usize];
     load(&mut driver, &mut expected, 10_000, 4);
-    let counts = driver.pblk.stats().sectors;
+    let counts = driver.report().sectors;
     let sum = counts.user + counts.gc + counts.pad + counts.line_meta + counts.trim + counts.map;
     assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
     assert_eq!(counts.map, driver.pblk.media().counters().writes(Kind::Map).sectors);
@@ -158,11 +160,14 @@ fn a_full_cache_never_misses_again() {
     let mut driver = Driver::new("none", cached(map));
     let mut expected = vec![0; driver.sectors() as usize];
     load(&mut driver, &mut expected, 20_000, 6);
-    let counts = driver.pblk.stats().map.expect("cached");
+    let counts = driver.detail().map.expect("cached");
     assert_eq!((counts.loads, counts.write_backs), (0, 0));
     let memory = driver.pblk.memory();
     let blocks = (driver.sectors() * 4).div_ceil(4_096);
-    assert_eq!(memory.map.cache_bytes, blocks * 4_096);
-    assert_eq!(memory.map.paper_directory_bytes, blocks * 40);
-    assert_eq!(memory.map_bytes, memory.map.total());
+    let part = |name| memory.map.iter().find(|(part, _)| *part == name).map(|(_, bytes)| *bytes);
+    assert_eq!(part("cache"), Some(blocks * 4_096));
+    assert_eq!(part("paper_directory"), Some(blocks * 40));
+    let real = ["cache", "directory", "slot", "staging"].map(|name| part(name).unwrap());
+    assert_eq!(memory.part("map"), real.iter().sum());
+    assert_eq!(memory.total(), memory.parts.iter().map(|(_, bytes)| bytes).sum());
 }

@@ -6,8 +6,10 @@ mod common;
 
 use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba};
-use nandscape_ftl::config::{CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim};
-use nandscape_ftl::{FtlError, LineState, Pblk};
+use nandscape_ftl::pblk::config::{
+    CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim,
+};
+use nandscape_ftl::{EraseUnitState, Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{ChunkId, Geometry, Media, MediaConfig, UnitId};
 use nandscape_rt::{Nanos, Stream};
 
@@ -46,13 +48,13 @@ fn survives(timing: &str, config: Config) {
     let expected = load(&mut driver, 60_000, 7);
     driver.check(&expected);
     driver.pblk.check_invariants().expect("invariants");
-    let stats = driver.pblk.stats();
+    let stats = driver.report();
     assert!(stats.gc.victims > 20, "garbage was collected: {stats:?}");
-    assert_eq!(stats.mismatches, 0);
+    assert_eq!(stats.media_errors.mismatches, 0);
     driver.flush();
     let mut driver = driver.power_cut(config);
     driver.check(&expected);
-    assert!(driver.pblk.lines().iter().any(|line| line.state == LineState::Free));
+    assert!(driver.pblk.erase_units().iter().any(|line| line.state == EraseUnitState::Free));
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn mounting_many_times_keeps_lines_free() {
     let expected = load(&mut driver, 40_000, 3);
     driver.flush();
     let free = |driver: &Driver| {
-        driver.pblk.lines().iter().filter(|line| line.state == LineState::Free).count()
+        driver.pblk.erase_units().iter().filter(|line| line.state == EraseUnitState::Free).count()
     };
     let free_before = free(&driver);
     for _ in 0..8 {
@@ -131,11 +133,12 @@ fn a_mount_takes_what_a_fresh_device_takes() {
         Config { ring_sectors: Some(64), ..made.clone() },
         Config { ring_sectors: Some(1 << 10), ..made.clone() },
     ];
+    let run = FtlRun::default();
     let mut refused = Vec::new();
     for (bad, other) in [0, 1, 7].into_iter().flat_map(|bad| others.iter().map(move |o| (bad, o))) {
-        let fresh = Pblk::format(media(bad), other.clone()).map(|pblk| *pblk.capacity());
-        let formatted = Pblk::format(media(bad), made.clone()).expect("fits").into_media();
-        let mounted = Pblk::recover(formatted, other.clone(), Nanos::ZERO);
+        let fresh = Pblk::format(media(bad), other.clone(), run).map(|pblk| *pblk.capacity());
+        let formatted = Pblk::format(media(bad), made.clone(), run).expect("fits");
+        let mounted = Pblk::recover(formatted.power_off(), other.clone(), run, Nanos::ZERO);
         let mounted = mounted.map(|pblk| *pblk.capacity()).map_err(|(_, error)| error);
         assert_eq!(mounted, fresh, "{bad} bad chunks: {other:?}");
         refused.extend(fresh.err());

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Driver, GEOMETRY};
 use nandscape_block::{Bio, Flags, Lba, Payload, Reply, Tag};
-use nandscape_ftl::config::{Config, Routing};
+use nandscape_ftl::pblk::config::{Config, Routing};
 use nandscape_media::Geometry;
 use nandscape_rt::Stream;
 
@@ -43,7 +43,7 @@ fn js_pblks_device_runs_when_full() {
     let (mut rng, mut journal_at) = (Stream::new(1, "load"), 0);
     for round in 0..3 {
         overwrite(&mut driver, 10_000, &mut rng, &mut journal_at);
-        let stats = driver.pblk.stats();
+        let stats = driver.report();
         assert!(round == 0 || stats.gc.victims > 0, "garbage was collected: {stats:?}");
         driver = driver.power_cut(config.clone());
     }

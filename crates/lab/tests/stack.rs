@@ -8,11 +8,11 @@ use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
 use nandscape_fs::ext4::{Commit, MountOptions};
-use nandscape_ftl::config::{
+use nandscape_ftl::pblk::config::{
     BaseRouting, CacheSize, CapacityRules, CoreChoice, FileRouting, FlushScope, GcStream,
     HotnessConfig, Limiter, LineSet, MapConfig, MapKind, MapPolicy, Routing, Victim,
 };
-use nandscape_ftl::cpu::CpuCosts;
+use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
 use nandscape_media::{PayloadMode, Timing};
 use nandscape_rt::Nanos;

@@ -45,6 +45,7 @@
 
 mod clock;
 pub mod combine;
+pub mod counts;
 mod deadlock;
 pub mod dist;
 mod exec;

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 
 /// Life of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum LineState {
+pub(crate) enum LineState {
     /// May be erased and opened.
     #[default]
     Free,

@@ -7,8 +7,9 @@ use super::mapshape::quota;
 use super::plan::Plan;
 use crate::common::l2p::entry_bytes;
 use crate::common::layout::Layout;
-use crate::config::{CapacityRules, Config, Limiter, MapKind};
 use crate::error::FtlError;
+use crate::face::DeviceSize;
+use crate::pblk::config::{CapacityRules, Config, Limiter, MapKind};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_media::{Geometry, KEY_MAX};
 use std::ops::Range;
@@ -85,6 +86,18 @@ impl Capacity {
                 .is_ok_and(|op| op.logical_chunks * u64::from(geometry.sectors) <= logical_sectors)
         };
         Self::of(geometry, config, last_that(0..all + 1, fits)).map(|_| ())
+    }
+
+    /// The sizes that every FTL has.
+    pub(crate) const fn size(&self) -> DeviceSize {
+        DeviceSize {
+            physical_sectors: self.physical_sectors,
+            logical_sectors: self.logical_sectors,
+            live_sectors: self.logical_sectors,
+            erase_units: self.lines,
+            erase_unit_sectors: self.line_sectors,
+            erase_unit_data_sectors: self.line_data_sectors,
+        }
     }
 
     /// Computes the sizes for `good_chunks` usable chunks.
@@ -389,7 +402,7 @@ fn ring_sectors_min(geometry: &Geometry) -> Result<u32, FtlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::MapConfig;
+    use crate::pblk::config::MapConfig;
 
     /// The open-channel SSD of the JS-Pblk paper (table 1): 7.5 GiB on 8 parallel units.
     const JS_PBLK: Geometry = Geometry {

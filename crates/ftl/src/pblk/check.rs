@@ -7,7 +7,7 @@ use super::rl::RateLimiter;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
-use crate::config::Broken;
+use crate::kind::OmittedRule;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
 
@@ -20,7 +20,7 @@ impl<M: OpenChannel> Pblk<M> {
     ///
     /// # Errors
     /// The first invariant that does not hold, in words.
-    pub fn check_invariants(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         self.check_pointers()?;
         let mapped = self.check_table()?;
         self.check_valid_bits(mapped)?;
@@ -28,7 +28,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.check_open_lines()?;
         self.check_open_chunks()?;
         self.check_map()?;
-        let wrong = self.stats.mismatches;
+        let wrong = self.stats.media_errors.mismatches;
         ensure(wrong == 0, || format!("{wrong} sectors were not what was to be read"))
     }
 
@@ -101,7 +101,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let pins = if mapping.cache.is_whole() { pinned } else { pinned_entries };
         let counted = mapping.cache.pinned();
-        let ignored = self.config.broken == Broken::MapPins;
+        let ignored = self.run.omits(OmittedRule::MapPins);
         ensure(counted == pins || ignored, || {
             format!("{pins} slots hold ring places, {counted} are pinned")
         })?;
@@ -136,7 +136,7 @@ impl<M: OpenChannel> Pblk<M> {
                 let holds = (oob.kind, oob.key) == (Kind::Map, key) && self.lines.is_valid(at);
                 ensure(holds, || format!("block {block} points at {at:?}, which holds {oob:?}"))?;
                 let data = self.media.data(at);
-                let tells = !settled || !self.config.keep_content || data == truth;
+                let tells = !settled || !self.run.keep_content || data == truth;
                 ensure(tells, || format!("block {block} at {at:?} is not what the table says"))?;
                 located += 1;
             }

@@ -5,7 +5,7 @@
 //! A request runs on its submitter's core, a thread of the FTL on any core that is free first.
 
 use super::ids::BufferId;
-use crate::cpu::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
+use crate::pblk::costs::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
 use nandscape_block::{Bio, Op, Token};
 use nandscape_rt::{HostCpu, Nanos};
 use std::collections::VecDeque;
@@ -76,8 +76,12 @@ pub(super) struct HostSide {
 
 impl HostSide {
     /// Idle cores, free locks.
-    pub(super) fn new(costs: CpuCosts, map_update: MapUpdate, cores: u32, buffers: usize) -> Self {
-        let cores = HostCpu::new(u16::try_from(cores).unwrap_or(u16::MAX));
+    pub(super) fn new(
+        costs: CpuCosts,
+        map_update: MapUpdate,
+        cores: HostCpu,
+        buffers: usize,
+    ) -> Self {
         let count = cores.cores();
         Self {
             costs,

@@ -13,7 +13,7 @@ use super::buffers::Buffer;
 use super::ids::{BufferId, FileKey};
 use super::units::{Submitted, WriteUnit};
 use super::waiting::{Entered, Waiter};
-use crate::config::FlushScope;
+use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 use nandscape_rt::Nanos;

@@ -5,28 +5,15 @@
 //! Not charged: completions, metadata of lines, and blocks of a cached mapping.
 
 use super::Pblk;
-use super::cpu::{HostSide, Task, Visit};
+use super::cpu::{Task, Visit};
 use super::events::EventKind;
 use super::ids::BufferId;
 use super::waiting::Entered;
-use crate::config::FlushScope;
-use crate::cpu::{CpuCosts, CpuSpan};
+use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
 
 impl<M: OpenChannel> Pblk<M> {
-    /// From now on the host's CPU costs so much. On a device at rest only.
-    pub fn charge_cpu(&mut self, costs: CpuCosts) {
-        let (update, cores) = (self.config.map_update, self.config.cores);
-        let host = || Box::new(HostSide::new(costs, update, cores, self.buffers.len()));
-        self.host = (!costs.is_free()).then(host);
-    }
-
-    /// Logs what the host does from now on, with room for so many spans, or no more. What was logged.
-    pub fn log_cpu(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
-        self.host.as_mut().map(|host| host.relog(room)).unwrap_or_default()
-    }
-
     /// Serves a bio that has come in.
     #[inline]
     pub(super) fn serve(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {

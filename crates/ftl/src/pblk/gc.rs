@@ -16,8 +16,8 @@ use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use crate::common::oob::{key_is_live, key_lba};
 use crate::common::trims::{TrimRecord, decode_trims};
-use crate::config::{GcStream, JournalLines};
 use crate::error::FtlError;
+use crate::pblk::config::{GcStream, JournalLines};
 use crate::pblk::events::EventKind;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{Cause, KEY_TRIM, OpenChannel, Ppa, Status};
@@ -345,7 +345,7 @@ impl<M: OpenChannel> Pblk<M> {
             let at = ppa.plus(left.trailing_zeros());
             left &= left - 1;
             if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.uncorrectable += 1;
+                self.stats.media_errors.uncorrectable += 1;
                 continue;
             }
             let key = self.media.oob(at).key;
@@ -439,7 +439,7 @@ impl<M: OpenChannel> Pblk<M> {
                 rb.turn_stale();
                 continue;
             };
-            if self.config.keep_content {
+            if self.run.keep_content {
                 rb.keep(self.media.data(at));
             }
             self.lines.clear_bit(at);

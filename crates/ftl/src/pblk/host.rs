@@ -9,7 +9,8 @@ use super::rb::Origin;
 use super::waiting::{Entered, Queued};
 use crate::common::l2p::MapEntry;
 use crate::common::trims::{TrimRecord, encode_trims};
-use crate::config::{Broken, Discard};
+use crate::kind::OmittedRule;
+use crate::pblk::config::Discard;
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
 use nandscape_media::{KEY_TRIM, OpenChannel};
 use nandscape_rt::Nanos;
@@ -19,7 +20,7 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     pub(super) fn accept(&mut self, bio: Bio, token: Token, entered: Entered) -> Submit {
         let preflush = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
-        if preflush && (bio.op == Op::Flush || self.config.broken != Broken::PreflushDrain) {
+        if preflush && (bio.op == Op::Flush || !self.run.omits(OmittedRule::PreflushDrain)) {
             return self.drain_first(bio, token, entered);
         }
         self.admit_or_queue(bio, token, entered)
@@ -149,7 +150,8 @@ impl<M: OpenChannel> Pblk<M> {
                 break;
             };
             self.buffers[id].looked = self.buffers[id].looked.saturating_sub(1);
-            self.stats.stall_ns_max = self.stats.stall_ns_max.max(self.now - queued.since);
+            self.stats.host.stall_ns_max =
+                self.stats.host.stall_ns_max.max(self.now - queued.since);
             if let Submit::Done(done) = submit {
                 self.done.push(Completion { token: queued.token, done });
             }
@@ -176,7 +178,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.next_seq += 1;
             let rb = &mut self.buffers[id].rb;
             let slot = rb.push(lba.0 as u32, Origin::User, seq);
-            if self.config.keep_content {
+            if self.run.keep_content {
                 rb.keep(queued.payload.sector(index));
             }
             rb.owned_by(queued.file);
@@ -193,7 +195,7 @@ impl<M: OpenChannel> Pblk<M> {
         buffer.rl.user_in(sectors, self.now);
         self.router.note(queued.file, queued.buffer, buffer.rb.mem);
         let sectors = u64::from(sectors);
-        self.stats.user_written += sectors;
+        self.stats.host.written += sectors;
         self.in_use_sum += u128::from(self.lines.in_use) * u128::from(sectors);
         if queued.flags.has(Flags::JOURNAL) {
             self.stats.sectors.journal += sectors;
@@ -201,7 +203,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn logs_discards(&self) -> bool {
-        self.config.discard == Discard::Durable && self.config.broken != Broken::LostTrims
+        self.config.discard == Discard::Durable && !self.run.omits(OmittedRule::LostTrims)
     }
 
     /// A discard that is logged needs a ring slot in reserve for its record, and space on media for a
@@ -230,7 +232,7 @@ impl<M: OpenChannel> Pblk<M> {
             }
             hidden = true;
         }
-        self.stats.discarded += u64::from(sectors);
+        self.stats.host.discarded += u64::from(sectors);
         if hidden && durable {
             self.log_trim(TrimRecord { lba: lba.0 as u32, sectors, seq: self.next_seq });
         }

@@ -1,8 +1,8 @@
 //! The lines of a pblk: over which parallel units they lie, and how many a power cut may use up.
 
 use crate::common::layout::{Layout, UnitSet};
-use crate::config::LineSet;
 use crate::error::FtlError;
+use crate::pblk::config::LineSet;
 use nandscape_media::Geometry;
 
 /// The layout of lines as the configuration divides the device.

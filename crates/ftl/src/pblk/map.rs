@@ -11,6 +11,7 @@ use crate::common::ids::LineId;
 use crate::common::l2p::{L2p, MapEntry};
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
+use crate::kind::OmittedRule;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {
@@ -116,7 +117,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// An empty line is quarantined; forgets the erase rule when that is asked for.
     pub(super) fn quarantine_line(&mut self, id: LineId) {
-        if self.config.broken == crate::config::Broken::EraseRule {
+        if self.run.omits(OmittedRule::EraseRule) {
             self.lines.get_mut(id).gate = 0;
         }
         self.lines.quarantine_line(id);

@@ -178,7 +178,7 @@ impl<M: OpenChannel> Pblk<M> {
             pieces.extend(mapping.store.out.pop_front());
         }
         self.scratch
-            .resize(if self.config.keep_content { ws_opt as usize } else { 0 }, SectorData::Absent);
+            .resize(if self.run.keep_content { ws_opt as usize } else { 0 }, SectorData::Absent);
         let seq = mapping.store.next_seq;
         mapping.store.next_seq += u64::from(ws_opt);
         mapping.counts.pad_sectors += u64::from(ws_opt - used);
@@ -215,7 +215,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn map_unit_failed(&mut self, unit: Unit) {
-        self.stats.program_failures += 1;
+        self.stats.media_errors.program_failures += 1;
         let used: u32 = unit.pieces.iter().map(|piece| piece.sectors).sum();
         if let Some(mapping) = &mut self.mapping {
             for piece in unit.pieces.into_iter().rev() {

@@ -9,8 +9,8 @@
 use super::Pblk;
 use super::format::MAP_FRONTIER;
 use crate::common::ids::{LineId, MAP_ORIGIN};
-use crate::config::Broken;
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use nandscape_block::{BlockError, SectorData};
 use nandscape_media::{Kind, OpenChannel, Ppa};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ impl<M: OpenChannel> Pblk<M> {
         in_chunk
             && self.media.readable(at)
             && (oob.kind, oob.key) == (Kind::Map, key)
-            && (self.media.data(at) == *truth || self.config.broken == Broken::StaleMap)
+            && (self.media.data(at) == *truth || self.run.omits(OmittedRule::StaleMap))
     }
 
     /// Where power cuts have left hardly any lines for mapping blocks, the emptiest are given up.

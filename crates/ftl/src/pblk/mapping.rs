@@ -21,13 +21,15 @@ use super::units::WriteUnit;
 use super::waiting::Queued;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
-use crate::config::{Broken, Config, MapKind};
 use crate::error::FtlError;
+use crate::kind::{FtlRun, OmittedRule};
+use crate::pblk::config::{Config, MapKind};
 use crate::pblk::events::EventKind;
-use crate::stats::{MapCounts, MapMemoryUse};
+use crate::pblk::stats::{MapCounts, MapMemoryUse};
 use nandscape_block::{Lba, SectorData, Tag};
 use nandscape_media::{Geometry, Kind, OpenChannel};
 use nandscape_rt::Nanos;
+use nandscape_rt::counts::Counts;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -66,7 +68,7 @@ impl Mapping {
     /// # Errors
     /// The key whose value makes no sense.
     pub(super) fn new(
-        config: &Config,
+        (config, run): (&Config, &FtlRun),
         geometry: &Geometry,
         logical_sectors: u64,
         entry_bytes: u32,
@@ -85,7 +87,7 @@ impl Mapping {
             wanted: vec![0; wants.div_ceil(64) as usize].into_boxed_slice(),
             starved: false,
             owed: 0,
-            pins: config.broken != Broken::MapPins,
+            pins: !run.omits(OmittedRule::MapPins),
             mounting: false,
             in_ring,
             reads: Reads::default(),
@@ -211,7 +213,9 @@ impl Mapping {
 
     /// What was counted.
     pub(super) fn counts(&self) -> MapCounts {
-        self.cache.stats().plus(&self.counts)
+        let mut counts = *self.cache.stats();
+        counts.add(&self.counts);
+        counts
     }
 
     /// Bytes of RAM.
@@ -383,7 +387,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// A block that media hold must be what the table says, since nobody can have changed it.
     fn verify_block(&mut self, block: u32) {
         let Some(mapping) = &self.mapping else { return };
-        if !self.config.keep_content || !mapping.cache.is_settled(block) {
+        if !self.run.keep_content || !mapping.cache.is_settled(block) {
             return;
         }
         let shape = mapping.store.shape;
@@ -399,13 +403,13 @@ impl<M: OpenChannel> Pblk<M> {
                 wrong += 1;
             }
         }
-        self.stats.mismatches += wrong;
-        self.stats.uncorrectable += lost;
+        self.stats.media_errors.mismatches += wrong;
+        self.stats.media_errors.uncorrectable += lost;
     }
 
     /// The digest of a block's entries, as media may know them; nothing where no content is kept.
     pub(super) fn digest(&self, block: u32) -> Tag {
-        let Some(mapping) = self.mapping.as_ref().filter(|_| self.config.keep_content) else {
+        let Some(mapping) = self.mapping.as_ref().filter(|_| self.run.keep_content) else {
             return Tag::ZERO;
         };
         let sectors = mapping.cache.sectors_of(block);

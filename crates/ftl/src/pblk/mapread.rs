@@ -67,7 +67,7 @@ impl<M: OpenChannel> Pblk<M> {
         if self.stopped.is_some() {
             return Submit::Done(self.read(&bio));
         }
-        self.stats.user_read += u64::from(bio.sectors);
+        self.stats.host.read += u64::from(bio.sectors);
         let mut read = PendingRead {
             bio,
             token,
@@ -103,7 +103,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Serves the next `part` sectors of a read.
     fn serve_part(&mut self, read: &mut PendingRead, part: u32) -> Result<(), FtlError> {
-        let keeps = self.config.keep_content && !read.bio.flags.has(Flags::NO_DATA);
+        let keeps = self.run.keep_content && !read.bio.flags.has(Flags::NO_DATA);
         let first = read.bio.lba.plus(u64::from(read.next));
         let (end, error) = self.read_sectors(first, part)?;
         if keeps {

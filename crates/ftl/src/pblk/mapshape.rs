@@ -1,6 +1,6 @@
 //! How mapping blocks lie in write units, and how many lines are kept for them.
 
-use crate::config::MapConfig;
+use crate::pblk::config::MapConfig;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_media::Geometry;
 

@@ -4,7 +4,7 @@ use super::ids::FrontierId;
 use super::mapshape::Shape;
 use super::open::Cursor;
 use crate::common::ids::LineId;
-use crate::config::MapConfig;
+use crate::pblk::config::MapConfig;
 use nandscape_block::{SECTOR_BYTES, Tag};
 use nandscape_media::{Geometry, Ppa};
 use smallvec::SmallVec;

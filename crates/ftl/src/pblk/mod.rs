@@ -15,11 +15,15 @@
 mod buffers;
 mod capacity;
 mod check;
+pub mod config;
+pub mod costs;
+mod counts;
 mod cpu;
 mod events;
 mod flush;
 mod format;
 mod front;
+mod ftl;
 mod gc;
 mod host;
 mod ids;
@@ -43,23 +47,24 @@ mod recovery;
 mod rl;
 mod route;
 mod space;
+pub mod stats;
 mod units;
 mod waiting;
 mod write;
 
-pub use crate::common::lines::LineState;
 pub use capacity::Capacity;
 
 use crate::common::events::Events;
 use crate::common::l2p::{L2p, MapEntry};
 use crate::common::layout::Layout;
-use crate::common::lines::{Line, Lines};
+use crate::common::lines::{LineState, Lines};
 use crate::common::stripes::Stripes;
 use crate::common::trims::TrimLog;
-use crate::config::Config;
 use crate::error::FtlError;
-use crate::stats::{FtlStats, MapMemoryUse, MemoryUse};
+use crate::kind::FtlRun;
+use crate::pblk::config::Config;
 use buffers::Buffer;
+use counts::PblkCounts;
 use cpu::HostSide;
 use events::EventKind;
 use flush::Flushes;
@@ -80,17 +85,6 @@ use waiting::Entered;
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
 const SLOTS_NEEDED: u32 = 3;
 
-/// State of one line, for reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LineReport {
-    /// State.
-    pub state: LineState,
-    /// Valid sectors.
-    pub valid: u32,
-    /// Data sectors written, padding included.
-    pub data: u32,
-}
-
 /// A pblk on the open-channel SSD `M`.
 #[derive(Debug)]
 pub struct Pblk<M> {
@@ -98,6 +92,7 @@ pub struct Pblk<M> {
     geometry: Geometry,
     capacity: Capacity,
     config: Config,
+    run: FtlRun,
     caps: DeviceCaps,
     now: Nanos,
     /// Which formatting of the device this is.
@@ -144,17 +139,17 @@ pub struct Pblk<M> {
     stopped: Option<BlockError>,
     scratch: Vec<SectorData>,
     seq_scratch: Vec<u32>,
-    stats: FtlStats,
+    stats: PblkCounts,
     /// Sum over user sectors of `in_use` when they were accepted.
     in_use_sum: u128,
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Makes a fresh device. Chunks that are not erased are erased first.
+    /// Makes a fresh device for `run`. Chunks that are not erased are erased first.
     ///
     /// # Errors
     /// The choice that does not fit the geometry, or that power went off.
-    pub fn format(mut media: M, config: Config) -> Result<Self, FtlError> {
+    pub fn format(mut media: M, config: Config, run: FtlRun) -> Result<Self, FtlError> {
         let geometry = *media.geometry();
         let mut now = Nanos::ZERO;
         let mut good_chunks = 0;
@@ -165,7 +160,8 @@ impl<M: OpenChannel> Pblk<M> {
             good_chunks += u64::from(media.chunk(chunk).state == ChunkState::Free);
         }
         let capacity = Capacity::of(&geometry, &config, good_chunks)?;
-        let mut pblk = Self::assemble(media, config, capacity, now).map_err(|(_, error)| error)?;
+        let made = Self::assemble(media, (config, run), capacity, now);
+        let mut pblk = made.map_err(|(_, error)| error)?;
         for line in 0..capacity.lines {
             pblk.adopt_empty(line);
         }
@@ -196,12 +192,12 @@ impl<M: OpenChannel> Pblk<M> {
     /// Everything empty, no line on any list.
     fn assemble(
         media: M,
-        config: Config,
+        (config, run): (Config, FtlRun),
         capacity: Capacity,
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
         let geometry = *media.geometry();
-        let parts = match Parts::new(&geometry, &config, &capacity) {
+        let parts = match Parts::new(&geometry, (&config, &run), &capacity) {
             Ok(parts) => parts,
             Err(error) => return Err((media, error)),
         };
@@ -211,15 +207,15 @@ impl<M: OpenChannel> Pblk<M> {
         let roles = roles.roles();
         let data = capacity.line_data_sectors;
         let rings = buffers.iter().map(|buffer| buffer.rb.size());
-        let mut pblk = Self {
+        Ok(Self {
             slot_spacing: rings.clone().max().map_or(0, u32::ilog2),
             plenty: plenty(&geometry, &capacity, &plan, rings.map(u64::from).sum()),
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             frontiers: plan.make_frontiers(mapping.is_some()),
-            router: Router::new(&config, plan),
-            victims: Stripes::new(config.victim, layout, geometry.chunks, data, config.seed),
-            caps: caps(&config, &capacity),
-            instance: Stream::new(config.seed, "ftl.instance").bits(),
+            router: Router::new(&config, run.seed, plan),
+            victims: Stripes::new(config.victim, layout, geometry.chunks, data, run.seed),
+            caps: caps(&config, &run, &capacity),
+            instance: Stream::new(run.seed, "ftl.instance").bits(),
             line_seq: 0,
             next_seq: 1,
             l2p,
@@ -241,16 +237,15 @@ impl<M: OpenChannel> Pblk<M> {
             stopped: None,
             scratch: Vec::new(),
             seq_scratch: Vec::new(),
-            stats: FtlStats::new(geometry.ws_opt, roles),
+            stats: PblkCounts::new(geometry.ws_opt, roles),
             in_use_sum: 0,
             media,
             geometry,
             capacity,
             config,
+            run,
             now,
-        };
-        pblk.charge_cpu(pblk.config.cpu);
-        Ok(pblk)
+        })
     }
 
     /// Counts a line's good chunks and puts it on the free list, or aside when it has too few.
@@ -273,45 +268,14 @@ impl<M: OpenChannel> Pblk<M> {
         line.capacity = (chunks * self.geometry.sectors).saturating_sub(meta);
     }
 
-    /// Gives up everything in host memory: a power cut, seen from the media.
-    pub fn into_media(self) -> M {
-        self.media
-    }
-
-    /// The media.
-    pub const fn media(&self) -> &M {
-        &self.media
-    }
-
-    /// The media, for changing how it behaves.
-    pub const fn media_mut(&mut self) -> &mut M {
-        &mut self.media
-    }
-
-    /// The time that the FTL has reached.
-    pub const fn now(&self) -> Nanos {
-        self.now
-    }
-
     /// Sizes.
     pub const fn capacity(&self) -> &Capacity {
         &self.capacity
     }
 
-    /// What was counted since the last reset.
-    pub fn stats(&self) -> FtlStats {
-        let mut stats = self.stats.clone();
-        stats.map = self.mapping.as_ref().map(|mapping| mapping.counts());
-        stats.cpu = self.host.as_ref().map(|host| host.counts().clone());
-        if stats.user_written > 0 {
-            stats.in_use_sectors_mean = self.in_use_sum as f64 / stats.user_written as f64;
-        }
-        stats
-    }
-
     /// Begins counting anew.
-    pub fn reset_stats(&mut self) {
-        self.stats = FtlStats::new(self.geometry.ws_opt, self.router.plan().roles());
+    fn reset_stats(&mut self) {
+        self.stats = PblkCounts::new(self.geometry.ws_opt, self.router.plan().roles());
         self.in_use_sum = 0;
         if let Some(mapping) = &mut self.mapping {
             mapping.reset_counts();
@@ -319,37 +283,6 @@ impl<M: OpenChannel> Pblk<M> {
         if let Some(host) = &mut self.host {
             host.reset_counts();
         }
-    }
-
-    /// Bytes of RAM by component.
-    pub fn memory(&self) -> MemoryUse {
-        let map = match &self.mapping {
-            None => MapMemoryUse { cache_bytes: self.l2p.bytes(), ..MapMemoryUse::default() },
-            Some(mapping) => mapping.memory(),
-        };
-        MemoryUse {
-            map,
-            map_bytes: map.total(),
-            bitmap_bytes: self.lines.bitmap_bytes(),
-            line_bytes: self.lines.line_bytes() + self.victims.bytes(),
-            buffers_bytes: self.buffers.iter().map(Buffer::bytes).sum::<u64>()
-                + self.router.bytes()
-                + self.gc.bytes()
-                + self.flushes.bytes()
-                + (self.done.capacity() * size_of::<Completion>()) as u64,
-        }
-    }
-
-    /// Logical sectors that hold something, in its buffers or on media. Looks at the whole map.
-    pub fn mapped_sectors(&self) -> u64 {
-        self.l2p.mapped()
-    }
-
-    /// Every line's state and counts.
-    pub fn lines(&self) -> Vec<LineReport> {
-        let report =
-            |line: &Line| LineReport { state: line.state, valid: line.valid, data: line.data };
-        self.lines.iter().map(|(_, line)| report(line)).collect()
     }
 
     /// Serves no more bios, but for reads where writes alone end, and fails those under way.

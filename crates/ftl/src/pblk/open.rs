@@ -295,7 +295,7 @@ impl<M: OpenChannel> Pblk<M> {
         next.erasing -= 1;
         if status != Status::Ok {
             let id = next.id;
-            self.stats.erase_failures += 1;
+            self.stats.media_errors.erase_failures += 1;
             self.lines.remove_chunk(id, self.geometry.sectors);
         }
     }
@@ -362,7 +362,7 @@ impl<M: OpenChannel> Pblk<M> {
         } else {
             next.smeta = SmetaState::Missing;
             let id = next.id;
-            self.stats.program_failures += 1;
+            self.stats.media_errors.program_failures += 1;
             self.lines.get_mut(id).werr = true;
             self.lines.write_off(id, self.geometry.sectors);
         }
@@ -487,7 +487,7 @@ impl<M: OpenChannel> Pblk<M> {
             closing.missing -= 1;
         } else {
             let id = closing.id;
-            self.stats.program_failures += 1;
+            self.stats.media_errors.program_failures += 1;
             self.lines.get_mut(id).werr = true;
         }
         self.finish_closing(f, end);

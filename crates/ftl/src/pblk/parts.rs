@@ -9,8 +9,9 @@ use super::plan::Plan;
 use crate::common::l2p::L2p;
 use crate::common::layout::Layout;
 use crate::common::lines::Lines;
-use crate::config::{Config, FlushScope};
 use crate::error::FtlError;
+use crate::kind::FtlRun;
+use crate::pblk::config::{Config, FlushScope};
 use nandscape_block::{DeviceCaps, Fua};
 use nandscape_media::Geometry;
 
@@ -31,7 +32,7 @@ impl Parts {
     /// A choice that does not fit, or no address space.
     pub(super) fn new(
         geometry: &Geometry,
-        config: &Config,
+        (config, run): (&Config, &FtlRun),
         capacity: &Capacity,
     ) -> Result<Self, FtlError> {
         let layout = line_layout(geometry, config.line_set)?;
@@ -42,7 +43,7 @@ impl Parts {
         let (Some(l2p), Some(lines)) = (l2p, lines) else { return Err(FtlError::AddressSpace) };
         let (entry_bytes, frontier) = (l2p.entry_bytes(), plan.frontiers() as FrontierId);
         let mapping =
-            Mapping::new(config, geometry, capacity.logical_sectors, entry_bytes, frontier)?;
+            Mapping::new((config, run), geometry, capacity.logical_sectors, entry_bytes, frontier)?;
         Ok(Self { layout, plan, buffers, l2p, lines, mapping })
     }
 }
@@ -58,7 +59,7 @@ pub(super) fn plenty(geometry: &Geometry, capacity: &Capacity, plan: &Plan, ring
 }
 
 /// What the device can do.
-pub(super) fn caps(config: &Config, capacity: &Capacity) -> DeviceCaps {
+pub(super) fn caps(config: &Config, run: &FtlRun, capacity: &Capacity) -> DeviceCaps {
     DeviceCaps {
         sectors: capacity.logical_sectors,
         atomic_sectors: 1,
@@ -67,7 +68,7 @@ pub(super) fn caps(config: &Config, capacity: &Capacity) -> DeviceCaps {
         discard_sectors: 1,
         discard_zeroes: true,
         max_sectors: u32::MAX,
-        keeps_content: config.keep_content,
+        keeps_content: run.keep_content,
         scoped_flush: matches!(config.flush_scope, FlushScope::FileRing | FlushScope::FileEntries),
         ..DeviceCaps::default()
     }

@@ -7,9 +7,9 @@
 
 use super::ids::BufferId;
 use crate::common::layout::Layout;
-use crate::config::{BaseRouting, Config, FileRouting, GcStream};
 use crate::error::FtlError;
-use crate::stats::BufferRole;
+use crate::pblk::config::{BaseRouting, Config, FileRouting, GcStream};
+use crate::pblk::stats::BufferRole;
 use std::ops::Range;
 
 /// Most buffers: a set of them is a word.

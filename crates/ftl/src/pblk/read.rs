@@ -20,8 +20,8 @@ impl<M: OpenChannel> Pblk<M> {
     /// Serves a read; its outcome is known at once.
     #[inline]
     pub(super) fn read(&mut self, bio: &Bio) -> Done {
-        let wants_data = self.config.keep_content && !bio.flags.has(Flags::NO_DATA);
-        self.stats.user_read += u64::from(bio.sectors);
+        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.stats.host.read += u64::from(bio.sectors);
         let result = self.read_sectors(bio.lba, bio.sectors);
         match result {
             Ok((at, None)) => {
@@ -67,7 +67,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.read_run(run, &mut end, &mut error)?;
         }
         if ring_hits > 0 {
-            self.stats.ring_hits += u64::from(ring_hits);
+            self.stats.host.buffer_hits += u64::from(ring_hits);
             end = end.max(self.now + self.media.buffer_read(ring_hits));
         }
         Ok((end, error))
@@ -93,10 +93,10 @@ impl<M: OpenChannel> Pblk<M> {
         for i in 0..run.sectors {
             let (lba, at) = (run.lba.plus(u64::from(i)), run.at.plus(i));
             if outcome.status != Status::Ok && !self.media.readable(at) {
-                self.stats.uncorrectable += 1;
+                self.stats.media_errors.uncorrectable += 1;
                 error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
             } else if !self.holds(at, lba) {
-                self.stats.mismatches += 1;
+                self.stats.media_errors.mismatches += 1;
                 error.get_or_insert(BlockError::Corrupt { kind: "out-of-band address", lba });
             }
         }

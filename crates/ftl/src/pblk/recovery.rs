@@ -25,24 +25,30 @@ use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::common::replay::Replay;
 use crate::common::trims::{TrimRecord, decode_trims};
-use crate::config::{Broken, Config};
 use crate::error::FtlError;
+use crate::kind::{FtlRun, OmittedRule};
+use crate::pblk::config::Config;
 use nandscape_media::{
     ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Mounts the media at `now`; [`Pblk::now`] tells when it was done.
+    /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
     ///
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the
     /// media holds something else.
-    pub fn recover(mut media: M, config: Config, now: Nanos) -> Result<Self, (M, FtlError)> {
+    pub fn recover(
+        mut media: M,
+        config: Config,
+        run: FtlRun,
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
         match scan(&mut media, &config, now) {
             Err(error) => Err((media, error)),
             Ok(found) => {
-                let mut pblk = Self::assemble(media, config, found.capacity, found.now)?;
+                let mut pblk = Self::assemble(media, (config, run), found.capacity, found.now)?;
                 match pblk.replay(&found) {
                     Ok(()) => Ok(pblk),
                     Err(error) => Err((pblk.media, error)),
@@ -149,12 +155,12 @@ impl<M: OpenChannel> Pblk<M> {
             }
             self.lines.get_mut(id).data += 1;
             let readable = self.media.readable(at);
-            let told = self.lines.get(id).emeta && self.config.broken != Broken::Unreadable;
+            let told = self.lines.get(id).emeta && !self.run.omits(OmittedRule::Unreadable);
             if oob.kind == Kind::Pad || (!readable && !told) {
                 continue;
             }
             replay.seq_max = replay.seq_max.max(oob.seq);
-            let by_line = self.config.broken == Broken::Sequence;
+            let by_line = self.run.omits(OmittedRule::Sequence);
             let order = if by_line { order + u64::from(i) } else { oob.seq };
             if oob.key == KEY_TRIM && readable {
                 let records = decode_trims(&self.media.data(at)).unwrap_or_default();

@@ -2,7 +2,7 @@
 //! (pblk-rl.c). Everything is in ring entries, so it shapes the mix in the ring rather than a rate.
 
 use super::capacity::Capacity;
-use crate::config::Limiter;
+use crate::pblk::config::Limiter;
 use nandscape_rt::Nanos;
 
 /// Entries of one window (`PBLK_MAX_REQ_ADDRS`).

@@ -9,7 +9,7 @@
 use super::buffers::Buffer;
 use super::ids::{BufferId, FileKey, file_of};
 use super::plan::Plan;
-use crate::config::{BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing};
+use crate::pblk::config::{BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing};
 use nandscape_block::{Bio, Flags, FlushScope as BioScope, Owner};
 use nandscape_rt::Stream;
 use std::collections::BTreeMap;
@@ -47,7 +47,8 @@ pub(super) struct Router {
 }
 
 impl Router {
-    pub(super) fn new(config: &Config, plan: Plan) -> Self {
+    /// Nothing bound yet; random choices derive from `seed`.
+    pub(super) fn new(config: &Config, seed: u64, plan: Plan) -> Self {
         let scoped = matches!(config.flush_scope, FlushScope::FileRing | FlushScope::FileEntries);
         Self {
             routing: config.routing,
@@ -59,7 +60,7 @@ impl Router {
             uses: 0,
             bound: 0,
             spread: 0,
-            rng: Stream::new(config.seed, "ftl.routing"),
+            rng: Stream::new(seed, "ftl.routing"),
             forgotten_at: FILES_MAX,
         }
     }

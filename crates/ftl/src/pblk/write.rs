@@ -201,7 +201,7 @@ impl<M: OpenChannel> Pblk<M> {
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         rb.copy_keys(unit.first, &mut keys[..unit.entries as usize]);
         gather_seqs(&mut self.seq_scratch, rb, unit, ws_opt);
-        gather(&mut self.scratch, rb, unit, self.config.keep_content || tally.trim > 0, ws_opt);
+        gather(&mut self.scratch, rb, unit, self.run.keep_content || tally.trim > 0, ws_opt);
         let cmd = WriteCmd {
             at: unit.at,
             kind: if unit.entries == 0 { Kind::Pad } else { Kind::Data },
@@ -218,7 +218,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn count_unit(&mut self, id: BufferId, unit: &WriteUnit, tally: Tally) {
         let padding = self.geometry.ws_opt - unit.entries;
         if padding > 0 {
-            self.stats.pad_dist[padding as usize - 1] += 1;
+            self.stats.pad_units[padding as usize - 1] += 1;
         }
         let sectors = &mut self.stats.sectors;
         sectors.user += u64::from(tally.user);
@@ -267,7 +267,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its line,
     /// which is to be collected first, unless it held nothing but padding and is free again.
     fn chunk_failed(&mut self, line: LineId, at: Ppa) {
-        self.stats.program_failures += 1;
+        self.stats.media_errors.program_failures += 1;
         let failed = self.lines.get_mut(line);
         match failed.state {
             LineState::Free | LineState::AwaitingDurability | LineState::Next => return,

@@ -4,12 +4,13 @@
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, Done, Flags, Lba, Payload, Reply, Submit, Tag, Token,
 };
-use nandscape_ftl::Pblk;
-use nandscape_ftl::config::Config;
+use nandscape_ftl::pblk::config::Config;
+use nandscape_ftl::pblk::stats::PblkReport;
+use nandscape_ftl::{Attach, Detail, Ftl, FtlReport, FtlRun, Pblk};
 use nandscape_media::{
     FaultInjector, Faults, Geometry, Layer, Media, MediaConfig, PayloadMode, Timing, Tracer,
 };
-use nandscape_rt::{Nanos, Stream};
+use nandscape_rt::{HostCpu, Nanos, Stream};
 
 /// 4 parallel units, 40 lines of 512 sectors.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -60,7 +61,8 @@ impl Driver {
             MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
         let media = Media::new(media).expect("a device");
         let media = Tracer::new(FaultInjector::new(media, faults, 1));
-        let mut pblk = Pblk::format(media, config).expect("fits");
+        let mut pblk = Pblk::format(media, config.clone(), FtlRun::default()).expect("fits");
+        pblk.attach(host(&config));
         let now = pblk.now();
         pblk.media_mut().take_counters();
         Self { pblk, now }
@@ -69,12 +71,24 @@ impl Driver {
     /// Cuts power and mounts what is left.
     pub(crate) fn power_cut(self, config: Config) -> Self {
         let Self { pblk, now } = self;
-        let mut media = pblk.into_media();
+        let mut media = pblk.power_off();
         media.inner_mut().inner_mut().power_cut(now, &mut Stream::new(1, "cut"));
-        let recovered = Pblk::recover(media, config, now).map_err(|(_, error)| error);
-        let pblk = recovered.expect("recovers");
+        let recovered = Pblk::recover(media, config.clone(), FtlRun::default(), now);
+        let mut pblk = recovered.map_err(|(_, error)| error).expect("recovers");
+        pblk.attach(host(&config));
         pblk.check_invariants().expect("invariants after recovery");
         Self { now: pblk.now(), pblk }
+    }
+
+    /// What was counted since the device was made.
+    pub(crate) fn report(&self) -> FtlReport {
+        self.pblk.report()
+    }
+
+    /// What only pblk counts of it.
+    pub(crate) fn detail(&self) -> PblkReport {
+        let Detail::Pblk(detail) = self.report().detail;
+        detail
     }
 
     /// Submits a bio now; the outcome if it is known.
@@ -150,6 +164,11 @@ impl Driver {
             expected[lba as usize] = tag;
         }
     }
+}
+
+/// A host with the cores of the configuration.
+fn host(config: &Config) -> Attach {
+    Attach { host: Some(HostCpu::new(config.cores as u16)) }
 }
 
 /// What a read of one sector with this tag replies.

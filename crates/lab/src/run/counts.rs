@@ -3,7 +3,7 @@
 use nandscape_fs::cache::Lookups;
 use nandscape_fs::ext4::FsyncTimes;
 use nandscape_fs::ext4::journal::Counts as Journal;
-use nandscape_ftl::stats::FtlStats;
+use nandscape_ftl::pblk::stats::FtlStats;
 use nandscape_media::Utilisation;
 
 /// What file system, FTL and media counted.

@@ -12,9 +12,9 @@ use nandscape_block::{
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::Ext4;
 use nandscape_ftl::Pblk;
-use nandscape_ftl::config::Config;
-use nandscape_ftl::cpu::CpuCosts;
-use nandscape_ftl::stats::SectorCounts;
+use nandscape_ftl::pblk::config::Config;
+use nandscape_ftl::pblk::costs::CpuCosts;
+use nandscape_ftl::pblk::stats::SectorCounts;
 use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel};
 use nandscape_rt::{Handle, Nanos};
 use nandscape_workload::wml::engine::Planted;

@@ -7,7 +7,7 @@ use super::error::RunError;
 use super::estimate::Estimate;
 use super::load::{INTERVAL, POINTS_MAX, options};
 use super::observer::Observer;
-use nandscape_ftl::stats::SectorCounts;
+use nandscape_ftl::pblk::stats::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{Engine, EngineError, Options, Probe, RunState};
 use nandscape_workload::fio::{Direction, JobFile};

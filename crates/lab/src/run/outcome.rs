@@ -7,7 +7,7 @@ use super::course::Point;
 use super::rounds::RoundsRun;
 use crate::stack::Stack;
 use crate::state::{Origin, Preconditioned, StateKey};
-use nandscape_ftl::stats::{FtlStats, MemoryUse, SectorCounts};
+use nandscape_ftl::pblk::stats::{FtlStats, MemoryUse, SectorCounts};
 use nandscape_ftl::{Capacity, LineReport, LineState};
 use nandscape_media::{Utilisation, Wear};
 use nandscape_rt::Nanos;

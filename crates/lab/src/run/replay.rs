@@ -12,7 +12,7 @@ use super::{Manner, Outcome, prepare};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
 use nandscape_ftl::Pblk;
-use nandscape_ftl::stats::SectorCounts;
+use nandscape_ftl::pblk::stats::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;

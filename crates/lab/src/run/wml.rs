@@ -12,7 +12,7 @@ use super::steps::run_load;
 use super::{Manner, Outcome};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::stats::SectorCounts;
+use nandscape_ftl::pblk::stats::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, RunState, Series};
 use nandscape_workload::fio::Direction;

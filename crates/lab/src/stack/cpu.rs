@@ -3,7 +3,7 @@
 use super::place::StackError;
 use super::reader::{Field, Section, Words};
 use super::units::did_you_mean;
-use nandscape_ftl::cpu::{CpuCosts, MapUpdate};
+use nandscape_ftl::pblk::costs::{CpuCosts, MapUpdate};
 
 type Cost = (&'static str, fn(&mut CpuCosts) -> &mut u64);
 

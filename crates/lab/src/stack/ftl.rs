@@ -5,7 +5,7 @@ use super::document::Value;
 use super::place::StackError;
 use super::reader::{Section, Words};
 use super::resolved::{join, titled};
-use nandscape_ftl::config::{
+use nandscape_ftl::pblk::config::{
     BaseRouting, CapacityRules, Config, CoreChoice, Discard, FileRouting, FlushScope, GcStream,
     JournalLines, Limiter, LineSet, Routing, Victim,
 };

@@ -4,7 +4,7 @@ use super::place::StackError;
 use super::reader::{Section, Size, Words};
 use super::resolved::{join, titled};
 use super::units::{parse_size, show_size};
-use nandscape_ftl::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
+use nandscape_ftl::pblk::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
 use nandscape_rt::Nanos;
 
 /// Share of DFTL's cache for entries that were used again, when a stack does not say.

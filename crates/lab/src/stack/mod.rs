@@ -28,7 +28,7 @@ pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
-use nandscape_ftl::config::{Config, MapKind};
+use nandscape_ftl::pblk::config::{Config, MapKind};
 use nandscape_ftl::{Capacity, FtlError};
 use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;

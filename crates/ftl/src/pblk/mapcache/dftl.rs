@@ -14,8 +14,8 @@
 use super::list::{FreeList, Link, List, NIL, links};
 use super::lru::{Standing, coldest, from_back};
 use super::{Load, Lookup};
-use crate::config::MapConfig;
-use crate::stats::MapCounts;
+use crate::pblk::config::MapConfig;
+use crate::pblk::stats::MapCounts;
 use nandscape_block::Lba;
 use nandscape_column::Column;
 use nandscape_media::Ppa;

@@ -12,7 +12,7 @@
 //!
 //! Hotness is kept in microseconds of idling that it can outlast, so that all is exact in integers.
 
-use crate::config::HotnessConfig;
+use crate::pblk::config::HotnessConfig;
 use nandscape_rt::Nanos;
 
 /// Hotness beyond this is not told apart, so that sums stay far from overflow.

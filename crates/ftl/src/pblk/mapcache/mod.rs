@@ -26,9 +26,9 @@ mod lru;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{CacheSize, MapConfig, MapPolicy};
 use crate::error::FtlError;
-use crate::stats::{MapCounts, MapMemoryUse};
+use crate::pblk::config::{CacheSize, MapConfig, MapPolicy};
+use crate::pblk::stats::{MapCounts, MapMemoryUse};
 use blocks::BlockCache;
 use dftl::EntryCache;
 use directory::Directory;

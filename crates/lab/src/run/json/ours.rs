@@ -4,7 +4,7 @@ use super::{VERSION, curves, fs, host, wml};
 use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
-use nandscape_ftl::stats::BufferCounts;
+use nandscape_ftl::pblk::stats::BufferCounts;
 use nandscape_workload::trace::TraceCounts;
 use serde_json::{Map, Value, json};
 

@@ -5,7 +5,7 @@ mod entries;
 mod figures;
 
 use super::*;
-use crate::config::HotnessConfig;
+use crate::pblk::config::HotnessConfig;
 
 /// Entries of a block of 4 KiB with entries of 8 bytes.
 pub(super) const PER_BLOCK: u64 = 512;

@@ -5,7 +5,7 @@
 //! another thread copies for garbage collection (Linux `drivers/lightnvm`: pblk-rb.c, pblk-cache.c,
 //! pblk-write.c, pblk-gc.c). MT-FTL and QBLK are about these locks and threads, and change nothing else.
 
-use nandscape_rt::Nanos;
+use nandscape_rt::{Nanos, counts};
 
 /// How long each step keeps a core, a lock or a thread. All zero: the host's CPU costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -83,64 +83,53 @@ pub enum MapUpdate {
     Atomic,
 }
 
-/// What was counted of a lock.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct LockCounts {
-    /// Times that it was taken.
-    pub taken: u64,
-    /// Time that it was held.
-    pub held_ns: u64,
-    /// Time that others spun for it.
-    pub wait_ns: u64,
-    /// The longest of these.
-    pub wait_ns_max: u64,
-}
-
-impl LockCounts {
-    fn extend(&mut self, later: &Self) {
-        self.taken += later.taken;
-        self.held_ns += later.held_ns;
-        self.wait_ns += later.wait_ns;
-        self.wait_ns_max = self.wait_ns_max.max(later.wait_ns_max);
+counts! {
+    /// What was counted of a lock.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub struct LockCounts {
+        /// Times that it was taken.
+        pub taken: u64,
+        /// Time that it was held.
+        pub held_ns: u64,
+        /// Time that others spun for it.
+        pub wait_ns: u64,
+        /// The longest of these.
+        pub wait_ns_max: u64 = max,
     }
 }
 
-/// What was counted of a thread of the FTL.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct ThreadCounts {
-    /// Commands built, or batches copied.
-    pub jobs: u64,
-    /// Time that it ran, with all that it spun.
-    pub busy_ns: u64,
-    /// Time that it had something to do and no core.
-    pub wait_ns: u64,
-}
-
-impl ThreadCounts {
-    fn extend(&mut self, later: &Self) {
-        self.jobs += later.jobs;
-        self.busy_ns += later.busy_ns;
-        self.wait_ns += later.wait_ns;
+counts! {
+    /// What was counted of a thread of the FTL.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub struct ThreadCounts {
+        /// Commands built, or batches copied.
+        pub jobs: u64,
+        /// Time that it ran, with all that it spun.
+        pub busy_ns: u64,
+        /// Time that it had something to do and no core.
+        pub wait_ns: u64,
     }
 }
 
-/// What was counted of the host's CPU. What was under way at the end counts whole.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct CpuCounts {
-    /// Time that each core ran, with all that it spun.
-    pub cores_busy_ns: Vec<u64>,
-    /// Requests that were charged for.
-    pub requests: u64,
-    /// Time that requests waited for their core.
-    pub core_wait_ns: u64,
-    /// Each write buffer's lock.
-    pub rings: Vec<LockCounts>,
-    /// The mapping's lock.
-    pub map: LockCounts,
-    /// Each write buffer's writer thread.
-    pub writers: Vec<ThreadCounts>,
-    /// The collecting thread.
-    pub collector: ThreadCounts,
+counts! {
+    /// What was counted of the host's CPU. What was under way at the end counts whole.
+    #[derive(Clone, PartialEq, Eq, Default, Debug)]
+    pub struct CpuCounts {
+        /// Time that each core ran, with all that it spun.
+        pub cores_busy_ns: Vec<u64>,
+        /// Requests that were charged for.
+        pub requests: u64,
+        /// Time that requests waited for their core.
+        pub core_wait_ns: u64,
+        /// Each write buffer's lock.
+        pub rings: Vec<LockCounts>,
+        /// The mapping's lock.
+        pub map: LockCounts,
+        /// Each write buffer's writer thread.
+        pub writers: Vec<ThreadCounts>,
+        /// The collecting thread.
+        pub collector: ThreadCounts,
+    }
 }
 
 impl CpuCounts {
@@ -152,20 +141,6 @@ impl CpuCounts {
             writers: vec![ThreadCounts::default(); buffers],
             ..Self::default()
         }
-    }
-
-    /// Takes in what was counted right behind this.
-    pub(crate) fn extend(&mut self, later: &Self) {
-        self.cores_busy_ns
-            .iter_mut()
-            .zip(&later.cores_busy_ns)
-            .for_each(|(sum, more)| *sum += more);
-        self.requests += later.requests;
-        self.core_wait_ns += later.core_wait_ns;
-        self.rings.iter_mut().zip(&later.rings).for_each(|(sum, more)| sum.extend(more));
-        self.map.extend(&later.map);
-        self.writers.iter_mut().zip(&later.writers).for_each(|(sum, more)| sum.extend(more));
-        self.collector.extend(&later.collector);
     }
 }
 

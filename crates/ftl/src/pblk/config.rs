@@ -1,7 +1,7 @@
 //! The choices that make a pblk: every variant is a set of policies, never a copy of the FTL.
 
 pub use crate::common::victims::Victim;
-use crate::cpu::{CpuCosts, MapUpdate};
+use crate::pblk::costs::{CpuCosts, MapUpdate};
 use nandscape_rt::Nanos;
 
 /// Which kernel's capacity, reserve and ring rules apply (pblk changed them over its life).
@@ -133,28 +133,6 @@ pub enum JournalLines {
     Collected,
     /// They are victims only if nothing else helps: a log that goes round invalidates them by itself.
     LeftToDie,
-}
-
-/// Safety rules left out on purpose, so that a crash campaign can prove that it notices.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Broken {
-    /// Nothing left out.
-    #[default]
-    No,
-    /// Recovery replays in line order and ignores sequences.
-    Sequence,
-    /// A line is erased without waiting for what invalidated it to be durable.
-    EraseRule,
-    /// A write with PREFLUSH does not wait for what it covers.
-    PreflushDrain,
-    /// Discards are not logged.
-    LostTrims,
-    /// Recovery takes the newest mapping block on media for the truth.
-    StaleMap,
-    /// Mapping blocks are written back, and leave, while they name places in a ring.
-    MapPins,
-    /// Recovery takes a sector that media cannot correct for one that was never written.
-    Unreadable,
 }
 
 /// How hot an access makes a mapping block, and how it cools (selective mapping-table loading,
@@ -313,12 +291,6 @@ pub struct Config {
     pub discard: Discard,
     /// Victim choice.
     pub victim: Victim,
-    /// Seed of the run; the FTL's random streams derive from it.
-    pub seed: u64,
-    /// Whether sectors carry content; without, recovery of content cannot be checked.
-    pub keep_content: bool,
-    /// Test-only damage.
-    pub broken: Broken,
 }
 
 impl Default for Config {
@@ -342,9 +314,6 @@ impl Default for Config {
             map_update: MapUpdate::default(),
             discard: Discard::default(),
             victim: Victim::default(),
-            seed: 1,
-            keep_content: true,
-            broken: Broken::No,
         }
     }
 }

@@ -1,0 +1,236 @@
+//! Every kind of FTL behind one type. An enum and not `dyn`: a bio of 4 KiB costs one well-predicted branch,
+//! the kinds are compiled once, and a kind that is missing somewhere does not compile.
+
+use crate::error::FtlError;
+use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse};
+use crate::kind::{FtlKind, FtlRun, Side};
+use crate::pblk::config::{Config, Discard, MapKind};
+use crate::pblk::costs::CpuSpan;
+use crate::pblk::{Capacity, Pblk};
+use crate::report::{FtlReport, SectorCounts};
+use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token};
+use nandscape_media::{Geometry, OpenChannel};
+use nandscape_rt::Nanos;
+
+/// The choices that make an FTL. Equal choices make equal devices; what a run decides is an [`FtlRun`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FtlConfig {
+    /// A pblk.
+    Pblk(Config),
+}
+
+impl FtlConfig {
+    /// The kind that it makes.
+    #[must_use]
+    pub const fn kind(&self) -> FtlKind {
+        match self {
+            Self::Pblk(_) => FtlKind::Pblk,
+        }
+    }
+
+    /// Where that runs.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        self.kind().side()
+    }
+
+    /// The size of a device of this shape, all of whose chunks are good. The geometry must make sense.
+    ///
+    /// # Errors
+    /// The key of the choice that does not fit, and why.
+    pub fn check(&self, geometry: &Geometry) -> Result<DeviceSize, FtlError> {
+        let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
+        match self {
+            Self::Pblk(config) => Ok(Capacity::of(geometry, config, chunks)?.size()),
+        }
+    }
+
+    /// Makes a fresh device on `media`, beginning at time zero.
+    ///
+    /// # Errors
+    /// The choice that does not fit the geometry, or that power went off.
+    pub fn format<M: OpenChannel>(&self, media: M, run: FtlRun) -> Result<AnyFtl<M>, FtlError> {
+        match self {
+            Self::Pblk(config) => {
+                Ok(AnyFtl::Pblk(Box::new(Pblk::format(media, config.clone(), run)?)))
+            }
+        }
+    }
+
+    /// Mounts what is on `media`, beginning at `now`; [`Ftl::now`] is when it was done.
+    ///
+    /// # Errors
+    /// The media comes back with the reason: power went off again, the choices do not fit, or the media
+    /// holds something else.
+    pub fn mount<M: OpenChannel>(
+        &self,
+        media: M,
+        run: FtlRun,
+        now: Nanos,
+    ) -> Result<AnyFtl<M>, (M, FtlError)> {
+        match self {
+            Self::Pblk(config) => {
+                Ok(AnyFtl::Pblk(Box::new(Pblk::recover(media, config.clone(), run, now)?)))
+            }
+        }
+    }
+
+    /// Keys in which a stack must agree with a state that it is to run on, beside those of the media.
+    #[must_use]
+    pub const fn binding_keys(&self) -> &'static [&'static str] {
+        match self {
+            Self::Pblk(_) => &["ftl.kind", "ftl.capacity_rules", "ftl.op_percent"],
+        }
+    }
+
+    /// Keys that have no effect while a device is made and preconditioned.
+    #[must_use]
+    pub const fn run_only_keys(&self) -> &'static [&'static str] {
+        match self {
+            Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
+        }
+    }
+
+    /// Whether its work takes time of the host's cores.
+    #[must_use]
+    pub fn charges_host(&self) -> bool {
+        match self {
+            Self::Pblk(config) => !config.cpu.is_free(),
+        }
+    }
+
+    /// Bytes of a block of a mapping table that is cached; none of a resident one.
+    #[must_use]
+    pub fn map_block_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Pblk(config) => match &config.map {
+                MapKind::Cached(map) => Some(map.block_bytes.into()),
+                MapKind::Resident => None,
+            },
+        }
+    }
+
+    /// The choice by which it breaks the promises of a block device after a power cut on purpose: its
+    /// key, and what a campaign needs.
+    #[must_use]
+    pub fn breaks_promises(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Pblk(config) => (config.discard == Discard::Kernel)
+                .then_some(("ftl.discard", "loses discards by design; campaigns need \"durable\"")),
+        }
+    }
+}
+
+/// An FTL of any kind on the open-channel SSD `M`.
+#[derive(Debug)]
+pub enum AnyFtl<M: OpenChannel> {
+    /// A pblk.
+    Pblk(Box<Pblk<M>>),
+}
+
+/// Calls the same method of whichever kind it is.
+macro_rules! of_each {
+    ($any:expr, $ftl:ident => $call:expr) => {
+        match $any {
+            AnyFtl::Pblk($ftl) => $call,
+        }
+    };
+}
+
+impl<M: OpenChannel> BlockDevice for AnyFtl<M> {
+    #[inline]
+    fn caps(&self) -> &DeviceCaps {
+        of_each!(self, ftl => ftl.caps())
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        of_each!(self, ftl => ftl.submit(now, bio, token))
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Nanos> {
+        of_each!(self, ftl => ftl.next_event())
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        of_each!(self, ftl => ftl.advance(now, done));
+    }
+
+    #[inline]
+    fn prefetch_far(&self, lba: Lba) {
+        of_each!(self, ftl => ftl.prefetch_far(lba));
+    }
+
+    #[inline]
+    fn prefetch_near(&self, op: Op, lba: Lba) {
+        of_each!(self, ftl => ftl.prefetch_near(op, lba));
+    }
+}
+
+impl<M: OpenChannel> Ftl for AnyFtl<M> {
+    type Media = M;
+
+    fn kind(&self) -> FtlKind {
+        of_each!(self, ftl => ftl.kind())
+    }
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        of_each!(self, ftl => ftl.now())
+    }
+
+    fn size(&self) -> DeviceSize {
+        of_each!(self, ftl => ftl.size())
+    }
+
+    #[inline]
+    fn sectors(&self) -> SectorCounts {
+        of_each!(self, ftl => ftl.sectors())
+    }
+
+    fn report(&self) -> FtlReport {
+        of_each!(self, ftl => ftl.report())
+    }
+
+    fn reset_counts(&mut self) {
+        of_each!(self, ftl => ftl.reset_counts());
+    }
+
+    fn memory(&self) -> MemoryUse {
+        of_each!(self, ftl => ftl.memory())
+    }
+
+    fn erase_units(&self) -> Vec<EraseUnit> {
+        of_each!(self, ftl => ftl.erase_units())
+    }
+
+    fn mapped_sectors(&self) -> u64 {
+        of_each!(self, ftl => ftl.mapped_sectors())
+    }
+
+    fn attach(&mut self, attach: Attach) {
+        of_each!(self, ftl => ftl.attach(attach));
+    }
+
+    fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
+        of_each!(self, ftl => ftl.cpu_spans(room))
+    }
+
+    fn media(&self) -> &M {
+        of_each!(self, ftl => ftl.media())
+    }
+
+    fn media_mut(&mut self) -> &mut M {
+        of_each!(self, ftl => ftl.media_mut())
+    }
+
+    fn power_off(self) -> M {
+        of_each!(self, ftl => ftl.power_off())
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
+        of_each!(self, ftl => ftl.check_invariants())
+    }
+}

@@ -1,0 +1,153 @@
+//! What every FTL offers beyond serving bios: sizes, counts, memory, and the way on and off the media.
+//! Nothing here is called per sector but [`Ftl::sectors`] and [`Ftl::now`], which do not allocate.
+
+use crate::kind::{FtlKind, Side};
+use crate::pblk::costs::CpuSpan;
+use crate::report::{FtlReport, SectorCounts};
+use nandscape_block::BlockDevice;
+use nandscape_media::OpenChannel;
+use nandscape_rt::{HostCpu, Nanos};
+use serde::Serialize;
+
+/// A flash translation layer on the open-channel SSD [`Ftl::Media`].
+pub trait Ftl: BlockDevice {
+    /// What it stands on.
+    type Media: OpenChannel;
+
+    /// Its kind.
+    fn kind(&self) -> FtlKind;
+
+    /// The time that it has reached.
+    fn now(&self) -> Nanos;
+
+    /// Sizes; they never change.
+    fn size(&self) -> DeviceSize;
+
+    /// Sectors written to media since the last reset. Sampled often: a copy of seven numbers.
+    fn sectors(&self) -> SectorCounts;
+
+    /// Everything counted since the last reset.
+    fn report(&self) -> FtlReport;
+
+    /// Begins a new period of counting.
+    fn reset_counts(&mut self);
+
+    /// Bytes of RAM that it takes, on its side of the link.
+    fn memory(&self) -> MemoryUse;
+
+    /// Every erase unit's state and counts, in the order of their numbers.
+    fn erase_units(&self) -> Vec<EraseUnit>;
+
+    /// Logical sectors that hold something, in its buffers or on media. Reads the whole map.
+    fn mapped_sectors(&self) -> u64;
+
+    /// Connects it to what a run provides. On a device at rest only. An FTL that was just formatted or
+    /// mounted is connected to nothing: its own work takes no time.
+    fn attach(&mut self, attach: Attach);
+
+    /// From now on logs up to `room` spans of host CPU time, or none; returns what was logged so far. An
+    /// FTL on the device returns nothing.
+    fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan>;
+
+    /// The media.
+    fn media(&self) -> &Self::Media;
+
+    /// The media, in order to change how it behaves.
+    fn media_mut(&mut self) -> &mut Self::Media;
+
+    /// Drops everything in RAM and returns the media: a power cut, as the media see it.
+    fn power_off(self) -> Self::Media
+    where
+        Self: Sized;
+
+    /// Whether its tables, counts and media agree; slow, for tests and campaigns.
+    ///
+    /// # Errors
+    /// The first invariant that does not hold, in words.
+    fn check_invariants(&self) -> Result<(), String>;
+}
+
+/// What a run provides to an FTL.
+#[derive(Default, Debug)]
+pub struct Attach {
+    /// The cores on which an FTL of [`Side::Host`] works, at the costs of its configuration; `None`: its
+    /// work takes no time. An FTL of [`Side::Device`] ignores it.
+    pub host: Option<HostCpu>,
+}
+
+/// Sizes of the device, in sectors of 4 KiB. An erase unit is what the FTL erases and collects as a whole
+/// (pblk: line; device FTLs: superblock).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct DeviceSize {
+    /// Sectors of good chunks.
+    pub physical_sectors: u64,
+    /// Sectors that the host can address.
+    pub logical_sectors: u64,
+    /// Sectors of the address space that may hold data at once; less than `logical_sectors` on a device
+    /// whose address space is larger than its media.
+    #[serde(skip)]
+    pub live_sectors: u64,
+    /// Erase units, bad ones included.
+    #[serde(rename = "lines")]
+    pub erase_units: u32,
+    /// Sectors of an erase unit without bad chunks.
+    #[serde(rename = "line_sectors")]
+    pub erase_unit_sectors: u32,
+    /// Those of them that can hold data.
+    #[serde(skip)]
+    pub erase_unit_data_sectors: u32,
+}
+
+/// An erase unit as a report shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EraseUnit {
+    /// State.
+    pub state: EraseUnitState,
+    /// Valid sectors.
+    pub valid: u32,
+    /// Data sectors written, padding included.
+    pub written: u32,
+}
+
+/// State of an erase unit.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum EraseUnitState {
+    /// Holds nothing valid; erased, or to be erased before its next use.
+    #[default]
+    Free,
+    /// Prepared for data, taking data, or about to be closed.
+    Open,
+    /// Takes no more data; may be a victim, or is being collected.
+    Full,
+    /// Holds sectors that media cannot correct, and is kept until they are overwritten.
+    Corrupt,
+    /// Has too few good chunks to be used.
+    Bad,
+}
+
+/// Bytes of RAM that an FTL takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryUse {
+    /// Whose RAM it is.
+    pub side: Side,
+    /// Bytes by part; parts are disjoint. Every FTL has a part `map`.
+    pub parts: Vec<(&'static str, u64)>,
+    /// What the part `map` is made of, then figures by other reckonings, which no total contains. Empty
+    /// for a table that is one array.
+    pub map: Vec<(&'static str, u64)>,
+}
+
+impl MemoryUse {
+    /// Everything together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.parts.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Bytes of a part; none of one that the FTL does not have.
+    #[must_use]
+    pub fn part(&self, name: &str) -> u64 {
+        let found = self.parts.iter().find(|(part, _)| *part == name);
+        found.map_or(0, |(_, bytes)| *bytes)
+    }
+}

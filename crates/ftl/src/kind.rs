@@ -1,0 +1,170 @@
+//! Which FTLs there are, on which side of the host link each runs, and what a run adds to the choices of
+//! a configuration.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A kind of FTL. Closed on purpose: whatever depends on the kind is a `match`, so that the compiler
+/// lists every place that a new kind has to be added to.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FtlKind {
+    /// pblk, on the host (Linux `drivers/lightnvm`).
+    #[default]
+    Pblk,
+}
+
+/// Where an FTL runs, and thereby what crosses the host link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// In the host's kernel: the link is below the FTL, and garbage collection crosses it.
+    Host,
+    /// In the SSD's controller: the link is above the FTL.
+    Device,
+}
+
+impl FtlKind {
+    /// Every kind.
+    pub const ALL: [Self; 1] = [Self::Pblk];
+
+    /// The name in stack files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pblk => "pblk",
+        }
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub const fn side(self) -> Side {
+        match self {
+            Self::Pblk => Side::Host,
+        }
+    }
+
+    /// The safety rules that it can leave out.
+    #[must_use]
+    pub const fn rules(self) -> &'static [OmittedRule] {
+        match self {
+            Self::Pblk => &OmittedRule::PBLK,
+        }
+    }
+}
+
+impl fmt::Display for FtlKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for FtlKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let expected = Self::ALL.map(Self::name).join(" | ");
+            format!("expected {expected}, found \"{name}\"")
+        })
+    }
+}
+
+/// A safety rule that an FTL leaves out, so that a crash campaign can prove that it notices.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OmittedRule {
+    /// Recovery replays in line order and ignores sequences.
+    Sequence,
+    /// A line is erased without waiting for what invalidated it to be durable.
+    EraseRule,
+    /// A write with PREFLUSH does not wait for what it covers.
+    PreflushDrain,
+    /// Discards are not logged.
+    LostTrims,
+    /// Recovery takes the newest mapping block on media for the truth.
+    StaleMap,
+    /// Mapping blocks are written back, and evicted, while they name slots of a write buffer.
+    MapPins,
+    /// Recovery takes a sector that media cannot correct for one that was never written.
+    Unreadable,
+}
+
+impl OmittedRule {
+    /// Those of pblk.
+    const PBLK: [Self; 7] = [
+        Self::Sequence,
+        Self::EraseRule,
+        Self::PreflushDrain,
+        Self::LostTrims,
+        Self::StaleMap,
+        Self::MapPins,
+        Self::Unreadable,
+    ];
+
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequence => "sequence",
+            Self::EraseRule => "erase-rule",
+            Self::PreflushDrain => "preflush-drain",
+            Self::LostTrims => "lost-trims",
+            Self::StaleMap => "stale-map",
+            Self::MapPins => "map-pins",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// The rule of some kind that has this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut rules = FtlKind::ALL.into_iter().flat_map(|kind| kind.rules());
+        rules.find(|rule| rule.name() == name).copied()
+    }
+}
+
+/// What a run decides, beside the choices of a configuration: two configurations are equal exactly when
+/// they make the same device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FtlRun {
+    /// Seed of the run; the FTL's random streams derive from it.
+    pub seed: u64,
+    /// Whether sectors carry content; without, recovery of content cannot be checked.
+    pub keep_content: bool,
+    /// A safety rule to leave out; tests only.
+    pub omit: Option<OmittedRule>,
+}
+
+impl Default for FtlRun {
+    fn default() -> Self {
+        Self { seed: 1, keep_content: true, omit: None }
+    }
+}
+
+impl FtlRun {
+    /// Whether the run leaves out `rule`.
+    #[inline]
+    #[must_use]
+    pub fn omits(&self, rule: OmittedRule) -> bool {
+        self.omit == Some(rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names lead back to kinds and rules, and no two are equal.
+    #[test]
+    fn names_are_unique() {
+        for kind in FtlKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            for &rule in kind.rules() {
+                assert_eq!(OmittedRule::named(rule.name()), Some(rule));
+            }
+        }
+        assert_eq!(
+            "pagemp".parse::<FtlKind>().unwrap_err().split(',').next_back(),
+            Some(" found \"pagemp\"")
+        );
+        assert_eq!(OmittedRule::named("no-rule"), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! pblk as an [`Ftl`]: what it reports, and how it goes on and off its media.
+
+use super::Pblk;
+use super::buffers::Buffer;
+use super::cpu::HostSide;
+use super::stats::PblkReport;
+use crate::common::lines::{Line, LineState};
+use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
+use crate::kind::FtlKind;
+use crate::pblk::costs::CpuSpan;
+use crate::report::{Detail, FtlReport, SectorCounts};
+use nandscape_block::Completion;
+use nandscape_media::OpenChannel;
+use nandscape_rt::Nanos;
+
+impl<M: OpenChannel> Ftl for Pblk<M> {
+    type Media = M;
+
+    fn kind(&self) -> FtlKind {
+        FtlKind::Pblk
+    }
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn size(&self) -> DeviceSize {
+        self.capacity.size()
+    }
+
+    #[inline]
+    fn sectors(&self) -> SectorCounts {
+        self.stats.sectors
+    }
+
+    fn report(&self) -> FtlReport {
+        let stats = &self.stats;
+        let written = stats.host.written;
+        let detail = PblkReport {
+            buffers: stats.buffers.clone(),
+            pad_units: stats.pad_units.clone(),
+            map: self.mapping.as_ref().map(|mapping| mapping.counts()),
+            cpu: self.host.as_ref().map(|host| host.counts().clone()),
+        };
+        FtlReport {
+            sectors: stats.sectors,
+            host: stats.host,
+            erases: stats.erases,
+            gc: stats.gc,
+            flush: stats.flush,
+            media_errors: stats.media_errors,
+            in_use_sectors_mean: match written {
+                0 => 0.0,
+                _ => self.in_use_sum as f64 / written as f64,
+            },
+            detail: Detail::Pblk(detail),
+        }
+    }
+
+    fn reset_counts(&mut self) {
+        self.reset_stats();
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let (map_bytes, map) = match &self.mapping {
+            None => (self.l2p.bytes(), Vec::new()),
+            Some(mapping) => (mapping.memory().total(), mapping.memory().parts().to_vec()),
+        };
+        let buffers_bytes = self.buffers.iter().map(Buffer::bytes).sum::<u64>()
+            + self.router.bytes()
+            + self.gc.bytes()
+            + self.flushes.bytes()
+            + (self.done.capacity() * size_of::<Completion>()) as u64;
+        let parts = vec![
+            ("map", map_bytes),
+            ("buffers", buffers_bytes),
+            ("bitmap", self.lines.bitmap_bytes()),
+            ("line", self.lines.line_bytes() + self.victims.bytes()),
+        ];
+        MemoryUse { side: self.kind().side(), parts, map }
+    }
+
+    fn erase_units(&self) -> Vec<EraseUnit> {
+        self.lines.iter().map(|(_, line)| report(line)).collect()
+    }
+
+    fn mapped_sectors(&self) -> u64 {
+        self.l2p.mapped()
+    }
+
+    fn attach(&mut self, attach: Attach) {
+        let (costs, update) = (self.config.cpu, self.config.map_update);
+        let charged = attach.host.filter(|_| !costs.is_free());
+        let buffers = self.buffers.len();
+        self.host = charged.map(|cores| Box::new(HostSide::new(costs, update, cores, buffers)));
+    }
+
+    fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
+        self.host.as_mut().map(|host| host.relog(room)).unwrap_or_default()
+    }
+
+    fn media(&self) -> &M {
+        &self.media
+    }
+
+    fn media_mut(&mut self) -> &mut M {
+        &mut self.media
+    }
+
+    fn power_off(self) -> M {
+        self.media
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
+        self.check()
+    }
+}
+
+/// A line as an erase unit.
+fn report(line: &Line) -> EraseUnit {
+    let state = match line.state {
+        LineState::Free | LineState::AwaitingDurability => EraseUnitState::Free,
+        LineState::Next | LineState::Open | LineState::Closing => EraseUnitState::Open,
+        LineState::Closed | LineState::Gc => EraseUnitState::Full,
+        LineState::Corrupt => EraseUnitState::Corrupt,
+        LineState::Bad => EraseUnitState::Bad,
+    };
+    EraseUnit { state, valid: line.valid, written: line.data }
+}
