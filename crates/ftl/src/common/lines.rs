@@ -238,6 +238,39 @@ impl Lines {
         released
     }
 
+    /// Takes the first quarantined line whose gate is durable, given what is in each stripe: everything
+    /// before the stripe's sequence. It is on no list then.
+    pub(crate) fn take_durable(&mut self, durable: &[u64]) -> Option<LineId> {
+        let passed =
+            |&line: &LineId| self.get(line).gate <= durable[self.layout.stripe_of(line) as usize];
+        let index = self.quarantine.iter().position(passed)?;
+        self.quarantine.remove(index)
+    }
+
+    /// Quarantined lines of a stripe.
+    pub(crate) fn quarantined_in(&self, stripe: u32) -> u32 {
+        let of_stripe = |line: &&LineId| self.layout.stripe_of(**line) == stripe;
+        self.quarantine.iter().filter(of_stripe).count() as u32
+    }
+
+    /// Free lines of a stripe.
+    #[inline]
+    pub(crate) fn free_lines_of(&self, stripe: u32) -> u32 {
+        self.free[stripe as usize].len() as u32
+    }
+
+    /// Data sectors that the free lines of a stripe hold, up to `enough`.
+    pub(crate) fn free_sectors_of(&self, stripe: u32, enough: u32) -> u32 {
+        let mut sectors = 0;
+        for &line in &self.free[stripe as usize] {
+            sectors += self.get(line).capacity;
+            if sectors >= enough {
+                break;
+            }
+        }
+        sectors
+    }
+
     /// Puts an empty line without data on the free list.
     pub(crate) fn release(&mut self, line: LineId) {
         let entry = self.get_mut(line);

@@ -3,7 +3,8 @@
 //!
 //! Copies and records are weighed by *order*, which is the global write sequence unless a test asks for
 //! another one. Of two copies with one order the one offered last wins. A record hides the copies with
-//! lower orders.
+//! lower orders. The table has an entry a mapping unit of one or more sectors; a record counts for the units
+//! that lie in it as a whole.
 
 use super::l2p::{L2p, MapEntry};
 use super::lines::Lines;
@@ -17,6 +18,8 @@ use std::ops::Range;
 pub(crate) struct Replay {
     /// Order of the newest copy of each logical sector.
     best: Vec<u64>,
+    /// log2 of the sectors of a mapping unit.
+    unit_bits: u32,
     /// Sectors of trim records.
     trims: Vec<TrimSector>,
     /// The highest sequence found.
@@ -32,18 +35,18 @@ struct TrimSector {
 }
 
 impl Replay {
-    /// Nothing found yet on a device of so many logical sectors.
-    pub(crate) fn new(sectors: u64) -> Self {
-        Self { best: vec![0; sectors as usize], trims: Vec::new(), seq_max: 0 }
+    /// Nothing found yet on a device of so many mapping units of `1 << unit_bits` sectors.
+    pub(crate) fn new(units: u64, unit_bits: u32) -> Self {
+        Self { best: vec![0; units as usize], unit_bits, trims: Vec::new(), seq_max: 0 }
     }
 
-    /// A copy of `lba` lies at `at`: the table points at it if it is the newest so far.
+    /// A copy of mapping unit `unit` lies at `at`: the table points at it if it is the newest so far.
     #[inline]
-    pub(crate) fn offer(&mut self, l2p: &mut L2p, lba: Lba, order: u64, at: Ppa) {
-        let best = &mut self.best[lba.0 as usize];
+    pub(crate) fn offer(&mut self, l2p: &mut L2p, unit: Lba, order: u64, at: Ppa) {
+        let best = &mut self.best[unit.0 as usize];
         if order >= *best {
             *best = order;
-            l2p.replace(lba, MapEntry::Flash(at));
+            l2p.replace(unit, MapEntry::Flash(at));
         }
     }
 
@@ -60,9 +63,9 @@ impl Replay {
     /// A record hides the copies with lower orders: the table forgets them.
     pub(crate) fn hide_trimmed(&self, l2p: &mut L2p) {
         for &(order, record) in self.trims.iter().flat_map(|sector| &sector.records) {
-            for lba in range_of(&record, l2p) {
-                if self.best[lba as usize] < order {
-                    l2p.replace(Lba(lba), MapEntry::Unmapped);
+            for unit in self.units_of(&record, l2p) {
+                if self.best[unit as usize] < order {
+                    l2p.replace(Lba(unit), MapEntry::Unmapped);
                 }
             }
         }
@@ -72,9 +75,10 @@ impl Replay {
     /// record that hides what no younger one does. Others may be in lines that were free already:
     /// one whose sectors were written and then discarded again looks needed, and is not.
     pub(crate) fn count_valid(mut self, l2p: &L2p, lines: &mut Lines) {
-        for lba in (0..l2p.len()).map(Lba) {
-            if let MapEntry::Flash(at) = l2p.get(lba) {
-                lines.set_valid(lines.of(at), at, 1);
+        let mask = u64::MAX >> (64 - (1 << self.unit_bits));
+        for unit in (0..l2p.len()).map(Lba) {
+            if let MapEntry::Flash(at) = l2p.get(unit) {
+                lines.set_valid(lines.of(at), at, mask);
             }
         }
         let copy = |sector: TrimSector| {
@@ -86,7 +90,7 @@ impl Replay {
         copies.sort_by_key(|&(order, seq, ..)| Reverse((order, seq)));
         for (_, _, at, record) in copies {
             if self.claim(&record, l2p) && !lines.is_valid(at) {
-                lines.set_valid(lines.of(at), at, 1);
+                lines.set_valid(lines.of(at), at, mask);
             }
         }
     }
@@ -94,17 +98,19 @@ impl Replay {
     /// Notes all sectors that a record hides. Whether any was not noted before.
     fn claim(&mut self, record: &TrimRecord, l2p: &L2p) -> bool {
         let mut news = false;
-        for lba in range_of(record, l2p).filter(|&lba| l2p.get(Lba(lba)) == MapEntry::Unmapped) {
-            news |= std::mem::replace(&mut self.best[lba as usize], u64::MAX) != u64::MAX;
+        let unmapped = |&unit: &u64| l2p.get(Lba(unit)) == MapEntry::Unmapped;
+        for unit in self.units_of(record, l2p).filter(unmapped) {
+            news |= std::mem::replace(&mut self.best[unit as usize], u64::MAX) != u64::MAX;
         }
         news
     }
-}
 
-/// The sectors of a record that the table has.
-fn range_of(record: &TrimRecord, l2p: &L2p) -> Range<u64> {
-    let first = u64::from(record.lba);
-    first..(first + u64::from(record.sectors)).min(l2p.len())
+    /// The mapping units of a record that the table has.
+    fn units_of(&self, record: &TrimRecord, l2p: &L2p) -> Range<u64> {
+        let first = u64::from(record.lba);
+        let end = (first + u64::from(record.sectors)) >> self.unit_bits;
+        first.div_ceil(1 << self.unit_bits)..end.min(l2p.len())
+    }
 }
 
 #[cfg(test)]
@@ -132,7 +138,7 @@ mod tests {
         let mut l2p = L2p::new(4, GEOMETRY.ppa_end()).expect("address space");
         let layout = Layout::of(&GEOMETRY, UnitSet::All).expect("divides");
         let mut lines = Lines::new(&GEOMETRY, layout, 64).expect("address space");
-        let mut replay = Replay::new(4);
+        let mut replay = Replay::new(4, 0);
         for (lba, order, at) in [(0, 9, 2), (0, 7, 1), (1, 5, 3), (2, 12, 4)] {
             replay.offer(&mut l2p, Lba(lba), order, Ppa(at));
         }

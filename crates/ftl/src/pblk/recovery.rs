@@ -59,7 +59,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn replay(&mut self, found: &ScanResult) -> Result<(), FtlError> {
         self.instance = found.instance.unwrap_or(self.instance);
-        let mut replay = Replay::new(self.l2p.len());
+        let mut replay = Replay::new(self.l2p.len(), 0);
         let mut map = FoundMap::default();
         for (id, smeta) in (0..).zip(&found.smetas) {
             let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
