@@ -113,6 +113,18 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(end)
     }
 
+    /// Whether all sectors of a unit can be read and were written together: the rest of a torn page is padded
+    /// later.
+    fn is_whole(&self, at: Ppa, key: u32) -> bool {
+        let lba = key_lba(key).map(|_| key);
+        (0..self.sizes.unit).all(|index| {
+            let at = at.plus(index);
+            let oob = self.media.oob(at);
+            let follows = lba.is_none_or(|lba| oob.key == lba + index);
+            self.media.readable(at) && oob.kind == Kind::Data && follows
+        })
+    }
+
     fn replay_unit(
         &mut self,
         line: LineId,
@@ -121,11 +133,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         whole: bool,
         replay: &mut Replay,
     ) -> Result<(), FtlError> {
-        if !whole || (0..self.sizes.unit).any(|index| !self.media.readable(at.plus(index))) {
-            return Ok(());
-        }
         let oob = self.media.oob(at);
-        if oob.kind != Kind::Data {
+        if !whole || !self.is_whole(at, oob.key) {
             return Ok(());
         }
         replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.sizes.unit) - 1);
