@@ -1,26 +1,70 @@
-//! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know.
+//! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
+//! instructions, `acceptance` runs the checks of the architecture, and `verdicts` sets reproductions of papers
+//! beside each other.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
+mod acceptance;
+mod perf;
+mod repository;
 mod tidy;
+mod verdicts;
 
-use std::path::Path;
+use repository::Repository;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask tidy";
+const USAGE: &str = "usage: cargo xtask tidy
+       cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
+       cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
+       cargo xtask verdicts LABEL=PAPER.JSON...     verdicts of reproductions of the same papers, as a table";
 
 fn main() -> ExitCode {
-    match std::env::args().skip(1).collect::<Vec<_>>().as_slice() {
-        [task] if task == "tidy" => check_tree(),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let repository = Repository::of_this_run();
+    match args.as_slice() {
+        ["tidy"] => check_tree(&repository),
+        ["perf", rest @ ..] => match perf_options(rest) {
+            Some(options) => finish("perf", perf::run(&repository, &options)),
+            None => complain(USAGE),
+        },
+        ["acceptance"] => finish("acceptance", acceptance::run(&repository, false)),
+        ["acceptance", "--quick"] => finish("acceptance", acceptance::run(&repository, true)),
+        ["verdicts", columns @ ..] if !columns.is_empty() => verdicts(columns),
         _ => complain(USAGE),
     }
 }
 
-/// Prints every finding of the repository that cargo runs this program for. What it was built from may be
-/// another one, if the two share a folder of builds.
-fn check_tree() -> ExitCode {
-    let xtask = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| "xtask".into());
-    let tree = match tidy::Tree::load(&Path::new(&xtask).join("..")) {
+/// Prints the table of the reproductions that `columns` name.
+fn verdicts(columns: &[&str]) -> ExitCode {
+    let columns =
+        columns.iter().map(|one| verdicts::Column::read(one)).collect::<Result<Vec<_>, _>>();
+    match columns.and_then(|columns| verdicts::table(&columns)) {
+        Ok(table) => {
+            print!("{table}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => complain(&format!("verdicts: {error}")),
+    }
+}
+
+fn perf_options(args: &[&str]) -> Option<perf::Options> {
+    let mut options = perf::Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--write" => options.write = true,
+            "--binary" => options.binary = Some(PathBuf::from(args.next()?)),
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+/// Prints every finding of the repository.
+fn check_tree(repository: &Repository) -> ExitCode {
+    let tree = match tidy::Tree::load(repository.root()) {
         Ok(tree) => tree,
         Err(error) => return complain(&format!("tidy: {error}")),
     };
@@ -28,6 +72,15 @@ fn check_tree() -> ExitCode {
     findings.iter().for_each(|finding| println!("{finding}"));
     println!("tidy: {} files, {} findings", tree.files.len(), findings.len());
     if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The exit code of a task that found nothing wrong, or something, or could not be carried out.
+fn finish(task: &str, passed: Result<bool, String>) -> ExitCode {
+    match passed {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => complain(&format!("{task}: {error}")),
+    }
 }
 
 fn complain(what: &str) -> ExitCode {

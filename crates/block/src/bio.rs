@@ -21,11 +21,15 @@ pub enum Op {
     ZoneAppend(ZoneId),
     /// Change the state of a zone.
     Zone(ZoneId, ZoneAction),
-    /// Report up to `sectors` zones, from the zone that holds `lba` on.
+    /// Report up to `sectors` zones, from the zone that holds `lba` on, or the next after `lba`.
     ZoneReport,
-    /// Fetch a batch of address migrations that the device made.
+    /// Fetch a batch of address migrations that the device made, `sectors` records at most. Without
+    /// any the reply is [`crate::Reply::None`].
     FetchUpcall,
-    /// Say that the fetched batch with this id is durable in the host's metadata.
+    /// Complete the fetched batch with this id: the device forgets the old addresses. The host
+    /// promises that its metadata with the new addresses are durable, and that it has submitted
+    /// every discard of an old address that it queued before. The barrier is the host's alone: the
+    /// device orders nothing. A batch that a power cut finds uncompleted is offered again with another id.
     CompleteUpcall(u64),
 }
 

@@ -1,12 +1,13 @@
-//! What every device checks before it looks at a bio: the range, the length of the payload, and
-//! that the device has what the bio asks for at all. What only the device can know (the state of a
+//! What every device checks before it looks at a bio: the range and its regions, the length of the
+//! payload, and that the device has what the bio asks for at all. What only the device can know (the state of a
 //! zone, of its media, of its cache) is left to it.
 
+use crate::address::Lba;
 use crate::bio::{Bio, Flags, Op};
 use crate::caps::{DeviceCaps, Fua};
 use crate::error::BlockError;
 use crate::payload::Payload;
-use crate::zone::{ZoneId, ZoneLimits};
+use crate::zone::ZoneId;
 
 impl Bio {
     /// Whether a device with these capabilities may serve this bio; a few compares for a read or a
@@ -25,10 +26,12 @@ impl Bio {
         match self.op {
             Op::Write => {
                 self.check_range(caps)?;
+                self.check_regions(caps)?;
                 self.check_data(caps)
             }
             Op::Read => {
                 self.check_range(caps)?;
+                self.check_regions(caps)?;
                 self.check_size(caps)?;
                 self.check_bare()
             }
@@ -41,16 +44,19 @@ impl Bio {
         match self.op {
             Op::ZoneAppend(zone) => return self.check_append(caps, zone),
             Op::Discard => self.check_discard(caps)?,
-            Op::Zone(zone, _) => {
-                check_zone(caps, zone)?;
-            }
+            Op::Zone(zone, _) => check_zone(caps, zone)?,
             Op::ZoneReport => {
-                zone_limits(caps)?;
+                if !caps.has_zones() {
+                    return Err(BlockError::Unsupported("zones"));
+                }
                 // `sectors` counts zones here: more than there are is no error, none at all is.
                 Self::read(self.lba, self.sectors.min(1)).check_range(caps)?;
             }
-            Op::FetchUpcall | Op::CompleteUpcall(_) if caps.device_owned.is_empty() => {
+            Op::FetchUpcall | Op::CompleteUpcall(_) if !caps.has_upcalls() => {
                 return Err(BlockError::Unsupported("upcalls"));
+            }
+            Op::FetchUpcall if self.sectors == 0 => {
+                return Err(BlockError::Malformed("a fetch of no records"));
             }
             Op::Flush | Op::FetchUpcall | Op::CompleteUpcall(_) | Op::Read | Op::Write => {}
         }
@@ -71,6 +77,31 @@ impl Bio {
                 device_sectors: caps.sectors,
             }),
         }
+    }
+
+    /// All sectors in regions, those of a write in one that the host may write.
+    #[inline]
+    fn check_regions(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        if caps.regions.is_empty() { Ok(()) } else { self.check_named_regions(caps) }
+    }
+
+    fn check_named_regions(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
+        let end = self.lba.0 + u64::from(self.sectors);
+        let mut at = self.lba.0;
+        while at < end {
+            let region = caps.region_of(Lba(at));
+            let region = region.ok_or(BlockError::Unsupported("addresses outside the regions"))?;
+            if self.op == Op::Write {
+                if !region.kind.is_host_written() {
+                    return Err(BlockError::Unsupported("writes to a device-owned region"));
+                }
+                if region.range.end < end {
+                    return Err(BlockError::Unsupported("writes across regions"));
+                }
+            }
+            at = region.range.end;
+        }
+        Ok(())
     }
 
     #[inline]
@@ -108,8 +139,8 @@ impl Bio {
     }
 
     fn check_append(&self, caps: &DeviceCaps, zone: ZoneId) -> Result<(), BlockError> {
-        let limits = check_zone(caps, zone)?;
-        if !limits.append {
+        check_zone(caps, zone)?;
+        if !caps.zone(zone).is_some_and(|(_, limits)| limits.append) {
             return Err(BlockError::Unsupported("zone append"));
         }
         if self.sectors == 0 {
@@ -125,6 +156,7 @@ impl Bio {
             return Err(BlockError::Unsupported("discard"));
         }
         self.check_range(caps)?;
+        self.check_regions(caps)?;
         let end = self.lba.0 + u64::from(self.sectors);
         let whole = end.is_multiple_of(granule) || end == caps.sectors;
         if self.lba.0.is_multiple_of(granule) && whole {
@@ -135,16 +167,11 @@ impl Bio {
     }
 }
 
-fn zone_limits(caps: &DeviceCaps) -> Result<&ZoneLimits, BlockError> {
-    caps.zones.as_ref().ok_or(BlockError::Unsupported("zones"))
-}
-
-/// The limits of a zoned device that has this zone whole.
-fn check_zone(caps: &DeviceCaps, zone: ZoneId) -> Result<&ZoneLimits, BlockError> {
-    let limits = zone_limits(caps)?;
-    let end = (u64::from(zone.0) + 1).checked_mul(limits.zone_sectors);
-    match end {
-        Some(end) if end <= caps.sectors && limits.zone_sectors > 0 => Ok(limits),
-        _ => Err(BlockError::Zone { zone: zone.0, what: "no such zone" }),
+/// A zoned device that has this zone.
+fn check_zone(caps: &DeviceCaps, zone: ZoneId) -> Result<(), BlockError> {
+    match caps.zone(zone) {
+        Some(_) => Ok(()),
+        None if caps.has_zones() => Err(BlockError::Zone { zone: zone.0, what: "no such zone" }),
+        None => Err(BlockError::Unsupported("zones")),
     }
 }

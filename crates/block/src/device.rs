@@ -14,6 +14,7 @@ use crate::error::BlockError;
 use crate::payload::Payload;
 use crate::zone::ZoneInfo;
 use nandscape_rt::Nanos;
+use std::ops::BitOr;
 
 /// The caller's name for a submitted bio; comes back with its completion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -31,7 +32,7 @@ pub enum Reply {
     Appended(crate::Lba),
     /// A zone report.
     Zones(Vec<ZoneInfo>),
-    /// A batch of migrations: its id, and (old, new) sector addresses.
+    /// A batch of migrations: its id, and (old, new) sector addresses in the order of the moves.
     Upcall(u64, Vec<(crate::Lba, crate::Lba)>),
 }
 
@@ -42,16 +43,17 @@ pub struct Done {
     pub at: Nanos,
     /// How it ended.
     pub result: Result<Reply, BlockError>,
-    /// The device has migrations to fetch (piggybacked on any completion).
-    pub upcall_pending: bool,
 }
 
+// Every bio carries one back: what few devices flag is asked with `BlockDevice::attention`.
+const _: () = assert!(size_of::<Done>() <= 8 + size_of::<Result<Reply, BlockError>>());
+
 impl Done {
-    /// Ended at `at` with `result`, no upcall waiting.
+    /// Ended at `at` with `result`.
     #[inline]
     #[must_use]
     pub const fn new(at: Nanos, result: Result<Reply, BlockError>) -> Self {
-        Self { at, result, upcall_pending: false }
+        Self { at, result }
     }
 
     /// Success without data.
@@ -80,9 +82,43 @@ pub struct Completion {
     pub done: Done,
 }
 
+/// What a device flags on its completions, a set of bits: the host is to ask for the details. The
+/// flags travel with completions alone, as a result field of an NVMe completion entry does, so a device
+/// without I/O notifies no host.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Attention(u8);
+
+impl Attention {
+    /// Nothing is flagged.
+    pub const NONE: Self = Self(0);
+    /// Migrations wait for [`Op::FetchUpcall`].
+    pub const UPCALL: Self = Self(1);
+
+    /// Whether nothing is flagged.
+    #[inline]
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether every bit of `other` is set.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Attention {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
 /// Anything that serves bios.
 pub trait BlockDevice {
-    /// What the device can do.
+    /// What the device can do; the same throughout the device's life.
     fn caps(&self) -> &DeviceCaps;
 
     /// Hands over a bio at time `now`.
@@ -93,6 +129,14 @@ pub trait BlockDevice {
 
     /// Lets the device act on everything due up to `now`; appends the completions that this brought.
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>);
+
+    /// What the device flags on a completion that is delivered now. Changes nothing; the flags stay
+    /// until the host has dealt with their cause. Only asked of a device whose capabilities say
+    /// [`DeviceCaps::raises_attention`].
+    #[inline]
+    fn attention(&self) -> Attention {
+        Attention::NONE
+    }
 
     /// A hint that `lba` will be accessed some I/Os from now. Never changes any result.
     #[inline]

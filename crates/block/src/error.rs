@@ -39,6 +39,14 @@ pub enum BlockError {
         /// Which rule.
         what: &'static str,
     },
+    /// A write breaks the rules of its region.
+    #[error("region rule at {lba}: {what}")]
+    Region {
+        /// Where.
+        lba: Lba,
+        /// Which rule.
+        what: &'static str,
+    },
     /// The virtual media would need more RAM than it may take.
     #[error("the virtual media reached its memory cap")]
     MemoryCap,

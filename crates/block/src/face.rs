@@ -7,18 +7,22 @@
 //! - One task drives the device: it sleeps to the device's next event and hands out completions.
 //! - Whoever is to be compiled once, and not for each kind of device, takes an [`AsyncDevice`] whose
 //!   device is not known: [`AsyncDevice::erased`].
+//! - The capabilities are read once, when the face takes the device over, and are shared by its clones.
+//! - What the device flags ([`BlockDevice::attention`]) is looked at whenever a completion is
+//!   delivered, at that very instant, whether or not a task awaits the reply; at no other time.
 
 use crate::address::Lba;
 use crate::bio::Bio;
 use crate::caps::DeviceCaps;
-use crate::device::{BlockDevice, Completion, Done, Reply, Submit, Token};
+use crate::device::{Attention, BlockDevice, Completion, Done, Reply, Submit, Token};
 use crate::error::BlockError;
 use crate::payload::Payload;
 use nandscape_rt::combine::select2;
 use nandscape_rt::sync::{Notify, OneshotReceiver, OneshotSender, oneshot};
 use nandscape_rt::{Handle, Nanos};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::future::Future;
 use std::rc::Rc;
 
@@ -29,7 +33,12 @@ struct Inner<D: ?Sized> {
     /// The event that the driver sleeps to, and how to tell it of an earlier one.
     scheduled: Cell<Option<Nanos>>,
     rescheduled: Notify,
-    upcall_pending: Cell<bool>,
+    caps: DeviceCaps,
+    /// The instants of completions that were certain at submission and are still to be delivered;
+    /// empty where the device raises no attention.
+    deliveries: RefCell<BinaryHeap<Reverse<Nanos>>>,
+    /// A completion was delivered while the device flagged something.
+    flagged: Notify,
     device: RefCell<D>,
 }
 
@@ -52,7 +61,9 @@ impl<D: BlockDevice + 'static> AsyncDevice<D> {
             next_token: Cell::new(0),
             scheduled: Cell::new(None),
             rescheduled: Notify::new(handle, "a bio"),
-            upcall_pending: Cell::new(false),
+            caps: device.caps().clone(),
+            deliveries: RefCell::default(),
+            flagged: Notify::new(handle, "a device's attention"),
             device: RefCell::new(device),
         });
         let device = Self(inner);
@@ -77,8 +88,8 @@ impl<D: BlockDevice + 'static> AsyncDevice<D> {
 impl<D: BlockDevice + ?Sized + 'static> AsyncDevice<D> {
     /// What the device can do.
     #[must_use]
-    pub fn caps(&self) -> DeviceCaps {
-        self.0.device.borrow().caps().clone()
+    pub fn caps(&self) -> &DeviceCaps {
+        &self.0.caps
     }
 
     /// Looks at the device, or changes it, between bios.
@@ -88,10 +99,20 @@ impl<D: BlockDevice + ?Sized + 'static> AsyncDevice<D> {
         seen
     }
 
-    /// Whether the last completion said that migrations wait to be fetched.
-    #[must_use]
-    pub fn upcall_pending(&self) -> bool {
-        self.0.upcall_pending.get()
+    /// Waits until a completion was delivered while the device flagged something, and the device
+    /// still does; returns what it flags. For one task: a delivery wakes one.
+    ///
+    /// Level-triggered: a delivery that no task awaited is kept, and the delivery of each further
+    /// completion reports what is left. So a task that deals with the flags and then waits again misses
+    /// none. A device without I/O in flight delivers nothing, and wakes no task.
+    pub async fn attention(&self) -> Attention {
+        loop {
+            self.0.flagged.notified().await;
+            let attention = self.0.device.borrow().attention();
+            if !attention.is_none() {
+                return attention;
+            }
+        }
     }
 
     /// Submits a bio now; its reply comes out of the future.
@@ -104,7 +125,6 @@ impl<D: BlockDevice + ?Sized + 'static> AsyncDevice<D> {
                 Err(answer) => answer.await.unwrap_or_else(|_| inner.unanswered()),
             };
             inner.handle.sleep_until(done.at).await;
-            inner.upcall_pending.set(done.upcall_pending);
             done.result
         }
     }
@@ -161,6 +181,9 @@ impl<D: BlockDevice + ?Sized> Inner<D> {
         let token = Token(self.next_token.get());
         self.next_token.set(token.0 + 1);
         let submitted = self.device.borrow_mut().submit(self.handle.now(), bio, token);
+        if let Submit::Done(done) = &submitted {
+            self.will_deliver(done.at);
+        }
         self.reschedule();
         match submitted {
             Submit::Done(done) => Ok(done),
@@ -172,9 +195,40 @@ impl<D: BlockDevice + ?Sized> Inner<D> {
         }
     }
 
-    /// Tells the driver if the device's next event is no longer the one it sleeps to.
+    /// Notes a completion that will be delivered at an instant known at submission.
+    #[inline]
+    fn will_deliver(&self, at: Nanos) {
+        if !self.caps.raises_attention {
+            return;
+        }
+        if at > self.handle.now() {
+            self.deliveries.borrow_mut().push(Reverse(at));
+        } else {
+            self.delivered();
+        }
+    }
+
+    /// Looks at the flags of a device that may raise them: a completion is delivered now.
+    fn delivered(&self) {
+        if !self.device.borrow().attention().is_none() {
+            self.flagged.notify_one();
+        }
+    }
+
+    /// When the driver must act next: the device's event, or a delivery at which to look at its flags.
+    #[inline]
+    fn next_event(&self) -> Option<Nanos> {
+        let event = self.device.borrow().next_event();
+        if !self.caps.raises_attention {
+            return event;
+        }
+        let delivery = self.deliveries.borrow().peek().map(|Reverse(at)| *at);
+        [event, delivery].into_iter().flatten().min()
+    }
+
+    /// Tells the driver if the next event is no longer the one it sleeps to.
     fn reschedule(&self) {
-        if self.device.borrow().next_event() != self.scheduled.get() {
+        if self.next_event() != self.scheduled.get() {
             self.rescheduled.notify_one();
         }
     }
@@ -194,19 +248,33 @@ impl<D: BlockDevice + ?Sized> Inner<D> {
             device.advance(now, &mut completions);
         }
         drop(device);
+        let delivers = !completions.is_empty();
         for Completion { token, done } in completions {
             if let Some(waiting) = self.waiting.borrow_mut().remove(&token) {
                 // Nobody waits for the reply any more: the bio was not retracted, only its reply is.
                 let _ = waiting.send(done);
             }
         }
+        if self.caps.raises_attention && (self.drop_due_deliveries(now) || delivers) {
+            self.delivered();
+        }
+    }
+
+    /// Forgets the deliveries that were due by `now`; whether there were any.
+    fn drop_due_deliveries(&self, now: Nanos) -> bool {
+        let mut deliveries = self.deliveries.borrow_mut();
+        let before = deliveries.len();
+        while deliveries.peek().is_some_and(|Reverse(at)| *at <= now) {
+            deliveries.pop();
+        }
+        deliveries.len() < before
     }
 }
 
 async fn drive(inner: Rc<Inner<dyn BlockDevice>>) {
     loop {
         inner.advance();
-        let next = inner.device.borrow().next_event();
+        let next = inner.next_event();
         inner.scheduled.set(next);
         let rescheduled = inner.rescheduled.notified();
         match next {
@@ -219,9 +287,12 @@ async fn drive(inner: Rc<Inner<dyn BlockDevice>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bio::Op;
+    use crate::fake::FakeDevice;
     use crate::mem::MemDevice;
+    use crate::region::{Region, RegionKind};
     use crate::tag::Tag;
-    use nandscape_rt::combine::join_all;
+    use nandscape_rt::combine::{join_all, timeout};
     use nandscape_rt::{Deadlock, Executor};
 
     fn run<F: Future<Output = ()> + 'static>(body: impl FnOnce(Handle) -> F) {
@@ -306,6 +377,159 @@ mod tests {
             assert!(matches!(error, BlockError::OutOfRange { .. }));
             assert_eq!(device.caps().sectors, 8);
             assert_eq!(handle.now(), Nanos::ZERO);
+        });
+    }
+
+    /// A device that flags what it is made to flag, whose bios take 10 ns: their outcome is known at
+    /// submission, or comes from `advance`.
+    struct Flagging {
+        memory: MemDevice,
+        caps: DeviceCaps,
+        known: bool,
+        flags: Attention,
+    }
+
+    impl Flagging {
+        fn start(handle: &Handle, known: bool) -> AsyncDevice<Self> {
+            let memory = MemDevice::new(8).with_latency(Nanos(if known { 0 } else { 10 }));
+            let caps = DeviceCaps { raises_attention: true, ..memory.caps().clone() };
+            AsyncDevice::new(handle, Self { memory, caps, known, flags: Attention::NONE })
+        }
+    }
+
+    impl BlockDevice for Flagging {
+        fn caps(&self) -> &DeviceCaps {
+            &self.caps
+        }
+
+        fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+            match self.memory.submit(now, bio, token) {
+                Submit::Done(done) if self.known => {
+                    Submit::Done(Done { at: now + Nanos(10), ..done })
+                }
+                other => other,
+            }
+        }
+
+        fn next_event(&self) -> Option<Nanos> {
+            self.memory.next_event()
+        }
+
+        fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+            self.memory.advance(now, done);
+        }
+
+        fn attention(&self) -> Attention {
+            self.flags
+        }
+    }
+
+    /// A write whose future is dropped wakes the waiter when it completes and not before, also when
+    /// the device came to flag something while the write was in flight.
+    #[test]
+    fn dropped_futures_still_draw_attention() {
+        for known in [true, false] {
+            for early in [true, false] {
+                run(move |handle| async move {
+                    let device = Flagging::start(&handle, known);
+                    let (waiting, clock) = (device.clone(), handle.clone());
+                    let waiter = handle
+                        .spawn("waiter", async move { (waiting.attention().await, clock.now()) });
+                    handle.sleep(Nanos(5)).await;
+                    device.with(|device| {
+                        device.flags = if early { Attention::UPCALL } else { Attention::NONE }
+                    });
+                    drop(device.write(Lba(0), 1, tags(1)));
+                    handle.sleep(Nanos(4)).await;
+                    device.with(|device| device.flags = Attention::UPCALL);
+                    assert_eq!(waiter.await.ok(), Some((Attention::UPCALL, Nanos(15))));
+                });
+            }
+        }
+    }
+
+    /// What was flagged and withdrawn before the completion is delivered wakes no task.
+    #[test]
+    fn flags_count_at_delivery() {
+        for known in [true, false] {
+            run(move |handle| async move {
+                let device = Flagging::start(&handle, known);
+                device.with(|device| device.flags = Attention::UPCALL);
+                drop(device.write(Lba(0), 1, tags(1)));
+                handle.sleep(Nanos(9)).await;
+                device.with(|device| device.flags = Attention::NONE);
+                let waited = timeout(&handle, Nanos(100), device.attention()).await;
+                assert!(waited.is_err(), "{waited:?}");
+            });
+        }
+    }
+
+    /// An idle device wakes no task, whatever it flags; the next completion does, and so does each
+    /// further one until the flags are gone.
+    #[test]
+    fn attention_travels_with_completions() {
+        for known in [true, false] {
+            run(move |handle| async move {
+                let device = Flagging::start(&handle, known);
+                device.with(|device| device.flags = Attention::UPCALL);
+                let waited = timeout(&handle, Nanos(1_000), device.attention()).await;
+                assert!(waited.is_err(), "{waited:?}");
+                for lba in 0..2 {
+                    device.write(Lba(lba), 1, tags(1)).await.unwrap();
+                    let delivered = handle.now();
+                    assert_eq!(device.attention().await, Attention::UPCALL);
+                    assert_eq!(handle.now(), delivered, "the delivery was kept");
+                }
+                device.write(Lba(2), 1, tags(1)).await.unwrap();
+                device.with(|device| device.flags = Attention::NONE);
+                let waited = timeout(&handle, Nanos(1_000), device.attention()).await;
+                assert!(waited.is_err(), "what was kept is out of date: {waited:?}");
+            });
+        }
+    }
+
+    /// A host task that fetches whatever the device flags gets all records, and each once.
+    #[test]
+    fn upcalls_are_drained() {
+        run(|handle| async move {
+            let regions = [
+                Region::new(0..16, RegionKind::Append),
+                Region::new(16..64, RegionKind::DeviceOwned { of: 0 }),
+            ];
+            let caps = DeviceCaps {
+                regions: regions.into(),
+                raises_attention: true,
+                ..DeviceCaps::conventional(64)
+            };
+            let fake = FakeDevice::new(caps).unwrap().with_latency(Nanos(10)).with_collector(2, 3);
+            let device = AsyncDevice::new(&handle, fake);
+            let (host, seen) = (device.clone(), Rc::new(RefCell::new(Vec::new())));
+            let found = Rc::clone(&seen);
+            drop(handle.spawn_daemon("upcalls", async move {
+                loop {
+                    assert_eq!(host.attention().await, Attention::UPCALL);
+                    let fetch = || Bio::new(Op::FetchUpcall, Lba(0), 2);
+                    while let Ok(Reply::Upcall(id, moves)) = host.submit(fetch()).await {
+                        found.borrow_mut().extend(moves);
+                        let complete = Bio::new(Op::CompleteUpcall(id), Lba(0), 0);
+                        host.submit(complete).await.unwrap();
+                    }
+                }
+            }));
+            for lba in 0..16 {
+                device.write(Lba(lba), 1, tags(1)).await.unwrap();
+                device.flush().await.unwrap();
+            }
+            handle.sleep(Nanos(1_000)).await;
+            let mut at: BTreeMap<Lba, Lba> = BTreeMap::new();
+            for &(old, new) in seen.borrow().iter() {
+                assert!(old.0 < 16 || at.contains_key(&old), "{old} held no data");
+                at.remove(&old);
+                at.insert(new, old);
+            }
+            assert!(seen.borrow().len() >= 16, "{:?}", seen.borrow());
+            let left = device.with(|device| device.attention());
+            assert_eq!(left, Attention::NONE);
         });
     }
 

@@ -1,11 +1,21 @@
-//! A device with any capabilities: it serves what they say and refuses the rest. For testing whoever
-//! sits on a device against devices that lack something, or have what few devices have (zones,
-//! migrations with upcalls).
+//! A device with any capabilities: it serves what they say and refuses the rest. For testing hosts
+//! against devices that lack something, or have what few devices have: zones, append-only regions,
+//! address spaces larger than the media, regions of the device's own with migrations and upcalls.
 //!
-//! It answers at once, and keeps its sectors in a [`MemDevice`]. Migrations are made by the test
-//! ([`FakeDevice::migrate`]): the data can be read at both addresses until the host has completed
-//! the upcall that tells of it.
+//! - A bio takes effect when it is submitted; it completes a fixed latency later. Sectors are kept in a
+//!   [`MemDevice`], whose crash model they have.
+//! - A sector of an append-only region is written only while it reads as zeroes. A region whose data
+//!   the device moves takes no write, zoned or append-only, to an address that an uncompleted
+//!   migration names.
+//! - The device moves only what is durable. The data then read the same at the old and the new address,
+//!   and a discard at either reaches them; once the host has completed the upcall with the move, the old
+//!   address reads as zeroes. A move is durable at once, as is its completion.
+//! - After a power cut a zone is written up to some sector between what was covered and what was
+//!   written, without gaps, and is closed; migrations that were not completed are offered again.
+//! - Without content the device cannot tell which sectors hold data: it moves none, and enforces
+//!   neither append-only writes nor the bound on live sectors.
 
+mod migrations;
 mod zones;
 
 #[cfg(test)]
@@ -14,56 +24,87 @@ mod tests;
 use crate::address::Lba;
 use crate::bio::{Bio, Op};
 use crate::caps::{DeviceCaps, Fua};
-use crate::device::{BlockDevice, Completion, Done, Reply, Submit, Token};
+use crate::device::{Attention, BlockDevice, Completion, Done, Reply, Submit, Token};
 use crate::error::BlockError;
 use crate::mem::MemDevice;
 use crate::payload::{Payload, SectorData};
+use crate::region::{Region, RegionError, RegionKind};
 use crate::zone::{ZoneAction, ZoneId, ZoneState};
-use nandscape_rt::Nanos;
-use std::collections::VecDeque;
+use migrations::Migrations;
+use nandscape_rt::{Nanos, Stream};
 use std::ops::Range;
 use zones::Zones;
 
-/// Migrations that the host has not completed.
-struct Batch {
-    id: u64,
-    moves: Vec<(Lba, Lba)>,
-    fetched: bool,
+/// When the device moves data by itself.
+struct Collector {
+    /// Written sectors between two collections, and those since the last.
+    every: u32,
+    written: u32,
+    /// Sectors moved in a collection at most.
+    moves: u32,
+    /// The collector's place: the next victim is the first at or after it, and the next target is sought from it.
+    victim: u64,
+    target: u64,
 }
 
 /// A device that has what its capabilities say.
 pub struct FakeDevice {
     caps: DeviceCaps,
+    latency: Nanos,
     memory: MemDevice,
-    zones: Option<Zones>,
-    batches: VecDeque<Batch>,
-    next_batch: u64,
+    zones: Vec<Zones>,
+    migrations: Migrations,
+    collector: Option<Collector>,
 }
 
 impl FakeDevice {
-    /// A device with these capabilities, empty.
-    #[must_use]
-    pub fn new(caps: DeviceCaps) -> Self {
+    /// A device with these capabilities, empty. It answers at once, and moves data when
+    /// [`FakeDevice::migrate`] says so.
+    ///
+    /// # Errors
+    /// Regions that cannot be those of a device.
+    pub fn new(caps: DeviceCaps) -> Result<Self, RegionError> {
+        caps.check_regions()?;
         let memory = MemDevice::with_caps(DeviceCaps {
             fua: Fua::Honoured,
             discard_sectors: 1,
             max_sectors: 0,
             ..caps.clone()
         });
-        let zones = caps.zones.map(|limits| Zones::new(limits, caps.sectors));
-        Self { caps, memory, zones, batches: VecDeque::new(), next_batch: 1 }
+        let zones = Zones::of(&caps);
+        let (latency, migrations, collector) = (Nanos::ZERO, Migrations::default(), None);
+        Ok(Self { caps, latency, memory, zones, migrations, collector })
+    }
+
+    /// The same device, whose bios complete this much later than they are submitted.
+    #[must_use]
+    pub fn with_latency(self, latency: Nanos) -> Self {
+        Self { latency, ..self }
+    }
+
+    /// The same device, which moves data by itself: after each `every` sectors that the host wrote, up
+    /// to `moves` sectors of the regions that a device-owned region takes data of, and of that region
+    /// itself, go to free addresses of it, round all of them in order of address.
+    #[must_use]
+    pub fn with_collector(self, every: u32, moves: u32) -> Self {
+        let collector = Collector { every, written: 0, moves, victim: 0, target: 0 };
+        Self { collector: Some(collector), ..self }
     }
 
     /// What the sector reads as.
     #[must_use]
     pub fn current(&self, lba: Lba) -> SectorData {
-        self.memory.current(lba)
+        self.memory.current(self.resolve(lba))
     }
 
     /// What of it is durable.
     #[must_use]
     pub fn durable(&self, lba: Lba) -> SectorData {
-        self.memory.durable(lba)
+        self.memory.durable(self.resolve(lba))
+    }
+
+    fn resolve(&self, lba: Lba) -> Lba {
+        Lba(self.migrations.resolve(lba.0))
     }
 
     /// Has the media of a zone fail: [`ZoneState::ReadOnly`] or [`ZoneState::Offline`].
@@ -71,31 +112,125 @@ impl FakeDevice {
     /// # Errors
     /// [`BlockError::Unsupported`] without zones, [`BlockError::Zone`] without this one.
     pub fn fail_zone(&mut self, zone: ZoneId, state: ZoneState) -> Result<(), BlockError> {
-        self.zones()?.fail(zone, state)
+        self.zones_with(zone)?.fail(zone, state)
     }
 
     /// Moves sectors as the device's own garbage collection does, from the first address of each
-    /// pair to the second, and leaves an upcall for the host.
+    /// pair to the second, and leaves a record of each for the host.
     ///
     /// # Errors
-    /// [`BlockError::Unsupported`] where the device does not own both addresses.
+    /// [`BlockError::Region`] at the first address that rules a move out: the new one is not in a
+    /// device-owned region or not free, the old one is not in that region or the one that it takes data
+    /// of, or holds no durable data. The moves before it were made.
     pub fn migrate(&mut self, moves: &[(Lba, Lba)]) -> Result<(), BlockError> {
-        let owned = |lba: &Lba| self.caps.device_owned.iter().any(|own| own.contains(&lba.0));
-        if !moves.iter().all(|(old, new)| owned(old) && owned(new)) {
-            return Err(BlockError::Unsupported("migration outside the device's own regions"));
-        }
         for &(old, new) in moves {
-            let data = Payload::collect(vec![self.memory.current(old)]);
-            self.delegate(Bio::write(new, 1, data))?;
+            let refuse = |lba, what| Err(BlockError::Region { lba, what });
+            let Some((source, owned)) = self.owned_pairs().find(|(_, own)| own.contains(&new.0))
+            else {
+                return refuse(new, "a migration to a region that the device does not own");
+            };
+            if !source.contains(&old.0) && !owned.contains(&old.0) {
+                return refuse(old, "a migration of a sector that the device may not move");
+            }
+            if self.memory.settled(old.0..old.0 + 1).next().is_none() {
+                return refuse(old, "a migration of a sector without durable data");
+            }
+            if !self.is_free(new.0) {
+                return refuse(new, "a migration to an address in use");
+            }
+            self.relocate(old.0, new.0);
         }
-        let batch = Batch { id: self.next_batch, moves: moves.to_vec(), fetched: false };
-        self.next_batch += 1;
-        self.batches.push_back(batch);
         Ok(())
     }
 
-    fn zones(&mut self) -> Result<&mut Zones, BlockError> {
-        self.zones.as_mut().ok_or(BlockError::Unsupported("zones"))
+    /// Power goes and comes back: what was not covered may be lost, and bios in flight are never
+    /// answered.
+    pub fn cut_power(&mut self, rng: &mut Stream) {
+        for index in 0..self.zones.len() {
+            self.cut_zones(index, rng);
+        }
+        self.memory.cut_power(rng);
+        self.migrations.power_cut();
+    }
+
+    /// Leaves each zone of a region written up to some sector, with all sectors before it durable.
+    fn cut_zones(&mut self, index: usize, rng: &mut Stream) {
+        for at in 0..self.zones[index].infos().len() {
+            let info = self.zones[index].infos()[at];
+            let written = info.start.0..info.write_pointer.0;
+            let uncovered = self.memory.unflushed(written.clone()).next().unwrap_or(written.end);
+            let settled = self.memory.settled(written.clone()).next_back();
+            let moved = self.migrations.last_moved(written.clone());
+            let covered = settled.max(moved).map_or(0, |lba| lba + 1);
+            let end = rng.within(uncovered.max(covered)..written.end + 1);
+            self.memory.make_durable(written.start..end);
+            self.memory.clear(end..written.end);
+            self.zones[index].power_cut(at, Lba(end));
+        }
+    }
+
+    /// The device-owned regions, each after the region that it takes data of.
+    fn owned_pairs(&self) -> impl Iterator<Item = (Range<u64>, Range<u64>)> + '_ {
+        let regions = &self.caps.regions;
+        regions.iter().filter_map(|region| match region.kind {
+            RegionKind::DeviceOwned { of } => {
+                Some((regions.get(usize::from(of))?.range.clone(), region.range.clone()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether nothing is or may come back at an address, and no record names it.
+    fn is_free(&self, lba: u64) -> bool {
+        !self.memory.is_used(lba) && !self.migrations.refers_to(lba)
+    }
+
+    fn relocate(&mut self, old: u64, new: u64) {
+        self.memory.relocate(old, new);
+        self.migrations.record(old, new);
+    }
+
+    /// The device's own garbage collection, if it is due after these written sectors.
+    fn collect(&mut self, sectors: u32) {
+        let Some(collector) = &mut self.collector else { return };
+        collector.written = collector.written.saturating_add(sectors);
+        if collector.written < collector.every {
+            return;
+        }
+        collector.written = 0;
+        let moves = collector.moves;
+        let pairs: Vec<_> = self.owned_pairs().collect();
+        for (source, owned) in pairs {
+            for _ in 0..moves {
+                self.collect_one(&source, &owned);
+            }
+        }
+    }
+
+    /// Moves one sector, if there is one to move and a free address for it.
+    fn collect_one(&mut self, source: &Range<u64>, owned: &Range<u64>) {
+        let Some(Collector { victim, target, .. }) = self.collector else { return };
+        let settled = [source, owned].map(|range| self.memory.settled(range.clone()));
+        let mut victims: Vec<_> = settled.into_iter().flatten().collect();
+        victims.sort_unstable();
+        let next = victims.partition_point(|&lba| lba < victim);
+        let Some(&old) = victims.get(next).or(victims.first()) else { return };
+        let from = target.clamp(owned.start, owned.end);
+        let Some(new) = (from..owned.end).chain(owned.start..from).find(|&lba| self.is_free(lba))
+        else {
+            return;
+        };
+        self.relocate(old, new);
+        self.collector.iter_mut().for_each(|c| (c.victim, c.target) = (old + 1, new + 1));
+    }
+
+    /// The zones of the region that has this one.
+    fn zones_with(&mut self, zone: ZoneId) -> Result<&mut Zones, BlockError> {
+        if self.zones.is_empty() {
+            return Err(BlockError::Unsupported("zones"));
+        }
+        let with = self.zones.iter_mut().find(|zones| zones.has(zone));
+        with.ok_or(BlockError::Zone { zone: zone.0, what: "no such zone" })
     }
 
     fn serve(&mut self, bio: Bio) -> Result<Reply, BlockError> {
@@ -105,15 +240,35 @@ impl FakeDevice {
             Op::Write => self.write(bio),
             Op::ZoneAppend(zone) => self.append(zone, bio),
             Op::Zone(zone, action) => self.act(zone, action),
-            Op::ZoneReport => self.zones()?.report(bio.lba, bio.sectors).map(Reply::Zones),
-            Op::FetchUpcall => Ok(self.fetch()),
-            Op::CompleteUpcall(id) => self.complete(id),
+            Op::ZoneReport => Ok(self.report(bio.lba, bio.sectors)),
+            Op::FetchUpcall => Ok(self.migrations.fetch(bio.sectors)),
+            Op::CompleteUpcall(id) => self.migrations.complete(id),
             Op::Flush | Op::Discard => self.delegate(bio),
         }
     }
 
-    /// Has the memory serve a bio that this device has checked by its own rules.
+    /// Has the memory serve a bio that this device has checked by its own rules, at the addresses where
+    /// the data are.
     fn delegate(&mut self, bio: Bio) -> Result<Reply, BlockError> {
+        if self.migrations.is_empty() || bio.op == Op::Flush {
+            return self.submit_to_memory(bio);
+        }
+        let mut data = Vec::new();
+        for index in 0..bio.sectors {
+            let lba = self.resolve(bio.lba.plus(index.into()));
+            let payload = match bio.op {
+                Op::Write => Payload::collect(vec![bio.payload.sector(index)]),
+                _ => Payload::None,
+            };
+            let bio = Bio { lba, sectors: 1, payload, ..bio.clone() };
+            if let Reply::Data(payload) = self.submit_to_memory(bio)? {
+                data.push(payload.sector(0));
+            }
+        }
+        Ok(if data.is_empty() { Reply::None } else { Reply::Data(Payload::collect(data)) })
+    }
+
+    fn submit_to_memory(&mut self, bio: Bio) -> Result<Reply, BlockError> {
         match self.memory.submit(Nanos::ZERO, bio, Token::default()) {
             Submit::Done(done) => done.result,
             Submit::Pending => Err(BlockError::Defect("memory without latency".to_owned())),
@@ -121,74 +276,111 @@ impl FakeDevice {
     }
 
     fn read(&mut self, bio: Bio) -> Result<Reply, BlockError> {
-        if let Some(zones) = &self.zones {
-            let last = bio.lba.plus(u64::from(bio.sectors) - 1);
-            for zone in zones.at(bio.lba)?.0..=zones.at(last)?.0 {
-                if zones.info(ZoneId(zone))?.state == ZoneState::Offline {
-                    return Err(BlockError::Zone { zone, what: "the zone is offline" });
-                }
+        let (first, end) = (bio.lba.0, bio.lba.0 + u64::from(bio.sectors));
+        for zones in &self.zones {
+            let offline = zones.infos().iter().find(|info| {
+                let overlaps = info.start.0 < end && first < info.start.0 + zones.distance();
+                overlaps && info.state == ZoneState::Offline
+            });
+            if let Some(zone) = offline.and_then(|info| zones.at(info.start)) {
+                return Err(BlockError::Zone { zone: zone.0, what: "the zone is offline" });
             }
         }
         self.delegate(bio)
     }
 
-    /// Writes at random where the device allows it, else at the write pointer of a zone.
+    /// Writes as the region allows.
     fn write(&mut self, bio: Bio) -> Result<Reply, BlockError> {
-        let random = &self.caps.random_regions;
-        if !random.iter().any(|region| within(&bio, region)) {
-            match &mut self.zones {
-                Some(zones) => {
-                    let zone = zones.at(bio.lba)?;
-                    zones.write(zone, Some(bio.lba), bio.sectors)?;
-                }
-                None if random.is_empty() => {}
-                None => return Err(BlockError::Unsupported("writes outside the random regions")),
+        let Some(Region { kind, .. }) = self.caps.region_of(bio.lba) else {
+            return Err(BlockError::Unsupported("addresses outside the regions"));
+        };
+        let range = bio.lba.0..bio.lba.0 + u64::from(bio.sectors);
+        if kind == RegionKind::Append {
+            self.check_append(range.clone())?;
+        }
+        self.check_live_sectors(range.clone())?;
+        if let RegionKind::Zones(_) = kind {
+            self.check_not_moved(range)?;
+            let zones = self.zones.iter_mut();
+            for (zones, zone) in zones.filter_map(|zones| zones.at(bio.lba).map(|z| (zones, z))) {
+                zones.write(zone, Some(bio.lba), bio.sectors)?;
             }
         }
-        self.delegate(bio)
+        self.write_admitted(bio)
+    }
+
+    /// Writes what was admitted; then the device may move data.
+    fn write_admitted(&mut self, bio: Bio) -> Result<Reply, BlockError> {
+        let sectors = bio.sectors;
+        let reply = self.delegate(bio)?;
+        self.collect(sectors);
+        Ok(reply)
+    }
+
+    /// The rule of append-only regions.
+    fn check_append(&self, range: Range<u64>) -> Result<(), BlockError> {
+        match range.clone().find(|&lba| self.memory.is_live(self.migrations.resolve(lba))) {
+            Some(lba) => {
+                let what = "an overwrite in an append-only region";
+                Err(BlockError::Region { lba: Lba(lba), what })
+            }
+            None => self.check_not_moved(range),
+        }
+    }
+
+    fn check_not_moved(&self, mut range: Range<u64>) -> Result<(), BlockError> {
+        match range.find(|&lba| self.migrations.refers_to(lba)) {
+            Some(lba) => {
+                let what = "a write to an address whose migration is not completed";
+                Err(BlockError::Region { lba: Lba(lba), what })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The bound on sectors that hold data.
+    fn check_live_sectors(&self, range: Range<u64>) -> Result<(), BlockError> {
+        let (most, lba) = (self.caps.live_sectors(), Lba(range.start));
+        if most == self.caps.sectors {
+            return Ok(());
+        }
+        let added = range.filter(|&lba| !self.memory.is_live(self.migrations.resolve(lba)));
+        if self.memory.live() + added.count() as u64 <= most {
+            return Ok(());
+        }
+        Err(BlockError::Region { lba, what: "more live sectors than the device holds" })
     }
 
     fn append(&mut self, zone: ZoneId, bio: Bio) -> Result<Reply, BlockError> {
-        let went = self.zones()?.write(zone, None, bio.sectors)?;
-        self.delegate(Bio { op: Op::Write, lba: went, ..bio })?;
+        let at = self.zones_with(zone)?.info(zone)?.write_pointer;
+        let range = at.0..at.0 + u64::from(bio.sectors);
+        self.check_live_sectors(range.clone())?;
+        self.check_not_moved(range)?;
+        let went = self.zones_with(zone)?.write(zone, None, bio.sectors)?;
+        self.write_admitted(Bio { op: Op::Write, lba: went, ..bio })?;
         Ok(Reply::Appended(went))
     }
 
     fn act(&mut self, zone: ZoneId, action: ZoneAction) -> Result<Reply, BlockError> {
-        let zones = self.zones()?;
+        let zones = self.zones_with(zone)?;
         zones.act(zone, action)?;
         let info = zones.info(zone)?;
         if action == ZoneAction::Reset {
-            self.memory.clear(info.start.0..info.start.plus(info.capacity).0);
-        }
-        Ok(Reply::None)
-    }
-
-    /// The oldest batch that was not fetched.
-    fn fetch(&mut self) -> Reply {
-        match self.batches.iter_mut().find(|batch| !batch.fetched) {
-            Some(batch) => {
-                batch.fetched = true;
-                Reply::Upcall(batch.id, batch.moves.clone())
+            for lba in info.start.0..info.start.plus(info.capacity).0 {
+                let data = self.migrations.resolve(lba);
+                self.memory.clear(data..data + 1);
             }
-            None => Reply::None,
-        }
-    }
-
-    /// The old addresses of a batch are the device's again.
-    fn complete(&mut self, id: u64) -> Result<Reply, BlockError> {
-        let fetched = |batch: &Batch| batch.id == id && batch.fetched;
-        let batch = self.batches.iter().position(fetched).and_then(|at| self.batches.remove(at));
-        let batch = batch.ok_or(BlockError::Malformed("completion of an upcall never fetched"))?;
-        for (old, _) in batch.moves {
-            self.memory.clear(old.0..old.0 + 1);
         }
         Ok(Reply::None)
     }
-}
 
-fn within(bio: &Bio, region: &Range<u64>) -> bool {
-    region.start <= bio.lba.0 && bio.lba.0 + u64::from(bio.sectors) <= region.end
+    /// Up to `count` zones that end after `lba`.
+    fn report(&self, lba: Lba, count: u32) -> Reply {
+        let all = self.zones.iter().flat_map(|zones| {
+            zones.infos().iter().filter(move |info| info.start.0 + zones.distance() > lba.0)
+        });
+        Reply::Zones(all.take(count as usize).copied().collect())
+    }
 }
 
 impl BlockDevice for FakeDevice {
@@ -198,8 +390,7 @@ impl BlockDevice for FakeDevice {
 
     fn submit(&mut self, now: Nanos, bio: Bio, _token: Token) -> Submit {
         let result = self.serve(bio);
-        let upcall_pending = self.batches.iter().any(|batch| !batch.fetched);
-        Submit::Done(Done { at: now, result, upcall_pending })
+        Submit::Done(Done::new(now.saturating_add(self.latency), result))
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -207,4 +398,11 @@ impl BlockDevice for FakeDevice {
     }
 
     fn advance(&mut self, _now: Nanos, _done: &mut Vec<Completion>) {}
+
+    fn attention(&self) -> Attention {
+        match self.caps.raises_attention && self.migrations.are_pending() {
+            true => Attention::UPCALL,
+            false => Attention::NONE,
+        }
+    }
 }

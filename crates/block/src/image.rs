@@ -5,7 +5,7 @@
 
 use crate::address::{Lba, SECTOR_BYTES, SectorBytes};
 use crate::bio::{Bio, Flags, Op};
-use crate::caps::{DeviceCaps, Fua};
+use crate::caps::DeviceCaps;
 use crate::device::{BlockDevice, Completion, Done, Reply, Submit, Token};
 use crate::error::BlockError;
 use crate::payload::{Payload, SectorData};
@@ -24,17 +24,7 @@ impl<S: Read + Write + Seek> ImageDevice<S> {
     /// A device of this many sectors over a stream, from its beginning on.
     #[must_use]
     pub fn new(stream: S, sectors: u64) -> Self {
-        let caps = DeviceCaps {
-            sectors,
-            atomic_sectors: 1,
-            fua: Fua::Honoured,
-            volatile_cache: true,
-            discard_sectors: 1,
-            discard_zeroes: true,
-            max_sectors: 256,
-            keeps_content: true,
-            ..DeviceCaps::default()
-        };
+        let caps = DeviceCaps { max_sectors: 256, ..DeviceCaps::conventional(sectors) };
         Self { stream, caps }
     }
 

@@ -8,7 +8,7 @@
 
 use crate::address::Lba;
 use crate::bio::{Bio, Flags, FlushScope, Op, Owner};
-use crate::caps::{DeviceCaps, Fua};
+use crate::caps::DeviceCaps;
 use crate::device::{BlockDevice, Completion, Done, Reply, Submit, Token};
 use crate::error::BlockError;
 use crate::payload::{Payload, SectorData};
@@ -39,23 +39,17 @@ impl MemDevice {
     #[must_use]
     pub fn new(sectors: u64) -> Self {
         Self::with_caps(DeviceCaps {
-            sectors,
-            atomic_sectors: 1,
-            fua: Fua::Honoured,
-            volatile_cache: true,
-            discard_sectors: 1,
-            discard_zeroes: true,
             scoped_flush: true,
             max_sectors: 256,
-            keeps_content: true,
-            ..DeviceCaps::default()
+            ..DeviceCaps::conventional(sectors)
         })
     }
 
-    /// A device with these capabilities, but for zones and upcalls, which are refused.
+    /// A device with these capabilities, but all of it writable at random: zones and upcalls are refused.
     #[must_use]
     pub fn with_caps(caps: DeviceCaps) -> Self {
-        let caps = DeviceCaps { zones: None, device_owned: Vec::new(), ..caps };
+        let (regions, raises_attention) = (Box::default(), false);
+        let caps = DeviceCaps { regions, raises_attention, ..caps };
         Self {
             caps,
             latency: Nanos::ZERO,
@@ -107,6 +101,48 @@ impl MemDevice {
     pub(crate) fn clear(&mut self, range: Range<u64>) {
         self.durable.extract_if(range.clone(), |_, _| true).for_each(drop);
         self.unflushed.extract_if(range, |_, _| true).for_each(drop);
+    }
+
+    /// Makes durable the sectors of a range as they read now.
+    pub(crate) fn make_durable(&mut self, range: Range<u64>) {
+        let flushed: Vec<_> = self.unflushed.extract_if(range, |_, _| true).collect();
+        for (lba, mut versions) in flushed {
+            self.settle(lba, versions.pop());
+        }
+    }
+
+    /// The sectors of a range whose current content no flush has covered.
+    pub(crate) fn unflushed(&self, range: Range<u64>) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.unflushed.range(range).map(|(&lba, _)| lba)
+    }
+
+    /// The sectors of a range that are durable with data, and were not written since.
+    pub(crate) fn settled(&self, range: Range<u64>) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        let settled = |lba: &u64| !self.unflushed.contains_key(lba);
+        self.durable.range(range).map(|(&lba, _)| lba).filter(settled)
+    }
+
+    /// Whether a sector holds or may come to hold anything but zeroes.
+    pub(crate) fn is_used(&self, lba: u64) -> bool {
+        self.durable.contains_key(&lba) || self.unflushed.contains_key(&lba)
+    }
+
+    /// Whether a sector reads as anything but zeroes; never without content.
+    pub(crate) fn is_live(&self, lba: u64) -> bool {
+        !matches!(self.current(Lba(lba)), SectorData::Tag(Tag::ZERO) | SectorData::Absent)
+    }
+
+    /// The number of sectors that read as anything but zeroes.
+    pub(crate) fn live(&self) -> u64 {
+        let written = self.unflushed.keys().filter(|&&lba| self.is_live(lba)).count();
+        (self.settled(0..u64::MAX).count() + written) as u64
+    }
+
+    /// Moves what is durable of a sector to an unused one.
+    pub(crate) fn relocate(&mut self, old: u64, new: u64) {
+        if let Some(data) = self.durable.remove(&old) {
+            self.durable.insert(new, data);
+        }
     }
 
     fn settle(&mut self, lba: u64, version: Option<Version>) {

@@ -1,6 +1,6 @@
 //! Zones: identities, states, actions and limits, after the NVMe ZNS command set.
 
-/// Index of a zone.
+/// Index of a zone among all zones of the device, in order of address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct ZoneId(pub u32);
 
@@ -49,7 +49,7 @@ pub struct ZoneInfo {
     pub state: ZoneState,
 }
 
-/// Limits of a zoned device. Sizes in sectors.
+/// Limits of a zoned region. Sizes in sectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ZoneLimits {
     /// Address distance between zones.

@@ -9,10 +9,10 @@ mod report;
 mod state;
 mod trace;
 
-pub(crate) use crash::{CommitChoice, CrashFsArgs, FileSystemChoice};
+pub(crate) use crash::CrashFsArgs;
 pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
-    MkfsArgs,
+    KindChoice, MkfsArgs,
 };
 pub(crate) use length::{RuntimeArgs, SteadyArgs};
 pub(crate) use output::{OutputArgs, OutputFormat, ResultArgs, ResultFormat, STDIO, TimelineArgs};

@@ -52,7 +52,7 @@ fn placed_per_s(outcome: &Outcome) -> f64 {
 }
 
 fn user_per_s(outcome: &Outcome) -> f64 {
-    outcome.ftl.user_written as f64 / outcome.wall.measured_s
+    outcome.ftl.host.written as f64 / outcome.wall.measured_s
 }
 
 fn steady() -> Result<(), Failure> {
@@ -78,7 +78,7 @@ fn empty() -> Result<(), Failure> {
 
 fn read() -> Result<(), Failure> {
     let outcome = measure("randread", IOS, &[])?;
-    let reads_per_s = outcome.ftl.user_read as f64 / outcome.wall.measured_s;
+    let reads_per_s = outcome.ftl.host.read as f64 / outcome.wall.measured_s;
     let bare_per_s = bare_reads_per_s(&outcome);
     print(&format!(
         "read    {} reads/s, {:.2} of a bare loop's {}\n",
@@ -163,7 +163,7 @@ fn bare_reads_per_s(outcome: &Outcome) -> f64 {
 /// Random writes with nothing but a map update, a valid bit cleared and a valid count lowered.
 fn bare_writes_per_s(outcome: &Outcome) -> f64 {
     let physical = outcome.size.physical_sectors;
-    let line_sectors = u64::from(outcome.size.line_sectors);
+    let line_sectors = u64::from(outcome.size.erase_unit_sectors);
     let mut map = shuffled_map(outcome.size.logical_sectors, physical);
     let mut valid = column::<u64>(physical.div_ceil(64));
     valid.fill(u64::MAX);

@@ -5,17 +5,19 @@ mod e2fsck;
 mod fs;
 mod json;
 
-use crate::args::{BrokenRule, CrashArgs, OutputArgs, OutputFormat, Which};
+use crate::args::{BrokenRule, CrashArgs, KindChoice, OutputArgs, OutputFormat, Which};
 use crate::output::{Failure, pretty};
 use crate::pool::spread;
 use crate::progress::Progress;
 use crate::replace::deliver;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
+use clap::ValueEnum;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};
+use nandscape_lab::OmittedRule;
 use nandscape_lab::stack::Stack;
-use nandscape_lab::{Broken, Discard};
+
 use nandscape_rt::words::counted;
 use serde_json::Value;
 use std::fmt::Display;
@@ -26,8 +28,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) fn crash(args: &CrashArgs) -> Result<(), Failure> {
     let stack = args.stack.as_deref().map(Path::new);
     expect_writable([args.output.file()], stack)?;
-    if let Some(which) = args.on_fs.fs {
-        let found = fs::campaign(which, args)?;
+    if let Some(KindChoice(kind)) = args.on_fs.fs {
+        let found = fs::campaign(kind, args)?;
         write_report(&found, &|| json::fs_campaign(&found, args.first), &args.output)?;
         return verdict(&found.report);
     }
@@ -116,29 +118,17 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
         erase_one_in: one_in,
         unreadable_one_in: 0,
     });
-    let broken = match args.broken {
-        None => Broken::No,
-        Some(BrokenRule::Sequence) => Broken::Sequence,
-        Some(BrokenRule::EraseRule) => Broken::EraseRule,
-        Some(BrokenRule::PreflushDrain) => Broken::PreflushDrain,
-        Some(BrokenRule::LostTrims) => Broken::LostTrims,
-        Some(BrokenRule::StaleMap) => Broken::StaleMap,
-        Some(BrokenRule::MapPins) => Broken::MapPins,
-        Some(BrokenRule::Unreadable) => Broken::Unreadable,
-        Some(
-            BrokenRule::CommitBeforeData
-            | BrokenRule::TailBeforeCheckpoint
-            | BrokenRule::MissingRevoke
-            | BrokenRule::MissingBarrier,
-        ) => {
-            return Err(Failure::input(anyhow!(
-                "--broken: a rule of ext4's journal: add --fs ext4"
-            )));
-        }
-    };
+    let omit = args.broken.map(omitted).transpose()?;
     let pins = args.composition.unwrap_or_default();
     let (unreadable, odd) = (args.unreadable, args.odd);
-    Ok(Options { stack, faults, unreadable, broken, pins, odd, ..Options::default() })
+    Ok(Options { stack, faults, unreadable, omit, pins, odd, ..Options::default() })
+}
+
+/// The FTL's rule of this name.
+fn omitted(rule: BrokenRule) -> Result<OmittedRule, Failure> {
+    let name = rule.to_possible_value();
+    name.and_then(|name| OmittedRule::named(name.get_name()))
+        .ok_or_else(|| Failure::input(anyhow!("--broken: a rule of ext4's journal: add --fs ext4")))
 }
 
 /// Whether an override is of a key in `[fs]`.
@@ -150,16 +140,15 @@ fn is_of_fs(set: &str) -> bool {
 fn stack(args: &CrashArgs) -> Result<Option<Stack>, Failure> {
     let Some(name) = &args.stack else { return Ok(None) };
     let stack = Stack::load(name, &args.set).map_err(Failure::input)?;
-    if stack.ftl.discard == Discard::Kernel {
-        let why = "loses discards by design; campaigns need \"durable\"";
-        return Err(Failure::input(stack.error("ftl.discard", why)));
+    if let Some((key, why)) = stack.ftl.breaks_promises() {
+        return Err(Failure::input(stack.error(key, why)));
     }
     Ok(Some(stack))
 }
 
 /// What a campaign takes of a stack's device.
 fn device(stack: &Stack) -> StackChoice {
-    let timing = (stack.media.timing.name.clone(), stack.media.timing.timing);
+    let timing = (stack.media.timing.name.clone(), stack.media.timing.device);
     StackChoice { geometry: stack.media.geometry, config: stack.ftl.clone(), timing }
 }
 

@@ -7,12 +7,10 @@ use crate::replace::{replace, told};
 use crate::summary::bytes;
 use crate::writable::expect_writable;
 use anyhow::{Context, anyhow};
-use nandscape_block::{AsyncDevice, ImageDevice, SECTOR_BYTES};
-use nandscape_fs::ext4::check::{Report, check};
-use nandscape_fs::ext4::dump::{What, dump};
-use nandscape_fs::ext4::format::{Feature, Features, Superblock, Timestamp};
-use nandscape_fs::ext4::mkfs::{Choice, MkfsOptions, at_fault, mkfs, plan};
-use nandscape_fs::ext4::raw::RawError;
+use nandscape_block::{AsyncDevice, DeviceCaps, ImageDevice, SECTOR_BYTES};
+use nandscape_fs::{
+    CheckReport, ConfigError, FormatRequest, Formatted, FsConfig, FsKind, ImageError,
+};
 use nandscape_lab::stack::Size;
 use nandscape_rt::Executor;
 use nandscape_rt::words::{counted, grouped};
@@ -28,33 +26,34 @@ const HEAD_SECTORS: u64 = 2;
 
 /// Makes a file system.
 pub(crate) fn make(args: &MkfsArgs) -> Result<(), Failure> {
-    let options = options(args)?;
+    let config = config(args)?;
     let sectors = sectors(args)?;
     expect_writable([Some(args.image.as_path())], [])?;
     // A dry run on nothing finds what cannot be made.
-    plan(&options, sectors).map_err(|error| {
-        let option = at_fault(&options, sectors, &error).map_or("--size", option);
-        Failure::input(anyhow!("{}: {option}: {error}", args.image.display()))
+    let caps = DeviceCaps { sectors, ..DeviceCaps::default() };
+    config.check(&caps).map_err(|ConfigError { key, why }| {
+        Failure::input(anyhow!("{}: {}: {why}", args.image.display(), option(key)))
     })?;
-    let sb = replace(&args.image, |out| {
+    let formatted = replace(&args.image, |out| {
         let file = out.get_ref();
         told(&args.image, file.set_len(sectors * SECTOR_BYTES))?;
         let file = told(&args.image, file.try_clone())?;
-        let make = async move |device: AsyncDevice<_>| mkfs(&device.erased(), &options).await;
+        let make = async move |device: AsyncDevice<_>| config.format(&device.erased()).await;
         told(&args.image, on_image(file, sectors, make)?)
     })?;
-    print(&summary(args, &sb))
+    print(&summary(args, &formatted))
 }
 
 /// The option that makes a choice.
-fn option(choice: Choice) -> &'static str {
-    match choice {
-        Choice::Features => "--features",
-        Choice::Label => "--label",
-        Choice::InodeBytes => "--inode-size",
-        Choice::InodeRatio => "--inode-ratio",
-        Choice::ReservedPercent => "--reserved-percent",
-        Choice::Journal => "--journal-size",
+fn option(key: &str) -> &'static str {
+    match key {
+        "features" => "--features",
+        "label" => "--label",
+        "inode_bytes" => "--inode-size",
+        "inode_ratio" => "--inode-ratio",
+        "reserved_percent" => "--reserved-percent",
+        "journal" => "--journal-size",
+        _ => "--size",
     }
 }
 
@@ -83,33 +82,20 @@ fn holds_something(image: &Path) -> Result<bool, Failure> {
     Ok(head.iter().any(|&byte| byte != 0))
 }
 
-fn options(args: &MkfsArgs) -> Result<MkfsOptions, Failure> {
-    let defaults = MkfsOptions::new(args.seed);
-    let mut features = defaults.features;
-    for name in &args.features {
-        let (feature, on) = feature(name)?;
-        features.set(feature, on);
-    }
-    let journal_blocks = args.journal_size.map(|Size(size)| size / SECTOR_BYTES);
-    let too_large = |_| Failure::input(anyhow!("--journal-size: beyond what a journal can have"));
-    Ok(MkfsOptions {
-        features,
-        label: args.label.clone(),
-        journal_blocks: journal_blocks.map(u32::try_from).transpose().map_err(too_large)?,
+fn config(args: &MkfsArgs) -> Result<FsConfig, Failure> {
+    let request = FormatRequest {
+        label: &args.label,
+        features: &args.features,
+        journal_sectors: args.journal_size.map(|Size(size)| size / SECTOR_BYTES),
         inode_ratio: args.inode_ratio,
-        inode_bytes: args.inode_size,
-        reserved_percent: args.reserved_percent,
-        now: Timestamp { seconds: args.time.unwrap_or_else(now), nanos: 0 },
+        inode_bytes: Some(args.inode_size),
+        reserved_percent: Some(args.reserved_percent),
+        seed: args.seed,
+        now_s: args.time.unwrap_or_else(now),
         fresh: true,
-        ..defaults
-    })
-}
-
-/// A feature by its name, and whether it is to be on.
-fn feature(name: &str) -> Result<(Feature, bool), Failure> {
-    let bare = name.trim_start_matches('^');
-    let unknown = || Failure::input(anyhow!("--features: no feature of ext4 is called {bare:?}"));
-    Ok((Features::named(bare).ok_or_else(unknown)?, !name.starts_with('^')))
+    };
+    let wrong = |ConfigError { key, why }| Failure::input(anyhow!("{}: {why}", option(key)));
+    args.fs.0.config_to_format(&request).map_err(wrong)
 }
 
 #[expect(clippy::disallowed_methods, reason = "an image is made when the user makes it")]
@@ -118,23 +104,26 @@ fn now() -> i64 {
     since.map_or(0, |since| since.as_secs() as i64)
 }
 
-fn summary(args: &MkfsArgs, sb: &Superblock) -> String {
-    let size = sb.blocks_count * SECTOR_BYTES;
-    let journal = u64::from(sb.jnl_blocks[15]) << 32 | u64::from(sb.jnl_blocks[16]);
-    format!(
-        "{}: ext4 of {}, {} inodes, {}, journal of {}\n  {}\n",
+fn summary(args: &MkfsArgs, made: &Formatted) -> String {
+    let (units, names) = made.units;
+    let mut text = format!(
+        "{}: {} of {}, {} inodes, {}",
         args.image.display(),
-        bytes(size as f64),
-        grouped(sb.inodes_count.into()),
-        counted(sb.groups().into(), ["group", "groups"]),
-        bytes(journal as f64),
-        sb.features().names().join(" ")
-    )
+        made.kind.name(),
+        bytes((made.sectors * SECTOR_BYTES) as f64),
+        grouped(made.inodes),
+        counted(units, names),
+    );
+    if made.journal_sectors > 0 {
+        let journal = bytes((made.journal_sectors * SECTOR_BYTES) as f64);
+        text += &format!(", journal of {journal}");
+    }
+    text + "\n  " + &made.features.join(" ") + "\n"
 }
 
 /// Checks a file system.
 pub(crate) fn fsck(args: &FsckArgs) -> Result<(), Failure> {
-    let report = examine(&args.image, async |device| check(&device.erased()).await)?;
+    let report = examine(&args.image, async |kind, device| kind.check(&device).await)?;
     print(&listed(&args.image, &report))?;
     if report.is_clean() {
         return Ok(());
@@ -144,7 +133,7 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<(), Failure> {
     Err(Failure::Run(anyhow!("{}: {count}", args.image.display())))
 }
 
-fn listed(image: &Path, report: &Report) -> String {
+fn listed(image: &Path, report: &CheckReport) -> String {
     let mut text = String::new();
     for finding in &report.findings {
         // Writing to a string cannot fail.
@@ -154,9 +143,9 @@ fn listed(image: &Path, report: &Report) -> String {
         let _ = writeln!(text, "and {} more", grouped(report.findings_left_out));
     }
     let counts = [
-        counted(report.inodes.into(), ["inode", "inodes"]),
-        format!("{} of them directories", grouped(report.directories.into())),
-        counted(report.orphans.into(), ["orphan", "orphans"]),
+        counted(report.inodes, ["inode", "inodes"]),
+        format!("{} of them directories", grouped(report.directories)),
+        counted(report.orphans, ["orphan", "orphans"]),
         counted(report.blocks, ["block in use", "blocks in use"]),
     ];
     let _ = writeln!(text, "{}: {}", image.display(), counts.join(", "));
@@ -166,30 +155,39 @@ fn listed(image: &Path, report: &Report) -> String {
 /// Shows structures.
 pub(crate) fn show(args: &DumpArgs) -> Result<(), Failure> {
     let what = what(&args.what);
-    print(&examine(&args.image, async move |device| dump(&device.erased(), what).await)?)
+    print(&examine(&args.image, async move |kind, device| kind.dump(&device, &what).await)?)
 }
 
-fn what(args: &DumpWhat) -> What {
+/// The structure, as kinds read it ([`FsKind::dump`]).
+fn what(args: &DumpWhat) -> String {
     let numbered = [
-        args.inode.map(What::Inode),
-        args.directory.map(What::Directory),
-        args.extents.map(What::Extents),
-        args.groups.then_some(What::Groups),
-        args.journal.then_some(What::Journal),
+        args.inode.map(|number| format!("inode {number}")),
+        args.directory.map(|number| format!("directory {number}")),
+        args.extents.map(|number| format!("extents {number}")),
+        args.groups.then(|| "groups".to_owned()),
+        args.journal.then(|| "journal".to_owned()),
     ];
-    numbered.into_iter().flatten().next().unwrap_or(What::Superblock)
+    numbered.into_iter().flatten().next().unwrap_or_else(|| "super".to_owned())
 }
 
-/// Reads a file system; what is wrong with it is bad input.
-fn examine<T: 'static, F: Future<Output = Result<T, RawError>> + 'static>(
+/// Reads the file system that an image holds; what is wrong with it is bad input.
+fn examine<T: 'static, F: Future<Output = Result<T, ImageError>> + 'static>(
     image: &Path,
-    look: impl FnOnce(AsyncDevice<ImageDevice<File>>) -> F,
+    look: impl FnOnce(FsKind, AsyncDevice) -> F + 'static,
 ) -> Result<T, Failure> {
     let name = image.display();
     let file = open(image)?;
     let sectors = file.metadata().map_err(Failure::run)?.len() / SECTOR_BYTES;
-    on_image(file, sectors, look)?.map_err(|error| match error {
-        RawError::Device(error) => Failure::run(anyhow!("{name}: {error}")),
+    let work = async move |device: AsyncDevice<ImageDevice<File>>| {
+        let device = device.erased();
+        let Some(kind) = FsKind::recognise(&device).await? else {
+            let names = FsKind::ALL.map(FsKind::name).join(" or ");
+            return Err(ImageError::Format(format!("no {names} file system here")));
+        };
+        look(kind, device).await
+    };
+    on_image(file, sectors, work)?.map_err(|error| match error {
+        ImageError::Device(error) => Failure::run(anyhow!("{name}: {error}")),
         error => Failure::input(anyhow!("{name}: {error}")),
     })
 }

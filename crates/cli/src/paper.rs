@@ -11,6 +11,7 @@ use crate::table::lay_out;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
+use nandscape_lab::stack::document::sweep_overrides;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
 use nandscape_paper::{
@@ -30,13 +31,13 @@ const RUNS: [&str; 2] = ["run", "runs"];
 pub(crate) fn paper(args: &PaperArgs, color: ColorChoice) -> Result<(), Failure> {
     let names = names(args)?;
     if args.list {
-        return list(&names, args.output_format);
+        return list(&names, args);
     }
     if args.check {
         return check(&names, args);
     }
     let papers: Vec<Paper> =
-        names.iter().map(|name| load(name, args.quick, args.seeds)).collect::<Result<_, _>>()?;
+        names.iter().map(|name| load(name, args.quick, args)).collect::<Result<_, _>>()?;
     once(&papers)?;
     let all = reproduce(papers, args)?;
     let maker = maker(args);
@@ -62,9 +63,10 @@ fn names(args: &PaperArgs) -> Result<Vec<String>, Failure> {
     }
 }
 
-fn load(name: &str, quick: bool, seeds: Option<u64>) -> Result<Paper, Failure> {
+fn load(name: &str, quick: bool, args: &PaperArgs) -> Result<Paper, Failure> {
+    let over = sweep_overrides(&args.set).map_err(Failure::input)?;
     let (files, folder) = Files::find(name);
-    let mut paper = Paper::load(files, &folder, quick).map_err(|error| {
+    let mut paper = Paper::load(files, &folder, quick, &over).map_err(|error| {
         let known = shipped().collect::<Vec<_>>().join(", ");
         let unknown = files == Files::Host && !folder.is_dir();
         let error = anyhow::Error::from(error);
@@ -73,7 +75,7 @@ fn load(name: &str, quick: bool, seeds: Option<u64>) -> Result<Paper, Failure> {
             false => error,
         })
     })?;
-    seeds.into_iter().for_each(|seeds| paper.ask_with_seeds(seeds));
+    args.seeds.into_iter().for_each(|seeds| paper.ask_with_seeds(seeds));
     Ok(paper)
 }
 
@@ -86,12 +88,12 @@ fn once(papers: &[Paper]) -> Result<(), Failure> {
     }
 }
 
-fn list(names: &[String], format: OutputFormat) -> Result<(), Failure> {
+fn list(names: &[String], args: &PaperArgs) -> Result<(), Failure> {
     let papers: Vec<Paper> =
-        names.iter().map(|name| load(name, false, None)).collect::<Result<_, _>>()?;
+        names.iter().map(|name| load(name, false, args)).collect::<Result<_, _>>()?;
     let papers = names.iter().zip(&papers);
     let width = names.iter().map(String::len).max().unwrap_or(0);
-    print(&match format {
+    print(&match args.output_format {
         OutputFormat::Normal => {
             let line = |(name, Paper { title, venue, year, .. }): (&String, &Paper)| {
                 format!("{name:width$}  {title} ({venue}, {year})\n")
@@ -113,7 +115,7 @@ struct Read<'a> {
 }
 
 fn check(names: &[String], args: &PaperArgs) -> Result<(), Failure> {
-    let paper = |name, quick| load(name, quick, args.seeds);
+    let paper = |name, quick| load(name, quick, args);
     let read = |name| Ok(Read { name, full: paper(name, false)?, quick: paper(name, true)? });
     let all: Vec<Read<'_>> = names.iter().map(|name| read(name)).collect::<Result<_, Failure>>()?;
     print(&match args.output_format {
@@ -195,6 +197,7 @@ fn maker(args: &PaperArgs) -> Maker {
     words.extend(args.papers.iter().map(|name| quoted(name)));
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
+    words.extend(args.set.iter().map(|set| format!("--set {}", quoted(set))));
     Maker {
         program: format!("nandscape {VERSION} ({COMMIT})"),
         command: words.join(" "),

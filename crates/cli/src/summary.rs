@@ -4,7 +4,6 @@
 use crate::paint::{Paint, Tone};
 use nandscape_fs::cache::Lookups;
 use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
-use nandscape_lab::stack::FsStack;
 use nandscape_lab::state::{Origin, Preconditioned};
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
@@ -158,26 +157,19 @@ impl Page {
             || "nothing written to files".to_owned(),
             |factor| format!("{factor:.3} sectors on the device for a sector of a file"),
         );
-        let journal = &counts.journal;
-        let mut text = format!(
-            "{written}; {}, {}, {} written home; {} cached",
-            counted(journal.commits, ["commit", "commits"]),
-            counted(journal.log_blocks, ["journal block", "journal blocks"]),
-            counted(journal.home_blocks, ["block", "blocks"]),
-            sector_bytes(counts.cached_pages)
-        );
-        let Lookups { hits, misses } = counts.lookups;
+        let mut phrases = counts.fs.detail.phrases().into_iter();
+        let first = phrases.next().map_or_else(String::new, |phrase| phrase + "; ");
+        let mut text = format!("{written}; {first}{} cached", sector_bytes(counts.cached_pages));
+        let Lookups { hits, misses } = counts.fs.lookups;
         if hits + misses > 0 {
             let share = 100.0 * hits as f64 / (hits + misses) as f64;
             text += &format!("; {share:.1} % of {} pages read were cached", grouped(hits + misses));
         }
-        if counts.records > 0 {
-            let records = counted(counts.records, ["file record", "file records"]);
-            let blocks = counted(counts.record_blocks, ["block", "blocks"]);
-            text += &format!("; {records} in {blocks}");
-        }
+        phrases.for_each(|phrase| text += &format!("; {phrase}"));
         self.gap();
-        self.line("  ", &format!("{}, data={}: {text}", FsStack::KIND, stack.data()));
+        let choices = stack.config.choices().into_iter().take(1);
+        let choices: String = choices.map(|(key, value)| format!(", {key}={value}")).collect();
+        self.line("  ", &format!("{}{choices}: {text}", stack.config.kind().name()));
     }
 
     fn amplification(&mut self, outcome: &Outcome) {
@@ -258,16 +250,21 @@ impl Page {
     }
 
     fn failures(&mut self, outcome: &Outcome) {
-        let (ftl, offline) = (&outcome.ftl, outcome.wear.offline);
-        if ftl.program_failures + ftl.erase_failures + ftl.uncorrectable + u64::from(offline) == 0 {
+        let (errors, offline) = (&outcome.ftl.media_errors, outcome.wear.offline);
+        if errors.program_failures
+            + errors.erase_failures
+            + errors.uncorrectable
+            + u64::from(offline)
+            == 0
+        {
             return;
         }
         let text = format!(
             "media failures: {} programs, {} erases, {} sectors that could not be read; {offline} \
              chunks offline",
-            grouped(ftl.program_failures),
-            grouped(ftl.erase_failures),
-            grouped(ftl.uncorrectable)
+            grouped(errors.program_failures),
+            grouped(errors.erase_failures),
+            grouped(errors.uncorrectable)
         );
         self.line("  ", &text);
     }
@@ -281,7 +278,7 @@ impl Page {
             geometry.units,
             geometry.chunks,
             geometry.sectors,
-            size.lines,
+            size.erase_units,
             stack.media.timing.name
         );
         let sizes = format!(
@@ -293,7 +290,7 @@ impl Page {
         let memory = format!(
             "{} for the FTL ({} of it the map), {} for the virtual media",
             bytes(outcome.memory.total() as f64),
-            bytes(outcome.memory.map_bytes as f64),
+            bytes(outcome.memory.part("map") as f64),
             bytes(outcome.media_bytes as f64)
         );
         self.gap();

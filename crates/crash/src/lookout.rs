@@ -1,7 +1,7 @@
 //! Middleware over the media that notices two things: that the command which a scenario waits for
 //! has come, and when the first command was refused because power is off.
 
-use nandscape_media::{ChunkId, Layer, OpenChannel, Outcome, Ppa, RuleError, WriteCmd};
+use nandscape_media::{ChunkId, DataOut, Layer, OpenChannel, Outcome, Ppa, RuleError, WriteCmd};
 use nandscape_rt::Nanos;
 
 /// What a media command does.
@@ -83,20 +83,37 @@ impl<M: OpenChannel> Layer for Lookout<M> {
         &mut self.inner
     }
 
-    fn pass_write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
-        let outcome = self.inner.write(now, cmd);
+    fn pass_write(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        cmd: WriteCmd<'_>,
+    ) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.write(now, ready, cmd);
         self.note(now, CommandKind::Write, &outcome);
         outcome
     }
 
-    fn pass_read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
-        let outcome = self.inner.read(now, at, sectors);
+    fn pass_read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        at: Ppa,
+        sectors: u32,
+        out: &mut impl DataOut,
+    ) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.read(now, ready, at, sectors, out);
         self.note(now, CommandKind::Read, &outcome);
         outcome
     }
 
-    fn pass_reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
-        let outcome = self.inner.reset(now, chunk);
+    fn pass_reset(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        chunk: ChunkId,
+    ) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.reset(now, ready, chunk);
         self.note(now, CommandKind::Reset, &outcome);
         outcome
     }

@@ -47,7 +47,7 @@ pub(crate) fn forgotten<M: OpenChannel>(
 /// Sectors of data that media lost.
 fn data<M: OpenChannel>(media: &FaultInjector<M>) -> impl Iterator<Item = Ppa> {
     let lost = |at: &Ppa| !media.readable(*at) && media.oob(*at).kind == Kind::Data;
-    media.struck().iter().copied().filter(lost)
+    media.injected().iter().copied().filter(lost)
 }
 
 /// Whether all end metadata of a sector's line can be read.

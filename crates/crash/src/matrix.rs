@@ -7,7 +7,7 @@ use crate::outcome::{CampaignReport, Violation};
 use crate::pblk::run_seed;
 use crate::scenario::Options;
 use nandscape_ftl::pblk::config::Config;
-use nandscape_ftl::{FtlError, Pblk};
+use nandscape_ftl::{FtlError, FtlRun, Pblk};
 use nandscape_media::{Geometry, Media, MediaConfig};
 use nandscape_rt::words::grouped;
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ impl Matrix {
 fn refusal(composition: &Composition) -> Option<String> {
     let config = composition.apply_to(Config { op_percent: Some(50), ..Config::default() });
     let media = Media::new(MediaConfig::new(AMPLE)).ok()?;
-    match Pblk::format(media, config) {
+    match Pblk::format(media.into(), config, FtlRun::default()) {
         Err(error @ FtlError::Config { .. }) => Some(error.to_string()),
         _ => None,
     }

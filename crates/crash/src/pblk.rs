@@ -10,11 +10,11 @@ use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
 use nandscape_ftl::pblk::config::Config;
-use nandscape_ftl::{FtlError, Pblk};
+use nandscape_ftl::{Attach, Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{
-    FaultInjector, Faults, Kind, Layer, Media, MediaConfig, MemoryStore, Tracer,
+    FaultInjector, Faults, Kind, Layer, LinkTiming, Linked, Media, MediaConfig, MemoryStore, Tracer,
 };
-use nandscape_rt::{Nanos, Stream};
+use nandscape_rt::{Host, Nanos, Stream};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,7 +30,9 @@ type Stack = Lookout<Tracer<FaultInjector<Media<MemoryStore>>>>;
 #[derive(Debug)]
 pub(crate) struct Remains {
     media: Stack,
+    link: LinkTiming,
     config: Config,
+    run: FtlRun,
     shape: Shape,
     rng: Stream,
 }
@@ -38,7 +40,9 @@ pub(crate) struct Remains {
 /// The device under test.
 pub(crate) struct Target {
     pblk: Pblk<Stack>,
+    link: LinkTiming,
     config: Config,
+    run: FtlRun,
     shape: Shape,
     rng: Stream,
 }
@@ -135,7 +139,7 @@ impl Target {
     /// A fresh device; else why there can be none.
     fn format(scenario: &Scenario, sectors_min: u64) -> Result<Self, String> {
         let media = Media::new(MediaConfig {
-            timing: scenario.timing.1,
+            timing: scenario.timing.1.nand,
             bad_chunks: scenario.bad_chunks.clone(),
             slow_units: scenario.slow_units.clone(),
             endurance_erases: scenario.endurance_erases,
@@ -150,17 +154,25 @@ impl Target {
         };
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
-        let pblk = Pblk::format(Lookout::new(Tracer::new(media)), scenario.config.clone());
-        let pblk = pblk.map_err(refusal)?;
+        let (config, run) = (scenario.config.clone(), scenario.run);
+        let link = scenario.timing.1.link;
+        let media = Linked::new(Lookout::new(Tracer::new(media)), link);
+        let mut pblk = Pblk::format(media, config.clone(), run).map_err(refusal)?;
+        pblk.attach(attach(&config, link));
         if pblk.caps().sectors < sectors_min {
             return Err("no logical space".into());
         }
         let rng = Stream::new(scenario.seed, "cut");
-        let config = scenario.config.clone();
         let emeta_sectors = pblk.capacity().emeta_sectors;
         let shape = Shape { line_set: config.line_set, emeta_sectors };
-        Ok(Self { pblk, config, shape, rng })
+        Ok(Self { pblk, link, config, run, shape, rng })
     }
+}
+
+/// A host with the cores of the configuration, and the link to the device.
+fn attach(config: &Config, link: LinkTiming) -> Attach {
+    let cores = u16::try_from(config.cores).unwrap_or(u16::MAX);
+    Attach { host: Some(Host::with_cores(cores)), link }
 }
 
 /// The key at fault where there is one.
@@ -254,10 +266,10 @@ impl Subject for Target {
     }
 
     fn cut(self, at: Nanos) -> Remains {
-        let Self { pblk, config, shape, mut rng } = self;
-        let mut media = pblk.into_media();
+        let Self { pblk, link, config, run, shape, mut rng } = self;
+        let mut media = pblk.power_off();
         cut_media(&mut media, at, &mut rng);
-        Remains { media, config, shape, rng }
+        Remains { media, link, config, run, shape, rng }
     }
 
     fn cut_remains(remains: &mut Remains, at: Nanos) {
@@ -265,15 +277,20 @@ impl Subject for Target {
     }
 
     fn recover(remains: Remains, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let Remains { mut media, config, shape, rng } = remains;
+        let Remains { mut media, link, config, run, shape, rng } = remains;
         limit(&mut media, off_after);
-        match Pblk::recover(media, config.clone(), now) {
+        match Pblk::recover(Linked::new(media, link), config.clone(), run, now) {
             Ok(pblk) if pblk.media().off_at().is_some() => {
                 Recovery::Failed("it did not notice that power had failed".into())
             }
-            Ok(pblk) => Recovery::Up(Self { pblk, config, shape, rng }),
+            Ok(mut pblk) => {
+                pblk.attach(attach(&config, link));
+                Recovery::Up(Self { pblk, link, config, run, shape, rng })
+            }
             Err((media, error)) => match (media.off_at(), error) {
-                (Some(at), _) => Recovery::CutAgain(Remains { media, config, shape, rng }, at),
+                (Some(at), _) => {
+                    Recovery::CutAgain(Remains { media, link, config, run, shape, rng }, at)
+                }
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),
             },

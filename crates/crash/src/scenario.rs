@@ -13,11 +13,11 @@ use crate::odd;
 use crate::plan::Plan;
 use crate::rates::FaultRates;
 use nandscape_ftl::pblk::config::{
-    Broken, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
-    Victim,
+    CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind, Victim,
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
-use nandscape_media::{ChunkId, Geometry, Timing, UnitId};
+use nandscape_ftl::{FtlConfig, FtlRun, OmittedRule};
+use nandscape_media::{ChunkId, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
 use nandscape_rt::Stream;
 use std::fmt;
 use std::ops::Range;
@@ -28,9 +28,17 @@ pub struct StackChoice {
     /// Shape and write rules; groups, units, chunks and sectors are upper limits.
     pub geometry: Geometry,
     /// The FTL's choices; overprovisioning and ring grow where the small device needs it.
-    pub config: Config,
+    pub config: FtlConfig,
     /// Timing, and its name in reports.
-    pub timing: (String, Timing),
+    pub timing: (String, DeviceTiming),
+}
+
+impl StackChoice {
+    const fn pblk(&self) -> &Config {
+        match &self.config {
+            FtlConfig::Pblk(config) => config,
+        }
+    }
 }
 
 /// What is given from outside; the seed chooses the rest.
@@ -43,7 +51,7 @@ pub struct Options {
     /// The rate of writes that leave a sector uncorrectable, in place of the one in `faults` or of the seed's.
     pub unreadable: Option<u32>,
     /// A safety rule to leave out, to see that the campaign notices.
-    pub broken: Broken,
+    pub omit: Option<OmittedRule>,
     /// Choices of routing, flush scope, lines, copies and map that are given.
     pub pins: Pins,
     /// What every seed leans towards; `None` lets the seed choose.
@@ -68,7 +76,7 @@ impl Default for Options {
             stack: None,
             faults: None,
             unreadable: None,
-            broken: Broken::No,
+            omit: None,
             pins: Pins::default(),
             family: None,
             rounds: None,
@@ -95,9 +103,11 @@ pub struct Scenario {
     /// Slow units, with their time in percent.
     pub slow_units: Vec<(UnitId, u32)>,
     /// Timing and its name.
-    pub timing: (String, Timing),
+    pub timing: (String, DeviceTiming),
     /// The FTL's choices.
     pub config: Config,
+    /// What the run decides beside them.
+    pub run: FtlRun,
     /// Fault rates.
     pub faults: FaultRates,
     /// Erases that a chunk survives; `None`: any number.
@@ -113,7 +123,7 @@ impl Scenario {
         let rng = &mut Stream::new(seed, &format!("scenario-{}", refused.len()));
         let plan = Plan::draw(seed, options.family, options.rounds, options.intensity_percent);
         let streams = &mut Stream::new(seed, &format!("streams-{}", refused.len()));
-        let composed = options.stack.as_ref().map(|stack| Composition::of(&stack.config));
+        let composed = options.stack.as_ref().map(|stack| Composition::of(stack.pblk()));
         let composition = draw_composition(&options.pins, composed, refused.len() as u32, streams);
         let geometry = match &options.stack {
             Some(stack) => scaled(&stack.geometry, options.sectors_max, refused.len() as u32, rng),
@@ -132,7 +142,7 @@ impl Scenario {
             None => draw_timing(rng),
         };
         let config = match &options.stack {
-            Some(stack) => adapted(&stack.config, &geometry, rng),
+            Some(stack) => adapted(stack.pblk(), &geometry, rng),
             None => draw_config(plan.family, &geometry, refused.len() as u32, rng),
         };
         let config = match options.stack {
@@ -159,7 +169,8 @@ impl Scenario {
             slow_units: draw_slow_units(&geometry, rng),
             geometry,
             timing,
-            config: Config { seed, keep_content: true, broken: options.broken, ..config },
+            config,
+            run: FtlRun { seed, keep_content: true, omit: options.omit },
             faults,
             endurance_erases: None,
             plan,
@@ -206,8 +217,8 @@ impl fmt::Display for Scenario {
         for (unit, percent) in &self.slow_units {
             write!(f, " slow=u{}:{percent}%", unit.0)?;
         }
-        let Config { capacity_rules, op_percent, ring_sectors, limiter, victim, broken, .. } =
-            &self.config;
+        let Config { capacity_rules, op_percent, ring_sectors, limiter, victim, .. } = &self.config;
+        let broken = self.run.omit.map_or_else(|| "No".to_owned(), |rule| format!("{rule:?}"));
         if let MapKind::Cached(map) = &self.config.map {
             let MapConfig { block_bytes, cache, policy, loads_max, evict_batch } = map;
             write!(f, " map={block_bytes}:{cache:?}:{policy:?}:{loads_max}:{evict_batch}")?;
@@ -219,7 +230,7 @@ impl fmt::Display for Scenario {
         write!(
             f,
             " rules={capacity_rules:?} op={op_percent:?} ring={ring_sectors:?} \
-             limiter={limiter:?} victim={victim:?} broken={broken:?} composition={} cores={cores} \
+             limiter={limiter:?} victim={victim:?} broken={broken} composition={} cores={cores} \
              fsync-rings={fsync_rings:?} threshold={fsync_threshold} \
              special-ring={special_ring_sectors:?} faults=1/{}:1/{} {}",
             Composition::of(&self.config),
@@ -355,15 +366,18 @@ fn draw_buffers(config: Config, geometry: &Geometry, rng: &mut Stream) -> Config
     }
 }
 
-fn draw_timing(rng: &mut Stream) -> (String, Timing) {
+fn draw_timing(rng: &mut Stream) -> (String, DeviceTiming) {
     let name = ["none", "nvmevirt-970pro", "qemu-ocssd", "uneven"][pick(rng, &[2, 3, 3, 3])];
-    match Timing::preset(name) {
+    match DeviceTiming::preset(name) {
         Some(timing) => (name.into(), timing),
         None => {
             let (program_ns, erase_ns) =
                 (20_000 * log_uniform(rng, 256), log_uniform(rng, 1 << 23));
-            let base = Timing::preset("qemu-ocssd").unwrap_or(Timing::none());
-            let timing = Timing { program_ns, erase_ns, buffer_base_ns: 1_000, ..base };
+            let base = DeviceTiming::preset("qemu-ocssd").unwrap_or(DeviceTiming::none());
+            let timing = DeviceTiming {
+                nand: NandTiming { program_ns, erase_ns, ..base.nand },
+                link: LinkTiming { buffer_base_ns: 1_000, ..base.link },
+            };
             (format!("{name}(program={program_ns}ns,erase={erase_ns}ns)"), timing)
         }
     }

@@ -6,8 +6,9 @@ use nandscape_crash::composition::{self, Pins};
 use nandscape_crash::family::Family;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
-use nandscape_ftl::pblk::config::{Broken, Config, Victim};
-use nandscape_media::{Geometry, Timing};
+use nandscape_ftl::pblk::config::{Config, Victim};
+use nandscape_ftl::{FtlConfig, OmittedRule};
+use nandscape_media::{DeviceTiming, Geometry};
 
 #[test]
 fn pblk_keeps_every_promise() {
@@ -44,8 +45,8 @@ fn lost_sectors_are_errors_and_cost_no_others() {
 /// What may be lost is forgiven nowhere else: an older copy in place of one that media lost is seen.
 #[test]
 fn lost_sectors_taken_for_unwritten_are_caught() {
-    let broken = Broken::Unreadable;
-    assert_caught_with(&Options { broken, unreadable: Some(100), ..Options::default() }, 200);
+    let omit = Some(OmittedRule::Unreadable);
+    assert_caught_with(&Options { omit, unreadable: Some(100), ..Options::default() }, 200);
 }
 
 /// A seed in which lines that had start metadata were handed back, and an open chunk with each, on a device
@@ -78,7 +79,8 @@ fn a_given_stack_is_scaled_down() {
         maxocpu: 0,
     };
     let config = Config { victim: Victim::Greedy, ..Config::default() };
-    let timing = ("none".to_string(), Timing::none());
+    let timing = ("none".to_string(), DeviceTiming::none());
+    let config = FtlConfig::Pblk(config);
     let stack = Some(StackChoice { geometry, config, timing });
     let options = Options { stack, ..Options::default() };
     for seed in 0..20 {
@@ -92,8 +94,8 @@ fn a_given_stack_is_scaled_down() {
     assert!(report.held() && report.counts.cuts >= 40, "{report}");
 }
 
-fn assert_caught(broken: Broken, seeds: u64) {
-    assert_caught_with(&Options { broken, ..Options::default() }, seeds);
+fn assert_caught(rule: OmittedRule, seeds: u64) {
+    assert_caught_with(&Options { omit: Some(rule), ..Options::default() }, seeds);
 }
 
 fn pins(name: &str) -> Pins {
@@ -111,22 +113,22 @@ fn assert_caught_with(options: &Options, seeds: u64) {
 
 #[test]
 fn replay_without_sequences_is_caught() {
-    assert_caught(Broken::Sequence, 400);
+    assert_caught(OmittedRule::Sequence, 400);
 }
 
 #[test]
 fn erasing_before_the_successor_is_durable_is_caught() {
-    assert_caught(Broken::EraseRule, 400);
+    assert_caught(OmittedRule::EraseRule, 400);
 }
 
 #[test]
 fn a_commit_without_drain_is_caught() {
-    assert_caught(Broken::PreflushDrain, 400);
+    assert_caught(OmittedRule::PreflushDrain, 400);
 }
 
 #[test]
 fn unlogged_discards_are_caught() {
-    assert_caught(Broken::LostTrims, 400);
+    assert_caught(OmittedRule::LostTrims, 400);
 }
 
 /// Linux 4.13's flush: what has been submitted counts as durable.
@@ -150,7 +152,7 @@ fn a_flush_of_the_routed_buffer_only_is_caught() {
 fn erasing_beside_idle_buffers_is_caught() {
     for name in ["single+journal/*/device/data", "single+journal+fsync-aware/*/device/*"] {
         let options = Options {
-            broken: Broken::EraseRule,
+            omit: Some(OmittedRule::EraseRule),
             pins: pins(name),
             family: Some(Family::Overwrite),
             ..Options::default()
@@ -162,14 +164,15 @@ fn erasing_beside_idle_buffers_is_caught() {
 #[test]
 fn replay_without_sequences_is_caught_with_several_buffers() {
     let pins = pins("per-core+journal/*/*/*");
-    let options = Options { broken: Broken::Sequence, pins, ..Options::default() };
+    let options = Options { omit: Some(OmittedRule::Sequence), pins, ..Options::default() };
     assert_caught_with(&options, 200);
 }
 
 /// What happens to the map shows in the map: the table can always be rebuilt from the data, so that no
 /// sector is lost, but media say something else about a block than what is true.
-fn assert_map_caught(broken: Broken, name: &str) {
-    let options = Options { broken, pins: pins(name), violations_max: 1, ..Options::default() };
+fn assert_map_caught(rule: OmittedRule, name: &str) {
+    let options =
+        Options { omit: Some(rule), pins: pins(name), violations_max: 1, ..Options::default() };
     let report = run_campaign(&options, 0..100, |_| {});
     let what = report.violations.first().map(|violation| violation.what.as_str());
     let told = what.is_some_and(|what| {
@@ -181,14 +184,14 @@ fn assert_map_caught(broken: Broken, name: &str) {
 #[test]
 fn a_stale_mapping_block_believed_at_recovery_is_caught() {
     for map in ["lru", "hotness-journal", "dftl-serial"] {
-        assert_map_caught(Broken::StaleMap, &format!("*/*/*/*/{map}"));
+        assert_map_caught(OmittedRule::StaleMap, &format!("*/*/*/*/{map}"));
     }
 }
 
 #[test]
 fn a_mapping_block_that_leaves_while_it_names_a_ring_is_caught() {
     for map in ["lru-serial", "hotness"] {
-        assert_map_caught(Broken::MapPins, &format!("*/*/*/*/{map}"));
+        assert_map_caught(OmittedRule::MapPins, &format!("*/*/*/*/{map}"));
     }
 }
 

@@ -3,8 +3,9 @@
 
 use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
 use nandscape_crash::{CampaignReport, FaultRates, Options};
+use nandscape_fs::FsConfig;
 use nandscape_fs::ext4::journal::Defect;
-use nandscape_fs::ext4::{Commit, DataMode};
+use nandscape_fs::ext4::{Commit, Config, DataMode, MountOptions};
 
 const MODES: [DataMode; 3] = [DataMode::Ordered, DataMode::Journal, DataMode::Writeback];
 /// Seeds in which a broken rule must show.
@@ -14,18 +15,27 @@ fn flash() -> Base {
     Base::Flash(Box::new(Options { faults: Some(FaultRates::default()), ..Options::default() }))
 }
 
+/// ext4 mounted so.
+fn ext4(mount: MountOptions) -> FsConfig {
+    FsConfig::Ext4(Config { format: None, mount })
+}
+
+fn in_mode(base: Base, data: DataMode) -> FsOptions {
+    FsOptions::new(base, ext4(MountOptions { data, ..MountOptions::default() }))
+}
+
 /// Runs seeds that must keep every promise.
 fn campaign(options: &FsOptions, seeds: std::ops::Range<u64>) -> CampaignReport {
     let mut report = CampaignReport::default();
     seeds.for_each(|seed| report.add(run_fs_seed(seed, options, None)));
-    assert!(report.held(), "{:?}: {report}", options.data);
+    assert!(report.held(), "{options}: {report}");
     report
 }
 
 #[test]
 fn ext4_on_pblk_keeps_every_promise() {
     for data in MODES {
-        let report = campaign(&FsOptions::new(flash(), data), 0..8);
+        let report = campaign(&in_mode(flash(), data), 0..8);
         assert!(report.counts.cuts >= 32 && report.counts.cuts_in_recovery > 4, "{report}");
     }
 }
@@ -33,7 +43,7 @@ fn ext4_on_pblk_keeps_every_promise() {
 #[test]
 fn ext4_on_a_cache_that_loses_any_subset_keeps_every_promise() {
     for data in MODES {
-        campaign(&FsOptions::new(Base::Memory, data), 100..108);
+        campaign(&in_mode(Base::Memory, data), 100..108);
     }
 }
 
@@ -41,20 +51,22 @@ fn ext4_on_a_cache_that_loses_any_subset_keeps_every_promise() {
 fn file_level_commits_keep_every_promise() {
     let commit = Commit::Ijournal { slots: 2, slot_blocks: 24 };
     for base in [flash(), Base::Memory] {
-        campaign(&FsOptions { commit, ..FsOptions::new(base, DataMode::Ordered) }, 200..208);
+        let fs = ext4(MountOptions { commit, ..MountOptions::default() });
+        campaign(&FsOptions::new(base, fs), 200..208);
     }
 }
 
 /// The same seed does the same, whatever ran before it.
 #[test]
 fn a_seed_is_all_there_is_to_a_run() {
-    let options = FsOptions::new(flash(), DataMode::Ordered);
+    let options = in_mode(flash(), DataMode::Ordered);
     let [first, again] = [7, 7].map(|seed| run_fs_seed(seed, &options, None));
     assert_eq!(first, again);
 }
 
 fn is_caught(base: Base, defect: Defect) -> bool {
-    let options = FsOptions { defect: Some(defect), ..FsOptions::new(base, DataMode::Ordered) };
+    let mount = MountOptions { defect: Some(defect), ..MountOptions::default() };
+    let options = FsOptions::new(base, ext4(mount));
     (0..SEEDS_MAX).any(|seed| run_fs_seed(seed, &options, None).violation.is_some())
 }
 

@@ -1,8 +1,21 @@
 //! File systems in their real on-disk formats, over the block contract and nothing below it.
 //!
 //! [`contract`] says what a file system does, [`cache`] holds the pages that all of them share, and
-//! each file system is a module of its own.
+//! each file system is a module of its own. The crates above use them through [`FsKind`], [`FsConfig`]
+//! and [`MountedFs`], whatever their kind.
 
 pub mod cache;
 pub mod contract;
+mod counts;
 pub mod ext4;
+mod image;
+mod kind;
+pub mod memfs;
+mod vfs;
+
+pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};
+pub use image::{BlockBytes, ImageError, ImageReader};
+pub use kind::{
+    CheckReport, ConfigError, Finding, FormatError, FormatRequest, Formatted, FsConfig, FsKind,
+    MountEnv, MountReport, MountedFs, Probe, Promises, RecoveryStep,
+};

@@ -10,7 +10,7 @@ use crate::pblk::costs::CpuSpan;
 use crate::pblk::{Capacity, Pblk};
 use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token};
-use nandscape_media::{Geometry, OpenChannel};
+use nandscape_media::{Geometry, HostLink, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::Nanos;
 
 /// The choices that make an FTL. Equal choices make equal devices; what a run decides is an [`FtlRun`].
@@ -50,22 +50,29 @@ impl FtlConfig {
         }
     }
 
-    /// Makes a fresh device on `media`, beginning at time zero.
+    /// Makes a fresh device on `media`, reached over a link with this timing, beginning at time zero.
     ///
     /// # Errors
     /// The choice that does not fit the geometry, or that power went off.
-    pub fn format<M: OpenChannel>(&self, media: M, run: FtlRun) -> Result<AnyFtl<M>, FtlError> {
+    pub fn format<M: OpenChannel>(
+        &self,
+        media: M,
+        run: FtlRun,
+        link: LinkTiming,
+    ) -> Result<AnyFtl<M>, FtlError> {
         match self {
             Self::Pblk(config) => {
+                let media = Linked::new(media, link);
                 Ok(AnyFtl::Pblk(Box::new(Pblk::format(media, config.clone(), run)?)))
             }
             Self::Device(config) => {
-                Ok(AnyFtl::Device(Box::new(DeviceFtl::format(media, config.clone(), run)?)))
+                Ok(AnyFtl::Device(Box::new(DeviceFtl::format(media, config.clone(), run, link)?)))
             }
         }
     }
 
-    /// Mounts what is on `media`, beginning at `now`; [`Ftl::now`] is when it was done.
+    /// Mounts what is on `media`, reached over a link with this timing, beginning at `now`; [`Ftl::now`] is when
+    /// it was done.
     ///
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the media
@@ -74,14 +81,17 @@ impl FtlConfig {
         &self,
         media: M,
         run: FtlRun,
+        link: LinkTiming,
         now: Nanos,
     ) -> Result<AnyFtl<M>, (M, FtlError)> {
         match self {
             Self::Pblk(config) => {
+                let media = Linked::new(media, link);
                 Ok(AnyFtl::Pblk(Box::new(Pblk::recover(media, config.clone(), run, now)?)))
             }
             Self::Device(config) => {
-                Ok(AnyFtl::Device(Box::new(DeviceFtl::recover(media, config.clone(), run, now)?)))
+                let ftl = DeviceFtl::recover(media, config.clone(), run, link, now)?;
+                Ok(AnyFtl::Device(Box::new(ftl)))
             }
         }
     }
@@ -235,6 +245,10 @@ impl<M: OpenChannel> Ftl for AnyFtl<M> {
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
         of_each!(self, ftl => ftl.cpu_spans(room))
+    }
+
+    fn link(&self) -> &HostLink {
+        of_each!(self, ftl => ftl.link())
     }
 
     fn media(&self) -> &M {

@@ -5,8 +5,8 @@ use crate::kind::{FtlKind, Side};
 use crate::pblk::costs::CpuSpan;
 use crate::report::{FtlReport, SectorCounts};
 use nandscape_block::BlockDevice;
-use nandscape_media::OpenChannel;
-use nandscape_rt::{HostCpu, Nanos};
+use nandscape_media::{HostLink, LinkTiming, OpenChannel};
+use nandscape_rt::{Host, Nanos};
 use serde::Serialize;
 
 /// A flash translation layer on the open-channel SSD [`Ftl::Media`].
@@ -42,12 +42,16 @@ pub trait Ftl: BlockDevice {
     fn mapped_sectors(&self) -> u64;
 
     /// Connects it to what a run provides. On a device at rest only. An FTL that was just formatted or
-    /// mounted is connected to nothing: its own work takes no time.
+    /// mounted has no host: its own work takes no time.
     fn attach(&mut self, attach: Attach);
 
     /// From now on logs up to `room` spans of host CPU time, or none; returns what was logged so far. An
     /// FTL on the device returns nothing.
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan>;
+
+    /// The link between the host and the SSD: below an FTL of [`Side::Host`], above one of [`Side::Device`].
+    /// Its counts begin again with those of the FTL.
+    fn link(&self) -> &HostLink;
 
     /// The media.
     fn media(&self) -> &Self::Media;
@@ -68,11 +72,13 @@ pub trait Ftl: BlockDevice {
 }
 
 /// What a run provides to an FTL.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct Attach {
-    /// The cores on which an FTL of [`Side::Host`] works, at the costs of its configuration; `None`: its
+    /// The host on whose cores an FTL of [`Side::Host`] works, at the costs of its configuration; `None`: its
     /// work takes no time. An FTL of [`Side::Device`] ignores it.
-    pub host: Option<HostCpu>,
+    pub host: Option<Host>,
+    /// Timing of the link, which is at rest. Its counts begin again.
+    pub link: LinkTiming,
 }
 
 /// Sizes of the device, in sectors of 4 KiB. An erase unit is what the FTL erases and collects as a whole

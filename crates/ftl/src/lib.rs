@@ -16,6 +16,6 @@ pub use error::FtlError;
 pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 pub use kind::{FtlKind, FtlRun, OmittedRule, Side};
 pub use pblk::costs::{CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, ThreadCounts};
-pub use pblk::stats::BufferCounts;
+pub use pblk::stats::{BufferCounts, MapCounts};
 pub use pblk::{Capacity, Pblk};
 pub use report::{Detail, FlushTime, FtlReport, GcCounts, HostIo, MediaErrors, SectorCounts};

@@ -230,7 +230,7 @@ fn compositions_survive_a_full_device() {
 fn impossible_compositions_are_refused() {
     let refused = |config: Config| {
         let media = Media::new(MediaConfig::new(GEOMETRY)).expect("a device");
-        match Pblk::format(media, config, FtlRun::default()) {
+        match Pblk::format(media.into(), config, FtlRun::default()) {
             Err(FtlError::Config { key, why }) => {
                 assert!(why.split_whitespace().count() > 5, "{key}: {why}");
                 key

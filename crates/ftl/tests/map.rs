@@ -113,7 +113,7 @@ fn the_smallest_cache_makes_progress() {
 fn a_cache_that_pads_more_than_collection_gains_is_refused() {
     let format = |config: Config| {
         let media = Media::new(MediaConfig::new(GEOMETRY)).expect("a device");
-        Pblk::format(media, config, FtlRun::default()).map(|_| ())
+        Pblk::format(media.into(), config, FtlRun::default()).map(|_| ())
     };
     let one = small(MapPolicy::Lru, 1);
     let refused = format(cached(one));

@@ -136,9 +136,10 @@ fn a_mount_takes_what_a_fresh_device_takes() {
     let run = FtlRun::default();
     let mut refused = Vec::new();
     for (bad, other) in [0, 1, 7].into_iter().flat_map(|bad| others.iter().map(move |o| (bad, o))) {
-        let fresh = Pblk::format(media(bad), other.clone(), run).map(|pblk| *pblk.capacity());
-        let formatted = Pblk::format(media(bad), made.clone(), run).expect("fits");
-        let mounted = Pblk::recover(formatted.power_off(), other.clone(), run, Nanos::ZERO);
+        let fresh =
+            Pblk::format(media(bad).into(), other.clone(), run).map(|pblk| *pblk.capacity());
+        let formatted = Pblk::format(media(bad).into(), made.clone(), run).expect("fits");
+        let mounted = Pblk::recover(formatted.power_off().into(), other.clone(), run, Nanos::ZERO);
         let mounted = mounted.map(|pblk| *pblk.capacity()).map_err(|(_, error)| error);
         assert_eq!(mounted, fresh, "{bad} bad chunks: {other:?}");
         refused.extend(fresh.err());

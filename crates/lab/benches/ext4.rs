@@ -12,9 +12,9 @@ use nandscape_block::{AsyncDevice, BlockDevice, MemDevice, Payload, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Io};
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{DataMode, Ext4, MountOptions};
-use nandscape_ftl::Pblk;
+use nandscape_ftl::{AnyFtl, FtlRun};
 use nandscape_lab::stack::Stack;
-use nandscape_media::Media;
+use nandscape_media::{DeviceTiming, Media};
 use nandscape_rt::{Executor, Handle, Nanos};
 use std::time::Instant;
 
@@ -57,11 +57,12 @@ fn fixed() -> MemDevice {
     MemDevice::new(VOLUME_GIB << 18).with_latency(LATENCY)
 }
 
-fn pblk() -> Pblk<Media> {
+fn pblk() -> AnyFtl<Media> {
     let stack = Stack::load("pblk", &[] as &[&str]).expect("a shipped stack");
     let mut media = Media::new(stack.media.config(1)).expect("sound");
-    media.set_timing(stack.media.timing.timing);
-    Pblk::format(media, stack.ftl).expect("fits")
+    let DeviceTiming { nand, link } = stack.media.timing.device;
+    media.set_timing(nand);
+    stack.ftl.format(media, FtlRun::default(), link).expect("fits")
 }
 
 async fn mounted<D: BlockDevice + 'static>(rt: &Handle, device: D, data: DataMode) -> Ext4 {

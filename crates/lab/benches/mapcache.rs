@@ -8,9 +8,9 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures wall time")]
 
 use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Submit, Token};
-use nandscape_ftl::Pblk;
+use nandscape_ftl::{AnyFtl, Detail, Ftl, FtlRun};
 use nandscape_lab::stack::Stack;
-use nandscape_media::Media;
+use nandscape_media::{DeviceTiming, Media};
 use nandscape_rt::{Nanos, Stream};
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ const JOURNAL: u64 = 32 << 10;
 
 /// A host that keeps writes in flight.
 struct Host {
-    pblk: Pblk<Media>,
+    ftl: AnyFtl<Media>,
     now: Nanos,
     in_flight: usize,
     rng: Stream,
@@ -38,11 +38,13 @@ impl Host {
         let set = ["media.chunks=128", "media.payload=none", cache];
         let stack = Stack::load(stack, &set).expect("a shipped stack");
         let mut media = Media::new(stack.media.config(1)).expect("sound");
-        media.set_timing(stack.media.timing.timing);
-        let pblk = Pblk::format(media, stack.ftl).expect("fits");
-        let used = (pblk.caps().sectors as f64 * FILL) as u64;
+        let DeviceTiming { nand, link } = stack.media.timing.device;
+        media.set_timing(nand);
+        let run = FtlRun { keep_content: false, ..FtlRun::default() };
+        let ftl = stack.ftl.format(media, run, link).expect("fits");
+        let used = (ftl.caps().sectors as f64 * FILL) as u64;
         let rng = Stream::new(1, "load");
-        let mut host = Self { now: pblk.now(), pblk, in_flight: 0, rng, used, journaled: 0 };
+        let mut host = Self { now: ftl.now(), ftl, in_flight: 0, rng, used, journaled: 0 };
         for lba in (0..used).step_by(64) {
             host.write(Bio::write(Lba(lba), 64.min(used - lba) as u32, Payload::None));
         }
@@ -50,14 +52,14 @@ impl Host {
     }
 
     fn write(&mut self, bio: Bio) {
-        match self.pblk.submit(self.now, bio, Token(0)) {
+        match self.ftl.submit(self.now, bio, Token(0)) {
             Submit::Done(done) => assert!(done.result.is_ok(), "{done:?}"),
             Submit::Pending => self.in_flight += 1,
         }
         let mut done = Vec::new();
         while self.in_flight >= DEPTH {
-            self.now = self.now.max(self.pblk.next_event().expect("something moves"));
-            self.pblk.advance(self.now, &mut done);
+            self.now = self.now.max(self.ftl.next_event().expect("something moves"));
+            self.ftl.advance(self.now, &mut done);
             self.in_flight -= done.len();
             done.clear();
         }
@@ -80,13 +82,14 @@ impl Host {
 
     /// Writes a second; the share of look-ups that hit, and sectors written to media a host write.
     fn measure(&mut self) -> (f64, f64, f64) {
-        self.pblk.reset_stats();
+        self.ftl.reset_counts();
         let started = Instant::now();
         self.overwrite(WRITES);
         let per_s = WRITES as f64 / started.elapsed().as_secs_f64();
-        let stats = self.pblk.stats();
-        let hits = stats.map.map_or(1.0, |map| map.hit_ratio());
-        let moved = stats.sectors;
+        let report = self.ftl.report();
+        let Detail::Pblk(detail) = report.detail;
+        let hits = detail.map.map_or(1.0, |map| map.hit_ratio());
+        let moved = report.sectors;
         let written = moved.user + moved.gc + moved.pad + moved.line_meta + moved.map;
         (per_s, hits, written as f64 / WRITES as f64)
     }

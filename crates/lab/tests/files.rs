@@ -3,8 +3,10 @@
 mod common;
 
 use common::Told;
+use nandscape_fs::FsDetail;
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{Manner, Outcome, RunError, Trace, Unobserved, replay, run};
+use nandscape_fs::ext4::Counts;
+use nandscape_lab::run::{FileCounts, Manner, Outcome, RunError, Trace, Unobserved, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
 use nandscape_lab::workload::trace::{Format, How, Pace, ReadOptions, TraceReader};
@@ -30,6 +32,12 @@ fn refused(name: &str, set: &[&str], text: &str) -> String {
         run(&stack(name, set), &job(text), 1, Manner::default(), &mut Unobserved).unwrap_err();
     assert!(error.is_bad_input(), "{error}");
     error.to_string()
+}
+
+/// What ext4 counted.
+fn ext4(counts: &FileCounts) -> Counts {
+    let FsDetail::Ext4(counts) = counts.fs.detail else { panic!("{counts:?}") };
+    counts
 }
 
 const MIX: &str = "[global]\nsize=2m\nruntime=20ms\ntime_based\n\
@@ -61,7 +69,7 @@ fn content_survives() {
                 assert!(!job.failed(), "{set:?}: {:?}", job.failures);
                 assert!(job.verified_sectors > 0, "{set:?}");
             }
-            assert_eq!(outcome.ftl.mismatches, 0);
+            assert_eq!(outcome.ftl.media_errors.mismatches, 0);
         }
     }
 }
@@ -71,10 +79,11 @@ fn content_survives() {
 fn the_journal_is_separated() {
     let outcome = outcome("ext4-js-pblk", &[], MIX);
     let fs = outcome.fs.unwrap();
-    assert!(fs.journal.commits > 0 && fs.fsyncs > 0);
+    assert!(ext4(&fs).journal.commits > 0 && fs.fsyncs > 0);
     assert!(outcome.ftl.sectors.journal > 0);
     let journal = outcome.to_json("files")["nandscape"]["sectors"]["journal"].as_u64().unwrap();
-    assert!(journal <= fs.journal.log_blocks + fs.journal.superblocks, "nothing else carries it");
+    let counts = ext4(&fs).journal;
+    assert!(journal <= counts.log_blocks + counts.superblocks, "nothing else carries it");
 }
 
 /// Overwrites that nobody syncs die in the page cache: the device sees fewer than the files. With an
@@ -118,8 +127,10 @@ fn durable_writes_sync_what_they_wrote() {
     assert_eq!(deep.fsyncs, 200 + 1, "one for each write, and the first job's");
     let ended = run("iodepth=8\nsync=dsync\nend_fsync=1").fs.unwrap();
     assert_eq!(ended.fsyncs, 200 + 1 + 4, "one for each file at the end");
-    let commits =
-        |more: &str| run(&format!("filename=x\nnrfiles=1\n{more}")).fs.unwrap().journal.commits;
+    let commits = |more: &str| {
+        let fs = run(&format!("filename=x\nnrfiles=1\n{more}")).fs.unwrap();
+        ext4(&fs).journal.commits
+    };
     let [sync, dsync, fdatasync] = ["sync=1", "sync=dsync", "fdatasync=1"].map(commits);
     assert!(sync >= 200 && dsync < 10 && dsync == fdatasync, "{sync} {dsync} {fdatasync}");
 }
@@ -176,15 +187,15 @@ fn caches_begin_cold() {
         outcome("ext4-pblk", &["fs.call_ns=500", "fs.copy_ns=200"], &text)
     };
     let (once, twice) = (read(1), read(2));
-    assert_eq!((once.ftl.user_read, twice.ftl.user_read), (512, 512));
+    assert_eq!((once.ftl.host.read, twice.ftl.host.read), (512, 512));
     let more = twice.virtual_time - once.virtual_time;
     assert_eq!(more.0, 512 * (500 + 200));
     assert_eq!(once.fs.unwrap().cached_pages, 512);
-    assert_eq!(twice.fs.unwrap().lookups, Lookups { hits: 512, misses: 512 });
+    assert_eq!(twice.fs.unwrap().fs.lookups, Lookups { hits: 512, misses: 512 });
     assert_eq!(twice.to_json("files")["nandscape"]["fs"]["cache"]["hits"], 512);
     let direct = outcome("ext4-pblk", &[], "[r]\nrw=read\nbs=4k\nsize=2m\nloops=2\ndirect=1\n");
-    assert_eq!((direct.ftl.user_read, direct.fs.unwrap().cached_pages), (1024, 0));
-    assert_eq!(direct.fs.unwrap().lookups, Lookups::default());
+    assert_eq!((direct.ftl.host.read, direct.fs.unwrap().cached_pages), (1024, 0));
+    assert_eq!(direct.fs.unwrap().fs.lookups, Lookups::default());
 }
 
 /// The device was off and on again once its files were there: what they hold comes from media, not from a
@@ -195,7 +206,7 @@ fn write_buffers_begin_empty() {
     for set in [&[][..], &["precondition.fill=1"], &["media.faults.program_rate=0.001"]] {
         let read = outcome("ext4-pblk", set, text);
         assert!(!read.workload.jobs[0].failed(), "{set:?}: {:?}", read.workload.jobs[0].failures);
-        assert_eq!((read.ftl.user_read, read.ftl.ring_hits), (16, 0), "{set:?}");
+        assert_eq!((read.ftl.host.read, read.ftl.host.buffer_hits), (16, 0), "{set:?}");
     }
 }
 
@@ -212,7 +223,7 @@ fn a_file_system_is_made_on_an_aged_device() {
             assert!(!job.failed(), "{discard}: {:?}", job.failures);
         }
         assert!(outcome.workload.jobs[0].verified_sectors > 0);
-        assert_eq!(outcome.ftl.mismatches, 0);
+        assert_eq!(outcome.ftl.media_errors.mismatches, 0);
         (outcome.state, outcome.ftl.sectors.gc)
     };
     let (discarded, kept) = (on("fs.discard=true"), on("fs.discard=false"));
@@ -224,7 +235,7 @@ fn a_file_system_is_made_on_an_aged_device() {
 #[test]
 fn what_comes_before_is_not_counted() {
     let read = outcome("ext4-pblk", &[], "[r]\nrw=read\nbs=64k\nsize=4m\ndirect=1\n");
-    assert_eq!((read.ftl.user_written, read.fs.unwrap().written_sectors), (0, 0));
+    assert_eq!((read.ftl.host.written, read.fs.unwrap().written_sectors), (0, 0));
     assert_eq!(read.fs_amplification(), None);
     let text = "[w]\nrw=write\nbs=64k\nsize=4m\ntime_based\nruntime=10ms\n";
     let direct = format!("{text}direct=1\nramp_time=10ms\n");
@@ -239,7 +250,8 @@ fn what_comes_before_is_not_counted() {
 fn file_records_take_the_place_of_commits() {
     let set = ["fs.commit=ijournal", "host.cores=2"];
     let fs = outcome("ext4-pblk", &set, MIX).fs.unwrap();
-    assert!(fs.records > 0 && fs.records > 4 * fs.journal.commits, "{fs:?}");
+    let counts = ext4(&fs);
+    assert!(counts.records > 0 && counts.records > 4 * counts.journal.commits, "{fs:?}");
 }
 
 /// A job's files are files: syncs are of those that were written since, which `sequential` makes one and
@@ -318,5 +330,5 @@ fn direct_io_reaches_the_device() {
     let raw = outcome("pblk", &["precondition.recipe=none"], text);
     let ios = |outcome: &Outcome| outcome.workload.jobs[0].direction(Direction::Write).ios;
     assert_eq!(ios(&files), ios(&raw));
-    assert!(files.ftl.user_written >= raw.ftl.user_written);
+    assert!(files.ftl.host.written >= raw.ftl.host.written);
 }

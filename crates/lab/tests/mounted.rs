@@ -19,9 +19,9 @@ fn a_file_system_may_be_on_the_device() {
     assert!(section.contains("make = false\n") && !section.contains("discard"), "{section}");
     let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
     assert_eq!((&again.fs, &again.toml), (&stack.fs, &stack.toml));
-    assert_eq!(stack.fs.unwrap().mkfs, None);
+    assert!(!stack.fs.unwrap().config.makes());
     let made = Stack::parse("my.toml", &text, &["fs.make=true"]).unwrap();
-    assert!(made.fs.unwrap().mkfs.is_some() && !made.toml.contains("make = false"));
+    assert!(made.fs.unwrap().config.makes() && !made.toml.contains("make = false"));
     let keys = [
         ("features", "[]"),
         ("journal", "\"32MiB\""),

@@ -42,7 +42,7 @@ fn unreadable_sectors_are_errors_and_never_old_data() {
                 verify=crc32c\ncontinue_on_error=read\nend_fsync=1\n";
     let faulty = outcome(&["media.faults.unreadable_rate=0.05"], text, 1);
     let job = &faulty.workload.jobs[0];
-    assert!(faulty.ftl.uncorrectable > 0 && faulty.ftl.mismatches == 0);
+    assert!(faulty.ftl.media_errors.uncorrectable > 0 && faulty.ftl.media_errors.mismatches == 0);
     assert!(job.errors > 0 && !job.failures.is_empty());
     for failure in &job.failures {
         let FailureKind::Io("read", BlockError::Io { lba, what }) = failure.what else {
@@ -72,7 +72,7 @@ fn bad_chunks_reduce_capacity() {
     );
     assert_eq!(one.stack.media.config(1), again.stack.media.config(1));
     assert_ne!(one.stack.media.config(1).bad_chunks, other.stack.media.config(2).bad_chunks);
-    assert!(!one.workload.failed() && one.ftl.program_failures == 0);
+    assert!(!one.workload.failed() && one.ftl.media_errors.program_failures == 0);
 }
 
 /// Lines span all units, so one slow unit holds everything up, in virtual time.

@@ -4,22 +4,31 @@
 mod complete;
 
 use complete::{MEDIA, NONE, error};
+use nandscape_fs::FsConfig;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
 use nandscape_fs::ext4::{Commit, MountOptions};
+use nandscape_ftl::FtlConfig;
 use nandscape_ftl::pblk::config::{
-    BaseRouting, CacheSize, CapacityRules, CoreChoice, FileRouting, FlushScope, GcStream,
+    BaseRouting, CacheSize, CapacityRules, Config, CoreChoice, FileRouting, FlushScope, GcStream,
     HotnessConfig, Limiter, LineSet, MapConfig, MapKind, MapPolicy, Routing, Victim,
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
-use nandscape_media::{PayloadMode, Timing};
+use nandscape_media::{DeviceTiming, NandTiming, PayloadMode};
 use nandscape_rt::Nanos;
 use std::path::PathBuf;
 
 fn load(set: &[&str]) -> Stack {
     Stack::load(DEFAULT, set).unwrap()
+}
+
+/// The choices of its pblk.
+fn pblk(stack: &Stack) -> &Config {
+    match &stack.ftl {
+        FtlConfig::Pblk(config) => config,
+    }
 }
 
 fn set_error(assignment: &str) -> String {
@@ -102,10 +111,10 @@ fn values_reach_the_crates_below() {
     assert_eq!(stack.name, "mine");
     assert_eq!(stack.media.geometry.total_sectors(), 2 * 4 * 60 * 4096);
     assert_eq!(stack.media.payload, PayloadMode::Bytes);
-    assert_eq!(stack.media.timing.timing, Timing::none());
-    assert_eq!(stack.ftl.limiter, Limiter::Reserve(2));
-    assert_eq!(stack.ftl.victim, Victim::DChoices(4));
-    assert_eq!(stack.ftl.capacity_rules, CapacityRules::V4_16);
+    assert_eq!(stack.media.timing.device, DeviceTiming::none());
+    assert_eq!(pblk(&stack).limiter, Limiter::Reserve(2));
+    assert_eq!(pblk(&stack).victim, Victim::DChoices(4));
+    assert_eq!(pblk(&stack).capacity_rules, CapacityRules::V4_16);
     assert_eq!(stack.hints.journal_range, Some(0..(64 << 20) / 4096));
     assert_eq!(stack.media.faults, MediaFaults::default());
 }
@@ -116,19 +125,20 @@ fn timing_is_a_preset_or_a_preset_with_changes() {
     let table = MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", erase_ns = 3_000_000 }");
     let one = Stack::parse("my.toml", &table, &NONE).unwrap().media.timing;
     let two = load(&["media.timing.erase_ns=3000000"]).media.timing;
-    let preset = Timing::preset("nvmevirt-970pro").unwrap();
-    assert_eq!(one.timing, Timing { erase_ns: 3_000_000, ..preset });
+    let preset = DeviceTiming::preset("nvmevirt-970pro").unwrap();
+    let nand = NandTiming { erase_ns: 3_000_000, ..preset.nand };
+    assert_eq!(one.device, DeviceTiming { nand, ..preset });
     assert_eq!(two, one);
     assert_eq!(one.name, "nvmevirt-970pro, erase_ns = 3000000");
-    assert_eq!(load(&["media.timing=none"]).media.timing.timing, Timing::none());
+    assert_eq!(load(&["media.timing=none"]).media.timing.device, DeviceTiming::none());
 }
 
 /// Quotes are optional on the command line, and a word that looks like a number is still a word.
 #[test]
 fn set_reaches_every_key() {
     let stack = load(&["ftl.gc.victim=greedy", "ftl.capacity_rules=4.13", "media.chunks=64"]);
-    assert_eq!(stack.ftl.victim, Victim::Greedy);
-    assert_eq!(stack.ftl.capacity_rules, CapacityRules::V4_13);
+    assert_eq!(pblk(&stack).victim, Victim::Greedy);
+    assert_eq!(pblk(&stack).capacity_rules, CapacityRules::V4_13);
     assert_eq!(stack.media.geometry.chunks, 64);
     assert_eq!(load(&["name=\"a b\""]).name, "a b");
     assert_eq!(load(&["precondition.fill=1", "precondition.fill=0"]).precondition.fill, 0.0);
@@ -231,7 +241,7 @@ fn keys_and_words_of_later_versions_are_named_as_such() {
 fn a_cached_map_is_described_key_by_key() {
     let map = |lines: &str| {
         let text = format!("{MEDIA}\n[ftl.map]\nkind = \"cached\"\n{lines}");
-        Stack::parse("my.toml", &text, &NONE).unwrap().ftl.map
+        pblk(&Stack::parse("my.toml", &text, &NONE).unwrap()).map
     };
     let MapKind::Cached(default) = map("") else { panic!("not cached") };
     let policy = MapPolicy::Hotness(HotnessConfig::journal());
@@ -282,12 +292,12 @@ fn buffers_are_chosen_by_words() {
         journal: true,
         files: FileRouting::PerFile,
     };
-    assert_eq!(stack.ftl.routing, expected);
-    assert_eq!((stack.ftl.cores, stack.ftl.fsync_rings), (3, Some(5)));
-    assert_eq!((stack.ftl.fsync_threshold, stack.ftl.special_ring_sectors), (0, Some(1024)));
-    assert_eq!(stack.ftl.flush_scope, FlushScope::FileRing);
-    assert_eq!(stack.ftl.line_set, LineSet::Units(2));
-    assert_eq!(stack.ftl.gc_stream, GcStream::ByOrigin);
+    assert_eq!(pblk(&stack).routing, expected);
+    assert_eq!((pblk(&stack).cores, pblk(&stack).fsync_rings), (3, Some(5)));
+    assert_eq!((pblk(&stack).fsync_threshold, pblk(&stack).special_ring_sectors), (0, Some(1024)));
+    assert_eq!(pblk(&stack).flush_scope, FlushScope::FileRing);
+    assert_eq!(pblk(&stack).line_set, LineSet::Units(2));
+    assert_eq!(pblk(&stack).gc_stream, GcStream::ByOrigin);
     assert_eq!(stack.hints.fsync, Fsync::File);
     let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
     assert_eq!((again.ftl, again.toml), (stack.ftl, stack.toml));
@@ -320,11 +330,13 @@ fn a_file_system_is_described_key_by_key() {
         let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
         assert_eq!((&again.fs, &again.toml), (&stack.fs, &stack.toml));
-        stack.fs.unwrap()
+        let fs = stack.fs.unwrap();
+        let FsConfig::Ext4(config) = fs.config.clone();
+        (fs, config)
     };
-    let plain = fs("kind = \"ext4\"\n");
+    let (_, plain) = fs("kind = \"ext4\"\n");
     assert_eq!(plain.mount, MountOptions::default());
-    let plain_mkfs = plain.mkfs.unwrap();
+    let plain_mkfs = plain.format.unwrap();
     assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
     assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
     let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
@@ -334,10 +346,10 @@ fn a_file_system_is_described_key_by_key() {
                  dirty_background_percent = 5\ndirty_percent = 6\nwriteback_age = \"1s\"\n\
                  writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
                  reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n";
-    let full = fs(lines);
-    let full_mkfs = full.mkfs.clone().unwrap();
-    assert_eq!((full.data(), full.commit()), ("journal", "ijournal"));
-    assert_eq!(full.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
+    let (stack, full) = fs(lines);
+    let full_mkfs = full.format.clone().unwrap();
+    assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
+    assert_eq!(stack.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
     assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
     assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
     assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
@@ -401,7 +413,7 @@ fn a_file_system_replaces_hints_and_preconditioning() {
     assert_eq!(stack.hints.journal_range, None);
     assert_eq!(stack.host.memory_bytes, Some(4 << 30));
     let again = Stack::load("ext4-js-pblk", &["fs.data=writeback"]).unwrap();
-    assert_eq!(again.fs.unwrap().data(), "writeback");
+    assert_eq!(again.fs.unwrap().config.choices()[0], ("data", "writeback"));
     let aged = Stack::load("ext4-pblk", &["precondition.fill=1"]).unwrap();
     assert!(aged.fs.is_some() && !aged.precondition.is_none());
 }
@@ -412,8 +424,8 @@ fn cpu_costs_are_a_preset_with_overrides() {
     let cpu = |lines: &str, set: &[&str]| {
         let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), set).unwrap();
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!((again.ftl, again.toml), (stack.ftl.clone(), stack.toml));
-        stack.ftl.cpu
+        assert_eq!((again.ftl, again.toml), (stack.ftl.clone(), stack.toml.clone()));
+        pblk(&stack).cpu
     };
     let qemu = CpuCosts::preset("qemu").unwrap();
     assert!(cpu("", &[]).is_free());
@@ -498,8 +510,8 @@ fn files_extend_files_and_shipped_stacks() {
     folder.write("base.toml", "name = \"base\"\nextends = \"pblk\"\nftl.op_percent = 20\n");
     let top = folder.write("top.toml", "extends = \"base.toml\"\n[ftl.gc]\nvictim = \"fifo\"\n");
     let stack = Stack::load(&top, &NONE).unwrap();
-    assert_eq!((stack.name.as_str(), stack.ftl.op_percent), ("base", Some(20)));
-    assert_eq!(stack.ftl.victim, Victim::Fifo);
+    assert_eq!((stack.name.as_str(), pblk(&stack).op_percent), ("base", Some(20)));
+    assert_eq!(pblk(&stack).victim, Victim::Fifo);
     let base = folder.write("base.toml", "extends = \"pblk\"\nftl.op = 20\n");
     let found = Stack::load(&top, &NONE).unwrap_err().to_string();
     assert!(found.starts_with(&format!("{base}:2:5: ftl.op: unknown key")), "{found}");

@@ -49,7 +49,7 @@ fn a_fresh_device_is_run_until_it_is_steady() {
     let share = busy.as_secs_f64() / outcome.virtual_time.as_secs_f64();
     assert!((0.3..1.05).contains(&share), "so is the time that units were taken: {share}");
     assert_eq!(outcome.virtual_time, outcome.workload.jobs[0].runtime);
-    assert!(outcome.ftl.user_written.abs_diff(write.ios) <= 8, "the FTL's counts are the window's");
+    assert!(outcome.ftl.host.written.abs_diff(write.ios) <= 8, "the FTL's counts are the window's");
     let waf = outcome.write_amplification().gc.unwrap();
     let settled = run(&["precondition.recipe=steady"], job, "").unwrap();
     let expected = settled.write_amplification().gc.unwrap();

@@ -128,7 +128,7 @@ fn greedy_with_short_lines() {
     for op_percent in [8, 12] {
         let outcome = measure(32, 768, "greedy", "reserve-2", op_percent);
         let alpha = alpha(&outcome);
-        let expected = greedy_amplification(outcome.size.line_data_sectors, 1.0 / alpha);
+        let expected = greedy_amplification(outcome.size.erase_unit_data_sectors, 1.0 / alpha);
         let measured = measured_amplification(&outcome);
         assert_near(&format!("greedy, {op_percent} %"), measured, expected);
         assert!(fifo_amplification(alpha) / expected - 1.0 > TOLERANCE, "FIFO would be told apart");

@@ -1,6 +1,7 @@
 //! A timeline is the run: valid JSON however the run ends, nothing outside its window, nothing twice at
 //! the same time, and the same commands that the counters count.
 
+use nandscape_ftl::Detail;
 use nandscape_lab::run::{Manner, Observer, Outcome, Phase, RunError, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::timeline::{Timeline, Window, Written};
@@ -168,7 +169,8 @@ fn the_hosts_tracks_are_there_when_it_costs_something() {
         assert!(tracks.contains_key(&track), "{track:?} of {:?}", tracks.keys());
     }
     let busy = |track| tracks[&track].iter().map(|(start, end)| end - start).sum::<u64>();
-    let counts = outcome.ftl.cpu.unwrap();
+    let Detail::Pblk(detail) = outcome.ftl.detail;
+    let counts = detail.cpu.unwrap();
     assert_eq!([busy((3, 1)), busy((3, 2))], counts.cores_busy_ns[..]);
     assert_eq!(busy((4, 1)), counts.writers[0].busy_ns);
     assert_eq!(busy((5, 1_000)), counts.map.held_ns);

@@ -65,7 +65,7 @@ fn a_result_is_whole() {
     assert_eq!(job["sync"]["total_ios"].as_u64(), Some(counted));
     assert!(job["read"]["total_ios"].as_u64().unwrap() > 0);
     assert!(ours["series"].as_array().unwrap().len() > 100);
-    assert_eq!(outcome.ftl.mismatches, 0);
+    assert_eq!(outcome.ftl.media_errors.mismatches, 0);
 }
 
 /// The time of fsyncs is the sum of its parts, waiting for a core that other threads share included.
@@ -104,8 +104,8 @@ fn write_buffers_begin_empty() {
          set mode quit alldone\nrun 10",
     );
     let read = run("ext4-pblk", &workload).unwrap();
-    assert!(read.ftl.user_read >= 16, "{}", read.ftl.user_read);
-    assert_eq!(read.ftl.ring_hits, 0);
+    assert!(read.ftl.host.read >= 16, "{}", read.ftl.host.read);
+    assert_eq!(read.ftl.host.buffer_hits, 0);
 }
 
 /// Every example runs on a small device.

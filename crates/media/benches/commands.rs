@@ -2,8 +2,8 @@
 //! one-shot page, reads of one sector, out-of-band look-ups, resets; with timing and without.
 
 use nandscape_media::{
-    ChunkId, Geometry, KEY_MAX, Kind, Media, MediaConfig, OpenChannel, PayloadMode, Ppa, Timing,
-    UnitId, WriteCmd,
+    ChunkId, DeviceTiming, Geometry, Internal, KEY_MAX, Kind, Linked, Media, MediaConfig,
+    OpenChannel, PayloadMode, Ppa, UnitId, WriteCmd,
 };
 use nandscape_rt::{Nanos, Stream};
 use std::hint::black_box;
@@ -21,8 +21,9 @@ const GEOMETRY: Geometry = Geometry {
     maxocpu: 0,
 };
 
-fn device(timing: Timing, payload: PayloadMode) -> Media {
-    Media::new(MediaConfig { timing, payload, ..MediaConfig::new(GEOMETRY) }).expect("sound config")
+fn device(timing: DeviceTiming, payload: PayloadMode) -> Linked<Media> {
+    let config = MediaConfig { timing: timing.nand, payload, ..MediaConfig::new(GEOMETRY) };
+    Linked::new(Media::new(config).expect("valid config"), timing.link)
 }
 
 fn chunks() -> impl Iterator<Item = ChunkId> {
@@ -32,7 +33,7 @@ fn chunks() -> impl Iterator<Item = ChunkId> {
 }
 
 /// Writes every sector, line by line, unit after unit, as pblk does; returns the time afterwards.
-fn fill(media: &mut Media, mut now: Nanos, seq: u64) -> Nanos {
+fn fill(media: &mut Linked<Media>, mut now: Nanos, seq: u64) -> Nanos {
     let keys: [u32; 8] = std::array::from_fn(|i| i as u32 % KEY_MAX);
     for line in 0..GEOMETRY.chunks {
         for sector in (0..GEOMETRY.sectors).step_by(8) {
@@ -40,7 +41,8 @@ fn fill(media: &mut Media, mut now: Nanos, seq: u64) -> Nanos {
                 let at = GEOMETRY.ppa(ChunkId { unit: UnitId(unit), chunk: line }, sector);
                 let cmd =
                     WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys: &keys, data: &[] };
-                now = black_box(media.write(now, cmd)).expect("legal write").at.min(now + STEP);
+                now =
+                    black_box(media.write(now, now, cmd)).expect("legal write").at.min(now + STEP);
             }
         }
     }
@@ -50,20 +52,20 @@ fn fill(media: &mut Media, mut now: Nanos, seq: u64) -> Nanos {
 /// Virtual time between submissions.
 const STEP: Nanos = Nanos(32_000);
 
-fn reset_all(media: &mut Media, now: Nanos) {
+fn reset_all(media: &mut Linked<Media>, now: Nanos) {
     for chunk in chunks() {
-        black_box(media.reset(now, chunk)).expect("legal reset");
+        black_box(media.reset(now, now, chunk)).expect("legal reset");
     }
 }
 
-fn random_reads(media: &mut Media, mut now: Nanos, addresses: &[Ppa]) {
+fn random_reads(media: &mut Linked<Media>, mut now: Nanos, addresses: &[Ppa]) {
     for &at in addresses {
         now += Nanos(12_000);
-        black_box(media.read(now, at, 1)).expect("legal read");
+        black_box(media.read(now, now, at, 1, &mut Internal)).expect("legal read");
     }
 }
 
-fn oob_of(media: &Media, addresses: &[Ppa]) -> u64 {
+fn oob_of(media: &Linked<Media>, addresses: &[Ppa]) -> u64 {
     addresses.iter().map(|&at| u64::from(media.oob(at).key)).sum()
 }
 
@@ -77,7 +79,7 @@ fn measure<T>(name: &str, commands: u64, work: impl FnOnce() -> T) -> T {
     result
 }
 
-fn bench(name: &str, timing: Timing, payload: PayloadMode) {
+fn bench(name: &str, timing: DeviceTiming, payload: PayloadMode) {
     println!("{name}, payload {payload:?}");
     let mut media = device(timing, payload);
     let writes = GEOMETRY.total_sectors() / 8;
@@ -99,8 +101,8 @@ fn bench(name: &str, timing: Timing, payload: PayloadMode) {
 }
 
 fn main() {
-    let timing = Timing::preset("nvmevirt-970pro").expect("shipped preset");
+    let timing = DeviceTiming::preset("nvmevirt-970pro").expect("shipped preset");
     bench("nvmevirt-970pro", timing, PayloadMode::None);
-    bench("none", Timing::none(), PayloadMode::None);
+    bench("none", DeviceTiming::none(), PayloadMode::None);
     bench("nvmevirt-970pro", timing, PayloadMode::Tags);
 }

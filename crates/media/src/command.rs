@@ -136,6 +136,8 @@ impl RuleError {
     pub const POWER_OFF: &'static str = "power is off";
     /// The rule of a write that would take more RAM than the run allows.
     pub const MEMORY_CAP: &'static str = "memory cap reached";
+    /// The rule of a write whose sectors the store could not keep.
+    pub const STORE_FAILED: &'static str = "the store of the device failed";
 
     /// Whether the command was refused only because power is off.
     #[must_use]
@@ -164,7 +166,47 @@ pub enum Fault {
     Erase,
 }
 
+/// When a piece of a read is on its way from the channel to its destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crossing {
+    /// From when.
+    pub start: Nanos,
+    /// When it has arrived.
+    pub end: Nanos,
+}
+
+/// Where the data of a read go once they left the channel.
+pub trait DataOut {
+    /// Whether data are there as soon as they left the channel, whatever their size.
+    fn is_instant(&self) -> bool {
+        false
+    }
+
+    /// Moves a piece of `sectors` sectors that left the channel at `left_channel`; the read was
+    /// submitted at `now`.
+    fn piece(&mut self, now: Nanos, left_channel: Nanos, sectors: u32) -> Crossing;
+}
+
+/// The data stay in the memory of whoever issued the command: nothing lies beyond the channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Internal;
+
+impl DataOut for Internal {
+    #[inline]
+    fn is_instant(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn piece(&mut self, _now: Nanos, left_channel: Nanos, _sectors: u32) -> Crossing {
+        Crossing { start: left_channel, end: left_channel }
+    }
+}
+
 /// An open-channel SSD, or middleware around one.
+///
+/// Commands are submitted at `now`, which never goes back by much, and begin at `ready` or later:
+/// what lies between the two is the business of whoever issues them.
 pub trait OpenChannel {
     /// Shape and write rules.
     fn geometry(&self) -> &Geometry;
@@ -176,20 +218,35 @@ pub trait OpenChannel {
     ///
     /// # Errors
     /// The rule that the command breaks, or that power is off.
-    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError>;
+    fn write(&mut self, now: Nanos, ready: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError>;
+
+    /// Writes at the write pointer with the energy that capacitors hold after power failed: takes no time, and is
+    /// complete before the cut undoes what was in flight. For firmware that saves its buffer.
+    ///
+    /// # Errors
+    /// The rule that the command breaks.
+    fn write_residual(&mut self, cmd: WriteCmd<'_>) -> Result<(), RuleError>;
 
     /// Reads `sectors` consecutive sectors of one chunk: checks the rules and reserves the time.
-    /// The content is taken by [`OpenChannel::oob`] and [`OpenChannel::data`].
+    /// Each piece goes to `out` when it has left the channel; the command completes when all have
+    /// arrived. The content is taken by [`OpenChannel::oob`] and [`OpenChannel::data`].
     ///
     /// # Errors
     /// The rule that the command breaks, or that power is off.
-    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError>;
+    fn read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        at: Ppa,
+        sectors: u32,
+        out: &mut impl DataOut,
+    ) -> Result<Outcome, RuleError>;
 
     /// Erases a chunk.
     ///
     /// # Errors
     /// The rule that the command breaks, or that power is off.
-    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError>;
+    fn reset(&mut self, now: Nanos, ready: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError>;
 
     /// Out-of-band data of a written sector. Only meaningful where [`OpenChannel::readable`].
     fn oob(&self, at: Ppa) -> Oob;
@@ -200,21 +257,15 @@ pub trait OpenChannel {
     /// Whether a sector below its write pointer can be corrected.
     fn readable(&self, at: Ppa) -> bool;
 
-    /// Time that the host-side write buffer takes to accept `sectors`, and a host transfer.
-    fn buffer_write(&self, sectors: u32) -> Nanos;
-
-    /// Time that serving `sectors` from the host-side write buffer takes.
-    fn buffer_read(&self, sectors: u32) -> Nanos;
-
     /// Arms a fault for the next command of its kind.
     fn arm(&mut self, fault: Fault);
 
     /// Makes a written sector uncorrectable until its chunk is erased.
     fn mark_unreadable(&mut self, at: Ppa);
 
-    /// Says what the next command is for, to whoever keeps a log. Never changes any result.
+    /// Specifies what the next command is for, for a log. Never changes any result.
     #[inline]
-    fn because(&mut self, _cause: Cause) {}
+    fn set_cause(&mut self, _cause: Cause) {}
 
     /// A hint that the sector's out-of-band data will be looked at soon. Never changes any result.
     #[inline]

@@ -7,7 +7,7 @@
 //! [`crate::Media::power_cut`] with the same instant and [`FaultInjector::restore_power`]. A fault
 //! that strikes a command that breaks a rule stays armed for the next of its kind.
 
-use crate::command::{Fault, Kind, OpenChannel, Outcome, RuleError, Status, WriteCmd};
+use crate::command::{DataOut, Fault, Kind, OpenChannel, Outcome, RuleError, Status, WriteCmd};
 use crate::geometry::{ChunkId, Ppa};
 use crate::layer::Layer;
 use nandscape_rt::{Nanos, Stream};
@@ -52,7 +52,7 @@ impl Source {
     }
 
     /// Whether the next command fails.
-    fn strikes(&mut self, rate: f64, scripted: &BTreeSet<u64>) -> bool {
+    fn should_fail(&mut self, rate: f64, scripted: &BTreeSet<u64>) -> bool {
         let index = self.seen;
         self.seen += 1;
         self.rng.chance(rate) || (!scripted.is_empty() && scripted.contains(&index))
@@ -69,7 +69,7 @@ pub struct FaultInjector<M> {
     unreadable: Source,
     metadata: Source,
     /// Sectors that were made uncorrectable at some time.
-    struck: BTreeSet<Ppa>,
+    injected: BTreeSet<Ppa>,
     commands: u64,
 }
 
@@ -84,7 +84,7 @@ impl<M> FaultInjector<M> {
             erase: Source::new(seed, "media.faults.erase"),
             unreadable: Source::new(seed, "media.faults.unreadable"),
             metadata: Source::new(seed, "media.faults.metadata"),
-            struck: BTreeSet::new(),
+            injected: BTreeSet::new(),
             commands: 0,
         }
     }
@@ -102,8 +102,8 @@ impl<M> FaultInjector<M> {
 
     /// Sectors that a fault made uncorrectable at some time, whether or not they were erased since; not those
     /// that a power cut tore.
-    pub const fn struck(&self) -> &BTreeSet<Ppa> {
-        &self.struck
+    pub const fn injected(&self) -> &BTreeSet<Ppa> {
+        &self.injected
     }
 
     /// No cut is planned any more.
@@ -153,7 +153,7 @@ impl<M: OpenChannel> FaultInjector<M> {
         let Some((source, ..)) = self.flaws(kind) else { return };
         let at = at.plus(source.rng.below(sectors as u64) as u32);
         self.inner.mark_unreadable(at);
-        self.struck.insert(at);
+        self.injected.insert(at);
     }
 }
 
@@ -170,39 +170,57 @@ impl<M: OpenChannel> Layer for FaultInjector<M> {
         &mut self.inner
     }
 
-    fn pass_write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+    fn pass_write(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        cmd: WriteCmd<'_>,
+    ) -> Result<Outcome, RuleError> {
         if !self.powered(now) {
             return Err(self.refuse_at("write", cmd.at, cmd.keys.len() as u32));
         }
         self.commands += 1;
-        if self.program.strikes(self.faults.program_rate, &self.faults.programs) {
+        if self.program.should_fail(self.faults.program_rate, &self.faults.programs) {
             self.inner.arm(Fault::Program);
         }
         let flaws = self.flaws(cmd.kind);
-        let flawed = flaws.is_some_and(|(source, rate, scripted)| source.strikes(rate, scripted));
-        let outcome = self.inner.write(now, cmd)?;
+        let flawed =
+            flaws.is_some_and(|(source, rate, scripted)| source.should_fail(rate, scripted));
+        let outcome = self.inner.write(now, ready, cmd)?;
         if flawed && outcome.status == Status::Ok {
             self.strike(cmd.kind, cmd.at, cmd.keys.len());
         }
         Ok(outcome)
     }
 
-    fn pass_read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+    fn pass_read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        at: Ppa,
+        sectors: u32,
+        out: &mut impl DataOut,
+    ) -> Result<Outcome, RuleError> {
         if !self.powered(now) {
             return Err(self.refuse_at("read", at, sectors));
         }
         self.commands += 1;
-        self.inner.read(now, at, sectors)
+        self.inner.read(now, ready, at, sectors, out)
     }
 
-    fn pass_reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+    fn pass_reset(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        chunk: ChunkId,
+    ) -> Result<Outcome, RuleError> {
         if !self.powered(now) {
             return Err(self.refuse("reset", chunk, 0, 0));
         }
         self.commands += 1;
-        if self.erase.strikes(self.faults.erase_rate, &self.faults.erases) {
+        if self.erase.should_fail(self.faults.erase_rate, &self.faults.erases) {
             self.inner.arm(Fault::Erase);
         }
-        self.inner.reset(now, chunk)
+        self.inner.reset(now, ready, chunk)
     }
 }

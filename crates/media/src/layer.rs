@@ -1,7 +1,9 @@
 //! Layers around an open-channel SSD: a layer says what it holds and which commands it treats, and is
 //! thereby an [`OpenChannel`] itself. Whatever it does not treat passes to the device within.
 
-use crate::command::{Cause, ChunkInfo, Fault, Oob, OpenChannel, Outcome, RuleError, WriteCmd};
+use crate::command::{
+    Cause, ChunkInfo, DataOut, Fault, Oob, OpenChannel, Outcome, RuleError, WriteCmd,
+};
 use crate::geometry::{ChunkId, Geometry, Ppa};
 use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
@@ -22,8 +24,13 @@ pub trait Layer {
     /// # Errors
     /// As [`OpenChannel::write`].
     #[inline]
-    fn pass_write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
-        self.inner_mut().write(now, cmd)
+    fn pass_write(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        cmd: WriteCmd<'_>,
+    ) -> Result<Outcome, RuleError> {
+        self.inner_mut().write(now, ready, cmd)
     }
 
     /// A read comes by.
@@ -31,8 +38,15 @@ pub trait Layer {
     /// # Errors
     /// As [`OpenChannel::read`].
     #[inline]
-    fn pass_read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
-        self.inner_mut().read(now, at, sectors)
+    fn pass_read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        at: Ppa,
+        sectors: u32,
+        out: &mut impl DataOut,
+    ) -> Result<Outcome, RuleError> {
+        self.inner_mut().read(now, ready, at, sectors, out)
     }
 
     /// A reset comes by.
@@ -40,8 +54,13 @@ pub trait Layer {
     /// # Errors
     /// As [`OpenChannel::reset`].
     #[inline]
-    fn pass_reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
-        self.inner_mut().reset(now, chunk)
+    fn pass_reset(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        chunk: ChunkId,
+    ) -> Result<Outcome, RuleError> {
+        self.inner_mut().reset(now, ready, chunk)
     }
 }
 
@@ -57,18 +76,29 @@ impl<L: Layer> OpenChannel for L {
     }
 
     #[inline]
-    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
-        self.pass_write(now, cmd)
+    fn write(&mut self, now: Nanos, ready: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+        self.pass_write(now, ready, cmd)
     }
 
     #[inline]
-    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
-        self.pass_read(now, at, sectors)
+    fn read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        at: Ppa,
+        sectors: u32,
+        out: &mut impl DataOut,
+    ) -> Result<Outcome, RuleError> {
+        self.pass_read(now, ready, at, sectors, out)
     }
 
     #[inline]
-    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
-        self.pass_reset(now, chunk)
+    fn reset(&mut self, now: Nanos, ready: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+        self.pass_reset(now, ready, chunk)
+    }
+
+    fn write_residual(&mut self, cmd: WriteCmd<'_>) -> Result<(), RuleError> {
+        self.inner_mut().write_residual(cmd)
     }
 
     #[inline]
@@ -86,16 +116,6 @@ impl<L: Layer> OpenChannel for L {
         self.inner().readable(at)
     }
 
-    #[inline]
-    fn buffer_write(&self, sectors: u32) -> Nanos {
-        self.inner().buffer_write(sectors)
-    }
-
-    #[inline]
-    fn buffer_read(&self, sectors: u32) -> Nanos {
-        self.inner().buffer_read(sectors)
-    }
-
     fn arm(&mut self, fault: Fault) {
         self.inner_mut().arm(fault);
     }
@@ -105,8 +125,8 @@ impl<L: Layer> OpenChannel for L {
     }
 
     #[inline]
-    fn because(&mut self, cause: Cause) {
-        self.inner_mut().because(cause);
+    fn set_cause(&mut self, cause: Cause) {
+        self.inner_mut().set_cause(cause);
     }
 
     #[inline]

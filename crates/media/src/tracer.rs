@@ -1,6 +1,6 @@
 //! Middleware that counts what passes: commands, sectors, failures, and time, by kind.
 
-use crate::command::{Kind, OpenChannel, Outcome, RuleError, Status, WriteCmd};
+use crate::command::{DataOut, Kind, OpenChannel, Outcome, RuleError, Status, WriteCmd};
 use crate::geometry::{ChunkId, Ppa};
 use crate::layer::Layer;
 use nandscape_rt::Nanos;
@@ -97,22 +97,39 @@ impl<M: OpenChannel> Layer for Tracer<M> {
     }
 
     #[inline]
-    fn pass_write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
-        let outcome = self.inner.write(now, cmd);
+    fn pass_write(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        cmd: WriteCmd<'_>,
+    ) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.write(now, ready, cmd);
         self.counters.writes[cmd.kind as usize].add(now, cmd.keys.len() as u64, &outcome);
         outcome
     }
 
     #[inline]
-    fn pass_read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
-        let outcome = self.inner.read(now, at, sectors);
+    fn pass_read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        at: Ppa,
+        sectors: u32,
+        out: &mut impl DataOut,
+    ) -> Result<Outcome, RuleError> {
+        let outcome = self.inner.read(now, ready, at, sectors, out);
         self.counters.reads.add(now, u64::from(sectors), &outcome);
         outcome
     }
 
-    fn pass_reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+    fn pass_reset(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        chunk: ChunkId,
+    ) -> Result<Outcome, RuleError> {
         let written = self.inner.chunk(chunk).wp;
-        let outcome = self.inner.reset(now, chunk);
+        let outcome = self.inner.reset(now, ready, chunk);
         self.counters.resets.add(now, u64::from(written), &outcome);
         outcome
     }

@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::{append, chunk, device, ppa};
+use common::{append, chunk, linked, ppa, read};
 use nandscape_media::{
-    Geometry, Media, MediaConfig, MultiPlane, OpenChannel, Placing, ReadPriority, Timing, UnitId,
+    DeviceTiming, Geometry, Layer, LinkScheduling, LinkTiming, Linked, Media, MediaConfig,
+    MultiPlane, NandTiming, OpenChannel, ReadPriority, UnitId,
 };
 use nandscape_rt::Nanos;
 
@@ -23,9 +24,25 @@ const fn geometry(groups: u32, units: u32) -> Geometry {
     }
 }
 
+fn preset(name: &str) -> DeviceTiming {
+    DeviceTiming::preset(name).unwrap()
+}
+
+/// A device behind its link, both of a preset.
+fn device(geometry: Geometry, name: &str) -> Linked<Media> {
+    linked(preset(name), MediaConfig::new(geometry))
+}
+
+/// The 970 Pro with other NAND.
+fn changed(change: impl FnOnce(&mut NandTiming)) -> DeviceTiming {
+    let mut timing = preset("nvmevirt-970pro");
+    change(&mut timing.nand);
+    timing
+}
+
 /// Every unit writes `programs` times, each as soon as its last write completed, the unit that is
 /// free first going first. Returns bytes per second.
-fn program_rate(media: &mut Media, sectors: u32, programs: u32) -> f64 {
+fn program_rate(media: &mut Linked<Media>, sectors: u32, programs: u32) -> f64 {
     let mut free = vec![Nanos::ZERO; media.geometry().total_units() as usize];
     let total = programs as usize * free.len();
     for seq in 0..total as u64 {
@@ -53,10 +70,10 @@ fn sixteen_units_program_at_2_3_gb_per_s() {
 /// Ten units on one channel are limited by the channel: 800 MB/s, whichever way transfers are placed.
 #[test]
 fn a_channel_saturates_at_its_bandwidth() {
-    for placing in [Placing::Backfill, Placing::Fifo] {
-        let timing = Timing { placing, ..Timing::preset("nvmevirt-970pro").unwrap() };
-        let config = MediaConfig { timing, ..MediaConfig::new(geometry(1, 10)) };
-        let rate = program_rate(&mut Media::new(config).unwrap(), 8, 500);
+    for placing in [LinkScheduling::Backfill, LinkScheduling::Fifo] {
+        let timing = changed(|nand| nand.placing = placing);
+        let mut media = linked(timing, MediaConfig::new(geometry(1, 10)));
+        let rate = program_rate(&mut media, 8, 500);
         assert!((795e6..=800e6).contains(&rate), "{placing:?} {rate}");
     }
 }
@@ -69,7 +86,7 @@ fn single_sector_read() {
     let mut now = append(&mut media, Nanos::ZERO, chunk(3, 0), 32, 0).unwrap().at;
     for (sector, ns) in [(0, 57_600), (7, 57_600), (8, 69_600), (15, 69_600), (16, 57_600)] {
         let at = ppa(&media, chunk(3, 0), sector);
-        let done = media.read(now, at, 1).unwrap().at;
+        let done = read(&mut media, now, at, 1).unwrap().at;
         assert_eq!(done - now, Nanos(ns), "sector {sector}");
         now = done;
     }
@@ -78,7 +95,7 @@ fn single_sector_read() {
 /// The write buffer of the 970 Pro takes 4 KiB in 4 + 0.46 + 1.22 us; the others likewise.
 #[test]
 fn buffered_write() {
-    let latency = |preset, sectors| device(geometry(1, 1), preset).buffer_write(sectors).0;
+    let latency = |preset, sectors| device(geometry(1, 1), preset).link().buffer_legacy(sectors).0;
     assert_eq!(latency("nvmevirt-970pro", 1), 5_680);
     assert_eq!(latency("nvmevirt-970pro", 8), 4_000 + 8 * 460 + 9_753);
     assert_eq!(latency("nvmevirt-zn540", 1), 5_600 + 600 + 1_343);
@@ -107,7 +124,7 @@ fn read_of_two_pages_overlaps_pcie() {
     let mut media = device(geometry(1, 1), "nvmevirt-970pro");
     let now = append(&mut media, Nanos::ZERO, chunk(0, 0), 16, 0).unwrap().at;
     let first = ppa(&media, chunk(0, 0), 0);
-    let done = media.read(now, first, 16).unwrap().at;
+    let done = read(&mut media, now, first, 16).unwrap().at;
     let on_unit = 30_490 + (30_013 + 40_960) + (42_013 + 40_960);
     assert_eq!((done - now).0, on_unit + 4_877, "the last piece of 16 KiB crosses PCIe alone");
 }
@@ -120,9 +137,9 @@ fn a_read_waits_for_the_erase_before_it() {
         append(&mut media, Nanos::ZERO, chunk(0, c), 8, 0).unwrap();
     }
     let now = Nanos::from_ms(100);
-    assert_eq!(media.reset(now, chunk(0, 0)).unwrap().at, now + Nanos::from_ms(3));
+    assert_eq!(media.reset(now, now, chunk(0, 0)).unwrap().at, now + Nanos::from_ms(3));
     let first = ppa(&media, chunk(0, 1), 0);
-    let done = media.read(now, first, 1).unwrap().at;
+    let done = read(&mut media, now, first, 1).unwrap().at;
     assert_eq!(done, now + Nanos::from_ms(3) + Nanos::from_us(70));
 }
 
@@ -131,27 +148,26 @@ fn a_read_waits_for_the_erase_before_it() {
 #[test]
 fn waiting_for_a_unit_does_not_block_the_channel() {
     let finish = |placing| {
-        let timing = Timing { placing, ..Timing::preset("nvmevirt-970pro").unwrap() };
-        let config = MediaConfig { timing, ..MediaConfig::new(geometry(1, 2)) };
-        let mut media = Media::new(config).unwrap();
+        let timing = changed(|nand| nand.placing = placing);
+        let mut media = linked(timing, MediaConfig::new(geometry(1, 2)));
         for seq in [0, 8] {
             append(&mut media, Nanos::ZERO, chunk(0, 0), 8, seq).unwrap();
         }
         append(&mut media, Nanos::ZERO, chunk(1, 0), 8, 16).unwrap().at.0
     };
-    assert_eq!(finish(Placing::Backfill), 2 * 40_960 + 185_000);
-    assert_eq!(finish(Placing::Fifo), 225_960 + 2 * 40_960 + 185_000);
+    assert_eq!(finish(LinkScheduling::Backfill), 2 * 40_960 + 185_000);
+    assert_eq!(finish(LinkScheduling::Fifo), 225_960 + 2 * 40_960 + 185_000);
 }
 
 /// A slow unit's cells take longer; its channel does not.
 #[test]
 fn slow_unit() {
-    let timing = Timing::preset("nvmevirt-970pro").unwrap();
     let slow_units = vec![(UnitId(1), 250)];
-    let config = MediaConfig { timing, slow_units, ..MediaConfig::new(geometry(2, 1)) };
-    let mut media = Media::new(config).unwrap();
-    let done =
-        |media: &mut Media, unit| append(media, Nanos::ZERO, chunk(unit, 0), 8, 0).unwrap().at.0;
+    let config = MediaConfig { slow_units, ..MediaConfig::new(geometry(2, 1)) };
+    let mut media = linked(preset("nvmevirt-970pro"), config);
+    let done = |media: &mut Linked<Media>, unit| {
+        append(media, Nanos::ZERO, chunk(unit, 0), 8, 0).unwrap().at.0
+    };
     assert_eq!(done(&mut media, 0), 40_960 + 185_000);
     assert_eq!(done(&mut media, 1), 40_960 + 462_500);
 }
@@ -162,23 +178,24 @@ fn utilisation_counts_reservations() {
     let mut media = device(geometry(2, 1), "nvmevirt-970pro");
     let now = append(&mut media, Nanos::ZERO, chunk(1, 0), 8, 0).unwrap().at;
     let first = ppa(&media, chunk(1, 0), 0);
-    media.read(now, first, 1).unwrap();
-    let busy = media.utilisation();
+    read(&mut media, now, first, 1).unwrap();
+    let busy = media.inner().utilisation();
     assert_eq!(busy.units, [Nanos(0), Nanos(225_960 + 29_760 + 5_120)]);
     assert_eq!(busy.channels, [Nanos(0), Nanos(40_960 + 5_120)]);
-    assert_eq!(busy.pcie, Nanos(1_220));
-    media.reset_utilisation();
-    assert_eq!(media.utilisation().units, [Nanos(0), Nanos(0)]);
+    assert_eq!(media.link().counts().busy, Nanos(1_220));
+    media.inner_mut().reset_utilisation();
+    media.link_mut().reset_counts();
+    assert_eq!(media.link().counts().busy, Nanos(0));
+    assert_eq!(media.inner().utilisation().units, [Nanos(0), Nanos(0)]);
 }
 
 /// What a 970 Pro unit of four planes takes for a write and then a read of these sectors.
 fn four_planes(multi_plane: MultiPlane, first: u32, sectors: u32) -> (u64, u64) {
-    let timing = Timing { planes: 4, multi_plane, ..Timing::preset("nvmevirt-970pro").unwrap() };
-    let config = MediaConfig { timing, ..MediaConfig::new(geometry(1, 1)) };
-    let mut media = Media::new(config).unwrap();
+    let timing = changed(|nand| (nand.planes, nand.multi_plane) = (4, multi_plane));
+    let mut media = linked(timing, MediaConfig::new(geometry(1, 1)));
     let write = append(&mut media, Nanos::ZERO, chunk(0, 0), 8, 0).unwrap().at;
     let at = ppa(&media, chunk(0, 0), first);
-    (write.0, (media.read(write, at, sectors).unwrap().at - write).0)
+    (write.0, (read(&mut media, write, at, sectors).unwrap().at - write).0)
 }
 
 /// All planes at once, a write unit takes one tPROG and a flash page one tR, as in the presets; one plane
@@ -209,18 +226,14 @@ fn a_read_senses_only_the_planes_that_it_touches() {
 /// Numbers from outside, however silly, neither panic nor divide by zero.
 #[test]
 fn absurd_timing_is_bounded() {
-    let timing = Timing {
+    let nand = NandTiming {
         program_ns: u64::MAX,
         erase_ns: u64::MAX,
         read_page_lsb_ns: u64::MAX,
-        buffer_base_ns: u64::MAX,
-        buffer_sector_ns: u64::MAX,
-        firmware_small_bytes: u64::MAX,
         flash_page_bytes: 0,
         one_shot_bytes: 1,
         max_transfer_bytes: 0,
         channel_bytes_per_s: 1,
-        pcie_bytes_per_s: u64::MAX,
         planes: u64::MAX,
         multi_plane: MultiPlane::None,
         read_priority: ReadPriority::Suspend,
@@ -228,14 +241,21 @@ fn absurd_timing_is_bounded() {
         suspensions: u64::MAX,
         erase_suspend_ns: u64::MAX,
         resume_ns: u64::MAX,
-        ..Timing::none()
+        ..NandTiming::none()
+    };
+    let link = LinkTiming {
+        buffer_base_ns: u64::MAX,
+        buffer_sector_ns: u64::MAX,
+        read_small_bytes: u64::MAX,
+        bytes_per_s: u64::MAX,
+        ..LinkTiming::none()
     };
     let slow_units = vec![(UnitId(0), u32::MAX)];
-    let config = MediaConfig { timing, slow_units, ..MediaConfig::new(geometry(1, 1)) };
-    let mut media = Media::new(config).unwrap();
+    let config = MediaConfig { slow_units, ..MediaConfig::new(geometry(1, 1)) };
+    let mut media = linked(DeviceTiming { nand, link }, config);
     let now = append(&mut media, Nanos::ZERO, chunk(0, 0), 64, 0).unwrap().at;
     let first = ppa(&media, chunk(0, 0), 0);
-    media.read(now, first, 64).unwrap();
-    media.reset(now, chunk(0, 0)).unwrap();
-    assert!(media.buffer_write(64) > Nanos::ZERO);
+    read(&mut media, now, first, 64).unwrap();
+    media.reset(now, now, chunk(0, 0)).unwrap();
+    assert!(media.link().buffer_legacy(64) > Nanos::ZERO);
 }

@@ -2,20 +2,16 @@
 
 mod common;
 
-use common::{SMALL, append, append_data, chunk, device, ppa};
+use common::{SMALL, append, append_data, chunk, device, info, ppa, read};
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
-    ChunkInfo, ChunkState, Fault, FaultInjector, Faults, Geometry, KEY_EMPTY, Kind, Media,
-    MediaConfig, MediaError, OpenChannel, PayloadMode, RuleError, Status, Timing, Tracer, UnitId,
-    WriteCmd,
+    ChunkState, DeviceTiming, Fault, FaultInjector, Faults, Geometry, KEY_EMPTY, Kind, Media,
+    MediaConfig, MediaError, NandTiming, OpenChannel, PayloadMode, RuleError, Status, Tracer,
+    UnitId, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
 const T0: Nanos = Nanos::ZERO;
-
-fn info(state: ChunkState, wp: u32, erases: u32) -> ChunkInfo {
-    ChunkInfo { state, wp, erases }
-}
 
 /// A failed program closes its chunk where it was; what was there before stays readable; the next
 /// reset fails after its time and takes the chunk offline.
@@ -28,14 +24,14 @@ fn failed_program() {
     assert_eq!(outcome.status, Status::ProgramFailed);
     assert_eq!(media.chunk(chunk(1, 2)), info(ChunkState::Closed, 8, 0));
     let first = ppa(&media, chunk(1, 2), 0);
-    assert_eq!(media.read(T0, first, 8).unwrap().status, Status::Ok);
+    assert_eq!(read(&mut media, T0, first, 8).unwrap().status, Status::Ok);
     assert!(append(&mut media, T0, chunk(1, 2), 8, 8).is_err());
     assert_eq!(append(&mut media, T0, chunk(1, 3), 8, 8).unwrap().status, Status::Ok);
     let now = Nanos::from_secs(1);
-    let outcome = media.reset(now, chunk(1, 2)).unwrap();
+    let outcome = media.reset(now, now, chunk(1, 2)).unwrap();
     assert_eq!((outcome.status, outcome.at - now), (Status::EraseFailed, Nanos::from_ms(3)));
     assert_eq!(media.chunk(chunk(1, 2)).state, ChunkState::Offline);
-    assert!(media.reset(now, chunk(1, 2)).is_err());
+    assert!(media.reset(now, now, chunk(1, 2)).is_err());
 }
 
 /// An armed erase fault strikes one reset; a worn chunk fails every reset past its endurance.
@@ -45,7 +41,7 @@ fn failed_erase_and_endurance() {
     let mut media = Media::new(config).unwrap();
     let cycle = |media: &mut Media, unit| {
         append(media, T0, chunk(unit, 0), 8, 0).unwrap();
-        media.reset(T0, chunk(unit, 0)).unwrap().status
+        media.reset(T0, T0, chunk(unit, 0)).unwrap().status
     };
     media.arm(Fault::Erase);
     assert_eq!(cycle(&mut media, 0), Status::EraseFailed);
@@ -83,7 +79,7 @@ fn open_chunk_limits() {
     assert!(append(&mut media, T0, chunk(0, 3), 8, 0).unwrap_err().rule.contains("maxocpu"));
     append(&mut media, T0, chunk(1, 0), 8, 0).unwrap();
     assert!(append(&mut media, T0, chunk(2, 0), 8, 0).unwrap_err().rule.contains("maxoc)"));
-    media.reset(T0, chunk(0, 1)).unwrap();
+    media.reset(T0, T0, chunk(0, 1)).unwrap();
     append(&mut media, T0, chunk(2, 0), 8, 0).unwrap();
 }
 
@@ -94,12 +90,12 @@ fn unreadable_sectors() {
     append(&mut media, T0, chunk(0, 0), 48, 0).unwrap();
     let first = ppa(&media, chunk(0, 0), 0);
     media.mark_unreadable(first.plus(9));
-    assert_eq!(media.read(T0, first, 9).unwrap().status, Status::Ok);
-    assert_eq!(media.read(T0, first, 10).unwrap().status, Status::Uncorrectable);
+    assert_eq!(read(&mut media, T0, first, 9).unwrap().status, Status::Ok);
+    assert_eq!(read(&mut media, T0, first, 10).unwrap().status, Status::Uncorrectable);
     assert!(media.readable(first.plus(8)) && !media.readable(first.plus(9)));
-    media.reset(T0, chunk(0, 0)).unwrap();
+    media.reset(T0, T0, chunk(0, 0)).unwrap();
     append(&mut media, T0, chunk(0, 0), 48, 48).unwrap();
-    assert_eq!(media.read(T0, first, 48).unwrap().status, Status::Ok);
+    assert_eq!(read(&mut media, T0, first, 48).unwrap().status, Status::Ok);
 }
 
 /// A 1 TiB device can be made at once and counts next to no memory until it is written.
@@ -150,9 +146,9 @@ fn memory_cap_is_an_error_with_the_command() {
 fn timing_can_change() {
     let mut media = device(SMALL, "qemu-ocssd");
     append(&mut media, T0, chunk(0, 0), 8, 0).unwrap();
-    media.set_timing(Timing::none());
+    media.set_timing(NandTiming::none());
     assert_eq!(append(&mut media, T0, chunk(0, 0), 8, 8).unwrap().at, T0);
-    media.set_timing(Timing::preset("nvmevirt-970pro").unwrap());
+    media.set_timing(DeviceTiming::preset("nvmevirt-970pro").unwrap().nand);
     assert_eq!(append(&mut media, T0, chunk(0, 0), 8, 16).unwrap().at, Nanos(225_960));
 }
 
@@ -165,7 +161,7 @@ fn injected_faults() {
         for c in 0..16u32 {
             let at = chunk(c % 4, c / 4);
             let program = append(&mut media, T0, at, 8, 0).unwrap().status;
-            let erase = media.reset(T0, at).unwrap().status;
+            let erase = media.reset(T0, T0, at).unwrap().status;
             failed.push((program != Status::Ok, erase != Status::Ok));
         }
         failed
@@ -194,6 +190,7 @@ fn injected_unreadable_sectors() {
         media
             .write(
                 T0,
+                T0,
                 WriteCmd {
                     at,
                     kind: Kind::Smeta,
@@ -217,8 +214,8 @@ fn injected_unreadable_sectors() {
             } else {
                 Status::Uncorrectable
             };
-            assert_eq!(media.read(T0, first, 8).unwrap().status, expected);
-            media.reset(T0, at).unwrap();
+            assert_eq!(read(&mut media, T0, first, 8).unwrap().status, expected);
+            media.reset(T0, T0, at).unwrap();
             append(&mut media, T0, at, 8, 0).unwrap();
             lost
         };
@@ -243,12 +240,12 @@ fn injected_unreadable_metadata() {
     for (c, kind) in (0..).zip(kinds) {
         let at = ppa(&media, chunk(c % 4, c / 4), 0);
         let (seq, seq_deltas, keys, data) = (0, &[][..], &[KEY_EMPTY; 8][..], &[][..]);
-        media.write(T0, WriteCmd { at, kind, seq, seq_deltas, keys, data }).unwrap();
+        media.write(T0, T0, WriteCmd { at, kind, seq, seq_deltas, keys, data }).unwrap();
         let lost: Vec<_> = (0..8).map(|i| at.plus(i)).filter(|&at| !media.readable(at)).collect();
         assert_eq!(lost.len(), usize::from(c >= 2), "{kind:?}");
-        assert!(lost.iter().all(|at| media.struck().contains(at)));
+        assert!(lost.iter().all(|at| media.injected().contains(at)));
     }
-    assert_eq!(media.struck().len(), 3);
+    assert_eq!(media.injected().len(), 3);
 }
 
 /// From the cut on everything is refused and nothing is done, until power is back.
@@ -260,10 +257,10 @@ fn injected_power_cut() {
     append(&mut media, Nanos(99), chunk(0, 0), 8, 0).unwrap();
     assert!(append(&mut media, Nanos(100), chunk(0, 0), 8, 8).unwrap_err().is_power_off());
     let first = ppa(&media, chunk(0, 0), 0);
-    assert!(media.read(Nanos(100), first, 8).unwrap_err().is_power_off());
-    assert!(media.reset(Nanos(100), chunk(0, 0)).unwrap_err().is_power_off());
+    assert!(read(&mut media, Nanos(100), first, 8).unwrap_err().is_power_off());
+    assert!(media.reset(Nanos(100), Nanos(100), chunk(0, 0)).unwrap_err().is_power_off());
     media.faults_mut().cut_at = None;
-    media.reset(Nanos(200), chunk(0, 0)).unwrap();
+    media.reset(Nanos(200), Nanos(200), chunk(0, 0)).unwrap();
     assert!(append(&mut media, Nanos(200), chunk(0, 0), 8, 8).unwrap_err().is_power_off());
     media.restore_power();
     append(&mut media, Nanos(200), chunk(0, 0), 8, 8).unwrap();
@@ -279,8 +276,8 @@ fn tracer_counts() {
     append(&mut media, Nanos::from_ms(10), chunk(0, 0), 8, 24).unwrap();
     assert!(append(&mut media, T0, chunk(0, 0), 8, 24).is_err());
     let first = ppa(&media, chunk(0, 0), 0);
-    media.read(Nanos::from_ms(20), first, 4).unwrap();
-    media.reset(Nanos::from_ms(30), chunk(0, 0)).unwrap();
+    read(&mut media, Nanos::from_ms(20), first, 4).unwrap();
+    media.reset(Nanos::from_ms(30), Nanos::from_ms(30), chunk(0, 0)).unwrap();
     let counters = media.take_counters();
     let writes = counters.writes(Kind::Data);
     assert_eq!((writes.commands, writes.sectors, writes.failed, writes.refused), (2, 32, 1, 1));
@@ -303,7 +300,7 @@ fn content_survives_neighbours() {
         append_data(&mut media, T0, chunk(0, 0), 8, 0, &tags(100)).unwrap();
         for round in 0..3 {
             append_data(&mut media, T0, chunk(1, 0), 8, 0, &tags(200 + round)).unwrap();
-            media.reset(T0, chunk(1, 0)).unwrap();
+            media.reset(T0, T0, chunk(1, 0)).unwrap();
         }
         append_data(&mut media, T0, chunk(1, 0), 8, 0, &tags(300)).unwrap();
         for (at, from) in [(chunk(0, 0), 100), (chunk(1, 0), 300)] {

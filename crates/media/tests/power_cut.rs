@@ -10,7 +10,8 @@ mod common;
 use common::{SMALL, append_data, chunk, ppa};
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
-    ChunkId, ChunkState, Media, MediaConfig, OpenChannel, PayloadMode, Placing, Timing,
+    ChunkId, ChunkState, DeviceTiming, LinkScheduling, Media, MediaConfig, NandTiming, OpenChannel,
+    PayloadMode,
 };
 use nandscape_rt::{Nanos, Stream};
 use std::collections::BTreeMap;
@@ -98,10 +99,10 @@ struct Run {
 
 impl Run {
     fn new(rng: &mut Stream) -> Self {
-        let placing = if rng.chance(0.5) { Placing::Backfill } else { Placing::Fifo };
-        let preset = Timing::PRESETS[rng.below(5) as usize];
-        let timing =
-            Timing { erase_ns: 3_000_000, placing, ..Timing::preset(preset).expect("shipped") };
+        let placing = if rng.chance(0.5) { LinkScheduling::Backfill } else { LinkScheduling::Fifo };
+        let preset = DeviceTiming::PRESETS[rng.below(5) as usize];
+        let preset = DeviceTiming::preset(preset).expect("shipped").nand;
+        let timing = NandTiming { erase_ns: 3_000_000, placing, ..preset };
         let config = MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(SMALL) };
         let media = Media::new(config).expect("sound config");
         let histories = media.report().map(|(id, _)| (id, History::default())).collect();
@@ -119,7 +120,7 @@ impl Run {
         let info = self.media.chunk(id);
         let left = SMALL.sectors - info.wp;
         if info.state != ChunkState::Free && (left == 0 || rng.chance(0.3)) {
-            let done = self.media.reset(self.now, id).expect("legal reset").at;
+            let done = self.media.reset(self.now, self.now, id).expect("legal reset").at;
             self.event(id, done, Event::Erase);
             return;
         }

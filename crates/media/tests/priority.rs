@@ -2,9 +2,12 @@
 
 mod common;
 
-use common::{append, chunk, ppa};
+use common::{append, chunk, linked, ppa};
 use nandscape_media::ReadPriority::{self, Ahead, Suspend, SuspendErase, SuspendProgram};
-use nandscape_media::{Action, Geometry, Media, MediaConfig, On, OpenChannel, Span, Timing};
+use nandscape_media::{
+    Action, DeviceTiming, Geometry, Layer, LinkTiming, Media, MediaConfig, NandTiming, OpenChannel,
+    Resource, Span,
+};
 use nandscape_rt::{Nanos, Stream};
 use std::collections::BTreeMap;
 
@@ -25,12 +28,13 @@ const READ: Nanos = Nanos::from_us(70);
 const PROGRAM: Nanos = Nanos::from_us(1_900);
 
 /// tR 70 us, tPROG 1.9 ms, tBERS 3 ms, and nothing else takes time; reads may make others 1 ms late.
-fn timing() -> Timing {
-    Timing { read_priority: Ahead, late_ns: 1_000_000, ..Timing::preset("qemu-ocssd").unwrap() }
+fn timing() -> NandTiming {
+    let preset = DeviceTiming::preset("qemu-ocssd").unwrap().nand;
+    NandTiming { read_priority: Ahead, late_ns: 1_000_000, ..preset }
 }
 
 /// A device on which chunk 1 of unit 0 can be read, and when it is idle.
-fn device(timing: Timing) -> (Media, Nanos) {
+fn device(timing: NandTiming) -> (Media, Nanos) {
     let mut media = Media::new(MediaConfig { timing, ..MediaConfig::new(GEOMETRY) }).unwrap();
     append(&mut media, Nanos::ZERO, chunk(0, 1), 64, 0).unwrap();
     (media, Nanos::from_ms(100))
@@ -38,7 +42,7 @@ fn device(timing: Timing) -> (Media, Nanos) {
 
 fn read(media: &mut Media, now: Nanos) -> Nanos {
     let at = ppa(media, chunk(0, 1), 0);
-    media.read(now, at, 1).unwrap().at
+    common::read(media, now, at, 1).unwrap().at
 }
 
 fn program(media: &mut Media, now: Nanos) -> Nanos {
@@ -60,7 +64,7 @@ fn a_read_goes_ahead_of_what_has_not_begun() {
 /// Without priority the same read waits for both.
 #[test]
 fn without_priority_units_serve_in_order() {
-    let (mut media, t) = device(Timing { read_priority: ReadPriority::None, ..timing() });
+    let (mut media, t) = device(NandTiming { read_priority: ReadPriority::None, ..timing() });
     program(&mut media, t);
     program(&mut media, t);
     assert_eq!(read(&mut media, t + Nanos::from_ms(1)), t + PROGRAM + PROGRAM + READ);
@@ -70,8 +74,8 @@ fn without_priority_units_serve_in_order() {
 /// meanwhile goes ahead too; and the time of it all is found again behind.
 #[test]
 fn a_read_suspends_what_is_in_progress() {
-    let once = Timing { suspensions: 1, resume_ns: 10_000, ..timing() };
-    let (mut media, t) = device(Timing { read_priority: Suspend, ..once });
+    let once = NandTiming { suspensions: 1, resume_ns: 10_000, ..timing() };
+    let (mut media, t) = device(NandTiming { read_priority: Suspend, ..once });
     program(&mut media, t);
     let suspended = t + Nanos::from_us(200 + 100);
     assert_eq!(read(&mut media, t + Nanos::from_us(200)), suspended + READ);
@@ -79,7 +83,7 @@ fn a_read_suspends_what_is_in_progress() {
     let end = t + PROGRAM + Nanos::from_us(100 + 10) + READ + READ;
     assert_eq!(read(&mut media, t + Nanos::from_ms(1)), end + READ, "not twice");
     let idle = t + Nanos::from_ms(50);
-    assert_eq!(media.reset(idle, chunk(0, 0)).unwrap().at, idle + Nanos::from_ms(3));
+    assert_eq!(media.reset(idle, idle, chunk(0, 0)).unwrap().at, idle + Nanos::from_ms(3));
     assert_eq!(read(&mut media, idle), idle + READ, "it had not begun");
     let asked = idle + Nanos::from_ms(1);
     assert_eq!(read(&mut media, asked), asked + Nanos::from_us(700) + READ);
@@ -89,10 +93,10 @@ fn a_read_suspends_what_is_in_progress() {
 #[test]
 fn only_what_may_be_suspended_is() {
     let waits = |read_priority, erase: bool| {
-        let (mut media, t) = device(Timing { read_priority, ..timing() });
+        let (mut media, t) = device(NandTiming { read_priority, ..timing() });
         program(&mut media, Nanos::ZERO);
         let end =
-            if erase { media.reset(t, chunk(0, 0)).unwrap().at } else { program(&mut media, t) };
+            if erase { media.reset(t, t, chunk(0, 0)).unwrap().at } else { program(&mut media, t) };
         read(&mut media, t + Nanos::from_us(10)) == end + READ
     };
     assert_eq!(PRIORITIES.map(|priority| waits(priority, false)), [true, true, true, false, false]);
@@ -102,7 +106,7 @@ fn only_what_may_be_suspended_is() {
 /// What is nearly done is not suspended.
 #[test]
 fn suspending_must_be_worth_it() {
-    let (mut media, t) = device(Timing { read_priority: Suspend, ..timing() });
+    let (mut media, t) = device(NandTiming { read_priority: Suspend, ..timing() });
     program(&mut media, t);
     assert_eq!(read(&mut media, t + Nanos::from_us(1_850)), t + PROGRAM + READ);
 }
@@ -124,31 +128,31 @@ fn a_stream_of_reads_cannot_starve_a_program() {
 }
 
 /// A log of random commands on two busy units, and the time that they were busy.
-fn random_log(timing: Timing, seed: u64) -> (nandscape_media::Log, Vec<Nanos>) {
-    let mut media = Media::new(MediaConfig { timing, ..MediaConfig::new(GEOMETRY) }).unwrap();
+fn random_log(nand: NandTiming, link: LinkTiming, seed: u64) -> (nandscape_media::Log, Vec<Nanos>) {
+    let mut media = linked(DeviceTiming { nand, link }, MediaConfig::new(GEOMETRY));
     let mut t = Nanos::ZERO;
     for unit in [0, 1] {
         t = t.max(append(&mut media, t, chunk(unit, 1), 64, 0).unwrap().at);
     }
-    media.reset_utilisation();
-    media.start_log(usize::MAX);
+    media.inner_mut().reset_utilisation();
+    media.inner_mut().start_log(usize::MAX);
     let mut rng = Stream::new(seed, "priority");
     for _ in 0..2_000 {
         t += Nanos(rng.below(400_000));
         let unit = rng.below(2) as u32;
         match rng.below(20) {
-            0 => media.reset(t, chunk(unit, 0)).map(|_| ()).unwrap_or_default(),
+            0 => media.reset(t, t, chunk(unit, 0)).map(|_| ()).unwrap_or_default(),
             1..4 => append(&mut media, t, chunk(unit, 0), 8, 0).map(|_| ()).unwrap_or_default(),
             _ => {
                 let at = ppa(&media, chunk(unit, 1), rng.below(50) as u32);
-                media.read(t, at, 1 + rng.below(12) as u32).unwrap();
+                common::read(&mut media, t, at, 1 + rng.below(12) as u32).unwrap();
             }
         }
     }
-    (media.end_log().unwrap(), media.utilisation().units)
+    (media.inner_mut().end_log().unwrap(), media.inner().utilisation().units)
 }
 
-fn spans_on(log: &nandscape_media::Log, on: On) -> Vec<Span> {
+fn spans_on(log: &nandscape_media::Log, on: Resource) -> Vec<Span> {
     let mut spans: Vec<Span> = log.spans.iter().filter(|span| span.on == on).copied().collect();
     spans.sort_by_key(|span| span.start);
     spans
@@ -159,8 +163,8 @@ fn spans_on(log: &nandscape_media::Log, on: On) -> Vec<Span> {
 #[test]
 fn no_time_is_lost_or_shared() {
     for seed in 0..60 {
-        let preset = Timing::preset("nvmevirt-zn540").unwrap();
-        let timing = Timing {
+        let DeviceTiming { nand: preset, link } = DeviceTiming::preset("nvmevirt-zn540").unwrap();
+        let timing = NandTiming {
             erase_ns: 3_000_000,
             read_priority: PRIORITIES[seed as usize % PRIORITIES.len()],
             late_ns: 500_000 * (seed % 3),
@@ -168,11 +172,11 @@ fn no_time_is_lost_or_shared() {
             resume_ns: 7_000,
             ..preset
         };
-        let (log, busy) = random_log(timing, seed);
-        for on in [On::Unit(0), On::Unit(1), On::Channel(0), On::Pcie] {
+        let (log, busy) = random_log(timing, link, seed);
+        for on in [Resource::Unit(0), Resource::Unit(1), Resource::Channel(0), Resource::Pcie] {
             let spans = spans_on(&log, on);
             assert!(spans.windows(2).all(|pair| pair[0].end <= pair[1].start), "{on:?} {seed}");
-            if let On::Unit(unit) = on {
+            if let Resource::Unit(unit) = on {
                 let sum: Nanos = spans.iter().map(|span| span.end - span.start).sum();
                 assert_eq!(sum, busy[unit as usize], "unit {unit}, seed {seed}");
             }
@@ -185,11 +189,11 @@ fn no_time_is_lost_or_shared() {
 #[test]
 fn lateness_is_bounded() {
     for seed in 0..20 {
-        let timing = Timing { read_priority: Suspend, ..timing() };
+        let timing = NandTiming { read_priority: Suspend, ..timing() };
         let slack = Nanos(timing.late_ns + timing.erase_suspend_ns) + READ + READ;
-        let (log, _) = random_log(timing, seed);
+        let (log, _) = random_log(timing, LinkTiming::none(), seed);
         let mut ends = BTreeMap::new();
-        for span in log.spans.iter().filter(|span| matches!(span.on, On::Unit(_))) {
+        for span in log.spans.iter().filter(|span| matches!(span.on, Resource::Unit(_))) {
             let end = ends.entry(span.command).or_insert(span.end);
             *end = span.end.max(*end);
         }
@@ -207,7 +211,8 @@ fn lateness_is_bounded() {
 #[test]
 fn priority_conserves_work() {
     for seed in 0..10 {
-        let in_turn = random_log(Timing { read_priority: ReadPriority::None, ..timing() }, seed).1;
-        assert_eq!(random_log(timing(), seed).1, in_turn, "seed {seed}");
+        let busy = |nand| random_log(nand, LinkTiming::none(), seed).1;
+        let in_turn = NandTiming { read_priority: ReadPriority::None, ..timing() };
+        assert_eq!(busy(timing()), busy(in_turn), "seed {seed}");
     }
 }

@@ -6,8 +6,8 @@ mod common;
 use common::chunk;
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
-    ChunkId, ChunkState, Fault, Geometry, Kind, Media, MediaConfig, OpenChannel, PayloadMode, Ppa,
-    Status, Timing, WriteCmd,
+    ChunkId, ChunkState, DeviceTiming, Fault, Geometry, Kind, Media, MediaConfig, OpenChannel,
+    PayloadMode, Ppa, Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
 use proptest::prelude::*;
@@ -197,7 +197,7 @@ fn step(
                 keys: &keys,
                 data: if data { &tags } else { &[] },
             };
-            let outcome = media.write(now, cmd).ok().map(|o| o.status);
+            let outcome = media.write(now, now, cmd).ok().map(|o| o.status);
             prop_assert_eq!(outcome, model.write(id, sector, sectors));
             model.seq += u64::from(sectors);
         }
@@ -205,12 +205,12 @@ fn step(
             let id = chunk(unit, c);
             let Some(at) = packed(&model.geometry, id, sector.into()) else { return Ok(()) };
             let legal = sectors > 0 && sector + sectors <= model.readable(id);
-            let outcome = media.read(now, at, sectors);
+            let outcome = common::read(media, now, at, sectors);
             prop_assert_eq!(outcome.is_ok(), legal, "{:?}", outcome);
         }
         Command::Reset { unit, chunk: c } => {
             let id = chunk(unit, c);
-            let outcome = media.reset(now, id).ok().map(|o| o.status);
+            let outcome = media.reset(now, now, id).ok().map(|o| o.status);
             prop_assert_eq!(outcome, model.reset(id));
         }
         Command::FailProgram => {
@@ -251,9 +251,9 @@ proptest! {
     fn device_and_naive_model_agree(
         geometry in geometry(),
         commands in prop::collection::vec((command(), 0..400_000u64), 1..120),
-        preset in 0..Timing::PRESETS.len(),
+        preset in 0..DeviceTiming::PRESETS.len(),
     ) {
-        let timing = Timing::preset(Timing::PRESETS[preset]).unwrap();
+        let timing = DeviceTiming::preset(DeviceTiming::PRESETS[preset]).unwrap().nand;
         let payload = PayloadMode::Tags;
         let config = MediaConfig { timing, payload, ..MediaConfig::new(geometry) };
         let mut media = Media::new(config).unwrap();

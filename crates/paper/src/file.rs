@@ -7,6 +7,7 @@ use crate::published;
 use crate::read::{Asked, axis, figure, figures, filter, form, question, read_all};
 use crate::text::Text;
 use nandscape_lab::stack::StackError;
+use nandscape_lab::stack::document::{Table, merge};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::Environment;
@@ -17,15 +18,20 @@ const REQUESTS: [&str; 4] = ["read", "write", "trim", "sync"];
 
 impl Paper {
     /// The paper in `folder`; with `quick`, what its questions say for being asked quickly is laid over
-    /// their sweeps.
+    /// their sweeps, and `over` is laid over each of them last.
     ///
     /// # Errors
     /// The first thing wrong with a file of it, and where.
-    pub fn load(files: Files, folder: &Path, quick: bool) -> Result<Self, StackError> {
+    pub fn load(
+        files: Files,
+        folder: &Path,
+        quick: bool,
+        over: &Table,
+    ) -> Result<Self, StackError> {
         let text = Text::read(files, folder, "paper.toml")?;
         let (table, place) = (text.table()?, text.start());
         let mut root = Section::root(&table, &place);
-        let asked = read_questions(&mut root, files, folder, quick)?;
+        let asked = read_questions(&mut root, files, folder, (quick, over))?;
         let mut paper = Self {
             id: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             title: root.required("title")?,
@@ -52,11 +58,12 @@ fn read_questions(
     root: &mut Section<'_>,
     files: Files,
     folder: &Path,
-    quick: bool,
+    (quick, last): (bool, &Table),
 ) -> Result<Vec<Asked>, StackError> {
     let all = read_all(root, "question", |entry, id| {
         let file: String = entry.required("sweep")?;
-        let over = entry.table("quick")?.filter(|_| quick).cloned().unwrap_or_default();
+        let mut over = entry.table("quick")?.filter(|_| quick).cloned().unwrap_or_default();
+        merge(&mut over, last.clone());
         let path = folder.join(&file);
         let text = files.read(&path);
         let text = text.map_err(|why| entry.reject("sweep", format!("{file}: {why}")))?;

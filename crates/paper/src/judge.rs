@@ -280,12 +280,13 @@ impl Statement {
 mod tests {
     use super::*;
     use crate::library::Files;
+    use nandscape_lab::stack::document::Table;
     use serde_json::json;
     use std::path::Path;
 
     fn tiny() -> Paper {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny");
-        Paper::load(Files::Host, &folder, false).unwrap()
+        Paper::load(Files::Host, &folder, false, &Table::new()).unwrap()
     }
 
     /// The paper of the tests with made-up answers: write amplification of the fresh device beside the

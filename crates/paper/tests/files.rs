@@ -3,17 +3,18 @@
 mod common;
 
 use common::{changed, tiny};
+use nandscape_lab::stack::document::{Table, sweep_overrides};
 use nandscape_paper::{Claim, Files, Paper, shipped};
 use std::path::Path;
 
 /// A paper is read as it stands, and --quick lays what it says over the sweeps.
 #[test]
 fn a_paper_is_read() {
-    let paper = Paper::load(Files::Host, &tiny(), false).unwrap();
+    let paper = Paper::load(Files::Host, &tiny(), false, &Table::new()).unwrap();
     assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18));
     assert_eq!(paper.statements[1].claim, Claim::Readings(vec![0.5, 0.66]));
     assert_eq!(paper.statements[0].across, [0]);
-    let quick = Paper::load(Files::Host, &tiny(), true).unwrap();
+    let quick = Paper::load(Files::Host, &tiny(), true, &Table::new()).unwrap();
     assert_eq!(quick.runs(), 10);
 }
 
@@ -23,7 +24,7 @@ fn papers_that_ship_are_sound() {
     for id in shipped() {
         let (files, folder) = Files::find(id);
         for quick in [false, true] {
-            if let Err(error) = Paper::load(files, &folder, quick) {
+            if let Err(error) = Paper::load(files, &folder, quick, &Table::new()) {
                 panic!("{error}");
             }
         }
@@ -129,10 +130,24 @@ const SLIPS_BESIDE: [Slip; 11] = [
 fn wrong_papers_name_their_place() {
     for (at, slip) in SLIPS_OF_PAPERS.iter().chain(&SLIPS_BESIDE).enumerate() {
         let (file, from, to, message) = *slip;
-        let load = |folder: &Path| Paper::load(Files::Host, folder, false);
+        let load = |folder: &Path| Paper::load(Files::Host, folder, false, &Table::new());
         let error = changed(&format!("wrong-{at}"), file, (from, to), load).unwrap_err();
         let error = error.to_string();
         assert!(error.contains(message), "{from} -> {to}: {error}");
         assert!(error.contains(".toml:"), "{error}");
     }
+}
+
+/// A key that is laid over every sweep reaches each stack, but for what the sweep's own grid sets.
+#[test]
+fn a_key_of_the_command_line_reaches_every_stack() {
+    let over = |set: &str| sweep_overrides(&[set.to_owned()]);
+    let load = |over: &Table| Paper::load(Files::Host, &tiny(), false, over);
+    let paper = load(&over("ftl.gc.victim=random").unwrap()).unwrap();
+    let cases = paper.questions.iter().flat_map(|question| &question.sweep.cases);
+    let changed = cases.filter(|case| case.stack.toml.contains("victim = \"random\"")).count();
+    let all = paper.questions.iter().map(|question| question.sweep.cases.len()).sum::<usize>();
+    assert_eq!(changed, all);
+    assert!(load(&over("ftl.nonsense=1").unwrap()).is_err());
+    assert!(over("nonsense").is_err());
 }

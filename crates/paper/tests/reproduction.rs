@@ -4,6 +4,7 @@ mod common;
 
 use common::{changed, tiny};
 use nandscape_lab::run::{Manner, Unobserved};
+use nandscape_lab::stack::document::Table;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
 use nandscape_paper::verdict::Verdict;
 use nandscape_paper::{Answers, Claim, Files, Maker, Paper, Reproduction, page};
@@ -20,7 +21,7 @@ fn answers(sweep: &Sweep) -> Answers {
 }
 
 fn reproduce(folder: &Path, quick: bool) -> Reproduction {
-    let paper = Paper::load(Files::Host, folder, quick).unwrap();
+    let paper = Paper::load(Files::Host, folder, quick, &Table::new()).unwrap();
     let answers = paper.questions.iter().map(|question| answers(&question.sweep)).collect();
     Reproduction::new(paper, answers)
 }

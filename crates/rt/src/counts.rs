@@ -12,6 +12,16 @@ pub trait Counts {
     /// What was counted after the snapshot `earlier` of the same counters.
     #[must_use]
     fn since(&self, earlier: &Self) -> Self;
+
+    /// Both periods together.
+    #[must_use]
+    fn plus(mut self, later: &Self) -> Self
+    where
+        Self: Sized,
+    {
+        self.add(later);
+        self
+    }
 }
 
 impl Counts for u64 {

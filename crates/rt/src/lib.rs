@@ -1,5 +1,5 @@
 //! The runtime under everything: one single-threaded executor with two clocks, timers, locks and
-//! channels, seeded randomness, and a model of the host's CPU.
+//! channels, seeded randomness, and the host: its cores and its memory.
 //!
 //! # Two clocks
 //! On the *virtual* clock time stands still while any task is ready, and then jumps to the next
@@ -67,7 +67,7 @@ pub mod words;
 pub use deadlock::{Deadlock, Waiting};
 pub use exec::Executor;
 pub use handle::Handle;
-pub use host::HostCpu;
+pub use host::{Host, HostConfig};
 pub use inbox::Stopped;
 pub use inject::{Injector, Inlet, Outlet};
 pub use join::{Aborted, JoinHandle};

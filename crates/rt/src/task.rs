@@ -35,6 +35,8 @@ impl TaskId {
 pub(crate) enum Wait {
     /// A primitive: its kind, and the name it was given.
     On(&'static str, &'static str),
+    /// One of several things of a kind, by number.
+    Numbered(&'static str, u16),
     /// The end of another task.
     Task(TaskId),
 }
@@ -197,6 +199,7 @@ impl Tasks {
     fn describe(&self, wait: &Wait) -> String {
         match *wait {
             Wait::On(kind, name) => format!("{kind} `{name}`"),
+            Wait::Numbered(kind, number) => format!("{kind} {number}"),
             Wait::Task(id) => match self.slots.get(id.slot as usize) {
                 Some(slot) => format!("task `{}`", slot.name),
                 None => "a task".to_owned(),

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FakeEnvironment, TestDevice, run, try_run};
-use nandscape_block::{BlockDevice, Op};
+use nandscape_block::{BlockDevice, Op, Region, RegionKind};
 use nandscape_workload::engine::{Engine, NoProbe, Options, Results};
 use nandscape_workload::fio::{Direction, parse};
 
@@ -99,6 +99,20 @@ fn a_log_must_fit() {
     let error = Engine::<()>::new(&file, TestDevice::new(17).caps(), &Options::default());
     let message = error.unwrap_err().to_string();
     assert!(message.contains("v3.log:6") && message.contains("sector 17"), "{message}");
+}
+
+/// Replayed addresses are verified on a device that is writable at random all over, and on no other.
+#[test]
+fn a_verified_log_needs_a_random_device() {
+    let mut world = FakeEnvironment::default();
+    world.files.insert("v3.log", V3);
+    let file = parse("[j]\nread_iolog=v3.log\nverify=md5\n", "test.fio", &world).unwrap();
+    let mut device = TestDevice::new(64);
+    assert!(Engine::<()>::new(&file, device.caps(), &Options::default()).is_ok());
+    device.caps.regions = [Region::new(0..32, RegionKind::Random)].into();
+    let error = Engine::<()>::new(&file, device.caps(), &Options::default());
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("writable at random"), "{message}");
 }
 
 const LOGGED: &str = "[j]\nrw=randrw\nbssplit=4k/50:16k/50\nsize=200k\niodepth=3\nfsync=5\n\

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Defect, TestDevice, run};
-use nandscape_block::Op;
+use common::{Defect, TestDevice, run, try_run};
+use nandscape_block::{Op, Region, RegionKind};
 use nandscape_workload::engine::{Content, FailureKind};
 use nandscape_workload::fio::Direction;
 
@@ -123,4 +123,24 @@ fn null_reads_without_comparing() {
     assert!(!results.failed());
     assert_eq!(device.targets(Op::Read), (0..64).collect::<Vec<_>>());
     assert_eq!(results.jobs[0].verified_sectors, 0);
+}
+
+/// Jobs without files do their I/O in the region that is writable at random, and nowhere else.
+#[test]
+fn jobs_stay_within_the_random_region() {
+    let text = "[job]\nrw=randwrite\nverify=md5\n";
+    let mut device = TestDevice::new(SECTORS);
+    device.caps.regions = [
+        Region::new(0..100, RegionKind::Append),
+        Region::new(100..160, RegionKind::Random),
+        Region::new(400..500, RegionKind::DeviceOwned { of: 0 }),
+    ]
+    .into();
+    let results = run(text, &mut device);
+    assert!(!results.failed());
+    assert_eq!(results.jobs[0].verified_sectors, 60);
+    assert!(device.log.iter().all(|(_, bio)| (100..160).contains(&bio.lba.0)));
+    device.caps.regions = [Region::new(0..100, RegionKind::Append)].into();
+    let refused = try_run(text, &mut device).expect_err("no sector is writable at random");
+    assert!(refused.to_string().contains("writable at random"), "{refused}");
 }

@@ -5,8 +5,9 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate with the crates that it may depend on.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("column", &[]),
+    ("corpus", &[]),
     ("heap", &[]),
     ("report", &[]),
     ("rt", &[]),
@@ -15,8 +16,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("ftl", &["rt", "block", "column", "media"]),
     ("fs", &["rt", "block"]),
     ("workload", &["rt", "block", "fs"]),
-    ("lab", &["rt", "block", "media", "ftl", "fs", "workload", "heap"]),
-    ("crash", &["rt", "block", "media", "ftl", "fs"]),
+    ("lab", &["rt", "block", "media", "ftl", "fs", "workload", "heap", "corpus"]),
+    ("crash", &["rt", "block", "media", "ftl", "fs", "corpus"]),
     ("paper", &["rt", "block", "media", "ftl", "fs", "workload", "lab", "report"]),
     (
         "cli",

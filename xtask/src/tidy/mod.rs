@@ -18,10 +18,9 @@ mod text;
 mod tree;
 mod virtual_clock;
 
-pub(crate) use tree::Tree;
+pub(crate) use tree::{File, Tree};
 
 use std::fmt;
-use tree::File;
 
 /// One broken rule.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -21,12 +21,26 @@ impl File {
     }
 
     /// Line number, from 1, of a byte of the text.
-    pub(super) fn line_of(&self, offset: usize) -> usize {
+    pub(crate) fn line_of(&self, offset: usize) -> usize {
         1 + self.text.as_bytes()[..offset].iter().filter(|&&byte| byte == b'\n').count()
     }
 
-    pub(super) fn is_rust(&self) -> bool {
+    pub(crate) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
+    }
+
+    /// Whether this is the file that `path` names, with or without its ending, or is in that directory.
+    pub(crate) fn is_under(&self, path: &str) -> bool {
+        let rest = self.path.strip_prefix(path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn code(&self) -> &str {
+        &self.code
     }
 }
 
@@ -59,7 +73,7 @@ impl Tree {
     }
 
     #[cfg(test)]
-    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let file = |&(path, text): &(&str, &str)| File::new(path.to_owned(), text.to_owned());
         Self { files: files.iter().map(file).collect(), others: Vec::new() }
     }

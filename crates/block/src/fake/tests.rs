@@ -1,5 +1,8 @@
 //! Every refusal and every served path of the fake device.
 
+mod coupled;
+mod power;
+
 use super::*;
 use crate::bio::{Flags, FlushScope, Owner, Placement};
 use crate::tag::Tag;
@@ -19,8 +22,18 @@ fn plain() -> DeviceCaps {
     }
 }
 
+/// A plain device with these regions.
+fn with(regions: &[(Range<u64>, RegionKind)]) -> DeviceCaps {
+    let regions = regions.iter().map(|(range, kind)| Region::new(range.clone(), *kind));
+    DeviceCaps { regions: regions.collect(), ..plain() }
+}
+
+fn device(caps: DeviceCaps) -> FakeDevice {
+    FakeDevice::new(caps).expect("the regions fit")
+}
+
 fn zoned() -> FakeDevice {
-    FakeDevice::new(DeviceCaps { zones: Some(ZONE), ..plain() })
+    device(with(&[(0..64, RegionKind::Zones(ZONE))]))
 }
 
 fn act(device: &mut FakeDevice, bio: Bio) -> Result<Reply, BlockError> {
@@ -51,7 +64,7 @@ fn report(device: &mut FakeDevice, zone: u32) -> ZoneInfo {
 
 #[track_caller]
 fn assert_refused(caps: DeviceCaps, bio: Bio, lacks: &'static str) {
-    let refused = act(&mut FakeDevice::new(caps), bio);
+    let refused = act(&mut device(caps), bio);
     assert_eq!(refused, Err(BlockError::Unsupported(lacks)));
 }
 
@@ -72,14 +85,9 @@ fn what_is_lacking_is_refused() {
     assert_refused(plain(), Bio::new(Op::FetchUpcall, Lba(0), 0), "upcalls");
     assert_refused(plain(), Bio::new(Op::CompleteUpcall(1), Lba(0), 0), "upcalls");
     let no_append = ZoneLimits { append: false, ..ZONE };
-    let caps = DeviceCaps { zones: Some(no_append), ..plain() };
+    let caps = with(&[(0..64, RegionKind::Zones(no_append))]);
     assert_refused(caps, append(0, 1), "zone append");
-    let caps = DeviceCaps { random_regions: vec![0..8, 40..48], ..plain() };
-    assert_refused(caps, write(7, 2), "writes outside the random regions");
-    let outside = FakeDevice::new(plain()).migrate(&[(Lba(0), Lba(1))]);
-    let lacks = "migration outside the device's own regions";
-    assert_eq!(outside, Err(BlockError::Unsupported(lacks)));
-    let failed = FakeDevice::new(plain()).fail_zone(ZoneId(0), ZoneState::Offline);
+    let failed = device(plain()).fail_zone(ZoneId(0), ZoneState::Offline);
     assert_eq!(failed, Err(BlockError::Unsupported("zones")));
 }
 
@@ -87,7 +95,8 @@ fn what_is_lacking_is_refused() {
 #[test]
 fn malformed_bios_are_refused() {
     let caps = DeviceCaps { discard_sectors: 4, placement_handles: 2, ..plain() };
-    let mut device = FakeDevice::new(DeviceCaps { zones: Some(ZONE), ..caps });
+    let mut device =
+        device(DeviceCaps { regions: with(&[(0..64, RegionKind::Zones(ZONE))]).regions, ..caps });
     let tags = |sectors: usize| Payload::Tags(vec![Tag::ZERO; sectors].into());
     let sectors = Payload::Sectors(vec![SectorData::Absent; 3].into());
     let malformed = [
@@ -117,7 +126,7 @@ fn malformed_bios_are_refused() {
 /// No range reaches past the end, however large its numbers.
 #[test]
 fn ranges_end_with_the_device() {
-    let mut device = FakeDevice::new(DeviceCaps { discard_sectors: 1, ..plain() });
+    let mut device = device(DeviceCaps { discard_sectors: 1, ..plain() });
     for bio in [
         Bio::read(Lba(63), 2),
         Bio::read(Lba(u64::MAX), 1),
@@ -145,10 +154,9 @@ fn what_is_offered_is_served() {
         fua: Fua::Honoured,
         discard_sectors: 4,
         placement_handles: 2,
-        random_regions: vec![0..32, 40..48],
-        ..plain()
+        ..with(&[(0..32, RegionKind::Random), (40..48, RegionKind::Random)])
     };
-    let mut device = FakeDevice::new(caps);
+    let mut device = device(caps);
     let hinted = Bio { placement: Placement(2), ..write(4, 2) };
     assert_eq!(act(&mut device, hinted.with(Flags::FUA)), Ok(Reply::None));
     assert_eq!(device.durable(Lba(5)), SectorData::Tag(Tag::new(105)));
@@ -161,14 +169,14 @@ fn what_is_offered_is_served() {
 /// The device's end closes the last granule of a discard, however short it is.
 #[test]
 fn discards_reach_an_odd_end() {
-    let mut device = FakeDevice::new(DeviceCaps { sectors: 62, discard_sectors: 4, ..plain() });
+    let mut device = device(DeviceCaps { sectors: 62, discard_sectors: 4, ..plain() });
     assert_eq!(act(&mut device, Bio::discard(Lba(60), 2)), Ok(Reply::None));
 }
 
 /// A hint on a device without placement handles means nothing.
 #[test]
 fn hints_are_ignored_without_handles() {
-    let mut device = FakeDevice::new(plain());
+    let mut device = device(plain());
     let hinted = Bio { placement: Placement(9), ..write(0, 1) };
     assert_eq!(act(&mut device, hinted), Ok(Reply::None));
 }
@@ -178,7 +186,7 @@ fn hints_are_ignored_without_handles() {
 fn narrow_flushes_are_widened() {
     let owner = Some(Owner { file: 1, generation: 0, thread: 0, core: 0 });
     for (scoped_flush, other) in [(false, Tag::new(101)), (true, Tag::ZERO)] {
-        let mut device = FakeDevice::new(DeviceCaps { scoped_flush, ..plain() });
+        let mut device = device(DeviceCaps { scoped_flush, ..plain() });
         act(&mut device, Bio { owner, ..write(0, 1) }).unwrap();
         act(&mut device, write(1, 1)).unwrap();
         act(&mut device, Bio { owner, scope: FlushScope::Owner, ..Bio::flush() }).unwrap();
@@ -273,7 +281,7 @@ fn limits_hold() {
 #[test]
 fn zero_limits_nothing() {
     let limits = ZoneLimits { max_open: 0, max_active: 0, ..ZONE };
-    let mut device = FakeDevice::new(DeviceCaps { zones: Some(limits), ..plain() });
+    let mut device = device(with(&[(0..64, RegionKind::Zones(limits))]));
     for zone in 0..8 {
         assert!(act(&mut device, append(zone, 1)).is_ok());
     }
@@ -309,46 +317,89 @@ fn reports_cover_what_was_asked() {
     }
 }
 
-/// A random region on a zoned device is free of the zones' rules.
+/// A random region on a zoned device is free of the zones' rules, and its sectors are in no zone.
 #[test]
 fn random_regions_need_no_order() {
-    let caps = DeviceCaps { zones: Some(ZONE), random_regions: vec![0..16, 56..64], ..plain() };
-    let mut device = FakeDevice::new(caps);
-    for lba in [9, 3, 3] {
+    let zones = RegionKind::Zones(ZONE);
+    let random = RegionKind::Random;
+    let mut device = device(with(&[(0..16, random), (16..56, zones), (56..64, random)]));
+    for lba in [9, 3, 3, 60] {
         assert_eq!(act(&mut device, write(lba, 2)), Ok(Reply::None));
     }
-    assert_rule(act(&mut device, write(17, 1)), 2, "a write away from the write pointer");
+    assert_rule(act(&mut device, write(17, 1)), 0, "a write away from the write pointer");
+    assert_eq!(act(&mut device, append(4, 1)), Ok(Reply::Appended(Lba(48))));
+    assert_rule(act(&mut device, append(5, 1)), 5, "no such zone");
 }
 
-/// A migration is announced on any completion until it is fetched, and readable at both addresses
-/// until it is completed.
+/// Zones of a second region have rules and limits of that region, and identities after the first's.
 #[test]
-fn migrations_are_told_and_completed() {
-    let caps = DeviceCaps { device_owned: vec![0..8, 32..40], ..plain() };
-    let mut device = FakeDevice::new(caps);
-    let announced = |device: &mut FakeDevice| match device.submit(
-        Nanos::ZERO,
-        Bio::read(Lba(0), 1),
-        Token(0),
-    ) {
-        Submit::Done(done) => done.upcall_pending,
-        Submit::Pending => false,
+fn zoned_regions_are_apart() {
+    let few = RegionKind::Zones(ZoneLimits { zone_sectors: 4, capacity: 4, max_active: 1, ..ZONE });
+    let mut device = device(with(&[(0..16, RegionKind::Zones(ZONE)), (32..48, few)]));
+    assert_eq!(act(&mut device, write(32, 1)), Ok(Reply::None));
+    assert_rule(act(&mut device, append(3, 1)), 3, "too many active zones");
+    assert_eq!(act(&mut device, append(0, 1)), Ok(Reply::Appended(Lba(0))));
+    match act(&mut device, Bio::new(Op::ZoneReport, Lba(9), 3)) {
+        Ok(Reply::Zones(zones)) => {
+            let starts: Vec<_> = zones.iter().map(|zone| zone.start.0).collect();
+            assert_eq!(starts, [8, 32, 36], "the gap holds no zone");
+        }
+        other => panic!("a report brought {other:?}"),
+    }
+}
+
+/// Addresses in a gap do not exist, and a write stays within its region.
+#[test]
+fn regions_bound_bios() {
+    let random = RegionKind::Random;
+    let caps = || DeviceCaps {
+        discard_sectors: 1,
+        ..with(&[(0..8, random), (8..16, RegionKind::Append), (40..48, random)])
     };
-    let fetch = Bio::new(Op::FetchUpcall, Lba(0), 0);
-    let complete = |id| Bio::new(Op::CompleteUpcall(id), Lba(0), 0);
-    act(&mut device, write(3, 1)).unwrap();
-    assert!(!announced(&mut device));
-    assert_eq!(act(&mut device, fetch.clone()), Ok(Reply::None));
-    let moves = vec![(Lba(3), Lba(33))];
-    device.migrate(&moves).unwrap();
-    assert!(announced(&mut device));
-    assert!(matches!(act(&mut device, complete(1)), Err(BlockError::Malformed(_))));
-    assert_eq!(act(&mut device, fetch), Ok(Reply::Upcall(1, moves)));
-    assert!(!announced(&mut device));
-    let data = SectorData::Tag(Tag::new(103));
-    assert_eq!((device.current(Lba(3)), device.current(Lba(33))), (data.clone(), data.clone()));
-    assert_eq!(act(&mut device, complete(1)), Ok(Reply::None));
-    let zero = SectorData::Tag(Tag::ZERO);
-    assert_eq!((device.current(Lba(3)), device.current(Lba(33))), (zero, data));
-    assert!(matches!(act(&mut device, complete(1)), Err(BlockError::Malformed(_))));
+    let gap = "addresses outside the regions";
+    assert_refused(caps(), write(16, 1), gap);
+    assert_refused(caps(), Bio::read(Lba(15), 2), gap);
+    assert_refused(caps(), Bio::discard(Lba(38), 4), gap);
+    assert_refused(caps(), write(7, 2), "writes across regions");
+    assert!(act(&mut device(caps()), Bio::read(Lba(7), 2)).is_ok(), "neighbours are read at once");
+}
+
+/// A device is not made of regions that contradict each other.
+#[test]
+fn wrong_regions_make_no_device() {
+    let made = FakeDevice::new(with(&[(0..65, RegionKind::Random)]));
+    let beyond = RegionError::Beyond { index: 0, end: 65, sectors: 64 };
+    assert_eq!(made.err(), Some(beyond));
+}
+
+/// An append-only sector is written again only after a discard.
+#[test]
+fn appends_overwrite_nothing() {
+    let caps = DeviceCaps { discard_sectors: 1, ..with(&[(0..64, RegionKind::Append)]) };
+    let mut device = device(caps);
+    assert_eq!(act(&mut device, write(9, 2)), Ok(Reply::None));
+    assert_eq!(act(&mut device, write(2, 2)), Ok(Reply::None), "in no order");
+    let overwrite = act(&mut device, write(8, 2));
+    let what = "an overwrite in an append-only region";
+    assert_eq!(overwrite, Err(BlockError::Region { lba: Lba(9), what }));
+    assert_eq!(device.current(Lba(8)), SectorData::Tag(Tag::ZERO), "nothing of it was written");
+    act(&mut device, Bio::discard(Lba(9), 1)).unwrap();
+    assert_eq!(act(&mut device, write(8, 2)), Ok(Reply::None));
+}
+
+/// More addresses than sectors that may hold data: overwrites need no room, discards make some.
+#[test]
+fn live_sectors_are_bounded() {
+    let mut device = device(DeviceCaps { live_sectors_max: 4, discard_sectors: 1, ..plain() });
+    act(&mut device, write(60, 3)).unwrap();
+    act(&mut device, Bio::flush()).unwrap();
+    act(&mut device, write(10, 1)).unwrap();
+    let what = "more live sectors than the device holds";
+    let full = Err(BlockError::Region { lba: Lba(9), what });
+    assert_eq!(act(&mut device, write(9, 2)), full);
+    assert_eq!(act(&mut device, write(61, 2)), Ok(Reply::None));
+    act(&mut device, Bio::discard(Lba(60), 1)).unwrap();
+    assert_eq!(act(&mut device, write(9, 2)), Ok(Reply::None));
+    let full = Err(BlockError::Region { lba: Lba(63), what });
+    assert_eq!(act(&mut device, write(63, 1)), full);
 }

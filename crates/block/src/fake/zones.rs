@@ -1,57 +1,97 @@
-//! A table of zones with the states, resources and transitions of the NVMe Zoned Namespace command
+//! The zones of a region, with the states, resources and transitions of the NVMe Zoned Namespace command
 //! set (revision 1.1, section 3.2.2 "Zone State Machine").
 
 use crate::address::Lba;
+use crate::caps::DeviceCaps;
 use crate::error::BlockError;
+use crate::region::RegionKind;
 use crate::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneLimits, ZoneState};
 
 type Rule = Result<(), &'static str>;
 
-/// All zones of a device.
+/// All zones of a region. Identities are those of the device.
 pub(super) struct Zones {
     limits: ZoneLimits,
+    first: u32,
     zones: Vec<ZoneInfo>,
 }
 
 impl Zones {
-    /// Empty zones over a device of this many sectors.
-    pub(super) fn new(limits: ZoneLimits, sectors: u64) -> Self {
-        let capacity = limits.capacity.min(limits.zone_sectors);
-        let zones = (0..sectors.checked_div(limits.zone_sectors).unwrap_or(0))
-            .map(|index| Lba(index * limits.zone_sectors))
-            .map(|start| ZoneInfo {
-                start,
-                capacity,
-                write_pointer: start,
-                state: ZoneState::Empty,
-            })
-            .collect();
-        Self { limits, zones }
+    /// The zones of a device's zoned regions, empty. The regions must have been checked.
+    pub(super) fn of(caps: &DeviceCaps) -> Vec<Self> {
+        let mut first = 0;
+        let mut tables = Vec::new();
+        for region in &caps.regions {
+            if let RegionKind::Zones(limits) = region.kind {
+                let zones: Vec<_> = (0..region.zones())
+                    .map(|index| Lba(region.range.start + index * limits.zone_sectors))
+                    .map(|start| empty(start, limits.capacity))
+                    .collect();
+                let next = first + zones.len() as u32;
+                tables.push(Self { limits, first, zones });
+                first = next;
+            }
+        }
+        tables
     }
 
-    /// The zone that holds `lba`.
-    pub(super) fn at(&self, lba: Lba) -> Result<ZoneId, BlockError> {
-        let index = lba.0.checked_div(self.limits.zone_sectors).and_then(|z| u32::try_from(z).ok());
-        let zone = ZoneId(index.unwrap_or(u32::MAX));
-        self.info(zone).map(|_| zone)
+    /// Whether this zone is one of them.
+    pub(super) fn has(&self, zone: ZoneId) -> bool {
+        self.index(zone).is_some()
+    }
+
+    fn index(&self, zone: ZoneId) -> Option<usize> {
+        let index = zone.0.checked_sub(self.first)? as usize;
+        (index < self.zones.len()).then_some(index)
+    }
+
+    /// The zone that holds `lba`, if it is one of them.
+    pub(super) fn at(&self, lba: Lba) -> Option<ZoneId> {
+        let distance = lba.0.checked_sub(self.zones.first()?.start.0)?;
+        let index = u32::try_from(distance.checked_div(self.limits.zone_sectors)?).ok()?;
+        let zone = ZoneId(self.first.checked_add(index)?);
+        self.has(zone).then_some(zone)
+    }
+
+    /// The zones in order of address.
+    pub(super) fn infos(&self) -> &[ZoneInfo] {
+        &self.zones
+    }
+
+    /// Address distance between zones.
+    pub(super) fn distance(&self) -> u64 {
+        self.limits.zone_sectors
+    }
+
+    /// Power was cut: no zone stays open, and zone `index` was written up to `write_pointer`.
+    pub(super) fn power_cut(&mut self, index: usize, write_pointer: Lba) {
+        let info = &mut self.zones[index];
+        let end = info.start.plus(info.capacity);
+        let was_finished = info.state == ZoneState::Full && info.write_pointer != end;
+        info.write_pointer = write_pointer;
+        info.state = match info.state {
+            failed @ (ZoneState::ReadOnly | ZoneState::Offline) => failed,
+            _ if was_finished || write_pointer == end => ZoneState::Full,
+            _ if write_pointer == info.start => ZoneState::Empty,
+            _ => ZoneState::Closed,
+        };
     }
 
     pub(super) fn info(&self, zone: ZoneId) -> Result<ZoneInfo, BlockError> {
-        let info = self.zones.get(zone.0 as usize).copied();
+        let info = self.index(zone).map(|index| self.zones[index]);
         info.ok_or(BlockError::Zone { zone: zone.0, what: "no such zone" })
-    }
-
-    /// Up to `count` zones from the one that holds `lba` on.
-    pub(super) fn report(&self, lba: Lba, count: u32) -> Result<Vec<ZoneInfo>, BlockError> {
-        let first = self.at(lba)?.0 as usize;
-        Ok(self.zones[first..].iter().take(count as usize).copied().collect())
     }
 
     /// Sets a state that no command leads to: the media failed.
     pub(super) fn fail(&mut self, zone: ZoneId, state: ZoneState) -> Result<(), BlockError> {
         self.info(zone)?;
-        self.zones[zone.0 as usize].state = state;
+        self.entry(zone).state = state;
         Ok(())
+    }
+
+    /// The entry of a zone that is one of them.
+    fn entry(&mut self, zone: ZoneId) -> &mut ZoneInfo {
+        &mut self.zones[(zone.0 - self.first) as usize]
     }
 
     /// Takes `sectors` at the write pointer, which `lba`, if given, must be. Where they went.
@@ -74,7 +114,7 @@ impl Zones {
             _ => self.take_resources(zone, ZoneState::ImplicitlyOpened),
         };
         rule.map_err(|what| BlockError::Zone { zone: zone.0, what })?;
-        let info = &mut self.zones[zone.0 as usize];
+        let info = self.entry(zone);
         let went = std::mem::replace(&mut info.write_pointer, end);
         if end == info.start.plus(info.capacity) {
             info.state = ZoneState::Full;
@@ -95,7 +135,7 @@ impl Zones {
             (ZoneAction::Close, _) => self.enter(zone, ZoneState::Closed),
             (ZoneAction::Finish, _) => self.enter(zone, ZoneState::Full),
             (ZoneAction::Reset, _) => {
-                self.zones[zone.0 as usize].write_pointer = info.start;
+                self.entry(zone).write_pointer = info.start;
                 self.enter(zone, ZoneState::Empty)
             }
         };
@@ -103,14 +143,14 @@ impl Zones {
     }
 
     fn enter(&mut self, zone: ZoneId, state: ZoneState) -> Rule {
-        self.zones[zone.0 as usize].state = state;
+        self.entry(zone).state = state;
         Ok(())
     }
 
     /// Opens a zone, if the limits allow; where too many are open, an implicitly opened one is
     /// closed for it. An explicitly opened zone stays so when it is written.
     fn take_resources(&mut self, zone: ZoneId, state: ZoneState) -> Rule {
-        let before = self.zones[zone.0 as usize].state;
+        let before = self.entry(zone).state;
         if is_open(before) {
             let explicit = before == ZoneState::ExplicitlyOpened;
             return self.enter(zone, if explicit { before } else { state });
@@ -130,6 +170,10 @@ impl Zones {
     fn count(&self, has: impl Fn(ZoneState) -> bool) -> usize {
         self.zones.iter().filter(|info| has(info.state)).count()
     }
+}
+
+fn empty(start: Lba, capacity: u64) -> ZoneInfo {
+    ZoneInfo { start, capacity, write_pointer: start, state: ZoneState::Empty }
 }
 
 fn is_open(state: ZoneState) -> bool {

@@ -1,18 +1,36 @@
 //! Arguments about file systems on image files: `nandscape mkfs`, `fsck`, `dump`, `image`.
 
 use super::{StackArgs, seed, whole};
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
+use nandscape_fs::FsKind;
 use nandscape_lab::stack::Size;
 use std::path::PathBuf;
 
 /// The last second that an inode of ext4 can tell, in the year 2446.
 const TIME_MAX: i64 = (1 << 34) - (1 << 31) - 1;
 
-/// A file system.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum FsKind {
-    /// ext4 with JBD2, 4 KiB blocks
-    Ext4,
+/// A kind of file system, by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct KindChoice(pub(crate) FsKind);
+
+impl ValueEnum for KindChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [KindChoice; FsKind::ALL.len()] = {
+            let mut all = [KindChoice(FsKind::ALL[0]); FsKind::ALL.len()];
+            let mut at = 1;
+            while at < all.len() {
+                all[at] = KindChoice(FsKind::ALL[at]);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()).help(self.0.about()))
+    }
 }
 
 /// `nandscape mkfs`.
@@ -30,7 +48,7 @@ its place once it is whole; until then, and if that fails, what is there stays."
 pub(crate) struct MkfsArgs {
     /// The file system
     #[arg(long, value_enum, value_name = "KIND")]
-    pub(crate) fs: FsKind,
+    pub(crate) fs: KindChoice,
     /// The image file; made if it does not exist
     #[arg(value_name = "IMAGE")]
     pub(crate) image: PathBuf,

@@ -15,6 +15,7 @@ Examples:
   nandscape paper --quick                           all of them, on small devices
   nandscape paper js-pblk --out js                  one, in full; then open js/index.html
   nandscape paper fa-ftl --seeds 30                 one, with more repetitions than it asks for
+  nandscape paper js-pblk --set host.cores=64       one, on another host
   nandscape paper my/paper --check                  is a folder of one's own sound?
 
 What a paper states is set beside what is measured, with a verdict for each statement: agrees, \
@@ -38,11 +39,14 @@ pub(crate) struct PaperArgs {
     /// Repetitions of every run, with the seeds from 1; without it, as many as each paper says
     #[arg(long, value_name = "N", value_parser = whole::<1, SEEDS_MAX>)]
     pub(crate) seeds: Option<u64>,
+    /// Change a key of every stack that a sweep does not set in its grid (may be repeated)
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Where report and rows go
     #[arg(long, value_name = "DIR", default_value = "papers-report")]
     pub(crate) out: PathBuf,
     /// List the papers that ship
-    #[arg(long, conflicts_with_all = ["quick", "check", "seeds"])]
+    #[arg(long, conflicts_with_all = ["quick", "check", "seeds", "set"])]
     pub(crate) list: bool,
     /// Read everything that papers say, and run nothing
     #[arg(long)]

@@ -1,23 +1,20 @@
 //! Campaigns on a file system: seeds from the first on, until there are cuts enough.
 
 use super::e2fsck::E2fsck;
-use crate::args::{BrokenRule, CommitChoice, CrashArgs, FileSystemChoice};
+use crate::args::{BrokenRule, CrashArgs};
 use crate::output::Failure;
 use crate::pool::spread;
 use crate::progress::Progress;
 use anyhow::anyhow;
+use clap::ValueEnum;
 use nandscape_crash::fs::{Base, FsOptions, Oracle, run_fs_seed};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome};
-use nandscape_fs::ext4::Commit;
-use nandscape_fs::ext4::journal::Defect;
-use nandscape_lab::stack::{FsStack, commit_name, data_name};
+use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Cuts when nobody says how many.
 const CUTS: u64 = 200;
-/// Rings of file records and their blocks: little, so that they fill.
-const IJOURNAL: Commit = Commit::Ijournal { slots: 2, slot_blocks: 24 };
 
 /// Keys of a stack's `[fs]` that say how a campaign mounts its volumes.
 const KEYS: [&str; 2] = ["data", "commit"];
@@ -25,26 +22,25 @@ const KEYS: [&str; 2] = ["data", "commit"];
 const WHY: &str = "a campaign makes small volumes of its own, and seeds choose times and memory; of [fs] it takes data \
                    and commit alone";
 
-/// What a campaign found, and how it mounted the file system.
+/// What a campaign found, and the file system that it ran on.
 pub(crate) struct FsReport {
     pub(crate) report: CampaignReport,
-    pub(crate) data: &'static str,
-    pub(crate) commit: &'static str,
+    pub(crate) fs: FsConfig,
 }
 
 impl fmt::Display for FsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { report, data, commit } = self;
-        write!(f, "{}, data={data}, commit={commit}\n{report}", FsStack::KIND)
+        write!(f, "{}", self.fs.kind().name())?;
+        for (key, value) in self.fs.choices() {
+            write!(f, ", {key}={value}")?;
+        }
+        write!(f, "\n{}", self.report)
     }
 }
 
 /// Runs a campaign.
-pub(crate) fn campaign(
-    FileSystemChoice::Ext4: FileSystemChoice,
-    args: &CrashArgs,
-) -> Result<FsReport, Failure> {
-    let mut options = options(args)?;
+pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failure> {
+    let mut options = options(kind, args)?;
     let oracle = args.on_fs.oracle_every.map(|_| E2fsck::find()).transpose()?;
     options.oracle_every = args.on_fs.oracle_every.unwrap_or(1);
     let end = u64::MAX;
@@ -52,7 +48,7 @@ pub(crate) fn campaign(
         let oracle = oracle.as_ref().map(|oracle| oracle as &dyn Oracle);
         run_fs_seed(seed, &options, oracle)
     });
-    Ok(FsReport { report, data: data_name(options.data), commit: commit_name(options.commit) })
+    Ok(FsReport { report, fs: options.fs().clone() })
 }
 
 /// Runs seeds until there are cuts or violations enough. Which seeds count does not depend on the
@@ -87,34 +83,32 @@ fn until(args: &CrashArgs, end: u64, run: &(dyn Fn(u64) -> SeedOutcome + Sync)) 
 }
 
 /// The command line's choices, else the stack's.
-fn options(args: &CrashArgs) -> Result<FsOptions, Failure> {
+fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     let stack = super::stack(args)?;
     if let Some(stack) = &stack {
         stack.check_fs_keys(&KEYS, WHY).map_err(Failure::input)?;
     }
-    let mounted = stack.as_ref().and_then(|stack| Some(&stack.fs.as_ref()?.mount));
-    let data = args.on_fs.data().or(mounted.map(|mount| mount.data)).unwrap_or_default();
-    let by_file = match args.on_fs.commit {
-        Some(commit) => commit == CommitChoice::Ijournal,
-        None => mounted.is_some_and(|mount| mount.commit != Commit::Jbd2),
-    };
+    let given = stack.as_ref().and_then(|stack| Some(&stack.fs.as_ref()?.config));
+    let given = given.filter(|given| given.kind() == kind);
+    let mut fs = kind.config();
+    let choices = given.map(FsConfig::choices).unwrap_or_default();
+    for (key, value) in choices.into_iter().chain(args.on_fs.choices()) {
+        let unknown = |ConfigError { why, .. }| Failure::input(anyhow!("--{key}: {why}"));
+        fs.choose(key, value).map_err(unknown)?;
+    }
+    args.broken.map_or(Ok(()), |rule| leave_out(&mut fs, rule))?;
     let flash = Options {
         stack: stack.as_ref().map(super::device),
         faults: Some(FaultRates::default()),
         ..Options::default()
     };
-    let options = FsOptions::new(Base::Flash(Box::new(flash)), data);
-    let commit = if by_file { IJOURNAL } else { Commit::Jbd2 };
-    Ok(FsOptions { commit, defect: args.broken.map(defect).transpose()?, ..options })
+    Ok(FsOptions::new(Base::Flash(Box::new(flash)), fs))
 }
 
-/// The rule of the journal that is to be left out.
-fn defect(rule: BrokenRule) -> Result<Defect, Failure> {
-    match rule {
-        BrokenRule::CommitBeforeData => Ok(Defect::CommitBeforeData),
-        BrokenRule::TailBeforeCheckpoint => Ok(Defect::TailBeforeCheckpoint),
-        BrokenRule::MissingRevoke => Ok(Defect::MissingRevoke),
-        BrokenRule::MissingBarrier => Ok(Defect::MissingBarrier),
-        _ => Err(Failure::input(anyhow!("--broken: a rule of the FTL: leave out --fs"))),
-    }
+/// Leaves out a rule of the file system's recovery.
+fn leave_out(fs: &mut FsConfig, rule: BrokenRule) -> Result<(), Failure> {
+    let rule = rule.to_possible_value();
+    let name = rule.as_ref().map_or("", |rule| rule.get_name());
+    let of_ftl = |_| Failure::input(anyhow!("--broken: a rule of the FTL: leave out --fs"));
+    fs.omit(name).map_err(of_ftl)
 }

@@ -6,7 +6,6 @@ use nandscape_crash::composition::Composition;
 use nandscape_crash::matrix::MatrixReport;
 use nandscape_crash::{CampaignReport, Counts, Violation};
 use nandscape_lab::run::VERSION;
-use nandscape_lab::stack::FsStack;
 use serde_json::{Value, json};
 
 /// A campaign whose first seed was `first`.
@@ -16,9 +15,10 @@ pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
 
 /// A campaign on a file system.
 pub(super) fn fs_campaign(found: &FsReport, first: u64) -> Value {
-    let FsReport { report, data, commit } = found;
-    let mounted = json!({ "kind": FsStack::KIND, "data": data, "commit": commit });
-    joined(campaign(report, first), json!({ "fs": mounted }))
+    let FsReport { report, fs } = found;
+    let kind = [("kind", fs.kind().name())].into_iter();
+    let mounted = kind.chain(fs.choices()).map(|(key, value)| (key.to_owned(), value.into()));
+    joined(campaign(report, first), json!({ "fs": Value::Object(mounted.collect()) }))
 }
 
 /// A matrix: the findings of each composition, and what the FTL refuses.

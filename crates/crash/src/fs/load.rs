@@ -7,9 +7,7 @@
 use super::model::{Model, Node, ROOT, parent};
 use super::tree::{Fs, PAGE, identity};
 use nandscape_block::{Payload, SectorData, Tag};
-use nandscape_fs::contract::{
-    Attr, Caller, Data, FileSystem, FsError, Ino, Io, Kind, RenameMode, SetAttr,
-};
+use nandscape_fs::contract::{Attr, Caller, Data, FsError, Ino, Io, Kind, RenameMode, SetAttr};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Power cuts under ext4: on a pblk over media, or on the reference device.
+//! Power cuts under a file system: on a pblk over media, or on the reference device.
 //!
 //! A seed chooses device, load and cuts. After each cut the FTL recovers, then the journal, each perhaps
 //! cut again on the way; then every file and name must be one that the `model` permits
@@ -9,6 +9,7 @@
 mod device;
 mod load;
 mod model;
+mod options;
 mod rounds;
 mod tree;
 
@@ -18,9 +19,8 @@ use crate::pblk::{broken, draw_device};
 use crate::scenario::Options;
 use device::Medium;
 use nandscape_block::{MemDevice, SectorData};
-use nandscape_fs::ext4::journal::Defect;
-use nandscape_fs::ext4::{Commit, DataMode};
 use nandscape_rt::{Nanos, Stream};
+pub use options::FsOptions;
 use rounds::Run;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -56,32 +56,6 @@ pub enum Base {
     Flash(Box<Options>),
     /// The reference device, of whose volatile cache any subset survives.
     Memory,
-}
-
-/// What is given from outside; the seed chooses the rest.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FsOptions {
-    /// What the file system stands on.
-    pub base: Base,
-    /// The data mode.
-    pub data: DataMode,
-    /// What an fsync commits.
-    pub commit: Commit,
-    /// A rule of the journal to leave out, to see that the campaign notices.
-    pub defect: Option<Defect>,
-    /// Rounds a seed, one cut each at least.
-    pub rounds: u32,
-    /// The oracle sees one in so many cuts.
-    pub oracle_every: u64,
-}
-
-impl FsOptions {
-    /// A data mode on this base, with JBD2 and no rule left out.
-    #[must_use]
-    pub fn new(base: Base, data: DataMode) -> Self {
-        let commit = Commit::Jbd2;
-        Self { base, data, commit, defect: None, rounds: 4, oracle_every: 20 }
-    }
 }
 
 /// Runs one seed. A panic is a violation like any other.

@@ -14,11 +14,8 @@ use crate::family::Family;
 use crate::outcome::Counts;
 use crate::plan::{CutPlan, Trigger, draw_cut};
 use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
-use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::{Caller, Data, FileSystem, FsError, Io};
-use nandscape_fs::ext4::check::check;
-use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
-use nandscape_fs::ext4::{Commit, DataMode, Ext4, MountOptions};
+use nandscape_fs::contract::{Caller, Data, FsError, Io};
+use nandscape_fs::{FsConfig, MountEnv};
 use nandscape_rt::combine::{Either, join_all, select2, timeout};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
 use std::cell::RefCell;
@@ -33,16 +30,14 @@ const BALLAST: &str = "ballast";
 const WINDOW: u64 = 32;
 /// Virtual time after which a stretch counts as working without end.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
-/// Blocks of the smallest journal.
-const JOURNAL_BLOCKS: u32 = 1_024;
 
 /// What a seed chooses about mounts and load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Choices {
+pub(super) struct Choices {
     style: Style,
-    commit_interval: Nanos,
-    write_back: Nanos,
-    cache_pages: u64,
+    pub(super) commit_interval: Nanos,
+    pub(super) write_back: Nanos,
+    pub(super) cache_pages: u64,
 }
 
 impl Choices {
@@ -95,12 +90,7 @@ pub(crate) struct Run<'a> {
 
 impl fmt::Display for Run<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FsOptions { data, commit, defect, rounds, .. } = self.options;
-        write!(
-            f,
-            "data={data:?} commit={commit:?} defect={defect:?} rounds={rounds} {}",
-            self.choices
-        )
+        write!(f, "{} {}", self.options, self.choices)
     }
 }
 
@@ -112,8 +102,8 @@ fn failed(what: &str) -> impl Fn(FsError) -> Trouble + '_ {
 impl<'a> Run<'a> {
     pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
         let choices = Choices::draw(seed);
-        let records = options.commit != Commit::Jbd2;
-        let stale = options.data == DataMode::Writeback;
+        let promises = options.fs().promises();
+        let (records, stale) = (promises.syncs_single_files, promises.may_show_stale_blocks);
         let model =
             |writer| Rc::new(RefCell::new(Model::new(format!("w{writer}"), records, stale)));
         Self {
@@ -194,24 +184,10 @@ impl<'a> Run<'a> {
         CutPlan { trigger, delay, recovery_cuts }
     }
 
-    fn mount_options(&mut self) -> MountOptions {
+    /// How the volume is made and mounted next.
+    fn next_config(&mut self) -> FsConfig {
         self.mounts += 1;
-        let cache = CacheConfig {
-            pages: self.choices.cache_pages,
-            period: Nanos((self.choices.write_back.0 / 4).max(1)),
-            age: self.choices.write_back,
-            ..CacheConfig::default()
-        };
-        MountOptions {
-            data: self.options.data,
-            commit: self.options.commit,
-            commit_interval: self.choices.commit_interval,
-            cache,
-            // Generations must not come again: they tell files apart.
-            seed: self.seed.wrapping_mul(1_000).wrapping_add(self.mounts),
-            defect: self.options.defect,
-            ..MountOptions::default()
-        }
+        self.options.config(self.seed, self.mounts, &self.choices)
     }
 
     /// Runs something on a medium until it ends.
@@ -257,20 +233,12 @@ impl<'a> Run<'a> {
 
     /// Makes the volume, the writers' directories, and a file that takes most of the room.
     fn make(&mut self, medium: Medium) -> Result<Medium, Trouble> {
-        let (options, models) = (self.mount_options(), self.models.clone());
-        let seed = self.seed;
+        let (config, models) = (self.next_config(), self.models.clone());
         let work = move |handle: Handle, device: Device| async move {
-            let small = MkfsOptions {
-                blocks: Some(VOLUME_SECTORS),
-                journal_blocks: Some(JOURNAL_BLOCKS),
-                inode_ratio: Some(1 << 14),
-                fresh: true,
-                ..MkfsOptions::new(seed)
-            };
-            let made = mkfs(&device.erased(), &small).await;
+            let made = config.format(&device.erased()).await;
             made.map_err(|error| Trouble::new(format!("mkfs: {error}")))?;
-            let (fs, _) =
-                Ext4::mount(&handle, device.erased(), options).await.map_err(failed("mount"))?;
+            let env = mount_env(&handle, &device);
+            let (fs, _) = config.mount(env).await.map_err(failed("mount"))?;
             for model in models {
                 let name = model.borrow().root().to_owned();
                 let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
@@ -302,12 +270,12 @@ impl<'a> Run<'a> {
         medium: Medium,
         cut: Option<&CutPlan>,
     ) -> Result<(Result<(), Trouble>, Medium), Trouble> {
-        let (options, models) = (self.mount_options(), self.models.clone());
+        let (config, models) = (self.next_config(), self.models.clone());
         let (seed, style, round) = (self.seed, self.choices.style, self.round);
         let (cut, story) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
         let told = Rc::clone(&story);
         let work = move |handle: Handle, device: Device| async move {
-            let mounted = Ext4::mount(&handle, device.erased(), options).await;
+            let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             judge(&tree, &models, &story, Model::judge)?;
@@ -336,10 +304,10 @@ impl<'a> Run<'a> {
 
     /// Mounts until power fails.
     fn mount_until(&mut self, medium: Medium, cut: &CutPlan) -> Result<Left, Trouble> {
-        let (options, plan) = (self.mount_options(), cut.clone());
+        let (config, plan) = (self.next_config(), cut.clone());
         let work = move |handle: Handle, device: Device| async move {
             let due = cut_is_due(&handle, &device, &plan);
-            match select2(Ext4::mount(&handle, device.erased(), options), due).await {
+            match select2(config.mount(mount_env(&handle, &device)), due).await {
                 Either::First(Err(_)) if device.with(Switch::is_off) => Ok(()),
                 Either::First(mounted) => mounted.map(drop).map_err(failed("mount")),
                 Either::Second(()) => Ok(()),
@@ -383,18 +351,20 @@ impl<'a> Run<'a> {
     fn end(&mut self, medium: Medium) -> Result<(), Trouble> {
         let (judged, medium) = self.judge_and_load(medium, None)?;
         judged?;
-        let (options, models) = (self.mount_options(), self.models.clone());
+        let (config, models) = (self.next_config(), self.models.clone());
         let story = Rc::new(RefCell::new(Vec::new()));
         let told = Rc::clone(&story);
         let work = move |handle: Handle, device: Device| async move {
-            let report = check(&device.erased())
+            let report = config
+                .kind()
+                .check(&device.erased())
                 .await
                 .map_err(|error| Trouble::new(format!("check: {error}")))?;
             if let Some(finding) = report.findings.first() {
                 return Err(Trouble::new(format!("after an unmount: {finding}")));
             }
-            let (fs, _) =
-                Ext4::mount(&handle, device.erased(), options).await.map_err(failed("mount"))?;
+            let mounted = config.mount(mount_env(&handle, &device)).await;
+            let (fs, _) = mounted.map_err(failed("mount"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             judge(&tree, &models, &story, Model::judge_exactly)
         };
@@ -413,7 +383,7 @@ impl<'a> Run<'a> {
         let (ours, after) = self.recover_copy(left.clone())?;
         let said = |what| move |said: String| Trouble::new(format!("{what}: {said}"));
         oracle.check(&after).map_err(said("the oracle, on what our recovery left"))?;
-        if self.options.commit == Commit::Jbd2 {
+        if self.options.oracle_recovers() {
             let theirs = oracle.recover(&left).map_err(said("the oracle's recovery"))?;
             oracle.check(&theirs).map_err(said("the oracle, on its own recovery"))?;
             let (theirs, _) = self.recover_copy(theirs)?;
@@ -429,10 +399,10 @@ impl<'a> Run<'a> {
         let device = MemDevice::new(VOLUME_SECTORS).with_latency(LATENCY);
         let medium = Medium::Memory(Box::new(device), Stream::new(self.seed, "copy"));
         let (counts, now, mounts) = (self.counts, self.now, self.mounts);
-        let options = self.mount_options();
+        let config = self.next_config();
         let work = move |handle: Handle, device: Device| async move {
             import(&device, image).await?;
-            let mounted = Ext4::mount(&handle, device.erased(), options).await;
+            let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, _) = mounted.map_err(failed("mount of a copy"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree of a copy"))?;
             fs.unmount().await.map_err(failed("unmount of a copy"))?;
@@ -443,6 +413,11 @@ impl<'a> Run<'a> {
         (self.counts, self.now, self.mounts) = (counts, now, mounts);
         ended?.0
     }
+}
+
+/// What a mount stands on.
+fn mount_env(rt: &Handle, device: &Device) -> MountEnv {
+    MountEnv { rt: rt.clone(), device: device.erased() }
 }
 
 /// Where two trees differ.

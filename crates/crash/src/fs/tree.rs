@@ -2,12 +2,13 @@
 //! included.
 
 use nandscape_block::{SectorData, Tag};
-use nandscape_fs::contract::{Attr, Caller, Data, FileSystem, FsError, Ino, Io, Kind};
-use nandscape_fs::ext4::Ext4;
+use nandscape_fs::MountedFs;
+use nandscape_fs::contract::{Attr, Caller, Data, FsError, Ino, Io, Kind};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The file system under test.
-pub(crate) type Fs = Ext4;
+pub(crate) type Fs = Rc<dyn MountedFs>;
 
 /// Bytes of a page.
 pub(crate) const PAGE: u64 = 4_096;

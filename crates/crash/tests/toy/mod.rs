@@ -5,8 +5,8 @@
 //! or the durable one, each by its own throw.
 
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Fua, Lba, Op, Payload,
-    Reply, SectorData, Submit, Tag, Token,
+    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Lba, Op, Payload, Reply,
+    SectorData, Submit, Tag, Token,
 };
 use nandscape_crash::subject::{CommandCounts, Power, Recovery, Subject, Watch};
 use nandscape_rt::{Nanos, Stream};
@@ -118,16 +118,7 @@ impl Toy {
 
     fn boot(remains: Remains, now: Nanos) -> Self {
         Self {
-            caps: DeviceCaps {
-                sectors: SECTORS,
-                fua: Fua::Honoured,
-                volatile_cache: true,
-                discard_sectors: 1,
-                discard_zeroes: true,
-                max_sectors: 64,
-                keeps_content: true,
-                ..DeviceCaps::default()
-            },
+            caps: DeviceCaps { max_sectors: 64, ..DeviceCaps::conventional(SECTORS) },
             sectors: remains.sectors.into_iter().map(|s| vec![s]).collect(),
             dirty: BTreeSet::new(),
             before_trim: remains.before_trim,

@@ -21,7 +21,7 @@ pub(super) struct Chunk {
     pub(super) dirty: u64,
     /// A write of it, or of what it held before, is under way.
     pub(super) writing: u64,
-    /// The file system has promised it a block.
+    /// A block is reserved for it.
     pub(super) reserved: u64,
     /// Used since eviction last came by.
     pub(super) referenced: u64,
@@ -29,10 +29,10 @@ pub(super) struct Chunk {
 
 /// What is known of a page without waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Look {
-    There,
-    Reading,
-    Missing,
+pub(super) enum PageState {
+    Present,
+    InFlight,
+    Absent,
 }
 
 impl Chunk {
@@ -55,11 +55,11 @@ impl Chunk {
         self.present & !self.reading
     }
 
-    pub(super) const fn look(&self, bit: u32) -> Look {
+    pub(super) const fn look(&self, bit: u32) -> PageState {
         match (self.there() >> bit & 1, self.reading >> bit & 1) {
-            (1, _) => Look::There,
-            (_, 1) => Look::Reading,
-            _ => Look::Missing,
+            (1, _) => PageState::Present,
+            (_, 1) => PageState::InFlight,
+            _ => PageState::Absent,
         }
     }
 

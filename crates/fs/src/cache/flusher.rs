@@ -9,8 +9,8 @@ use nandscape_rt::combine::select2;
 const TURN_PAGES: u64 = 1024;
 
 /// Writes old pages back, and the oldest when too many are dirty, until the cache is stopped.
-pub async fn flush_in_background<B: Backing>(cache: PageCache, backing: B) {
-    let core = &cache.0;
+pub async fn flush_in_background<B: Backing>(cache: PageCache<B::File>, backing: B) {
+    let core = &cache.core;
     let mut look_at = core.handle.now() + core.config.period;
     while !core.stopped.get() {
         let _ = select2(core.wake.notified(), core.handle.sleep_until(look_at)).await;
@@ -26,18 +26,20 @@ pub async fn flush_in_background<B: Backing>(cache: PageCache, backing: B) {
 
 /// Writes some of the file that has been dirty longest, if since `expired` or before. Whether there
 /// was such a file and something was written.
-async fn turn<B: Backing>(cache: &PageCache, backing: &B, expired: Nanos) -> bool {
-    let core = &cache.0;
+async fn turn<B: Backing>(cache: &PageCache<B::File>, backing: &B, expired: Nanos) -> bool {
+    let core = &cache.core;
     let oldest =
-        core.dirty_files.borrow().first_key_value().map(|(key, file)| (key.0, file.clone()));
-    let Some((_, file)) = oldest.filter(|(since, _)| *since <= expired) else { return false };
+        cache.dirty_files.borrow().first_key_value().map(|(key, file)| (key.0, file.clone()));
+    let Some((_, pages)) = oldest.filter(|(since, _)| *since <= expired) else { return false };
     while core.in_flight.get() > IN_FLIGHT_MAX && !core.stopped.get() {
         core.progress.notified().await;
     }
     let before = core.cleaned.get() + core.in_flight.get();
     let limit = if expired == Nanos::MAX { TURN_PAGES } else { u64::MAX };
     // What went wrong is the pages' matter: the next sync of the file tells it.
-    let _ = backing.write_back(&file, limit).await;
-    file.requeue();
+    if let Some(file) = pages.file() {
+        let _ = backing.write_back(&file, limit).await;
+    }
+    pages.requeue();
     core.cleaned.get() + core.in_flight.get() > before && !core.stopped.get()
 }

@@ -1,18 +1,20 @@
 //! The pages of one file.
 
 use super::ahead::Streams;
-use super::chunk::Look;
+use super::chunk::PageState;
 use super::pages::Pages;
-use super::{Core, PageCache, Queued, bump, drop_by};
+use super::{Core, DirtyFiles, Evict, PageCache, Queued, bump, drop_by};
 use crate::contract::{FsError, Result};
 use nandscape_block::{Owner, SectorData};
 use nandscape_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
-pub(crate) struct Inner {
+pub(crate) struct Inner<F: 'static> {
     pub(super) core: Rc<Core>,
+    dirty_files: Rc<DirtyFiles<F>>,
+    file: Weak<F>,
     pub(super) pages: RefCell<Pages>,
     /// The place among the cache's dirty files.
     queued: Cell<Option<Queued>>,
@@ -32,15 +34,22 @@ pub(crate) struct Inner {
 }
 
 /// The pages of one file. Cheap to clone; clones are the same pages.
-#[derive(Clone)]
-pub struct Mapping(pub(super) Rc<Inner>);
+pub struct Mapping<F: 'static>(pub(super) Rc<Inner<F>>);
 
-impl Mapping {
-    /// No pages yet, of the file that bios will name as their owner.
+impl<F> Clone for Mapping<F> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<F> Mapping<F> {
+    /// No pages yet, of a file that bios will name as their owner.
     #[must_use]
-    pub fn new(cache: &PageCache, owner: Owner) -> Self {
-        let core = Rc::clone(&cache.0);
+    pub fn new(cache: &PageCache<F>, file: Weak<F>, owner: Owner) -> Self {
+        let core = Rc::clone(&cache.core);
         Self(Rc::new(Inner {
+            dirty_files: Rc::clone(&cache.dirty_files),
+            file,
             settled: Notify::new(&core.handle, "pages of a file"),
             core,
             pages: RefCell::default(),
@@ -54,6 +63,11 @@ impl Mapping {
             length: Cell::new(0),
             streams: RefCell::default(),
         }))
+    }
+
+    /// The file, as long as it is in memory.
+    pub(super) fn file(&self) -> Option<Rc<F>> {
+        self.0.file.upgrade()
     }
 
     /// Whose bios these pages make: the file, and the thread and core that wrote to it last.
@@ -80,7 +94,7 @@ impl Mapping {
 
     /// Appends to `contents` those of the range from its first page on that are there, and tells how the
     /// page behind them looks.
-    pub(super) fn read(&self, range: Range<u64>, contents: &mut Vec<SectorData>) -> Look {
+    pub(super) fn read(&self, range: Range<u64>, contents: &mut Vec<SectorData>) -> PageState {
         self.0.pages.borrow_mut().read(range, contents)
     }
 
@@ -90,21 +104,21 @@ impl Mapping {
         self.0.writing.get() > 0 || self.0.pages.borrow().dirty() > 0
     }
 
-    /// Pages that were promised a block.
+    /// Pages that a block is reserved for.
     #[must_use]
-    pub fn promised(&self) -> u64 {
+    pub fn reserved(&self) -> u64 {
         self.0.pages.borrow().reserved()
     }
 
-    /// Whether the first page of a range waits for write-back or was promised a block, so that it needs
+    /// Whether the first page of a range waits for write-back or has a block reserved, so that it needs
     /// none; and how many pages from there on are like it, or some of them.
     #[must_use]
     pub fn waiting(&self, range: &Range<u64>) -> (bool, u64) {
         self.0.pages.borrow_mut().waiting(range)
     }
 
-    /// New content of a whole page, to be written back. `reserved` says that a block was promised
-    /// to it just now. Returns how many pages that are which did not wait for write-back yet.
+    /// New content of a whole page, to be written back. `reserved` says that a block was reserved
+    /// for it just now. Returns how many pages that are which did not wait for write-back yet.
     pub fn write(&self, page: u64, data: SectorData, reserved: bool) -> u64 {
         self.write_run(page..page + 1, |_| data.clone(), reserved)
     }
@@ -167,20 +181,20 @@ impl Mapping {
         let key = (core.handle.now(), core.next_turn.get());
         bump(&core.next_turn, 1);
         self.0.queued.set(Some(key));
-        core.dirty_files.borrow_mut().insert(key, self.clone());
+        self.0.dirty_files.borrow_mut().insert(key, self.clone());
     }
 
     /// Leaves the dirty files, or moves behind them when pages are left.
     pub(super) fn requeue(&self) {
         if let Some(key) = self.0.queued.take() {
-            self.0.core.dirty_files.borrow_mut().remove(&key);
+            self.0.dirty_files.borrow_mut().remove(&key);
         }
         if self.0.pages.borrow().dirty() > 0 {
             self.enqueue();
         }
     }
 
-    /// Forgets pages, dirty or not, and reads of them that are under way. Returns how many promised
+    /// Forgets pages, dirty or not, and reads of them that are under way. Returns how many reserved
     /// blocks they no longer need. Nothing in the range may be on its way to the device.
     pub fn discard(&self, range: Range<u64>) -> u64 {
         let gone = self.0.pages.borrow_mut().forget(range);
@@ -222,27 +236,27 @@ impl Mapping {
     }
 }
 
-impl Inner {
+impl<F> Inner<F> {
     /// Lets eviction visit this file.
     pub(super) fn list(self: &Rc<Self>) {
         if !self.listed.replace(true) {
-            self.core.clock.borrow_mut().push_back(Rc::downgrade(self));
+            let file = Rc::downgrade(self);
+            self.core.clock.borrow_mut().push_back(file);
         }
     }
+}
 
-    /// Whether eviction goes on visiting: false once no pages are left.
-    pub(super) fn is_listed(&self) -> bool {
+impl<F> Evict for Inner<F> {
+    fn is_listed(&self) -> bool {
         self.listed.set(self.pages.borrow().count() > 0);
         self.listed.get()
     }
 
-    /// Whether the hand has been through all pages.
-    pub(super) fn is_round(&self) -> bool {
+    fn is_round(&self) -> bool {
         self.hand.get() == 0
     }
 
-    /// Second chance for up to `count` pages, from the hand on. Returns how many it looked at.
-    pub(super) fn evict(&self, count: u64) -> u64 {
+    fn evict(&self, count: u64) -> u64 {
         let (looked, gone, next) = self.pages.borrow_mut().evict(self.hand.get(), count);
         self.hand.set(next);
         drop_by(&self.core.resident, gone);
@@ -250,7 +264,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl<F> Drop for Inner<F> {
     fn drop(&mut self) {
         let pages = self.pages.get_mut();
         drop_by(&self.core.resident, pages.count());

@@ -1,7 +1,7 @@
 //! The page cache: pages of payload over a device, shared by all file systems. After Linux's
 //! `mm/{filemap,readahead,page-writeback,vmscan}.c`, in their shape and with their defaults.
 //!
-//! - A file's pages are its [`Mapping`]; the [`PageCache`] counts them all and keeps them within a
+//! - A file's pages are its [`Mapping`], which leads back to the file; the [`PageCache`] counts them all and keeps them within a
 //!   memory limit: clean pages go by second chance, dirty ones are written back first.
 //! - A page is a tag, parts of a few, or bytes. What lies beyond the end of the file is zero.
 //! - Pages lie in chunks of 64 with their states as bits, and most of what is done to them is done to
@@ -24,9 +24,9 @@ mod throttle;
 
 pub use flusher::flush_in_background;
 pub use mapping::Mapping;
-pub use read::{Backing, Located, read_pages};
+pub use read::{Backing, PageLocation, read_pages};
 pub use run::WriteRun;
-pub use throttle::Dirtier;
+pub use throttle::DirtyThrottle;
 
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos};
@@ -88,9 +88,7 @@ pub(crate) struct Core {
     config: CacheConfig,
     limits: throttle::Limits,
     /// Every file with pages, in the order in which eviction visits them.
-    clock: RefCell<VecDeque<Weak<mapping::Inner>>>,
-    /// Files with dirty pages, oldest first.
-    dirty_files: RefCell<BTreeMap<Queued, Mapping>>,
+    clock: RefCell<VecDeque<Weak<dyn Evict>>>,
     next_turn: Cell<u64>,
     resident: Cell<u64>,
     dirty: Cell<u64>,
@@ -116,9 +114,32 @@ impl Core {
     }
 }
 
-/// The pages of all files of a mount. Cheap to clone; clones are the same cache.
-#[derive(Clone)]
-pub struct PageCache(pub(crate) Rc<Core>);
+/// Files with dirty pages, oldest first.
+type DirtyFiles<F> = RefCell<BTreeMap<Queued, Mapping<F>>>;
+
+/// A file's pages as eviction sees them.
+trait Evict {
+    /// Second chance for up to `count` pages, from the hand on. Returns how many it looked at.
+    fn evict(&self, count: u64) -> u64;
+
+    /// Whether eviction goes on visiting: false once no pages are left.
+    fn is_listed(&self) -> bool;
+
+    /// Whether the hand has been through all pages.
+    fn is_round(&self) -> bool;
+}
+
+/// The pages of all files of a mount; `F` is a file. Cheap to clone; clones are the same cache.
+pub struct PageCache<F: 'static> {
+    core: Rc<Core>,
+    dirty_files: Rc<DirtyFiles<F>>,
+}
+
+impl<F> Clone for PageCache<F> {
+    fn clone(&self) -> Self {
+        Self { core: Rc::clone(&self.core), dirty_files: Rc::clone(&self.dirty_files) }
+    }
+}
 
 fn bump(counter: &Cell<u64>, by: u64) {
     counter.set(counter.get() + by);
@@ -128,16 +149,15 @@ fn drop_by(counter: &Cell<u64>, by: u64) {
     counter.set(counter.get() - by);
 }
 
-impl PageCache {
+impl<F> PageCache<F> {
     /// An empty cache.
     #[must_use]
     pub fn new(handle: &Handle, config: CacheConfig) -> Self {
-        Self(Rc::new(Core {
+        let core = Rc::new(Core {
             handle: handle.clone(),
             limits: throttle::Limits::new(&config),
             config,
             clock: RefCell::default(),
-            dirty_files: RefCell::default(),
             next_turn: Cell::new(0),
             resident: Cell::new(0),
             dirty: Cell::new(0),
@@ -148,40 +168,41 @@ impl PageCache {
             progress: Notify::new(handle, "pages written back"),
             writers: Notify::new(handle, "fewer dirty pages"),
             stopped: Cell::new(false),
-        }))
+        });
+        Self { core, dirty_files: Rc::default() }
     }
 
     /// Pages in memory.
     #[must_use]
     pub fn resident(&self) -> u64 {
-        self.0.resident.get()
+        self.core.resident.get()
     }
 
     /// Pages that readers asked for so far.
     #[must_use]
     pub fn lookups(&self) -> Lookups {
-        self.0.lookups.get()
+        self.core.lookups.get()
     }
 
     /// Pages that the device does not have yet, those on their way not counted.
     #[must_use]
     pub fn dirty(&self) -> u64 {
-        self.0.dirty.get()
+        self.core.dirty.get()
     }
 
     /// Files with dirty pages, the one that has waited longest first. A file all of whose dirty pages are
     /// on their way is not among them.
     #[must_use]
-    pub fn dirty_files(&self) -> Vec<Mapping> {
-        self.0.dirty_files.borrow().values().cloned().collect()
+    pub fn dirty_files(&self) -> Vec<Rc<F>> {
+        self.dirty_files.borrow().values().filter_map(Mapping::file).collect()
     }
 
     /// Ends background write-back, and lets go who waits for it.
     pub fn stop(&self) {
-        self.0.stopped.set(true);
-        self.0.wake.notify_one();
-        self.0.progress.notify_waiters();
-        self.0.writers.notify_waiters();
+        self.core.stopped.set(true);
+        self.core.wake.notify_one();
+        self.core.progress.notify_waiters();
+        self.core.writers.notify_waiters();
     }
 }
 

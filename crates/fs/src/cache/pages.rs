@@ -1,6 +1,6 @@
 //! The pages of one file, in chunks of sixty-four.
 
-use super::chunk::{Chunk, Look, PAGES, first_run, lowest};
+use super::chunk::{Chunk, PAGES, PageState, first_run, lowest};
 use nandscape_block::SectorData;
 use nandscape_block::bits::bits_of;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,10 +63,14 @@ impl Pages {
 
     /// Appends to `contents` those of the range from its first page on that are there, and tells how the
     /// page behind them looks.
-    pub(super) fn read(&mut self, mut range: Range<u64>, contents: &mut Vec<SectorData>) -> Look {
+    pub(super) fn read(
+        &mut self,
+        mut range: Range<u64>,
+        contents: &mut Vec<SectorData>,
+    ) -> PageState {
         while !range.is_empty() {
             let (chunk, bits) = self.first_of(&range);
-            let Some(chunk) = chunk else { return Look::Missing };
+            let Some(chunk) = chunk else { return PageState::Absent };
             let before = contents.len();
             contents.extend_from_slice(chunk.read(bits));
             let there = (contents.len() - before) as u64;
@@ -75,7 +79,7 @@ impl Pages {
                 return chunk.look((range.start % PAGES) as u32);
             }
         }
-        Look::There
+        PageState::Present
     }
 
     /// The content of a page that is there; it is used now.
@@ -232,7 +236,7 @@ impl Pages {
     }
 
     /// Takes the marks of pages that were promised a block. Returns how many there were.
-    pub(super) fn settle_promises(&mut self, range: Range<u64>) -> u64 {
+    pub(super) fn convert_reservations(&mut self, range: Range<u64>) -> u64 {
         let mut settled = 0;
         for (&index, chunk) in self.chunks.range_mut(chunks_of(&range)) {
             let reserved = chunk.reserved & bits_in(index, &range);
@@ -453,7 +457,7 @@ mod tests {
             let held = self.model.range_mut(range.clone());
             let held =
                 held.filter_map(|(_, page)| std::mem::take(&mut page.reserved).then_some(()));
-            assert_eq!(held.count() as u64, self.pages.settle_promises(range));
+            assert_eq!(held.count() as u64, self.pages.convert_reservations(range));
         }
 
         /// Looks at everything, which leaves no mark on the model that it does not on the pages.
@@ -482,9 +486,9 @@ mod tests {
             assert_eq!(contents, expected);
             let behind = range.start + run.len() as u64;
             let expected = match self.model.get(&behind).filter(|_| behind < range.end) {
-                _ if behind == range.end => Look::There,
-                Some(_) => Look::Reading,
-                None => Look::Missing,
+                _ if behind == range.end => PageState::Present,
+                Some(_) => PageState::InFlight,
+                None => PageState::Absent,
             };
             assert_eq!(look, expected);
             let missing = range.clone().find(|at| !self.model.contains_key(at));

@@ -1,34 +1,38 @@
 //! Reading through the cache: what is missing is read in runs, and sequential readers are read ahead of.
 
-use super::chunk::Look;
+use super::chunk::PageState;
 use super::mapping::Mapping;
 use super::{bump, drop_by};
-use crate::contract::Result;
+use crate::contract::{FsError, Result};
 use nandscape_block::{AsyncDevice, Bio, Lba, Payload, Reply, SectorData, Tag};
 use std::future::Future;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// What a file system tells the cache, and does for it.
 pub trait Backing: Clone + 'static {
+    /// A file of it.
+    type File;
+
     /// The device under it.
     fn device(&self) -> &AsyncDevice;
 
     /// Where the file's content from `page` on is, for up to `pages` pages, at least one.
     fn locate(
         &self,
-        mapping: &Mapping,
+        file: &Rc<Self::File>,
         page: u64,
         pages: u64,
-    ) -> impl Future<Output = Result<Located>>;
+    ) -> impl Future<Output = Result<PageLocation>>;
 
     /// Sends up to `pages` dirty pages of the file to the device; need not wait for them. Those that cannot
     /// be sent are taken and finished with the error, or writers would wait for them for ever.
-    fn write_back(&self, mapping: &Mapping, pages: u64) -> impl Future<Output = Result<()>>;
+    fn write_back(&self, file: &Rc<Self::File>, pages: u64) -> impl Future<Output = Result<()>>;
 }
 
 /// Where pages are.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Located {
+pub enum PageLocation {
     /// Nowhere: this many pages read as zeroes.
     Hole(u64),
     /// This many pages lie on the device from there on.
@@ -44,7 +48,7 @@ pub enum Located {
 /// What the file system or the device says.
 pub async fn read_pages<B: Backing>(
     backing: &B,
-    mapping: &Mapping,
+    mapping: &Mapping<B::File>,
     thread: u16,
     range: Range<u64>,
 ) -> Result<Vec<SectorData>> {
@@ -54,16 +58,21 @@ pub async fn read_pages<B: Backing>(
     let rest = |data: &Vec<SectorData>| range.start + data.len() as u64..range.end;
     loop {
         match mapping.read(rest(&data), &mut data) {
-            Look::There => break,
-            Look::Reading => mapping.0.settled.notified().await,
-            Look::Missing => missed += fill(backing, mapping, rest(&data)).await?,
+            PageState::Present => break,
+            PageState::InFlight => mapping.0.settled.notified().await,
+            PageState::Absent => missed += fill(backing, mapping, rest(&data)).await?,
         }
     }
     mapping.0.core.note_lookups(data.len() as u64, missed);
     Ok(data)
 }
 
-fn read_ahead<B: Backing>(backing: &B, mapping: &Mapping, thread: u16, range: &Range<u64>) {
+fn read_ahead<B: Backing>(
+    backing: &B,
+    mapping: &Mapping<B::File>,
+    thread: u16,
+    range: &Range<u64>,
+) {
     let core = &mapping.0.core;
     let max = u64::from(core.config.read_ahead_pages);
     if max == 0 {
@@ -94,17 +103,24 @@ fn read_ahead<B: Backing>(backing: &B, mapping: &Mapping, thread: u16, range: &R
 
 /// Reads the run of missing pages at the start of `range`, as many as memory has room for; returns how
 /// many those were.
-async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> Result<u64> {
+async fn fill<B: Backing>(
+    backing: &B,
+    mapping: &Mapping<B::File>,
+    range: Range<u64>,
+) -> Result<u64> {
     let filling = Filling::begin(mapping, range);
     let missing = filling.range.end - filling.range.start;
     let mut replies = Vec::new();
     let mut page = filling.range.start;
     while page < filling.range.end {
-        let located = backing.locate(mapping, page, filling.range.end - page).await?;
+        let located = {
+            let file = mapping.file().ok_or(FsError::NoEntry)?;
+            backing.locate(&file, page, filling.range.end - page).await?
+        };
         let (count, reply) = match located {
-            Located::Hole(pages) => (pages, Err(SectorData::Tag(Tag::ZERO))),
-            Located::Known(data) => (1, Err(data)),
-            Located::At(lba, pages) => {
+            PageLocation::Hole(pages) => (pages, Err(SectorData::Tag(Tag::ZERO))),
+            PageLocation::Known(data) => (1, Err(data)),
+            PageLocation::At(lba, pages) => {
                 let max = backing.device().caps().max_sectors;
                 let most = if max == 0 { u64::from(u32::MAX) } else { u64::from(max) };
                 let count = pages.min(most).min(filling.range.end - page);
@@ -133,14 +149,14 @@ async fn fill<B: Backing>(backing: &B, mapping: &Mapping, range: Range<u64>) -> 
 }
 
 /// Pages that wait for their content. Dropped early, those that did not get any are missing again.
-struct Filling<'a> {
-    mapping: &'a Mapping,
+struct Filling<'a, F: 'static> {
+    mapping: &'a Mapping<F>,
     id: u32,
     range: Range<u64>,
 }
 
-impl<'a> Filling<'a> {
-    fn begin(mapping: &'a Mapping, range: Range<u64>) -> Self {
+impl<'a, F> Filling<'a, F> {
+    fn begin(mapping: &'a Mapping<F>, range: Range<u64>) -> Self {
         let inner = &mapping.0;
         let id = inner.next_fill.get();
         inner.next_fill.set(id.wrapping_add(1).max(1));
@@ -169,7 +185,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-impl Drop for Filling<'_> {
+impl<F> Drop for Filling<'_, F> {
     fn drop(&mut self) {
         let inner = &self.mapping.0;
         let left = inner.pages.borrow_mut().give_up_read(self.id, self.range.clone());

@@ -9,18 +9,18 @@ use std::rc::Rc;
 
 /// Contiguous pages of a file that are being written: a copy of their content, taken when the
 /// write began. Dropped without [`WriteRun::finish`], the pages are dirty again.
-pub struct WriteRun {
-    inner: Rc<Inner>,
+pub struct WriteRun<F: 'static> {
+    inner: Rc<Inner<F>>,
     first: u64,
     data: Vec<SectorData>,
     finished: bool,
 }
 
-impl Mapping {
+impl<F> Mapping<F> {
     /// Takes the first run of dirty pages in the range that are not on their way already, at most
     /// `max` of them.
     #[must_use]
-    pub fn take_run(&self, range: Range<u64>, max: u64) -> Option<WriteRun> {
+    pub fn take_run(&self, range: Range<u64>, max: u64) -> Option<WriteRun<F>> {
         let mut pages = self.0.pages.borrow_mut();
         let (first, data) = pages.take_run(&range, max)?;
         let clean = pages.dirty() == 0;
@@ -36,7 +36,7 @@ impl Mapping {
     }
 }
 
-impl WriteRun {
+impl<F> WriteRun<F> {
     /// The first page.
     #[must_use]
     pub const fn first(&self) -> u64 {
@@ -55,9 +55,9 @@ impl WriteRun {
         &self.data
     }
 
-    /// Notes that these pages have blocks now; returns how many of them had been promised one.
-    pub fn settle_promises(&self, range: Range<u64>) -> u64 {
-        self.inner.pages.borrow_mut().settle_promises(range)
+    /// Notes that these pages have blocks now; returns for how many of them one was reserved.
+    pub fn convert_reservations(&self, range: Range<u64>) -> u64 {
+        self.inner.pages.borrow_mut().convert_reservations(range)
     }
 
     /// The device has the pages, or has refused them: their content is then lost, and the error
@@ -86,7 +86,7 @@ impl WriteRun {
     }
 }
 
-impl Drop for WriteRun {
+impl<F> Drop for WriteRun<F> {
     fn drop(&mut self) {
         if !self.finished {
             self.end_writing(true);

@@ -41,17 +41,31 @@ struct Flat {
     recorder: AsyncDevice<Recorder>,
 }
 
+/// A file of the cache under test.
+struct File {
+    pages: Mapping<Self>,
+}
+
+impl File {
+    fn new(cache: &PageCache<Self>, number: u64) -> Rc<Self> {
+        let owner = Owner { file: number, generation: 0, thread: 0, core: 0 };
+        Rc::new_cyclic(|file| Self { pages: Mapping::new(cache, file.clone(), owner) })
+    }
+}
+
 impl Backing for Flat {
+    type File = File;
+
     fn device(&self) -> &AsyncDevice {
         &self.device
     }
 
-    async fn locate(&self, _mapping: &Mapping, page: u64, pages: u64) -> Result<Located> {
-        Ok(Located::At(Lba(page), pages))
+    async fn locate(&self, _file: &Rc<File>, page: u64, pages: u64) -> Result<PageLocation> {
+        Ok(PageLocation::At(Lba(page), pages))
     }
 
-    async fn write_back(&self, mapping: &Mapping, pages: u64) -> Result<()> {
-        while let Some(run) = mapping.take_run(0..u64::MAX, pages) {
+    async fn write_back(&self, file: &Rc<File>, pages: u64) -> Result<()> {
+        while let Some(run) = file.pages.take_run(0..u64::MAX, pages) {
             let payload = Payload::collect(run.data().to_vec());
             let sectors = run.data().len() as u32;
             let written = self.device.write(Lba(run.first()), sectors, payload).await;
@@ -63,8 +77,8 @@ impl Backing for Flat {
 
 /// A cache, a file in it, and the way to its device.
 struct Stand {
-    cache: PageCache,
-    file: Mapping,
+    cache: PageCache<File>,
+    file: Rc<File>,
     flat: Flat,
     handle: Handle,
 }
@@ -75,18 +89,18 @@ impl Stand {
     }
 
     async fn read(&self, range: std::ops::Range<u64>) -> Vec<SectorData> {
-        read_pages(&self.flat, &self.file, 0, range).await.expect("pages")
+        read_pages(&self.flat, &self.file.pages, 0, range).await.expect("pages")
     }
 
     fn write(&self, page: u64, tag: u64) {
-        self.file.write(page, SectorData::Tag(Tag::new(tag)), false);
+        self.file.pages.write(page, SectorData::Tag(Tag::new(tag)), false);
     }
 
     /// Waits as one who has dirtied so many pages.
     async fn pay(&self, dirtied: u64) {
-        let dirtier = self.cache.dirtier();
-        dirtier.note(dirtied);
-        dirtier.pay().await;
+        let throttle = self.cache.throttle();
+        throttle.note(dirtied);
+        throttle.balance_dirty().await;
     }
 }
 
@@ -100,9 +114,8 @@ fn run(config: CacheConfig, body: impl AsyncFnOnce(Stand) + 'static) {
         let flat = Flat { device: recorder.erased(), recorder };
         let cache = PageCache::new(&handle, config);
         drop(handle.spawn_daemon("flusher", flush_in_background(cache.clone(), flat.clone())));
-        let owner = Owner { file: 1, generation: 0, thread: 0, core: 0 };
-        let file = Mapping::new(&cache, owner);
-        file.set_length(1 << 16);
+        let file = File::new(&cache, 1);
+        file.pages.set_length(1 << 16);
         body(Stand { cache, file, flat, handle }).await;
     });
     ran.expect("no deadlock");
@@ -204,11 +217,11 @@ fn writers_wait_for_the_limit_and_then_for_their_share() {
         let passed = Rc::new([Cell::new(0), Cell::new(0)]);
         for page in 0..300 {
             stand.write(page * 2, page + 1);
-            let (dirtier, passed) = (stand.cache.dirtier(), Rc::clone(&passed));
+            let (throttle, passed) = (stand.cache.throttle(), Rc::clone(&passed));
             let (class, dirtied) = if page % 3 == 0 { (1, 130) } else { (0, 1) };
-            dirtier.note(dirtied);
+            throttle.note(dirtied);
             drop(stand.handle.spawn("writer", async move {
-                dirtier.pay().await;
+                throttle.balance_dirty().await;
                 bump(&passed[class], 1);
             }));
         }
@@ -225,15 +238,15 @@ fn writers_wait_for_the_limit_and_then_for_their_share() {
 fn pages_are_written_one_time_after_the_other() {
     run(CacheConfig::default(), async |stand| {
         stand.write(7, 1);
-        let first = stand.file.take_run(0..u64::MAX, 10).expect("a dirty page");
+        let first = stand.file.pages.take_run(0..u64::MAX, 10).expect("a dirty page");
         stand.write(7, 2);
-        assert!(stand.file.take_run(0..u64::MAX, 10).is_none());
+        assert!(stand.file.pages.take_run(0..u64::MAX, 10).is_none());
         assert_eq!(first.data(), [SectorData::Tag(Tag::new(1))]);
         first.finish(None);
-        let second = stand.file.take_run(0..u64::MAX, 10).expect("dirty again");
+        let second = stand.file.pages.take_run(0..u64::MAX, 10).expect("dirty again");
         assert_eq!(second.data(), [SectorData::Tag(Tag::new(2))]);
         drop(second);
-        assert!(stand.file.waiting(&(7..8)).0, "a write given up leaves the page dirty");
+        assert!(stand.file.pages.waiting(&(7..8)).0, "a write given up leaves the page dirty");
     });
 }
 
@@ -241,15 +254,15 @@ fn pages_are_written_one_time_after_the_other() {
 #[test]
 fn forgotten_pages_stay_forgotten() {
     run(CacheConfig { read_ahead_pages: 0, ..CacheConfig::default() }, async |stand| {
-        stand.file.write(3, SectorData::Tag(Tag::new(9)), true);
-        assert_eq!(stand.file.discard(0..10), 1);
+        stand.file.pages.write(3, SectorData::Tag(Tag::new(9)), true);
+        assert_eq!(stand.file.pages.discard(0..10), 1);
         assert_eq!((stand.cache.dirty(), stand.cache.resident()), (0, 0));
-        let (file, flat) = (stand.file.clone(), stand.flat.clone());
+        let (file, flat) = (Rc::clone(&stand.file), stand.flat.clone());
         let read = stand.handle.spawn("reader", async move {
-            read_pages(&flat, &file, 0, 20..21).await.map(|pages| pages.len())
+            read_pages(&flat, &file.pages, 0, 20..21).await.map(|pages| pages.len())
         });
         stand.handle.sleep(Nanos::from_us(50)).await;
-        stand.file.discard(0..100);
+        stand.file.pages.discard(0..100);
         assert_eq!(read.await, Ok(Ok(1)));
         let reads = stand.bios().iter().filter(|bio| bio.1 == 20).count();
         assert_eq!(reads, 2, "what was on its way was not kept");
@@ -261,18 +274,16 @@ fn forgotten_pages_stay_forgotten() {
 fn what_is_used_stays_beside_a_long_file() {
     let config = CacheConfig { pages: 4_096, read_ahead_pages: 0, ..CacheConfig::default() };
     run(config, async |stand| {
-        let owner = |file| Owner { file, generation: 0, thread: 0, core: 0 };
-        let hot: Vec<Mapping> =
-            (2..66).map(|file| Mapping::new(&stand.cache, owner(file))).collect();
+        let hot: Vec<_> = (2..66).map(|number| File::new(&stand.cache, number)).collect();
         for file in &hot {
-            file.set_length(4);
+            file.pages.set_length(4);
         }
         for page in 0..16_384 {
             stand.write(page, page + 1);
             stand.pay(1).await;
             // Each hot file comes round every 64 pages of the log.
             let file = &hot[page as usize % hot.len()];
-            read_pages(&stand.flat, file, 0, 0..4).await.expect("pages");
+            read_pages(&stand.flat, &file.pages, 0, 0..4).await.expect("pages");
         }
         let Lookups { hits, misses } = stand.cache.lookups();
         assert_eq!((hits + misses, misses), (65_536, 256), "misses but for the first ones");

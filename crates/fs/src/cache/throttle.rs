@@ -37,22 +37,22 @@ impl Limits {
     }
 }
 
-/// Somebody who dirties pages, and what it has dirtied since it last waited.
-pub struct Dirtier {
+/// Pages that a task has dirtied since it last waited.
+pub struct DirtyThrottle {
     core: Rc<Core>,
     unpaid: Cell<u64>,
 }
 
-impl PageCache {
-    /// Somebody who is going to dirty pages.
+impl<F> PageCache<F> {
+    /// The throttle of a task that is going to dirty pages.
     #[must_use]
-    pub fn dirtier(&self) -> Dirtier {
-        Dirtier { core: Rc::clone(&self.0), unpaid: Cell::new(0) }
+    pub fn throttle(&self) -> DirtyThrottle {
+        DirtyThrottle { core: Rc::clone(&self.core), unpaid: Cell::new(0) }
     }
 }
 
-impl Dirtier {
-    /// Pages that it may dirty now; if none, it has to [pay](Dirtier::pay) first.
+impl DirtyThrottle {
+    /// Pages that it may dirty now; if none, it has to [wait](DirtyThrottle::balance_dirty) first.
     #[must_use]
     pub fn allowance(&self) -> u64 {
         let room = self.core.limits.dirty.saturating_sub(self.core.load());
@@ -66,7 +66,7 @@ impl Dirtier {
 
     /// To be awaited by it in the end, and whenever it may dirty no more: starts write-back if much is
     /// dirty, and waits its share of it if too much is.
-    pub async fn pay(&self) {
+    pub async fn balance_dirty(&self) {
         let core = &self.core;
         let dirtied = self.unpaid.take();
         if dirtied == 0 {

@@ -44,6 +44,9 @@ pub enum FsError {
     /// The offset is beyond what the format can address (`EFBIG`).
     #[error("the file is too large")]
     FileTooBig,
+    /// Nothing of what was looked for follows the offset (`ENXIO`).
+    #[error("no such offset")]
+    BeyondEnd,
     /// Not for this kind of file, whoever asks (`EPERM`).
     #[error("operation not permitted")]
     NotPermitted,
@@ -85,6 +88,7 @@ impl FsError {
             Self::NotPermitted => 1,
             Self::NoEntry => 2,
             Self::Io(_) => 5,
+            Self::BeyondEnd => 6,
             Self::Exists => 17,
             Self::NotDirectory => 20,
             Self::IsDirectory => 21,

@@ -15,11 +15,13 @@
 mod cost;
 mod data;
 mod error;
+mod handle;
 mod types;
 
 pub use cost::CallCost;
 pub use data::Data;
 pub use error::{FsError, Result};
+pub use handle::{Fh, OpenFlags, Whence, WriteHint};
 pub use types::{
     Allocate, Attr, Caller, DirEntry, Ino, Io, Kind, RenameMode, SetAttr, StatFs, Timestamp,
     XattrMode,
@@ -86,8 +88,9 @@ pub trait FileSystem {
         count: usize,
     ) -> Result<Vec<DirEntry>>;
 
-    /// Pins an inode until as many closes have come.
-    async fn open(&self, caller: Caller, ino: Ino) -> Result<()>;
+    /// Pins an inode until as many closes have come. The flags are kept in the handle: calls by inode
+    /// number do not look at them, [`FileSystem::read_open`] and [`FileSystem::write_open`] do.
+    async fn open(&self, caller: Caller, ino: Ino, flags: OpenFlags) -> Result<Fh>;
 
     /// Undoes one open.
     async fn close(&self, caller: Caller, ino: Ino) -> Result<()>;
@@ -122,6 +125,55 @@ pub trait FileSystem {
             offset += written;
         }
     }
+
+    /// Writes `data` at the end of the file, wherever that is once no other write is in progress. Returns
+    /// that offset and the bytes written, as [`FileSystem::write`] does.
+    async fn write_at_end(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        data: Data,
+        io: Io,
+    ) -> Result<(u64, u64)>;
+
+    /// Reads from an open file as its flags say.
+    async fn read_open(&self, caller: Caller, file: Fh, offset: u64, len: u64) -> Result<Data> {
+        self.read(caller, file.ino, offset, len, file.flags.io()).await
+    }
+
+    /// Writes to an open file as its flags say; `offset` counts unless it appends. Returns the offset and
+    /// the bytes written, which are durable with `sync` or `dsync`.
+    async fn write_open(
+        &self,
+        caller: Caller,
+        Fh { ino, flags }: Fh,
+        offset: u64,
+        data: Data,
+    ) -> Result<(u64, u64)> {
+        let written = if flags.append {
+            self.write_at_end(caller, ino, data, flags.io()).await?
+        } else {
+            (offset, self.write(caller, ino, offset, data, flags.io()).await?)
+        };
+        match flags {
+            OpenFlags { sync: true, .. } => self.fsync(caller, ino).await?,
+            OpenFlags { dsync: true, .. } => self.fdatasync(caller, ino).await?,
+            _ => {}
+        }
+        Ok(written)
+    }
+
+    /// The first offset from `offset` on that is data, or in a hole. Preallocated space that was not
+    /// written is a hole, and so is what lies behind the end of the file.
+    ///
+    /// # Errors
+    /// [`FsError::BeyondEnd`] if there is none: `offset` is not before the end of the file, or no data
+    /// follows it.
+    async fn seek(&self, caller: Caller, ino: Ino, offset: u64, whence: Whence) -> Result<u64>;
+
+    /// Says how long data that is written to a file from now on will live, until the inode leaves memory.
+    /// Devices with placement handles get the hint with each bio.
+    async fn set_write_hint(&self, caller: Caller, ino: Ino, hint: WriteHint) -> Result<()>;
 
     /// Gives blocks to a range, or takes them away.
     async fn fallocate(

@@ -1,10 +1,15 @@
 //! Blocks ahead of data, and holes.
 
-use super::file::Writer;
+use super::data_path::MAP_CREDITS;
 use super::inode::Inode;
-use super::volume::{PAGE, Volume};
-use crate::contract::{Allocate, FsError, Result};
+use super::volume::Volume;
+use crate::contract::{Allocate, Caller, FsError, Result};
+use crate::vfs::content::{self, Writer};
+use crate::vfs::{DataPath, Mapped, PAGE, Pages};
 use std::rc::Rc;
+
+/// Blocks allocated in one transaction.
+const MAP_BLOCKS: u64 = 32_767;
 
 impl Volume {
     /// Gives blocks to a range of a file or takes them; the caller holds the inode's lock alone.
@@ -19,7 +24,7 @@ impl Volume {
         if len == 0 {
             return Err(FsError::Invalid("no bytes to allocate"));
         }
-        let end = self.check_extent_of_file(inode, offset, len)?;
+        let end = self.check_range(inode, offset, len)?;
         if matches!(what, Allocate::Reserve { .. }) {
             inode.check_addable()?;
         } else {
@@ -30,7 +35,7 @@ impl Volume {
         let (done, size) = match what {
             Allocate::PunchHole => (Ok(()), 0),
             Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => {
-                let reserved = self.reserve_range(writer.caller, inode, &pages).await;
+                let reserved = self.allocate_range(writer.caller, inode, &pages).await;
                 let grows = reserved.is_ok() && !keep_size;
                 (reserved, if grows { end } else { 0 })
             }
@@ -39,7 +44,7 @@ impl Volume {
         // Delayed pages would have brought the length to disk; they may be gone now.
         inode.set_size(inode.size.get().max(size));
         inode.raw.borrow_mut().size = inode.size.get();
-        inode.touch(self.now(), true);
+        inode.touch(self.env.now(), true);
         self.write_inode(&tx, inode, true).await?;
         tx.stop();
         done
@@ -53,10 +58,10 @@ impl Volume {
         offset: u64,
         end: u64,
     ) -> Result<()> {
-        let _cut = inode.cut_lock.write().await;
+        let _cut = inode.invalidate_lock.write().await;
         let (first, last) = (offset.div_ceil(PAGE), end / PAGE);
         let zero = async |from, to| {
-            writer.dirtier.note(self.zero_in_page(inode, from, to - from).await?);
+            writer.throttle.note(content::zero_in_page(self, inode, from, to - from).await?);
             Ok(())
         };
         if offset / PAGE == end / PAGE {
@@ -65,10 +70,49 @@ impl Volume {
         zero(offset, first * PAGE).await?;
         zero(last * PAGE, end).await?;
         inode.pages.written(first..last).await;
-        self.unpromise(inode.pages.discard(first..last));
+        self.env.space.unreserve(inode.pages.discard(first..last));
         self.free_range(inode, first..last).await?;
         // Reading ahead may have brought a page back before its block was gone.
         inode.pages.discard(first..last);
         Ok(())
+    }
+    /// Gives blocks, which read as zeroes, to what has none in a range.
+    pub(super) async fn allocate_range(
+        &self,
+        caller: Caller,
+        inode: &Inode,
+        range: &Pages,
+    ) -> Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            let extents = inode.extent_lock.read().await;
+            let mapped = self.map_extent(inode, at, range.end - at).await?;
+            drop(extents);
+            if let Mapped::Hole(blocks) = mapped {
+                at += self.allocate_some(caller, inode, &(at..at + blocks)).await?;
+            } else {
+                at += mapped.blocks();
+            }
+        }
+        Ok(())
+    }
+
+    /// One step of it; returns how many blocks it got on.
+    async fn allocate_some(&self, caller: Caller, inode: &Inode, range: &Pages) -> Result<u64> {
+        let wanted = (range.end - range.start).min(MAP_BLOCKS);
+        let reservation = self.reserve(caller, wanted)?;
+        let tx = self.begin(MAP_CREDITS, 0).await?;
+        let extents = inode.extent_lock.write().await;
+        let mapped = self.map_extent(inode, range.start, wanted).await?;
+        let Mapped::Hole(wanted) = mapped else { return Ok(mapped.blocks()) };
+        let goal = self.goal(inode, range.start).await?;
+        let taken = self.take_blocks(&tx, goal, wanted as u32).await?;
+        drop(reservation);
+        let blocks = taken.end - taken.start;
+        self.map_blocks(&tx, inode, range.start, taken, true).await?;
+        drop(extents);
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        Ok(blocks)
     }
 }

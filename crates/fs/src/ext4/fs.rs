@@ -1,16 +1,21 @@
 //! The contract, kept by a mounted ext4. Calls that change something are done to their end, whoever made
-//! them ([`Ext4::complete`]).
+//! them.
 
+use super::counts::Counts;
+use super::format::BLOCK_BYTES;
+use super::journal::FileJournal;
 use super::namei::New;
 use super::options::DataMode;
-use super::volume::{FsyncTimes, Volume};
+use super::volume::Volume;
 use crate::contract::{
-    Allocate, Attr, Caller, Data, DirEntry, FileSystem, FsError, Ino, Io, Kind, RenameMode, Result,
-    SetAttr, StatFs, XattrMode,
+    Allocate, Attr, Caller, Data, DirEntry, Fh, FileSystem, FsError, Ino, Io, Kind, OpenFlags,
+    RenameMode, Result, SetAttr, StatFs, Whence, WriteHint, XattrMode,
 };
+use crate::counts::{FsCounts, FsDetail, FsMemory};
+use crate::kind::MountedFs;
+use crate::vfs::content::{self, Writer};
+use crate::vfs::{DataPath, calls, direct, retry_after_commit, sync};
 use async_trait::async_trait;
-use nandscape_rt::Unbroken;
-use std::ops::Deref;
 use std::rc::Rc;
 
 /// The longest target of a symbolic link: a block with its end mark.
@@ -25,36 +30,13 @@ impl Clone for Ext4 {
     }
 }
 
-/// A call under way that changes something, until it is dropped; it leads to the volume.
-struct Call(Rc<Volume>);
-
-impl Deref for Call {
-    type Target = Rc<Volume>;
-
-    fn deref(&self) -> &Rc<Volume> {
-        &self.0
-    }
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        self.0.calls.end();
-    }
-}
-
 impl Ext4 {
-    /// Begins a call that changes something.
-    fn begin(&self) -> Result<Call> {
-        self.0.calls.begin()?;
-        Ok(Call(Rc::clone(&self.0)))
-    }
-
-    /// Does such a call to its end, although its caller may go away before that.
-    fn complete<T: 'static>(
+    /// Runs a call that changes something to its end ([`calls::run`]).
+    async fn run<T: 'static>(
         &self,
-        call: impl Future<Output = Result<T>> + 'static,
-    ) -> Unbroken<Result<T>> {
-        self.0.rt.unbroken("file system", call)
+        work: impl AsyncFnOnce(&Rc<Volume>) -> Result<T> + 'static,
+    ) -> Result<T> {
+        calls::run(&self.0, work).await
     }
 
     /// Makes a file, directory or symbolic link.
@@ -66,19 +48,18 @@ impl Ext4 {
         what: New,
         mode: u16,
     ) -> Result<Attr> {
-        let (call, name) = (self.begin()?, name.to_vec());
-        self.complete(async move {
-            let make = async || call.make(caller, dir, &name, &what, mode).await;
-            Ok(call.with_space(make).await?.attr())
+        let name = name.to_vec();
+        self.run(async move |volume| {
+            let make = async || volume.make(caller, dir, &name, &what, mode).await;
+            Ok(retry_after_commit(&**volume, make).await?.attr())
         })
         .await
     }
 
     async fn sync_file(&self, ino: Ino, data_only: bool) -> Result<()> {
-        let call = self.begin()?;
-        self.complete(async move {
-            let inode = call.inode_of(ino).await?;
-            call.sync_file(&inode, data_only).await
+        self.run(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            sync::sync_file(volume, &inode, data_only).await
         })
         .await
     }
@@ -91,55 +72,39 @@ impl Ext4 {
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<()> {
-        let call = self.begin()?;
         let (name, value) = (name.to_vec(), value.map(<[u8]>::to_vec));
-        self.complete(async move {
-            let inode = call.inode_of(ino).await?;
-            let _alone = inode.alone().await?;
-            call.change_xattr(caller, &inode, &name, value.as_deref(), mode).await
+        self.run(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            let _exclusive = inode.lock_exclusive().await?;
+            volume.change_xattr(caller, &inode, &name, value.as_deref(), mode).await
         })
         .await
     }
 
     async fn take_name(&self, dir: Ino, name: &[u8], of_directory: bool) -> Result<()> {
-        let (call, name) = (self.begin()?, name.to_vec());
-        self.complete(async move { call.take_name(dir, &name, of_directory).await }).await
+        let name = name.to_vec();
+        self.run(async move |volume| volume.take_name(dir, &name, of_directory).await).await
+    }
+}
+
+impl MountedFs for Ext4 {
+    fn counts(&self) -> FsCounts {
+        let files = self.0.files.borrow();
+        let (records, record_blocks) = files.as_ref().map_or((0, 0), FileJournal::written);
+        let journal = self.0.journal.counts();
+        FsCounts {
+            fsync_times: self.0.env.fsync_times.get(),
+            lookups: self.0.env.cache.lookups(),
+            detail: FsDetail::Ext4(Counts { journal, records, record_blocks }),
+        }
     }
 
-    /// What the journal did since mount.
-    #[must_use]
-    pub fn journal_counts(&self) -> super::journal::Counts {
-        self.0.journal.counts()
-    }
-
-    /// Where the time of fsyncs went since mount.
-    #[must_use]
-    pub fn fsync_times(&self) -> FsyncTimes {
-        self.0.fsync_times.get()
-    }
-
-    /// File-level records written since mount.
-    #[must_use]
-    pub fn file_records(&self) -> u64 {
-        self.0.files.borrow().as_ref().map_or(0, |files| files.written().0)
-    }
-
-    /// Blocks of the journal's area that they took.
-    #[must_use]
-    pub fn file_record_blocks(&self) -> u64 {
-        self.0.files.borrow().as_ref().map_or(0, |files| files.written().1)
-    }
-
-    /// Pages of files that readers asked for since mount.
-    #[must_use]
-    pub fn page_lookups(&self) -> crate::cache::Lookups {
-        self.0.cache.lookups()
-    }
-
-    /// Pages of files in memory.
-    #[must_use]
-    pub fn cached_pages(&self) -> u64 {
-        self.0.cache.resident()
+    fn memory(&self) -> FsMemory {
+        FsMemory {
+            cached_pages: self.0.env.cache.resident(),
+            metadata_bytes: (self.0.buffers.len() * BLOCK_BYTES) as u64,
+            inodes: self.0.inodes.len() as u64,
+        }
     }
 }
 
@@ -158,8 +123,7 @@ impl FileSystem for Ext4 {
     }
 
     async fn setattr(&self, _caller: Caller, ino: Ino, change: SetAttr) -> Result<Attr> {
-        let call = self.begin()?;
-        self.complete(async move { call.set_attributes(ino, change).await }).await
+        self.run(async move |volume| volume.set_attributes(ino, change).await).await
     }
 
     async fn create(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
@@ -181,7 +145,7 @@ impl FileSystem for Ext4 {
 
     async fn readlink(&self, _caller: Caller, ino: Ino) -> Result<Vec<u8>> {
         let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.shared().await?;
+        let _shared = inode.lock_shared().await?;
         match inode.kind() {
             Kind::Symlink => self.0.target(&inode).await,
             _ => Err(FsError::Invalid("not a symbolic link")),
@@ -189,10 +153,10 @@ impl FileSystem for Ext4 {
     }
 
     async fn link(&self, caller: Caller, ino: Ino, dir: Ino, name: &[u8]) -> Result<Attr> {
-        let (call, name) = (self.begin()?, name.to_vec());
-        self.complete(async move {
-            let link = async || call.add_link(caller, ino, dir, &name).await;
-            Ok(call.with_space(link).await?.attr())
+        let name = name.to_vec();
+        self.run(async move |volume| {
+            let link = async || volume.add_link(caller, ino, dir, &name).await;
+            Ok(retry_after_commit(&**volume, link).await?.attr())
         })
         .await
     }
@@ -212,12 +176,11 @@ impl FileSystem for Ext4 {
         to: (Ino, &[u8]),
         mode: RenameMode,
     ) -> Result<()> {
-        let call = self.begin()?;
         let (from, to) = ((from.0, from.1.to_vec()), (to.0, to.1.to_vec()));
-        self.complete(async move {
+        self.run(async move |volume| {
             let (from, to) = ((from.0, &from.1[..]), (to.0, &to.1[..]));
-            let rename = async || call.move_name(caller, from, to, mode).await;
-            call.with_space(rename).await
+            let rename = async || volume.move_name(caller, from, to, mode).await;
+            retry_after_commit(&**volume, rename).await
         })
         .await
     }
@@ -230,40 +193,39 @@ impl FileSystem for Ext4 {
         count: usize,
     ) -> Result<Vec<DirEntry>> {
         let dir = self.0.dir_of(dir).await?;
-        let _shared = dir.lock.read().await;
+        let _shared = dir.i_rwsem.read().await;
         if dir.links() == 0 {
             return Ok(Vec::new());
         }
         self.0.list(&dir, cookie, count).await
     }
 
-    async fn open(&self, _caller: Caller, ino: Ino) -> Result<()> {
+    async fn open(&self, _caller: Caller, ino: Ino, flags: OpenFlags) -> Result<Fh> {
         let inode = self.0.inode_of(ino).await?;
         inode.opens.set(inode.opens.get() + 1);
-        Ok(())
+        Ok(Fh { ino, flags })
     }
 
     async fn close(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        let call = self.begin()?;
-        self.complete(async move {
-            let inode = call.inode_of(ino).await?;
+        self.run(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
             let opens = inode.opens.get().checked_sub(1);
             inode.opens.set(opens.ok_or(FsError::Invalid("closed without an open"))?);
-            call.delete_if_unused(&inode).await
+            volume.delete_if_unused(&inode).await
         })
         .await
     }
 
     async fn read(&self, caller: Caller, ino: Ino, offset: u64, len: u64, io: Io) -> Result<Data> {
         let inode = self.0.inode_of(ino).await?;
-        self.0.check_extent_of_file(&inode, 0, 0)?;
+        self.0.check_range(&inode, 0, 0)?;
         if io == Io::Direct && self.0.options.data != DataMode::Journal {
-            let _shared = inode.shared().await?;
-            return self.0.read_direct(&inode, offset, len).await;
+            let _shared = inode.lock_shared().await?;
+            return direct::read(&self.0, &inode, offset, len).await;
         }
         // Not the lock that a writer has while it waits for write-back.
-        let _uncut = inode.uncut().await?;
-        self.0.read_file(caller, &inode, offset, len).await
+        let _uncut = inode.lock_invalidate_shared().await?;
+        content::read(&self.0, caller, &inode, offset, len).await
     }
 
     async fn write(
@@ -274,8 +236,37 @@ impl FileSystem for Ext4 {
         data: Data,
         io: Io,
     ) -> Result<u64> {
-        let call = self.begin()?;
-        self.complete(async move { call.write(caller, ino, offset, &data, io).await }).await
+        self.run(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            content::write(volume, caller, &inode, offset, &data, io).await
+        })
+        .await
+    }
+
+    async fn write_at_end(
+        &self,
+        caller: Caller,
+        ino: Ino,
+        data: Data,
+        io: Io,
+    ) -> Result<(u64, u64)> {
+        self.run(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            content::append(volume, caller, &inode, &data, io).await
+        })
+        .await
+    }
+
+    async fn seek(&self, _caller: Caller, ino: Ino, offset: u64, whence: Whence) -> Result<u64> {
+        let inode = self.0.inode_of(ino).await?;
+        content::seek(&self.0, &inode, offset, whence).await
+    }
+
+    async fn set_write_hint(&self, _caller: Caller, ino: Ino, hint: WriteHint) -> Result<()> {
+        let inode = self.0.inode_of(ino).await?;
+        self.0.check_range(&inode, 0, 0)?;
+        inode.write_hint.set(hint);
+        Ok(())
     }
 
     async fn fallocate(
@@ -286,16 +277,15 @@ impl FileSystem for Ext4 {
         offset: u64,
         len: u64,
     ) -> Result<()> {
-        let call = self.begin()?;
-        self.complete(async move {
-            let inode = call.inode_of(ino).await?;
-            let writer = call.writer(caller);
+        self.run(async move |volume| {
+            let inode = volume.inode_of(ino).await?;
+            let writer = Writer::new(&**volume, caller);
             let allocate = async || {
-                let _alone = inode.alone().await?;
-                call.allocate(&writer, &inode, what, offset, len).await
+                let _exclusive = inode.lock_exclusive().await?;
+                volume.allocate(&writer, &inode, what, offset, len).await
             };
-            let allocated = call.with_space(allocate).await;
-            writer.dirtier.pay().await;
+            let allocated = retry_after_commit(&**volume, allocate).await;
+            writer.throttle.balance_dirty().await;
             allocated
         })
         .await
@@ -310,13 +300,12 @@ impl FileSystem for Ext4 {
     }
 
     async fn syncfs(&self, _caller: Caller) -> Result<()> {
-        let call = self.begin()?;
-        self.complete(async move { call.sync_all().await }).await
+        self.run(async move |volume| sync::sync_all(volume, &volume.inodes).await).await
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
         let sb = self.0.sb.borrow();
-        let free = self.0.free_blocks.get().saturating_sub(self.0.promised.get());
+        let free = self.0.free_blocks.get().saturating_sub(self.0.env.space.reserved());
         Ok(StatFs {
             block_bytes: 4096,
             blocks: sb.blocks_count.saturating_sub(sb.overhead_clusters.into()),
@@ -330,7 +319,7 @@ impl FileSystem for Ext4 {
 
     async fn getxattr(&self, _caller: Caller, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
         let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.shared().await?;
+        let _shared = inode.lock_shared().await?;
         self.0.get_xattr(&inode, name).await
     }
 
@@ -347,7 +336,7 @@ impl FileSystem for Ext4 {
 
     async fn listxattr(&self, _caller: Caller, ino: Ino) -> Result<Vec<Vec<u8>>> {
         let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.shared().await?;
+        let _shared = inode.lock_shared().await?;
         self.0.list_xattrs(&inode).await
     }
 
@@ -357,6 +346,6 @@ impl FileSystem for Ext4 {
 
     async fn unmount(&self) -> Result<()> {
         let volume = Rc::clone(&self.0);
-        self.0.rt.unbroken("unmount", async move { volume.close().await }).await
+        self.0.env.rt.unbroken("unmount", async move { volume.close().await }).await
     }
 }

@@ -4,39 +4,30 @@
 //! only between waiting points, under a transaction that writes it. Of a file that grew in memory,
 //! `size` is ahead of `raw.size` until the new pages have blocks (delayed allocation).
 //!
-//! Locks, in the order in which they are taken: `lock` (Linux's i_rwsem: shared by readers but for those
-//! through the cache, alone for whoever changes content, size, names or attributes), `cut_lock`
-//! (invalidate_lock: shared by readers through the cache, alone for whoever takes pages and their blocks
-//! away), a transaction, `map_lock` (i_data_sem: the extent tree).
+//! Locks are those of every file ([`crate::vfs`]): a transaction stands between `invalidate_lock` and
+//! `extent_lock`, which guards the extent tree (Linux's i_data_sem).
 
 use super::extents::found::FoundExtents;
 use super::format::{self, CsumSeed, mode};
 use super::journal::Tid;
-use crate::cache::{Mapping, PageCache};
-use crate::contract::{Attr, FsError, Ino, Kind, Result, SetAttr, Timestamp};
+use crate::cache::PageCache;
+use crate::contract::{Attr, Ino, Kind, SetAttr, Timestamp};
+use crate::vfs::FileCore;
 use nandscape_block::Owner;
 use nandscape_rt::Handle;
-use nandscape_rt::sync::{Notify, ReadGuard, RwLock, WriteGuard};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::rc::Rc;
 
 /// An inode in memory.
 pub(crate) struct Inode {
     pub(crate) number: u32,
     /// Where checksums of itself and of its blocks begin, if there are any.
     pub(crate) seed: Option<CsumSeed>,
-    pub(crate) lock: RwLock<()>,
-    pub(crate) cut_lock: RwLock<()>,
-    pub(crate) map_lock: RwLock<()>,
+    core: FileCore<Self>,
     pub(crate) raw: RefCell<format::Inode>,
-    /// Length as calls see it.
-    pub(crate) size: Cell<u64>,
-    pub(crate) pages: Mapping,
-    pub(crate) opens: Cell<u32>,
     /// The running transaction writes it into the table once it is done.
     pub(crate) late: Cell<bool>,
-    /// Freed: whoever still holds it finds nothing there.
-    pub(crate) deleted: Cell<bool>,
     /// Extents found lately, as long as the tree has not changed.
     pub(crate) found: FoundExtents,
     /// The transaction that last changed anything, and what a reader of the content needs.
@@ -45,103 +36,37 @@ pub(crate) struct Inode {
     /// How often transactions wrote it, and how often they had when its last record was made durable.
     pub(crate) writes: Cell<u64>,
     pub(crate) recorded: Cell<Option<u64>>,
-    pub(crate) in_flight: InFlight,
 }
 
-/// Writes of new data under way, in the order in which they were sent.
-pub(crate) struct InFlight {
-    next: Cell<u64>,
-    sent: RefCell<BTreeSet<u64>>,
-    arrived: Notify,
-}
+impl Deref for Inode {
+    type Target = FileCore<Self>;
 
-impl InFlight {
-    /// Notes that a write is sent.
-    pub(crate) fn send(&self) -> u64 {
-        let id = self.next.get();
-        self.next.set(id + 1);
-        self.sent.borrow_mut().insert(id);
-        id
-    }
-
-    /// Notes that it has ended.
-    pub(crate) fn arrive(&self, id: u64) {
-        self.sent.borrow_mut().remove(&id);
-        self.arrived.notify_waiters();
-    }
-
-    /// Waits until everything sent so far has ended.
-    pub(crate) async fn settle(&self) {
-        let end = self.next.get();
-        while self.sent.borrow().first().is_some_and(|first| *first < end) {
-            self.arrived.notified().await;
-        }
+    fn deref(&self) -> &FileCore<Self> {
+        &self.core
     }
 }
 
 impl Inode {
     pub(crate) fn new(
         rt: &Handle,
-        cache: &PageCache,
+        cache: &PageCache<Self>,
         number: u32,
         raw: format::Inode,
         seed: Option<CsumSeed>,
-    ) -> Self {
+    ) -> Rc<Self> {
         let owner = Owner { file: number.into(), generation: raw.generation, thread: 0, core: 0 };
-        let size = raw.size;
-        let pages = Mapping::new(cache, owner);
-        pages.set_length(size.div_ceil(4096));
-        Self {
+        Rc::new_cyclic(|inode| Self {
             number,
             seed,
-            lock: RwLock::new(rt, "inode", ()),
-            cut_lock: RwLock::new(rt, "pages of an inode", ()),
-            map_lock: RwLock::new(rt, "extent tree", ()),
+            core: FileCore::new(rt, cache, inode.clone(), owner, raw.size),
             raw: RefCell::new(raw),
-            size: Cell::new(size),
-            pages,
-            opens: Cell::new(0),
             late: Cell::new(false),
-            deleted: Cell::new(false),
             found: FoundExtents::default(),
             sync_tid: Cell::new(None),
             datasync_tid: Cell::new(None),
             writes: Cell::new(0),
             recorded: Cell::new(None),
-            in_flight: InFlight {
-                next: Cell::new(0),
-                sent: RefCell::default(),
-                arrived: Notify::new(rt, "new data on its way"),
-            },
-        }
-    }
-
-    /// Its lock, alone.
-    ///
-    /// # Errors
-    /// [`FsError::NoEntry`] if the inode went while this waited.
-    pub(crate) async fn alone(&self) -> Result<WriteGuard<()>> {
-        self.unless_deleted(self.lock.write().await)
-    }
-
-    /// Its lock, shared.
-    ///
-    /// # Errors
-    /// As [`Inode::alone`].
-    pub(crate) async fn shared(&self) -> Result<ReadGuard<()>> {
-        self.unless_deleted(self.lock.read().await)
-    }
-
-    /// Its `cut_lock`, shared: its pages and blocks stay its own.
-    ///
-    /// # Errors
-    /// As [`Inode::alone`].
-    pub(crate) async fn uncut(&self) -> Result<ReadGuard<()>> {
-        self.unless_deleted(self.cut_lock.read().await)
-    }
-
-    fn unless_deleted<G>(&self, guard: G) -> Result<G> {
-        if self.deleted.get() { Err(FsError::NoEntry) } else { Ok(guard) }
+        })
     }
 
     /// Counts blocks that it gained or lost.
@@ -149,17 +74,6 @@ impl Inode {
         let mut raw = self.raw.borrow_mut();
         let before = raw.blocks_4k();
         raw.set_blocks_4k(before.saturating_add_signed(blocks));
-    }
-
-    /// Sets the length as calls see it.
-    pub(crate) fn set_size(&self, size: u64) {
-        self.size.set(size);
-        self.pages.set_length(size.div_ceil(4096));
-    }
-
-    /// Whether a write goes behind the length that the table knows.
-    pub(crate) fn grows_on_disk(&self, offset: u64, len: u64) -> bool {
-        offset.saturating_add(len) > self.raw.borrow().size
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -191,7 +105,7 @@ impl Inode {
             uid: raw.uid,
             gid: raw.gid,
             size: self.size.get(),
-            blocks: (raw.blocks_4k() + self.pages.promised()) * 8,
+            blocks: (raw.blocks_4k() + self.pages.reserved()) * 8,
             atime: shown(raw.atime()),
             mtime: shown(raw.mtime()),
             ctime: shown(raw.ctime()),

@@ -1,6 +1,6 @@
 //! Inodes between the table on disk and memory.
 
-use super::file::SIZE_MAX;
+use super::data_path::SIZE_MAX;
 use super::format::{
     self, Editable, ExtentNode, Feature, INODE_BYTES_KNOWN, INODE_BYTES_OLD, Place, ROOT_INODE,
     flag, mode,
@@ -9,6 +9,7 @@ use super::inode::{Inode, kept};
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
+use crate::vfs::DataPath;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -40,7 +41,7 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoEntry`] if there is none.
     pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
-        self.calls.check_open()?;
+        self.env.calls.check_open()?;
         let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
         if number != ROOT_INODE && !self.is_ordinary(number) {
             return Err(FsError::NoEntry);
@@ -71,8 +72,8 @@ impl Volume {
     }
 
     async fn inode_with(&self, number: u32, links: u16) -> Result<Rc<Inode>> {
-        if let Some(known) = self.inodes.borrow().get(&number) {
-            return Ok(Rc::clone(known));
+        if let Some(known) = self.inodes.get(number) {
+            return Ok(known);
         }
         let (block, slot) = self.inode_slot(number)?;
         let buffer = self.read_block(block).await?;
@@ -96,11 +97,11 @@ impl Volume {
             self.own.check_node(&ExtentNode::parse(&raw.map, place)?, place)?;
         }
         // Whoever read it first meanwhile is right.
-        if let Some(known) = self.inodes.borrow().get(&number) {
-            return Ok(Rc::clone(known));
+        if let Some(known) = self.inodes.get(number) {
+            return Ok(known);
         }
         let seed = raw.seed(number, &self.sb.borrow());
-        let inode = Inode::new(&self.rt, &self.cache, number, raw, seed);
+        let inode = Inode::new(&self.env.rt, &self.env.cache, number, raw, seed);
         // What changed it last is not known any more; it cannot be newer than this.
         inode.sync_tid.set(self.last_tid.get());
         inode.datasync_tid.set(self.last_tid.get());
@@ -110,31 +111,23 @@ impl Volume {
     /// Changes attributes, and the length with its content.
     pub(crate) async fn set_attributes(self: &Rc<Self>, ino: Ino, change: SetAttr) -> Result<Attr> {
         let inode = self.inode_of(ino).await?;
-        let _alone = inode.alone().await?;
+        let _alone = inode.lock_exclusive().await?;
         inode.check_changeable()?;
         if let Some(size) = change.size {
-            self.check_extent_of_file(&inode, size, 0)?;
+            self.check_range(&inode, size, 0)?;
             self.set_length(&inode, size).await?;
         }
         let tx = self.begin(4, 0).await?;
-        inode.touch(self.now(), false);
+        inode.touch(self.env.now(), false);
         inode.set(&change);
         self.write_inode(&tx, &inode, false).await?;
         tx.stop();
         Ok(inode.attr())
     }
 
-    /// Keeps an inode in memory, and lets others go that nobody uses.
-    fn keep_inode(&self, inode: Inode) -> Rc<Inode> {
-        let inode = Rc::new(inode);
-        let mut inodes = self.inodes.borrow_mut();
-        if inodes.len() >= self.options.inodes.max(self.inodes_full.get()) {
-            inodes.retain(|_, inode| Rc::strong_count(inode) > 1 || !inode.is_idle());
-            // Where many must stay, looking at all of them again waits until there are twice as many.
-            self.inodes_full.set(inodes.len() * 2);
-        }
-        inodes.insert(inode.number, Rc::clone(&inode));
-        inode
+    /// Keeps an inode in memory.
+    fn keep_inode(&self, inode: Rc<Inode>) -> Rc<Inode> {
+        self.inodes.insert(inode.number, inode, Inode::is_idle)
     }
 
     /// Writes an inode with this transaction. `datasync`: a reader of the content needs the change.
@@ -184,7 +177,7 @@ impl Volume {
     ) -> Result<Rc<Inode>> {
         let is_dir = file_mode & mode::TYPE == mode::DIR;
         let number = self.take_inode(tx, parent.number, is_dir).await?;
-        if self.inodes.borrow().contains_key(&number) {
+        if self.inodes.get(number).is_some() {
             let what = "inode bitmap: an inode in use is free";
             return Err(corrupt(what, Place::Inode(number)));
         }
@@ -193,7 +186,7 @@ impl Volume {
         tx.edit_parts(&buffer, |block| block.part(slot).fill(0)).await?;
         let raw = self.new_raw(caller, parent, file_mode);
         let seed = raw.seed(number, &self.sb.borrow());
-        Ok(self.keep_inode(Inode::new(&self.rt, &self.cache, number, raw, seed)))
+        Ok(self.keep_inode(Inode::new(&self.env.rt, &self.env.cache, number, raw, seed)))
     }
 
     fn new_raw(&self, caller: Caller, parent: &Inode, file_mode: u16) -> format::Inode {
@@ -211,7 +204,7 @@ impl Volume {
         if self.sb.borrow().inode_bytes() >= INODE_BYTES_KNOWN {
             raw.extra_isize = (INODE_BYTES_KNOWN - INODE_BYTES_OLD) as u16;
         }
-        let now = kept(&raw, self.now());
+        let now = kept(&raw, self.env.now());
         if raw.extra_isize > 0 {
             raw.set_crtime(now);
         }

@@ -87,12 +87,11 @@ impl Volume {
         }
         if self.late.inodes.borrow().len() >= self.options.inodes {
             // Those that could not be let go because they were late now can.
-            self.inodes_full.set(0);
+            self.inodes.retry_eviction();
         }
         for LateInode { number, buffer, slot } in self.late.inodes.borrow_mut().drain(..) {
-            let inodes = self.inodes.borrow();
-            if let Some(inode) = inodes.get(&number).filter(|inode| inode.late.take()) {
-                encode_inode(inode, &buffer, slot);
+            if let Some(inode) = self.inodes.get(number).filter(|inode| inode.late.take()) {
+                encode_inode(&inode, &buffer, slot);
             }
         }
     }

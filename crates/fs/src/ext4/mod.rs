@@ -2,8 +2,8 @@
 //!
 //! [`mod@format`] knows bytes, [`journal`] makes changes of several blocks one, and the rest here is the
 //! file system in operation: a `Volume` with its allocators (`alloc`), extent trees (`extents`),
-//! directories (`dir`), names (`namei`, `rename`), content (`file`, `direct`, `writeback`,
-//! `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
+//! directories (`dir`), names (`namei`, `rename`), content (`data_path`, which answers what
+//! [`crate::vfs`] asks; `logged`, `truncate`) and mounts (`mount`, `orphan`). [`mkfs`] makes file systems and [`check`] and [`dump`]
 //! examine them; they share only the formats with the rest.
 
 pub mod check;
@@ -14,19 +14,20 @@ pub mod mkfs;
 pub mod raw;
 
 mod alloc;
-mod calls;
+mod config;
+mod counts;
+mod data_path;
 mod dir;
-mod direct;
 mod error;
 mod extents;
 mod fallocate;
-mod file;
 mod file_commit;
 mod flags;
 mod fs;
 mod inode;
 mod inodes;
 mod late;
+mod logged;
 mod mount;
 mod namei;
 mod options;
@@ -40,10 +41,11 @@ mod tests;
 mod truncate;
 mod tx;
 mod volume;
-mod writeback;
 mod xattr;
 
+pub use config::Config;
+pub(crate) use config::RULES;
+pub use counts::Counts;
 pub use fs::Ext4;
 pub use mount::MountReport;
 pub use options::{Commit, DataMode, MountOptions};
-pub use volume::FsyncTimes;

@@ -4,7 +4,6 @@
 //! superblock's features, the journal's recovery, the superblock and the descriptors once more, the mark
 //! that recovery is needed, the list of orphans.
 
-use super::calls::Calls;
 use super::format::{
     BLOCK_BYTES, ERRORS_NOTED, Feature, FormatError, GroupDescriptor, JOURNAL_INODE, Place,
     STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
@@ -16,12 +15,15 @@ use super::journal::{
 use super::options::MountOptions;
 use super::orphan_file::OrphanFile;
 use super::own::OwnBlocks;
-use super::raw::{BlockBytes, Raw, read_block};
+use super::raw::Ext4Image;
 use super::sync::VolumeHook;
 use super::volume::{Group, Late, Volume};
-use super::writeback::Pager;
-use crate::cache::{PageCache, flush_in_background};
+use crate::cache::flush_in_background;
 use crate::contract::{FsError, Result, Timestamp};
+use crate::image::{BlockBytes, ImageReader};
+use crate::vfs::sync::sync_all;
+use crate::vfs::writeback::FileBacking;
+use crate::vfs::{InodeCache, VolumeEnv};
 use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{BoxFuture, Handle, Nanos, Stream};
@@ -45,8 +47,8 @@ pub struct MountReport {
 }
 
 /// A volume whose features are all supported, and which has a journal inside.
-async fn open(device: &AsyncDevice) -> Result<Raw> {
-    let raw = Raw::open(device).await?;
+async fn open(device: &AsyncDevice) -> Result<Ext4Image> {
+    let raw = Ext4Image::open(device).await?;
     let mut features = raw.sb.features();
     if features.has(Feature::ORPHAN_FILE) {
         // What the file names is seen to.
@@ -63,7 +65,7 @@ async fn open(device: &AsyncDevice) -> Result<Raw> {
 
 /// Writes the superblock, durably.
 async fn write_superblock(device: &AsyncDevice, sb: &Superblock) -> Result<()> {
-    let mut bytes = read_block(device, 0).await?;
+    let mut bytes = ImageReader::new(device).block(0).await?;
     sb.encode(&mut bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES]);
     write_first_block(device, bytes).await
 }
@@ -84,7 +86,7 @@ async fn write_first_block(device: &AsyncDevice, bytes: BlockBytes) -> Result<()
 async fn keep_errors(device: &AsyncDevice, before: &BlockBytes) -> Result<()> {
     let superblock = SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES;
     let noted = Superblock::parse(&before[superblock.clone()], 0)?;
-    let mut bytes = read_block(device, 0).await?;
+    let mut bytes = ImageReader::new(device).block(0).await?;
     let now = &mut bytes[superblock.clone()];
     let mut sb = Superblock::parse(now, 0)?;
     let forgotten = noted.state & STATE_ERRORS & !sb.state;
@@ -100,17 +102,17 @@ async fn keep_errors(device: &AsyncDevice, before: &BlockBytes) -> Result<()> {
 }
 
 /// Where the log lies: the blocks of the journal's inode.
-async fn log_extents(raw: &Raw) -> Result<LogExtents> {
+async fn log_extents(raw: &Ext4Image) -> Result<LogExtents> {
     let (inode, _) = raw.inode(JOURNAL_INODE).await?;
     let extents = raw.extents(JOURNAL_INODE, &inode).await?;
     Ok(LogExtents::new(extents.iter().map(|extent| extent.start..extent.end()))?)
 }
 
-async fn read_groups(raw: &Raw) -> Result<Vec<Group>> {
+async fn read_groups(raw: &Ext4Image) -> Result<Vec<Group>> {
     let sb = &raw.sb;
     let mut groups = Vec::with_capacity(sb.groups() as usize);
     for block in 1..=u64::from(sb.desc_blocks()) {
-        let bytes = raw.block(block).await?;
+        let bytes = raw.reader().block(block).await?;
         for slot in bytes.chunks_exact(sb.desc_bytes()).take(BLOCK_BYTES / sb.desc_bytes()) {
             let group = groups.len() as u32;
             if group == sb.groups() {
@@ -191,10 +193,10 @@ impl Ext4 {
         let volume = Rc::new(new_volume(rt, device, parts, options, sb, groups));
         start_tasks(&volume);
         let files = records.len() as u32;
-        match volume.finish_what_was_begun(orphan_file, records).await {
+        match volume.complete_recovery(orphan_file, records).await {
             Ok(orphans) => Ok((Self(volume), MountReport { recovered, orphans, files })),
             Err(error) => {
-                volume.leave_alone();
+                volume.detach();
                 Err(error)
             }
         }
@@ -221,12 +223,11 @@ fn new_volume(
     let free_blocks = groups.iter().map(|group| u64::from(group.desc.free_blocks_count)).sum();
     let free_inodes = groups.iter().map(|group| u64::from(group.desc.free_inodes_count)).sum();
     Volume {
-        rt: rt.clone(),
-        device,
+        env: VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s),
         buffers,
         journal,
-        cache: PageCache::new(rt, options.cache.clone()),
         generations: RefCell::new(Stream::new(options.seed, "ext4 generations")),
+        inodes: InodeCache::new(options.inodes),
         options,
         sb: RefCell::new(sb),
         groups: RefCell::new(groups),
@@ -234,19 +235,14 @@ fn new_volume(
         free_blocks: Cell::new(free_blocks),
         free_inodes: Cell::new(free_inodes),
         last_tid: Cell::new(None),
-        fsync_times: Cell::default(),
-        promised: Cell::new(0),
         held: RefCell::default(),
         spare_bitmap: Cell::default(),
         late: Late::default(),
         held_blocks: Cell::new(0),
         ordered: RefCell::default(),
-        inodes: RefCell::default(),
-        inodes_full: Cell::new(0),
         namespace: RwLock::new(rt, "names", ()),
         orphans: Mutex::new(rt, "orphans", Vec::new()),
         making_bitmap: Mutex::new(rt, "new bitmap", ()),
-        calls: Calls::new(rt),
         half_done: Rc::default(),
         files: RefCell::default(),
         changes: RefCell::default(),
@@ -255,14 +251,14 @@ fn new_volume(
 
 fn start_tasks(volume: &Rc<Volume>) {
     volume.journal.start_commits(VolumeHook(Rc::downgrade(volume)));
-    let pager = Pager(Rc::clone(volume));
-    drop(volume.rt.spawn_daemon("flusher", flush_in_background(volume.cache.clone(), pager)));
+    let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
+    drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
     let home = Rc::clone(volume);
-    drop(volume.rt.spawn_daemon("metadata flusher", async move {
+    drop(env.rt.spawn_daemon("metadata flusher", async move {
         loop {
-            home.rt.sleep(HOME_PERIOD).await;
-            let now = home.rt.now();
-            if home.calls.check_open().is_err() || home.journal.aborted().is_some() {
+            home.env.rt.sleep(HOME_PERIOD).await;
+            let now = home.env.rt.now();
+            if home.env.calls.check_open().is_err() || home.journal.aborted().is_some() {
                 return;
             }
             if now >= HOME_AGE {
@@ -275,7 +271,7 @@ fn start_tasks(volume: &Rc<Volume>) {
 
 impl Volume {
     /// Finishes orphans, of which it returns the number, and applies file-level records.
-    async fn finish_what_was_begun(
+    async fn complete_recovery(
         self: &Rc<Self>,
         orphan_file: OrphanFile,
         records: Vec<FileRecord>,
@@ -293,9 +289,9 @@ impl Volume {
     }
 
     /// Ends what runs in the background, so that the device can be used by others; nothing is written.
-    fn leave_alone(&self) {
-        self.calls.close();
-        self.cache.stop();
+    fn detach(&self) {
+        self.env.calls.close();
+        self.env.cache.stop();
         self.journal.abandon();
     }
 
@@ -305,17 +301,16 @@ impl Volume {
     /// The first; the rest is done all the same. A volume on which an operation was left half done is
     /// marked as one with errors.
     pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
-        self.calls.check_open()?;
-        self.calls.close();
-        self.calls.ended().await;
-        let open: Vec<_> = self.inodes.borrow().values().map(Rc::clone).collect();
+        self.env.calls.check_open()?;
+        self.env.calls.close();
+        self.env.calls.ended().await;
         let mut result = Ok(());
-        for inode in open {
+        for inode in self.inodes.all() {
             inode.opens.set(0);
             result = result.and(self.delete_if_unused(&inode).await);
         }
-        result = result.and(self.sync_all().await);
-        self.cache.stop();
+        result = result.and(sync_all(self, &self.inodes).await);
+        self.env.cache.stop();
         self.journal.stop().await?;
         let sb = {
             let mut sb = self.sb.borrow_mut();
@@ -327,11 +322,11 @@ impl Volume {
             if self.half_done.get() {
                 sb.state |= STATE_ERRORS;
             }
-            sb.wtime = self.now().seconds as u32;
+            sb.wtime = self.env.now().seconds as u32;
             sb.clone()
         };
-        write_superblock(&self.device, &sb).await?;
-        self.device.flush().await?;
+        write_superblock(&self.env.device, &sb).await?;
+        self.env.device.flush().await?;
         result
     }
 }

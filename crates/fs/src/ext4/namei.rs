@@ -51,17 +51,6 @@ impl New {
 }
 
 impl Volume {
-    /// Runs an operation, once more if it found no space but a commit lets some go.
-    pub(crate) async fn with_space<R>(&self, operation: impl AsyncFn() -> Result<R>) -> Result<R> {
-        match operation().await {
-            Err(FsError::NoSpace) if self.holds_blocks() => {
-                self.journal.commit_all().await?;
-                operation().await
-            }
-            result => result,
-        }
-    }
-
     /// A directory that is still there, once its lock is held.
     pub(super) fn check_alive(dir: &Inode) -> Result<()> {
         if dir.links() == 0 || dir.deleted.get() { Err(FsError::NoEntry) } else { Ok(()) }
@@ -73,7 +62,7 @@ impl Volume {
             return Err(FsError::NameTooLong);
         }
         let dir = self.dir_of(dir).await?;
-        let _shared = dir.lock.read().await;
+        let _shared = dir.i_rwsem.read().await;
         Self::check_alive(&dir)?;
         if matches!(name, b"." | b"..") {
             let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
@@ -125,7 +114,7 @@ impl Volume {
     ) -> Result<Rc<Inode>> {
         let _namespace = self.namespace.read().await;
         let dir = self.dir_of(dir).await?;
-        let _alone = dir.lock.write().await;
+        let _alone = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
         let vacancy = self.vacancy(&dir, name).await?;
         check_name(name)?;
@@ -133,7 +122,7 @@ impl Volume {
         if matches!(what, New::Directory) {
             self.may_add_subdir(&dir)?;
         }
-        let _room = self.room(caller, NAME_BLOCKS)?;
+        let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = what.type_bits() | permissions & !mode::TYPE;
         let inode = self.new_inode(&tx, caller, &dir, file_mode).await?;
@@ -171,7 +160,7 @@ impl Volume {
         if matches!(what, New::Directory) {
             self.add_subdir(dir);
         }
-        dir.touch(self.now(), true);
+        dir.touch(self.env.now(), true);
         self.write_inode(tx, dir, true).await?;
         self.write_inode(tx, inode, true).await
     }
@@ -199,7 +188,7 @@ impl Volume {
         if let Some(target) = inode.raw.borrow().fast_symlink() {
             return Ok(target.to_vec());
         }
-        let super::extents::Mapped::Blocks { start, .. } = self.map(inode, 0, 1).await? else {
+        let crate::vfs::Mapped::Blocks { start, .. } = self.map_extent(inode, 0, 1).await? else {
             return Err(FsError::corrupt("symbolic link", format!("inode {}", inode.number)));
         };
         let buffer = self.read_block(start).await?;
@@ -221,26 +210,26 @@ impl Volume {
         if inode.is_dir() {
             return Err(FsError::NotPermitted);
         }
-        let _alone = dir.lock.write().await;
+        let _alone = dir.i_rwsem.write().await;
         Self::check_alive(&dir)?;
         let vacancy = self.vacancy(&dir, name).await?;
         check_name(name)?;
         dir.check_addable()?;
         inode.check_changeable()?;
-        let _file = inode.lock.write().await;
+        let _file = inode.i_rwsem.write().await;
         match inode.links() {
             0 => return Err(FsError::NoEntry),
             LINKS_MAX.. => return Err(FsError::TooManyLinks),
             _ => {}
         }
-        let _room = self.room(caller, NAME_BLOCKS)?;
+        let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
         self.add_name(&tx, &dir, vacancy, name, inode.number, file_mode).await?;
         self.bar_record(&tx, inode.number);
         inode.raw.borrow_mut().links_count += 1;
-        inode.touch(self.now(), false);
-        dir.touch(self.now(), true);
+        inode.touch(self.env.now(), false);
+        dir.touch(self.env.now(), true);
         self.write_inode(&tx, &inode, true).await?;
         self.write_inode(&tx, &dir, true).await?;
         tx.stop();
@@ -259,7 +248,7 @@ impl Volume {
             _ if name.len() > NAME_MAX => return Err(FsError::NameTooLong),
             _ => {}
         }
-        let alone = dir.lock.write().await;
+        let alone = dir.i_rwsem.write().await;
         let (found, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
         self.check_back(&dir, &inode).await?;
         inode.check_removable(&dir)?;
@@ -276,7 +265,7 @@ impl Volume {
         self.bar_record(&tx, dir.number);
         self.remove_found(&tx, &dir, &found).await?;
         self.lose_link(&tx, &dir, &inode).await?;
-        dir.touch(self.now(), true);
+        dir.touch(self.env.now(), true);
         self.write_inode(&tx, &dir, true).await?;
         tx.stop();
         drop((namespace, alone, file));
@@ -291,7 +280,7 @@ impl Volume {
             self.remove_subdir(dir);
         }
         inode.raw.borrow_mut().links_count = links;
-        inode.touch(self.now(), false);
+        inode.touch(self.env.now(), false);
         if links == 0 {
             self.add_orphan(tx, inode).await?;
         }

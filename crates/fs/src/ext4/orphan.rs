@@ -10,6 +10,7 @@ use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{FsError, Kind, Result};
+use crate::vfs::content;
 use std::rc::Rc;
 
 impl Volume {
@@ -104,7 +105,7 @@ impl Volume {
         if inode.kind() != Kind::File {
             return Ok(());
         }
-        match self.zero_tail(inode, inode.size.get()).await {
+        match content::zero_tail(self, inode, inode.size.get()).await {
             Err(FsError::Io(_)) => Ok(()),
             done => done,
         }

@@ -5,7 +5,7 @@
 use super::format::{
     CsumSeed, Feature, Place, STATE_ERRORS, clear_orphan, extent_blocks, mode, parse_orphan_block,
 };
-use super::raw::Raw;
+use super::raw::Ext4Image;
 use super::volume::{Volume, corrupt};
 use crate::contract::Result;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ pub(crate) struct OrphanFile {
 
 impl OrphanFile {
     /// Of a volume whose journal is recovered.
-    pub(crate) async fn find(raw: &Raw) -> Result<Self> {
+    pub(crate) async fn find(raw: &Ext4Image) -> Result<Self> {
         let number = raw.sb.orphan_file_inum;
         if !raw.sb.has(Feature::ORPHAN_PRESENT) {
             return Ok(Self::default());

@@ -2,12 +2,11 @@
 //! mounting it, and for a mount that has no journal yet.
 
 use super::format::*;
-use nandscape_block::{AsyncDevice, BlockError, Lba, Payload};
+use crate::image::{BlockBytes, ImageError, ImageReader};
+use crate::kind::{FsKind, Probe};
+use nandscape_block::{AsyncDevice, BlockError};
 use std::collections::BTreeSet;
 use thiserror::Error;
-
-/// A block's bytes.
-pub type BlockBytes = Box<[u8; BLOCK_BYTES]>;
 
 /// Why something cannot be examined.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
@@ -21,60 +20,73 @@ pub enum RawError {
     Device(#[from] BlockError),
 }
 
+impl From<RawError> for ImageError {
+    fn from(error: RawError) -> Self {
+        match error {
+            RawError::Format(error) => Self::Format(error.to_string()),
+            RawError::Device(error) => Self::Device(error),
+        }
+    }
+}
+
+/// Whether a device carries ext4's magic number.
+pub(crate) async fn has_magic(device: &AsyncDevice) -> Result<bool, BlockError> {
+    let reader = ImageReader::new(device);
+    if reader.sectors() == 0 {
+        return Ok(false);
+    }
+    let magic = &reader.block(0).await?[SUPERBLOCK_AT + SUPERBLOCK_MAGIC_AT..][..2];
+    Ok(magic == SUPERBLOCK_MAGIC.to_le_bytes())
+}
+
+/// What the superblock says.
+pub(crate) async fn identify(device: &AsyncDevice) -> Result<Probe, ImageError> {
+    let sb = Ext4Image::open(device).await?.sb;
+    let end = sb.volume_name.iter().position(|byte| *byte == 0).unwrap_or(sb.volume_name.len());
+    Ok(Probe {
+        kind: FsKind::Ext4,
+        label: String::from_utf8_lossy(&sb.volume_name[..end]).into_owned(),
+        sectors: sb.blocks_count,
+        clean: !sb.has(Feature::NEEDS_RECOVERY),
+        has_errors: sb.state & STATE_ERRORS != 0,
+        last_write_s: sb.mtime.max(sb.wtime).into(),
+    })
+}
+
 /// A device with a file system that nobody changes.
-pub struct Raw {
-    device: AsyncDevice,
+pub struct Ext4Image {
+    reader: ImageReader,
     /// Its superblock.
     pub sb: Superblock,
     /// The block that it lies in.
     pub(crate) first_block: BlockBytes,
 }
 
-impl Raw {
+impl Ext4Image {
     /// Reads the superblock. Features are not looked at.
     ///
     /// # Errors
     /// No ext4 file system, or one larger than the device.
     pub async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
-        let sectors = device.caps().sectors;
+        let reader = ImageReader::new(device);
+        let sectors = reader.sectors();
         if sectors == 0 {
             let what = "is not there: no ext4 file system is so small".to_owned();
             return Err(FormatError::Incompatible { place: Place::Superblock(0), what }.into());
         }
-        let block = read_block(device, 0).await?;
+        let block = reader.block(0).await?;
         let sb = Superblock::parse(&block[SUPERBLOCK_AT..], 0)?;
         if sb.blocks_count > sectors {
             let what = format!("{} blocks do not fit the volume's {sectors}", sb.blocks_count);
             return Err(FormatError::Incompatible { place: Place::Superblock(0), what }.into());
         }
-        Ok(Self { device: device.clone(), sb, first_block: block })
+        Ok(Self { reader, sb, first_block: block })
     }
 
-    /// Reads a block.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub async fn block(&self, block: u64) -> Result<BlockBytes, BlockError> {
-        read_block(&self.device, block).await
-    }
-
-    /// Reads blocks that follow each other.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub async fn blocks(&self, first: u64, count: u32) -> Result<Vec<u8>, BlockError> {
-        let most = self.device.caps().max_sectors;
-        let most = if most == 0 { count.max(1) } else { most };
-        let mut bytes = Vec::with_capacity(count as usize * BLOCK_BYTES);
-        for from in (0..count).step_by(most as usize) {
-            let first = first + u64::from(from);
-            let some = most.min(count - from);
-            let payload = self.device.read(Lba(first), some).await?;
-            for index in 0..some {
-                bytes.extend_from_slice(&expand(&payload, index, first)?[..]);
-            }
-        }
-        Ok(bytes)
+    /// The reader of its blocks.
+    #[must_use]
+    pub const fn reader(&self) -> &ImageReader {
+        &self.reader
     }
 
     /// Reads the descriptor of a group, whatever its checksum.
@@ -83,7 +95,7 @@ impl Raw {
     /// What the device says.
     pub async fn descriptor(&self, group: u32) -> Result<GroupDescriptor, BlockError> {
         let (block, at) = self.sb.desc_place(group);
-        let bytes = self.block(block).await?;
+        let bytes = self.reader.block(block).await?;
         Ok(GroupDescriptor::parse_unchecked(&bytes[at..at + self.sb.desc_bytes()]))
     }
 
@@ -96,7 +108,7 @@ impl Raw {
         let none = || FormatError::Incompatible { place, what: "there is no such inode".into() };
         let at = self.sb.inode_place(number).ok_or_else(none)?;
         let table = self.descriptor(at.group).await?.inode_table;
-        let block = self.block(table + at.block(&self.sb)).await?;
+        let block = self.reader.block(table + at.block(&self.sb)).await?;
         let bytes = &block[at.offset(&self.sb)..][..self.sb.inode_bytes()];
         Ok((Inode::parse(bytes, number, &self.sb)?, bytes.to_vec()))
     }
@@ -122,7 +134,7 @@ impl Raw {
             let ExtentEntries::Index { depth, entries } = node.entries.clone() else { continue };
             for entry in entries {
                 let place = Place::InodeBlock { inode: number, block: entry.node };
-                let node = ExtentNode::parse(&self.block(entry.node).await?[..], place)?;
+                let node = ExtentNode::parse(&self.reader.block(entry.node).await?[..], place)?;
                 if node.depth() + 1 != depth || !entered.insert(entry.node) {
                     let what = "is not the node that the one above leads to".to_owned();
                     return Err(FormatError::Incompatible { place, what }.into());
@@ -136,7 +148,7 @@ impl Raw {
     /// The extents of a file, in order.
     ///
     /// # Errors
-    /// Those of [`Raw::extent_nodes`].
+    /// Those of [`Ext4Image::extent_nodes`].
     pub async fn extents(&self, number: u32, inode: &Inode) -> Result<Vec<Extent>, RawError> {
         let nodes = self.extent_nodes(number, inode).await?;
         let leaves = nodes.into_iter().filter_map(|(_, node)| match node.entries {
@@ -147,19 +159,4 @@ impl Raw {
         extents.sort_by_key(|extent| extent.logical);
         Ok(extents)
     }
-}
-
-/// Reads a block of a device.
-///
-/// # Errors
-/// What the device says.
-pub(crate) async fn read_block(device: &AsyncDevice, block: u64) -> Result<BlockBytes, BlockError> {
-    let payload = device.read(Lba(block), 1).await?;
-    expand(&payload, 0, block)
-}
-
-fn expand(payload: &Payload, index: u32, first: u64) -> Result<BlockBytes, BlockError> {
-    let lba = Lba(first + u64::from(index));
-    let what = "the device keeps no content";
-    payload.sector(index).expand().ok_or(BlockError::Io { lba, what })
 }

@@ -63,7 +63,7 @@ impl Volume {
         if moved.is_dir() && victim.is_none() && from.dir.number != to.dir.number {
             self.may_add_subdir(&to.dir)?;
         }
-        let _room = self.room(caller, NAME_BLOCKS)?;
+        let _reservation = self.reserve(caller, NAME_BLOCKS)?;
         self.replace(&from, &to, &moved, victim.as_ref()).await?;
         drop((_dirs, namespace));
         match victim {
@@ -73,8 +73,8 @@ impl Volume {
     }
 
     async fn lock_both(&self, a: &Inode, b: &Inode) -> (WriteGuard<()>, Option<WriteGuard<()>>) {
-        let first = a.lock.write().await;
-        let second = if a.number == b.number { None } else { Some(b.lock.write().await) };
+        let first = a.i_rwsem.write().await;
+        let second = if a.number == b.number { None } else { Some(b.i_rwsem.write().await) };
         (first, second)
     }
 
@@ -108,13 +108,13 @@ impl Volume {
     /// [`FsError::Corrupt`] where directories name each other, so that whoever has the lock may wait for the
     /// caller's.
     pub(super) async fn lock_below(&self, dir: &Inode, inode: &Inode) -> Result<WriteGuard<()>> {
-        if let Some(free) = inode.lock.try_write() {
+        if let Some(free) = inode.i_rwsem.try_write() {
             return Ok(free);
         }
         if self.is_above(inode, dir).await? {
             return Err(corrupt("directory: .. never leads to the root", Place::Inode(dir.number)));
         }
-        Ok(inode.lock.write().await)
+        Ok(inode.i_rwsem.write().await)
     }
 
     /// Whether what has the new name may lose it.
@@ -174,7 +174,7 @@ impl Volume {
         self.change_parent(&tx, moved, &from.dir, &to.dir).await?;
         self.change_parent(&tx, other, &to.dir, &from.dir).await?;
         self.bar_record(&tx, other.number);
-        other.touch(self.now(), false);
+        other.touch(self.env.now(), false);
         self.write_inode(&tx, other, true).await?;
         self.finish_rename(&tx, [moved, &from.dir, &to.dir]).await?;
         tx.stop();
@@ -193,9 +193,9 @@ impl Volume {
     }
 
     async fn finish_rename(&self, tx: &Tx, [moved, from, to]: [&Rc<Inode>; 3]) -> Result<()> {
-        moved.touch(self.now(), false);
-        from.touch(self.now(), true);
-        to.touch(self.now(), true);
+        moved.touch(self.env.now(), false);
+        from.touch(self.env.now(), true);
+        to.touch(self.env.now(), true);
         for inode in [moved, from, to] {
             self.bar_record(tx, inode.number);
             self.write_inode(tx, inode, true).await?;

@@ -89,7 +89,7 @@ fn a_shared_block_of_attributes_is_given_up_by_each() {
 #[test]
 fn late_inodes_leave_memory_with_their_transaction() {
     on_volume(MountOptions { inodes: 16, ..MountOptions::default() }, async |_, fs| {
-        let known = || fs.0.inodes.borrow().len();
+        let known = || fs.0.inodes.len();
         for file in 0..400 {
             create(fs, &format!("file{file}")).await;
         }

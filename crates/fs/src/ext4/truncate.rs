@@ -10,6 +10,7 @@ use super::options::DataMode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{Kind, Result};
+use crate::vfs::content;
 use std::rc::Rc;
 
 /// Extents cut in one step.
@@ -30,7 +31,7 @@ impl Volume {
         let mut at = range.start;
         while at < range.end {
             let tx = self.begin(STEP_CREDITS, STEP_REVOKES as u32 + 8).await?;
-            let map = inode.map_lock.write().await;
+            let map = inode.extent_lock.write().await;
             at = self.free_some(&tx, inode, &(at..range.end)).await?;
             drop(map);
             self.write_inode(&tx, inode, true).await?;
@@ -69,9 +70,9 @@ impl Volume {
     /// Changes the length of a file; the caller holds its lock alone.
     pub(crate) async fn set_length(self: &Rc<Self>, inode: &Rc<Inode>, size: u64) -> Result<()> {
         let shrinks = size < inode.size.get();
-        let _cut = if shrinks { Some(inode.cut_lock.write().await) } else { None };
+        let _cut = if shrinks { Some(inode.invalidate_lock.write().await) } else { None };
         if shrinks {
-            self.zero_tail(inode, size).await?;
+            content::zero_tail(self, inode, size).await?;
         }
         let tx = self.begin(10, 0).await?;
         if shrinks {
@@ -82,7 +83,7 @@ impl Volume {
         }
         inode.set_size(size);
         inode.raw.borrow_mut().size = size;
-        inode.touch(self.now(), true);
+        inode.touch(self.env.now(), true);
         self.write_inode(&tx, inode, true).await?;
         tx.stop();
         if shrinks { self.cut(inode).await } else { Ok(()) }
@@ -92,23 +93,23 @@ impl Volume {
     async fn cut(&self, inode: &Inode) -> Result<()> {
         let first = inode.size.get().div_ceil(4096);
         inode.pages.written(first..u64::MAX).await;
-        self.unpromise(inode.pages.discard(first..u64::MAX));
+        self.env.space.unreserve(inode.pages.discard(first..u64::MAX));
         self.cut_blocks(inode).await?;
         // Reading ahead may have brought back what still had a block.
-        self.unpromise(inode.pages.discard(first..u64::MAX));
+        self.env.space.unreserve(inode.pages.discard(first..u64::MAX));
         Ok(())
     }
 
     /// Frees an inode that has no name and that nobody holds open.
     pub(crate) async fn delete(&self, inode: &Rc<Inode>) -> Result<()> {
-        let _alone = inode.lock.write().await;
-        let _cut = inode.cut_lock.write().await;
+        let _alone = inode.i_rwsem.write().await;
+        let _cut = inode.invalidate_lock.write().await;
         if inode.deleted.get() || inode.links() > 0 || inode.opens.get() > 0 {
             return Ok(());
         }
         inode.deleted.set(true);
         inode.pages.written(0..u64::MAX).await;
-        self.unpromise(inode.pages.discard(0..u64::MAX));
+        self.env.space.unreserve(inode.pages.discard(0..u64::MAX));
         if inode.raw.borrow().has(super::format::flag::EXTENTS) {
             self.free_range(inode, 0..1 << 32).await?;
         }
@@ -118,13 +119,13 @@ impl Volume {
         let is_dir = inode.raw.borrow().mode & mode::TYPE == mode::DIR;
         {
             let mut raw = inode.raw.borrow_mut();
-            raw.dtime = self.now().seconds as u32;
+            raw.dtime = self.env.now().seconds as u32;
             raw.size = 0;
         }
         self.write_inode(&tx, inode, false).await?;
         self.write_slot_now(inode).await?;
         // Before the number is free: from then on it may be another inode's.
-        self.inodes.borrow_mut().remove(&inode.number);
+        self.inodes.remove(inode.number);
         self.free_inode(&tx, inode.number, is_dir).await?;
         tx.stop();
         Ok(())

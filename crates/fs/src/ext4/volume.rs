@@ -1,7 +1,6 @@
 //! A mounted volume: what all operations share, and the metadata that belongs to no file.
 
 use super::alloc::bits;
-use super::calls::Calls;
 pub(crate) use super::error::corrupt;
 use super::file_commit::Changes;
 use super::format::{
@@ -12,32 +11,14 @@ use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
 use super::own::OwnBlocks;
 use super::tx::{BufferRef, Tx};
-use crate::cache::PageCache;
-use crate::contract::{Result, Timestamp};
-use nandscape_block::{AsyncDevice, SECTOR_BYTES};
+use crate::contract::Result;
+use crate::vfs::{InodeCache, VolumeEnv};
+use nandscape_rt::Stream;
 use nandscape_rt::sync::{Mutex, RwLock};
-use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
-
-/// Bytes of a page of the cache.
-pub(super) const PAGE: u64 = SECTOR_BYTES;
-
-/// Times of files are as coarse as Linux's: a tick of 4 ms.
-const TICK: Nanos = Nanos::from_ms(4);
-
-/// Where the time of fsyncs went, over all that have ended.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct FsyncTimes {
-    /// Writing dirty pages of the file, and waiting for those that were under way.
-    pub data_ns: u64,
-    /// Committing the transaction, or writing a record of the file.
-    pub commit_ns: u64,
-    /// Flushing the device, where nothing that was committed has.
-    pub flush_ns: u64,
-}
 
 /// A block group in memory.
 pub(crate) struct Group {
@@ -117,12 +98,10 @@ pub(crate) type Ordered = BTreeMap<u32, BTreeMap<u32, Rc<Inode>>>;
 
 /// A mounted volume.
 pub(crate) struct Volume {
-    pub(crate) rt: Handle,
-    pub(crate) device: AsyncDevice,
+    pub(crate) env: VolumeEnv<Inode>,
     pub(crate) buffers: Buffers,
     pub(crate) journal: Journal,
     pub(crate) options: MountOptions,
-    pub(crate) cache: PageCache,
     pub(crate) sb: RefCell<Superblock>,
     pub(crate) groups: RefCell<Vec<Group>>,
     pub(crate) late: Late,
@@ -132,18 +111,13 @@ pub(crate) struct Volume {
     pub(crate) free_inodes: Cell<u64>,
     /// The newest transaction that anything was part of.
     pub(crate) last_tid: Cell<Option<Tid>>,
-    pub(crate) fsync_times: Cell<FsyncTimes>,
-    /// Blocks that data in memory was promised.
-    pub(crate) promised: Cell<u64>,
     pub(crate) held: RefCell<VecDeque<Held>>,
     /// How many blocks these are.
     pub(crate) held_blocks: Cell<u64>,
     /// A bitmap of zeroes, for the next group that holds blocks.
     pub(crate) spare_bitmap: Cell<Option<Box<[u8; 4096]>>>,
     pub(crate) ordered: RefCell<Ordered>,
-    pub(crate) inodes: RefCell<BTreeMap<u32, Rc<Inode>>>,
-    /// Inodes in memory at which those that nobody uses are let go.
-    pub(crate) inodes_full: Cell<usize>,
+    pub(crate) inodes: InodeCache<Inode>,
     /// Shared by whoever changes names in one directory; alone for renames.
     pub(crate) namespace: RwLock<()>,
     /// Inodes without a name that are still open or being freed, as the list on disk has them.
@@ -151,7 +125,6 @@ pub(crate) struct Volume {
     /// Held while a bitmap is made that was never written.
     pub(crate) making_bitmap: Mutex<()>,
     pub(crate) generations: RefCell<Stream>,
-    pub(crate) calls: Calls,
     /// Whether an error left an operation half done, so that the volume has to be checked.
     pub(crate) half_done: Rc<Cell<bool>>,
     /// Takes file-level records, if the mount asked for it.
@@ -166,12 +139,6 @@ impl Volume {
 
     pub(crate) fn group_count(&self) -> u32 {
         self.groups.borrow().len() as u32
-    }
-
-    /// The time for files.
-    pub(crate) fn now(&self) -> Timestamp {
-        let now = self.rt.now();
-        Timestamp::at(self.options.epoch_s, Nanos(now.0 - now.0 % TICK.0))
     }
 
     pub(crate) fn has(&self, feature: format::Feature) -> bool {

@@ -98,7 +98,7 @@ impl Volume {
         if value.is_some() {
             all.push(new);
         }
-        let _room = value.map(|_| self.room(caller, 2)).transpose()?;
+        let _reservation = value.map(|_| self.reserve(caller, 2)).transpose()?;
         self.store_xattrs(inode, all).await
     }
 
@@ -130,7 +130,7 @@ impl Volume {
             self.store_xattr_block(&tx, inode, &mut block).await?;
         }
         self.need(&tx, Feature::EXT_ATTR).await?;
-        inode.touch(self.now(), false);
+        inode.touch(self.env.now(), false);
         self.edit_slot(&tx, inode, |bytes| {
             let fits = encode_inode_xattrs(bytes, extra, &body);
             debug_assert!(fits, "tried above");

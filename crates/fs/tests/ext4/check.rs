@@ -6,7 +6,7 @@ use crate::common::image::{Image, filled};
 use crate::common::mount::LoopMount;
 use crate::common::tree::{by_debugfs, by_kernel};
 use crate::common::{Scratch, debugfs_write, e2fsprogs, mke2fs, run, text};
-use nandscape_fs::ext4::dump::What;
+use nandscape_fs::ext4::dump::DumpTarget;
 use nandscape_fs::ext4::format::*;
 use nandscape_rt::Stream;
 use std::fs::File;
@@ -65,11 +65,11 @@ fn images_of_the_kernel_are_sound() {
     assert_sound(&path);
     assert_eq!(by_debugfs(&scratch, &path), by_kernel);
     let sb = Image::load(&path).sb;
-    let text = dumped(&path, What::Directory(number(&path, "many")));
+    let text = dumped(&path, DumpTarget::Directory(number(&path, "many")));
     assert!(text.contains("root of the index, half_md4, 1 levels below"), "{text}");
-    assert!(dumped(&path, What::Extents(number(&path, "holes"))).contains("depth 1"));
-    assert!(dumped(&path, What::Journal).contains("the log ends"));
-    assert_eq!(dumped(&path, What::Groups).lines().count() as u32, sb.groups() + 2);
+    assert!(dumped(&path, DumpTarget::Extents(number(&path, "holes"))).contains("depth 1"));
+    assert!(dumped(&path, DumpTarget::Journal).contains("the log ends"));
+    assert_eq!(dumped(&path, DumpTarget::Groups).lines().count() as u32, sb.groups() + 2);
 }
 
 /// Files as the kernel makes them.

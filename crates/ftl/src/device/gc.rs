@@ -19,7 +19,7 @@ use crate::common::oob::key_lba;
 use crate::common::trims::{TRIMS_PER_SECTOR, TrimRecord, decode_trims, encode_trims};
 use crate::error::FtlError;
 use nandscape_block::{BlockError, Lba, SectorData};
-use nandscape_media::{Cause, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa};
+use nandscape_media::{Cause, Internal, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 
@@ -114,8 +114,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         valid: u64,
     ) -> Result<(), FtlError> {
         let (first, end) = (valid.trailing_zeros(), 64 - valid.leading_zeros());
-        self.media.because(Cause { gc: valid.count_ones() as u8, ..Cause::default() });
-        let read = self.media.read(self.now, at.plus(first), end - first)?;
+        self.media.set_cause(Cause { gc: valid.count_ones() as u8, ..Cause::default() });
+        let (now, sectors) = (self.now, end - first);
+        let read = self.media.read(now, now, at.plus(first), sectors, &mut Internal)?;
         let (unit, mut copied) = (self.pages.unit_sectors(), 0);
         let mut rest = valid;
         while rest != 0 {

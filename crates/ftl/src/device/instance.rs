@@ -166,7 +166,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     fn pad_torn(&mut self, at: Ppa, sectors: u32) -> Result<(), FtlError> {
         let keys = &[KEY_EMPTY; super::config::PAGE_MAX][..sectors as usize];
         let cmd = WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], keys, data: &[] };
-        let outcome = self.media.write(self.now, cmd)?;
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.counts.sectors.pad += u64::from(sectors);
         if outcome.status != Status::Ok {
             self.counts.media_errors.program_failures += 1;
@@ -230,7 +230,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             if !matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
                 continue;
             }
-            let outcome = self.media.reset(self.now, chunk)?;
+            let outcome = self.media.reset(self.now, self.now, chunk)?;
             self.settled = self.settled.max(outcome.at);
             if outcome.status == Status::Ok {
                 self.counts.erases += 1;

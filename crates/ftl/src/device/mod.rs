@@ -27,7 +27,7 @@
 //! - *Sequence.* Every sector on media carries a global sequence; of two copies of a mapping unit the one
 //!   with the higher sequence is the newer one. A copy for collection gets a new sequence when the
 //!   table still points at its source, so none is older than a write that it would hide.
-//! - *Power-safe buffer.* What is in the buffer counts as durable. When power fails the residual energy
+//! - *Power-safe buffer.* What the host has in the buffer counts as durable. When power fails the residual energy
 //!   programs it into an erase unit per instance that is kept erased for that.
 
 mod buffer;
@@ -60,7 +60,7 @@ use instance::{Instance, WritePoint};
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, Submit, Token,
 };
-use nandscape_media::{Geometry, OpenChannel};
+use nandscape_media::{Geometry, HostLink, LinkTiming, OpenChannel};
 use nandscape_rt::Nanos;
 use port::Port;
 use region::pages::Pages;
@@ -78,6 +78,8 @@ enum EventKind {
 #[derive(Debug)]
 pub struct DeviceFtl<M> {
     media: M,
+    /// What every bio crosses once, and copies never do.
+    link: HostLink,
     geometry: Geometry,
     config: Config,
     run: FtlRun,
@@ -107,7 +109,12 @@ pub struct DeviceFtl<M> {
 
 impl<M: OpenChannel> DeviceFtl<M> {
     /// Everything empty, no erase unit on any list.
-    fn assemble(media: M, config: Config, run: FtlRun, now: Nanos) -> Result<Self, (M, FtlError)> {
+    fn assemble(
+        media: M,
+        config: Config,
+        (run, link): (FtlRun, LinkTiming),
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
         let geometry = *media.geometry();
         let parts =
             config.sizes(&geometry).and_then(|sizes| Ok((sizes, config.layout(&geometry)?)));
@@ -144,6 +151,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             counts: DeviceCounts::default(),
             in_use_sum: 0,
             media,
+            link: HostLink::new(link),
             geometry,
             config,
             run,
@@ -166,19 +174,14 @@ impl<M: OpenChannel> DeviceFtl<M> {
         page.map(|page| page.first_seq)
     }
 
-    /// Everything before this sequence is durable in an instance. What is in a buffer that survives power
-    /// cuts is durable; copies in flight are no more in it.
+    /// Everything before this sequence is durable in an instance. What the host has in a buffer that survives
+    /// power cuts is durable; copies leave the buffer when their program is submitted, and are not.
     fn durable_in(&mut self, instance: usize) -> u64 {
         let trims = self.trims_durable();
         let Instance { host, gc, .. } = &self.instances[instance];
-        let oldest = if self.config.buffer.power_safe {
-            gc.flight.oldest()
-        } else {
-            let oldest_of =
-                |point: &WritePoint| point.flight.oldest().or_else(|| self.filling(point));
-            oldest_of(host).into_iter().chain(oldest_of(gc)).min()
-        };
-        oldest.unwrap_or(u64::MAX).min(trims)
+        let oldest_of = |point: &WritePoint| point.flight.oldest().or_else(|| self.filling(point));
+        let host = if self.config.buffer.power_safe { None } else { oldest_of(host) };
+        host.into_iter().chain(oldest_of(gc)).min().unwrap_or(u64::MAX).min(trims)
     }
 
     /// Every discard before this sequence is durable.

@@ -21,7 +21,7 @@ use crate::error::FtlError;
 use nandscape_block::{
     Bio, BlockError, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Tag, Token,
 };
-use nandscape_media::{Cause, OpenChannel, Status};
+use nandscape_media::{Cause, Internal, OpenChannel, Status};
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
 
@@ -167,7 +167,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let covered = self.next_seq;
         if self.is_durable(covered, InstanceSet::MAX) {
             self.counts.flush.empty += 1;
-            return Ok(Some(Submit::Done(Done::ok(self.now))));
+            return Ok(Some(Submit::Done(Done::ok(self.link.command(self.now)))));
         }
         let (token, since) = (request.token, request.since);
         let waiter = Waiter { token, covered, instances: InstanceSet::MAX, since };
@@ -276,7 +276,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             return false;
         }
         request.crossed = sectors;
-        request.arrived = self.now + self.media.buffer_write(sectors);
+        request.arrived = self.link.data_in(self.now, sectors);
         true
     }
 
@@ -343,8 +343,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 moved = true;
             }
             moved |= self.program(instance, Stream::Host)?;
-            moved |= self.program(instance, Stream::Gc)?;
         }
+        moved |= self.program(instance, Stream::Gc)?;
         self.counts.gc.forced_drains += u64::from(moved);
         Ok(moved)
     }
@@ -423,8 +423,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         self.counts.own.rmw += 1;
         let MapEntry::Flash(at) = before else { return Ok(Ok(self.now)) };
         let unit = self.pages.unit_sectors();
-        self.media.because(Cause { user: unit as u8, ..Cause::default() });
-        let read = self.media.read(self.now, at, unit)?;
+        self.media.set_cause(Cause { user: unit as u8, ..Cause::default() });
+        let read = self.media.read(self.now, self.now, at, unit, &mut Internal)?;
         let kept = |index: &u32| !(piece.first..piece.first + piece.sectors).contains(index);
         let lost = (0..unit).filter(kept).find(|&index| !self.media.readable(at.plus(index)));
         Ok(match lost {

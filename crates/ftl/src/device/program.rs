@@ -57,7 +57,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             let page = *self.buffer.get(id);
             let gc = if stream == Stream::Gc { page.filled as u8 } else { 0 };
             let user = page.filled as u8 - gc;
-            self.media.because(Cause { user, gc, pad: padding as u8 });
+            self.media.set_cause(Cause { user, gc, pad: padding as u8 });
             let cmd = WriteCmd {
                 at: page.at,
                 kind: Kind::Data,
@@ -66,7 +66,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 keys: self.buffer.keys(id),
                 data: self.buffer.contents(id),
             };
-            let outcome = self.media.write(self.now, cmd)?;
+            let outcome = self.media.write(self.now, page.ready.max(self.now), cmd)?;
             if outcome.status == Status::Ok {
                 self.counts.sectors.pad += u64::from(padding);
                 return Ok(outcome);

@@ -7,11 +7,13 @@ use super::region::pages::Piece;
 use crate::common::l2p::MapEntry;
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_media::{Cause, OpenChannel, Ppa};
+use nandscape_media::{Cause, DataOut, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 
 /// A read in progress.
 struct Reading {
+    /// When units may begin.
+    ready: Nanos,
     end: Nanos,
     /// Sectors in the buffer.
     hits: u32,
@@ -46,7 +48,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let end = lba.plus(u64::from(sectors));
         let (first, last) = (self.pages.unit_of(lba), self.pages.unit_of(Lba(end.0 - 1)));
         let instances = self.instances.len() as u64;
-        let mut reading = Reading { end: self.now, hits: 0, run: None, error: None };
+        let ready = self.link.read_ready(self.now, sectors);
+        let mut reading = Reading { ready, end: ready, hits: 0, run: None, error: None };
         for start in (first..=last).take(instances as usize) {
             for unit in (start..=last).step_by(instances as usize) {
                 let from = self.pages.first_of(unit).0.max(lba.0);
@@ -57,7 +60,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         if reading.hits > 0 {
             self.counts.host.buffer_hits += u64::from(reading.hits);
-            reading.end = reading.end.max(self.now + self.media.buffer_read(reading.hits));
+            let crossing = self.link.data_out().piece(self.now, ready, reading.hits);
+            reading.end = reading.end.max(crossing.end);
         }
         Ok((reading.end, reading.error))
     }
@@ -104,8 +108,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
     #[inline]
     fn read_run(&mut self, reading: &mut Reading) -> Result<(), FtlError> {
         if let Some((at, sectors)) = reading.run.take() {
-            self.media.because(Cause { user: sectors as u8, ..Cause::default() });
-            let read = self.media.read(self.now, at, sectors)?;
+            self.media.set_cause(Cause { user: sectors as u8, ..Cause::default() });
+            let out = &mut self.link.data_out();
+            let read = self.media.read(self.now, reading.ready, at, sectors, out)?;
             reading.end = reading.end.max(read.at);
         }
         Ok(())

@@ -23,16 +23,21 @@ use crate::common::trims::{TrimRecord, decode_trims};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::Lba;
-use nandscape_media::{ChunkState, KEY_TRIM, Kind, OpenChannel, Ppa};
+use nandscape_media::{ChunkState, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> DeviceFtl<M> {
-    /// Makes a fresh device on `media`, beginning at time zero.
+    /// Makes a fresh device on `media`, behind a link with this timing, beginning at time zero.
     ///
     /// # Errors
     /// The choice that does not fit the geometry, too many bad chunks, or that power went off.
-    pub fn format(media: M, config: Config, run: FtlRun) -> Result<Self, FtlError> {
-        let ftl = Self::assemble(media, config, run, Nanos::ZERO);
+    pub fn format(
+        media: M,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+    ) -> Result<Self, FtlError> {
+        let ftl = Self::assemble(media, config, (run, link), Nanos::ZERO);
         let mut ftl = ftl.map_err(|(_, error)| error)?;
         for line in 0..ftl.sizes.lines {
             ftl.erase(line)?;
@@ -47,7 +52,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(ftl)
     }
 
-    /// Mounts what is on `media`, beginning at `now`.
+    /// Mounts what is on `media`, behind a link with this timing, beginning at `now`.
     ///
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the media holds
@@ -56,9 +61,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
         media: M,
         config: Config,
         run: FtlRun,
+        link: LinkTiming,
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
-        let mut ftl = Self::assemble(media, config, run, now)?;
+        let mut ftl = Self::assemble(media, config, (run, link), now)?;
         match ftl.mount() {
             Ok(()) => Ok(ftl),
             Err(error) => Err((ftl.media, error)),
@@ -102,7 +108,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         for first in (0..info.wp).step_by(page as usize) {
             let sectors = page.min(info.wp - first);
             let at = self.layout.format.ppa(chunk, first);
-            end = end.max(self.media.read(self.now, at, sectors)?.at);
+            end = end.max(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at);
             let row = u64::from(first / page) * u64::from(self.layout.width) + u64::from(index);
             let order = (u64::from(line) + 1) << 32 | row * u64::from(page);
             for offset in (0..sectors).step_by(self.sizes.unit as usize) {

@@ -8,7 +8,7 @@ use crate::kind::{FtlKind, Side};
 use crate::pblk::costs::CpuSpan;
 use crate::report::{Detail, FtlReport, SectorCounts};
 use nandscape_block::Completion;
-use nandscape_media::OpenChannel;
+use nandscape_media::{HostLink, OpenChannel};
 use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> DeviceFtl<M> {
@@ -60,6 +60,7 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
     }
 
     fn reset_counts(&mut self) {
+        self.link.reset_counts();
         self.reset_all_counts();
     }
 
@@ -86,7 +87,13 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
         self.pages.l2p.mapped() * u64::from(self.sizes.unit)
     }
 
-    fn attach(&mut self, _attach: Attach) {}
+    fn attach(&mut self, attach: Attach) {
+        self.link = HostLink::new(attach.link);
+    }
+
+    fn link(&self) -> &HostLink {
+        &self.link
+    }
 
     fn cpu_spans(&mut self, _room: Option<usize>) -> Vec<CpuSpan> {
         Vec::new()

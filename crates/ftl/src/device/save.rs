@@ -110,7 +110,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         let cmd =
             WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &deltas, keys: &keys, data: &data };
-        self.media.write(self.now, cmd)?;
+        self.media.write_residual(cmd)?;
         Ok(())
     }
 }

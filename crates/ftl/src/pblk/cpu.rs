@@ -1,13 +1,14 @@
-//! The host's cores, locks and threads by reservation. Each core does one thing at a time, in order of
-//! arrival; when it begins, the locks on the way are reserved, first come, first served, and so the end
-//! is known. Whoever waits for a lock spins: the core is taken meanwhile. Nothing is pre-empted.
+//! What the FTL does on the cores of its host, and its locks by reservation. The host says when a task begins
+//! on a core; then the locks on the way are reserved, first come, first served, and so the end is known. A
+//! task that waits for a lock spins: its core is taken meanwhile.
 //!
-//! A request runs on its submitter's core, a thread of the FTL on any core that is free first.
+//! A request runs on its submitter's core, a thread of the FTL on the core that is free first.
 
 use super::ids::BufferId;
 use crate::pblk::costs::{CpuCosts, CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, MapUpdate};
 use nandscape_block::{Bio, Op, Token};
-use nandscape_rt::{HostCpu, Nanos};
+use nandscape_rt::Nanos;
+use nandscape_rt::host::{Affinity, CoreId, Host, Ticket};
 use std::collections::VecDeque;
 
 /// A request on its way to the FTL.
@@ -34,7 +35,7 @@ pub(super) enum Task {
 
 /// What a task asks of the locks.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Visit {
+pub(super) struct LockDemand {
     /// Buffers whose locks it takes, a bit each.
     pub(super) rings: u64,
     /// Sectors that enter them.
@@ -45,23 +46,20 @@ pub(super) struct Visit {
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    order: u64,
+    ticket: Ticket,
     since: Nanos,
     task: Task,
 }
 
-/// The host's side of a pblk.
+/// Tasks, locks and counts of a pblk on its host.
 #[derive(Debug)]
-pub(super) struct HostSide {
+pub(super) struct CpuQueues {
     costs: CpuCosts,
     map_update: MapUpdate,
-    cores: HostCpu,
+    host: Host,
     running: Vec<Option<Task>>,
-    /// Requests that wait for their core.
-    bound: Vec<VecDeque<Waiting>>,
-    /// Threads that wait for any.
-    free: VecDeque<Waiting>,
-    order: u64,
+    /// Tasks that wait for a core, in order of their tickets.
+    waiting: VecDeque<Waiting>,
     requests: Vec<Option<Request>>,
     unused: Vec<u32>,
     /// When each buffer's lock is free.
@@ -74,23 +72,16 @@ pub(super) struct HostSide {
     log_room: usize,
 }
 
-impl HostSide {
-    /// Idle cores, free locks.
-    pub(super) fn new(
-        costs: CpuCosts,
-        map_update: MapUpdate,
-        cores: HostCpu,
-        buffers: usize,
-    ) -> Self {
-        let count = cores.cores();
+impl CpuQueues {
+    /// No task, free locks.
+    pub(super) fn new(costs: CpuCosts, map_update: MapUpdate, host: Host, buffers: usize) -> Self {
+        let count = usize::from(host.cores());
         Self {
             costs,
             map_update,
-            cores,
+            host,
             running: vec![None; count],
-            bound: vec![VecDeque::new(); count],
-            free: VecDeque::new(),
-            order: 0,
+            waiting: VecDeque::new(),
             requests: Vec::new(),
             unused: Vec::new(),
             rings: vec![Nanos::ZERO; buffers],
@@ -105,15 +96,14 @@ impl HostSide {
 
     /// A request comes in and waits for its core.
     pub(super) fn enter(&mut self, now: Nanos, bio: Bio, token: Token) {
-        let core = bio.owner.map_or(0, |owner| usize::from(owner.core) % self.running.len());
+        let core = self.host.core(bio.owner.map_or(0, |owner| owner.core));
         let request = Some(Request { bio, token, since: now, buffer: None });
         let number = self.unused.pop().unwrap_or_else(|| {
             self.requests.push(None);
             self.requests.len() as u32 - 1
         });
         self.requests[number as usize] = request;
-        let waiting = self.waiting(now, Task::Request(number));
-        self.bound[core].push_back(waiting);
+        self.enqueue(now, Affinity::Core(core), Task::Request(number));
     }
 
     /// A thread of the FTL has something to do and waits for a core.
@@ -123,27 +113,28 @@ impl HostSide {
             Task::Copy(..) => self.collecting = true,
             Task::Request(_) => {}
         }
-        let waiting = self.waiting(now, task);
-        self.free.push_back(waiting);
+        self.enqueue(now, Affinity::Any, task);
     }
 
-    fn waiting(&mut self, since: Nanos, task: Task) -> Waiting {
-        self.order += 1;
-        Waiting { order: self.order, since, task }
+    fn enqueue(&mut self, since: Nanos, on: Affinity, task: Task) {
+        let ticket = self.host.enqueue(since, on);
+        self.waiting.push_back(Waiting { ticket, since, task });
     }
 
-    /// An idle core that has something to do, and what: what came first.
-    pub(super) fn next(&mut self, now: Nanos) -> Option<(u16, Task)> {
-        let order = |queue: &VecDeque<Waiting>| queue.front().map(|waiting| waiting.order);
-        let idle = (0..self.running.len()).filter(|&core| self.running[core].is_none());
-        let first =
-            |core: usize| order(&self.bound[core]).into_iter().chain(order(&self.free)).min();
-        let (order_first, core) = idle.filter_map(|core| Some((first(core)?, core))).min()?;
-        let own = order(&self.bound[core]) == Some(order_first);
-        let queue = if own { &mut self.bound[core] } else { &mut self.free };
-        let waiting = queue.pop_front()?;
+    /// The next task that begins now, and its core. To be answered by [`CpuQueues::begin`].
+    #[must_use = "the core is taken until `begin` answers"]
+    pub(super) fn next(&mut self, now: Nanos) -> Option<(CoreId, Task)> {
+        let (core, ticket) = self.host.start(now)?;
+        let at = self.waiting.binary_search_by_key(&ticket, |waiting| waiting.ticket);
+        let waiting = at.ok().and_then(|at| self.waiting.remove(at))?;
         self.count_wait(now - waiting.since, waiting.task);
-        Some((core as u16, waiting.task))
+        Some((core, waiting.task))
+    }
+
+    /// The earliest instant at which a task can begin on a core that others use.
+    #[inline]
+    pub(super) fn next_start(&self) -> Option<Nanos> {
+        self.host.next_start()
     }
 
     fn count_wait(&mut self, wait: Nanos, task: Task) {
@@ -160,27 +151,33 @@ impl HostSide {
         self.requests[number as usize].as_mut()
     }
 
-    /// An idle core begins a task; when it is done.
-    pub(super) fn begin(&mut self, now: Nanos, core: u16, task: Task, visit: Visit) -> Nanos {
+    /// A core begins a task; when it is done.
+    pub(super) fn begin(
+        &mut self,
+        now: Nanos,
+        core: CoreId,
+        task: Task,
+        demand: LockDemand,
+    ) -> Nanos {
         let work = self.work_of(task);
         let costs = self.costs;
         let times = |ns: u64, sectors: u32| Nanos(ns.saturating_mul(u64::from(sectors)));
         let end = match task {
             Task::Request(_) => {
                 let at = now.saturating_add(Nanos(costs.submit_ns));
-                let at = self.pass_locks(at, core, visit, work);
-                at.saturating_add(times(costs.copy_sector_ns, visit.inserted))
+                let at = self.pass_locks(at, core, demand, work);
+                at.saturating_add(times(costs.copy_sector_ns, demand.inserted))
             }
             Task::Build(_, _, sectors) => now
                 .saturating_add(Nanos(costs.writer_unit_ns))
                 .saturating_add(times(costs.writer_sector_ns, sectors)),
             Task::Copy(_, sectors) => {
-                let at = self.pass_locks(now, core, visit, work);
+                let at = self.pass_locks(now, core, demand, work);
                 at.saturating_add(times(costs.gc_sector_ns, sectors))
             }
         };
-        self.running[usize::from(core)] = Some(task);
-        let end = self.cores.charge(core, now, end - now);
+        self.running[core.index()] = Some(task);
+        self.host.occupy(core, end);
         self.count_run(core, task, work, (now, end));
         end
     }
@@ -197,20 +194,20 @@ impl HostSide {
     }
 
     /// Takes the locks on the way one after the other; when the last is left.
-    fn pass_locks(&mut self, now: Nanos, core: u16, visit: Visit, work: CpuWork) -> Nanos {
+    fn pass_locks(&mut self, now: Nanos, core: CoreId, demand: LockDemand, work: CpuWork) -> Nanos {
         let costs = self.costs;
         let mut at = now;
-        let inserted = costs.ring_sector_ns.saturating_mul(u64::from(visit.inserted));
+        let inserted = costs.ring_sector_ns.saturating_mul(u64::from(demand.inserted));
         let hold = Nanos(costs.ring_request_ns.saturating_add(inserted));
-        for id in (0..self.rings.len()).filter(|&id| visit.rings & 1 << id != 0) {
+        for id in (0..self.rings.len()).filter(|&id| demand.rings & 1 << id != 0) {
             let start = at.max(self.rings[id]);
             count_lock(&mut self.counts.rings[id], start - at, hold);
             at = start.saturating_add(hold);
             self.rings[id] = at;
             self.note(CpuTrack::Ring(id as u8), work, core, (start, at));
         }
-        let hold = Nanos(costs.map_sector_ns.saturating_mul(u64::from(visit.mapped)));
-        if self.map_update == MapUpdate::Atomic || visit.mapped == 0 {
+        let hold = Nanos(costs.map_sector_ns.saturating_mul(u64::from(demand.mapped)));
+        if self.map_update == MapUpdate::Atomic || demand.mapped == 0 {
             return at.saturating_add(hold);
         }
         let start = at.max(self.map);
@@ -220,10 +217,10 @@ impl HostSide {
         self.map
     }
 
-    fn count_run(&mut self, core: u16, task: Task, work: CpuWork, (start, end): (Nanos, Nanos)) {
+    fn count_run(&mut self, core: CoreId, task: Task, work: CpuWork, (start, end): (Nanos, Nanos)) {
         let ran = (end - start).0;
-        self.counts.cores_busy_ns[usize::from(core)] += ran;
-        self.note(CpuTrack::Core(core), work, core, (start, end));
+        self.counts.cores_busy_ns[core.index()] += ran;
+        self.note(CpuTrack::Core(core.number()), work, core, (start, end));
         let (track, thread) = match task {
             Task::Request(_) => {
                 self.counts.requests += 1;
@@ -239,9 +236,10 @@ impl HostSide {
         self.note(track, work, core, (start, end));
     }
 
-    /// A core is done with its task, and idle.
-    pub(super) fn end(&mut self, core: u16) -> Option<Task> {
-        let task = self.running[usize::from(core)].take()?;
+    /// A core is done with its task, and may begin another.
+    pub(super) fn end(&mut self, core: CoreId) -> Option<Task> {
+        let task = self.running[core.index()].take()?;
+        self.host.release(core);
         match task {
             Task::Build(id, ..) => self.writing[usize::from(id)] = false,
             Task::Copy(..) => self.collecting = false,
@@ -306,10 +304,10 @@ impl HostSide {
         std::mem::replace(&mut self.log, room.map(|_| Vec::new())).unwrap_or_default()
     }
 
-    fn note(&mut self, track: CpuTrack, work: CpuWork, core: u16, (start, end): (Nanos, Nanos)) {
+    fn note(&mut self, track: CpuTrack, work: CpuWork, core: CoreId, (start, end): (Nanos, Nanos)) {
         let room = self.log_room;
         if let Some(log) = self.log.as_mut().filter(|log| log.len() < room && start < end) {
-            log.push(CpuSpan { track, work, core, start, end });
+            log.push(CpuSpan { track, work, core: core.number(), start, end });
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::ids::{BufferId, FrontierId};
 use nandscape_media::Status;
+use nandscape_rt::host::CoreId;
 
 /// What completes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,5 +27,5 @@ pub(super) enum EventKind {
     /// The pieces of mapping blocks that collection reads.
     MapCopies,
     /// What this core of the host did.
-    Core(u16),
+    Core(CoreId),
 }

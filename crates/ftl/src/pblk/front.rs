@@ -5,13 +5,15 @@
 //! Not charged: completions, metadata of lines, and blocks of a cached mapping.
 
 use super::Pblk;
-use super::cpu::{Task, Visit};
+use super::cpu::{LockDemand, Task};
 use super::events::EventKind;
 use super::ids::BufferId;
 use super::waiting::Entered;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
+use nandscape_rt::Nanos;
+use nandscape_rt::host::CoreId;
 
 impl<M: OpenChannel> Pblk<M> {
     /// Serves a bio that has come in.
@@ -73,49 +75,57 @@ impl<M: OpenChannel> Pblk<M> {
         host.is_idle() && self.events.len() == host.bringing_in()
     }
 
-    /// Idle cores take up what waits for them.
-    fn run_cores(&mut self) {
+    /// Tasks begin on cores that are free.
+    pub(super) fn run_cores(&mut self) {
         while let Some((core, task)) = self.host.as_mut().and_then(|host| host.next(self.now)) {
-            let visit = self.visit(task);
+            let demand = self.lock_demand(task);
             let Some(host) = &mut self.host else { return };
-            let end = host.begin(self.now, core, task, visit);
+            let end = host.begin(self.now, core, task, demand);
             self.events.push(end, EventKind::Core(core));
         }
     }
 
     /// What a task asks of the locks.
-    fn visit(&mut self, task: Task) -> Visit {
+    fn lock_demand(&mut self, task: Task) -> LockDemand {
         match task {
-            Task::Request(number) => self.request_visit(number),
-            Task::Build(..) => Visit::default(),
-            Task::Copy(id, sectors) => Visit { rings: 1 << id, inserted: sectors, mapped: sectors },
+            Task::Request(number) => self.request_demand(number),
+            Task::Build(..) => LockDemand::default(),
+            Task::Copy(id, sectors) => {
+                LockDemand { rings: 1 << id, inserted: sectors, mapped: sectors }
+            }
         }
     }
 
-    fn request_visit(&mut self, number: u32) -> Visit {
-        let Some(host) = &mut self.host else { return Visit::default() };
-        let Some(request) = host.request_mut(number) else { return Visit::default() };
+    fn request_demand(&mut self, number: u32) -> LockDemand {
+        let Some(host) = &mut self.host else { return LockDemand::default() };
+        let Some(request) = host.request_mut(number) else { return LockDemand::default() };
         let bio = &request.bio;
         let covered = bio.op == Op::Flush || bio.flags.has(Flags::PREFLUSH);
         let sectors = bio.sectors;
-        let mut visit = Visit { rings: 0, inserted: 0, mapped: sectors };
+        let mut demand = LockDemand { rings: 0, inserted: 0, mapped: sectors };
         if bio.op == Op::Write {
             let buffer = self.router.route(bio, &self.buffers);
-            visit = Visit { rings: 1 << buffer, inserted: sectors, mapped: sectors };
+            demand = LockDemand { rings: 1 << buffer, inserted: sectors, mapped: sectors };
             request.buffer = Some(buffer);
         }
         if covered {
             let file = self.router.flushed_file(bio);
-            visit.rings |= match (self.config.flush_scope, file) {
+            demand.rings |= match (self.config.flush_scope, file) {
                 (FlushScope::FileRing, Some(file)) => self.router.dirty_of(file, &self.buffers),
                 _ => u64::MAX,
             };
         }
-        visit
+        demand
+    }
+
+    /// The earliest instant at which a task can begin on a core that others use.
+    #[inline]
+    pub(super) fn next_core_start(&self) -> Option<Nanos> {
+        self.host.as_ref().and_then(|host| host.next_start())
     }
 
     /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
-    pub(super) fn core_done(&mut self, core: u16) {
+    pub(super) fn core_done(&mut self, core: CoreId) {
         let Some(host) = &mut self.host else { return };
         match host.end(core) {
             Some(Task::Request(number)) => self.come_in(number),

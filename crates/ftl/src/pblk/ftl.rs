@@ -2,7 +2,7 @@
 
 use super::Pblk;
 use super::buffers::Buffer;
-use super::cpu::HostSide;
+use super::cpu::CpuQueues;
 use super::stats::PblkReport;
 use crate::common::lines::{Line, LineState};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
@@ -10,7 +10,7 @@ use crate::kind::FtlKind;
 use crate::pblk::costs::CpuSpan;
 use crate::report::{Detail, FtlReport, SectorCounts};
 use nandscape_block::Completion;
-use nandscape_media::OpenChannel;
+use nandscape_media::{HostLink, Layer, OpenChannel};
 use nandscape_rt::Nanos;
 
 impl<M: OpenChannel> Ftl for Pblk<M> {
@@ -59,6 +59,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn reset_counts(&mut self) {
+        self.media.link_mut().reset_counts();
         self.reset_stats();
     }
 
@@ -90,26 +91,31 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
     }
 
     fn attach(&mut self, attach: Attach) {
+        self.media.set_link(attach.link);
         let (costs, update) = (self.config.cpu, self.config.map_update);
         let charged = attach.host.filter(|_| !costs.is_free());
         let buffers = self.buffers.len();
-        self.host = charged.map(|cores| Box::new(HostSide::new(costs, update, cores, buffers)));
+        self.host = charged.map(|host| Box::new(CpuQueues::new(costs, update, host, buffers)));
     }
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
         self.host.as_mut().map(|host| host.relog(room)).unwrap_or_default()
     }
 
+    fn link(&self) -> &HostLink {
+        self.media.link()
+    }
+
     fn media(&self) -> &M {
-        &self.media
+        self.media.inner()
     }
 
     fn media_mut(&mut self) -> &mut M {
-        &mut self.media
+        self.media.inner_mut()
     }
 
     fn power_off(self) -> M {
-        self.media
+        self.media.into_inner()
     }
 
     fn check_invariants(&self) -> Result<(), String> {

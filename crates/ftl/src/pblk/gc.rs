@@ -20,7 +20,7 @@ use crate::error::FtlError;
 use crate::pblk::config::{GcStream, JournalLines};
 use crate::pblk::events::EventKind;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{Cause, KEY_TRIM, OpenChannel, Ppa, Status};
+use nandscape_media::{Cause, Internal, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -258,8 +258,9 @@ impl<M: OpenChannel> Pblk<M> {
             at.step_back(self.layout.width);
             let ppa = self.ppa_at(line, at);
             if self.is_written(ppa) {
-                self.media.because(copying(self.geometry.ws_opt));
-                ready = ready.max(self.media.read(self.now, ppa, self.geometry.ws_opt)?.at);
+                self.media.set_cause(copying(self.geometry.ws_opt));
+                let (now, ws_opt) = (self.now, self.geometry.ws_opt);
+                ready = ready.max(self.media.read(now, now, ppa, ws_opt, &mut Internal)?.at);
                 missing -= 1;
             }
         }
@@ -337,8 +338,9 @@ impl<M: OpenChannel> Pblk<M> {
     ) -> Result<Nanos, FtlError> {
         let first = mask.trailing_zeros();
         let span = u64::BITS - mask.leading_zeros() - first;
-        self.media.because(copying(span));
-        let outcome = self.media.read(self.now.max(from), ppa.plus(first), span)?;
+        self.media.set_cause(copying(span));
+        let from = self.now.max(from);
+        let outcome = self.media.read(from, from, ppa.plus(first), span, &mut Internal)?;
         let sectors = &mut self.gc.requests[number].sectors;
         let mut left = mask;
         while left != 0 {

@@ -117,7 +117,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.wait_for(&[target], queued.token, Entered::at(queued.since), None);
             return Submit::Pending;
         }
-        Submit::Done(Done::ok(self.now + self.media.buffer_write(queued.sectors)))
+        Submit::Done(Done::ok(self.now + self.media.link().buffer_legacy(queued.sectors)))
     }
 
     /// Admits bios that wait, in order. Whether anything moved.

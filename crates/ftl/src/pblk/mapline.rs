@@ -20,7 +20,7 @@ use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::events::EventKind;
 use nandscape_block::{SectorData, Tag};
-use nandscape_media::{KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+use nandscape_media::{Internal, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
 use smallvec::{SmallVec, smallvec};
 
@@ -185,7 +185,7 @@ impl<M: OpenChannel> Pblk<M> {
         let keys = &keys[..ws_opt as usize];
         let data = &self.scratch;
         let cmd = WriteCmd { at: spot.at, kind: Kind::Map, seq, seq_deltas: &[], keys, data };
-        let outcome = self.media.write(self.now, cmd)?;
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.map += u64::from(ws_opt);
         self.busy[spot.pu as usize] = true;
         let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
@@ -300,9 +300,9 @@ impl<M: OpenChannel> Pblk<M> {
             mapping.counts.read_sectors += u64::from(sectors);
         }
         if self.is_served(at.plus(sectors - 1)) {
-            Ok(self.media.read(self.now, at, sectors)?.at)
+            Ok(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at)
         } else {
-            Ok(self.now + self.media.buffer_read(sectors))
+            Ok(self.now + self.media.link().buffer_legacy(sectors))
         }
     }
 

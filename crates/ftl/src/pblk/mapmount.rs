@@ -164,7 +164,7 @@ impl<M: OpenChannel> Pblk<M> {
             if let Some(error) = self.stopped.take() {
                 return Err(error.into());
             }
-            let Some(at) = self.events.next_at() else {
+            let Some(at) = self.next_at() else {
                 self.stop(BlockError::ReadOnly("no room for mapping blocks"));
                 return Ok(());
             };

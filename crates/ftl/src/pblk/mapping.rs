@@ -213,9 +213,7 @@ impl Mapping {
 
     /// What was counted.
     pub(super) fn counts(&self) -> MapCounts {
-        let mut counts = *self.cache.stats();
-        counts.add(&self.counts);
-        counts
+        self.cache.stats().plus(&self.counts)
     }
 
     /// Bytes of RAM.

@@ -65,7 +65,7 @@ use crate::kind::FtlRun;
 use crate::pblk::config::Config;
 use buffers::Buffer;
 use counts::PblkCounts;
-use cpu::HostSide;
+use cpu::CpuQueues;
 use events::EventKind;
 use flush::Flushes;
 use gc::Gc;
@@ -74,7 +74,7 @@ use mapping::Mapping;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_media::{ChunkState, Geometry, OpenChannel};
+use nandscape_media::{ChunkState, Geometry, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
 use open::Frontier;
 use parts::{Parts, caps, plenty};
@@ -85,10 +85,10 @@ use waiting::Entered;
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
 const SLOTS_NEEDED: u32 = 3;
 
-/// A pblk on the open-channel SSD `M`.
+/// A pblk on the open-channel SSD `M`. It runs on the host, so the link to the SSD is below it.
 #[derive(Debug)]
 pub struct Pblk<M> {
-    media: M,
+    media: Linked<M>,
     geometry: Geometry,
     capacity: Capacity,
     config: Config,
@@ -116,8 +116,8 @@ pub struct Pblk<M> {
     victims: Stripes,
     /// The map's cache and its blocks on media; none where all of it is in RAM.
     mapping: Option<Box<Mapping>>,
-    /// The host's cores, locks and threads; none where they cost nothing.
-    host: Option<Box<HostSide>>,
+    /// Work on the host's cores; none where it costs nothing.
+    host: Option<Box<CpuQueues>>,
     /// Parallel units with a write in flight, or with one that is being built.
     busy: Box<[bool]>,
     gc: Gc,
@@ -149,13 +149,13 @@ impl<M: OpenChannel> Pblk<M> {
     ///
     /// # Errors
     /// The choice that does not fit the geometry, or that power went off.
-    pub fn format(mut media: M, config: Config, run: FtlRun) -> Result<Self, FtlError> {
+    pub fn format(mut media: Linked<M>, config: Config, run: FtlRun) -> Result<Self, FtlError> {
         let geometry = *media.geometry();
         let mut now = Nanos::ZERO;
         let mut good_chunks = 0;
         for chunk in geometry.all_chunks() {
             if matches!(media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                now = now.max(media.reset(Nanos::ZERO, chunk)?.at);
+                now = now.max(media.reset(Nanos::ZERO, Nanos::ZERO, chunk)?.at);
             }
             good_chunks += u64::from(media.chunk(chunk).state == ChunkState::Free);
         }
@@ -179,7 +179,7 @@ impl<M: OpenChannel> Pblk<M> {
         for _ in 0..self.capacity.lines {
             self.take_next(0);
             self.pump();
-            while let Some(at) = self.events.next_at() {
+            while let Some(at) = self.next_at() {
                 self.run_round(at);
             }
             if self.stopped.is_some() || self.is_prepared(0) {
@@ -191,7 +191,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Everything empty, no line on any list.
     fn assemble(
-        media: M,
+        media: Linked<M>,
         (config, run): (Config, FtlRun),
         capacity: Capacity,
         now: Nanos,
@@ -199,7 +199,7 @@ impl<M: OpenChannel> Pblk<M> {
         let geometry = *media.geometry();
         let parts = match Parts::new(&geometry, (&config, &run), &capacity) {
             Ok(parts) => parts,
-            Err(error) => return Err((media, error)),
+            Err(error) => return Err((media.into_inner(), error)),
         };
         let Parts { layout, plan, buffers, l2p, mut lines, mapping } = parts;
         lines.kept = capacity.map_lines;
@@ -299,11 +299,21 @@ impl<M: OpenChannel> Pblk<M> {
         self.stopped.get_or_insert(error);
     }
 
+    /// When the FTL has something to do next, apart from handing out completions.
+    #[inline]
+    fn next_at(&self) -> Option<Nanos> {
+        let event = self.events.next_at();
+        if self.host.is_none() {
+            return event;
+        }
+        event.into_iter().chain(self.next_core_start()).min()
+    }
+
     /// Handles everything that completes before `now`, each at its own time, and then one round of
     /// what completes at `now`: what that causes at the same instant waits for the next call, so
     /// that media without timing leave the host its turn.
     fn run_until(&mut self, now: Nanos) {
-        while let Some(at) = self.events.next_at().filter(|&at| at < now) {
+        while let Some(at) = self.next_at().filter(|&at| at < now) {
             self.run_round(at);
         }
         self.run_round(now);
@@ -316,6 +326,9 @@ impl<M: OpenChannel> Pblk<M> {
         while let Some((at, what)) = self.events.pop_due(self.now, last) {
             self.needs_pump = true;
             self.handle(at, what);
+        }
+        if self.host.is_some() {
+            self.run_cores();
         }
         if self.needs_pump {
             self.pump();
@@ -359,7 +372,7 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
 
     #[inline]
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        if self.events.next_at().is_some_and(|at| at < now) {
+        if self.next_at().is_some_and(|at| at < now) {
             self.run_until(now);
         }
         self.now = self.now.max(now);
@@ -379,7 +392,7 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
 
     #[inline]
     fn next_event(&self) -> Option<Nanos> {
-        if self.done.is_empty() { self.events.next_at() } else { Some(self.now) }
+        if self.done.is_empty() { self.next_at() } else { Some(self.now) }
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {

@@ -278,7 +278,7 @@ impl<M: OpenChannel> Pblk<M> {
             let chunk = self.chunk_at(next.id, next.erased_to);
             next.erased_to += 1;
             if matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
-                let outcome = self.media.reset(self.now, chunk)?;
+                let outcome = self.media.reset(self.now, self.now, chunk)?;
                 self.stats.erases += 1;
                 self.events.push(outcome.at, EventKind::Erase(f, outcome.status));
                 next.erasing += 1;
@@ -345,7 +345,7 @@ impl<M: OpenChannel> Pblk<M> {
             keys,
             data: &self.scratch,
         };
-        let outcome = self.media.write(self.now, cmd)?;
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
         self.busy[chunk.unit.0 as usize] = true;
         self.events.push(outcome.at, EventKind::Smeta(f, chunk.unit.0, outcome.status));
@@ -469,7 +469,7 @@ impl<M: OpenChannel> Pblk<M> {
         let ppa = self.ppa_at(line, at);
         let keys = &[KEY_EMPTY; MAX_UNIT][..ws_opt as usize];
         let cmd = WriteCmd { at: ppa, kind: Kind::Emeta, seq: 0, seq_deltas: &[], keys, data: &[] };
-        let outcome = self.media.write(self.now, cmd)?;
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
         let pu = self.layout.unit(line, at.chunk);
         self.busy[pu as usize] = true;

@@ -12,7 +12,7 @@ use crate::common::lines::Lines;
 use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::pblk::config::{Config, FlushScope};
-use nandscape_block::{DeviceCaps, Fua};
+use nandscape_block::DeviceCaps;
 use nandscape_media::Geometry;
 
 /// The tables and buffers of a pblk.
@@ -61,15 +61,9 @@ pub(super) fn plenty(geometry: &Geometry, capacity: &Capacity, plan: &Plan, ring
 /// What the device can do.
 pub(super) fn caps(config: &Config, run: &FtlRun, capacity: &Capacity) -> DeviceCaps {
     DeviceCaps {
-        sectors: capacity.logical_sectors,
-        atomic_sectors: 1,
-        fua: Fua::Honoured,
-        volatile_cache: true,
-        discard_sectors: 1,
-        discard_zeroes: true,
         max_sectors: u32::MAX,
         keeps_content: run.keep_content,
         scoped_flush: matches!(config.flush_scope, FlushScope::FileRing | FlushScope::FileEntries),
-        ..DeviceCaps::default()
+        ..DeviceCaps::conventional(capacity.logical_sectors)
     }
 }

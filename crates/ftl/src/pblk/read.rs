@@ -5,7 +5,7 @@ use super::Pblk;
 use crate::common::l2p::MapEntry;
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
-use nandscape_media::{Cause, OpenChannel, Ppa, Status};
+use nandscape_media::{Cause, Internal, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 
 /// Consecutive sectors of one chunk that are wanted in a row.
@@ -68,7 +68,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         if ring_hits > 0 {
             self.stats.host.buffer_hits += u64::from(ring_hits);
-            end = end.max(self.now + self.media.buffer_read(ring_hits));
+            end = end.max(self.now + self.media.link().buffer_legacy(ring_hits));
         }
         Ok((end, error))
     }
@@ -87,8 +87,8 @@ impl<M: OpenChannel> Pblk<M> {
         end: &mut Nanos,
         error: &mut Option<BlockError>,
     ) -> Result<(), FtlError> {
-        self.media.because(Cause { user: run.sectors as u8, ..Cause::default() });
-        let outcome = self.media.read(self.now, run.at, run.sectors)?;
+        self.media.set_cause(Cause { user: run.sectors as u8, ..Cause::default() });
+        let outcome = self.media.read(self.now, self.now, run.at, run.sectors, &mut Internal)?;
         *end = (*end).max(outcome.at);
         for i in 0..run.sectors {
             let (lba, at) = (run.lba.plus(u64::from(i)), run.at.plus(i));

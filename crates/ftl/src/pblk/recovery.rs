@@ -29,7 +29,8 @@ use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use crate::pblk::config::Config;
 use nandscape_media::{
-    ChunkId, ChunkState, Geometry, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, Ppa, Status, WriteCmd,
+    ChunkId, ChunkState, Geometry, Internal, KEY_EMPTY, KEY_TRIM, Kind, Linked, OpenChannel, Ppa,
+    Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
@@ -40,18 +41,18 @@ impl<M: OpenChannel> Pblk<M> {
     /// The media comes back with the reason: power went off again, the choices do not fit, or the
     /// media holds something else.
     pub fn recover(
-        mut media: M,
+        mut media: Linked<M>,
         config: Config,
         run: FtlRun,
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
         match scan(&mut media, &config, now) {
-            Err(error) => Err((media, error)),
+            Err(error) => Err((media.into_inner(), error)),
             Ok(found) => {
                 let mut pblk = Self::assemble(media, (config, run), found.capacity, found.now)?;
                 match pblk.replay(&found) {
                     Ok(()) => Ok(pblk),
-                    Err(error) => Err((pblk.media, error)),
+                    Err(error) => Err((pblk.media.into_inner(), error)),
                 }
             }
         }
@@ -102,7 +103,7 @@ impl<M: OpenChannel> Pblk<M> {
         for (position, &at) in written.iter().enumerate() {
             let kind = self.media.oob(at).kind;
             if emeta == (kind == Kind::Emeta) {
-                end = end.max(self.media.read(self.now, at, ws_opt)?.at);
+                end = end.max(self.media.read(self.now, self.now, at, ws_opt, &mut Internal)?.at);
             }
             let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
             self.replay_unit(id, at, order, replay, map);
@@ -322,6 +323,7 @@ fn pad_chunk<M: OpenChannel>(
         let at = geometry.ppa(chunk, wp);
         let outcome = media.write(
             end,
+            end,
             WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], keys, data: &[] },
         )?;
         end = outcome.at;
@@ -349,7 +351,7 @@ fn read_smeta<M: OpenChannel>(
             continue;
         }
         let first = geometry.ppa(chunk, 0);
-        *now = media.read(*now, first, geometry.ws_opt)?.at;
+        *now = media.read(*now, *now, first, geometry.ws_opt, &mut Internal)?.at;
         let copies = (0..geometry.ws_opt).map(|i| first.plus(i));
         let mut readable =
             copies.filter(|&at| media.readable(at) && media.oob(at).kind == Kind::Smeta);

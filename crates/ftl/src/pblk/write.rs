@@ -196,7 +196,7 @@ impl<M: OpenChannel> Pblk<M> {
         tally: Tally,
     ) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
-        self.media.because(tally.cause(ws_opt));
+        self.media.set_cause(tally.cause(ws_opt));
         let rb = &self.buffers[usize::from(id)].rb;
         let mut keys = [KEY_EMPTY; MAX_UNIT];
         rb.copy_keys(unit.first, &mut keys[..unit.entries as usize]);
@@ -210,7 +210,7 @@ impl<M: OpenChannel> Pblk<M> {
             keys: &keys[..ws_opt as usize],
             data: &self.scratch,
         };
-        let outcome = self.media.write(self.now, cmd)?;
+        let outcome = self.media.write(self.now, self.now, cmd)?;
         self.events.push(outcome.at, EventKind::Unit(id, number, outcome.status));
         Ok(())
     }

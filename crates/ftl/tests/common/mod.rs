@@ -8,9 +8,10 @@ use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::pblk::stats::PblkReport;
 use nandscape_ftl::{Attach, Detail, Ftl, FtlReport, FtlRun, Pblk};
 use nandscape_media::{
-    FaultInjector, Faults, Geometry, Layer, Media, MediaConfig, PayloadMode, Timing, Tracer,
+    DeviceTiming, FaultInjector, Faults, Geometry, Layer, LinkTiming, Linked, Media, MediaConfig,
+    PayloadMode, Tracer,
 };
-use nandscape_rt::{HostCpu, Nanos, Stream};
+use nandscape_rt::{Host, Nanos, Stream};
 
 /// 4 parallel units, 40 lines of 512 sectors.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -31,6 +32,7 @@ pub(crate) type Watched = Tracer<FaultInjector<Media>>;
 /// A device and the time that its host has reached.
 pub(crate) struct Driver {
     pub(crate) pblk: Pblk<Watched>,
+    link: LinkTiming,
     pub(crate) now: Nanos,
 }
 
@@ -56,28 +58,30 @@ impl Driver {
         config: Config,
         faults: Faults,
     ) -> Self {
-        let timing = Timing::preset(timing).expect("a preset");
+        let DeviceTiming { nand, link } = DeviceTiming::preset(timing).expect("a preset");
         let media =
-            MediaConfig { timing, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
+            MediaConfig { timing: nand, payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
         let media = Media::new(media).expect("a device");
         let media = Tracer::new(FaultInjector::new(media, faults, 1));
+        let media = Linked::new(media, link);
         let mut pblk = Pblk::format(media, config.clone(), FtlRun::default()).expect("fits");
-        pblk.attach(host(&config));
+        pblk.attach(attach(&config, link));
         let now = pblk.now();
         pblk.media_mut().take_counters();
-        Self { pblk, now }
+        Self { pblk, link, now }
     }
 
     /// Cuts power and mounts what is left.
     pub(crate) fn power_cut(self, config: Config) -> Self {
-        let Self { pblk, now } = self;
+        let Self { pblk, link, now } = self;
         let mut media = pblk.power_off();
         media.inner_mut().inner_mut().power_cut(now, &mut Stream::new(1, "cut"));
+        let media = Linked::new(media, link);
         let recovered = Pblk::recover(media, config.clone(), FtlRun::default(), now);
         let mut pblk = recovered.map_err(|(_, error)| error).expect("recovers");
-        pblk.attach(host(&config));
+        pblk.attach(attach(&config, link));
         pblk.check_invariants().expect("invariants after recovery");
-        Self { now: pblk.now(), pblk }
+        Self { now: pblk.now(), link, pblk }
     }
 
     /// What was counted since the device was made.
@@ -166,9 +170,9 @@ impl Driver {
     }
 }
 
-/// A host with the cores of the configuration.
-fn host(config: &Config) -> Attach {
-    Attach { host: Some(HostCpu::new(config.cores as u16)) }
+/// A host with the cores of the configuration, and the link to the device.
+fn attach(config: &Config, link: LinkTiming) -> Attach {
+    Attach { host: Some(Host::with_cores(config.cores as u16)), link }
 }
 
 /// What a read of one sector with this tag replies.

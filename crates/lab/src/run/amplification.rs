@@ -1,6 +1,6 @@
 //! Write amplification, from the sectors that an FTL counted.
 
-use nandscape_ftl::pblk::stats::SectorCounts;
+use nandscape_ftl::SectorCounts;
 
 /// Write amplification, three ways (DESIGN, decision 10). `None` without user writes.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]

@@ -1,7 +1,7 @@
 //! The course of a run over virtual time, and whether it was steady.
 
 use super::amplification::WriteAmplification;
-use nandscape_ftl::pblk::stats::SectorCounts;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{IntervalLatency, LatencyTotals, Point as Counted};
 

@@ -1,7 +1,7 @@
 //! The device under a run: an FTL over media, with or without injected faults, and the hint
 //! that stands between it and the workload.
 
-use super::counts::{Counts, FsCounts};
+use super::counts::{Counts, FileCounts};
 use super::error::RunError;
 use super::observer::Observer;
 use crate::stack::{Fsync, Hints, Stack};
@@ -9,20 +9,21 @@ use crate::timeline::{LOG_ROOM, Request, Requests};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Flags, FlushScope, Lba, Op, Reply, Submit, Token,
 };
+use nandscape_fs::MountedFs;
 use nandscape_fs::contract::CallCost;
-use nandscape_fs::ext4::Ext4;
-use nandscape_ftl::Pblk;
-use nandscape_ftl::pblk::config::Config;
-use nandscape_ftl::pblk::costs::CpuCosts;
-use nandscape_ftl::pblk::stats::SectorCounts;
-use nandscape_media::{FaultInjector, Faults, Layer, Media, OpenChannel};
+use nandscape_ftl::{AnyFtl, Detail, Ftl, FtlRun, SectorCounts};
+use nandscape_media::{FaultInjector, Faults, Layer, LinkTiming, Media, OpenChannel, PayloadMode};
 use nandscape_rt::{Handle, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// The media of every run: without faults where the stack injects none, so that everything above is
 /// compiled once.
 pub(super) type Flash = FaultInjector<Media>;
+
+/// The FTL of every run, whatever its kind.
+pub(super) type RunFtl = AnyFtl<Flash>;
 
 /// `media` with the faults of the stack.
 pub(super) fn flash(stack: &Stack, media: Media, seed: u64) -> Flash {
@@ -35,7 +36,7 @@ pub(super) fn sound(media: Media) -> Flash {
 }
 
 /// Serves a bio, however long that takes.
-pub(super) fn serve(ftl: &mut Pblk<Flash>, bio: Bio) -> Result<Reply, RunError> {
+pub(super) fn serve(ftl: &mut RunFtl, bio: Bio) -> Result<Reply, RunError> {
     let token = Token(u64::MAX);
     let mut completions: Vec<Completion> = Vec::new();
     let done = match ftl.submit(ftl.now(), bio, token) {
@@ -52,27 +53,27 @@ pub(super) fn serve(ftl: &mut Pblk<Flash>, bio: Bio) -> Result<Reply, RunError> 
 }
 
 /// The media once power is gone: what the FTL did not flush is lost, what is under way is done.
-pub(super) fn power_off(ftl: Pblk<Flash>) -> Flash {
-    let mut media = ftl.into_media();
+pub(super) fn power_off(ftl: RunFtl) -> Flash {
+    let mut media = ftl.power_off();
     media.inner_mut().power_cycle();
     media
 }
 
-/// The choices of a stack; what they cost the host is charged only when a run begins.
-pub(super) fn uncharged(stack: &Stack, seed: u64) -> Config {
-    Config { seed, cpu: CpuCosts::default(), ..stack.ftl.clone() }
+/// What a run on `stack` decides beside the choices of its FTL.
+pub(super) fn ftl_run(stack: &Stack, seed: u64) -> FtlRun {
+    FtlRun { seed, keep_content: stack.media.payload != PayloadMode::None, omit: None }
 }
 
 /// A fresh FTL over `media`, as the stack says.
-pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<Pblk<Flash>, RunError> {
-    let config = uncharged(stack, seed);
-    Pblk::format(media, config).map_err(|error| RunError::ftl(stack, error))
+pub(super) fn format(stack: &Stack, media: Flash, seed: u64) -> Result<RunFtl, RunError> {
+    let made = stack.ftl.format(media, ftl_run(stack, seed), LinkTiming::none());
+    made.map_err(|error| RunError::ftl(stack, error))
 }
 
 /// An FTL behind the hints of a stack: writes that begin in the journal's range carry JOURNAL, and
 /// flushes ask for their job's file only, if that is wanted.
 pub(super) struct Hinted {
-    pub(super) ftl: Pblk<Flash>,
+    pub(super) ftl: RunFtl,
     /// Empty where nothing was hinted.
     journal: Range<u64>,
     fsync: Fsync,
@@ -82,7 +83,7 @@ pub(super) struct Hinted {
 
 impl Hinted {
     /// `ftl` behind these hints.
-    pub(super) fn new(ftl: Pblk<Flash>, hints: &Hints) -> Self {
+    pub(super) fn new(ftl: RunFtl, hints: &Hints) -> Self {
         let journal = hints.journal_range.clone().unwrap_or(0..0);
         Self { ftl, journal, fsync: hints.fsync, requests: None }
     }
@@ -91,7 +92,7 @@ impl Hinted {
 /// A file system over a device, and what a workload needs to run on it.
 pub(super) struct Mounted {
     pub(super) rt: Handle,
-    pub(super) fs: Ext4,
+    pub(super) fs: Rc<dyn MountedFs>,
     /// Filesets that are there, once.
     pub(super) planted: Vec<Planted>,
     /// What calls take of a core.
@@ -101,13 +102,10 @@ pub(super) struct Mounted {
 /// What a load runs on: an FTL behind hints, or files of a file system over one.
 pub(super) trait LabDevice: BlockDevice {
     /// Changes the FTL, or the requests that are noted for a timeline.
-    fn with<R>(
-        &mut self,
-        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
-    ) -> R;
+    fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R;
 
     /// Looks at the FTL.
-    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R;
+    fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R;
 
     /// Whether a timeline is being written.
     fn is_logged(&self) -> bool;
@@ -119,7 +117,7 @@ pub(super) trait LabDevice: BlockDevice {
     }
 
     /// What the file system counted since the last reset, if there is one.
-    fn fs_counts(&self) -> Option<FsCounts> {
+    fn fs_counts(&self) -> Option<FileCounts> {
         None
     }
 
@@ -142,24 +140,28 @@ pub(super) trait LabDevice: BlockDevice {
     }
 
     /// The FTL, once everything above it is gone; `None`: something is not.
-    fn release(self) -> Option<Pblk<Flash>>;
+    fn release(self) -> Option<RunFtl>;
 
     /// Sectors placed since the last reset.
     fn sectors(&self) -> SectorCounts {
-        self.look(|ftl| ftl.stats().sectors)
+        self.look(Ftl::sectors)
     }
 
     /// What was counted since the last reset.
     fn counts(&self) -> Counts {
-        let (ftl, utilisation) = self.look(|ftl| (ftl.stats(), ftl.media().inner().utilisation()));
-        Counts { ftl, utilisation, fs: self.fs_counts() }
+        self.look(|ftl| Counts {
+            ftl: ftl.report(),
+            utilisation: ftl.media().inner().utilisation(),
+            link: ftl.link().counts(),
+            fs: self.fs_counts(),
+        })
     }
 
     /// Counts begin anew.
     fn reset_counts(&mut self) {
         self.reset_fs_counts();
         self.with(|ftl, _| {
-            ftl.reset_stats();
+            ftl.reset_counts();
             ftl.media_mut().inner_mut().reset_utilisation();
         });
     }
@@ -173,9 +175,10 @@ pub(super) trait LabDevice: BlockDevice {
         let Some(timeline) = observer.timeline() else { return };
         self.with(|ftl, requests| {
             timeline.begin(ftl.media().geometry(), slots);
-            timeline.name_host(ftl.stats().cpu.as_ref());
+            let Detail::Pblk(detail) = ftl.report().detail;
+            timeline.name_host(detail.cpu.as_ref());
             timeline.start(ftl.media_mut().inner_mut(), requests);
-            ftl.log_cpu(Some(LOG_ROOM));
+            ftl.cpu_spans(Some(LOG_ROOM));
         });
     }
 
@@ -183,10 +186,10 @@ pub(super) trait LabDevice: BlockDevice {
     fn attend_timeline(&mut self, observer: &mut dyn Observer, now: Nanos) {
         let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
         self.with(|ftl, requests| {
-            timeline.write_host(ftl.log_cpu(Some(LOG_ROOM)));
+            timeline.write_host(ftl.cpu_spans(Some(LOG_ROOM)));
             timeline.attend(now, ftl.media_mut().inner_mut(), requests);
             if requests.is_none() {
-                ftl.log_cpu(None);
+                ftl.cpu_spans(None);
             }
         });
     }
@@ -195,21 +198,18 @@ pub(super) trait LabDevice: BlockDevice {
     fn end_timeline(&mut self, observer: &mut dyn Observer) {
         let Some(timeline) = observer.timeline().filter(|_| self.is_logged()) else { return };
         self.with(|ftl, requests| {
-            timeline.write_host(ftl.log_cpu(None));
+            timeline.write_host(ftl.cpu_spans(None));
             timeline.end(ftl.media_mut().inner_mut(), requests);
         });
     }
 }
 
 impl LabDevice for Hinted {
-    fn with<R>(
-        &mut self,
-        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
-    ) -> R {
+    fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R {
         look(&mut self.ftl, &mut self.requests)
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
+    fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R {
         look(&self.ftl)
     }
 
@@ -217,7 +217,7 @@ impl LabDevice for Hinted {
         self.requests.is_some()
     }
 
-    fn release(self) -> Option<Pblk<Flash>> {
+    fn release(self) -> Option<RunFtl> {
         Some(self.ftl)
     }
 }

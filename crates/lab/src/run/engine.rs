@@ -7,8 +7,9 @@ use super::error::RunError;
 use super::estimate::Estimate;
 use super::load::{INTERVAL, POINTS_MAX, options};
 use super::observer::Observer;
-use nandscape_ftl::pblk::stats::SectorCounts;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
+use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{Engine, EngineError, Options, Probe, RunState};
 use nandscape_workload::fio::{Direction, JobFile};
 

@@ -1,13 +1,12 @@
 //! Raw images of a device: what a host reads of it, sector by sector. An image goes through the FTL
 //! both ways, without timing; what it leaves on media is a state like any other.
 
-use super::device::{self, Flash};
+use super::device::{self, RunFtl};
 use super::error::RunError;
 use super::prepare::{self, Prepared};
 use crate::stack::Stack;
 use crate::state::{self, Header, Origin, Preconditioned, State};
 use nandscape_block::{Bio, BlockDevice, Lba, Payload, Reply, SECTOR_BYTES, SectorData, Tag};
-use nandscape_ftl::Pblk;
 use nandscape_media::PayloadMode;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -42,9 +41,14 @@ pub fn export_image(
     let Prepared { media, file, warnings, .. } = prepared;
     let mut ftl = prepare::mount(stack, device::sound(media), header.seed, file.as_deref())?;
     let sectors = ftl.caps().sectors;
+    let regions: Vec<_> = ftl.caps().regions().collect();
+    let runs = regions.into_iter().flat_map(|region| {
+        let end = region.range.end;
+        let firsts = region.range.step_by(RUN_SECTORS as usize);
+        firsts.map(move |first| (first, (end - first).min(RUN_SECTORS.into()) as u32))
+    });
     let mut filled = 0;
-    for first in (0..sectors).step_by(RUN_SECTORS as usize) {
-        let run = (sectors - first).min(RUN_SECTORS.into()) as u32;
+    for (first, run) in runs {
         let Reply::Data(payload) = device::serve(&mut ftl, Bio::read(Lba(first), run))? else {
             continue;
         };
@@ -147,7 +151,7 @@ fn read_up_to(stream: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Writes the sectors that are not zeroes; how many there were.
-fn write_filled(ftl: &mut Pblk<Flash>, first: u64, bytes: &[u8]) -> Result<u64, RunError> {
+fn write_filled(ftl: &mut RunFtl, first: u64, bytes: &[u8]) -> Result<u64, RunError> {
     let mut filled = 0;
     for (lba, sector) in (first..).zip(bytes.chunks_exact(SECTOR_BYTES as usize)) {
         if sector.iter().all(|&byte| byte == 0) {

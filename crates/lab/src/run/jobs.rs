@@ -12,7 +12,7 @@ use super::rounds::UntilSteady;
 use super::steps::run_load;
 use super::{Manner, Outcome, steady};
 use crate::stack::Stack;
-use nandscape_ftl::pblk::stats::SectorCounts;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::fio::JobFile;
 

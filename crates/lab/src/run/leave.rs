@@ -8,6 +8,7 @@ use super::error::RunError;
 use crate::stack::Stack;
 use crate::state::{self, Header, Origin, Preconditioned, State};
 use nandscape_block::Bio;
+use nandscape_ftl::Ftl;
 use nandscape_media::Media;
 use std::io;
 use xxhash_rust::xxh3::Xxh3;

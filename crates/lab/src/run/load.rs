@@ -8,7 +8,7 @@ use super::error::RunError;
 use super::observer::Observer;
 use super::rounds::RoundsRun;
 use super::silence::Silent;
-use nandscape_ftl::pblk::stats::SectorCounts;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{Options, Results};
 use nandscape_workload::trace::TraceCounts;

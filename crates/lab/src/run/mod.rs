@@ -31,14 +31,14 @@ mod steps;
 mod wml;
 
 pub use amplification::WriteAmplification;
-pub use counts::FsCounts;
+pub use counts::FileCounts;
 pub use course::Point;
 pub use error::RunError;
 pub use image::{Copied, export_image, import_image};
 pub use jobs::run;
 pub use json::VERSION;
 pub use observer::{Left, Observer, Phase, Unobserved};
-pub use outcome::{DeviceSize, EraseCounts, Outcome, VALID_CLASSES, WallTime};
+pub use outcome::{EraseCounts, Outcome, VALID_CLASSES, WallTime};
 pub use prepare::{Before, make_state};
 pub use replay::{Trace, check_trace, replay};
 pub use rounds::{Round, RoundsRun, UntilSteady, WINDOW_ROUNDS};

@@ -2,58 +2,30 @@
 //! seed. All figures are of the measured phase.
 
 use super::amplification::WriteAmplification;
-use super::counts::FsCounts;
+use super::counts::FileCounts;
 use super::course::Point;
 use super::rounds::RoundsRun;
 use crate::stack::Stack;
 use crate::state::{Origin, Preconditioned, StateKey};
-use nandscape_ftl::pblk::stats::{FtlStats, MemoryUse, SectorCounts};
-use nandscape_ftl::{Capacity, LineReport, LineState};
-use nandscape_media::{Utilisation, Wear};
+use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse, SectorCounts};
+use nandscape_media::{LinkUse, Utilisation, Wear};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::Results;
 use nandscape_workload::trace::TraceCounts;
 use nandscape_workload::wml::engine::Report;
-
-/// Sizes of the device, in sectors of 4 KiB.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct DeviceSize {
-    /// Sectors of good chunks.
-    pub physical_sectors: u64,
-    /// Sectors that the workload sees.
-    pub logical_sectors: u64,
-    /// Lines.
-    pub lines: u32,
-    /// Sectors of a line.
-    pub line_sectors: u32,
-    /// Data sectors of a line.
-    pub line_data_sectors: u32,
-}
-
-impl DeviceSize {
-    pub(super) const fn of(capacity: &Capacity) -> Self {
-        Self {
-            physical_sectors: capacity.physical_sectors,
-            logical_sectors: capacity.logical_sectors,
-            lines: capacity.lines,
-            line_sectors: capacity.line_sectors,
-            line_data_sectors: capacity.line_data_sectors,
-        }
-    }
-}
+use serde::Serialize;
 
 /// Classes of [`Outcome::line_valid`].
 pub const VALID_CLASSES: usize = 20;
 
-/// How many full lines have how large a share of valid sectors.
-pub(super) fn line_valid(lines: &[LineReport]) -> [u64; VALID_CLASSES] {
+/// How many full erase units have how large a share of valid sectors.
+pub(super) fn line_valid(units: &[EraseUnit]) -> [u64; VALID_CLASSES] {
     let mut classes = [0; VALID_CLASSES];
-    let full = |line: &&LineReport| {
-        matches!(line.state, LineState::Closed | LineState::Gc | LineState::Corrupt)
-            && line.data > 0
+    let full = |unit: &&EraseUnit| {
+        matches!(unit.state, EraseUnitState::Full | EraseUnitState::Corrupt) && unit.written > 0
     };
-    for line in lines.iter().filter(full) {
-        let class = u64::from(line.valid) * VALID_CLASSES as u64 / u64::from(line.data);
+    for unit in units.iter().filter(full) {
+        let class = u64::from(unit.valid) * VALID_CLASSES as u64 / u64::from(unit.written);
         classes[(class as usize).min(VALID_CLASSES - 1)] += 1;
     }
     classes
@@ -63,7 +35,7 @@ pub(super) fn line_valid(lines: &[LineReport]) -> [u64; VALID_CLASSES] {
 const ERASE_CLASSES: u32 = 32;
 
 /// How many chunks in service were erased how often.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct EraseCounts {
     /// Erases of the first class.
     pub first: u32,
@@ -119,9 +91,9 @@ pub struct Outcome {
     /// What flowops did, if a workload of them ran.
     pub flowops: Option<Report>,
     /// What the FTL did.
-    pub ftl: FtlStats,
+    pub ftl: FtlReport,
     /// What the file system did; `None`: there is none.
-    pub fs: Option<FsCounts>,
+    pub fs: Option<FileCounts>,
     /// RAM of the FTL.
     pub memory: MemoryUse,
     /// RAM of the virtual media.
@@ -132,6 +104,8 @@ pub struct Outcome {
     pub erase_counts: EraseCounts,
     /// Time that units and channels were taken.
     pub utilisation: Utilisation,
+    /// What crossed the link between host and device.
+    pub link: LinkUse,
     /// Full lines at the end, by share of their sectors that are valid: class *k* of
     /// [`VALID_CLASSES`] begins at *k* / [`VALID_CLASSES`]; entirely valid ones are in the last.
     pub line_valid: [u64; VALID_CLASSES],
@@ -158,7 +132,7 @@ impl Outcome {
     #[must_use]
     pub fn fs_amplification(&self) -> Option<f64> {
         let files = self.fs?.written_sectors;
-        (files > 0).then(|| self.ftl.user_written as f64 / files as f64)
+        (files > 0).then(|| self.ftl.host.written as f64 / files as f64)
     }
 
     /// Mean share of valid sectors in a victim; zero without victims.

@@ -6,9 +6,8 @@ use super::course;
 use super::error::RunError;
 use crate::stack::Precondition;
 use crate::state::Preconditioned;
-use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Payload, Submit, Tag, Token};
-use nandscape_ftl::Pblk;
-use nandscape_media::OpenChannel;
+use nandscape_block::{Bio, Completion, Lba, Payload, Submit, Tag, Token};
+use nandscape_ftl::Ftl;
 use nandscape_rt::{Nanos, Stream};
 
 /// Sectors of a bio of the fill, where the device takes as many.
@@ -22,13 +21,13 @@ const REPORT_SECTORS: u64 = 1 << 16;
 const ROUNDS: u64 = 4;
 
 /// Writes what `plan` asks for and drains it. `progress` hears of the fraction done, and may end it.
-pub(super) fn precondition<M: OpenChannel>(
-    ftl: &mut Pblk<M>,
+pub(super) fn precondition(
+    ftl: &mut impl Ftl,
     plan: Precondition,
     seed: u64,
     progress: impl FnMut(f64) -> Result<(), RunError>,
 ) -> Result<Preconditioned, RunError> {
-    let logical = ftl.caps().sectors;
+    let logical = ftl.caps().live_sectors();
     let of = |times: f64| (times * logical as f64) as u64;
     let (fill_sectors, overwrite_sectors) = (of(plan.fill), of(plan.random_overwrite));
     let steady_max = of(plan.steady_overwrite);
@@ -47,8 +46,9 @@ pub(super) fn precondition<M: OpenChannel>(
 }
 
 /// Keeps a device busy with writes, [`DEPTH`] at a time.
-struct Writer<'a, M: OpenChannel, P> {
-    device: &'a mut Pblk<M>,
+struct Writer<'a, F, P> {
+    device: &'a mut F,
+    /// Sectors that may hold data at once, from the first on: what a time of filling writes.
     logical: u64,
     /// Sectors in all, for the progress.
     total: u64,
@@ -59,9 +59,9 @@ struct Writer<'a, M: OpenChannel, P> {
     completions: Vec<Completion>,
 }
 
-impl<'a, M: OpenChannel, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, M, P> {
-    fn new(device: &'a mut Pblk<M>, total: u64, progress: P) -> Self {
-        let DeviceCaps { keeps_content, sectors: logical, .. } = *device.caps();
+impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
+    fn new(device: &'a mut F, total: u64, progress: P) -> Self {
+        let (keeps_content, logical) = (device.caps().keeps_content, device.caps().live_sectors());
         let (under_way, written, completions) = (0, 0, Vec::new());
         Self { device, logical, total, progress, under_way, written, keeps_content, completions }
     }
@@ -101,10 +101,10 @@ impl<'a, M: OpenChannel, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, M, P>
     ) -> Result<bool, RunError> {
         let round = (self.logical / ROUNDS).max(1);
         let mut amplification = Vec::new();
-        let mut before = self.device.stats().sectors;
+        let mut before = self.device.sectors();
         for _ in 0..most / round {
             self.overwrite(round, addresses)?;
-            let now = self.device.stats().sectors;
+            let now = self.device.sectors();
             let copies = (now.gc - before.gc) as f64;
             amplification.push(1.0 + copies / (now.user - before.user).max(1) as f64);
             before = now;

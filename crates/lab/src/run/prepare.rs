@@ -4,7 +4,7 @@
 //! but what is on media. Whoever measures on it mounts it, which is the same whether the media were
 //! written here or come from a state file, and counts as preconditioning too.
 
-use super::device::{self, Flash};
+use super::device::{self, Flash, RunFtl};
 use super::error::RunError;
 use super::observer::{Observer, Phase, go_on};
 use super::precondition::precondition;
@@ -12,8 +12,7 @@ use crate::stack::Stack;
 use crate::state::{
     self, Header, Origin, Preconditioned, State, StateCache, StateError, StateKey, States,
 };
-use nandscape_ftl::Pblk;
-use nandscape_media::{Media, MediaConfig, SnapshotError};
+use nandscape_media::{LinkTiming, Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
 use std::path::Path;
 
@@ -113,11 +112,7 @@ fn preconditioned(
 }
 
 /// The same FTL after its power was off, in order: what it had flushed is there, and nothing in RAM.
-pub(super) fn off_and_on(
-    stack: &Stack,
-    ftl: Pblk<Flash>,
-    seed: u64,
-) -> Result<Pblk<Flash>, RunError> {
+pub(super) fn off_and_on(stack: &Stack, ftl: RunFtl, seed: u64) -> Result<RunFtl, RunError> {
     mount(stack, device::power_off(ftl), seed, None)
 }
 
@@ -127,9 +122,9 @@ pub(super) fn mount(
     media: Flash,
     seed: u64,
     file: Option<&str>,
-) -> Result<Pblk<Flash>, RunError> {
-    let config = device::uncharged(stack, seed);
-    Pblk::recover(media, config, Nanos::ZERO).map_err(|(_, error)| {
+) -> Result<RunFtl, RunError> {
+    let run = device::ftl_run(stack, seed);
+    stack.ftl.mount(media, run, LinkTiming::none(), Nanos::ZERO).map_err(|(_, error)| {
         match (file, RunError::ftl(stack, error)) {
             (Some(file), RunError::Failed(problem)) => StateError::new(file, problem).into(),
             (_, error) => error,
@@ -240,7 +235,7 @@ pub(super) fn from_file(
     let text = state::text(stack, seed.unwrap_or(header.seed));
     let mut differences = state::differences(&header.text, &text);
     differences.retain(|found| origin.is_none_or(|origin| !origin.makes_up_for(&found.key)));
-    if let Some(binding) = differences.iter().find(|difference| difference.is_binding()) {
+    if let Some(binding) = differences.iter().find(|difference| difference.is_binding(&stack.ftl)) {
         return Err(error(format!("does not fit the stack {}: {binding}", stack.name)).into());
     }
     let mut media = blank(stack, header.seed)?;
@@ -261,7 +256,7 @@ pub(super) fn from_file(
 /// What a reader should know about a run on a device of this origin.
 fn origin_warning(stack: &Stack, origin: Origin) -> Option<String> {
     let what = match &stack.fs {
-        Some(fs) if fs.mkfs.is_none() => return None,
+        Some(fs) if !fs.config.makes() => return None,
         Some(_) => {
             "the run makes a new file system over it, and what was in it is gone (fs.make = false \
              mounts the one that is there)"
@@ -280,6 +275,7 @@ mod tests {
     use super::*;
     use crate::run::Unobserved;
     use crate::stack::recipes;
+    use nandscape_ftl::Ftl;
 
     /// A recipe that fills leaves a device on which every logical sector is on media, mounted.
     #[test]
@@ -290,8 +286,8 @@ mod tests {
             let stack = Stack::load("pblk", &set).unwrap();
             let (media, done) = preconditioned(&stack, 1, &mut Unobserved).unwrap();
             let ftl = mount(&stack, device::sound(media), 1, None).unwrap();
-            let valid: u64 = ftl.lines().iter().map(|line| u64::from(line.valid)).sum();
-            assert_eq!(valid, ftl.capacity().logical_sectors, "{recipe}");
+            let valid: u64 = ftl.erase_units().iter().map(|unit| u64::from(unit.valid)).sum();
+            assert_eq!(valid, ftl.size().logical_sectors, "{recipe}");
             assert_eq!(done.steady, (recipe == "steady").then_some(true), "{recipe}");
         }
     }

@@ -2,9 +2,9 @@
 
 use super::drive::End;
 use super::load::Measured;
-use super::outcome::DeviceSize;
 use super::prepare::Before;
 use crate::stack::Stack;
+use nandscape_ftl::DeviceSize;
 use nandscape_workload::trace::TraceCounts;
 
 /// A device on which so many times its size was written is no longer taken for fresh: writes at random
@@ -41,7 +41,7 @@ fn host(stack: &Stack, has_flowops: bool) -> impl Iterator<Item = &'static str> 
     let unused = stack.host.memory_bytes.filter(|_| stack.fs.is_none());
     let memory = unused.map(|_| "[host] memory limits nothing: the stack has no file system");
     // Flowops take of their cores for each call and for `hog`; jobs of fio's and traces take of none.
-    let idle = stack.host.cores.filter(|_| stack.ftl.cpu.is_free() && !has_flowops);
+    let idle = stack.host.cores.filter(|_| !stack.ftl.charges_host() && !has_flowops);
     let cores = idle.map(|_| {
         "[host] cores limit nothing: the stack sets no ftl.cpu, and only flowops take their time \
          without it"
@@ -56,10 +56,10 @@ fn beginning(
     before: Option<Before>,
     measured: &Measured,
 ) -> impl Iterator<Item = String> {
-    let wrote = measured.counts.ftl.user_written > 0;
+    let wrote = measured.counts.ftl.host.written > 0;
     let fresh = before.is_none()
         && measured.random_writes
-        && is_fresh(size.logical_sectors, measured.counts.ftl.user_written);
+        && is_fresh(size.logical_sectors, measured.counts.ftl.host.written);
     let remedy = match (&stack.fs, &measured.flowops) {
         (None, _) => "precondition it (precondition.recipe)",
         (Some(_), None) => "let jobs overwrite large files before those that count (stonewall)",
@@ -95,9 +95,10 @@ fn is_fresh(logical_sectors: u64, written_sectors: u64) -> bool {
 
 /// On what should not happen.
 fn defects(measured: &Measured) -> impl Iterator<Item = String> {
+    let errors = &measured.counts.ftl.media_errors;
     let counted = [
-        (measured.counts.ftl.mismatches, "reads found another sector's data: a defect of the FTL"),
-        (measured.counts.ftl.uncorrectable, "sectors could not be read from the media"),
+        (errors.mismatches, "reads found another sector's data: a defect of the FTL"),
+        (errors.uncorrectable, "sectors could not be read from the media"),
     ];
     let counted = counted.into_iter().filter(|(count, _)| *count > 0);
     counted.map(|(count, what)| format!("{count} {what}"))

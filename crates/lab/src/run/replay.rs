@@ -11,8 +11,7 @@ use super::steps::run_load;
 use super::{Manner, Outcome, prepare};
 use crate::stack::Stack;
 use nandscape_block::BlockDevice;
-use nandscape_ftl::Pblk;
-use nandscape_ftl::pblk::stats::SectorCounts;
+use nandscape_ftl::{Ftl, SectorCounts};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
@@ -98,7 +97,7 @@ impl<D: LabDevice> UnderWay<D> for TraceUnderWay {
     }
 
     fn now(&self, device: &D) -> Nanos {
-        device.look(Pblk::now)
+        device.look(Ftl::now)
     }
 
     fn fraction(&self) -> f64 {

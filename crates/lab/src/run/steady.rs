@@ -10,6 +10,7 @@ use super::load::{INTERVAL, Measured};
 use super::observer::Observer;
 use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady};
 use nandscape_rt::Nanos;
+use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{JobResult, RunState};
 use nandscape_workload::fio::JobFile;
 

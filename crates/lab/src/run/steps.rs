@@ -2,20 +2,20 @@
 //! counted is put together, and the device is left.
 
 use super::Manner;
-use super::device::{self, Flash, Hinted, LabDevice};
+use super::device::{self, Hinted, LabDevice, RunFtl};
 use super::drive::End;
 use super::error::RunError;
 use super::files::{Contents, set_up};
 use super::load::{Load, Measured};
 use super::observer::{Observer, go_on};
-use super::outcome::{DeviceSize, EraseCounts, Outcome, WallTime, line_valid};
+use super::outcome::{EraseCounts, Outcome, WallTime, line_valid};
 use super::prepare::{self, Before, Prepared, prepare};
 use super::{course, leave, remarks};
 use crate::stack::Stack;
 use crate::state::State;
 use nandscape_block::BlockError;
-use nandscape_ftl::Pblk;
-use nandscape_media::{ChunkState, Layer, Media};
+use nandscape_ftl::{Attach, Ftl};
+use nandscape_media::{ChunkState, DeviceTiming, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
 
 /// Runs `load` on a device of `stack`, with these contents in its file system if there is one.
@@ -114,9 +114,9 @@ impl Run<'_> {
     }
 
     /// Puts together what was measured and what the device says of itself.
-    fn conclude(&self, ftl: &Pblk<Flash>, measured: Measured, wall: WallTime) -> Outcome {
+    fn conclude(&self, ftl: &RunFtl, measured: Measured, wall: WallTime) -> Outcome {
         let Self { stack, seed, before, .. } = *self;
-        let size = DeviceSize::of(ftl.capacity());
+        let size = ftl.size();
         let warnings = remarks::remarks(stack, &size, before, &measured);
         let media = ftl.media().inner();
         let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
@@ -139,7 +139,8 @@ impl Run<'_> {
             wear: media.wear(),
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),
             utilisation: measured.counts.utilisation,
-            line_valid: line_valid(&ftl.lines()),
+            link: measured.counts.link,
+            line_valid: line_valid(&ftl.erase_units()),
             series: course::points(&measured.totals),
             steady: measured.steady.is_ok(),
             rounds: measured.rounds,
@@ -158,8 +159,9 @@ impl Run<'_> {
 /// From now on things take time, and counts begin anew.
 fn take_time<D: LabDevice>(stack: &Stack, device: &mut D) {
     device.with(|ftl, _| {
-        ftl.media_mut().inner_mut().set_timing(stack.media.timing.timing);
-        ftl.charge_cpu(stack.ftl.cpu);
+        let DeviceTiming { nand, link } = stack.media.timing.device;
+        ftl.media_mut().inner_mut().set_timing(nand);
+        ftl.attach(Attach { host: Some(stack.host.idle()), link });
     });
     device.reset_counts();
 }

@@ -12,7 +12,7 @@ use super::steps::run_load;
 use super::{Manner, Outcome};
 use crate::stack::{SHIPPED, Stack};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_ftl::pblk::stats::SectorCounts;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{JobResult, Point, Results, RunState, Series};
 use nandscape_workload::fio::Direction;
@@ -69,7 +69,7 @@ impl Load for Flowops {
             return Err(RunError::Failed("the workload has no file system".to_owned()));
         };
         let settings = Settings { seed, cores: self.cores, cost };
-        let mut session = Session::new(&rt, Rc::new(fs), &self.workload, planted, settings);
+        let mut session = Session::new(&rt, fs, &self.workload, planted, settings);
         let began = Nanos(self.workload.pause_seconds.saturating_mul(Nanos::from_secs(1).0));
         device.advance(began, &mut Vec::new());
         device.reset_counts();

@@ -2,6 +2,8 @@
 //! each other and an error still names the line that it comes from.
 
 use super::place::{Place, StackError};
+use nandscape_fs::FsKind;
+use nandscape_ftl::FtlKind;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,6 +113,20 @@ pub(super) fn parse_set(assignment: &str) -> Result<Table, StackError> {
     Ok(nest(path, set_value(raw, &place)))
 }
 
+/// What each `key.path=value` of the command line changes, merged in their order, for `[set]` of a sweep.
+///
+/// # Errors
+/// The first that is no assignment.
+pub fn sweep_overrides(assignments: &[String]) -> Result<Table, StackError> {
+    let mut set = Table::new();
+    for assignment in assignments {
+        merge(&mut set, parse_set(assignment)?);
+    }
+    let place = Place::Argument("--set");
+    let node = Node { key_place: place.clone(), place, raw: None, value: Value::Table(set) };
+    Ok(if assignments.is_empty() { Table::new() } else { nest("set", node) })
+}
+
 /// The tree whose one leaf, at the dotted `path`, is `leaf`.
 pub(crate) fn nest(path: &str, leaf: Node) -> Table {
     let (above, key) = path.rsplit_once('.').unwrap_or(("", path));
@@ -139,10 +155,39 @@ fn set_value(raw: &str, place: &Place) -> Node {
 /// Sections that are about a device without a file system.
 const BEFORE_FS: [&str; 2] = ["hints", "precondition"];
 
+/// A section that begins again, without what is below, when a layer changes what it is.
+struct Restart {
+    section: &'static str,
+    /// The key that says what it is.
+    key: &'static str,
+    /// Its value where it is not given. A layer that repeats the value below keeps the keys below; `None`: a
+    /// layer that gives one never keeps them.
+    default: Option<&'static str>,
+}
+
+const RESTARTS: [Restart; 3] = [
+    Restart { section: "precondition", key: "recipe", default: None },
+    Restart { section: "ftl", key: "kind", default: Some(FtlKind::Pblk.name()) },
+    Restart { section: "fs", key: "kind", default: Some(FsKind::Ext4.name()) },
+];
+
+/// Whether `over`, laid on the section `base`, begins it again.
+fn restarts(section: &str, base: &Table, over: &Table) -> bool {
+    let Some(restart) = RESTARTS.iter().find(|restart| restart.section == section) else {
+        return false;
+    };
+    let Some(given) = over.get(restart.key) else { return false };
+    let Some(default) = restart.default else { return true };
+    match base.get(restart.key) {
+        Some(below) => below.value != given.value,
+        None => given.value != Value::String(default.to_owned()),
+    }
+}
+
 /// Lays `over` on `base`: tables merge, anything else replaces. A table laid over the name of a
-/// `timing` or `cpu` refines that preset; a recipe laid over a `precondition` starts it anew, and so does a
-/// file system with all that it says or does itself.
-pub(crate) fn merge(base: &mut Table, over: Table) {
+/// `timing` or `cpu` refines that preset. A section whose [`Restart`] key changes loses what it held, as do
+/// the sections that a file system replaces.
+pub fn merge(base: &mut Table, over: Table) {
     if over.contains_key("fs") && !base.contains_key("fs") {
         BEFORE_FS.iter().for_each(|section| drop(base.remove(*section)));
     }
@@ -167,7 +212,7 @@ fn lay_over(key: &str, under: &mut Node, mut node: Node) {
     }
     match &mut under.value {
         Value::Table(base) => {
-            if key == "precondition" && over.contains_key("recipe") {
+            if restarts(key, base, over) {
                 base.clear();
             }
             merge(base, std::mem::take(over));
@@ -238,5 +283,72 @@ impl Source<'_> {
             DeValue::Array(array) => Value::Array(self.array(array)),
             DeValue::Table(table) => Value::Table(self.table(table)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        parse(&"a.toml".into(), text).unwrap()
+    }
+
+    /// `over` on `base`, without places.
+    fn merged(base: &str, over: &str) -> String {
+        let mut all = table(base);
+        merge(&mut all, table(over));
+        Value::Table(all).to_json().to_string()
+    }
+
+    /// A layer that makes a section something else begins it again; one that repeats what it is, or says what
+    /// it is without being told, keeps all keys below.
+    #[test]
+    fn sections_restart_when_their_kind_changes() {
+        let pblk = "[ftl]\nop_percent = 20\n[ftl.gc]\nvictim = \"fifo\"\n";
+        let named = &pblk.replace("[ftl]", "[ftl]\nkind = \"pblk\"");
+        let gc = r#""gc":{"victim":"fifo"}"#;
+        for below in [pblk, named] {
+            let same = merged(below, "ftl.kind = \"pblk\"\nftl.ring = 512\n");
+            let kept = format!(r#"{{"ftl":{{{gc},"kind":"pblk","op_percent":20,"ring":512}}}}"#);
+            assert_eq!(same, kept, "{below}");
+            let other = merged(below, "ftl.kind = \"zoned\"\nftl.zones = 7\n");
+            assert_eq!(other, r#"{"ftl":{"kind":"zoned","zones":7}}"#, "{below}");
+            let silent = merged(below, "ftl.op_percent = 30\n");
+            assert!(silent.contains(gc) && silent.contains(r#""op_percent":30"#), "{silent}");
+        }
+        let back = merged("[ftl]\nkind = \"zoned\"\nzones = 7\n", "ftl.kind = \"pblk\"\n");
+        assert_eq!(back, r#"{"ftl":{"kind":"pblk"}}"#);
+        let set = parse_set("ftl.kind=zoned").unwrap();
+        let mut all = table(named);
+        merge(&mut all, set);
+        assert_eq!(Value::Table(all).to_json().to_string(), r#"{"ftl":{"kind":"zoned"}}"#);
+    }
+
+    /// A recipe begins its section again even where it is the one below: a fill is a fill and no more.
+    #[test]
+    fn recipes_and_file_systems_restart_their_sections() {
+        let recipe = |over: &str| merged("[precondition]\nrecipe = \"a\"\nfill = 0.5\n", over);
+        let other = recipe("precondition.recipe = \"b\"\n");
+        assert_eq!(other, r#"{"precondition":{"recipe":"b"}}"#);
+        let same = recipe("precondition.recipe = \"a\"\n");
+        assert_eq!(same, r#"{"precondition":{"recipe":"a"}}"#);
+        let bare = merged("[precondition]\nfill = 0.5\n", "precondition.recipe = \"a\"\n");
+        assert_eq!(bare, r#"{"precondition":{"recipe":"a"}}"#);
+        let fs = |over: &str| merged("[fs]\njournal = 5\n", over);
+        assert_eq!(fs("fs.kind = \"f2fs\"\n"), r#"{"fs":{"kind":"f2fs"}}"#);
+        assert_eq!(fs("fs.kind = \"ext4\"\n"), r#"{"fs":{"journal":5,"kind":"ext4"}}"#);
+    }
+
+    /// A kind that is not given is the one that its reader takes then.
+    #[test]
+    fn defaults_are_those_of_the_readers() {
+        let default = |section: &str| {
+            let restart = RESTARTS.iter().find(|restart| restart.section == section);
+            restart.and_then(|restart| restart.default)
+        };
+        assert_eq!(default("fs"), Some(nandscape_fs::FsKind::Ext4.name()));
+        let stack = crate::stack::Stack::load("pblk", &[] as &[&str]).unwrap();
+        assert_eq!(default("ftl"), Some(stack.ftl.kind().name()));
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     let fs = root.section("fs", "fs")?;
     let (host, host_text) = read_host(root.section("host", "host")?, !fs.is_absent())?;
     let (media, media_text) = read_media(root.section("media", "media")?)?;
-    let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, media.payload, &host)?;
+    let (ftl, ftl_text) = ftl::read(root.section("ftl", "ftl")?, &host)?;
     let (fs, fs_text) = fs::read(fs, &host, media.payload)?;
     let (hints, hints_text) = read_hints(root.section("hints", "hints")?)?;
     let (precondition, precondition_text) =

@@ -5,12 +5,10 @@
 //! [`Stack`] with its resolved text, in which defaults are written out; that text, read again,
 //! resolves to itself.
 
-mod cpu;
 pub mod document;
 mod fs;
 mod ftl;
 mod grammar;
-mod map;
 mod place;
 pub mod reader;
 mod recipe;
@@ -19,7 +17,7 @@ pub(crate) mod source;
 mod timing;
 mod units;
 
-pub use fs::{FsStack, commit_name, data_name};
+pub use fs::FsStack;
 pub use grammar::payload_name;
 pub use place::{Place, StackError};
 pub use reader::Size;
@@ -28,8 +26,7 @@ pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
-use nandscape_ftl::pblk::config::{Config, MapKind};
-use nandscape_ftl::{Capacity, FtlError};
+use nandscape_ftl::{FtlConfig, FtlError};
 use nandscape_media::{ChunkId, Faults, Geometry, GeometryError, MediaConfig, PayloadMode, UnitId};
 use nandscape_rt::Stream;
 use nandscape_workload::fio::Notice;
@@ -48,8 +45,8 @@ pub struct Stack {
     pub host: Host,
     /// The open-channel SSD.
     pub media: MediaStack,
-    /// The FTL; the seed is set when a run begins.
-    pub ftl: Config,
+    /// The FTL.
+    pub ftl: FtlConfig,
     /// The file system; `None`: the workload sees the raw block device.
     pub fs: Option<FsStack>,
     /// What a file system would have said.
@@ -81,6 +78,12 @@ impl Host {
     #[must_use]
     pub fn cores_or_default(&self) -> u32 {
         self.cores.unwrap_or(DEFAULT_CORES)
+    }
+
+    /// A host with these cores, all idle.
+    #[must_use]
+    pub fn idle(&self) -> nandscape_rt::Host {
+        nandscape_rt::Host::with_cores(u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX))
     }
 }
 
@@ -238,8 +241,7 @@ impl Stack {
     pub fn check_device(&self) -> Result<(), StackError> {
         let geometry = &self.media.geometry;
         geometry.check().map_err(|shape| self.geometry_error(&shape))?;
-        let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
-        match Capacity::of(geometry, &self.ftl, chunks) {
+        match self.ftl.check(geometry) {
             Err(FtlError::Config { key, why }) => Err(self.error(key, &why)),
             _ => Ok(()),
         }
@@ -249,15 +251,6 @@ impl Stack {
     #[must_use]
     pub fn tells(&self, notice: &Notice) -> bool {
         self.fs.is_none() || notice.holds_on_files()
-    }
-
-    /// Bytes of a block of a mapping table that is cached; none of a resident one.
-    #[must_use]
-    pub fn map_block_bytes(&self) -> Option<u64> {
-        match &self.ftl.map {
-            MapKind::Cached(map) => Some(map.block_bytes.into()),
-            MapKind::Resident => None,
-        }
     }
 
     /// A hash of the resolved text: same hash, same stack.

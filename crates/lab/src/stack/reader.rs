@@ -166,6 +166,8 @@ pub struct Section<'a> {
     asked: Vec<&'static str>,
     /// Keys that were given, and not as they would be without that.
     chosen: Vec<&'static str>,
+    /// Keys that mean something elsewhere, and why not here.
+    foreign: Vec<(&'static [&'static str], String)>,
     /// The resolved stack as far as it was read.
     lines: String,
 }
@@ -201,7 +203,12 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn entry(table: &'a Table, path: &'static str, place: &Place) -> Self {
         let (table, place) = (Some(table), place.clone());
-        Self { path, table, place, asked: Vec::new(), chosen: Vec::new(), lines: String::new() }
+        Self::of(path, table, place)
+    }
+
+    fn of(path: &'static str, table: Option<&'a Table>, place: Place) -> Self {
+        let (asked, chosen, foreign) = (Vec::new(), Vec::new(), Vec::new());
+        Self { path, table, place, asked, chosen, foreign, lines: String::new() }
     }
 
     /// The table under `key`, called `path` in messages; absent is the same as empty.
@@ -213,7 +220,7 @@ impl<'a> Section<'a> {
         let table = self.table(key)?;
         let node = self.node(key).filter(|_| table.is_some());
         let place = node.map_or(&self.place, |node| &node.key_place).clone();
-        Ok(Self { path, table, place, asked: Vec::new(), chosen: Vec::new(), lines: String::new() })
+        Ok(Self::of(path, table, place))
     }
 
     /// The table under `key`, whose keys are free; none when not given.
@@ -423,6 +430,12 @@ impl<'a> Section<'a> {
         &self.chosen
     }
 
+    /// Of these keys, those that this section does not ask for are refused for this reason when it closes,
+    /// instead of as unknown.
+    pub(super) fn foreign(&mut self, keys: &'static [&'static str], why: &str) {
+        self.foreign.push((keys, why.to_owned()));
+    }
+
     /// Refuses keys that are given although they mean nothing here, for this reason.
     pub(super) fn refuse(&mut self, keys: &[&'static str], why: &str) -> Result<(), StackError> {
         let given = |key: &&&'static str| self.node(key).is_some();
@@ -430,6 +443,9 @@ impl<'a> Section<'a> {
     }
 
     fn unknown_key(&self, key: &str) -> String {
+        if let Some((_, why)) = self.foreign.iter().find(|(keys, _)| keys.contains(&key)) {
+            return why.clone();
+        }
         let hint = did_you_mean(key, self.asked.iter().copied());
         format!("unknown key{hint} (known here: {})", self.asked.join(", "))
     }
@@ -448,5 +464,30 @@ impl<'a> Section<'a> {
 
     fn full(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::document::parse;
+
+    /// A key of something else is refused by what it belongs to, unless this section has it, too.
+    #[test]
+    fn foreign_keys_are_refused_by_their_owner() {
+        let refusal = |text: &str| {
+            let table = parse(&"a.toml".into(), text).unwrap();
+            let mut section = Section::entry(&table, "ftl", &Place::Argument("stack"));
+            section.foreign(&["limiter", "gc", "ring"], "goes with ftl.kind = pblk only");
+            let _: Option<u32> = section.optional("ring").unwrap();
+            section.close().map_err(|error| error.to_string())
+        };
+        assert_eq!(refusal("ring = 5\n"), Ok("ring = 5\n".to_owned()));
+        let why = "ftl.limiter: goes with ftl.kind = pblk only";
+        assert_eq!(refusal("limiter = \"kernel\"\n"), Err(format!("a.toml:1:1: {why}")));
+        let table = refusal("[gc]\nvictim = \"fifo\"\n").unwrap_err();
+        assert!(table.ends_with("ftl.gc: goes with ftl.kind = pblk only"), "{table}");
+        let unknown = refusal("limitr = 1\n").unwrap_err();
+        assert!(unknown.ends_with("ftl.limitr: unknown key (known here: ring)"), "{unknown}");
     }
 }

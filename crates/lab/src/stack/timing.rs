@@ -1,9 +1,10 @@
-//! `media.timing`: a preset's name, or a table that overrides a preset's parameters one by one.
+//! `media.timing`: a preset's name, or a table that overrides a preset's parameters one by one, of the
+//! NAND and of the host's link.
 
 use super::place::StackError;
 use super::reader::{Field, Section, Words};
 use super::units::did_you_mean;
-use nandscape_media::{MultiPlane, Placing, ReadPriority, Timing};
+use nandscape_media::{DeviceTiming, LinkScheduling, MultiPlane, ReadPriority};
 use std::ops::RangeInclusive;
 
 /// Timing parameters and what they are called.
@@ -12,36 +13,36 @@ pub struct NamedTiming {
     /// The preset, and the parameters that were overridden.
     pub name: String,
     /// The parameters.
-    pub timing: Timing,
+    pub device: DeviceTiming,
 }
 
-type Parameter = (&'static str, fn(&mut Timing) -> &mut u64);
+type Parameter = (&'static str, fn(&mut DeviceTiming) -> &mut u64);
 
 const PARAMETERS: &[Parameter] = &[
-    ("command_ns", |timing| &mut timing.command_ns),
-    ("firmware_small_ns", |timing| &mut timing.firmware_small_ns),
-    ("firmware_large_ns", |timing| &mut timing.firmware_large_ns),
-    ("firmware_small_bytes", |timing| &mut timing.firmware_small_bytes),
-    ("read_sector_lsb_ns", |timing| &mut timing.read_sector_lsb_ns),
-    ("read_sector_msb_ns", |timing| &mut timing.read_sector_msb_ns),
-    ("read_page_lsb_ns", |timing| &mut timing.read_page_lsb_ns),
-    ("read_page_msb_ns", |timing| &mut timing.read_page_msb_ns),
-    ("program_ns", |timing| &mut timing.program_ns),
-    ("erase_ns", |timing| &mut timing.erase_ns),
-    ("flash_page_bytes", |timing| &mut timing.flash_page_bytes),
-    ("one_shot_bytes", |timing| &mut timing.one_shot_bytes),
-    ("channel_bytes_per_s", |timing| &mut timing.channel_bytes_per_s),
-    ("channel_sector_ns", |timing| &mut timing.channel_sector_ns),
-    ("max_transfer_bytes", |timing| &mut timing.max_transfer_bytes),
-    ("pcie_bytes_per_s", |timing| &mut timing.pcie_bytes_per_s),
-    ("buffer_base_ns", |timing| &mut timing.buffer_base_ns),
-    ("buffer_sector_ns", |timing| &mut timing.buffer_sector_ns),
-    ("planes", |timing| &mut timing.planes),
-    ("late_ns", |timing| &mut timing.late_ns),
-    ("suspensions", |timing| &mut timing.suspensions),
-    ("program_suspend_ns", |timing| &mut timing.program_suspend_ns),
-    ("erase_suspend_ns", |timing| &mut timing.erase_suspend_ns),
-    ("resume_ns", |timing| &mut timing.resume_ns),
+    ("command_ns", |device| &mut device.link.command_ns),
+    ("firmware_small_ns", |device| &mut device.link.read_small_ns),
+    ("firmware_large_ns", |device| &mut device.link.read_large_ns),
+    ("firmware_small_bytes", |device| &mut device.link.read_small_bytes),
+    ("read_sector_lsb_ns", |device| &mut device.nand.read_sector_lsb_ns),
+    ("read_sector_msb_ns", |device| &mut device.nand.read_sector_msb_ns),
+    ("read_page_lsb_ns", |device| &mut device.nand.read_page_lsb_ns),
+    ("read_page_msb_ns", |device| &mut device.nand.read_page_msb_ns),
+    ("program_ns", |device| &mut device.nand.program_ns),
+    ("erase_ns", |device| &mut device.nand.erase_ns),
+    ("flash_page_bytes", |device| &mut device.nand.flash_page_bytes),
+    ("one_shot_bytes", |device| &mut device.nand.one_shot_bytes),
+    ("channel_bytes_per_s", |device| &mut device.nand.channel_bytes_per_s),
+    ("channel_sector_ns", |device| &mut device.nand.channel_sector_ns),
+    ("max_transfer_bytes", |device| &mut device.nand.max_transfer_bytes),
+    ("pcie_bytes_per_s", |device| &mut device.link.bytes_per_s),
+    ("buffer_base_ns", |device| &mut device.link.buffer_base_ns),
+    ("buffer_sector_ns", |device| &mut device.link.buffer_sector_ns),
+    ("planes", |device| &mut device.nand.planes),
+    ("late_ns", |device| &mut device.nand.late_ns),
+    ("suspensions", |device| &mut device.nand.suspensions),
+    ("program_suspend_ns", |device| &mut device.nand.program_suspend_ns),
+    ("erase_suspend_ns", |device| &mut device.nand.erase_suspend_ns),
+    ("resume_ns", |device| &mut device.nand.resume_ns),
 ];
 
 /// Planes that a unit may have.
@@ -68,15 +69,17 @@ const READ_PRIORITY: Words<ReadPriority> = Words {
     later: &[],
 };
 
-const PLACING: Words<Placing> =
-    Words { here: &[("backfill", Placing::Backfill), ("fifo", Placing::Fifo)], later: &[] };
+const PLACING: Words<LinkScheduling> = Words {
+    here: &[("backfill", LinkScheduling::Backfill), ("fifo", LinkScheduling::Fifo)],
+    later: &[],
+};
 
 /// Reads `timing` out of `[media]`.
 pub(super) fn read(media: &mut Section<'_>) -> Result<NamedTiming, StackError> {
     if !media.holds_table("timing") {
         let name: String = media.required("timing")?;
-        let timing = preset(&name).map_err(|message| media.reject("timing", message))?;
-        return Ok(NamedTiming { name, timing });
+        let device = preset(&name).map_err(|message| media.reject("timing", message))?;
+        return Ok(NamedTiming { name, device });
     }
     let (named, inline) = read_table(media.section("timing", "media.timing")?)?;
     media.write("timing", &inline);
@@ -86,22 +89,22 @@ pub(super) fn read(media: &mut Section<'_>) -> Result<NamedTiming, StackError> {
 /// A preset with overrides, and both as an inline table.
 fn read_table(mut table: Section<'_>) -> Result<(NamedTiming, String), StackError> {
     let preset_name: String = table.required("preset")?;
-    let mut timing = preset(&preset_name).map_err(|message| table.reject("preset", message))?;
+    let mut device = preset(&preset_name).map_err(|message| table.reject("preset", message))?;
     for (key, parameter) in PARAMETERS {
         if let Some(value) = table.optional(key)? {
-            *parameter(&mut timing) = value;
+            *parameter(&mut device) = value;
         }
     }
     if let Some(placing) = table.optional_choice("placing", &PLACING)? {
-        timing.placing = placing;
+        (device.nand.placing, device.link.placing) = (placing, placing);
     }
     if let Some(multi_plane) = table.optional_choice("multi_plane", &MULTI_PLANE)? {
-        timing.multi_plane = multi_plane;
+        device.nand.multi_plane = multi_plane;
     }
     if let Some(read_priority) = table.optional_choice("read_priority", &READ_PRIORITY)? {
-        timing.read_priority = read_priority;
+        device.nand.read_priority = read_priority;
     }
-    table.check("planes", PLANES.contains(&timing.planes), "must be between 1 and 16")?;
+    table.check("planes", PLANES.contains(&device.nand.planes), "must be between 1 and 16")?;
     let lines = table.close()?;
     let inline = lines.lines().collect::<Vec<_>>().join(", ");
     let overrides: Vec<&str> = lines.lines().skip(1).collect();
@@ -109,13 +112,13 @@ fn read_table(mut table: Section<'_>) -> Result<(NamedTiming, String), StackErro
         [] => preset_name,
         _ => format!("{preset_name}, {}", overrides.join(", ")),
     };
-    Ok((NamedTiming { name, timing }, format!("{{ {inline} }}")))
+    Ok((NamedTiming { name, device }, format!("{{ {inline} }}")))
 }
 
-fn preset(name: &str) -> Result<Timing, String> {
-    Timing::preset(name).ok_or_else(|| {
-        let names = Timing::PRESETS.iter().copied();
-        let expected = Timing::PRESETS.join(" | ");
+fn preset(name: &str) -> Result<DeviceTiming, String> {
+    DeviceTiming::preset(name).ok_or_else(|| {
+        let names = DeviceTiming::PRESETS.iter().copied();
+        let expected = DeviceTiming::PRESETS.join(" | ");
         format!(
             "expected {expected}, found {}{}",
             name.to_owned().show(),

@@ -5,21 +5,16 @@
 //! or not. The program is no part of it; a cache adds its own.
 
 use crate::stack::Stack;
+use nandscape_ftl::FtlConfig;
 use std::fmt;
 
 /// Sections that count.
 const SECTIONS: [&str; 3] = ["media", "ftl", "precondition"];
-/// Keys of these that do not.
-const LEFT_OUT: [&str; 6] = [
-    "media.timing",
-    "media.memory_cap",
-    "media.faults.slow_unit",
-    "media.faults.slow_percent",
-    "ftl.cpu",
-    "ftl.map_update",
-];
-/// Keys in which a stack must agree with a state that it is to run on.
-const BINDING: [&str; 11] = [
+/// Keys of these that do not, beside those of the FTL.
+const LEFT_OUT: [&str; 4] =
+    ["media.timing", "media.memory_cap", "media.faults.slow_unit", "media.faults.slow_percent"];
+/// Keys in which a stack must agree with a state that it is to run on, beside those of the FTL.
+const BINDING: [&str; 8] = [
     "media.groups",
     "media.units",
     "media.chunks",
@@ -28,9 +23,6 @@ const BINDING: [&str; 11] = [
     "media.ws_opt",
     "media.mw_cunits",
     "media.payload",
-    "ftl.kind",
-    "ftl.capacity_rules",
-    "ftl.op_percent",
 ];
 
 /// Names a state.
@@ -61,7 +53,7 @@ pub fn text(stack: &Stack, seed: u64) -> String {
             section = name;
         } else if let Some((key, value)) = line.split_once(" = ") {
             let key = format!("{section}.{key}");
-            if counts(&key) {
+            if counts(&key, &stack.ftl) {
                 lines.push_str(&format!("{key} = {value}\n"));
             }
         }
@@ -69,9 +61,10 @@ pub fn text(stack: &Stack, seed: u64) -> String {
     lines
 }
 
-fn counts(key: &str) -> bool {
+fn counts(key: &str, ftl: &FtlConfig) -> bool {
     let section = key.split('.').next().unwrap_or_default();
-    SECTIONS.contains(&section) && !LEFT_OUT.contains(&key)
+    let left_out = LEFT_OUT.contains(&key) || ftl.run_only_keys().contains(&key);
+    SECTIONS.contains(&section) && !left_out
 }
 
 /// A key in which a state is not what a stack and a seed would make.
@@ -86,10 +79,11 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether the stack cannot run on the state.
+    /// Whether a stack with this FTL cannot run on the state.
     #[must_use]
-    pub fn is_binding(&self) -> bool {
-        BINDING.contains(&self.key.as_str())
+    pub fn is_binding(&self, ftl: &FtlConfig) -> bool {
+        let key = self.key.as_str();
+        BINDING.contains(&key) || ftl.binding_keys().contains(&key)
     }
 }
 
@@ -162,16 +156,21 @@ mod tests {
 
     #[test]
     fn differences_name_keys_and_both_values() {
-        let found =
-            differences("a = 1\nb = 2\nmedia.groups = 2\n", "a = 1\nmedia.groups = 4\nc = 3\n");
-        let found: Vec<_> = found.iter().map(|d| (d.to_string(), d.is_binding())).collect();
+        let ftl = Stack::load("pblk", &[] as &[&str]).unwrap().ftl;
+        let found = differences(
+            "a = 1\nb = 2\nmedia.groups = 2\nftl.op_percent = 11\nftl.cpu = 1\n",
+            "a = 1\nmedia.groups = 4\nc = 3\nftl.op_percent = 12\n",
+        );
+        let found: Vec<_> = found.iter().map(|d| (d.to_string(), d.is_binding(&ftl))).collect();
         let text = |text: &str, binding| (text.to_owned(), binding);
         assert_eq!(
             found,
             [
                 text("media.groups is 2 in the state, 4 in the stack", true),
                 text("c is not given in the state, 3 in the stack", false),
+                text("ftl.op_percent is 11 in the state, 12 in the stack", true),
                 text("b is 2 in the state, not given in the stack", false),
+                text("ftl.cpu is 1 in the state, not given in the stack", false),
             ]
         );
     }

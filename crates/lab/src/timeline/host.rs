@@ -1,7 +1,7 @@
 //! The host's tracks of a timeline: cores, the FTL's threads, and its locks.
 
 use super::{CORES, LOCKS, Micros, THREADS, Timeline};
-use nandscape_ftl::pblk::costs::{CpuCounts, CpuSpan, CpuTrack, CpuWork};
+use nandscape_ftl::{CpuCounts, CpuSpan, CpuTrack, CpuWork};
 
 /// The track of the mapping's lock, and of the collecting thread, behind those of buffers.
 const COMMON: u32 = 1_000;

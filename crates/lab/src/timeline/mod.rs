@@ -13,7 +13,7 @@ mod sink;
 pub(crate) use requests::{Request, Requests};
 pub use sink::Output;
 
-use nandscape_media::{Command, Geometry, Log, Media, On, Span};
+use nandscape_media::{Command, Geometry, Log, Media, Resource, Span};
 use nandscape_rt::Nanos;
 use sink::Sink;
 use std::collections::BTreeMap;
@@ -240,9 +240,9 @@ impl Timeline {
         let Some((start, end)) = self.fit(span.start, span.end, 1) else { return };
         let look = names::command(command);
         let (pid, tid, name) = match (span.on, look.name) {
-            (On::Unit(unit), name) => (UNITS, unit + 1, name),
-            (On::Channel(channel), name) => (LINKS, channel + 1, name),
-            (On::Pcie, name) => (LINKS, self.pcie_track, name),
+            (Resource::Unit(unit), name) => (UNITS, unit + 1, name),
+            (Resource::Channel(channel), name) => (LINKS, channel + 1, name),
+            (Resource::Pcie, name) => (LINKS, self.pcie_track, name),
         };
         let (category, colour) = (look.category, look.colour);
         let (ts, dur) = (Micros(start), Micros(end - start));

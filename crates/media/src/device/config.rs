@@ -1,8 +1,8 @@
 //! What a virtual device is made of, and why one cannot be made.
 
 use crate::geometry::{ChunkId, Geometry, GeometryError, UnitId};
+use crate::nand::NandTiming;
 use crate::store::PayloadMode;
-use crate::timing::Timing;
 use thiserror::Error;
 
 /// Everything that makes a device.
@@ -10,8 +10,8 @@ use thiserror::Error;
 pub struct MediaConfig {
     /// Shape and write rules.
     pub geometry: Geometry,
-    /// Timing model.
-    pub timing: Timing,
+    /// Timing of units and channels.
+    pub timing: NandTiming,
     /// How much content is kept.
     pub payload: PayloadMode,
     /// RAM that the device may use, its chunk table included.
@@ -30,7 +30,7 @@ impl MediaConfig {
     pub const fn new(geometry: Geometry) -> Self {
         Self {
             geometry,
-            timing: Timing::none(),
+            timing: NandTiming::none(),
             payload: PayloadMode::Tags,
             memory_cap_bytes: None,
             bad_chunks: Vec::new(),

@@ -19,14 +19,14 @@ impl<S: Store> Media<S> {
     /// faults and reservations are gone, and the chunk report tells what was left.
     pub fn power_cut(&mut self, at: Nanos, rng: &mut Stream) {
         for unit in 0..self.queues.len() {
-            self.settle(unit as u32, at);
+            self.retire_completed(unit as u32, at);
             while let Some(command) = self.queues[unit].pop_last() {
                 let place = Place { row: command.row, unit: unit as u32, sector: 0 };
                 self.undo(at, place, &command, rng);
             }
         }
         (self.program_fault, self.erase_fault) = (false, false);
-        self.schedule.rest();
+        self.schedule.reset_reservations();
     }
 
     /// Undoes a command that had not completed; those after it on its unit are undone already.

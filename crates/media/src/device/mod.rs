@@ -17,13 +17,14 @@ pub use report::{Utilisation, Wear};
 pub(crate) use transfer::ChunkRow;
 
 use crate::command::{
-    Cause, ChunkInfo, ChunkState, Fault, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
+    Cause, ChunkInfo, ChunkState, DataOut, Fault, KEY_EMPTY, Kind, Oob, OpenChannel, Outcome,
+    RuleError, Status, WriteCmd,
 };
 use crate::geometry::{ChunkId, Geometry, Ppa};
 use crate::inflight::{Change, InFlight, Queue};
+use crate::nand::{Action, Command, Log, NandTiming, Schedule};
 use crate::rules::{ChunkTable, Place};
-use crate::store::{MemoryStore, Store};
-use crate::timing::{Action, Command, Log, Schedule, Timing};
+use crate::store::{MemoryStore, Store, StoreError};
 use nandscape_block::SectorData;
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
@@ -112,9 +113,9 @@ impl<S: Store> Media<S> {
     }
 
     /// Other timing from now on, on a device at rest: everything under way completes at once.
-    pub fn set_timing(&mut self, timing: Timing) {
+    pub fn set_timing(&mut self, timing: NandTiming) {
         for unit in 0..self.queues.len() {
-            self.settle(unit as u32, Nanos::MAX);
+            self.retire_completed(unit as u32, Nanos::MAX);
         }
         self.schedule.set_timing(timing);
     }
@@ -166,9 +167,17 @@ impl<S: Store> Media<S> {
         &self.store
     }
 
+    /// Makes everything that was written durable in the store.
+    ///
+    /// # Errors
+    /// What the store's backend reports.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        self.store.sync()
+    }
+
     /// Drops what completed on a unit, and with completed erases the content that they erased.
     #[inline]
-    fn settle(&mut self, unit: u32, now: Nanos) {
+    fn retire_completed(&mut self, unit: u32, now: Nanos) {
         while let Some(command) = self.queues[unit as usize].pop_completed(now) {
             let row = self.chunks.row(command.row);
             if let Change::Erase { erases, .. } = command.change
@@ -203,19 +212,19 @@ impl<S: Store> Media<S> {
 
     /// The program fails: the chunk closes early, and its next reset will fail.
     #[cold]
-    fn fail_program(&mut self, now: Nanos, place: Place, sectors: u32) -> Outcome {
+    fn fail_program(&mut self, now: Nanos, ready: Nanos, place: Place, sectors: u32) -> Outcome {
         self.chunks.row_mut(place.row).failing = true;
         self.chunks.set_wp(place, place.sector);
-        let at = self.schedule.program(now, place.unit, sectors).done;
+        let at = self.schedule.program(now, ready, place.unit, sectors).done;
         Outcome { at, status: Status::ProgramFailed }
     }
 
     /// The erase fails, after its time: the chunk is offline.
     #[cold]
-    fn fail_erase(&mut self, now: Nanos, place: Place) -> Outcome {
+    fn fail_erase(&mut self, now: Nanos, ready: Nanos, place: Place) -> Outcome {
         self.chunks.set_state(place, ChunkState::Offline);
         self.forget(place.row);
-        let at = self.schedule.erase(now, place.unit).done;
+        let at = self.schedule.erase(now, ready, place.unit).done;
         Outcome { at, status: Status::EraseFailed }
     }
 
@@ -240,6 +249,15 @@ impl<S: Store> Media<S> {
     }
 }
 
+/// The rule that a write breaks which the store cannot keep.
+#[cold]
+const fn broken_rule(error: StoreError) -> &'static str {
+    match error {
+        StoreError::Full => RuleError::MEMORY_CAP,
+        StoreError::Io(_) => RuleError::STORE_FAILED,
+    }
+}
+
 /// Bytes of the chunk table and the per-unit tables of a device of this shape.
 fn table_bytes(geometry: &Geometry) -> u64 {
     let chunks = geometry.ppa_end() >> geometry.sector_bits();
@@ -259,7 +277,7 @@ impl<S: Store> OpenChannel for Media<S> {
     }
 
     #[inline]
-    fn write(&mut self, now: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
+    fn write(&mut self, now: Nanos, ready: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError> {
         let place = self.chunks.place(cmd.at);
         let sectors = cmd.keys.len();
         if let Err(rule) = self.chunks.check_write(place, &cmd) {
@@ -267,21 +285,21 @@ impl<S: Store> OpenChannel for Media<S> {
         }
         let Place { row, unit, sector } = place;
         let sectors = sectors as u32;
-        self.settle(unit, now);
+        self.retire_completed(unit, now);
         if self.chunks.row(row).stale {
             self.forget(row);
         }
         let action = Action::Program(cmd.kind);
         if take(&mut self.program_fault) {
-            let outcome = self.fail_program(now, place, sectors);
+            let outcome = self.fail_program(now, ready, place, sectors);
             self.log(action, place, sectors, now, outcome);
             return Ok(outcome);
         }
-        if self.store.write(&cmd).is_err() {
-            return Err(self.refuse("write", place, cmd.keys.len(), RuleError::MEMORY_CAP));
+        if let Err(error) = self.store.write(&cmd) {
+            return Err(self.refuse("write", place, cmd.keys.len(), broken_rule(error)));
         }
         self.chunks.set_wp(place, sector + sectors);
-        let reserved = self.schedule.program(now, unit, sectors);
+        let reserved = self.schedule.program(now, ready, unit, sectors);
         if reserved.done > now {
             let change = Change::Write { sector, sectors };
             let (start, done) = (reserved.start, reserved.done);
@@ -292,21 +310,45 @@ impl<S: Store> OpenChannel for Media<S> {
         Ok(outcome)
     }
 
+    fn write_residual(&mut self, cmd: WriteCmd<'_>) -> Result<(), RuleError> {
+        let place = self.chunks.place(cmd.at);
+        let sectors = cmd.keys.len();
+        if let Err(rule) = self.chunks.check_write(place, &cmd) {
+            return Err(self.refuse("write", place, sectors, rule));
+        }
+        if self.chunks.row(place.row).stale {
+            self.forget(place.row);
+        }
+        if let Err(error) = self.store.write(&cmd) {
+            return Err(self.refuse("write", place, sectors, broken_rule(error)));
+        }
+        self.chunks.set_wp(place, place.sector + sectors as u32);
+        Ok(())
+    }
+
     #[inline]
-    fn read(&mut self, now: Nanos, at: Ppa, sectors: u32) -> Result<Outcome, RuleError> {
+    fn read(
+        &mut self,
+        now: Nanos,
+        ready: Nanos,
+        at: Ppa,
+        sectors: u32,
+        out: &mut impl DataOut,
+    ) -> Result<Outcome, RuleError> {
         let place = self.chunks.place(at);
         if let Err(rule) = self.chunks.check_read(place, sectors) {
             return Err(self.refuse("read", place, sectors as usize, rule));
         }
-        let readable = self.all_readable(at, sectors);
-        let at = self.schedule.read(now, place.unit, place.sector, sectors);
+        let readable = self.all_readable(at, sectors) && self.store.check(at, sectors).is_ok();
+        let range = place.sector..place.sector + sectors;
+        let at = self.schedule.read(now, ready, place.unit, range, out);
         let status = if readable { Status::Ok } else { Status::Uncorrectable };
         let outcome = Outcome { at, status };
         self.log(Action::Read, place, sectors, now, outcome);
         Ok(outcome)
     }
 
-    fn reset(&mut self, now: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
+    fn reset(&mut self, now: Nanos, ready: Nanos, chunk: ChunkId) -> Result<Outcome, RuleError> {
         let place = self.chunks.chunk_place(chunk);
         if let Err(rule) = self.chunks.check_reset(place) {
             let ChunkId { unit, chunk } = chunk;
@@ -319,10 +361,10 @@ impl<S: Store> OpenChannel for Media<S> {
                 rule,
             });
         }
-        self.settle(place.unit, now);
+        self.retire_completed(place.unit, now);
         let written = self.chunks.row(place.row).wp;
         if self.erase_fails(place) {
-            let outcome = self.fail_erase(now, place);
+            let outcome = self.fail_erase(now, ready, place);
             self.log(Action::Erase, place, written, now, outcome);
             return Ok(outcome);
         }
@@ -331,7 +373,7 @@ impl<S: Store> OpenChannel for Media<S> {
         row.stale = true;
         let change = Change::Erase { wp: row.wp, state: row.state, erases: row.erases };
         self.chunks.set_wp(place, 0);
-        let reserved = self.schedule.erase(now, place.unit);
+        let reserved = self.schedule.erase(now, ready, place.unit);
         let (start, done, row) = (reserved.start, reserved.done, place.row);
         if done > now {
             self.queues[place.unit as usize].push(InFlight { start, done, row, change });
@@ -345,27 +387,19 @@ impl<S: Store> OpenChannel for Media<S> {
 
     #[inline]
     fn oob(&self, at: Ppa) -> Oob {
-        self.store.oob(at)
+        let lost = Oob { key: KEY_EMPTY, seq: 0, kind: Kind::None };
+        self.store.oob(at).unwrap_or(lost)
     }
 
     #[inline]
     fn data(&self, at: Ppa) -> SectorData {
-        self.store.data(at)
+        self.store.data(at).unwrap_or(SectorData::Absent)
     }
 
     #[inline]
     fn readable(&self, at: Ppa) -> bool {
-        self.unreadable.is_empty() || !self.unreadable.contains(&at.0)
-    }
-
-    #[inline]
-    fn buffer_write(&self, sectors: u32) -> Nanos {
-        self.schedule.buffer(sectors)
-    }
-
-    #[inline]
-    fn buffer_read(&self, sectors: u32) -> Nanos {
-        self.schedule.buffer(sectors)
+        (self.unreadable.is_empty() || !self.unreadable.contains(&at.0))
+            && self.store.check(at, 1).is_ok()
     }
 
     fn arm(&mut self, fault: Fault) {
@@ -380,7 +414,7 @@ impl<S: Store> OpenChannel for Media<S> {
     }
 
     #[inline]
-    fn because(&mut self, cause: Cause) {
+    fn set_cause(&mut self, cause: Cause) {
         self.cause = cause;
     }
 

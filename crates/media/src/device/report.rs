@@ -44,8 +44,6 @@ pub struct Utilisation {
     pub units: Vec<Nanos>,
     /// By channel.
     pub channels: Vec<Nanos>,
-    /// The PCIe link, reads only.
-    pub pcie: Nanos,
     /// Sectors that units programmed, whatever for, programs that failed included.
     pub programmed_sectors: u64,
 }
@@ -58,7 +56,6 @@ impl Utilisation {
         };
         add(&mut self.units, &later.units);
         add(&mut self.channels, &later.channels);
-        self.pcie = self.pcie.saturating_add(later.pcie);
         self.programmed_sectors += later.programmed_sectors;
     }
 }
@@ -87,12 +84,11 @@ impl<S: Store> Media<S> {
         Utilisation {
             units: self.schedule.units_busy().collect(),
             channels: self.schedule.channels_busy().collect(),
-            pcie: self.schedule.pcie_busy(),
             programmed_sectors: self.schedule.programmed_sectors(),
         }
     }
 
-    /// Starts the busy times anew.
+    /// Resets the busy times.
     pub fn reset_utilisation(&mut self) {
         self.schedule.reset_busy();
     }

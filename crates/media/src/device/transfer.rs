@@ -3,7 +3,7 @@
 use super::Media;
 use crate::command::ChunkState;
 use crate::geometry::ChunkId;
-use crate::store::{Full, MemoryStore, Store};
+use crate::store::{MemoryStore, Store, StoreError};
 use nandscape_rt::Nanos;
 use std::collections::BTreeSet;
 
@@ -22,10 +22,10 @@ impl<S: Store> Media<S> {
     /// armed any more.
     pub fn power_cycle(&mut self) {
         for unit in 0..self.queues.len() {
-            self.settle(unit as u32, Nanos::MAX);
+            self.retire_completed(unit as u32, Nanos::MAX);
         }
         (self.program_fault, self.erase_fault) = (false, false);
-        self.schedule.rest();
+        self.schedule.reset_reservations();
     }
 
     /// Packed addresses of sectors that cannot be corrected.
@@ -51,7 +51,7 @@ impl Media<MemoryStore> {
         }
     }
 
-    pub(crate) fn set_chunk_row(&mut self, id: ChunkId, row: ChunkRow) -> Result<(), Full> {
+    pub(crate) fn set_chunk_row(&mut self, id: ChunkId, row: ChunkRow) -> Result<(), StoreError> {
         let place = self.chunks.chunk_place(id);
         let entry = self.chunks.row_mut(place.row);
         (entry.erases, entry.failing) = (row.erases, row.failing);

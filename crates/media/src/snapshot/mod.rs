@@ -11,7 +11,7 @@ mod frames;
 use crate::command::{ChunkInfo, ChunkState, OpenChannel};
 use crate::device::{ChunkRow, Media};
 use crate::geometry::{ChunkId, Geometry};
-use crate::store::{Block, Full, MemoryStore};
+use crate::store::{Block, MemoryStore, StoreError};
 use columns::{get_block, put_block};
 use frames::{FrameReader, FrameWriter, Part};
 use std::io::{self, Read, Write};
@@ -52,9 +52,12 @@ impl From<std::io::Error> for SnapshotError {
     }
 }
 
-impl From<Full> for SnapshotError {
-    fn from(_: Full) -> Self {
-        Self::MemoryCap
+impl From<StoreError> for SnapshotError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::MemoryCap,
+            StoreError::Io(kind) => Self::Io(kind.to_string()),
+        }
     }
 }
 
@@ -155,7 +158,7 @@ impl Media<MemoryStore> {
     pub fn restore(&mut self, input: impl Read, at: u64) -> Result<(), SnapshotError> {
         let mut input = FrameReader::new(input, at);
         if next_flag(&mut input)? {
-            self.store_mut().keep_seqs_too()?;
+            self.store_mut().enable_seq_column()?;
         }
         input.enter(Part::Chunks);
         for id in self.geometry().all_chunks() {

@@ -16,7 +16,7 @@ mod transfer;
 pub(crate) use transfer::{Block, HeldBytes};
 
 use super::slab::{COST_BYTES, PLACE_BYTES, Slab};
-use super::{Full, PayloadMode, Store};
+use super::{PayloadMode, Store, StoreError};
 use crate::command::{KEY_EMPTY, Kind, Oob, WriteCmd};
 use crate::geometry::{Geometry, Ppa};
 use nandscape_block::{Pieces, SECTOR_BYTES, SectorBytes, SectorData, Tag};
@@ -108,7 +108,7 @@ impl MemoryStore {
     }
 
     /// Counts a chunk's share of the columns, and checks the cap against all that a write can cost.
-    fn admit(&mut self, cmd: &WriteCmd<'_>) -> Result<(), Full> {
+    fn admit(&mut self, cmd: &WriteCmd<'_>) -> Result<(), StoreError> {
         if !cmd.seq_deltas.is_empty() && self.seq_deltas.is_none() {
             self.add_seq_column()?;
         }
@@ -116,7 +116,7 @@ impl MemoryStore {
         let share = if self.touched[chunk] { 0 } else { self.chunk_bytes };
         let contents: u64 = cmd.data.iter().map(|data| self.cost_bytes(data)).sum();
         if share + contents > 0 && self.memory_bytes() + share + contents > self.cap_bytes {
-            return Err(Full);
+            return Err(StoreError::Full);
         }
         self.touched[chunk] = true;
         self.columns_bytes += share;
@@ -154,13 +154,13 @@ impl MemoryStore {
     }
 
     #[cold]
-    fn add_seq_column(&mut self) -> Result<(), Full> {
+    fn add_seq_column(&mut self) -> Result<(), StoreError> {
         let share = 4 << self.sector_bits;
         let touched = self.touched.iter().filter(|touched| **touched).count() as u64;
         if self.memory_bytes() + touched * share > self.cap_bytes {
-            return Err(Full);
+            return Err(StoreError::Full);
         }
-        self.seq_deltas = Some(Column::zeroed(self.keys.len() as u64).ok_or(Full)?);
+        self.seq_deltas = Some(Column::zeroed(self.keys.len() as u64).ok_or(StoreError::Full)?);
         self.columns_bytes += touched * share;
         self.chunk_bytes += share;
         Ok(())
@@ -230,7 +230,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     #[inline]
-    fn write(&mut self, cmd: &WriteCmd<'_>) -> Result<(), Full> {
+    fn write(&mut self, cmd: &WriteCmd<'_>) -> Result<(), StoreError> {
         self.admit(cmd)?;
         let (first, sectors) = (cmd.at.0 as usize, cmd.keys.len());
         self.keys[first..first + sectors].copy_from_slice(cmd.keys);
@@ -260,23 +260,28 @@ impl Store for MemoryStore {
     }
 
     #[inline]
-    fn oob(&self, at: Ppa) -> Oob {
+    fn oob(&self, at: Ppa) -> Result<Oob, StoreError> {
         let key = self.keys.get(at.0 as usize).copied().unwrap_or(KEY_EMPTY);
         let unit = self.units.get((at.0 >> self.granule_bits) as usize).copied().unwrap_or(0);
         let offset = match &self.seq_deltas {
             Some(deltas) if unit & OWN_SEQS != 0 => u64::from(deltas[at.0 as usize]),
             _ => at.0 & ((1 << self.granule_bits) - 1),
         };
-        Oob { key, seq: (unit & SEQ_MASK) + offset, kind: kind_of(unit) }
+        Ok(Oob { key, seq: (unit & SEQ_MASK) + offset, kind: kind_of(unit) })
     }
 
-    fn data(&self, at: Ppa) -> SectorData {
-        match self.contents.get(at.0 as usize).copied() {
+    fn data(&self, at: Ppa) -> Result<SectorData, StoreError> {
+        Ok(match self.contents.get(at.0 as usize).copied() {
             None => self.metadata_at(at),
             Some(ABSENT) => SectorData::Absent,
             Some(content) if content & HANDLE == 0 => SectorData::Tag(Tag::new(content)),
             Some(content) => self.slab.get(content as u32),
-        }
+        })
+    }
+
+    /// Memory is as durable as the device that it stands for.
+    fn sync(&mut self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     #[inline]
@@ -321,7 +326,7 @@ mod tests {
         seq: u64,
         keys: &[u32],
         data: &[SectorData],
-    ) -> Result<(), Full> {
+    ) -> Result<(), StoreError> {
         store.write(&WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys, data })
     }
 
@@ -362,9 +367,9 @@ mod tests {
         };
         store.write(&cmd).unwrap();
         for (i, delta) in (0..).zip(deltas) {
-            assert_eq!(store.oob(first.plus(i)).seq, 50 + u64::from(i));
+            assert_eq!(store.oob(first.plus(i)).unwrap().seq, 50 + u64::from(i));
             let expected = Oob { key: 4, seq: 70 + u64::from(delta), kind: Kind::Data };
-            assert_eq!(store.oob(at.plus(i)), expected);
+            assert_eq!(store.oob(at.plus(i)), Ok(expected));
         }
     }
 
@@ -381,7 +386,7 @@ mod tests {
             let (write, offset) = if sector < 12 { (0, sector) } else { (2, sector - 12) };
             let seq = 1_000 * u64::from(write) + 7 + u64::from(offset);
             let expected = Oob { key: 100 * write + offset, seq, kind: Kind::Data };
-            assert_eq!(store.oob(chunk(2, 4).plus(sector)), expected);
+            assert_eq!(store.oob(chunk(2, 4).plus(sector)), Ok(expected));
         }
     }
 
@@ -401,12 +406,13 @@ mod tests {
             for (i, written) in data.iter().enumerate() {
                 let dropped = mode == PayloadMode::None && i % 4 != 3;
                 let expected = if dropped { &SectorData::Absent } else { written };
-                assert_eq!(&store.data(chunk(0, 1).plus(i as u32)), expected, "{mode:?} {i}");
+                let data = store.data(chunk(0, 1).plus(i as u32)).unwrap();
+                assert_eq!(&data, expected, "{mode:?} {i}");
             }
         }
         let mut bytes_only = store(PayloadMode::Bytes, u64::MAX);
         write(&mut bytes_only, chunk(0, 1), 0, &[0; 12], &data).unwrap();
-        assert!(matches!(bytes_only.data(chunk(0, 1).plus(1)), SectorData::Bytes(_)));
+        assert!(matches!(bytes_only.data(chunk(0, 1).plus(1)), Ok(SectorData::Bytes(_))));
     }
 
     /// Memory is counted to the byte, goes down at erase, and an unused device counts nothing.
@@ -440,9 +446,9 @@ mod tests {
         let columns = 48 * 4 + 12 * 8;
         let mut store = store(PayloadMode::None, columns + 100);
         let data: Vec<SectorData> = (0..12).map(|_| bytes(b"x")).collect();
-        assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &data), Err(Full));
+        assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &data), Err(StoreError::Full));
         assert_eq!(store.memory_bytes(), 0);
         assert_eq!(write(&mut store, chunk(0, 0), 0, &[1; 12], &[]), Ok(()));
-        assert_eq!(write(&mut store, chunk(1, 0), 0, &[1; 12], &[]), Err(Full));
+        assert_eq!(write(&mut store, chunk(1, 0), 0, &[1; 12], &[]), Err(StoreError::Full));
     }
 }

@@ -3,8 +3,8 @@
 
 use nandscape_block::SectorData;
 use nandscape_media::{
-    ChunkId, Geometry, Kind, Media, MediaConfig, OpenChannel, Outcome, Ppa, RuleError, Timing,
-    UnitId, WriteCmd,
+    ChunkId, ChunkInfo, ChunkState, DeviceTiming, Geometry, Internal, Kind, Linked, Media,
+    MediaConfig, OpenChannel, Outcome, Ppa, RuleError, UnitId, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
@@ -21,15 +21,36 @@ pub(crate) const SMALL: Geometry = Geometry {
     maxocpu: 0,
 };
 
-/// A sound device with this timing.
-pub(crate) fn device(geometry: Geometry, timing: &str) -> Media {
-    let timing = Timing::preset(timing).expect("shipped preset");
-    Media::new(MediaConfig { timing, ..MediaConfig::new(geometry) }).expect("sound config")
+/// A device without defects, with the NAND of a preset.
+pub(crate) fn device(geometry: Geometry, preset: &str) -> Media {
+    let timing = DeviceTiming::preset(preset).expect("shipped preset").nand;
+    Media::new(MediaConfig { timing, ..MediaConfig::new(geometry) }).expect("valid config")
+}
+
+/// A device of this timing behind its link, for the rest of this configuration.
+pub(crate) fn linked(timing: DeviceTiming, config: MediaConfig) -> Linked<Media> {
+    let media = Media::new(MediaConfig { timing: timing.nand, ..config });
+    Linked::new(media.expect("valid config"), timing.link)
+}
+
+/// Reads sectors for the caller.
+pub(crate) fn read(
+    media: &mut impl OpenChannel,
+    now: Nanos,
+    at: Ppa,
+    sectors: u32,
+) -> Result<Outcome, RuleError> {
+    media.read(now, now, at, sectors, &mut Internal)
 }
 
 /// A chunk.
 pub(crate) const fn chunk(unit: u32, chunk: u32) -> ChunkId {
     ChunkId { unit: UnitId(unit), chunk }
+}
+
+/// A row of the chunk report.
+pub(crate) const fn info(state: ChunkState, wp: u32, erases: u32) -> ChunkInfo {
+    ChunkInfo { state, wp, erases }
 }
 
 /// A sector.
@@ -59,5 +80,9 @@ pub(crate) fn append_data(
 ) -> Result<Outcome, RuleError> {
     let keys: Vec<u32> = (seq as u32..).take(sectors as usize).collect();
     let at = ppa(media, at, media.chunk(at).wp);
-    media.write(now, WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys: &keys, data })
+    media.write(
+        now,
+        now,
+        WriteCmd { at, kind: Kind::Data, seq, seq_deltas: &[], keys: &keys, data },
+    )
 }

@@ -12,7 +12,7 @@ const ROUNDING: f64 = 1e-9;
 /// Sectors of a mapping block, as the resolved stack says.
 fn block_sectors(facts: &Facts<'_>) -> Option<u64> {
     facts.at("/map/host_lookups")?;
-    Some((facts.stack.as_ref()?.map_block_bytes()? / SECTOR_BYTES).max(1))
+    Some((facts.stack.as_ref()?.ftl.map_block_bytes()? / SECTOR_BYTES).max(1))
 }
 
 /// A look-up is a sector that the host asked for, and either hits, joins a load or misses.

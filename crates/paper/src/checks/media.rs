@@ -29,7 +29,7 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn of(stack: &Stack) -> Self {
         let MediaStack { geometry, timing, .. } = &stack.media;
-        let timing = &timing.timing;
+        let timing = &timing.device.nand;
         let sectors = |bytes: u64| (bytes / SECTOR_BYTES).max(1) as f64;
         let seconds = |ns: u64| ns as f64 * 1e-9;
         let channel_s = match timing.channel_bytes_per_s {

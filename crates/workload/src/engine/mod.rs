@@ -190,7 +190,7 @@ impl<S> Engine<S> {
             held: Vec::new(),
             events: Tournament::new(asked.max(1) as usize),
             flows: Flows::default(),
-            shadow: shadowed.then(|| Shadow::new(caps.sectors, caps.discard_zeroes)),
+            shadow: shadowed.then(|| Shadow::new(jobs_end(caps, options), caps.discard_zeroes)),
             version: options.version,
             point_due: series.due(),
             series,
@@ -481,6 +481,12 @@ fn grouped(results: impl Iterator<Item = (bool, JobResult)>) -> Vec<JobResult> {
         }
     }
     jobs
+}
+
+/// The end of the addresses at which jobs with `verify` do their I/O.
+fn jobs_end(caps: &DeviceCaps, options: &Options) -> u64 {
+    let files = options.files.iter().flatten().map(|file| file.end);
+    files.fold(caps.random_range().end, u64::max)
 }
 
 /// Multiplies jobs by `numjobs`, and divides them into stages and reporting groups.

@@ -209,6 +209,9 @@ fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
     if spec.verify && caps.sectors > shadow::SECTORS_MAX {
         return Err("verify works on devices up to 64 TiB".into());
     }
+    if spec.verify && !spec.replay.logs.is_empty() && caps.random_range() != (0..caps.sectors) {
+        return Err("verify of a replayed log needs a device that is writable at random".into());
+    }
     let handles = caps.placement_handles;
     if handles > 0 && spec.write_hint > handles {
         return Err(format!(
@@ -227,6 +230,15 @@ struct Extent {
     room: u64,
 }
 
+/// Where a job without files does its I/O: what the device lets it write at random.
+fn space(caps: &DeviceCaps) -> Result<ops::Range<u64>, String> {
+    let range = caps.random_range();
+    if range.is_empty() && caps.sectors > 0 {
+        return Err("the device has no region that is writable at random".into());
+    }
+    Ok(range)
+}
+
 /// The part of each of its files, or of the device, that a clone uses.
 fn extents(
     spec: &JobSpec,
@@ -235,7 +247,7 @@ fn extents(
     files: &[ops::Range<u64>],
 ) -> Result<Vec<Extent>, String> {
     if files.is_empty() {
-        return Ok(vec![extent(spec, &(0..caps.sectors), clone, spec.size)?]);
+        return Ok(vec![extent(spec, &space(caps)?, clone, spec.size)?]);
     }
     let of_file = |(number, file): (usize, &ops::Range<u64>)| {
         extent(spec, file, clone, spec.size_of_file(number as u64, files.len() as u64))

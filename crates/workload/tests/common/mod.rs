@@ -2,7 +2,7 @@
 //! told to.
 
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Fua, Op, Payload, Reply,
+    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, Op, Payload, Reply,
     SectorData, Submit, Tag, Token,
 };
 use nandscape_rt::Nanos;
@@ -47,15 +47,7 @@ pub(crate) struct TestDevice {
 #[allow(dead_code, reason = "not every test file uses all of it")]
 impl TestDevice {
     pub(crate) fn new(sectors: u64) -> Self {
-        let caps = DeviceCaps {
-            sectors,
-            atomic_sectors: 1,
-            fua: Fua::Honoured,
-            discard_sectors: 1,
-            discard_zeroes: true,
-            keeps_content: true,
-            ..DeviceCaps::default()
-        };
+        let caps = DeviceCaps { volatile_cache: false, ..DeviceCaps::conventional(sectors) };
         Self {
             caps,
             base_ns: 10_000,

@@ -4,7 +4,7 @@
 use super::inodes::is_reserved;
 use super::volume::{Directory, Volume};
 use crate::ext4::format::*;
-use crate::ext4::raw::BlockBytes;
+use crate::image::BlockBytes;
 use nandscape_block::BlockError;
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use super::volume::Volume;
 use crate::ext4::format::*;
-use crate::ext4::raw::BlockBytes;
+use crate::image::BlockBytes;
 use nandscape_block::BlockError;
 
 impl Volume {

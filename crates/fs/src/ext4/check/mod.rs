@@ -24,6 +24,7 @@ mod xattrs;
 
 use super::format::{FormatError, Place};
 use super::raw::RawError;
+use crate::kind::{self, CheckReport};
 use nandscape_block::AsyncDevice;
 use nandscape_rt::BoxFuture;
 use std::fmt;
@@ -44,6 +45,21 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl From<Report> for CheckReport {
+    fn from(report: Report) -> Self {
+        let finding =
+            |Finding { place, what }: Finding| kind::Finding { place: place.to_string(), what };
+        Self {
+            findings: report.findings.into_iter().map(finding).collect(),
+            findings_left_out: report.findings_left_out,
+            inodes: report.inodes.into(),
+            directories: report.directories.into(),
+            orphans: report.orphans.into(),
+            blocks: report.blocks,
+        }
     }
 }
 

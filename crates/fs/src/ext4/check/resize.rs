@@ -3,7 +3,7 @@
 
 use super::volume::Volume;
 use crate::ext4::format::*;
-use crate::ext4::raw::BlockBytes;
+use crate::image::BlockBytes;
 use nandscape_block::BlockError;
 use std::collections::BTreeSet;
 

@@ -3,7 +3,8 @@
 use super::Report;
 use super::space::Space;
 use crate::ext4::format::*;
-use crate::ext4::raw::{BlockBytes, Raw, RawError};
+use crate::ext4::raw::{Ext4Image, RawError};
+use crate::image::BlockBytes;
 use nandscape_block::{AsyncDevice, BlockError};
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ pub(super) struct Directory {
 }
 
 pub(super) struct Volume {
-    raw: Raw,
+    raw: Ext4Image,
     pub(super) sb: Superblock,
     pub(super) groups: Vec<GroupDescriptor>,
     pub(super) space: Space,
@@ -65,7 +66,7 @@ pub(super) struct Volume {
 impl Volume {
     /// Reads the superblock.
     pub(super) async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
-        let raw = Raw::open(device).await?;
+        let raw = Ext4Image::open(device).await?;
         raw.sb.features().check(true)?;
         if raw.sb.has(Feature::HAS_JOURNAL) && raw.sb.journal_inum == 0 {
             let what = "a journal on a device of its own".to_owned();
@@ -89,7 +90,7 @@ impl Volume {
 
     /// Reads a block that is known to be inside the volume.
     pub(super) async fn read(&self, block: u64) -> Result<BlockBytes, BlockError> {
-        self.raw.block(block).await
+        self.raw.reader().block(block).await
     }
 
     /// The blocks of a group's inode table from `from` on, before `to`: as many as are read at once.
@@ -100,7 +101,7 @@ impl Volume {
         to: u64,
     ) -> Result<Vec<u8>, BlockError> {
         let table = self.groups[group as usize].inode_table;
-        self.raw.blocks(table + from, (to - from).min(TABLE_RUN_BLOCKS) as u32).await
+        self.raw.reader().blocks(table + from, (to - from).min(TABLE_RUN_BLOCKS) as u32).await
     }
 
     /// Claims blocks for one owner; whether they are in the volume and nobody else's.

@@ -83,8 +83,8 @@ impl Volume {
 
     /// A block of a directory, unchecked.
     async fn dir_block(&self, dir: &Inode, logical: u64) -> Result<BufferRef> {
-        let mapped = self.map(dir, logical, 1).await?;
-        let super::extents::Mapped::Blocks { start, unwritten: false, .. } = mapped else {
+        let mapped = self.map_extent(dir, logical, 1).await?;
+        let crate::vfs::Mapped::Blocks { start, unwritten: false, .. } = mapped else {
             return Err(corrupt("directory: hole", Place::Inode(dir.number)));
         };
         self.read_block(start).await

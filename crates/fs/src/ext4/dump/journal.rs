@@ -6,13 +6,14 @@ use crate::ext4::journal::Tid;
 use crate::ext4::journal::disk::{
     Codec, Commit, Header, Kind, Revokes, Superblock as LogSuperblock, Tags,
 };
-use crate::ext4::raw::{BlockBytes, Raw, RawError};
+use crate::ext4::raw::{Ext4Image, RawError};
+use crate::image::BlockBytes;
 
 /// Home blocks that a line of text names.
 const BLOCKS_A_LINE: usize = 8;
 
 /// The journal.
-pub(super) async fn log(raw: &Raw) -> Result<String, RawError> {
+pub(super) async fn log(raw: &Ext4Image) -> Result<String, RawError> {
     let place = Place::Inode(JOURNAL_INODE);
     let refuse = |what: String| FormatError::Incompatible { place, what };
     let (inode, _) = raw.inode(JOURNAL_INODE).await?;
@@ -22,7 +23,7 @@ pub(super) async fn log(raw: &Raw) -> Result<String, RawError> {
     let extents = raw.extents(JOURNAL_INODE, &inode).await?;
     let blocks: Vec<u64> = extents.iter().flat_map(|e| e.start..e.end()).collect();
     let first = *blocks.first().ok_or_else(|| refuse("the journal has no blocks".into()))?;
-    let superblock = LogSuperblock::parse(raw.block(first).await?, blocks.len() as u64);
+    let superblock = LogSuperblock::parse(raw.reader().block(first).await?, blocks.len() as u64);
     let superblock = superblock.map_err(|error| refuse(error.to_string()))?;
     let mut lines = Lines::default();
     add_superblock(&mut lines, &superblock);
@@ -31,7 +32,7 @@ pub(super) async fn log(raw: &Raw) -> Result<String, RawError> {
     // No more than the log has, whatever it says.
     let mut left = superblock.blocks();
     while at != 0 && left > 0 {
-        let block = raw.block(blocks[at as usize]).await?;
+        let block = raw.reader().block(blocks[at as usize]).await?;
         let Some(header) = Header::parse(&block).filter(|header| header.tid == tid) else { break };
         let passed = add_block(&mut lines, &codec, at, header, &block);
         left = left.saturating_sub(passed);

@@ -5,14 +5,15 @@ mod journal;
 mod tree;
 
 use super::format::*;
-use super::raw::{Raw, RawError};
+use super::raw::{Ext4Image, RawError};
 use nandscape_block::AsyncDevice;
 use nandscape_rt::BoxFuture;
 use std::fmt::{self, Display, Write};
+use std::str::FromStr;
 
 /// What to show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum DumpTarget {
     /// The superblock.
     Superblock,
     /// Every group.
@@ -27,23 +28,47 @@ pub enum What {
     Journal,
 }
 
+impl FromStr for DumpTarget {
+    type Err = String;
+
+    /// Reads `super`, `groups`, `journal`, `inode N`, `directory N` or `extents N`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || {
+            format!(
+                "ext4 has no {text:?}: expected super, groups, journal, inode N, directory N or \
+                 extents N"
+            )
+        };
+        let number = |text: &str| text.parse().map_err(|_| unknown());
+        match text.split_once(' ') {
+            None if text == "super" => Ok(Self::Superblock),
+            None if text == "groups" => Ok(Self::Groups),
+            None if text == "journal" => Ok(Self::Journal),
+            Some(("inode", inode)) => Ok(Self::Inode(number(inode)?)),
+            Some(("directory", inode)) => Ok(Self::Directory(number(inode)?)),
+            Some(("extents", inode)) => Ok(Self::Extents(number(inode)?)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
 /// Shows a part of a file system that nobody changes.
 ///
 /// # Errors
 /// What cannot be read or is no such thing.
-pub fn dump(device: &AsyncDevice, what: What) -> BoxFuture<'_, Result<String, RawError>> {
+pub fn dump(device: &AsyncDevice, what: DumpTarget) -> BoxFuture<'_, Result<String, RawError>> {
     Box::pin(text_of(device, what))
 }
 
-async fn text_of(device: &AsyncDevice, what: What) -> Result<String, RawError> {
-    let raw = Raw::open(device).await?;
+async fn text_of(device: &AsyncDevice, what: DumpTarget) -> Result<String, RawError> {
+    let raw = Ext4Image::open(device).await?;
     match what {
-        What::Superblock => Ok(superblock(&raw.sb)),
-        What::Groups => groups(&raw).await,
-        What::Inode(number) => inode(&raw, number).await,
-        What::Directory(number) => tree::directory(&raw, number).await,
-        What::Extents(number) => tree::extents(&raw, number).await,
-        What::Journal => journal::log(&raw).await,
+        DumpTarget::Superblock => Ok(superblock(&raw.sb)),
+        DumpTarget::Groups => groups(&raw).await,
+        DumpTarget::Inode(number) => inode(&raw, number).await,
+        DumpTarget::Directory(number) => tree::directory(&raw, number).await,
+        DumpTarget::Extents(number) => tree::extents(&raw, number).await,
+        DumpTarget::Journal => journal::log(&raw).await,
     }
 }
 
@@ -135,7 +160,7 @@ fn hash_name(version: Option<HashVersion>) -> &'static str {
     }
 }
 
-async fn groups(raw: &Raw) -> Result<String, RawError> {
+async fn groups(raw: &Ext4Image) -> Result<String, RawError> {
     let mut lines = Lines::default();
     let sb = &raw.sb;
     lines.add(format_args!(
@@ -193,7 +218,7 @@ const fn type_name(mode: u16) -> &'static str {
     }
 }
 
-async fn inode(raw: &Raw, number: u32) -> Result<String, RawError> {
+async fn inode(raw: &Ext4Image, number: u32) -> Result<String, RawError> {
     let (inode, bytes) = raw.inode(number).await?;
     let mut lines = Lines::default();
     lines.field("inode", number);
@@ -230,7 +255,7 @@ async fn inode(raw: &Raw, number: u32) -> Result<String, RawError> {
     if inode.file_acl != 0 {
         lines.field("file_acl", inode.file_acl);
         let place = Place::InodeBlock { inode: number, block: inode.file_acl };
-        xattrs.extend(parse_xattr_block(&raw.block(inode.file_acl).await?[..], place)?.1);
+        xattrs.extend(parse_xattr_block(&raw.reader().block(inode.file_acl).await?[..], place)?.1);
     }
     for xattr in xattrs {
         let (name, value) = (xattr.whole_name(), &xattr.value);

@@ -2,10 +2,10 @@
 
 use super::{Lines, hash_name, shown};
 use crate::ext4::format::*;
-use crate::ext4::raw::{Raw, RawError};
+use crate::ext4::raw::{Ext4Image, RawError};
 
 /// The nodes of a file's extent tree.
-pub(super) async fn extents(raw: &Raw, number: u32) -> Result<String, RawError> {
+pub(super) async fn extents(raw: &Ext4Image, number: u32) -> Result<String, RawError> {
     let (inode, _) = raw.inode(number).await?;
     let mut lines = Lines::default();
     for (place, node) in raw.extent_nodes(number, &inode).await? {
@@ -34,7 +34,7 @@ fn add_extent(lines: &mut Lines, extent: &Extent) {
 }
 
 /// A directory's index, if it has one, and the names in each of its blocks.
-pub(super) async fn directory(raw: &Raw, number: u32) -> Result<String, RawError> {
+pub(super) async fn directory(raw: &Ext4Image, number: u32) -> Result<String, RawError> {
     let (inode, _) = raw.inode(number).await?;
     if !inode.is_dir() {
         let what = "is no directory".to_owned();
@@ -47,7 +47,7 @@ pub(super) async fn directory(raw: &Raw, number: u32) -> Result<String, RawError
     let mut nodes = 0;
     for (index, &block) in blocks.iter().enumerate() {
         let place = Place::InodeBlock { inode: number, block };
-        let bytes = raw.block(block).await?;
+        let bytes = raw.reader().block(block).await?;
         let is_root = inode.has(flag::INDEX) && index == 0;
         let node = match is_root {
             true => Some(IndexNode::parse_root(&bytes[..], has_tail, place)?),

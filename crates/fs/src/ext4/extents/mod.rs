@@ -4,7 +4,7 @@
 //!   an empty one is freed, and an index always names the first block below it exactly.
 //! - A root that overflows moves into a block of its own; a root with one small leaf below takes it
 //!   back in.
-//! - The caller holds the inode's `map_lock`, shared to look and alone to change, and writes the inode
+//! - The caller holds the inode's `extent_lock`, shared to look and alone to change, and writes the inode
 //!   afterwards.
 
 pub(crate) mod found;
@@ -20,32 +20,8 @@ use super::inode::Inode;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::Result;
+use crate::vfs::Mapped;
 use std::ops::Range;
-
-/// What is known of a file's blocks from some block on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mapped {
-    /// Nothing for so many blocks, at least one.
-    Hole(u64),
-    /// So many blocks from `start` on.
-    Blocks {
-        /// The first block on the volume.
-        start: u64,
-        /// How many.
-        blocks: u64,
-        /// Allocated, but reads as zeroes.
-        unwritten: bool,
-    },
-}
-
-impl Mapped {
-    /// How many blocks this speaks of.
-    pub(crate) const fn blocks(&self) -> u64 {
-        match self {
-            Self::Hole(blocks) | Self::Blocks { blocks, .. } => *blocks,
-        }
-    }
-}
 
 /// Whether a file with extents has none, told without reading its tree.
 fn has_no_blocks(inode: &Inode) -> bool {
@@ -56,7 +32,7 @@ fn has_no_blocks(inode: &Inode) -> bool {
 impl Volume {
     /// What block `logical` of a file is mapped to, and how many behind it in the same way, at most
     /// `max`.
-    pub(crate) async fn map(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {
+    pub(crate) async fn map_extent(&self, inode: &Inode, logical: u64, max: u64) -> Result<Mapped> {
         let wanted = logical..logical.saturating_add(max.max(1));
         if let Some(found) = inode.found.part(&wanted) {
             return Ok(mapped(&found));
@@ -80,7 +56,7 @@ impl Volume {
     /// Where the next block of the file had best be: behind the one before it.
     pub(crate) async fn goal(&self, inode: &Inode, logical: u64) -> Result<u64> {
         if logical > 0
-            && let Mapped::Blocks { start, .. } = self.map(inode, logical - 1, 1).await?
+            && let Mapped::Blocks { start, .. } = self.map_extent(inode, logical - 1, 1).await?
         {
             return Ok(start + 1);
         }

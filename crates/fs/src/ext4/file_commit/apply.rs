@@ -152,7 +152,7 @@ impl Volume {
             self.free_blocks(&tx, run).await?;
         }
         tx.stop();
-        self.inodes.borrow_mut().remove(&record.inode);
+        self.inodes.remove(record.inode);
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl Volume {
             }
             Search::Vacant(vacancy) => {
                 self.add_name(tx, &dir, vacancy, name, file.record.inode, file.raw.mode).await?;
-                dir.touch(self.now(), true);
+                dir.touch(self.env.now(), true);
                 self.write_inode(tx, &dir, true).await
             }
         }

@@ -95,7 +95,7 @@ impl Volume {
 
     /// The record of a file as it is now, with so many nodes at most, and nothing if none can tell.
     async fn record_of(&self, inode: &Inode, most: usize) -> Result<Option<FileRecord>> {
-        let _map = inode.map_lock.read().await;
+        let _map = inode.extent_lock.read().await;
         let Some(nodes) = self.changed_nodes(inode, most).await? else {
             return Ok(None);
         };

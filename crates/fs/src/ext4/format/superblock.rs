@@ -19,6 +19,8 @@ pub const SUPERBLOCK_AT: usize = 1024;
 pub const SUPERBLOCK_BYTES: usize = 1024;
 /// Its magic.
 pub const SUPERBLOCK_MAGIC: u16 = 0xef53;
+/// Where the magic number stands in a superblock.
+pub(crate) const SUPERBLOCK_MAGIC_AT: usize = 0x38;
 /// `state`: cleanly unmounted.
 pub const STATE_CLEAN: u16 = 1;
 /// `state`: errors were found.

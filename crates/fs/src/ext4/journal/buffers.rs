@@ -1,30 +1,20 @@
 //! The cache of metadata blocks.
 //!
-//! Buffers are found in an ordered map. Those that nothing holds on to are evicted by second chance
-//! when there are more than the limit. Home writes are grouped: neighbours travel in one bio.
+//! Which of them stay in memory is [`BlockCache`]'s matter. Home writes are grouped: neighbours travel in
+//! one bio.
 
 use super::buffer::{Buffer, State};
 use super::error::JournalError;
+use crate::vfs::{BlockCache, CachedBlock};
 use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Owner, Payload, SectorData, Tag};
 use nandscape_rt::Handle;
-use nandscape_rt::sync::Notify;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Buffers that eviction looks at before it gives up for this time.
-const EVICT_SCAN: usize = 64;
-
 struct Inner {
     device: AsyncDevice,
-    buffers: RefCell<BTreeMap<u64, Rc<Buffer>>>,
-    limit: usize,
-    /// Where eviction goes on.
-    cursor: Cell<u64>,
-    /// A read has ended.
-    read: Notify,
+    buffers: BlockCache<u64, Buffer>,
     /// Content of blocks that were never written.
     zeroes: SectorData,
 }
@@ -44,10 +34,7 @@ impl Buffers {
     pub fn new(rt: &Handle, device: AsyncDevice, limit: usize) -> Self {
         Self(Rc::new(Inner {
             device,
-            buffers: RefCell::default(),
-            limit,
-            cursor: Cell::new(0),
-            read: Notify::new(rt, "a metadata block"),
+            buffers: BlockCache::new(rt, limit, "a metadata block"),
             zeroes: SectorData::Bytes(Arc::from(Tag::ZERO.expand())),
         }))
     }
@@ -61,7 +48,7 @@ impl Buffers {
     /// How many buffers there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.buffers.borrow().len()
+        self.0.buffers.len()
     }
 
     /// Whether there is none.
@@ -75,35 +62,23 @@ impl Buffers {
     /// # Errors
     /// [`JournalError::Io`] when it cannot be read; nothing is kept of it then.
     pub async fn get(&self, block: u64) -> Result<Rc<Buffer>, JournalError> {
-        loop {
-            match self.find(block) {
-                Some(buffer) if buffer.state.borrow().reading => self.0.read.notified().await,
-                Some(buffer) => return Ok(buffer),
-                None => return self.read(block).await,
-            }
-        }
+        self.0.buffers.get(block, async |block| self.read(block).await).await
     }
 
     /// A block that is in memory, without reading it.
     #[must_use]
     pub fn cached(&self, block: u64) -> Option<Rc<Buffer>> {
-        self.find(block).filter(|buffer| !buffer.state.borrow().reading)
+        self.0.buffers.find(block).filter(|buffer| !buffer.is_reading())
     }
 
     /// Drops buffers that nothing holds on to, whatever the limit.
     pub fn drop_clean(&self) {
-        self.0.buffers.borrow_mut().retain(|_, buffer| !is_free(buffer));
-    }
-
-    fn find(&self, block: u64) -> Option<Rc<Buffer>> {
-        let buffer = self.0.buffers.borrow().get(&block).map(Rc::clone)?;
-        buffer.referenced.set(true);
-        Some(buffer)
+        self.0.buffers.drop_idle();
     }
 
     /// The buffer of a block whose old content does not matter; new ones are of zeroes.
     pub(super) fn fresh(&self, block: u64) -> Rc<Buffer> {
-        if let Some(buffer) = self.find(block) {
+        if let Some(buffer) = self.0.buffers.find(block) {
             // Whoever reads it gets what the caller is about to write, not what the device brings.
             buffer.state.borrow_mut().reading = false;
             return buffer;
@@ -118,14 +93,11 @@ impl Buffers {
 
     /// Forgets a buffer.
     pub(super) fn remove(&self, block: u64) {
-        self.0.buffers.borrow_mut().remove(&block);
+        self.0.buffers.remove(block);
     }
 
     fn insert(&self, block: u64, state: State) -> Rc<Buffer> {
-        self.evict();
-        let buffer = Rc::new(Buffer::new(block, state));
-        self.0.buffers.borrow_mut().insert(block, Rc::clone(&buffer));
-        buffer
+        self.0.buffers.insert(block, Buffer::new(block, state))
     }
 
     async fn read(&self, block: u64) -> Result<Rc<Buffer>, JournalError> {
@@ -139,28 +111,20 @@ impl Buffers {
         drop(unread);
         Ok(buffer)
     }
-
-    /// Makes room by second chance.
-    fn evict(&self) {
-        let mut buffers = self.0.buffers.borrow_mut();
-        for _ in 0..EVICT_SCAN {
-            if buffers.len() < self.0.limit {
-                return;
-            }
-            let from = self.0.cursor.get();
-            let next = buffers.range((Bound::Excluded(from), Bound::Unbounded)).next();
-            let Some((&block, buffer)) = next.or_else(|| buffers.iter().next()) else { return };
-            self.0.cursor.set(block);
-            if !buffer.referenced.replace(false) && is_free(buffer) {
-                buffers.remove(&block);
-            }
-        }
-    }
 }
 
-/// Whether nothing but the cache holds on to a buffer.
-fn is_free(buffer: &Rc<Buffer>) -> bool {
-    Rc::strong_count(buffer) == 1 && buffer.state.borrow().is_idle()
+impl CachedBlock for Buffer {
+    fn is_reading(&self) -> bool {
+        self.state.borrow().reading
+    }
+
+    fn referenced(&self) -> &Cell<bool> {
+        &self.referenced
+    }
+
+    fn is_idle(&self) -> bool {
+        self.state.borrow().is_idle()
+    }
 }
 
 /// A read under way. When it ends, those who wait for it go on; if it failed, one of them tries again.
@@ -188,7 +152,7 @@ impl Drop for Unread<'_> {
         if self.buffer.state.borrow().reading {
             self.cache.remove(self.buffer.block());
         }
-        self.cache.0.read.notify_waiters();
+        self.cache.0.buffers.note_read();
     }
 }
 

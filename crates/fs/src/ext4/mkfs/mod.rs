@@ -126,6 +126,18 @@ pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Superblock, MkfsError
     Ok(Made::new(sb, options)?.sb)
 }
 
+/// The change that a word of mke2fs's `-O` makes: a feature by its name, and whether it is turned on; `^`
+/// before the name turns it off.
+///
+/// # Errors
+/// The message if no feature has this name.
+pub fn feature_change(word: &str) -> Result<(Feature, bool), String> {
+    let name = word.trim_start_matches('^');
+    let feature = Features::named(name);
+    let feature = feature.ok_or_else(|| format!("no feature of ext4 is called \"{name}\""))?;
+    Ok((feature, !word.starts_with('^')))
+}
+
 /// What is chosen of a file system, besides its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {

@@ -2,7 +2,7 @@
 
 use nandscape_block::{AsyncDevice, ImageDevice};
 use nandscape_fs::ext4::check::{Report, check};
-use nandscape_fs::ext4::dump::{What, dump};
+use nandscape_fs::ext4::dump::{DumpTarget, dump};
 use nandscape_fs::ext4::format::BLOCK_BYTES;
 use nandscape_fs::ext4::raw::RawError;
 use nandscape_rt::Executor;
@@ -40,11 +40,11 @@ pub(crate) fn shown(report: &Report) -> String {
 }
 
 /// Lets our dump show something, which it may refuse.
-pub(crate) fn dumped_or_refused(path: &Path, what: What) {
+pub(crate) fn dumped_or_refused(path: &Path, what: DumpTarget) {
     drop(on_image(path, async move |device| dump(&device.erased(), what).await));
 }
 
 /// What our dump shows.
-pub(crate) fn dumped(path: &Path, what: What) -> String {
+pub(crate) fn dumped(path: &Path, what: DumpTarget) -> String {
     on_image(path, async move |device| dump(&device.erased(), what).await).expect("text")
 }

@@ -12,7 +12,7 @@ use crate::common::examine::{check_image, dumped_or_refused};
 use crate::common::image::Image;
 use crate::common::{Scratch, asked, e2fsprogs, run, text};
 use damage::{Change, Kind, Target, damage, mend, targets};
-use nandscape_fs::ext4::dump::What;
+use nandscape_fs::ext4::dump::DumpTarget;
 use nandscape_rt::Stream;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -132,8 +132,12 @@ impl Round<'_> {
                 Kind::Descriptor | Kind::BlockBitmap | Kind::InodeBitmap | Kind::Superblock => 2,
                 _ => self.target.owner,
             };
-            let of_inode = [What::Inode(inode), What::Directory(inode), What::Extents(inode)];
-            let all = [What::Superblock, What::Groups, What::Journal];
+            let of_inode = [
+                DumpTarget::Inode(inode),
+                DumpTarget::Directory(inode),
+                DumpTarget::Extents(inode),
+            ];
+            let all = [DumpTarget::Superblock, DumpTarget::Groups, DumpTarget::Journal];
             of_inode.into_iter().chain(all).for_each(|what| dumped_or_refused(self.path, what));
             ours(self.path)
         }));

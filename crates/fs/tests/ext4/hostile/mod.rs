@@ -17,7 +17,7 @@ use nandscape_fs::contract::{
     XattrMode,
 };
 use nandscape_fs::ext4::check::check;
-use nandscape_fs::ext4::dump::{What, dump};
+use nandscape_fs::ext4::dump::{DumpTarget, dump};
 use nandscape_fs::ext4::format::*;
 use nandscape_fs::ext4::mkfs::{DEFAULT_FEATURES, MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Commit, DataMode, Ext4, MountOptions};
@@ -202,8 +202,13 @@ fn round(arm: Arm, sound: &Sound, seed: u64) -> Result<(), u64> {
     let work = async move |rt: Handle, device: Device| {
         load(&device, sectors).await;
         drop(check(&device).await);
-        let shown = [What::Superblock, What::Groups, What::Inode(12), What::Directory(2)];
-        for what in shown.into_iter().chain([What::Extents(8), What::Journal]) {
+        let shown = [
+            DumpTarget::Superblock,
+            DumpTarget::Groups,
+            DumpTarget::Inode(12),
+            DumpTarget::Directory(2),
+        ];
+        for what in shown.into_iter().chain([DumpTarget::Extents(8), DumpTarget::Journal]) {
             drop(dump(&device, what).await);
         }
         let done = timeout(&rt, DEADLINE, try_everything(&rt, device, arm.mount())).await;

@@ -2,6 +2,7 @@
 
 use super::*;
 use nandscape_fs::cache::CacheConfig;
+use nandscape_rt::combine::join_all;
 
 /// 12, 13, 14: what is read is what was written last; else zeroes; nothing behind the end.
 #[test]
@@ -223,19 +224,80 @@ fn memory_holds_what_it_has_room_for() {
     let handle = executor.handle();
     let ran = executor.block_on(async move {
         let device = device(&handle, 128 * MIB / 4096);
-        mkfs(&device.erased(), &MkfsOptions { fresh: true, ..MkfsOptions::new(1) }).await.unwrap();
-        let cache = CacheConfig { pages: ROOM, ..CacheConfig::default() };
-        let options = MountOptions { cache, ..MountOptions::default() };
-        let (fs, _) = Ext4::mount(&handle, device.erased(), options).await.expect("a mount");
+        let FsConfig::Ext4(mut config) = ext4(DataMode::Ordered);
+        config.mount.cache = CacheConfig { pages: ROOM, ..CacheConfig::default() };
+        let config = FsConfig::Ext4(config);
+        config.format(&device.erased()).await.expect("mkfs");
+        let (fs, _) = mount(&config, &handle, &device).await;
         let file = create(&fs, fs.root(), "f").await;
         let data = || Data::Sectors(Payload::Run(Tag::new(1)), 16 * ROOM as u32);
         fs.write_all(ME, file, 0, data(), Io::Buffered).await.expect("written");
-        assert!(fs.cached_pages() <= ROOM, "{} after a write", fs.cached_pages());
+        assert!(fs.memory().cached_pages <= ROOM, "{} after a write", fs.memory().cached_pages);
         let read = fs.read(ME, file, 0, data().len(), Io::Buffered).await;
         assert_eq!(read, Ok(data()));
-        assert!(fs.cached_pages() <= ROOM, "{} after a read", fs.cached_pages());
+        assert!(fs.memory().cached_pages <= ROOM, "{} after a read", fs.memory().cached_pages);
     });
     ran.expect("no deadlock");
+}
+
+/// 31: appends go to the end, one behind the other, whatever the offset that a call names; a handle's
+/// flags make them durable.
+#[test]
+fn appends_go_to_the_end() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let append = OpenFlags { append: true, dsync: true, ..OpenFlags::default() };
+        let opened = fs.open(ME, file, append).await.expect("open");
+        assert_eq!(opened, Fh { ino: file, flags: append });
+        let mut expected = Vec::new();
+        for (round, len) in [(1, 10), (2, 4_086), (3, 5_000), (4, 0)] {
+            let bytes = vec![round; len];
+            let (at, written) = (expected.len() as u64, len as u64);
+            let done = fs.write_open(ME, opened, 3, Data::Bytes(bytes.clone())).await;
+            assert_eq!(done, Ok((at, written)));
+            expected.extend(bytes);
+        }
+        let both = [b'a', b'b']
+            .map(|byte| fs.write_at_end(ME, file, vec![byte; 9_000].into(), Io::Buffered));
+        let ends = join_all(both).await;
+        assert_eq!(ends, [Ok((9_096, 9_000)), Ok((18_096, 9_000))]);
+        expected.extend([[b'a'; 9_000], [b'b'; 9_000]].concat());
+        assert_eq!(fs.read_open(ME, opened, 0, 1 << 20).await.expect("data").to_bytes(), expected);
+        fs.close(ME, file).await.expect("closed");
+        let odd =
+            fs.write_at_end(ME, file, Data::Sectors(Payload::Run(Tag::new(1)), 1), Io::Direct);
+        assert!(matches!(odd.await, Err(FsError::Invalid(_))), "the end is within a page");
+        assert_eq!(read(fs, file).await, expected);
+    });
+}
+
+/// 32: data and holes are found, whether data has reached the device or not.
+#[test]
+fn data_and_holes_are_found() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let seek = async |offset, whence| fs.seek(ME, file, offset, whence).await;
+        assert_eq!(seek(0, Whence::Hole).await, Err(FsError::BeyondEnd));
+        write(fs, file, 8_192, &[1; 4_097]).await;
+        resize(fs, file, 40_000).await;
+        for synced in [false, true] {
+            if synced {
+                fs.fsync(ME, file).await.expect("a sync");
+            }
+            assert_eq!(seek(0, Whence::Hole).await, Ok(0));
+            assert_eq!(seek(1, Whence::Data).await, Ok(8_192));
+            assert_eq!(seek(9_000, Whence::Data).await, Ok(9_000));
+            assert_eq!(seek(9_000, Whence::Hole).await, Ok(16_384), "whole pages");
+            assert_eq!(seek(16_384, Whence::Data).await, Err(FsError::BeyondEnd));
+            assert_eq!(seek(39_999, Whence::Hole).await, Ok(39_999));
+            assert_eq!(seek(40_000, Whence::Hole).await, Err(FsError::BeyondEnd));
+        }
+        write(fs, file, 36_864, &[2; 3_136]).await;
+        assert_eq!(seek(36_864, Whence::Hole).await, Ok(40_000), "the end is a hole");
+        let hint = fs.set_write_hint(ME, file, WriteHint::Short).await;
+        assert_eq!((hint, seek(20_000, Whence::Data).await), (Ok(()), Ok(36_864)));
+        assert!(fs.set_write_hint(ME, fs.root(), WriteHint::Short).await.is_err());
+    });
 }
 
 /// 20: an open file outlives its last name; its space comes back with the last close.
@@ -245,7 +307,7 @@ fn open_files_outlive_their_names() {
         let before = free(fs).await;
         let file = create(fs, fs.root(), "f").await;
         write(fs, file, 0, &vec![9; 100_000]).await;
-        fs.open(ME, file).await.expect("open");
+        fs.open(ME, file, OpenFlags::default()).await.expect("open");
         fs.unlink(ME, fs.root(), b"f").await.expect("no name");
         write(fs, file, 100_000, b"more").await;
         fs.fsync(ME, file).await.expect("a sync");

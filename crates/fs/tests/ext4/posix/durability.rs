@@ -110,17 +110,15 @@ fn unmount_leaves_a_clean_volume() {
         let handle = executor.handle();
         let ran = executor.block_on(async move {
             let device = device(&handle, 16 * MIB / 4096);
-            mkfs(&device.erased(), &MkfsOptions { fresh: true, ..MkfsOptions::new(1) })
-                .await
-                .expect("mkfs");
-            let mount = async || Ext4::mount(&handle, device.erased(), options(data)).await;
-            let (fs, _) = mount().await.expect("a mount");
+            let config = ext4(data);
+            config.format(&device.erased()).await.expect("mkfs");
+            let (fs, _) = mount(&config, &handle, &device).await;
             let file = create(&fs, fs.root(), "f").await;
             write(&fs, file, 0, &[3; 50_000]).await;
             fs.unmount().await.expect("an unmount");
             assert!(fs.getattr(ME, file).await.is_err());
-            let (again, report) = mount().await.expect("another mount");
-            assert_eq!((report.recovered.transactions, report.orphans), (0, 0));
+            let (again, report) = mount(&config, &handle, &device).await;
+            assert!(report.steps.iter().all(|step| step.count == 0), "{report:?}");
             assert_eq!(read(&again, file).await, [3; 50_000]);
         });
         ran.expect("no deadlock");

@@ -88,7 +88,7 @@ impl Place {
         let Self { fs, dir, file, .. } = self;
         match call {
             Call::Close => {
-                fs.open(ME, *file).await.expect("the file");
+                fs.open(ME, *file, OpenFlags::default()).await.expect("the file");
                 fs.unlink(ME, *dir, b"f").await.expect("a name less");
             }
             Call::Fsync | Call::Syncfs => {

@@ -1,6 +1,7 @@
 //! What memory holds, while several write at once, and who goes on meanwhile.
 
 use super::*;
+use nandscape_fs::MountedFs;
 use nandscape_fs::contract::Allocate;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -48,7 +49,7 @@ async fn most_in_memory(stand: &Stand, call: u64) -> u64 {
     let seen = Rc::clone(&most);
     let watcher = stand.rt.spawn("watcher", async move {
         loop {
-            seen.set(seen.get().max(watched.cached_pages()));
+            seen.set(seen.get().max(watched.memory().cached_pages));
             rt.sleep(Nanos::from_us(10)).await;
         }
     });
@@ -122,7 +123,7 @@ fn memory_is_bounded_beside_holes() {
         for page in 0..2 * ROOM {
             let punched = fs.fallocate(ME, file, Allocate::PunchHole, page * PAGE + 100, 100);
             assert_eq!(punched.await, Ok(()));
-            let pages = fs.cached_pages();
+            let pages = fs.memory().cached_pages;
             assert!(pages <= ROOM + 1, "{pages} pages after {page} holes");
         }
     });
@@ -162,17 +163,17 @@ fn inodes_that_nobody_uses_leave_memory() {
         let options = MountOptions { inodes: 8, ..MountOptions::default() };
         let fs = stand.mount(&options).await;
         let open = create(&fs, fs.root(), "open").await;
-        fs.open(ME, open).await.expect("open");
+        fs.open(ME, open, OpenFlags::default()).await.expect("open");
         put(&fs, open, 0, 1, 1, Io::Buffered).await;
         for name in 0..100 {
             let file = create(&fs, fs.root(), &format!("f{name}")).await;
             put(&fs, file, 0, 1, 1, Io::Buffered).await;
             fs.fsync(ME, file).await.expect("power is on");
-            let pages = fs.cached_pages();
+            let pages = fs.memory().cached_pages;
             assert!(pages <= 8, "{pages} files of a page each are in memory");
         }
-        let hits = fs.page_lookups().hits;
+        let hits = fs.counts().lookups.hits;
         assert_eq!(get(&fs, open, Io::Buffered).await, [1; PAGE as usize]);
-        assert_eq!(fs.page_lookups().hits, hits + 1, "what is open has left memory");
+        assert_eq!(fs.counts().lookups.hits, hits + 1, "what is open has left memory");
     });
 }

@@ -23,7 +23,7 @@ use nandscape_block::{
     Tag, Token,
 };
 use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, SetAttr};
+use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, OpenFlags, SetAttr};
 use nandscape_fs::ext4::check::check;
 use nandscape_fs::ext4::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::ext4::{Commit, Ext4, MountOptions};

@@ -227,7 +227,7 @@ impl Worker {
     /// Opens a regular file; one that was made anew under its number meanwhile is nobody's.
     async fn open(&mut self, dir: Ino, name: &[u8]) -> Result<Attr> {
         let found = self.fs.lookup(self.me, dir, name).await?;
-        self.fs.open(self.me, found.ino).await?;
+        self.fs.open(self.me, found.ino, OpenFlags::default()).await?;
         let attr = self.fs.getattr(self.me, found.ino).await?;
         if attr.generation == found.generation && attr.kind == Kind::File {
             return Ok(attr);

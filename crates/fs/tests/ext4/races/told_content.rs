@@ -147,7 +147,7 @@ fn an_error_is_told_once() {
         fs.unmount().await.expect("an unmount");
         let fs = stand.mount(&MountOptions::default()).await;
         let file = lookup(&fs, "f").await;
-        fs.open(ME, file).await.expect("open");
+        fs.open(ME, file, OpenFlags::default()).await.expect("open");
         put(&fs, file, 200, 2, 1, Io::Buffered).await;
         put(&fs, file, 300, 3, 1, Io::Buffered).await;
         let mut reads = 0;

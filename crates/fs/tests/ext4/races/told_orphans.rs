@@ -40,7 +40,7 @@ fn unnamed(doing: Doing) -> MemDevice {
         let fs = stand.mount(&MountOptions::default()).await;
         let file = create(&fs, fs.root(), "f").await;
         put(&fs, file, 0, 1, 10, Io::Buffered).await;
-        fs.open(ME, file).await.expect("a file");
+        fs.open(ME, file, OpenFlags::default()).await.expect("a file");
         fs.unlink(ME, fs.root(), b"f").await.expect("a name less");
         doing.to(&fs, file).await;
         fs.syncfs(ME).await.expect("power is on");
@@ -59,7 +59,7 @@ fn losing_its_name(doing: Doing, after: Nanos) -> MemDevice {
             put(&fs, file, page * 3, 1, 1, Io::Buffered).await;
             fs.fsync(ME, file).await.expect("a sync");
         }
-        fs.open(ME, file).await.expect("a file");
+        fs.open(ME, file, OpenFlags::default()).await.expect("a file");
         let rename = async {
             stand.rt.sleep(after).await;
             fs.rename(ME, (root, b"g"), (root, b"f"), RenameMode::Replace).await

@@ -4,8 +4,8 @@
 use super::model::{Content, Model, Outcome, errno};
 use nandscape_block::{Payload, SectorData, Tag};
 use nandscape_fs::contract::{
-    Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Kind, RenameMode, SetAttr, Timestamp,
-    XattrMode,
+    Allocate, Caller, Data, FileSystem, FsError, Ino, Io, Kind, OpenFlags, RenameMode, SetAttr,
+    Timestamp, XattrMode,
 };
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeMap;
@@ -360,7 +360,7 @@ impl<F: FileSystem> Drive<F> {
             self.model.node_mut(open).opens -= 1;
             self.model.forget_unused(open);
         } else if let Some(node) = self.pick(|node| node.kind() == Kind::File && node.links > 0) {
-            self.fs.open(CALLER, self.ino(node)).await.expect("an open");
+            self.fs.open(CALLER, self.ino(node), OpenFlags::default()).await.expect("an open");
             self.model.node_mut(node).opens += 1;
         }
     }

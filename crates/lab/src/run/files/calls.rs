@@ -5,55 +5,57 @@
 //!   job's first file if there is none. A durable write ([`Flags::FUA`]) goes on with a sync of what it
 //!   wrote, as one with `O_SYNC` or `O_DSYNC`.
 //! - A discard punches a hole.
-//! - A thread makes one call at a time, and each takes so much of it before the file system begins.
+//! - Each job is a thread on a dedicated core: it makes one call at a time, and each call takes so much of
+//!   the core before the file system begins.
 
 use super::layout::Layout;
-use crate::run::counts::FsCounts;
+use crate::run::counts::FileCounts;
 use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Payload};
 use nandscape_block::{Lba, Reply, SECTOR_BYTES, Token};
-use nandscape_fs::contract::{
-    Allocate, CallCost, Caller, Data, FileSystem, FsError, Ino, Io, Result,
-};
-use nandscape_fs::ext4::Ext4;
-use nandscape_rt::{Handle, Nanos};
+use nandscape_fs::MountedFs;
+use nandscape_fs::contract::{Allocate, CallCost, Caller, Data, FsError, Ino, Io, Result};
+use nandscape_rt::{Handle, Host, Nanos};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Open files, and who calls.
 pub(super) struct Calls {
     pub(super) handle: Handle,
-    pub(super) fs: Ext4,
+    pub(super) fs: Rc<dyn MountedFs>,
     pub(super) layout: Layout,
     /// The files' numbers.
     inodes: Vec<Ino>,
     /// What calls take of their threads.
     pub(super) cost: CallCost,
-    /// When each thread may make its next call.
-    pub(super) free: RefCell<BTreeMap<u16, Nanos>>,
+    /// The cores that calls work on.
+    pub(super) host: Host,
     /// Files that each clone has written since its last sync.
     written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
     /// Calls that ended.
     pub(super) done: RefCell<Vec<Completion>>,
-    counts: Cell<FsCounts>,
+    counts: Cell<FileCounts>,
 }
 
 impl Calls {
     /// Calls to `fs`, on which the files of `layout` have these numbers.
     pub(super) fn new(
         handle: Handle,
-        fs: Ext4,
+        fs: Rc<dyn MountedFs>,
         layout: Layout,
         inodes: Vec<Ino>,
         cost: CallCost,
     ) -> Self {
-        let (free, written, done) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { handle, fs, layout, inodes, cost, free, written, done, counts: Cell::default() }
+        let host = Host::with_cores(u16::try_from(layout.clones.len()).unwrap_or(u16::MAX));
+        let (written, done) = (RefCell::default(), RefCell::default());
+        Self { handle, fs, layout, inodes, cost, host, written, done, counts: Cell::default() }
     }
 
     /// Serves a bio, and notes its end.
     pub(super) async fn serve(&self, bio: Bio, token: Token) {
         let caller = caller(&bio);
-        let thread_ns = self.enter(caller, self.cost_of(&bio)).await.0;
+        let core = self.host.core(caller.thread);
+        let thread_ns = self.host.work(&self.handle, core, self.cost_of(&bio)).await.0;
         let result = self.call(caller, &bio).await.map_err(|error| block_error(error, bio.lba));
         if bio.op == Op::Flush && result.is_ok() {
             self.count(|counts| counts.fsync_thread_ns += thread_ns);
@@ -66,19 +68,6 @@ impl Calls {
         let moves = matches!(bio.op, Op::Read | Op::Write);
         let bytes = if moves { u64::from(bio.sectors) * SECTOR_BYTES } else { 0 };
         self.cost.of_moving(bytes, self.way(clone_of(bio)))
-    }
-
-    /// Waits for the thread, and for what the call takes of it. How long that was.
-    async fn enter(&self, caller: Caller, cost: Nanos) -> Nanos {
-        let now = self.handle.now();
-        let begins = {
-            let mut free = self.free.borrow_mut();
-            let free = free.entry(caller.thread).or_default();
-            *free = now.max(*free).saturating_add(cost);
-            *free
-        };
-        self.handle.sleep_until(begins).await;
-        self.handle.now() - now
     }
 
     async fn call(&self, caller: Caller, bio: &Bio) -> Result<Reply> {
@@ -170,21 +159,17 @@ impl Calls {
         self.written.borrow_mut().entry(clone).or_default().insert(file);
     }
 
-    fn count(&self, change: impl FnOnce(&mut FsCounts)) {
+    fn count(&self, change: impl FnOnce(&mut FileCounts)) {
         let mut counts = self.counts.get();
         change(&mut counts);
         self.counts.set(counts);
     }
 
     /// All that was counted since the mount.
-    pub(super) fn counts(&self) -> FsCounts {
-        FsCounts {
-            fsync_times: self.fs.fsync_times(),
-            journal: self.fs.journal_counts(),
-            records: self.fs.file_records(),
-            record_blocks: self.fs.file_record_blocks(),
-            lookups: self.fs.page_lookups(),
-            cached_pages: self.fs.cached_pages(),
+    pub(super) fn counts(&self) -> FileCounts {
+        FileCounts {
+            fs: self.fs.counts(),
+            cached_pages: self.fs.memory().cached_pages,
             ..self.counts.get()
         }
     }

@@ -3,13 +3,11 @@
 use super::calls::Calls;
 use super::layout::Layout;
 use super::tasks::{in_time, told};
-use crate::run::counts::FsCounts;
-use crate::run::device::{Flash, Hinted, LabDevice, Mounted};
+use crate::run::counts::FileCounts;
+use crate::run::device::{Hinted, LabDevice, Mounted, RunFtl};
 use crate::run::silence::SILENCE;
 use crate::timeline::{Request, Requests};
-use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Fua, Submit, Token};
-use nandscape_fs::contract::FileSystem;
-use nandscape_ftl::Pblk;
+use nandscape_block::{AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Submit, Token};
 use nandscape_rt::{Executor, Nanos};
 use nandscape_workload::wml::engine::Planted;
 use std::ops::Range;
@@ -24,7 +22,7 @@ pub(in crate::run) struct Files {
     /// Filesets of a workload, for whoever runs it.
     planted: Vec<Planted>,
     /// What was counted when counts began anew.
-    reset: FsCounts,
+    reset: FileCounts,
     /// Kept for a timeline.
     requests: Option<Box<Requests>>,
     /// Calls under way, and when the last one began or ended.
@@ -42,7 +40,7 @@ impl Files {
     ) -> Self {
         let keeps_content = device.with(|device| device.caps().keeps_content);
         let caps = caps(keeps_content, &calls.layout);
-        let (calls, reset) = (Rc::new(calls), FsCounts::default());
+        let (calls, reset) = (Rc::new(calls), FileCounts::default());
         let (requests, under_way, heard) = (None, 0, Nanos::ZERO);
         Self { executor, device, calls, caps, planted, reset, requests, under_way, heard }
     }
@@ -51,15 +49,10 @@ impl Files {
 /// What files can do on a device that keeps content, or does not.
 fn caps(keeps_content: bool, layout: &Layout) -> DeviceCaps {
     DeviceCaps {
-        sectors: layout.sectors(),
-        fua: Fua::Honoured,
-        volatile_cache: true,
-        discard_sectors: 1,
-        discard_zeroes: true,
+        atomic_sectors: 0,
         scoped_flush: true,
         keeps_content,
-        placement_handles: 0,
-        ..DeviceCaps::default()
+        ..DeviceCaps::conventional(layout.sectors())
     }
 }
 
@@ -101,15 +94,12 @@ impl BlockDevice for Files {
 }
 
 impl LabDevice for Files {
-    fn with<R>(
-        &mut self,
-        look: impl FnOnce(&mut Pblk<Flash>, &mut Option<Box<Requests>>) -> R,
-    ) -> R {
+    fn with<R>(&mut self, look: impl FnOnce(&mut RunFtl, &mut Option<Box<Requests>>) -> R) -> R {
         let requests = &mut self.requests;
         self.device.with(|device| look(&mut device.ftl, requests))
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Pblk<Flash>) -> R) -> R {
+    fn look<R>(&self, look: impl FnOnce(&RunFtl) -> R) -> R {
         self.device.with(|device| look(&device.ftl))
     }
 
@@ -121,7 +111,7 @@ impl LabDevice for Files {
         self.calls.layout.of_clones()
     }
 
-    fn fs_counts(&self) -> Option<FsCounts> {
+    fn fs_counts(&self) -> Option<FileCounts> {
         Some(self.calls.counts().since(&self.reset))
     }
 
@@ -148,7 +138,7 @@ impl LabDevice for Files {
         unmounted.map_err(|error| error.to_string())
     }
 
-    fn release(self) -> Option<Pblk<Flash>> {
+    fn release(self) -> Option<RunFtl> {
         let Self { executor, device, calls, .. } = self;
         drop((executor, calls));
         device.into_inner().map(|device| device.ftl)
@@ -185,9 +175,9 @@ mod tests {
         under_way.until = Nanos::from_us(50);
         drive(&mut under_way, &mut files, &mut Unobserved).unwrap();
         under_way.until = Nanos::MAX;
-        let thread_for_ever =
-            files.calls.free.borrow().keys().map(|thread| (*thread, Nanos::MAX)).collect();
-        *files.calls.free.borrow_mut() = thread_for_ever;
+        let (handle, host) = (files.calls.handle.clone(), files.calls.host.clone());
+        let for_ever = async move { host.work(&handle, host.core(0), Nanos::MAX).await };
+        drop(files.calls.handle.spawn_daemon("other work", for_ever));
         let hung = drive(&mut under_way, &mut files, &mut Unobserved).unwrap_err();
         let RunError::Failed(why) = hung else { panic!("{hung}") };
         assert!(

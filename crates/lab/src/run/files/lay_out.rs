@@ -9,7 +9,6 @@ use super::layout::File;
 use super::volume::VolumeError;
 use nandscape_block::{Payload, SECTOR_BYTES, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, StatFs};
-use nandscape_fs::ext4::Ext4;
 use nandscape_rt::words::counted;
 use nandscape_workload::wml::engine::{
     Planted, find_file, folder as make_folder, lay_out as plant,
@@ -32,7 +31,10 @@ pub(super) struct LaidOut {
 }
 
 /// Lays out files, or filesets.
-pub(super) async fn lay_out(fs: &Ext4, contents: &Contents) -> Result<LaidOut, VolumeError> {
+pub(super) async fn lay_out(
+    fs: &dyn FileSystem,
+    contents: &Contents,
+) -> Result<LaidOut, VolumeError> {
     let room = fs.statfs(ROOT).await?;
     let (mut inodes, mut planted) = (Vec::new(), Vec::new());
     match contents {
@@ -51,7 +53,7 @@ pub(super) async fn lay_out(fs: &Ext4, contents: &Contents) -> Result<LaidOut, V
 }
 
 /// Makes one file, as long as it is to be, unless there is one; its number.
-async fn lay_out_file(fs: &Ext4, file: &File) -> Result<Ino, FsError> {
+async fn lay_out_file(fs: &dyn FileSystem, file: &File) -> Result<Ino, FsError> {
     let Some((name, folders)) = file.path.split_last() else { return Err(FsError::NoEntry) };
     let mut folder = fs.root();
     for step in folders {
@@ -107,11 +109,11 @@ fn unfit(error: FsError, contents: &Contents, at: usize, room: &StatFs) -> Volum
     };
     if let Some(why) = in_the_way {
         let why = format!("{what} cannot be made beside what is on the volume: {why}");
-        return VolumeError::Unfit(why);
+        return VolumeError::DoesNotFit(why);
     }
     let blocks = |blocks: u64| mib(blocks * u64::from(room.block_bytes));
     let count = counted(files as u64, ["file", "files"]);
-    VolumeError::Unfit(format!(
+    VolumeError::DoesNotFit(format!(
         "{what} does not fit the file system; wanted in all: {} in {count}; free: {} for data and {} \
          kept for metadata, {} inodes",
         mib(bytes),

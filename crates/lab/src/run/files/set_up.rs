@@ -11,23 +11,24 @@ use super::calls::Calls;
 use super::device::Files;
 use super::lay_out::{LaidOut, ROOT, lay_out};
 use super::tasks::{at_once, driven};
-use super::volume::{VolumeError, make_or_check, mount, sound};
+use super::volume::{VolumeError, check_clean, make_or_check, mount};
 use super::{Contents, Layout};
 use crate::run::device::Hinted;
 use crate::run::error::RunError;
 use crate::run::prepare::off_and_on;
 use crate::stack::{FsStack, Stack};
 use nandscape_block::{AsyncDevice, BlockDevice};
-use nandscape_fs::contract::FileSystem;
-use nandscape_fs::ext4::{Ext4, MountOptions};
+use nandscape_fs::contract::OpenFlags;
+use nandscape_fs::{FsConfig, MountedFs};
 use nandscape_rt::Handle;
 use nandscape_workload::wml::engine::warm;
+use std::rc::Rc;
 
 /// A volume with what a run needs, unmounted.
 struct Ready {
     contents: Contents,
     laid_out: LaidOut,
-    mount: MountOptions,
+    config: FsConfig,
 }
 
 /// Files of these contents on a device, which nothing was written to if it is `fresh`, and comes from
@@ -40,10 +41,10 @@ pub(in crate::run) fn set_up(
     file: Option<&str>,
     seed: u64,
 ) -> Result<Files, RunError> {
-    stack.check_fs(device.caps().sectors)?;
+    stack.check_fs(device.caps())?;
     let on = |error: VolumeError| error.on(stack, file);
-    let options = fs.for_run(seed, fresh);
-    let write = |rt, device| write_volume(rt, device, options, contents);
+    let config = fs.config.for_run(seed, fresh);
+    let write = |rt, device| write_volume(rt, device, config, contents);
     let (ready, device) = once(device, on, write)?;
     let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints);
     let (mut executor, device) = driven(device);
@@ -82,28 +83,32 @@ where
 async fn write_volume(
     rt: Handle,
     device: AsyncDevice,
-    options: FsStack,
+    config: FsConfig,
     contents: Contents,
 ) -> Result<Ready, VolumeError> {
-    let how = make_or_check(&device, &options).await?;
-    let fs = mount(&rt, &device, &how).await?;
-    if options.mkfs.is_none() {
+    let config = make_or_check(&device, config).await?;
+    let fs = mount(&rt, &device, &config).await?;
+    if !config.makes() {
         // What the journal said of errors is in the superblock now.
-        sound(&device).await?;
+        check_clean(&device, config.kind()).await?;
     }
-    let laid_out = lay_out(&fs, &contents).await?;
+    let laid_out = lay_out(&*fs, &contents).await?;
     fs.unmount().await?;
-    Ok(Ready { contents, laid_out, mount: how })
+    Ok(Ready { contents, laid_out, config })
 }
 
 /// The file system mounted, with the files of jobs open and filesets in the page cache that are to be.
-async fn open(rt: Handle, device: AsyncDevice, ready: Ready) -> Result<(Ext4, Ready), VolumeError> {
-    let fs = mount(&rt, &device, &ready.mount).await?;
+async fn open(
+    rt: Handle,
+    device: AsyncDevice,
+    ready: Ready,
+) -> Result<(Rc<dyn MountedFs>, Ready), VolumeError> {
+    let fs = mount(&rt, &device, &ready.config).await?;
     for inode in &ready.laid_out.inodes {
-        fs.open(ROOT, *inode).await?;
+        fs.open(ROOT, *inode, OpenFlags::default()).await?;
     }
     if let Contents::Trees(workload, _) = &ready.contents {
-        warm(&fs, workload, &ready.laid_out.planted).await?;
+        warm(&*fs, workload, &ready.laid_out.planted).await?;
     }
     Ok((fs, ready))
 }

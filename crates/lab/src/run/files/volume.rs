@@ -1,31 +1,35 @@
 //! The volume under a run's files: made, or found on the device and checked; and mounted.
 
 use crate::run::error::RunError;
-use crate::stack::{FsStack, Stack};
+use crate::stack::Stack;
 use crate::state::StateError;
 use nandscape_block::{AsyncDevice, BlockError};
 use nandscape_fs::contract::FsError;
-use nandscape_fs::ext4::format::{STATE_ERRORS, Superblock};
-use nandscape_fs::ext4::mkfs::{MkfsError, mkfs};
-use nandscape_fs::ext4::raw::{Raw, RawError};
-use nandscape_fs::ext4::{Ext4, MountOptions};
+use nandscape_fs::{
+    ConfigError, FormatError, FsConfig, FsKind, ImageError, MountEnv, MountedFs, Probe,
+};
 use nandscape_rt::Handle;
+use std::rc::Rc;
 
 /// Why there is no volume with what a run needs.
 pub(super) enum VolumeError {
-    /// There is no file system.
-    Mkfs(MkfsError),
+    /// There is no file system, and the device failed when one was made.
+    Device(BlockError),
     /// There is one, and something failed on it.
     Fs(FsError),
     /// There is one, and something does not fit it.
-    Unfit(String),
-    /// Its log is too short for records.
-    Records(&'static str),
+    DoesNotFit(String),
+    /// A choice about the file system cannot be met.
+    Config(ConfigError),
 }
 
-impl From<MkfsError> for VolumeError {
-    fn from(error: MkfsError) -> Self {
-        Self::Mkfs(error)
+impl From<FormatError> for VolumeError {
+    fn from(error: FormatError) -> Self {
+        match error {
+            FormatError::Config(error) => Self::Config(error),
+            FormatError::Device(error) => Self::Device(error),
+            other => Self::DoesNotFit(other.to_string()),
+        }
     }
 }
 
@@ -39,21 +43,19 @@ impl VolumeError {
     /// The same, as the error of a run on this stack. What is wrong with a volume that was there is wrong
     /// with the `file` that its device comes from.
     pub(super) fn on(self, stack: &Stack, file: Option<&str>) -> RunError {
-        let file = file.filter(|_| stack.fs.as_ref().is_some_and(|fs| fs.mkfs.is_none()));
+        let file = file.filter(|_| stack.fs.as_ref().is_some_and(|fs| !fs.config.makes()));
         match (self, file) {
             (Self::Fs(FsError::Incompatible(why)), Some(file)) => StateError::new(file, why).into(),
             (Self::Fs(why @ FsError::Corrupt { .. }), Some(file)) => {
                 StateError::new(file, why).into()
             }
             (
-                Self::Mkfs(MkfsError::Device(BlockError::MemoryCap))
-                | Self::Fs(FsError::Io(BlockError::MemoryCap)),
+                Self::Device(BlockError::MemoryCap) | Self::Fs(FsError::Io(BlockError::MemoryCap)),
                 _,
             ) => RunError::memory_cap(stack),
-            (Self::Mkfs(MkfsError::Device(error)), _) => RunError::Failed(error.to_string()),
-            (Self::Mkfs(error), _) => stack.error("fs", &error.to_string()).into(),
-            (Self::Unfit(what), _) => RunError::Job(what),
-            (Self::Records(why), _) => stack.error("fs.records", why).into(),
+            (Self::Device(error), _) => RunError::Failed(error.to_string()),
+            (Self::DoesNotFit(what), _) => RunError::Job(what),
+            (Self::Config(error), _) => stack.fs_error(&error).into(),
             (Self::Fs(FsError::Incompatible(what)), None) => {
                 stack.error("fs.features", &what).into()
             }
@@ -66,39 +68,43 @@ impl VolumeError {
 /// there, time goes on from where it stopped.
 pub(super) async fn make_or_check(
     device: &AsyncDevice,
-    options: &FsStack,
-) -> Result<MountOptions, VolumeError> {
-    let mut mount = options.mount.clone();
-    if let Some(new) = &options.mkfs {
-        mkfs(device, new).await?;
-        return Ok(mount);
+    mut config: FsConfig,
+) -> Result<FsConfig, VolumeError> {
+    if config.makes() {
+        config.format(device).await?;
+    } else {
+        config.resume_after(check_clean(device, config.kind()).await?.last_write_s);
     }
-    let Superblock { mtime, wtime, .. } = sound(device).await?;
-    mount.epoch_s = mount.epoch_s.max(mtime.max(wtime).into());
-    Ok(mount)
+    Ok(config)
 }
 
-/// The superblock of a volume that is not marked as one with errors.
-pub(super) async fn sound(device: &AsyncDevice) -> Result<Superblock, VolumeError> {
-    let Raw { sb, .. } = Raw::open(device).await.map_err(|error| match error {
-        RawError::Format(why) => FsError::Incompatible(why.to_string()),
-        other => other.into(),
+/// Refuses a volume that is marked as damaged.
+pub(super) async fn check_clean(device: &AsyncDevice, kind: FsKind) -> Result<Probe, VolumeError> {
+    let probe = kind.identify(device).await.map_err(|error| match error {
+        ImageError::Device(error) => FsError::Io(error),
+        other => FsError::Incompatible(other.to_string()),
     })?;
-    if sb.state & STATE_ERRORS != 0 {
+    if probe.has_errors {
         let marked = "the volume is marked as one with errors, which e2fsck looks for";
         return Err(FsError::Incompatible(marked.to_owned()).into());
     }
-    Ok(sb)
+    Ok(probe)
 }
 
 /// Mounts it.
 pub(super) async fn mount(
     rt: &Handle,
     device: &AsyncDevice,
-    options: &MountOptions,
-) -> Result<Ext4, VolumeError> {
-    match Ext4::mount(rt, device.clone(), options.clone()).await {
-        Err(FsError::Invalid(why)) => Err(VolumeError::Records(why)),
-        mounted => Ok(mounted?.0),
+    config: &FsConfig,
+) -> Result<Rc<dyn MountedFs>, VolumeError> {
+    let env = MountEnv { rt: rt.clone(), device: device.clone() };
+    match config.mount(env).await {
+        Ok((fs, _)) => Ok(fs),
+        Err(FsError::Invalid(why)) => {
+            let error = FsError::Invalid(why);
+            let key = config.mount_key(&error).unwrap_or_default();
+            Err(VolumeError::Config(ConfigError { key, why: why.to_owned() }))
+        }
+        Err(error) => Err(error.into()),
     }
 }

@@ -2,7 +2,7 @@
 //! utilisation.
 
 use crate::run::course::Point;
-use nandscape_media::{Geometry, Utilisation};
+use nandscape_media::{Geometry, LinkUse, Utilisation};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{IntervalLatency, JobResult, Latencies};
 use nandscape_workload::fio::Direction;
@@ -58,7 +58,7 @@ fn interval(latency: &IntervalLatency) -> Value {
 
 /// Shares of `length` in which resources were taken. What was under way at the end counts whole, so
 /// the share of a busy unit is cut off at one.
-pub(super) fn utilisation(utilisation: &Utilisation, length: Nanos) -> Value {
+pub(super) fn utilisation(utilisation: &Utilisation, link: &LinkUse, length: Nanos) -> Value {
     let share = |busy: &Nanos| match length {
         Nanos::ZERO => 0.0,
         _ => (busy.0 as f64 / length.0 as f64).min(1.0),
@@ -66,7 +66,7 @@ pub(super) fn utilisation(utilisation: &Utilisation, length: Nanos) -> Value {
     json!({
         "units": utilisation.units.iter().map(share).collect::<Vec<_>>(),
         "channels": utilisation.channels.iter().map(share).collect::<Vec<_>>(),
-        "pcie": share(&utilisation.pcie),
+        "pcie": share(&link.busy),
         "programmed_sectors": utilisation.programmed_sectors,
     })
 }
@@ -157,8 +157,10 @@ mod tests {
             units: units.iter().copied().map(Nanos).collect(),
             ..Utilisation::default()
         };
-        let shares = utilisation(&busy(&[0, 50, 130]), Nanos(100));
+        let shares = utilisation(&busy(&[0, 50, 130]), &LinkUse::default(), Nanos(100));
         assert_eq!(shares["units"], json!([0.0, 0.5, 1.0]));
-        assert_eq!(utilisation(&busy(&[7]), Nanos::ZERO)["units"], json!([0.0]));
+        let link = LinkUse { busy: Nanos(25) };
+        assert_eq!(utilisation(&busy(&[7]), &link, Nanos(100))["pcie"], json!(0.25));
+        assert_eq!(utilisation(&busy(&[7]), &link, Nanos::ZERO)["units"], json!([0.0]));
     }
 }

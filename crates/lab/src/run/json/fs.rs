@@ -1,37 +1,37 @@
 //! What the file system did, as part of a result (docs/formats/result.md).
 
-use crate::run::counts::FsCounts;
+use crate::run::counts::FileCounts;
 use crate::stack::FsStack;
 use nandscape_block::SECTOR_BYTES;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-pub(super) fn fs(stack: &FsStack, counts: &FsCounts) -> Value {
-    let (journal, times) = (&counts.journal, &counts.fsync_times);
-    json!({
-        "kind": FsStack::KIND,
-        "data": stack.data(),
-        "commit": stack.commit(),
-        "read_sectors": counts.read_sectors,
-        "written_sectors": counts.written_sectors,
-        "fsyncs": counts.fsyncs,
-        "fsync_times": {
+pub(super) fn fs(stack: &FsStack, counts: &FileCounts) -> Value {
+    let times = &counts.fs.fsync_times;
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("kind", stack.config.kind().name().into());
+    for (key, value) in stack.config.choices() {
+        put(key, value.into());
+    }
+    put("read_sectors", counts.read_sectors.into());
+    put("written_sectors", counts.written_sectors.into());
+    put("fsyncs", counts.fsyncs.into());
+    put(
+        "fsync_times",
+        json!({
             "thread_ns": counts.fsync_thread_ns,
             "data_ns": times.data_ns,
             "commit_ns": times.commit_ns,
             "flush_ns": times.flush_ns,
-        },
-        "journal": {
-            "commits": journal.commits,
-            "blocks": journal.log_blocks,
-            "copies": journal.copies,
-            "frozen": journal.frozen,
-            "revoke_blocks": journal.revoke_blocks,
-            "superblocks": journal.superblocks,
-            "home_blocks": journal.home_blocks,
-            "forced_checkpoints": journal.forced_checkpoints,
-        },
-        "records": { "count": counts.records, "blocks": counts.record_blocks },
-        "cache": { "hits": counts.lookups.hits, "misses": counts.lookups.misses },
-        "cache_bytes": counts.cached_pages * SECTOR_BYTES,
-    })
+        }),
+    );
+    for group in counts.fs.detail.groups() {
+        let counts = group.counts.into_iter();
+        let counts: Map<_, _> = counts.map(|(key, n)| (key.to_owned(), n.into())).collect();
+        put(group.name, Value::Object(counts));
+    }
+    let lookups = counts.fs.lookups;
+    put("cache", json!({ "hits": lookups.hits, "misses": lookups.misses }));
+    put("cache_bytes", (counts.cached_pages * SECTOR_BYTES).into());
+    Value::Object(object)
 }

@@ -1,7 +1,6 @@
 //! What the FTL's work took of the host's CPU, as part of a result (docs/formats/result.md).
 
-use nandscape_ftl::pblk::costs::{CpuCounts, LockCounts, ThreadCounts};
-use nandscape_ftl::pblk::stats::FlushTime;
+use nandscape_ftl::{CpuCounts, FlushTime, LockCounts, ThreadCounts};
 use nandscape_rt::Nanos;
 use serde_json::{Value, json};
 

@@ -4,12 +4,13 @@ use super::{VERSION, curves, fs, host, wml};
 use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
-use nandscape_ftl::pblk::stats::BufferCounts;
+use nandscape_ftl::{Detail, MapCounts};
 use nandscape_workload::trace::TraceCounts;
 use serde_json::{Map, Value, json};
 
 impl Outcome {
     pub(super) fn ours(&self, commit: &str) -> Value {
+        let Detail::Pblk(detail) = &self.ftl.detail;
         let mut ours = Map::new();
         let mut put = |key: &str, value: Value| ours.insert(key.into(), value);
         put("version", VERSION.into());
@@ -24,23 +25,23 @@ impl Outcome {
         if let Some(report) = &self.flowops {
             put("wml", wml::wml(report));
         }
-        put("capacity", self.capacity_json());
+        put("capacity", json!(self.size));
         put("geometry", curves::geometry(&self.stack.media.geometry));
         put("precondition", self.precondition_json());
         put("waf", self.waf_json());
         if let (Some(stack), Some(counts)) = (&self.stack.fs, &self.fs) {
             put("fs", fs::fs(stack, counts));
         }
-        put("sectors", self.sectors_json());
+        put("sectors", json!(self.ftl.sectors));
         put("erases", self.ftl.erases.into());
         put("gc", self.gc_json());
-        put("buffers", self.ftl.buffers.iter().map(buffer).collect());
-        put("flush", self.flush_json());
+        put("buffers", json!(detail.buffers));
+        put("flush", json!(self.ftl.flush));
         put("reads", self.reads_json());
         put("writes", self.writes_json());
-        put("discards", json!({ "sectors": self.ftl.discarded }));
+        put("discards", json!({ "sectors": self.ftl.host.discarded }));
         put("lines", json!({ "valid_histogram": self.line_valid }));
-        put("pad_units", self.ftl.pad_dist.clone().into());
+        put("pad_units", detail.pad_units.clone().into());
         put("steady", self.steady.into());
         put("steady_criterion", criterion(self.rounds.is_some()).into());
         if let Some(run) = &self.rounds {
@@ -50,28 +51,20 @@ impl Outcome {
             put("interrupted", true.into());
         }
         put("warnings", self.warnings.clone().into());
-        put("map", self.map_json());
+        put("map", self.map_json(detail.map.as_ref()));
         put("memory", self.memory_json());
         put("wear", self.wear_json());
-        if let Some(counts) = &self.ftl.cpu {
+        if let Some(counts) = &detail.cpu {
             let cpu = host::host_cpu(counts, &self.ftl.flush, self.virtual_time);
             put("host_cpu", cpu);
         }
-        put("utilisation", curves::utilisation(&self.utilisation, self.virtual_time));
+        let busy = curves::utilisation(&self.utilisation, &self.link, self.virtual_time);
+        put("utilisation", busy);
         put("latency_cdf", curves::latency_cdf(&self.workload.jobs));
         put("series", self.series.iter().map(curves::point).collect());
         put("resolved_stack", self.stack.toml.clone().into());
         put("resolved_stack_hash", format!("{:016x}", self.stack.hash()).into());
         Value::Object(ours)
-    }
-
-    fn capacity_json(&self) -> Value {
-        json!({
-            "physical_sectors": self.size.physical_sectors,
-            "logical_sectors": self.size.logical_sectors,
-            "lines": self.size.lines,
-            "line_sectors": self.size.line_sectors,
-        })
     }
 
     fn precondition_json(&self) -> Value {
@@ -93,19 +86,6 @@ impl Outcome {
         json!({ "gc": waf.gc, "gc_pad": waf.gc_pad, "media": waf.media, "fs": self.fs_amplification() })
     }
 
-    fn sectors_json(&self) -> Value {
-        let sectors = &self.ftl.sectors;
-        json!({
-            "user": sectors.user,
-            "gc": sectors.gc,
-            "pad": sectors.pad,
-            "line_meta": sectors.line_meta,
-            "map": sectors.map,
-            "trim": sectors.trim,
-            "journal": sectors.journal,
-        })
-    }
-
     fn gc_json(&self) -> Value {
         json!({
             "victims": self.ftl.gc.victims,
@@ -116,86 +96,43 @@ impl Outcome {
         })
     }
 
-    fn flush_json(&self) -> Value {
-        let flush = &self.ftl.flush;
-        json!({
-            "waited": flush.waited,
-            "empty": flush.empty,
-            "drained": flush.drained,
-            "total_ns": flush.total_ns,
-            "queue_ns": flush.queue_ns,
-            "gc_ns": flush.gc_ns,
-            "padding_ns": flush.padding_ns,
-            "program_ns": flush.program_ns,
-        })
-    }
-
     fn reads_json(&self) -> Value {
         json!({
-            "sectors": self.ftl.user_read,
-            "ring_hits": self.ftl.ring_hits,
-            "uncorrectable": self.ftl.uncorrectable,
-            "mismatches": self.ftl.mismatches,
+            "sectors": self.ftl.host.read,
+            "ring_hits": self.ftl.host.buffer_hits,
+            "uncorrectable": self.ftl.media_errors.uncorrectable,
+            "mismatches": self.ftl.media_errors.mismatches,
         })
     }
 
     fn writes_json(&self) -> Value {
         json!({
-            "sectors": self.ftl.user_written,
-            "stall_ns_max": self.ftl.stall_ns_max.0,
+            "sectors": self.ftl.host.written,
+            "stall_ns_max": self.ftl.host.stall_ns_max.0,
         })
     }
 
-    /// The cached mapping table; the first four keys are there for a resident one, too.
-    fn map_json(&self) -> Value {
-        let counts = self.ftl.map.unwrap_or_default();
+    /// The mapping table; the first four keys are there for a resident one, too.
+    fn map_json(&self, cached: Option<&MapCounts>) -> Value {
+        let counts = cached.copied().unwrap_or_default();
         let mut map = json!({
-            "bytes": self.memory.map_bytes, "hit_ratio": counts.hit_ratio(),
+            "bytes": self.memory.part("map"), "hit_ratio": counts.hit_ratio(),
             "loads": counts.loads, "writebacks": counts.write_backs,
         });
-        let (Some(counts), Value::Object(fields)) = (self.ftl.map, &mut map) else { return map };
-        let memory = &self.memory.map;
-        let more = json!({
-            "host_lookups": {
-                "hits": counts.host.hits, "joined": counts.host.joined,
-                "misses": counts.host.misses,
-            },
-            "internal_lookups": {
-                "hits": counts.internal.hits, "joined": counts.internal.joined,
-                "misses": counts.internal.misses,
-            },
-            "zero_fills": counts.zero_fills,
-            "merge_reads": counts.merge_reads,
-            "entries_written": counts.entries_written,
-            "evictions_clean": counts.evictions_clean,
-            "evictions_dirty": counts.evictions_dirty,
-            "no_slot": counts.no_slot,
-            "read_sectors": counts.read_sectors,
-            "pad_sectors": counts.pad_sectors,
-            "copied_sectors": counts.copied_sectors,
-            "victims": counts.victims,
-            "cache_bytes": memory.cache_bytes,
-            "directory_bytes": memory.directory_bytes,
-            "slot_bytes": memory.slot_bytes,
-            "staging_bytes": memory.staging_bytes,
-            "paper_directory_bytes": memory.paper_directory_bytes,
-            "paper_bitmap_bytes": memory.paper_bitmap_bytes,
-            "index_bytes": memory.index_bytes,
-        });
-        if let Value::Object(more) = more {
-            fields.extend(more);
+        if let (Some(counts), Value::Object(fields)) = (cached, &mut map) {
+            fields.extend(json!(counts).as_object().cloned().unwrap_or_default());
+            fields.extend(self.memory.map.iter().map(part));
         }
         map
     }
 
+    /// Parts of the FTL's RAM, but for the mapping table, which has a section.
     fn memory_json(&self) -> Value {
-        json!({
-            "ftl_bytes": self.memory.total(),
-            "buffers_bytes": self.memory.buffers_bytes,
-            "bitmap_bytes": self.memory.bitmap_bytes,
-            "line_bytes": self.memory.line_bytes,
-            "media_bytes": self.media_bytes,
-        })
+        let mut memory = Map::from_iter([("ftl_bytes".to_owned(), self.memory.total().into())]);
+        let parts = self.memory.parts.iter().filter(|(name, _)| *name != "map");
+        memory.extend(parts.map(part));
+        memory.insert("media_bytes".to_owned(), self.media_bytes.into());
+        Value::Object(memory)
     }
 
     fn wear_json(&self) -> Value {
@@ -205,13 +142,9 @@ impl Outcome {
             "erases_total": self.wear.erases,
             "erases_min": self.wear.erases_min,
             "erases_max": self.wear.erases_max,
-            "erases_histogram": {
-                "first": self.erase_counts.first,
-                "step": self.erase_counts.step,
-                "chunks": self.erase_counts.chunks,
-            },
-            "program_failures": self.ftl.program_failures,
-            "erase_failures": self.ftl.erase_failures,
+            "erases_histogram": self.erase_counts,
+            "program_failures": self.ftl.media_errors.program_failures,
+            "erase_failures": self.ftl.media_errors.erase_failures,
         })
     }
 }
@@ -240,14 +173,7 @@ fn rounds(run: &RoundsRun) -> Value {
     })
 }
 
-fn buffer(counts: &BufferCounts) -> Value {
-    json!({
-        "role": counts.role.name(),
-        "user": counts.user,
-        "gc": counts.gc,
-        "pad": counts.pad,
-        "victims": counts.victims,
-        "victim_valid": counts.victim_valid,
-        "free_rides": counts.free_rides,
-    })
+/// A part of RAM as key and value.
+fn part((name, bytes): &(&'static str, u64)) -> (String, Value) {
+    (format!("{name}_bytes"), (*bytes).into())
 }

@@ -4,7 +4,7 @@
 //! answers as that one does. It counts its memory as that one does, too, where contents shared nothing
 //! and none was made of pieces.
 
-use super::super::Full;
+use super::super::StoreError;
 use super::super::slab::PLACE_BYTES;
 use super::{HANDLE, MemoryStore, PayloadMode, trimmed};
 use crate::geometry::Ppa;
@@ -45,8 +45,8 @@ impl MemoryStore {
         self.seq_deltas.is_some()
     }
 
-    /// Has sectors keep sequences of their own, as another store does.
-    pub(crate) fn keep_seqs_too(&mut self) -> Result<(), Full> {
+    /// Has each sector keep its own sequence, as another store does.
+    pub(crate) fn enable_seq_column(&mut self) -> Result<(), StoreError> {
         if self.keeps_seqs() { Ok(()) } else { self.add_seq_column() }
     }
 
@@ -91,8 +91,8 @@ impl MemoryStore {
     /// Takes in what `block` holds, from `at` on.
     ///
     /// # Errors
-    /// [`Full`] when that would exceed the store's limit; part of it may be there.
-    pub(crate) fn import(&mut self, at: Ppa, block: Block) -> Result<(), Full> {
+    /// [`StoreError::Full`] when that would exceed the store's limit; part of it may be there.
+    pub(crate) fn import(&mut self, at: Ppa, block: Block) -> Result<(), StoreError> {
         let (first, end) = (at.0 as usize, at.0 as usize + block.keys.len());
         self.keys[first..end].copy_from_slice(&block.keys);
         let granules = first >> self.granule_bits..end >> self.granule_bits;
@@ -125,7 +125,7 @@ impl MemoryStore {
     }
 
     /// Counts a chunk as written.
-    pub(crate) fn touch(&mut self, row: usize) -> Result<(), Full> {
+    pub(crate) fn touch(&mut self, row: usize) -> Result<(), StoreError> {
         if !std::mem::replace(&mut self.touched[row], true) {
             self.columns_bytes += self.chunk_bytes;
         }
@@ -138,16 +138,16 @@ impl MemoryStore {
     }
 
     /// Makes as many places for bytes as another store had.
-    pub(crate) fn reserve_places(&mut self, places: u64) -> Result<(), Full> {
+    pub(crate) fn reserve_places(&mut self, places: u64) -> Result<(), StoreError> {
         let more = places.saturating_sub(self.places());
         self.check_cap(more.saturating_mul(PLACE_BYTES))?;
         self.slab.reserve_places(places as usize);
         Ok(())
     }
 
-    fn check_cap(&self, more_bytes: u64) -> Result<(), Full> {
+    fn check_cap(&self, more_bytes: u64) -> Result<(), StoreError> {
         use super::Store;
         let bytes = self.memory_bytes().saturating_add(more_bytes);
-        if bytes > self.cap_bytes { Err(Full) } else { Ok(()) }
+        if bytes > self.cap_bytes { Err(StoreError::Full) } else { Ok(()) }
     }
 }

@@ -7,7 +7,7 @@ use super::Set;
 use super::layout::{FILE_MODE, FOLDER_MODE};
 use super::pool::{By, Pool, Want};
 use super::runner::{Descriptor, Doing, Open, Runner, Step, Stop};
-use nandscape_fs::contract::{FsError, Ino, Io};
+use nandscape_fs::contract::{FsError, Ino, Io, OpenFlags};
 
 /// Names that are listed at once.
 const LISTED: usize = 256;
@@ -132,7 +132,7 @@ impl Runner {
             made => made,
         };
         let ino = found.map_err(|error| failed(&error))?.ino;
-        fs.open(caller, ino).await.map_err(|error| failed(&error))?;
+        fs.open(caller, ino, OpenFlags::default()).await.map_err(|error| failed(&error))?;
         let io = if doing.arguments.directio { Io::Direct } else { Io::Buffered };
         let open = Open { ino, position: 0, io, is_sync: doing.arguments.dsync };
         self.descriptors[fd] = Descriptor { file: Some((set, file)), open: Some(open) };
@@ -300,7 +300,7 @@ impl Runner {
     /// Opens a directory, reads all its names, and closes it; the bytes that they take.
     async fn list(&mut self, directory: Ino) -> Result<u64, FsError> {
         self.enter().await;
-        self.shared.fs.open(self.caller, directory).await?;
+        self.shared.fs.open(self.caller, directory, OpenFlags::default()).await?;
         let (mut cookie, mut bytes) = (0, 0);
         loop {
             self.enter().await;

@@ -28,7 +28,7 @@ use crate::engine::LatencyTotals;
 use content::Contents;
 use nandscape_fs::contract::{CallCost, Caller, FileSystem, Ino};
 use nandscape_rt::sync::Notify;
-use nandscape_rt::{Handle, HostCpu, JoinHandle, Nanos, Stream};
+use nandscape_rt::{Handle, Host, JoinHandle, Nanos, Stream};
 use pool::Pool;
 use runner::{Descriptor, Memory, Pending, Runner};
 use stats::Stats;
@@ -73,7 +73,7 @@ struct Shared {
     rt: Handle,
     fs: Rc<dyn FileSystem>,
     workload: Rc<Workload>,
-    cpu: HostCpu,
+    host: Host,
     cost: CallCost,
     sets: Vec<Set>,
     contents: Contents,
@@ -133,7 +133,7 @@ impl Session {
             rt: rt.clone(),
             fs,
             workload: Rc::clone(workload),
-            cpu: HostCpu::new(settings.cores),
+            host: Host::with_cores(settings.cores),
             cost: settings.cost,
             sets: planted.into_iter().map(|each| Set::new(rt, each)).collect(),
             contents: Contents::default(),
@@ -166,9 +166,8 @@ impl Session {
     }
 
     fn runner(&self, number: usize, seat: Seat) -> Runner {
-        let cores = self.shared.cpu.cores();
-        let caller =
-            Caller { thread: number as u16, core: (number % cores) as u16, ..Caller::default() };
+        let thread = self.shared.host.thread();
+        let caller = Caller { thread: thread.id, core: thread.core.number(), ..Caller::default() };
         let simple = self.shared.workload.threads[seat.thread].simple.len();
         Runner {
             shared: Rc::clone(&self.shared),
@@ -176,6 +175,7 @@ impl Session {
             process: seat.process,
             id: number as u32 + 1,
             caller,
+            core: thread.core,
             rng: Stream::new(self.seed, &format!("wml.thread.{number}")),
             descriptors: Box::new([Descriptor::default(); DESCRIPTORS]),
             rotor: 0,

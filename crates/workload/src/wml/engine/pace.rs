@@ -19,7 +19,7 @@ impl Runner {
         match doing.op {
             Op::Hog => {
                 let cost = Nanos(HOG.0.saturating_mul(value));
-                shared.cpu.work(&shared.rt, self.caller.core, cost).await;
+                self.work(cost).await;
             }
             Op::Delay => shared.rt.sleep(Nanos(value.saturating_mul(Nanos::from_secs(1).0))).await,
             _ => {

@@ -7,6 +7,7 @@ use super::Shared;
 use super::stats::Counts;
 use super::waiting::Semaphore;
 use nandscape_fs::contract::{Caller, FsError, Ino, Io};
+use nandscape_rt::host::CoreId;
 use nandscape_rt::sync::Notify;
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::Cell;
@@ -83,6 +84,8 @@ pub(super) struct Runner {
     /// Number of the thread, from 1.
     pub(super) id: u32,
     pub(super) caller: Caller,
+    /// The core that the thread runs on.
+    pub(super) core: CoreId,
     pub(super) rng: Stream,
     pub(super) descriptors: Box<[Descriptor; DESCRIPTORS]>,
     /// The descriptor that `opennext` took last.
@@ -237,8 +240,8 @@ impl Runner {
         self.work(self.shared.cost.of_moving(bytes, io)).await;
     }
 
-    async fn work(&self, cost: Nanos) {
-        self.shared.cpu.work(&self.shared.rt, self.caller.core, cost).await;
+    pub(super) async fn work(&self, cost: Nanos) {
+        self.shared.host.work(&self.shared.rt, self.core, cost).await;
     }
 
     /// Notes that a flowop was done.

@@ -1,0 +1,120 @@
+//! What a mounted file system counted, whatever its kind: sums since mount, of which two make a window.
+
+use crate::cache::Lookups;
+use crate::ext4;
+
+/// Total time of fsyncs and fdatasyncs that have ended, by part.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FsyncTimes {
+    /// Write-back of the file's dirty pages, and waits for those already in flight.
+    pub data_ns: u64,
+    /// Commit of metadata.
+    pub commit_ns: u64,
+    /// Flush of the device, if the commit did not already flush it.
+    pub flush_ns: u64,
+}
+
+/// Memory of a mounted file system.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FsMemory {
+    /// Pages of files in the page cache.
+    pub cached_pages: u64,
+    /// Bytes of cached metadata blocks.
+    pub metadata_bytes: u64,
+    /// Inodes in memory.
+    pub inodes: u64,
+}
+
+/// Counts that only one kind has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FsDetail {
+    /// Nothing more is counted.
+    #[default]
+    None,
+    /// Of ext4: its journal.
+    Ext4(ext4::Counts),
+}
+
+/// Counts since mount.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FsCounts {
+    /// Time of syncs by part.
+    pub fsync_times: FsyncTimes,
+    /// Pages that readers asked the page cache for.
+    pub lookups: Lookups,
+    /// Counts of the kind.
+    pub detail: FsDetail,
+}
+
+/// Counts that belong together, with the names that results give them (docs/formats/result.md).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CountGroup {
+    /// Name of the group.
+    pub name: &'static str,
+    /// Counts by name.
+    pub counts: Vec<(&'static str, u64)>,
+}
+
+impl FsCounts {
+    /// What was counted after `earlier`, an earlier value of the same mount.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        self.zip(earlier, |later, earlier| *later = later.saturating_sub(earlier));
+        self
+    }
+
+    /// Adds what the same file system counted in a later window.
+    pub fn extend(&mut self, later: &Self) {
+        if self.detail == FsDetail::None {
+            self.detail = later.detail.cleared();
+        }
+        self.zip(later, |sum, more| *sum += more);
+    }
+
+    /// Applies `merge` to each count and its counterpart in `other`.
+    fn zip(&mut self, other: &Self, merge: impl Fn(&mut u64, u64)) {
+        merge(&mut self.fsync_times.data_ns, other.fsync_times.data_ns);
+        merge(&mut self.fsync_times.commit_ns, other.fsync_times.commit_ns);
+        merge(&mut self.fsync_times.flush_ns, other.fsync_times.flush_ns);
+        merge(&mut self.lookups.hits, other.lookups.hits);
+        merge(&mut self.lookups.misses, other.lookups.misses);
+        if let (FsDetail::Ext4(ours), FsDetail::Ext4(theirs)) = (&mut self.detail, &other.detail) {
+            ours.zip(theirs, merge);
+        }
+    }
+}
+
+impl FsDetail {
+    /// The same kind with nothing counted.
+    fn cleared(self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Ext4(_) => Self::Ext4(ext4::Counts::default()),
+        }
+    }
+
+    /// All counts by name.
+    #[must_use]
+    pub fn groups(&self) -> Vec<CountGroup> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Ext4(counts) => counts.groups(),
+        }
+    }
+
+    /// One count by the names of its group and its own.
+    #[must_use]
+    pub fn count(&self, group: &str, name: &str) -> Option<u64> {
+        let group = self.groups().into_iter().find(|known| known.name == group)?;
+        group.counts.iter().find(|(known, _)| *known == name).map(|(_, count)| *count)
+    }
+
+    /// What to say of them in a line, as phrases; the first is always there if any is.
+    #[must_use]
+    pub fn phrases(&self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Ext4(counts) => counts.phrases(),
+        }
+    }
+}

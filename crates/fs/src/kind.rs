@@ -1,0 +1,425 @@
+//! Kinds of file systems, as the crates above see them: one that is mounted is a [`MountedFs`], what was
+//! chosen about one is an [`FsConfig`], and an [`FsKind`] recognises, checks and shows what lies on a
+//! device. A new file system adds a variant to [`FsKind`] and [`FsConfig`]; no crate above changes.
+//!
+//! Everything that goes through here is cold: mounts, tools, and calls that are boxed already.
+
+use crate::contract::{FileSystem, FsError};
+use crate::counts::{FsCounts, FsMemory};
+use crate::ext4;
+use crate::image::ImageError;
+use nandscape_block::{AsyncDevice, BlockError, DeviceCaps};
+use nandscape_rt::{BoxFuture, Handle};
+use std::fmt;
+use std::rc::Rc;
+use thiserror::Error;
+
+/// A kind of file system with a format on a device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FsKind {
+    /// ext4 with JBD2 ([`crate::ext4`]).
+    Ext4,
+}
+
+/// A mounted file system: calls, and counts.
+pub trait MountedFs: FileSystem {
+    /// What it counted since it was mounted. [`FsCounts::since`] makes a window of two of these.
+    fn counts(&self) -> FsCounts;
+
+    /// What it keeps in memory now.
+    fn memory(&self) -> FsMemory;
+}
+
+/// What a mount stands on.
+#[derive(Clone)]
+pub struct MountEnv {
+    /// The executor of its tasks.
+    pub rt: Handle,
+    /// Its device.
+    pub device: AsyncDevice,
+}
+
+/// A step of recovery at mount.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecoveryStep {
+    /// What was done, such as "orphans finished".
+    pub name: &'static str,
+    /// How often.
+    pub count: u64,
+}
+
+/// What a mount had to recover, step by step.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct MountReport {
+    /// The steps in the order in which they ran.
+    pub steps: Vec<RecoveryStep>,
+}
+
+/// A choice that cannot be met.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[error("{why}")]
+pub struct ConfigError {
+    /// The name of the choice, as in `[fs]` of a stack; empty if it is the size of the device.
+    pub key: &'static str,
+    /// The reason.
+    pub why: String,
+}
+
+/// Why no file system was made.
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// A choice cannot be met; nothing was written.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] BlockError),
+}
+
+/// What a user may ask of a new file system of any kind; `None`: the kind's default.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct FormatRequest<'a> {
+    /// Volume label.
+    pub label: &'a str,
+    /// Features by name, turned off by `^` before the name.
+    pub features: &'a [String],
+    /// Sectors of the journal.
+    pub journal_sectors: Option<u64>,
+    /// Bytes of volume per inode.
+    pub inode_ratio: Option<u64>,
+    /// Bytes of an inode.
+    pub inode_bytes: Option<u16>,
+    /// Percentage of blocks that only root may take.
+    pub reserved_percent: Option<u8>,
+    /// Source of identity and hash seeds.
+    pub seed: u64,
+    /// The time, in seconds since 1970.
+    pub now_s: i64,
+    /// Whether the device reads as zeroes everywhere, because nothing was ever written to it.
+    pub fresh: bool,
+}
+
+/// A file system that was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Formatted {
+    /// Its kind.
+    pub kind: FsKind,
+    /// Its size in sectors.
+    pub sectors: u64,
+    /// Its inodes.
+    pub inodes: u64,
+    /// Into how many units the format divides it, and what one and several of them are called.
+    pub units: (u64, [&'static str; 2]),
+    /// Sectors of its journal; 0 without one.
+    pub journal_sectors: u64,
+    /// Its features by name.
+    pub features: Vec<String>,
+}
+
+/// A file system that was found on a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Its kind.
+    pub kind: FsKind,
+    /// Its label.
+    pub label: String,
+    /// Its size in sectors.
+    pub sectors: u64,
+    /// Whether it was unmounted in an orderly way.
+    pub clean: bool,
+    /// Whether it is marked as damaged, so that a check has to come before a mount.
+    pub has_errors: bool,
+    /// When it was last mounted or written, in seconds since 1970.
+    pub last_write_s: i64,
+}
+
+/// Something that is wrong with a file system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The structure, such as "inode 12".
+    pub place: String,
+    /// The problem.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// The result of a check.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct CheckReport {
+    /// Everything that is wrong, in the order of the passes.
+    pub findings: Vec<Finding>,
+    /// How many more findings there are.
+    pub findings_left_out: u64,
+    /// Inodes in use.
+    pub inodes: u64,
+    /// Directories among them.
+    pub directories: u64,
+    /// Inodes that wait to be deleted.
+    pub orphans: u64,
+    /// Blocks in use.
+    pub blocks: u64,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub const fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// What a file system mounted by a configuration guarantees beyond the contract, or does not, after a
+/// power cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promises {
+    /// An fsync may make one file durable without changes that were made before it to others.
+    pub syncs_single_files: bool,
+    /// Blocks that a file gained shortly before the cut may show what they held for another file.
+    pub may_show_stale_blocks: bool,
+}
+
+/// How a file system is made and mounted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FsConfig {
+    /// ext4.
+    Ext4(ext4::Config),
+}
+
+impl FsConfig {
+    /// The kind of the file system.
+    #[must_use]
+    pub const fn kind(&self) -> FsKind {
+        match self {
+            Self::Ext4(_) => FsKind::Ext4,
+        }
+    }
+
+    /// The same for one run: identity and seeds are drawn from the run's seed. `fresh`: nothing was ever
+    /// written to the device.
+    #[must_use]
+    pub fn for_run(&self, seed: u64, fresh: bool) -> Self {
+        match self {
+            Self::Ext4(config) => Self::Ext4(config.for_run(seed, fresh)),
+        }
+    }
+
+    /// Whether a file system is made; otherwise the device already holds it.
+    #[must_use]
+    pub const fn makes(&self) -> bool {
+        match self {
+            Self::Ext4(config) => config.format.is_some(),
+        }
+    }
+
+    /// Whether a device with these capabilities can hold what is to be made on it.
+    ///
+    /// # Errors
+    /// The choice that cannot be met.
+    pub fn check(&self, caps: &DeviceCaps) -> Result<(), ConfigError> {
+        match self {
+            Self::Ext4(config) => config.check(caps),
+        }
+    }
+
+    /// What holds after a power cut.
+    #[must_use]
+    pub const fn promises(&self) -> Promises {
+        match self {
+            Self::Ext4(config) => config.promises(),
+        }
+    }
+
+    /// The choices that reports name, most important first: (key, value), as in `[fs]` of a stack.
+    #[must_use]
+    pub fn choices(&self) -> Vec<(&'static str, &'static str)> {
+        match self {
+            Self::Ext4(config) => config.choices().to_vec(),
+        }
+    }
+
+    /// Sets one of these choices by its names.
+    ///
+    /// # Errors
+    /// The kind has no such key or value.
+    pub fn choose(&mut self, key: &'static str, value: &str) -> Result<(), ConfigError> {
+        match self {
+            Self::Ext4(config) => config.choose(key, value),
+        }
+    }
+
+    /// Leaves out one of [`FsKind::rules`], for campaigns that must notice.
+    ///
+    /// # Errors
+    /// The kind has no such rule.
+    pub fn omit(&mut self, rule: &str) -> Result<(), ConfigError> {
+        match self {
+            Self::Ext4(config) => config.omit(rule),
+        }
+    }
+
+    /// Lets the times of files go on from the last write of the volume, at `last_write_s` seconds after
+    /// 1970.
+    pub fn resume_after(&mut self, last_write_s: i64) {
+        match self {
+            Self::Ext4(config) => {
+                config.mount.epoch_s = config.mount.epoch_s.max(last_write_s);
+            }
+        }
+    }
+
+    /// The choice of [`FsConfig::mount`] that an error of it is about, if it is about one.
+    #[must_use]
+    pub const fn mount_key(&self, error: &FsError) -> Option<&'static str> {
+        match (self, error) {
+            // Only rings of records are refused so: the log is too short for them.
+            (Self::Ext4(_), FsError::Invalid(_)) => Some("records"),
+            (Self::Ext4(_), FsError::Incompatible(_)) => Some("features"),
+            _ => None,
+        }
+    }
+
+    /// Makes the file system.
+    ///
+    /// # Errors
+    /// A choice that cannot be met, before anything is written; errors of the device.
+    pub fn format<'a>(
+        &'a self,
+        device: &'a AsyncDevice,
+    ) -> BoxFuture<'a, Result<Formatted, FormatError>> {
+        match self {
+            Self::Ext4(config) => Box::pin(config.format(device)),
+        }
+    }
+
+    /// Mounts the file system, recovered.
+    ///
+    /// # Errors
+    /// [`FsError::Incompatible`] by the feature's name, [`FsError::Corrupt`] with the place, errors of
+    /// the device.
+    pub fn mount(
+        &self,
+        env: MountEnv,
+    ) -> BoxFuture<'_, Result<(Rc<dyn MountedFs>, MountReport), FsError>> {
+        match self {
+            Self::Ext4(config) => Box::pin(config.mount(env)),
+        }
+    }
+}
+
+impl FsKind {
+    /// All kinds.
+    pub const ALL: [Self; 1] = [Self::Ext4];
+
+    /// Its name, as in `fs.kind` of a stack.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+        }
+    }
+
+    /// What it is, for a list of kinds.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4 with JBD2, 4 KiB blocks",
+        }
+    }
+
+    /// A file system with the defaults of its kind, on a device that already holds it.
+    #[must_use]
+    pub fn config(self) -> FsConfig {
+        match self {
+            Self::Ext4 => FsConfig::Ext4(ext4::Config::default()),
+        }
+    }
+
+    /// A file system that is to be made as `request` says.
+    ///
+    /// # Errors
+    /// The choice that the kind does not have.
+    pub fn config_to_format(self, request: &FormatRequest<'_>) -> Result<FsConfig, ConfigError> {
+        match self {
+            Self::Ext4 => ext4::Config::to_format(request).map(FsConfig::Ext4),
+        }
+    }
+
+    /// Rules of recovery that a campaign can have left out ([`FsConfig::omit`]).
+    #[must_use]
+    pub const fn rules(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext4 => &ext4::RULES,
+        }
+    }
+
+    /// The kind whose mark a device carries.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub async fn recognise(device: &AsyncDevice) -> Result<Option<Self>, BlockError> {
+        for kind in Self::ALL {
+            let is_there = match kind {
+                Self::Ext4 => ext4::raw::has_magic(device).await?,
+            };
+            if is_there {
+                return Ok(Some(kind));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks for a file system of any kind.
+    ///
+    /// # Errors
+    /// Those of [`FsKind::identify`] for the kind whose mark is there.
+    pub async fn probe(device: &AsyncDevice) -> Result<Option<Probe>, ImageError> {
+        match Self::recognise(device).await? {
+            Some(kind) => kind.identify(device).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What a file system of this kind says about itself.
+    ///
+    /// # Errors
+    /// [`ImageError::Format`] if there is none, or its superblock cannot be read; errors of the device.
+    pub async fn identify(self, device: &AsyncDevice) -> Result<Probe, ImageError> {
+        match self {
+            Self::Ext4 => ext4::raw::identify(device).await,
+        }
+    }
+
+    /// Checks a file system that no other task changes.
+    ///
+    /// # Errors
+    /// [`ImageError`] if there is nothing that can be checked; what is wrong with a file system that can
+    /// be checked is in the report.
+    pub fn check(self, device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, ImageError>> {
+        match self {
+            Self::Ext4 => Box::pin(async move { Ok(ext4::check::check(device).await?.into()) }),
+        }
+    }
+
+    /// Shows a structure as text. The kind reads `what`: "super", "inode 12", and more.
+    ///
+    /// # Errors
+    /// [`ImageError::Request`] if the kind has no such structure; otherwise that it cannot be read.
+    pub fn dump<'a>(
+        self,
+        device: &'a AsyncDevice,
+        what: &'a str,
+    ) -> BoxFuture<'a, Result<String, ImageError>> {
+        match self {
+            Self::Ext4 => Box::pin(async move {
+                let what = what.parse().map_err(ImageError::Request)?;
+                Ok(ext4::dump::dump(device, what).await?)
+            }),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Dirty pages on their way to the device.
+//!
+//! A run of pages is marked as in flight; the file system gives blocks to it, part by part, and submits
+//! each part ([`DataPath::place`]). A task per run waits for the device and finishes the run.
+
+use super::{DataPath, Pages};
+use crate::cache::{Backing, PageLocation, WriteRun};
+use crate::contract::Result;
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, Placement, SectorData};
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// Longest run that is written at once, in pages.
+const RUN_PAGES: u64 = 2048;
+
+/// A volume as the page cache sees it.
+pub(crate) struct FileBacking<V: DataPath>(pub(crate) Rc<V>);
+
+impl<V: DataPath> Clone for FileBacking<V> {
+    fn clone(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+}
+
+impl<V: DataPath> Backing for FileBacking<V> {
+    type File = V::File;
+
+    fn device(&self) -> &AsyncDevice {
+        &self.0.env().device
+    }
+
+    async fn locate(&self, file: &Rc<V::File>, page: u64, pages: u64) -> Result<PageLocation> {
+        self.0.locate(file, page, pages).await
+    }
+
+    async fn write_back(&self, file: &Rc<V::File>, pages: u64) -> Result<()> {
+        writepages(&self.0, file, 0..u64::MAX, pages, false).await
+    }
+}
+
+/// Part of a run that was submitted. Only [`submit`] makes one.
+pub(crate) struct Submitted<P> {
+    placed: P,
+    /// The page behind its last.
+    end: u64,
+    id: u64,
+    arrival: Pin<Box<dyn Future<Output = Result<()>>>>,
+}
+
+/// Submits `pages` of a run to the blocks from `start` on, and then calls `close`, which ends what the
+/// blocks were given in.
+///
+/// This is a plain function so that nothing can wait between the conversion of reservations, the
+/// submission and the end of the transaction: the transaction cannot commit before the data is in
+/// flight, which `data=ordered` relies on.
+pub(crate) fn submit<V: DataPath>(
+    volume: &V,
+    file: &V::File,
+    run: &WriteRun<V::File>,
+    (pages, start): (Pages, u64),
+    sync: bool,
+    placed: V::Placed,
+    close: impl FnOnce(),
+) -> Submitted<V::Placed> {
+    volume.env().space.unreserve(run.convert_reservations(pages.clone()));
+    let from = (pages.start - run.first()) as usize;
+    let data = &run.data()[from..from + (pages.end - pages.start) as usize];
+    let id = file.in_flight.send();
+    let arrival = write_blocks(volume, file, start, data, sync);
+    close();
+    Submitted { placed, end: pages.end, id, arrival: Box::pin(arrival) }
+}
+
+/// Submits up to `most` dirty pages of a range to the device, without waiting for them.
+///
+/// # Errors
+/// The first; the rest is submitted all the same. The next sync of the file reports it, too.
+pub(crate) async fn writepages<V: DataPath>(
+    volume: &Rc<V>,
+    file: &Rc<V::File>,
+    range: Range<u64>,
+    most: u64,
+    sync: bool,
+) -> Result<()> {
+    let (mut left, mut result) = (most, Ok(()));
+    while let Some(run) = file.pages.take_run(range.clone(), left.min(RUN_PAGES)) {
+        left -= (run.end() - run.first()).min(left);
+        result = result.and(write_run(volume, file, run, sync).await);
+        if left == 0 {
+            break;
+        }
+    }
+    result
+}
+
+/// Places a run and submits it. A task finishes it.
+async fn write_run<V: DataPath>(
+    volume: &Rc<V>,
+    file: &Rc<V::File>,
+    run: WriteRun<V::File>,
+    sync: bool,
+) -> Result<()> {
+    let mut sent = Vec::with_capacity(1);
+    let mut at = run.first();
+    let mut result = Ok(());
+    while at < run.end() && result.is_ok() {
+        result = volume.place(file, &run, at, sync).await.map(|submitted| {
+            at = submitted.end;
+            sent.push(submitted);
+        });
+    }
+    let known = result.clone();
+    let (volume, file) = (Rc::clone(volume), Rc::clone(file));
+    drop(volume.env().rt.clone().spawn("write-back", async move {
+        let mut arrived = Vec::with_capacity(sent.len());
+        for Submitted { placed, id, arrival, .. } in sent {
+            arrived.push((placed, arrival.await));
+            file.in_flight.arrive(id);
+        }
+        for (placed, ended) in arrived {
+            result = result.and(volume.write_done(&file, &placed, ended).await);
+        }
+        // Pages that got no block do not need their reservations any more.
+        volume.env().space.unreserve(run.convert_reservations(at..run.end()));
+        run.finish(result.err());
+    }));
+    known
+}
+
+/// Submits writes of contiguous blocks of a file, in bios as large as the device takes.
+pub(super) fn write_blocks<V: DataPath>(
+    volume: &V,
+    file: &V::File,
+    start: u64,
+    data: &[SectorData],
+    sync: bool,
+) -> impl Future<Output = Result<()>> + use<V> {
+    let device = &volume.env().device;
+    let caps = device.caps();
+    let max = caps.max_sectors as usize;
+    // Placement 0 is no hint; a device with fewer handles has the longest-lived data in its last.
+    let placement = Placement((file.write_hint.get() as u16).min(caps.placement_handles));
+    let chunk = if max == 0 { data.len().max(1) } else { max };
+    let mut lba = start;
+    let mut replies = Vec::new();
+    for some in data.chunks(chunk) {
+        let payload = Payload::of(some);
+        let mut bio = Bio::write(Lba(lba), some.len() as u32, payload);
+        bio.owner = Some(file.pages.owner());
+        bio.placement = placement;
+        if sync {
+            bio = bio.with(Flags::SYNC);
+        }
+        replies.push(device.submit(bio));
+        lba += some.len() as u64;
+    }
+    async move {
+        let mut result = Ok(());
+        for reply in replies {
+            result = result.and(reply.await.map(drop));
+        }
+        Ok(result?)
+    }
+}

@@ -1,0 +1,142 @@
+//! The type of every kind serves, counts and mounts exactly as the kind itself.
+
+use nandscape_block::{
+    Bio, BlockDevice, Completion, Done, Flags, Lba, Payload, Submit, Tag, Token,
+};
+use nandscape_ftl::pblk::config::Config;
+use nandscape_ftl::pblk::costs::CpuCosts;
+use nandscape_ftl::{
+    AnyFtl, Attach, Detail, EraseUnitState, Ftl, FtlConfig, FtlKind, FtlRun, OmittedRule, Pblk,
+    Side,
+};
+use nandscape_media::{DeviceTiming, Geometry, LinkTiming, Linked, Media, MediaConfig};
+use nandscape_rt::{Host, Nanos, Stream};
+
+/// 4 parallel units, 40 lines of 512 sectors.
+const GEOMETRY: Geometry = Geometry {
+    groups: 2,
+    units: 2,
+    chunks: 40,
+    sectors: 128,
+    ws_min: 4,
+    ws_opt: 8,
+    mw_cunits: 24,
+    maxoc: 0,
+    maxocpu: 0,
+};
+
+fn config() -> Config {
+    Config { op_percent: Some(20), ..Config::default() }
+}
+
+fn media(timing: &str) -> Media {
+    let timing = DeviceTiming::preset(timing).expect("a preset").nand;
+    Media::new(MediaConfig { timing, ..MediaConfig::new(GEOMETRY) }).expect("a device")
+}
+
+/// Serves a bio; how it ended.
+fn serve(device: &mut impl Ftl, bio: Bio) -> Done {
+    let mut done: Vec<Completion> = Vec::new();
+    match device.submit(device.now(), bio, Token(1)) {
+        Submit::Done(done) => return done,
+        Submit::Pending => {}
+    }
+    while done.is_empty() {
+        let at = device.next_event().expect("in flight");
+        device.advance(at, &mut done);
+    }
+    done.remove(0).done
+}
+
+/// Writes, overwrites and flushes enough for garbage to be collected.
+fn load(device: &mut impl Ftl) {
+    let mut rng = Stream::new(1, "load");
+    let sectors = device.size().logical_sectors;
+    for index in 0..3 * sectors {
+        let lba = Lba(if index < sectors { index } else { rng.below(sectors) });
+        let flags = if index % 7 == 0 { Flags::JOURNAL } else { Flags::NONE };
+        let bio = Bio::write(lba, 1, Payload::Run(Tag::new(index))).with(flags);
+        assert!(serve(device, bio).result.is_ok());
+        if index % 100 == 0 {
+            assert!(serve(device, Bio::flush()).result.is_ok());
+        }
+    }
+    assert!(serve(device, Bio::flush()).result.is_ok());
+}
+
+/// Reports of a device and of the same device behind the common type are equal, before and after a
+/// power cut, and the numbers that a series samples are those of the report.
+#[test]
+fn any_ftl_is_the_ftl_itself() {
+    let cpu = CpuCosts::preset("null-block").expect("a preset");
+    let config = Config { cpu, ..config() };
+    let choices = FtlConfig::Pblk(config.clone());
+    let run = FtlRun::default();
+    let link = DeviceTiming::preset("nvmevirt-970pro").expect("a preset").link;
+    let mut plain = Pblk::format(Linked::new(media("nvmevirt-970pro"), link), config.clone(), run)
+        .expect("fits");
+    let mut any = choices.format(media("nvmevirt-970pro"), run, link).expect("fits");
+    let host = || Attach { host: Some(Host::with_cores(config.cores as u16)), link };
+    plain.attach(host());
+    any.attach(host());
+    load(&mut plain);
+    load(&mut any);
+    let report = any.report();
+    assert_eq!(report, plain.report());
+    assert!(report.gc.victims > 0 && report.sectors.journal > 0 && report.flush.waited > 0);
+    assert_eq!(any.sectors(), report.sectors);
+    assert_eq!(any.link().counts(), plain.link().counts());
+    assert_eq!((any.memory(), any.erase_units()), (plain.memory(), plain.erase_units()));
+    assert_eq!((any.now(), any.mapped_sectors()), (plain.now(), plain.mapped_sectors()));
+    assert_eq!(any.size(), choices.check(&GEOMETRY).expect("fits"));
+    assert_eq!((any.kind(), any.memory().side), (FtlKind::Pblk, Side::Host));
+    any.reset_counts();
+    assert_eq!(any.report().sectors, Default::default());
+    assert_eq!(any.link().counts(), Default::default());
+    let now = any.now();
+    let any =
+        choices.mount(any.power_off(), run, link, now).map_err(|(_, error)| error).expect("mounts");
+    any.check_invariants().expect("invariants after mounting");
+    assert_eq!(any.mapped_sectors(), any.size().logical_sectors);
+    assert!(any.erase_units().iter().any(|unit| unit.state == EraseUnitState::Full));
+}
+
+/// What a run decides is no choice: the same configuration makes devices with and without content, and
+/// omits a rule only where it is asked to.
+#[test]
+fn runs_are_beside_the_configuration() {
+    let choices = FtlConfig::Pblk(config());
+    let caps = |keep_content| {
+        let run = FtlRun { keep_content, ..FtlRun::default() };
+        choices.format(media("none"), run, LinkTiming::none()).expect("fits").caps().keeps_content
+    };
+    assert_eq!((caps(true), caps(false)), (true, false));
+    let run = FtlRun { omit: Some(OmittedRule::LostTrims), ..FtlRun::default() };
+    assert!(run.omits(OmittedRule::LostTrims) && !run.omits(OmittedRule::Sequence));
+    assert!(!FtlRun::default().omits(OmittedRule::LostTrims));
+}
+
+/// Work on the host takes time only while cores are attached.
+#[test]
+fn attached_cores_are_charged() {
+    let cpu = CpuCosts::preset("qemu").expect("a preset");
+    let choices = FtlConfig::Pblk(Config { cpu, ..config() });
+    assert!(choices.charges_host());
+    let link = LinkTiming::none();
+    let mut device = choices.format(media("none"), FtlRun::default(), link).expect("fits");
+    let written = |device: &mut AnyFtl<Media>| {
+        let bio = Bio::write(Lba(0), 1, Payload::Run(Tag::new(7)));
+        let begun = device.now();
+        (serve(device, bio).at - begun, device.report().detail)
+    };
+    let requests = |detail| {
+        let Detail::Pblk(detail) = detail else { panic!("another kind's report: {detail:?}") };
+        detail.cpu.map(|cpu| cpu.requests)
+    };
+    let (spent, detail) = written(&mut device);
+    assert_eq!((spent, requests(detail)), (Nanos::ZERO, None));
+    device.attach(Attach { host: Some(Host::with_cores(2)), link });
+    let (spent, detail) = written(&mut device);
+    assert!(spent > Nanos::ZERO);
+    assert_eq!(requests(detail), Some(1));
+}

@@ -1,0 +1,130 @@
+//! The keys of `[fs]` for ext4. Names of features and choices of sizes are mke2fs's, those of times and
+//! dirty ratios Linux's.
+
+use super::super::Host;
+use super::super::document::Value;
+use super::super::place::StackError;
+use super::super::reader::{Section, Size, Span, Words};
+use super::MEMORY_BYTES;
+use nandscape_block::SECTOR_BYTES;
+use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::ext4::format::Features;
+use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsOptions};
+use nandscape_fs::ext4::{Commit, Config, DataMode, MountOptions};
+use nandscape_rt::Nanos;
+
+/// Keys that say how a file system is made.
+const MKFS_KEYS: [&str; 5] = ["features", "journal", "inode_ratio", "reserved_percent", "discard"];
+
+/// Keys whose values a device can be too small for, or that contradict each other.
+pub(super) const CHECKED_KEYS: [&str; 4] = ["inode_ratio", "journal", "features", "records"];
+
+const DATA: Words<DataMode> = Words {
+    here: &[
+        ("ordered", DataMode::Ordered),
+        ("journal", DataMode::Journal),
+        ("writeback", DataMode::Writeback),
+    ],
+    later: &[],
+};
+const COMMIT: Words<bool> = Words { here: &[("jbd2", false), ("ijournal", true)], later: &[] };
+
+/// Reads the keys.
+pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackError> {
+    let data = fs.choice("data", "ordered", &DATA)?;
+    let commit = read_commit(fs, host)?;
+    let commit_interval = fs.or("commit_interval", Span(Nanos::from_secs(5)))?.0;
+    fs.check("commit_interval", commit_interval > Nanos::ZERO, "must be more than nothing")?;
+    let cache = read_cache(fs, host)?;
+    let format = read_mkfs(fs)?;
+    let mount = MountOptions { data, commit, commit_interval, cache, ..MountOptions::default() };
+    Ok(Config { format, mount })
+}
+
+/// What an fsync commits, and the room for it.
+fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> {
+    if !fs.choice("commit", "jbd2", &COMMIT)? {
+        fs.refuse(&["records"], "goes with commit = \"ijournal\" only")?;
+        return Ok(Commit::Jbd2);
+    }
+    let given = blocks(fs, "records")?;
+    fs.check("records", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
+    let slot_blocks = given.unwrap_or(0);
+    Ok(Commit::Ijournal { slots: host.cores_or_default(), slot_blocks })
+}
+
+fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackError> {
+    let default = CacheConfig::default();
+    let mut percent = |key, default: u8| -> Result<u8, StackError> {
+        let percent: u32 = fs.or(key, default.into())?;
+        fs.check(key, (1..=100).contains(&percent), "must be 1 to 100 percent of host.memory")?;
+        Ok(percent as u8)
+    };
+    let background_percent = percent("dirty_background_percent", default.background_percent)?;
+    let dirty_percent = percent("dirty_percent", default.dirty_percent)?;
+    let ordered = background_percent < dirty_percent;
+    fs.check("dirty_percent", ordered, "must be more than dirty_background_percent")?;
+    let period = fs.or("writeback_period", Span(default.period))?.0;
+    fs.check("writeback_period", period > Nanos::ZERO, "must be more than nothing")?;
+    let age = fs.or("writeback_age", Span(default.age))?.0;
+    let ahead = Size(u64::from(default.read_ahead_pages) * SECTOR_BYTES);
+    let Size(ahead) = fs.or("read_ahead", ahead)?;
+    fs.check("read_ahead", ahead <= 1 << 30, "must be at most 1GiB")?;
+    let pages = host.memory_bytes.unwrap_or(MEMORY_BYTES) / SECTOR_BYTES;
+    let read_ahead_pages = (ahead / SECTOR_BYTES) as u32;
+    Ok(CacheConfig { pages, background_percent, dirty_percent, period, age, read_ahead_pages })
+}
+
+/// How a file system is made; nothing where the one on the device is mounted.
+fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
+    let make: Option<bool> = fs.unwritten("make")?;
+    if let Some(make) = make {
+        fs.write_unless("true", "make", &make.to_string());
+    }
+    if make == Some(false) {
+        fs.refuse(&MKFS_KEYS, "says how a file system is made: with make = false none is")?;
+        return Ok(None);
+    }
+    let features = read_features(fs)?;
+    let journal_blocks = blocks(fs, "journal")?;
+    let inode_ratio = fs.optional("inode_ratio")?.map(|Size(bytes)| bytes);
+    let reserved: u32 = fs.or("reserved_percent", 5)?;
+    fs.check("reserved_percent", reserved <= 50, "must be 0 to 50")?;
+    let reserved_percent = reserved as u8;
+    let discard = fs.or("discard", true)?;
+    let defaults = MkfsOptions::new(0);
+    let sizes = MkfsOptions { journal_blocks, inode_ratio, ..defaults };
+    Ok(Some(MkfsOptions { features, reserved_percent, discard, ..sizes }))
+}
+
+/// A size in whole blocks, if given.
+fn blocks(fs: &mut Section<'_>, key: &'static str) -> Result<Option<u32>, StackError> {
+    let Some(Size(bytes)) = fs.optional(key)? else { return Ok(None) };
+    let blocks = u32::try_from(bytes / SECTOR_BYTES).ok();
+    let blocks = blocks.filter(|_| bytes.is_multiple_of(SECTOR_BYTES));
+    blocks.map(Some).ok_or_else(|| fs.reject(key, "must be whole blocks of 4 KiB, below 16TiB"))
+}
+
+/// mke2fs's defaults with the list's changes: names turn features on, or off with ^ in front.
+fn read_features(fs: &mut Section<'_>) -> Result<Features, StackError> {
+    let mut features = DEFAULT_FEATURES;
+    let Some(node) = fs.node("features") else { return Ok(features) };
+    let Value::Array(names) = &node.value else {
+        let found = node.value.describe();
+        let expected = "expected a list of features such as [\"^metadata_csum\"]";
+        return Err(fs.reject("features", format!("{expected}, found {found}")));
+    };
+    let mut words = Vec::new();
+    for name in names {
+        let Value::String(word) = &name.value else {
+            let found = name.value.describe();
+            return Err(fs.reject("features", format!("expected names of features, found {found}")));
+        };
+        let change = mkfs::feature_change(word);
+        let (feature, on) = change.map_err(|why| fs.reject("features", why))?;
+        features.set(feature, on);
+        words.push(format!("\"{word}\""));
+    }
+    fs.write_unless("[]", "features", &format!("[{}]", words.join(", ")));
+    Ok(features)
+}

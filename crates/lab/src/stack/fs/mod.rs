@@ -1,0 +1,127 @@
+//! The `[fs]` section of a stack file: the file system between workload and FTL. Keys that every kind has
+//! are read here, those of one kind in its own file.
+
+mod ext4;
+
+use super::place::StackError;
+use super::reader::{Section, Words};
+use super::resolved::titled;
+use super::{Fsync, Hints, Host};
+use nandscape_block::DeviceCaps;
+use nandscape_fs::contract::CallCost;
+use nandscape_fs::{ConfigError, FsConfig, FsKind};
+use nandscape_media::PayloadMode;
+use nandscape_rt::Nanos;
+
+/// What a call takes of the host when a stack does not say.
+const CALL_NS: u64 = 1_000;
+/// What copying a page takes when a stack does not say (docs/formats/stack.md).
+const COPY_NS: u64 = 1_000;
+/// A call that takes longer is none, nor is such a copy.
+const CALL_NS_MAX: u64 = 1_000_000_000;
+/// Page cache of a host that a stack does not describe.
+pub(super) const MEMORY_BYTES: u64 = 4 << 30;
+/// The least page cache.
+pub(super) const MEMORY_BYTES_MIN: u64 = 1 << 20;
+const KIND: Words<FsKind> = Words { here: &[("ext4", FsKind::Ext4)], later: &["f2fs"] };
+/// `[fs]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FsStack {
+    /// How it is made and mounted; identity and seeds are set when a run begins.
+    pub config: FsConfig,
+    /// What calls take of the threads that make them.
+    pub cost: CallCost,
+    /// Keys that are not as they would be if nothing was said.
+    chosen: Vec<&'static str>,
+}
+
+/// Reads the section; nothing without one.
+pub(super) fn read(
+    mut fs: Section<'_>,
+    host: &Host,
+    payload: PayloadMode,
+) -> Result<(Option<FsStack>, String), StackError> {
+    if fs.is_absent() {
+        return Ok((None, String::new()));
+    }
+    let kind = fs.choice("kind", FsKind::Ext4.name(), &KIND)?;
+    fs.check("kind", payload != PayloadMode::None, "needs media.payload = \"tags\" or \"bytes\"")?;
+    let config = match kind {
+        FsKind::Ext4 => FsConfig::Ext4(ext4::read(&mut fs, host)?),
+    };
+    let cost = read_cost(&mut fs)?;
+    let chosen = fs.chosen().to_vec();
+    Ok((Some(FsStack { config, cost, chosen }), titled("fs", fs)?))
+}
+
+fn read_cost(fs: &mut Section<'_>) -> Result<CallCost, StackError> {
+    let mut cost = |key, default: u64| {
+        let cost = fs.or(key, default)?;
+        fs.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
+        Ok(Nanos(cost))
+    };
+    Ok(CallCost { call: cost("call_ns", CALL_NS)?, copy: cost("copy_ns", COPY_NS)? })
+}
+
+/// Refuses what a file system says itself.
+pub(super) fn check_alone(hints: &Hints) -> Result<(), (&'static str, &'static str)> {
+    if hints.journal_range.is_some() {
+        return Err((
+            "hints.journal_range",
+            "a file system flags its journal itself: leave this out, or [fs]",
+        ));
+    }
+    if hints.fsync != Fsync::Device {
+        return Err((
+            "hints.fsync",
+            "a file system says itself what an fsync covers: leave this out, or [fs]",
+        ));
+    }
+    Ok(())
+}
+
+/// The key of a stack that makes a choice; `fs` for one that no key makes.
+fn key_path(key: &str) -> String {
+    if ext4::CHECKED_KEYS.contains(&key) { format!("fs.{key}") } else { "fs".to_owned() }
+}
+
+impl super::Stack {
+    /// Refuses, for this reason, what `[fs]` asks for besides `keys`: whatever is not as it would be if
+    /// nothing was said.
+    ///
+    /// # Errors
+    /// The first such key.
+    pub fn check_fs_keys(&self, keys: &[&str], why: &str) -> Result<(), StackError> {
+        let chosen = self.fs.iter().flat_map(|fs| &fs.chosen);
+        let other = chosen.copied().find(|key| !keys.contains(key));
+        other.map_or(Ok(()), |key| Err(self.error(&format!("fs.{key}"), why)))
+    }
+
+    /// Refuses a file system that is to be on the device already, with this advice.
+    ///
+    /// # Errors
+    /// `fs.make`.
+    pub(crate) fn check_makes_fs(&self, advice: &str) -> Result<(), StackError> {
+        match &self.fs {
+            Some(fs) if !fs.config.makes() => {
+                let why = format!("false needs a device with a file system: {advice}");
+                Err(self.error("fs.make", &why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a device with these capabilities can hold the file system, if one is made.
+    ///
+    /// # Errors
+    /// The key at fault.
+    pub(crate) fn check_fs(&self, caps: &DeviceCaps) -> Result<(), StackError> {
+        let checked = self.fs.as_ref().map_or(Ok(()), |fs| fs.config.check(caps));
+        checked.map_err(|error| self.fs_error(&error))
+    }
+
+    /// A choice about the file system that cannot be met, at its key.
+    pub(crate) fn fs_error(&self, error: &ConfigError) -> StackError {
+        self.error(&key_path(error.key), &error.why)
+    }
+}

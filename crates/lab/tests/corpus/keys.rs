@@ -1,0 +1,31 @@
+//! Which keys of a result the corpus holds, and the names under which `corpus.json` has them.
+
+use nandscape_corpus::Keys;
+
+/// Whoever renames a key of a result adds the recorded name and the new one to `renamed`; whoever adds a key
+/// that recorded rows do not have adds it to `skipped`, until rows are recorded again.
+pub(crate) const KEYS: Keys<'static> = Keys {
+    skipped: &[
+        "fio version",
+        "timestamp",
+        "timestamp_ms",
+        "time",
+        "global options",
+        "disk_util",
+        "nandscape/version",
+        "nandscape/commit",
+        "nandscape/wall_s",
+        "nandscape/precondition/wall_s",
+        // Where the device came from, which no figure depends on.
+        "nandscape/precondition/state",
+        "nandscape/precondition/origin",
+        // The stack's text and its hash are input.
+        "nandscape/resolved_stack",
+        "nandscape/resolved_stack_hash",
+    ],
+    counted: &["nandscape/warnings"],
+    renamed: &[],
+};
+
+/// Stacks that have got another name: the one in row names, and today's.
+pub(crate) const STACKS: &[(&str, &str)] = &[];

@@ -1,0 +1,184 @@
+//! Boundaries: which names may occur in which files.
+//!
+//! A dependency on a crate does not say how much of it is used. These rows do: outside a few files nothing
+//! names a particular FTL or file system, or what has been given up. Names are searched in code; comments and
+//! literals depend on nothing.
+
+use crate::tidy::{File, Tree};
+use std::fmt;
+
+/// Names that files may not contain.
+struct Boundary {
+    /// Directories or files, as prefixes of paths.
+    paths: &'static [&'static str],
+    /// The names. One that ends with `\b` must end there; otherwise it may continue.
+    words: &'static [&'static str],
+    /// Directories or files in which the names may occur, as prefixes of paths.
+    files: &'static [&'static str],
+    /// Expressions in which the names may occur anywhere; they end with the name.
+    phrases: &'static [&'static str],
+    why: &'static str,
+}
+
+const BOUNDARIES: &[Boundary] = &[
+    Boundary {
+        paths: &["crates/report/src"],
+        words: &[r"Pblk\b", "pblk::", "pblk as"],
+        files: &[],
+        phrases: &[],
+        why: "results and stacks of any FTL are read and shown alike",
+    },
+    Boundary {
+        paths: &["crates/workload/src"],
+        words: &[r"Ext4\b", "ext4::", "ext4 as"],
+        files: &[],
+        phrases: &[],
+        why: "loads drive any file system through its contract",
+    },
+];
+
+/// A name where it may not be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Violation {
+    path: String,
+    line: usize,
+    word: &'static str,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}:{}: {}", self.path, self.line, self.word)
+    }
+}
+
+impl fmt::Display for Boundary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.words.join(", "), self.paths.join(", "))?;
+        let allowed = [self.files, self.phrases].concat().join(", ");
+        if !allowed.is_empty() {
+            write!(f, " but for {allowed}")?;
+        }
+        write!(f, " ({})", self.why)
+    }
+}
+
+impl Boundary {
+    /// Every name where it may not be.
+    ///
+    /// # Errors
+    /// No file has such a path, so that the row checks nothing.
+    fn violations(&self, tree: &Tree) -> Result<Vec<Violation>, String> {
+        let of = |path: &'static str| tree.files.iter().filter(move |file| file.is_under(path));
+        if let Some(path) =
+            self.paths.iter().chain(self.files).find(|path| of(path).next().is_none())
+        {
+            return Err(format!("there is no {path}"));
+        }
+        let files = self.paths.iter().flat_map(|path| of(path)).filter(|file| file.is_rust());
+        let guarded = files.filter(|file| !self.files.iter().any(|path| file.is_under(path)));
+        Ok(guarded.flat_map(|file| self.violations_in(file)).collect())
+    }
+
+    fn violations_in(&self, file: &File) -> Vec<Violation> {
+        let all = self.words.iter().flat_map(|&word| {
+            let ends = occurrences(file.code(), word).into_iter();
+            ends.filter(|&end| !self.permits(&file.code()[..end])).map(move |end| (word, end))
+        });
+        let violation =
+            |(word, end)| Violation { path: file.path().into(), line: file.line_of(end), word };
+        all.map(violation).collect()
+    }
+
+    /// Whether a name may be at the end of this code.
+    fn permits(&self, code: &str) -> bool {
+        self.phrases.iter().any(|phrase| {
+            let before = code.strip_suffix(phrase);
+            before.is_some_and(|before| !before.ends_with(continues))
+        })
+    }
+}
+
+/// Where a name ends, each time that it occurs.
+fn occurrences(code: &str, word: &str) -> Vec<usize> {
+    let (name, whole) = match word.strip_suffix(r"\b") {
+        Some(name) => (name, true),
+        None => (word, false),
+    };
+    let ends = code.match_indices(name).map(|(at, _)| at + name.len());
+    ends.filter(|&end| !whole || !code[end..].starts_with(continues)).collect()
+}
+
+/// Whether a character continues a name.
+fn continues(it: char) -> bool {
+    it.is_alphanumeric() || it == '_'
+}
+
+/// Prints every row and what it found; returns whether all rows hold.
+pub(super) fn print(tree: &Tree) -> bool {
+    let mut passed = true;
+    for boundary in BOUNDARIES {
+        let found = boundary.violations(tree);
+        passed &= found.as_ref().is_ok_and(Vec::is_empty);
+        match found {
+            Ok(none) if none.is_empty() => println!("ok: {boundary}"),
+            Ok(found) => {
+                println!("{} violations: {boundary}", found.len());
+                found.iter().for_each(|violation| println!("{violation}"));
+            }
+            Err(error) => println!("cannot be checked, {error}: {boundary}"),
+        }
+    }
+    passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: Boundary = Boundary {
+        paths: &["crates/lab/src", "crates/cli/src"],
+        words: &[r"Pblk\b", "pblk::", "buffer_"],
+        files: &["crates/lab/src/stack/ftl"],
+        phrases: &["FtlKind::Pblk", "Detail::Pblk"],
+        why: "a test",
+    };
+
+    /// Lines and names of violations in a file of this text.
+    fn found(path: &str, text: &str) -> Vec<(usize, &'static str)> {
+        let others = [
+            ("crates/lab/src/lib.rs", ""),
+            ("crates/cli/src/main.rs", ""),
+            ("crates/lab/src/stack/ftl/pblk.rs", "use x::Pblk;"),
+            (path, text),
+        ];
+        let violations = ROW.violations(&Tree::of(&others)).unwrap();
+        violations.into_iter().map(|it| (it.line, it.word)).collect()
+    }
+
+    #[test]
+    fn planted_violations_are_found() {
+        let text =
+            "use ftl::Pblk;\n\nfn a(b: &ftl::pblk::B) { b.buffer_read(); }\ntype C = MyPblk<u8>;\n";
+        let expected = [(1, r"Pblk\b"), (4, r"Pblk\b"), (3, "pblk::"), (3, "buffer_")];
+        assert_eq!(found("crates/lab/src/run/mod.rs", text), expected);
+        assert_eq!(found("crates/cli/src/a.rs", "fn a(b: Pblk)").len(), 1);
+        assert_eq!(found("crates/lab/src/stack/ftls.rs", "fn a(b: Pblk)").len(), 1);
+    }
+
+    #[test]
+    fn what_is_permitted_is_no_violation() {
+        for text in ["FtlKind::Pblk => 1", "Pblks", "// Pblk", "\"pblk::\"", "x::Detail::Pblk(_)"] {
+            assert_eq!(found("crates/lab/src/a.rs", text), [], "{text}");
+        }
+        assert_eq!(found("crates/lab/src/stack/ftl/a.rs", "use ftl::Pblk;"), []);
+        assert_eq!(found("crates/fs/src/a.rs", "use ftl::Pblk;"), []);
+        assert_eq!(found("crates/lab/src/a.rs", "MyFtlKind::Pblk"), [(1, r"Pblk\b")]);
+    }
+
+    /// A row whose directory has moved does not pass.
+    #[test]
+    fn a_row_without_files_is_an_error() {
+        let tree = Tree::of(&[("crates/lab/src/lib.rs", ""), ("crates/cli/src/main.rs", "")]);
+        assert_eq!(ROW.violations(&tree), Err("there is no crates/lab/src/stack/ftl".into()));
+    }
+}

@@ -1,0 +1,5 @@
+//! The crash campaigns of acceptance.
+
+/// Arguments of `nandscape crash`. Without a stack seeds draw theirs; of each kind of FTL that ships, one stack
+/// has a campaign, and one with a file system. Whoever ships a stack of another kind adds its rows.
+pub(super) const CAMPAIGNS: [&str; 2] = ["--seeds 400", "--fs ext4 --stack pblk --cuts 200"];

@@ -1,0 +1,122 @@
+//! Counts instructions: the program under callgrind, on a device that it preconditioned before.
+
+use super::base::Base;
+use super::loads::{IOS, LOADS, Load, STACK};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Where the program and its files are.
+struct Bench<'a> {
+    binary: &'a Path,
+    scratch: &'a Path,
+}
+
+/// One run under callgrind.
+struct Run {
+    instructions: u64,
+    units: u64,
+    commit: String,
+}
+
+/// The figures of all loads.
+pub(super) fn all(binary: &Path, scratch: &Path) -> Result<Base, String> {
+    std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+    let bench = Bench { binary, scratch };
+    bench.save_state()?;
+    let mut base = Base::default();
+    for load in &LOADS {
+        let [short, long] = IOS.map(|ios| bench.run(load, ios));
+        let (short, long) = (short?, long?);
+        let per_unit = difference(&short, &long)
+            .ok_or_else(|| format!("{}: the longer run did not do more", load.name))?;
+        base.instructions.insert(load.name.into(), per_unit);
+        base.commit = long.commit;
+    }
+    Ok(base)
+}
+
+/// Instructions per unit of what the longer run does more, to a tenth.
+fn difference(short: &Run, long: &Run) -> Option<f64> {
+    let units = long.units.checked_sub(short.units).filter(|units| *units > 0)?;
+    let instructions = long.instructions.checked_sub(short.instructions)?;
+    Some((instructions as f64 / units as f64 * 10.0).round() / 10.0)
+}
+
+impl Bench<'_> {
+    fn file(&self, name: &str) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// Preconditions the device, at full speed.
+    fn save_state(&self) -> Result<(), String> {
+        let mut command = Command::new(self.binary);
+        command.args(["state", "save", "--stack", STACK, "--output"]).arg(self.file("state"));
+        run(&mut command).map(|_| ())
+    }
+
+    fn run(&self, load: &Load, ios: u64) -> Result<Run, String> {
+        let (job, result) = (self.file("bench.fio"), self.file("result.json"));
+        std::fs::write(&job, load.job(ios)).map_err(|e| format!("{}: {e}", job.display()))?;
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        command.arg(self.binary).arg("run").arg(&job).args(["--stack", STACK]);
+        if load.preconditioned {
+            command.arg("--state").arg(self.file("state"));
+        } else {
+            command.args(["--no-state-cache", "--set", "precondition.recipe=none"]);
+        }
+        command.args(["--output-format", "json", "--output"]).arg(&result);
+        let output = run(&mut command)?;
+        let instructions = collected(&String::from_utf8_lossy(&output.stderr))
+            .ok_or("callgrind reports no instructions")?;
+        let text =
+            std::fs::read_to_string(&result).map_err(|e| format!("{}: {e}", result.display()))?;
+        let result: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+        let missing = || format!("{}: the result does not count {}s", load.name, load.unit.name());
+        let units = load.unit.count(&result).ok_or_else(missing)?;
+        let commit = result["nandscape"]["commit"].as_str().unwrap_or("unknown").into();
+        Ok(Run { instructions, units, commit })
+    }
+}
+
+/// What a program wrote that has succeeded.
+fn run(command: &mut Command) -> Result<Output, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program}: {}\n{text}", output.status))
+}
+
+/// The instructions in callgrind's report: `==12== Collected : 1234`.
+fn collected(report: &str) -> Option<u64> {
+    let line = report.lines().find_map(|line| line.split_once("Collected :"))?;
+    line.1.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(instructions: u64, units: u64) -> Run {
+        Run { instructions, units, commit: String::new() }
+    }
+
+    /// What both runs do, such as loading the device, does not count.
+    #[test]
+    fn only_the_difference_counts() {
+        assert_eq!(difference(&of(1_000_500, 10), &of(1_003_500, 40)), Some(100.0));
+        assert_eq!(difference(&of(1_000, 10), &of(2_000, 10)), None);
+        assert_eq!(difference(&of(2_000, 10), &of(1_000, 20)), None);
+    }
+
+    #[test]
+    fn the_report_is_read() {
+        let report = "==7== Events    : Ir\n==7== Collected : 677634689\n==7== \n";
+        assert_eq!(collected(report), Some(677_634_689));
+        assert_eq!(collected("valgrind: no such tool"), None);
+    }
+}

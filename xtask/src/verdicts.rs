@@ -1,0 +1,109 @@
+//! `cargo xtask verdicts LABEL=FILE...`: the verdicts of several reproductions of the same papers beside each
+//! other, as a Markdown table with one row per statement and one column per reproduction.
+//!
+//! FILE is the `paper.json` of `nandscape paper --out DIR` (docs/formats/paper.md). Verdicts that differ from the
+//! first column's are bold, so a changed model shows at a glance. A statement that a file lacks is an error.
+
+use serde_json::Value;
+
+/// A reproduction with its column's header.
+pub(crate) struct Column {
+    label: String,
+    papers: Vec<Value>,
+}
+
+impl Column {
+    /// Reads `LABEL=FILE`.
+    pub(crate) fn read(argument: &str) -> Result<Self, String> {
+        let (label, file) =
+            argument.split_once('=').ok_or_else(|| format!("{argument}: expected LABEL=FILE"))?;
+        let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        Self::parse(label, &text).map_err(|error| format!("{file}: {error}"))
+    }
+
+    fn parse(label: &str, text: &str) -> Result<Self, String> {
+        let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let papers = json["papers"].as_array().ok_or("no key \"papers\"")?.clone();
+        Ok(Self { label: label.to_owned(), papers })
+    }
+
+    fn statement(&self, paper: &str, id: &str) -> Option<&Value> {
+        let paper = self.papers.iter().find(|one| one["id"] == paper)?;
+        paper["statements"].as_array()?.iter().find(|one| one["id"] == id)
+    }
+}
+
+/// The table of `columns`, of which there is at least one.
+pub(crate) fn table(columns: &[Column]) -> Result<String, String> {
+    let Some(first) = columns.first() else { return Err("no reproduction given".to_owned()) };
+    let labels = columns.iter().map(|column| format!(" {} |", column.label)).collect::<String>();
+    let rule = "---|".repeat(columns.len());
+    let mut text = format!("| Paper | Statement |{labels}\n|---|---|{rule}\n");
+    for paper in &first.papers {
+        let id = paper["id"].as_str().ok_or("a paper without \"id\"")?;
+        for statement in paper["statements"].as_array().ok_or("a paper without \"statements\"")? {
+            text.push_str(&row(id, statement, columns)?);
+        }
+    }
+    Ok(text)
+}
+
+fn row(paper: &str, statement: &Value, columns: &[Column]) -> Result<String, String> {
+    let id = statement["id"].as_str().ok_or("a statement without \"id\"")?;
+    let mut row = format!("| {paper} | {} |", statement["says"].as_str().unwrap_or(id));
+    for column in columns {
+        let other = column.statement(paper, id);
+        let other = other.ok_or_else(|| format!("{} lacks {paper}, {id}", column.label))?;
+        let verdict = other["verdict"].as_str().unwrap_or("none");
+        let moved = other["verdict"] != statement["verdict"];
+        let verdict = if moved { format!("**{verdict}**") } else { verdict.to_owned() };
+        row.push_str(&format!(" {} {verdict} |", measured(&other["measured"])));
+    }
+    Ok(row + "\n")
+}
+
+/// A mean with half the width of its interval, three significant digits of the mean.
+fn measured(of: &Value) -> String {
+    let Some(mean) = of["mean"].as_f64() else { return "no number".to_owned() };
+    let digits = match mean.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    match of["ci95"].as_f64() {
+        Some(half) => format!("{mean:.digits$} ± {half:.digits$}"),
+        None => format!("{mean:.digits$}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(label: &str, verdict: &str) -> Column {
+        let text = format!(
+            r#"{{"papers": [{{"id": "p", "statements": [{{"id": "s", "says": "faster", "verdict": "{verdict}",
+                "measured": {{"mean": 1.5, "ci95": 0.25}}}}]}}]}}"#
+        );
+        Column::parse(label, &text).unwrap()
+    }
+
+    /// A verdict that moved is marked, one that did not is not.
+    #[test]
+    fn moved_verdicts_are_bold() {
+        let columns = [column("before", "agrees"), column("a", "agrees"), column("b", "disagrees")];
+        let text = table(&columns).unwrap();
+        let row =
+            "| p | faster | 1.50 ± 0.25 agrees | 1.50 ± 0.25 agrees | 1.50 ± 0.25 **disagrees** |";
+        assert_eq!(text.lines().last().unwrap(), row);
+    }
+
+    /// Reproductions of different papers cannot stand beside each other.
+    #[test]
+    fn a_statement_that_is_missing_is_an_error() {
+        let mut other = column("b", "agrees");
+        other.papers.clear();
+        assert_eq!(table(&[column("a", "agrees"), other]).unwrap_err(), "b lacks p, s");
+    }
+}
