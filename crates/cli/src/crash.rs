@@ -15,8 +15,8 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};
-use nandscape_lab::OmittedRule;
 use nandscape_lab::stack::Stack;
+use nandscape_lab::{FtlKind, OmittedRule};
 
 use nandscape_rt::words::counted;
 use serde_json::Value;
@@ -142,6 +142,10 @@ fn stack(args: &CrashArgs) -> Result<Option<Stack>, Failure> {
     let stack = Stack::load(name, &args.set).map_err(Failure::input)?;
     if let Some((key, why)) = stack.ftl.breaks_promises() {
         return Err(Failure::input(stack.error(key, why)));
+    }
+    if stack.ftl.kind() != FtlKind::Pblk {
+        let why = "campaigns draw devices of kind \"pblk\" only";
+        return Err(Failure::input(stack.error("ftl.kind", why)));
     }
     Ok(Some(stack))
 }

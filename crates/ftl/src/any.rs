@@ -1,6 +1,7 @@
 //! Every kind of FTL behind one type. An enum and not `dyn`: a bio of 4 KiB costs one well-predicted branch,
 //! the kinds are compiled once, and a kind that is missing somewhere does not compile.
 
+use crate::device::{self, DeviceFtl};
 use crate::error::FtlError;
 use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse};
 use crate::kind::{FtlKind, FtlRun, Side};
@@ -17,6 +18,8 @@ use nandscape_rt::Nanos;
 pub enum FtlConfig {
     /// A pblk.
     Pblk(Config),
+    /// A conventional SSD.
+    Device(device::Config),
 }
 
 impl FtlConfig {
@@ -25,6 +28,7 @@ impl FtlConfig {
     pub const fn kind(&self) -> FtlKind {
         match self {
             Self::Pblk(_) => FtlKind::Pblk,
+            Self::Device(_) => FtlKind::PageMap,
         }
     }
 
@@ -42,6 +46,7 @@ impl FtlConfig {
         let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
         match self {
             Self::Pblk(config) => Ok(Capacity::of(geometry, config, chunks)?.size()),
+            Self::Device(config) => Ok(config.sizes(geometry)?.device()),
         }
     }
 
@@ -59,6 +64,9 @@ impl FtlConfig {
             Self::Pblk(config) => {
                 let media = Linked::new(media, link);
                 Ok(AnyFtl::Pblk(Box::new(Pblk::format(media, config.clone(), run)?)))
+            }
+            Self::Device(config) => {
+                Ok(AnyFtl::Device(Box::new(DeviceFtl::format(media, config.clone(), run, link)?)))
             }
         }
     }
@@ -81,6 +89,10 @@ impl FtlConfig {
                 let media = Linked::new(media, link);
                 Ok(AnyFtl::Pblk(Box::new(Pblk::recover(media, config.clone(), run, now)?)))
             }
+            Self::Device(config) => {
+                let ftl = DeviceFtl::recover(media, config.clone(), run, link, now)?;
+                Ok(AnyFtl::Device(Box::new(ftl)))
+            }
         }
     }
 
@@ -89,6 +101,7 @@ impl FtlConfig {
     pub const fn binding_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.kind", "ftl.capacity_rules", "ftl.op_percent"],
+            Self::Device(_) => &["ftl.kind", "ftl.op_percent", "ftl.instances", "ftl.map_unit"],
         }
     }
 
@@ -97,6 +110,7 @@ impl FtlConfig {
     pub const fn run_only_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
+            Self::Device(_) => &[],
         }
     }
 
@@ -105,6 +119,7 @@ impl FtlConfig {
     pub fn charges_host(&self) -> bool {
         match self {
             Self::Pblk(config) => !config.cpu.is_free(),
+            Self::Device(_) => false,
         }
     }
 
@@ -116,6 +131,7 @@ impl FtlConfig {
                 MapKind::Cached(map) => Some(map.block_bytes.into()),
                 MapKind::Resident => None,
             },
+            Self::Device(_) => None,
         }
     }
 
@@ -126,6 +142,7 @@ impl FtlConfig {
         match self {
             Self::Pblk(config) => (config.discard == Discard::Kernel)
                 .then_some(("ftl.discard", "loses discards by design; campaigns need \"durable\"")),
+            Self::Device(_) => None,
         }
     }
 }
@@ -135,6 +152,8 @@ impl FtlConfig {
 pub enum AnyFtl<M: OpenChannel> {
     /// A pblk.
     Pblk(Box<Pblk<M>>),
+    /// A conventional SSD.
+    Device(Box<DeviceFtl<M>>),
 }
 
 /// Calls the same method of whichever kind it is.
@@ -142,6 +161,7 @@ macro_rules! of_each {
     ($any:expr, $ftl:ident => $call:expr) => {
         match $any {
             AnyFtl::Pblk($ftl) => $call,
+            AnyFtl::Device($ftl) => $call,
         }
     };
 }

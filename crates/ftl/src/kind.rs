@@ -11,6 +11,8 @@ pub enum FtlKind {
     /// pblk, on the host (Linux `drivers/lightnvm`).
     #[default]
     Pblk,
+    /// A conventional SSD: page-mapped, in its controller.
+    PageMap,
 }
 
 /// Where an FTL runs, and thereby what crosses the host link.
@@ -24,13 +26,14 @@ pub enum Side {
 
 impl FtlKind {
     /// Every kind.
-    pub const ALL: [Self; 1] = [Self::Pblk];
+    pub const ALL: [Self; 2] = [Self::Pblk, Self::PageMap];
 
     /// The name in stack files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pblk => "pblk",
+            Self::PageMap => "pagemap",
         }
     }
 
@@ -39,6 +42,7 @@ impl FtlKind {
     pub const fn side(self) -> Side {
         match self {
             Self::Pblk => Side::Host,
+            Self::PageMap => Side::Device,
         }
     }
 
@@ -47,6 +51,7 @@ impl FtlKind {
     pub const fn rules(self) -> &'static [OmittedRule] {
         match self {
             Self::Pblk => &OmittedRule::PBLK,
+            Self::PageMap => &OmittedRule::PAGE_MAP,
         }
     }
 }
@@ -85,6 +90,8 @@ pub enum OmittedRule {
     MapPins,
     /// Recovery takes a sector that media cannot correct for one that was never written.
     Unreadable,
+    /// A flush does not program pages that are partly filled.
+    OneShotFlush,
 }
 
 impl OmittedRule {
@@ -99,6 +106,9 @@ impl OmittedRule {
         Self::Unreadable,
     ];
 
+    /// Those of a page-mapped SSD.
+    const PAGE_MAP: [Self; 2] = [Self::Sequence, Self::OneShotFlush];
+
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -110,6 +120,7 @@ impl OmittedRule {
             Self::StaleMap => "stale-map",
             Self::MapPins => "map-pins",
             Self::Unreadable => "unreadable",
+            Self::OneShotFlush => "one-shot-flush",
         }
     }
 

@@ -2,6 +2,8 @@
 //! policies: a variant is a [`pblk::config::Config`], never a copy of the FTL.
 
 pub mod any;
+mod common;
+pub mod device;
 pub mod error;
 pub mod face;
 pub mod kind;
@@ -9,6 +11,7 @@ pub mod pblk;
 pub mod report;
 
 pub use any::{AnyFtl, FtlConfig};
+pub use device::DeviceFtl;
 pub use error::FtlError;
 pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 pub use kind::{FtlKind, FtlRun, OmittedRule, Side};

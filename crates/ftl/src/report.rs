@@ -1,6 +1,7 @@
 //! What an FTL counts between two resets: a common part that every kind fills, and details of the kind.
 //! Sectors are placed sectors: written to media and completed or in flight.
 
+use crate::device::DeviceReport;
 use crate::pblk::stats::PblkReport;
 use nandscape_rt::counts::Counts;
 use nandscape_rt::{Nanos, counts};
@@ -134,6 +135,8 @@ pub struct FtlReport {
 pub enum Detail {
     /// pblk's write buffers, padding, cached map and host CPU.
     Pblk(PblkReport),
+    /// A conventional SSD's read-modify-writes.
+    Device(DeviceReport),
 }
 
 impl Default for Detail {
@@ -176,12 +179,16 @@ impl Counts for Detail {
     fn add(&mut self, later: &Self) {
         match (self, later) {
             (Self::Pblk(sum), Self::Pblk(more)) => sum.add(more),
+            (Self::Device(sum), Self::Device(more)) => sum.add(more),
+            _ => debug_assert!(false, "reports of different kinds"),
         }
     }
 
     fn since(&self, earlier: &Self) -> Self {
         match (self, earlier) {
             (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(now.since(before)),
+            (Self::Device(now), Self::Device(before)) => Self::Device(now.since(before)),
+            _ => self.clone(),
         }
     }
 }

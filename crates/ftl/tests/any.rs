@@ -134,7 +134,7 @@ fn attached_cores_are_charged() {
         (serve(device, bio).at - begun, device.report().detail)
     };
     let requests = |detail| {
-        let Detail::Pblk(detail) = detail;
+        let Detail::Pblk(detail) = detail else { panic!("another kind's report: {detail:?}") };
         detail.cpu.map(|cpu| cpu.requests)
     };
     let (spent, detail) = written(&mut device);

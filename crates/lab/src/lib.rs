@@ -8,5 +8,5 @@ pub mod sweep;
 pub mod timeline;
 
 pub use nandscape_block::SECTOR_BYTES;
-pub use nandscape_ftl::OmittedRule;
+pub use nandscape_ftl::{FtlKind, OmittedRule};
 pub use nandscape_workload as workload;

@@ -28,6 +28,7 @@ fn load(set: &[&str]) -> Stack {
 fn pblk(stack: &Stack) -> &Config {
     match &stack.ftl {
         FtlConfig::Pblk(config) => config,
+        other => panic!("not a pblk: {other:?}"),
     }
 }
 

@@ -225,6 +225,13 @@ pub trait OpenChannel {
     /// The rule that the command breaks, or that power is off.
     fn write(&mut self, now: Nanos, ready: Nanos, cmd: WriteCmd<'_>) -> Result<Outcome, RuleError>;
 
+    /// Writes at the write pointer with the energy that capacitors hold after power failed: takes no time, and is
+    /// complete before the cut undoes what was in flight. For firmware that saves its buffer.
+    ///
+    /// # Errors
+    /// The rule that the command breaks.
+    fn write_residual(&mut self, cmd: WriteCmd<'_>) -> Result<(), RuleError>;
+
     /// Reads `sectors` consecutive sectors of one chunk: checks the rules and reserves the time.
     /// Each piece goes to `out` when it has left the channel; the command completes when all have
     /// arrived. The content is taken by [`OpenChannel::oob`] and [`OpenChannel::data`].

@@ -97,6 +97,10 @@ impl<L: Layer> OpenChannel for L {
         self.pass_reset(now, ready, chunk)
     }
 
+    fn write_residual(&mut self, cmd: WriteCmd<'_>) -> Result<(), RuleError> {
+        self.inner_mut().write_residual(cmd)
+    }
+
     #[inline]
     fn oob(&self, at: Ppa) -> Oob {
         self.inner().oob(at)

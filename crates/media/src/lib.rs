@@ -26,7 +26,7 @@ pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
 pub use faults::{FaultInjector, Faults};
 pub use geometry::{AddressFormat, ChunkId, Geometry, GeometryError, Ppa, UnitId};
 pub use layer::Layer;
-pub use link::{Duplex, HostLink, LinkTiming, LinkUse, Linked};
+pub use link::{Duplex, HostLink, LinkTiming, LinkUse, Linked, ToHost};
 pub use nand::{
     Action, Command, LinkScheduling, Log, MultiPlane, NandTiming, ReadPriority, Resource, Span,
 };

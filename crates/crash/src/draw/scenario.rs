@@ -34,9 +34,11 @@ pub struct StackChoice {
 }
 
 impl StackChoice {
-    const fn pblk(&self) -> &Config {
+    /// The choices of its pblk; of another kind only shape and timing are taken.
+    const fn pblk(&self) -> Option<&Config> {
         match &self.config {
-            FtlConfig::Pblk(config) => config,
+            FtlConfig::Pblk(config) => Some(config),
+            FtlConfig::Device(_) => None,
         }
     }
 }
@@ -123,7 +125,8 @@ impl Scenario {
         let rng = &mut Stream::new(seed, &format!("scenario-{}", refused.len()));
         let plan = Plan::draw(seed, options.family, options.rounds, options.intensity_percent);
         let streams = &mut Stream::new(seed, &format!("streams-{}", refused.len()));
-        let composed = options.stack.as_ref().map(|stack| Composition::of(stack.pblk()));
+        let given = options.stack.as_ref().and_then(StackChoice::pblk);
+        let composed = given.map(Composition::of);
         let composition = draw_composition(&options.pins, composed, refused.len() as u32, streams);
         let geometry = match &options.stack {
             Some(stack) => scaled(&stack.geometry, options.sectors_max, refused.len() as u32, rng),
@@ -141,15 +144,15 @@ impl Scenario {
             Some(stack) => stack.timing.clone(),
             None => draw_timing(rng),
         };
-        let config = match &options.stack {
-            Some(stack) => adapted(stack.pblk(), &geometry, rng),
+        let config = match given {
+            Some(given) => adapted(given, &geometry, rng),
             None => draw_config(plan.family, &geometry, refused.len() as u32, rng),
         };
-        let config = match options.stack {
+        let config = match given {
             Some(_) => config,
             None => draw_buffers(config, &geometry, streams),
         };
-        let map = maps::draw(seed, options.stack.as_ref().map(|_| config.map), options.pins.map);
+        let map = maps::draw(seed, given.map(|_| config.map), options.pins.map);
         let composition = Composition { map: MapChoice::of(&map), ..composition };
         let (journal_lines, cpu) = match &options.stack {
             Some(_) => (config.journal_lines, config.cpu),

@@ -2,13 +2,14 @@
 //! how those of a plan are made.
 
 use super::capacity::{Capacity, special_ring_sectors};
-use super::ids::{BufferId, FrontierId, MAP_ORIGIN};
+use super::ids::{BufferId, FrontierId};
 use super::open::Frontier;
 use super::plan::Plan;
 use super::rb::Ring;
 use super::rl::{RateLimiter, Share};
 use super::units::Units;
 use super::waiting::{Queued, Waiter};
+use crate::common::ids::MAP_ORIGIN;
 use crate::error::FtlError;
 use crate::pblk::config::{Config, FlushScope, GcStream};
 use nandscape_media::Geometry;

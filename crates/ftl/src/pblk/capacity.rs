@@ -1,12 +1,12 @@
 //! How much of the device is for data: line metadata, overprovisioning, the limiter's thresholds and
 //! the ring, by the rules of three kernels (pblk-init.c, pblk-core.c `pblk_calc_emeta_len`, pblk-rl.c).
 
-use super::l2p::entry_bytes;
-use super::layout::Layout;
-use super::layout::padded_out;
+use super::layout::{line_layout, padded_out};
 use super::mapcache::{CopyPadding, Size};
 use super::mapshape::quota;
 use super::plan::Plan;
+use crate::common::l2p::entry_bytes;
+use crate::common::layout::Layout;
 use crate::error::FtlError;
 use crate::pblk::config::{CapacityRules, Config, Limiter, MapKind};
 use nandscape_block::SECTOR_BYTES;
@@ -62,7 +62,7 @@ impl Capacity {
     /// The key of the choice that does not fit, and why.
     pub fn of(geometry: &Geometry, config: &Config, good_chunks: u64) -> Result<Self, FtlError> {
         let capacity = Self::new(geometry, config, good_chunks)?;
-        let plan = Plan::new(config, &Layout::new(geometry, config.line_set)?)?;
+        let plan = Plan::new(config, &line_layout(geometry, config.line_set)?)?;
         capacity.check(geometry, config, plan.frontiers())?;
         Ok(capacity)
     }
@@ -109,7 +109,7 @@ impl Capacity {
         good_chunks: u64,
         fixed_sectors: Option<u64>,
     ) -> Result<Self, FtlError> {
-        let layout = Layout::new(geometry, config.line_set)?;
+        let layout = line_layout(geometry, config.line_set)?;
         let lines = geometry.chunks * layout.stripes();
         let line_sectors = line_sectors(geometry, &layout)?;
         let smeta_sectors = geometry.ws_opt;
@@ -159,7 +159,7 @@ impl Capacity {
             let why = format!("{} logical sectors do not fit 32-bit keys", self.logical_sectors);
             return Err(FtlError::Config { key: "media.chunks", why });
         }
-        let layout = Layout::new(geometry, config.line_set)?;
+        let layout = line_layout(geometry, config.line_set)?;
         let kept_lines = match config.limiter {
             Limiter::Kernel => self.reserved_chunks.div_ceil(layout.width) + layout.stripes(),
             Limiter::Reserve(lines) => lines,

@@ -1,12 +1,12 @@
 //! The FTL's invariants, checked the slow way; for tests and campaigns.
 
 use super::Pblk;
-use super::ids::LineId;
-use super::l2p::Place;
-use super::line::{Line, LineState};
 use super::mapping::{Mapping, Named};
 use super::rb::Ring;
 use super::rl::RateLimiter;
+use crate::common::ids::LineId;
+use crate::common::l2p::MapEntry;
+use crate::common::lines::{Line, LineState};
 use crate::kind::OmittedRule;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
@@ -41,14 +41,14 @@ impl<M: OpenChannel> Pblk<M> {
         let mut mapped = 0;
         for lba in (0..self.l2p.len()).map(Lba) {
             match self.l2p.get(lba) {
-                Place::Nowhere => {}
-                Place::Cached(slot) => {
+                MapEntry::Unmapped => {}
+                MapEntry::Buffered(slot) => {
                     let rb = self.ring_of(slot);
                     let back = rb.position_of(slot);
                     let holds = back >= rb.l2p_update && u64::from(rb.key(back)) == lba.0;
                     ensure(holds, || format!("{lba} points at slot {slot}, which is another's"))?;
                 }
-                Place::Media(at) => {
+                MapEntry::Flash(at) => {
                     mapped += 1;
                     let oob = self.media.oob(at);
                     let holds = oob.kind == Kind::Data && u64::from(oob.key) == lba.0;
@@ -68,8 +68,10 @@ impl<M: OpenChannel> Pblk<M> {
             let bits: u32 =
                 self.line_sectors(id).map(|at| u32::from(self.lines.is_valid(at))).sum();
             ensure(bits == line.valid, || format!("line {id}: {bits} bits, counted {line:?}"))?;
-            let empty =
-                matches!(line.state, LineState::Free | LineState::Cooling | LineState::Next);
+            let empty = matches!(
+                line.state,
+                LineState::Free | LineState::AwaitingDurability | LineState::Next
+            );
             ensure(!empty || bits == 0, || format!("line {id} is empty but valid: {line:?}"))?;
             valid += u64::from(bits);
         }

@@ -1,5 +1,6 @@
 //! The choices that make a pblk: every variant is a set of policies, never a copy of the FTL.
 
+pub use crate::common::victims::Victim;
 use crate::pblk::costs::{CpuCosts, MapUpdate};
 use nandscape_rt::Nanos;
 
@@ -23,24 +24,6 @@ pub enum Limiter {
     Kernel,
     /// Collect whenever fewer than N lines are free; user writes stall meanwhile.
     Reserve(u32),
-}
-
-/// Which closed line is collected next.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Victim {
-    /// pblk's lists: by class of valid count, least valid first, earliest in its class on ties.
-    #[default]
-    PblkLists,
-    /// Least valid sectors; the line closed first on ties.
-    Greedy,
-    /// Highest (1 - u) / 2u x age.
-    CostBenefit,
-    /// Line closed first.
-    Fifo,
-    /// Uniformly at random.
-    Random,
-    /// Least valid of this many random lines.
-    DChoices(u32),
 }
 
 /// What happens to discards.

@@ -1,19 +1,14 @@
-//! What pblk writes for itself: start metadata of lines and trim records. All integers are
-//! little-endian; both formats open with a checksum and a magic. Byte tables: docs/formats/line.md.
+//! What pblk writes for itself: start metadata of lines; trim records are `common::trims`. All integers
+//! are little-endian; both formats open with a checksum and a magic. Byte tables: docs/formats/line.md.
 //!
 //! End metadata holds nothing that out-of-band data does not, so it has no bytes of its own: writing
 //! and reading it is charged, and its address list is read from the out-of-band columns.
 
-use nandscape_block::{SECTOR_BYTES, SectorBytes, SectorData};
-use std::sync::Arc;
+use crate::common::sealed::{seal, u32_at, u64_at, unseal};
+use nandscape_block::{SECTOR_BYTES, SectorData};
 
 /// "pblk", as in the kernel's line header.
 pub(super) const SMETA_MAGIC: u32 = 0x7062_6c6b;
-/// "trim".
-pub(super) const TRIM_MAGIC: u32 = 0x7472_696d;
-/// Trim records that fit one sector.
-pub(super) const TRIMS_PER_SECTOR: usize = (SECTOR_BYTES as usize - 16) / 16;
-
 /// The frontier of lines that hold mapping blocks.
 pub(super) const MAP_FRONTIER: u32 = u32::MAX;
 
@@ -62,65 +57,12 @@ impl Smeta {
     }
 }
 
-/// One discard: it hides every copy of its sectors with a lower sequence.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct TrimRecord {
-    /// First logical sector.
-    pub(super) lba: u32,
-    /// Sectors.
-    pub(super) sectors: u32,
-    /// Copies written before this sequence are hidden.
-    pub(super) seq: u64,
-}
-
-/// A sector of up to [`TRIMS_PER_SECTOR`] records.
-pub(super) fn encode_trims(records: &[TrimRecord]) -> SectorData {
-    let mut bytes = [0; SECTOR_BYTES as usize];
-    bytes[4..8].copy_from_slice(&TRIM_MAGIC.to_le_bytes());
-    bytes[8..12].copy_from_slice(&(records.len() as u32).to_le_bytes());
-    for (record, place) in records.iter().zip(bytes[16..].chunks_exact_mut(16)) {
-        place[0..4].copy_from_slice(&record.lba.to_le_bytes());
-        place[4..8].copy_from_slice(&record.sectors.to_le_bytes());
-        place[8..16].copy_from_slice(&record.seq.to_le_bytes());
-    }
-    seal(bytes)
-}
-
-/// The records of a sector, if these bytes are one.
-pub(super) fn decode_trims(data: &SectorData) -> Option<Vec<TrimRecord>> {
-    let bytes = &*unseal(data, TRIM_MAGIC)?;
-    let count = u32_at(bytes, 8) as usize;
-    let records = bytes[16..].chunks_exact(16).take(count).map(|place| TrimRecord {
-        lba: u32_at(place, 0),
-        sectors: u32_at(place, 4),
-        seq: u64_at(place, 8),
-    });
-    Some(records.collect())
-}
-
-fn seal(mut bytes: SectorBytes) -> SectorData {
-    let crc = crc32c::crc32c(&bytes[4..]);
-    bytes[..4].copy_from_slice(&crc.to_le_bytes());
-    SectorData::sparse(&bytes)
-}
-
-fn unseal(data: &SectorData, magic: u32) -> Option<Arc<SectorBytes>> {
-    let bytes = data.bytes()?;
-    (u32_at(&*bytes, 4) == magic && u32_at(&*bytes, 0) == crc32c::crc32c(&bytes[4..]))
-        .then_some(bytes)
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::trims::{
+        TRIM_MAGIC, TRIMS_PER_SECTOR, TrimRecord, decode_trims, encode_trims,
+    };
     use nandscape_media::{KEY_EMPTY, KEY_MAX, KEY_TRIM, Kind};
     use std::ops::Range;
 

@@ -6,7 +6,7 @@
 
 use super::Pblk;
 use super::cpu::{LockDemand, Task};
-use super::events::What;
+use super::events::EventKind;
 use super::ids::BufferId;
 use super::waiting::Entered;
 use crate::pblk::config::FlushScope;
@@ -81,7 +81,7 @@ impl<M: OpenChannel> Pblk<M> {
             let demand = self.lock_demand(task);
             let Some(host) = &mut self.host else { return };
             let end = host.begin(self.now, core, task, demand);
-            self.events.push(end, What::Core(core));
+            self.events.push(end, EventKind::Core(core));
         }
     }
 

@@ -2,9 +2,9 @@
 
 use super::buffers::Buffer;
 use super::cpu::CpuQueues;
-use super::line::{Line, LineState};
 use super::stats::PblkReport;
 use super::{Capacity, Pblk};
+use crate::common::lines::{Line, LineState};
 use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
 use crate::kind::FtlKind;
 use crate::pblk::costs::CpuSpan;
@@ -77,7 +77,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
             ("map", map_bytes),
             ("buffers", buffers_bytes),
             ("bitmap", self.lines.bitmap_bytes()),
-            ("line", self.lines.line_bytes() + self.candidates.bytes()),
+            ("line", self.lines.line_bytes() + self.victims.bytes()),
         ];
         MemoryUse { side: self.kind().side(), parts, map }
     }
@@ -141,7 +141,7 @@ impl Capacity {
 /// A line as an erase unit.
 fn report(line: &Line) -> EraseUnit {
     let state = match line.state {
-        LineState::Free | LineState::Cooling => EraseUnitState::Free,
+        LineState::Free | LineState::AwaitingDurability => EraseUnitState::Free,
         LineState::Next | LineState::Open | LineState::Closing => EraseUnitState::Open,
         LineState::Closed | LineState::Gc => EraseUnitState::Full,
         LineState::Corrupt => EraseUnitState::Corrupt,

@@ -7,16 +7,18 @@
 use super::Pblk;
 use super::buffers::Buffer;
 use super::capacity::REQUEST_SECTORS;
-use super::format::{TrimRecord, decode_trims};
-use super::ids::{BufferId, LineId};
-use super::l2p::Place;
-use super::line::{Line, LineState};
+use super::ids::BufferId;
 use super::mapping::Named;
 use super::open::Cursor;
-use super::rb::{Origin, key_is_live, key_lba};
+use super::rb::Origin;
+use crate::common::ids::LineId;
+use crate::common::l2p::MapEntry;
+use crate::common::lines::{Line, LineState};
+use crate::common::oob::{key_is_live, key_lba};
+use crate::common::trims::{TrimRecord, decode_trims};
 use crate::error::FtlError;
 use crate::pblk::config::{GcStream, JournalLines};
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{Cause, Internal, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
@@ -136,7 +138,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether another victim is wanted with so many free chunks and lines.
     fn wants_victim(&self, free: (u32, u32)) -> bool {
-        let coming = self.gc.active() + self.lines.cooling_len() as u32;
+        let coming = self.gc.active() + self.lines.quarantined() as u32;
         self.gc.takes_all || self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
     }
 
@@ -149,7 +151,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether a line with write errors is waiting for collection, or being collected.
     pub(super) fn has_werr(&self) -> bool {
         let collected = |victim: &VictimLine| self.lines.get(victim.id).werr;
-        self.candidates.has_werr() || self.gc.victims.iter().any(collected)
+        self.victims.has_werr() || self.gc.victims.iter().any(collected)
     }
 
     /// Starts on one more victim, if one is wanted and its valid sectors surely find room: the
@@ -160,7 +162,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.lines.get(id);
         let buffer = self.copies_of(&line, target);
-        self.candidates.remove(id);
+        self.victims.remove(id);
         self.lines.get_mut(id).state = LineState::Gc;
         self.stats.gc.victims += 1;
         self.stats.gc.victim_valid += u64::from(line.valid);
@@ -186,7 +188,7 @@ impl<M: OpenChannel> Pblk<M> {
         let stripes = self.layout.stripes();
         let of_stripe = |stripe: u32| stripes > 1 && self.wants_victim(self.lines.free_of(stripe));
         let wanted = |stripe: u32| short || of_stripe(stripe);
-        if !self.candidates.has_werr() && !(0..stripes).any(wanted) {
+        if !self.victims.has_werr() && !(0..stripes).any(wanted) {
             return None;
         }
         let wanted: SmallVec<[bool; 8]> = (0..stripes).map(wanted).collect();
@@ -203,10 +205,10 @@ impl<M: OpenChannel> Pblk<M> {
             let Line { valid, capacity, .. } = *lines.get(line);
             valid + flushed.max(copied.of(valid)) < capacity
         };
-        let order = if short { self.candidates.by_gain(settled) } else { lines.stripes_by_need() };
+        let order = if short { self.victims.by_gain(settled) } else { lines.stripes_by_need() };
         let (plan, spares) = (self.router.plan(), self.spares_journal());
         let spared = |line: LineId| spares && plan.is_journal(lines.get(line).origin);
-        self.candidates.find(order, |victims, stripe| {
+        self.victims.find(order, |victims, stripe| {
             let line = |index: LineId| self.layout.line(index, stripe);
             let fits = |index: &LineId| fits(line(*index));
             if !wanted[stripe as usize] {
@@ -291,7 +293,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.gc.idle.push(number);
         } else {
             victim.requests += 1;
-            self.events.push(arrived, What::GcRead(number));
+            self.events.push(arrived, EventKind::GcRead(number));
         }
         self.gc.victims[index] = victim;
         self.finish_victim(index);
@@ -433,7 +435,7 @@ impl<M: OpenChannel> Pblk<M> {
             let slot = rb.push(key, Origin::Gc, self.next_seq);
             self.next_seq += 1;
             let moved = key_lba(key)
-                .filter(|lba| self.l2p.switch(*lba, Place::Media(at), Place::Cached(slot)));
+                .filter(|lba| self.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot)));
             let Some(lba) = moved else {
                 debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
                 rb.turn_stale();
@@ -467,7 +469,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
         let first = u64::from(record.lba);
         (first..first + u64::from(record.sectors))
-            .any(|lba| self.l2p.get(Lba(lba)) == Place::Nowhere)
+            .any(|lba| self.l2p.get(Lba(lba)) == MapEntry::Unmapped)
     }
 
     fn request_done(&mut self, number: usize) {
@@ -487,7 +489,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.gc.victims.remove(index);
         if self.lines.get(victim.id).valid == 0 {
-            self.cool(victim.id);
+            self.quarantine_line(victim.id);
         } else {
             self.lines.get_mut(victim.id).state = LineState::Corrupt;
         }

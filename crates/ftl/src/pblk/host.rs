@@ -3,12 +3,12 @@
 //! discard is a logged write, and waits at buffer 0.
 
 use super::Pblk;
-use super::format::{TrimRecord, encode_trims};
 use super::ids::BufferId;
-use super::l2p::Place;
 use super::mapping::Named;
 use super::rb::Origin;
 use super::waiting::{Entered, Queued};
+use crate::common::l2p::MapEntry;
+use crate::common::trims::{TrimRecord, encode_trims};
 use crate::kind::OmittedRule;
 use crate::pblk::config::Discard;
 use nandscape_block::{Bio, Completion, Done, Flags, Lba, Op, Submit, Token};
@@ -182,8 +182,8 @@ impl<M: OpenChannel> Pblk<M> {
                 rb.keep(queued.payload.sector(index));
             }
             rb.owned_by(queued.file);
-            let before = self.l2p.replace(lba, Place::Cached(slot));
-            if let Place::Media(at) = before {
+            let before = self.l2p.replace(lba, MapEntry::Buffered(slot));
+            if let MapEntry::Flash(at) = before {
                 self.invalidate(at, seq + 1);
             }
             let named = if self.mapping.is_some() { self.named(before) } else { Named::Elsewhere };
@@ -220,11 +220,11 @@ impl<M: OpenChannel> Pblk<M> {
         let gate = self.next_seq + u64::from(durable);
         let mut hidden = false;
         for lba in (lba.0..lba.0 + u64::from(sectors)).map(Lba) {
-            let before = self.l2p.replace(lba, Place::Nowhere);
+            let before = self.l2p.replace(lba, MapEntry::Unmapped);
             match before {
-                Place::Media(at) => self.invalidate(at, gate),
-                Place::Cached(_) => {}
-                Place::Nowhere => continue,
+                MapEntry::Flash(at) => self.invalidate(at, gate),
+                MapEntry::Buffered(_) => {}
+                MapEntry::Unmapped => continue,
             }
             let named = self.named(before);
             if let Some(mapping) = &mut self.mapping {

@@ -1,16 +1,10 @@
-//! What lines, buffers, frontiers and files are known by.
+//! What buffers, frontiers and files are known by.
 
+use crate::common::ids::OriginId;
 use nandscape_block::Owner;
 
-/// Index of a line.
-pub(super) type LineId = u32;
-/// No line.
-pub(super) const NO_LINE: LineId = u32::MAX;
-
-/// Number of a buffer.
-pub(super) type BufferId = u8;
-/// In place of a buffer: the lines of mapping blocks.
-pub(super) const MAP_ORIGIN: BufferId = BufferId::MAX;
+/// Number of a buffer; lines that it fills have it as their origin.
+pub(super) type BufferId = OriginId;
 
 /// Number of a frontier.
 pub(super) type FrontierId = u8;

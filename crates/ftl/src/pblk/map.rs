@@ -5,11 +5,12 @@
 //! device would serve a read of them: an open chunk refuses its last `mw_cunits` sectors.
 
 use super::Pblk;
-use super::ids::{BufferId, LineId};
-use super::l2p::{L2p, Place};
-use super::line::LineState;
-use super::rb::key_lba;
+use super::ids::BufferId;
 use super::units::WriteUnit;
+use crate::common::ids::LineId;
+use crate::common::l2p::{L2p, MapEntry};
+use crate::common::lines::LineState;
+use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
@@ -87,7 +88,7 @@ impl<M: OpenChannel> Pblk<M> {
         if line.valid == 0 && line.pending == 0 {
             self.line_emptied(id);
         } else if line.state == LineState::Closed && !line.is_map() {
-            self.candidates.lower(id, self.lines.weight(id));
+            self.victims.lower(id, self.lines.weight(id));
         }
     }
 
@@ -100,27 +101,27 @@ impl<M: OpenChannel> Pblk<M> {
                 if let Some(mapping) = &mut self.mapping {
                     mapping.store.forget(id);
                 }
-                self.cool(id);
+                self.quarantine_line(id);
             }
             LineState::Closed => {
-                self.candidates.remove(id);
+                self.victims.remove(id);
                 self.stats.gc.empty_victims += 1;
                 let origin = self.lines.get(id).origin;
                 self.stats.buffers[usize::from(origin)].empty_victims += 1;
-                self.cool(id);
+                self.quarantine_line(id);
             }
-            LineState::Corrupt => self.cool(id),
+            LineState::Corrupt => self.quarantine_line(id),
             _ => {}
         }
     }
 
-    /// An empty line starts to cool; forgets the erase rule when that is asked for.
-    pub(super) fn cool(&mut self, id: LineId) {
+    /// An empty line is quarantined; forgets the erase rule when that is asked for.
+    pub(super) fn quarantine_line(&mut self, id: LineId) {
         if self.run.omits(OmittedRule::EraseRule) {
             self.lines.get_mut(id).gate = 0;
         }
-        self.lines.cool(id);
-        self.thaw();
+        self.lines.quarantine_line(id);
+        self.release_durable_lines();
     }
 
     /// Everything logged before this sequence is durable, in whatever buffer.
@@ -131,10 +132,10 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Frees the lines whose gate has been passed.
-    pub(super) fn thaw(&mut self) {
-        if self.lines.cooling_len() > 0 {
+    pub(super) fn release_durable_lines(&mut self) {
+        if self.lines.quarantined() > 0 {
             let durable = self.durable();
-            if self.lines.thaw(durable) {
+            if self.lines.release_durable_lines(durable) {
                 self.limiter_update();
             }
         }
@@ -154,7 +155,7 @@ impl<M: OpenChannel> Pblk<M> {
 #[inline]
 fn switch_to_media(l2p: &mut L2p, slot: u32, key: u32, at: Ppa) -> bool {
     match key_lba(key) {
-        Some(lba) => l2p.switch(lba, Place::Cached(slot), Place::Media(at)),
+        Some(lba) => l2p.switch(lba, MapEntry::Buffered(slot), MapEntry::Flash(at)),
         None => key == KEY_TRIM,
     }
 }

@@ -11,14 +11,14 @@
 //! - Sectors that an open chunk does not serve yet are read from RAM (`staging_bytes`).
 
 use super::Pblk;
-use super::ids::LineId;
-use super::line::LineState;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
 use super::open::Cursor;
 use super::write::{MAX_UNIT, Spot};
+use crate::common::ids::LineId;
+use crate::common::lines::LineState;
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{Internal, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
@@ -117,7 +117,7 @@ impl<M: OpenChannel> Pblk<M> {
         let number = self.add_job(block, begun.version, true);
         if begun.read.is_some() {
             let end = self.read_pieces(block)?;
-            self.events.push(end, What::MapMerge(number));
+            self.events.push(end, EventKind::MapMerge(number));
         } else {
             self.send_job(number);
         }
@@ -191,7 +191,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.busy[spot.pu as usize] = true;
         let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
         let number = mapping.store.units.add(unit);
-        self.events.push(outcome.at, What::MapUnit(number, outcome.status));
+        self.events.push(outcome.at, EventKind::MapUnit(number, outcome.status));
         self.lines.use_up(spot.line, ws_opt);
         let line = self.lines.get_mut(spot.line);
         line.pending += used;
@@ -359,7 +359,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mapping) = &mut self.mapping else { return Ok(()) };
         if units > 0 {
             mapping.store.victim = Some(victim);
-            self.events.push(arrived, What::MapCopies);
+            self.events.push(arrived, EventKind::MapCopies);
         } else {
             mapping.store.victim = None;
             self.end_map_victim(victim.id);
@@ -401,7 +401,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn end_map_victim(&mut self, id: LineId) {
         if self.lines.get(id).valid == 0 {
-            self.cool(id);
+            self.quarantine_line(id);
         } else if let Some(mapping) = &mut self.mapping {
             self.lines.get_mut(id).state = LineState::Closed;
             mapping.store.close(id);

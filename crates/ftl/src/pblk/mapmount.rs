@@ -8,7 +8,7 @@
 
 use super::Pblk;
 use super::format::MAP_FRONTIER;
-use super::ids::{LineId, MAP_ORIGIN};
+use crate::common::ids::{LineId, MAP_ORIGIN};
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use nandscape_block::{BlockError, SectorData};

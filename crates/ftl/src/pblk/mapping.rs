@@ -14,17 +14,17 @@
 //! ahead; reads wait each for itself; copies at the head of the requests that have arrived.
 
 use super::Pblk;
-use super::l2p::Place;
 use super::mapcache::{Access, By, Load, Lookup, MapCache};
 use super::mapread::Reads;
 use super::mapstore::MapStore;
-use super::rb::key_lba;
 use super::units::WriteUnit;
 use super::waiting::Queued;
+use crate::common::l2p::MapEntry;
+use crate::common::oob::key_lba;
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use crate::pblk::config::{Config, MapKind};
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use crate::pblk::stats::{MapCounts, MapMemoryUse};
 use nandscape_block::{Lba, SectorData, Tag};
 use nandscape_media::{Geometry, Kind, OpenChannel};
@@ -365,7 +365,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn read_block(&mut self, block: u32) -> Result<(), FtlError> {
         let end = self.read_pieces(block)?;
         self.verify_block(block);
-        self.events.push(end, What::MapLoad(block));
+        self.events.push(end, EventKind::MapLoad(block));
         Ok(())
     }
 
@@ -419,17 +419,17 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// A place, or where its data are on media already.
-    fn on_media(&self, place: Place) -> Place {
-        let Place::Cached(slot) = place else { return place };
+    fn on_media(&self, place: MapEntry) -> MapEntry {
+        let MapEntry::Buffered(slot) = place else { return place };
         let buffer = &self.buffers[(slot >> self.slot_spacing) as usize];
         let at = buffer.units.place_of(buffer.rb.position_of(slot));
-        at.filter(|_| self.named(place) == Named::Durable).map_or(place, Place::Media)
+        at.filter(|_| self.named(place) == Named::Durable).map_or(place, MapEntry::Flash)
     }
 
     /// What a place is to the cache.
     #[inline]
-    pub(super) fn named(&self, place: Place) -> Named {
-        let Place::Cached(slot) = place else { return Named::Elsewhere };
+    pub(super) fn named(&self, place: MapEntry) -> Named {
+        let MapEntry::Buffered(slot) = place else { return Named::Elsewhere };
         let rb = self.ring_of(slot);
         if rb.position_of(slot) < rb.sync { Named::Durable } else { Named::Volatile }
     }
@@ -439,7 +439,7 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mapping) = &mut self.mapping else { return };
         let rb = &self.buffers[usize::from(id)].rb;
         for position in unit.first..unit.first + u64::from(unit.entries) {
-            let named = |lba: &Lba| self.l2p.get(*lba) == Place::Cached(rb.slot(position));
+            let named = |lba: &Lba| self.l2p.get(*lba) == MapEntry::Buffered(rb.slot(position));
             if let Some(lba) = key_lba(rb.key(position)).filter(named) {
                 mapping.changed(lba, Named::Volatile, Named::Durable);
             }

@@ -13,7 +13,6 @@
 //! when everything that superseded its content is durable.
 
 mod buffers;
-mod candidates;
 mod capacity;
 mod check;
 pub mod config;
@@ -28,9 +27,7 @@ mod ftl;
 mod gc;
 mod host;
 mod ids;
-mod l2p;
 mod layout;
-mod line;
 mod map;
 mod mapcache;
 mod mapline;
@@ -51,28 +48,28 @@ mod rl;
 mod route;
 mod space;
 pub mod stats;
-mod trims;
 mod units;
-mod victims;
 mod waiting;
 mod write;
 
 pub use capacity::Capacity;
 
+use crate::common::events::Events;
+use crate::common::l2p::{L2p, MapEntry};
+use crate::common::layout::Layout;
+use crate::common::lines::{LineState, Lines};
+use crate::common::stripes::Stripes;
+use crate::common::trims::TrimLog;
 use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::pblk::config::Config;
 use buffers::Buffer;
-use candidates::Candidates;
 use counts::PblkCounts;
 use cpu::CpuQueues;
-use events::{Events, What};
+use events::EventKind;
 use flush::Flushes;
 use gc::Gc;
 use ids::BufferId;
-use l2p::{L2p, Place};
-use layout::Layout;
-use line::{LineState, Lines};
 use mapping::Mapping;
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Lba, Op, SectorData, Submit, Token,
@@ -83,7 +80,6 @@ use open::Frontier;
 use parts::{Parts, caps, plenty};
 use rb::Ring;
 use route::Router;
-use trims::TrimLog;
 use waiting::Entered;
 
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
@@ -119,7 +115,7 @@ pub struct Pblk<M> {
     /// A frontier prepares its next line when the open one has so few sectors left.
     next_below: u32,
     lines: Lines,
-    candidates: Candidates,
+    victims: Stripes,
     /// The map's cache and its blocks on media; none where all of it is in RAM.
     mapping: Option<Box<Mapping>>,
     /// Work on the host's cores; none where it costs nothing.
@@ -131,7 +127,7 @@ pub struct Pblk<M> {
     flushes: Flushes,
     /// Completions not yet handed out.
     done: Vec<Completion>,
-    events: Events,
+    events: Events<EventKind>,
     /// Something may be able to move.
     needs_pump: bool,
     /// A drain was forced since a waiting bio was last admitted.
@@ -219,7 +215,7 @@ impl<M: OpenChannel> Pblk<M> {
             next_below: (data / 8).max(2 * capacity.ring_sectors),
             frontiers: plan.make_frontiers(mapping.is_some()),
             router: Router::new(&config, run.seed, plan),
-            candidates: Candidates::new(config.victim, layout, geometry.chunks, data, run.seed),
+            victims: Stripes::new(config.victim, layout, geometry.chunks, data, run.seed),
             caps: caps(&config, &run, &capacity),
             instance: Stream::new(run.seed, "ftl.instance").bits(),
             line_seq: 0,
@@ -355,18 +351,18 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    fn handle(&mut self, at: Nanos, what: What) {
+    fn handle(&mut self, at: Nanos, what: EventKind) {
         match what {
-            What::Unit(buffer, number, status) => self.unit_done(at, buffer, number, status),
-            What::Erase(frontier, status) => self.erase_done(frontier, status),
-            What::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
-            What::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
-            What::GcRead(number) => self.gc_arrived(number),
-            What::MapLoad(block) => self.map_loaded(block),
-            What::MapMerge(number) => self.send_job(number),
-            What::MapUnit(number, status) => self.map_unit_done(number, status),
-            What::MapCopies => self.map_copies_arrived(),
-            What::Core(core) => self.core_done(core),
+            EventKind::Unit(buffer, number, status) => self.unit_done(at, buffer, number, status),
+            EventKind::Erase(frontier, status) => self.erase_done(frontier, status),
+            EventKind::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
+            EventKind::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
+            EventKind::GcRead(number) => self.gc_arrived(number),
+            EventKind::MapLoad(block) => self.map_loaded(block),
+            EventKind::MapMerge(number) => self.send_job(number),
+            EventKind::MapUnit(number, status) => self.map_unit_done(number, status),
+            EventKind::MapCopies => self.map_copies_arrived(),
+            EventKind::Core(core) => self.core_done(core),
         }
     }
 
@@ -428,7 +424,7 @@ impl<M: OpenChannel> BlockDevice for Pblk<M> {
     #[inline]
     fn prefetch_near(&self, op: Op, lba: Lba) {
         if lba.0 < self.l2p.len()
-            && let Place::Media(at) = self.l2p.get(lba)
+            && let MapEntry::Flash(at) = self.l2p.get(lba)
         {
             if op == Op::Read { self.media.prefetch(at) } else { self.lines.prefetch(at) }
         }

@@ -9,11 +9,12 @@
 use super::Pblk;
 use super::capacity::CLOSING_LINES;
 use super::format::{MAP_FRONTIER, Smeta};
-use super::ids::{BufferId, FrontierId, LineId, MAP_ORIGIN};
-use super::line::LineState;
+use super::ids::{BufferId, FrontierId};
 use super::write::{MAX_UNIT, Spot};
+use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::lines::LineState;
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_media::{ChunkId, ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use std::collections::VecDeque;
 
@@ -263,7 +264,7 @@ impl<M: OpenChannel> Pblk<M> {
             return None;
         }
         self.frontier(f).next = None;
-        self.lines.forgo(next.id, u32::MAX);
+        self.lines.write_off(next.id, u32::MAX);
         self.lines.release(next.id);
         self.limiter_update();
         Some(left)
@@ -279,7 +280,7 @@ impl<M: OpenChannel> Pblk<M> {
             if matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
                 let outcome = self.media.reset(self.now, self.now, chunk)?;
                 self.stats.erases += 1;
-                self.events.push(outcome.at, What::Erase(f, outcome.status));
+                self.events.push(outcome.at, EventKind::Erase(f, outcome.status));
                 next.erasing += 1;
                 erased = true;
             }
@@ -295,7 +296,7 @@ impl<M: OpenChannel> Pblk<M> {
         if status != Status::Ok {
             let id = next.id;
             self.stats.media_errors.erase_failures += 1;
-            self.lines.lose_chunk(id, self.geometry.sectors);
+            self.lines.remove_chunk(id, self.geometry.sectors);
         }
     }
 
@@ -348,7 +349,7 @@ impl<M: OpenChannel> Pblk<M> {
         let outcome = self.media.write(self.now, self.now, cmd)?;
         self.stats.sectors.line_meta += u64::from(ws_opt);
         self.busy[chunk.unit.0 as usize] = true;
-        self.events.push(outcome.at, What::Smeta(f, chunk.unit.0, outcome.status));
+        self.events.push(outcome.at, EventKind::Smeta(f, chunk.unit.0, outcome.status));
         self.frontier(f).next = Some(NextLine { smeta: SmetaState::InFlight, ..next });
         Ok(())
     }
@@ -364,12 +365,12 @@ impl<M: OpenChannel> Pblk<M> {
             let id = next.id;
             self.stats.media_errors.program_failures += 1;
             self.lines.get_mut(id).werr = true;
-            self.lines.forgo(id, self.geometry.sectors);
+            self.lines.write_off(id, self.geometry.sectors);
         }
     }
 
     fn give_up_next(&mut self, f: FrontierId, id: LineId) {
-        self.lines.forgo(id, u32::MAX);
+        self.lines.write_off(id, u32::MAX);
         self.lines.kept += u32::from(self.lines.get(id).is_map());
         self.lines.get_mut(id).state = LineState::Bad;
         self.frontier(f).next = None;
@@ -425,13 +426,13 @@ impl<M: OpenChannel> Pblk<M> {
         let index = (0..self.layout.width).find(|&index| self.chunk_at(line, index) == failed);
         let end = index.map_or(0, |index| self.data_end(&open, index) * self.geometry.ws_opt);
         let next = self.layout.format.sector_of(at) + self.geometry.ws_opt;
-        self.lines.forgo(line, end.saturating_sub(next));
+        self.lines.write_off(line, end.saturating_sub(next));
     }
 
     /// The open line is full of data: end metadata follows, if room was kept for it.
     fn close_open(&mut self, f: FrontierId) {
         let Some(open) = self.frontier(f).open.take() else { return };
-        self.lines.forgo(open.id, u32::MAX);
+        self.lines.write_off(open.id, u32::MAX);
         if open.end >= self.line_end() {
             self.line_closed(open.id);
             return;
@@ -481,7 +482,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.stats.sectors.line_meta += u64::from(ws_opt);
         let pu = self.layout.unit(line, at.chunk);
         self.busy[pu as usize] = true;
-        self.events.push(outcome.at, What::Emeta(f, pu, outcome.status));
+        self.events.push(outcome.at, EventKind::Emeta(f, pu, outcome.status));
         Ok(())
     }
 
@@ -519,7 +520,7 @@ impl<M: OpenChannel> Pblk<M> {
         let (empty, werr) = (line.valid == 0 && line.pending == 0, line.werr);
         match &mut self.mapping {
             Some(mapping) if line.is_map() => mapping.store.close(id),
-            _ => self.candidates.insert(id, weight, werr),
+            _ => self.victims.insert(id, weight, werr),
         }
         if empty {
             self.line_emptied(id);

@@ -3,11 +3,12 @@
 use super::buffers::Buffer;
 use super::capacity::Capacity;
 use super::ids::FrontierId;
-use super::l2p::L2p;
-use super::layout::Layout;
-use super::line::Lines;
+use super::layout::line_layout;
 use super::mapping::Mapping;
 use super::plan::Plan;
+use crate::common::l2p::L2p;
+use crate::common::layout::Layout;
+use crate::common::lines::Lines;
 use crate::error::FtlError;
 use crate::kind::FtlRun;
 use crate::pblk::config::{Config, FlushScope};
@@ -34,11 +35,11 @@ impl Parts {
         (config, run): (&Config, &FtlRun),
         capacity: &Capacity,
     ) -> Result<Self, FtlError> {
-        let layout = Layout::new(geometry, config.line_set)?;
+        let layout = line_layout(geometry, config.line_set)?;
         let plan = Plan::new(config, &layout)?;
         let buffers = plan.make_buffers(geometry, config, capacity)?;
         let l2p = L2p::new(capacity.logical_sectors, geometry.ppa_end());
-        let lines = Lines::new(geometry, layout, capacity);
+        let lines = Lines::new(geometry, layout, capacity.line_data_sectors);
         let (Some(l2p), Some(lines)) = (l2p, lines) else { return Err(FtlError::AddressSpace) };
         let (entry_bytes, frontier) = (l2p.entry_bytes(), plan.frontiers() as FrontierId);
         let mapping =

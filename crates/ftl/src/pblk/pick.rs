@@ -7,9 +7,9 @@
 
 use super::Pblk;
 use super::ids::{BufferId, FileKey};
-use super::l2p::Place;
-use super::rb::key_lba;
 use super::waiting::Waiter;
+use crate::common::l2p::MapEntry;
+use crate::common::oob::key_lba;
 use nandscape_block::Lba;
 use nandscape_media::OpenChannel;
 
@@ -38,7 +38,7 @@ impl<M: OpenChannel> Pblk<M> {
         let named: Vec<Option<Lba>> = (buffer.rb.movable_from()..buffer.rb.mem)
             .map(|at| {
                 let lba = key_lba(buffer.rb.key(at))?;
-                (self.l2p.get(lba) == Place::Cached(slots(at))).then_some(lba)
+                (self.l2p.get(lba) == MapEntry::Buffered(slots(at))).then_some(lba)
             })
             .collect();
         let first = buffer.rb.movable_from();
@@ -55,7 +55,7 @@ impl<M: OpenChannel> Pblk<M> {
         buffer.waiters.iter_mut().for_each(|waiter| raise(waiter, first, passed));
         buffer.rb.flush_point += passed(buffer.rb.flush_point);
         for (lba, slot) in current {
-            self.l2p.replace(lba, Place::Cached(slot));
+            self.l2p.replace(lba, MapEntry::Buffered(slot));
         }
         if id == 0 {
             self.trims.entries_moved(&moves);

@@ -6,7 +6,7 @@
 //! stripe, to which their units go in turn (QBLK). Trim records are in buffer 0.
 
 use super::ids::BufferId;
-use super::layout::Layout;
+use crate::common::layout::Layout;
 use crate::error::FtlError;
 use crate::pblk::config::{BaseRouting, Config, FileRouting, GcStream};
 use crate::pblk::stats::BufferRole;

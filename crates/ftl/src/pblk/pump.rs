@@ -82,7 +82,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.buffers.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news)
     }
 
-    /// Sends everything buffered to media, so that lines can cool.
+    /// Sends everything buffered to media, so that quarantined lines can be freed.
     fn force_drain(&mut self) -> bool {
         self.emit_trims();
         let mut news = false;
@@ -97,16 +97,16 @@ impl<M: OpenChannel> Pblk<M> {
         news
     }
 
-    /// Where lines cool that garbage collection needs, and what their erase waits for sits in a buffer
+    /// Where lines are quarantined that garbage collection needs, and what their erase waits for sits in a buffer
     /// that is too empty to write by itself, drains that buffer (DESIGN decision 7b). With one buffer
     /// new data always moves the old along.
     fn drain_idle(&mut self) -> bool {
-        let cooling = self.lines.cooling_len();
-        if self.buffers.len() == 1 || cooling == 0 || !self.wants_lines() {
+        let quarantined = self.lines.quarantined();
+        if self.buffers.len() == 1 || quarantined == 0 || !self.wants_lines() {
             return false;
         }
         // A drain may pad a unit a buffer, so it must free lines enough to be worth that.
-        if !self.gc.is_idle() && cooling < 2 * self.buffers.len() {
+        if !self.gc.is_idle() && quarantined < 2 * self.buffers.len() {
             return false;
         }
         self.emit_trims();

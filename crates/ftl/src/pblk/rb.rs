@@ -12,8 +12,8 @@
 //! - `flush_point`: everything before must be submitted even if a unit needs padding.
 
 use super::ids::FileKey;
-use nandscape_block::{Lba, SectorData};
-use nandscape_media::{KEY_EMPTY, KEY_MAX, KEY_TRIM};
+use nandscape_block::SectorData;
+use nandscape_media::KEY_EMPTY;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -375,18 +375,6 @@ impl Ring {
     }
 }
 
-/// The logical address that a key stands for, if it is one.
-#[inline]
-pub(super) const fn key_lba(key: u32) -> Option<Lba> {
-    if key <= KEY_MAX { Some(Lba(key as u64)) } else { None }
-}
-
-/// Whether a sector with this key holds something that must be kept.
-#[inline]
-pub(super) const fn key_is_live(key: u32) -> bool {
-    key <= KEY_MAX || key == KEY_TRIM
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -524,13 +512,5 @@ mod tests {
         ring.turn_stale();
         let last = ring.mem - 1;
         assert_eq!((ring.key(last), ring.count(last, 1)), (KEY_EMPTY, [0, 0, 1, 0]));
-    }
-
-    #[test]
-    fn keys_are_addresses_trim_records_or_nothing() {
-        assert_eq!(key_lba(KEY_MAX), Some(Lba(u64::from(KEY_MAX))));
-        assert_eq!((key_lba(KEY_TRIM), key_lba(KEY_EMPTY)), (None, None));
-        assert!(key_is_live(0) && key_is_live(KEY_MAX) && key_is_live(KEY_TRIM));
-        assert!(!key_is_live(KEY_EMPTY));
     }
 }

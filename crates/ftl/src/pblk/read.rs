@@ -2,7 +2,7 @@
 //! sector compared with the address asked for (pblk-read.c).
 
 use super::Pblk;
-use super::l2p::Place;
+use crate::common::l2p::MapEntry;
 use crate::error::FtlError;
 use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_media::{Cause, Internal, OpenChannel, Ppa, Status};
@@ -47,9 +47,9 @@ impl<M: OpenChannel> Pblk<M> {
         for index in 0..sectors {
             let lba = first.plus(u64::from(index));
             match self.l2p.get(lba) {
-                Place::Nowhere => {}
-                Place::Cached(_) => ring_hits += 1,
-                Place::Media(at) => {
+                MapEntry::Unmapped => {}
+                MapEntry::Buffered(_) => ring_hits += 1,
+                MapEntry::Flash(at) => {
                     let joined = run.filter(|run| self.continues(run, lba, at));
                     if joined.is_none()
                         && let Some(run) = run
@@ -117,9 +117,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// What a sector holds.
     pub(super) fn content(&self, lba: Lba) -> SectorData {
         match self.l2p.get(lba) {
-            Place::Nowhere => SectorData::Tag(Tag::ZERO),
-            Place::Cached(slot) => self.ring_of(slot).slot_data(slot).clone(),
-            Place::Media(at) => self.media.data(at),
+            MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
+            MapEntry::Buffered(slot) => self.ring_of(slot).slot_data(slot).clone(),
+            MapEntry::Flash(at) => self.media.data(at),
         }
     }
 }

@@ -12,44 +12,27 @@
 //! cannot correct: they read as errors, never as an older copy. Of other lines such sectors are
 //! forgotten, whether a power cut tore them or a fault struck them: out-of-band data are as unreadable.
 
-use super::format::{Smeta, TrimRecord, decode_trims};
-use super::ids::{FrontierId, LineId, MAP_ORIGIN};
-use super::l2p::Place;
-use super::layout::Layout;
-use super::line::LineState;
+use super::format::Smeta;
+use super::ids::FrontierId;
+use super::layout::line_layout;
 use super::mapmount::FoundMap;
 use super::open::{Cursor, OpenLine};
-use super::rb::key_lba;
 use super::write::MAX_UNIT;
 use super::{Capacity, Pblk};
+use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::layout::Layout;
+use crate::common::lines::LineState;
+use crate::common::oob::key_lba;
+use crate::common::replay::Replay;
+use crate::common::trims::{TrimRecord, decode_trims};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use crate::pblk::config::Config;
-use nandscape_block::Lba;
 use nandscape_media::{
     ChunkId, ChunkState, Geometry, Internal, KEY_EMPTY, KEY_TRIM, Kind, Linked, OpenChannel, Ppa,
     Status, WriteCmd,
 };
 use nandscape_rt::Nanos;
-
-/// Copies and records found on media, weighed against each other.
-struct Replay {
-    /// Order of the newest copy of each logical sector.
-    best: Vec<u64>,
-    /// Sectors of trim records: their order and their records, each with its own.
-    trims: Vec<TrimSector>,
-    /// Mapping blocks.
-    map: FoundMap,
-    seq_max: u64,
-}
-
-/// A sector of trim records.
-struct TrimSector {
-    seq: u64,
-    at: Ppa,
-    /// Each record with the order up to which it hides copies.
-    records: Vec<(u64, TrimRecord)>,
-}
 
 impl<M: OpenChannel> Pblk<M> {
     /// Mounts the media at `now`; [`Ftl::now`](crate::face::Ftl::now) tells when it was done.
@@ -75,23 +58,19 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    fn replay(&mut self, found: &Found) -> Result<(), FtlError> {
+    fn replay(&mut self, found: &ScanResult) -> Result<(), FtlError> {
         self.instance = found.instance.unwrap_or(self.instance);
-        let mut replay = Replay {
-            best: vec![0; self.l2p.len() as usize],
-            trims: Vec::new(),
-            map: FoundMap::default(),
-            seq_max: 0,
-        };
+        let mut replay = Replay::new(self.l2p.len(), 0);
+        let mut map = FoundMap::default();
         for (id, smeta) in (0..).zip(&found.smetas) {
             let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
-            self.replay_line(id, line_seq, &mut replay)?;
+            self.replay_line(id, line_seq, &mut replay, &mut map)?;
             self.line_seq = self.line_seq.max(line_seq + 1);
         }
-        self.hide_trimmed(&replay);
+        replay.hide_trimmed(&mut self.l2p);
         self.next_seq = replay.seq_max + 1;
-        self.count_valid(replay.trims, replay.best);
-        let stale = self.adopt_map(&replay.map);
+        replay.count_valid(&self.l2p, &mut self.lines);
+        let stale = self.adopt_map(&map);
         self.place_lines(found);
         self.limiter_update();
         self.rewrite_blocks(stale)
@@ -105,6 +84,7 @@ impl<M: OpenChannel> Pblk<M> {
         id: LineId,
         line_seq: u64,
         replay: &mut Replay,
+        map: &mut FoundMap,
     ) -> Result<(), FtlError> {
         let ws_opt = self.geometry.ws_opt;
         let mut emeta_left = self.emeta_units() * ws_opt;
@@ -126,7 +106,7 @@ impl<M: OpenChannel> Pblk<M> {
                 end = end.max(self.media.read(self.now, self.now, at, ws_opt, &mut Internal)?.at);
             }
             let order = (line_seq + 1) << 32 | (position as u64 * u64::from(ws_opt));
-            self.replay_unit(id, at, order, replay);
+            self.replay_unit(id, at, order, replay, map);
         }
         self.now = end;
         Ok(())
@@ -151,7 +131,14 @@ impl<M: OpenChannel> Pblk<M> {
         served
     }
 
-    fn replay_unit(&mut self, id: LineId, at: Ppa, order: u64, replay: &mut Replay) {
+    fn replay_unit(
+        &mut self,
+        id: LineId,
+        at: Ppa,
+        order: u64,
+        replay: &mut Replay,
+        map: &mut FoundMap,
+    ) {
         for i in 0..self.geometry.ws_opt {
             let at = at.plus(i);
             let oob = self.media.oob(at);
@@ -161,7 +148,7 @@ impl<M: OpenChannel> Pblk<M> {
                 if self.mapping.is_some() {
                     line.origin = MAP_ORIGIN;
                 }
-                replay.map.add(oob.key, oob.seq, at);
+                map.add(oob.key, oob.seq, at);
                 continue;
             }
             if !matches!(oob.kind, Kind::Data | Kind::Pad) {
@@ -179,67 +166,16 @@ impl<M: OpenChannel> Pblk<M> {
             if oob.key == KEY_TRIM && readable {
                 let records = decode_trims(&self.media.data(at)).unwrap_or_default();
                 let hides = |record: TrimRecord| (if by_line { order } else { record.seq }, record);
-                let records = records.into_iter().map(hides).collect();
-                replay.trims.push(TrimSector { seq: oob.seq, at, records });
+                replay.add_trims(oob.seq, at, records.into_iter().map(hides));
             } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.l2p.len()) {
-                let best = &mut replay.best[lba.0 as usize];
-                if order >= *best {
-                    *best = order;
-                    self.l2p.replace(lba, Place::Media(at));
-                }
+                replay.offer(&mut self.l2p, lba, order, at);
             }
         }
-    }
-
-    /// A record hides the copies with lower sequences.
-    fn hide_trimmed(&mut self, replay: &Replay) {
-        for &(order, record) in replay.trims.iter().flat_map(|sector| &sector.records) {
-            let first = u64::from(record.lba);
-            let end = (first + u64::from(record.sectors)).min(self.l2p.len());
-            for lba in first..end {
-                if replay.best[lba as usize] < order {
-                    self.l2p.replace(Lba(lba), Place::Nowhere);
-                }
-            }
-        }
-    }
-
-    /// Sets the valid bits: of every sector that the table points at, and of trim sectors with a
-    /// record that hides what no younger one does. Others may be in lines that were free already:
-    /// one whose sectors were written and then discarded again looks needed, and is not.
-    fn count_valid(&mut self, trims: Vec<TrimSector>, mut orders: Vec<u64>) {
-        for lba in (0..self.l2p.len()).map(Lba) {
-            if let Place::Media(at) = self.l2p.get(lba) {
-                self.lines.set_valid(self.lines.of(at), at, 1);
-            }
-        }
-        let copy = |sector: TrimSector| {
-            let TrimSector { seq, at, records } = sector;
-            records.into_iter().map(move |(order, record)| (order, seq, at, record))
-        };
-        let mut copies: Vec<_> = trims.into_iter().flat_map(copy).collect();
-        copies.sort_by_key(|&(order, seq, ..)| std::cmp::Reverse((order, seq)));
-        for (_, _, at, record) in copies {
-            if self.claim(&record, &mut orders) && !self.lines.is_valid(at) {
-                self.lines.set_valid(self.lines.of(at), at, 1);
-            }
-        }
-    }
-
-    /// Notes all sectors that a record hides. Whether any was not noted before.
-    fn claim(&self, record: &TrimRecord, orders: &mut [u64]) -> bool {
-        let first = u64::from(record.lba);
-        let end = (first + u64::from(record.sectors)).min(self.l2p.len());
-        let mut news = false;
-        for lba in (first..end).filter(|&lba| self.l2p.get(Lba(lba)) == Place::Nowhere) {
-            news |= std::mem::replace(&mut orders[lba as usize], u64::MAX) != u64::MAX;
-        }
-        news
     }
 
     /// Gives every line its state and list. Of the empty lines those with start metadata come last,
     /// in order: as they are erased in turn, the device's size stays on media.
-    fn place_lines(&mut self, found: &Found) {
+    fn place_lines(&mut self, found: &ScanResult) {
         let (mut empty, mut kept): (Vec<LineId>, Vec<LineId>) =
             (0..self.capacity.lines).partition(|&id| self.lines.get(id).valid == 0);
         let age = |id: &LineId| found.smetas[*id as usize].map(|smeta| smeta.line_seq);
@@ -304,7 +240,7 @@ impl<M: OpenChannel> Pblk<M> {
 }
 
 /// What the first look at the media tells.
-struct Found {
+struct ScanResult {
     capacity: Capacity,
     instance: Option<u64>,
     /// Start metadata of each line that has one.
@@ -313,14 +249,18 @@ struct Found {
 }
 
 /// Pads open chunks, reads start metadata, and refuses what would be refused on a fresh device.
-fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Found, FtlError> {
+fn scan<M: OpenChannel>(
+    media: &mut M,
+    config: &Config,
+    now: Nanos,
+) -> Result<ScanResult, FtlError> {
     let geometry = *media.geometry();
     let (mut padded, mut good_chunks) = (now, 0);
     for chunk in geometry.all_chunks() {
         padded = padded.max(pad_chunk(media, &geometry, chunk, now)?);
         good_chunks += u64::from(media.chunk(chunk).state != ChunkState::Offline);
     }
-    let layout = Layout::new(&geometry, config.line_set)?;
+    let layout = line_layout(&geometry, config.line_set)?;
     let (mut smetas, mut found, mut read_at) = (Vec::new(), None, padded);
     for line in 0..geometry.chunks * layout.stripes() {
         let smeta = read_smeta(media, &geometry, &layout, line, &mut read_at)?;
@@ -332,7 +272,7 @@ fn scan<M: OpenChannel>(media: &mut M, config: &Config, now: Nanos) -> Result<Fo
     let fixed_sectors = found.map(|smeta| smeta.logical_sectors);
     let capacity = Capacity::sized(&geometry, config, good_chunks, fixed_sectors)?;
     Capacity::check_formatted(&geometry, config, capacity.logical_sectors)?;
-    Ok(Found { capacity, instance: found.map(|smeta| smeta.instance), smetas, now: read_at })
+    Ok(ScanResult { capacity, instance: found.map(|smeta| smeta.instance), smetas, now: read_at })
 }
 
 /// Whether a line's start metadata fit this device, and the `first` that were found.

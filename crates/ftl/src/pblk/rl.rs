@@ -108,7 +108,7 @@ impl RateLimiter {
     }
 
     /// Whether another victim should be chosen while so many chunks and lines are free, and as many
-    /// lines as `coming` are cooling or being collected.
+    /// lines as `coming` are quarantined or being collected.
     pub(super) fn wants_victim(&self, free: (u32, u32), coming: u32) -> bool {
         let wanted = match self.limiter {
             Limiter::Kernel => free.0 < self.high_chunks,

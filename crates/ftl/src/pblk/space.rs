@@ -8,10 +8,11 @@
 //! shorter than others.
 
 use super::Pblk;
-use super::ids::{BufferId, FrontierId, MAP_ORIGIN};
+use super::ids::{BufferId, FrontierId};
 use super::layout::padded_out;
-use super::line::FreeRoom;
 use super::open::Frontier;
+use crate::common::ids::MAP_ORIGIN;
+use crate::common::lines::FreeSpace;
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 
@@ -37,7 +38,7 @@ type Groups = SmallVec<[Group; 4]>;
 #[derive(Debug)]
 struct Balance<'a> {
     groups: Groups,
-    free: FreeRoom<'a>,
+    free: FreeSpace<'a>,
     /// Sectors that victims will need.
     victims: u64,
 }
@@ -85,7 +86,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn data_room(&self) -> u64 {
         let frontiers = self.frontiers.iter().filter(|frontier| frontier.buffer != MAP_ORIGIN);
         let left: u64 = frontiers.map(|frontier| self.left_of(frontier)).sum();
-        let free = self.lines.free_room();
+        let free = self.lines.free_space();
         left + free.sectors_of(free.lines())
     }
 
@@ -227,6 +228,6 @@ impl<M: OpenChannel> Pblk<M> {
             group.busy |= sectors > 0;
         }
         groups[0].busy |= self.trims.has_pending();
-        Balance { groups, free: self.lines.free_room(), victims: self.gc.to_come }
+        Balance { groups, free: self.lines.free_space(), victims: self.gc.to_come }
     }
 }

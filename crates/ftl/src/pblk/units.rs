@@ -4,7 +4,7 @@
 //! order; `sync` moves over those that completed, in ring order (pblk-write.c
 //! `pblk_end_w_bio`). A unit leaves when its entries leave the ring.
 
-use super::ids::LineId;
+use crate::common::ids::LineId;
 use nandscape_media::Ppa;
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;

@@ -2,12 +2,13 @@
 //! and keeps at most one write in flight on a parallel unit (pblk-write.c).
 
 use super::Pblk;
-use super::ids::{BufferId, FrontierId, LineId};
-use super::line::LineState;
+use super::ids::{BufferId, FrontierId};
 use super::rb::Ring;
 use super::units::{UnitState, WriteUnit};
+use crate::common::ids::LineId;
+use crate::common::lines::LineState;
 use crate::error::FtlError;
-use crate::pblk::events::What;
+use crate::pblk::events::EventKind;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 use nandscape_rt::Nanos;
@@ -211,7 +212,7 @@ impl<M: OpenChannel> Pblk<M> {
             data: &self.scratch,
         };
         let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.events.push(outcome.at, What::Unit(id, number, outcome.status));
+        self.events.push(outcome.at, EventKind::Unit(id, number, outcome.status));
         Ok(())
     }
 
@@ -261,7 +262,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
             self.serve_waiters(at, id, &unit);
         }
-        self.thaw();
+        self.release_durable_lines();
     }
 
     /// A program failed (pblk-write.c `pblk_map_remaining`): the rest of the chunk is lost to its line,
@@ -270,8 +271,8 @@ impl<M: OpenChannel> Pblk<M> {
         self.stats.media_errors.program_failures += 1;
         let failed = self.lines.get_mut(line);
         match failed.state {
-            LineState::Free | LineState::Cooling | LineState::Next => return,
-            LineState::Closed => self.candidates.mark_werr(line),
+            LineState::Free | LineState::AwaitingDurability | LineState::Next => return,
+            LineState::Closed => self.victims.mark_werr(line),
             _ => {}
         }
         failed.werr = true;

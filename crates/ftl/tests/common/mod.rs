@@ -94,7 +94,7 @@ impl Driver {
 
     /// What only pblk counts of it.
     pub(crate) fn detail(&self) -> PblkReport {
-        let Detail::Pblk(detail) = self.report().detail;
+        let Detail::Pblk(detail) = self.report().detail else { panic!("a pblk") };
         detail
     }
 

@@ -189,8 +189,9 @@ pub(super) trait LabDevice: BlockDevice {
         let Some(timeline) = observer.timeline() else { return };
         self.with(|ftl, requests| {
             timeline.begin(ftl.media().geometry(), slots);
-            let Detail::Pblk(detail) = ftl.report().detail;
-            timeline.name_host(detail.cpu.as_ref());
+            if let Detail::Pblk(detail) = ftl.report().detail {
+                timeline.name_host(detail.cpu.as_ref());
+            }
             timeline.start(ftl.media_mut().inner_mut(), requests);
             ftl.cpu_spans(Some(LOG_ROOM));
         });

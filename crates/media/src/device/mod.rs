@@ -310,6 +310,22 @@ impl<S: Store> OpenChannel for Media<S> {
         Ok(outcome)
     }
 
+    fn write_residual(&mut self, cmd: WriteCmd<'_>) -> Result<(), RuleError> {
+        let place = self.chunks.place(cmd.at);
+        let sectors = cmd.keys.len();
+        if let Err(rule) = self.chunks.check_write(place, &cmd) {
+            return Err(self.refuse("write", place, sectors, rule));
+        }
+        if self.chunks.row(place.row).stale {
+            self.forget(place.row);
+        }
+        if let Err(error) = self.store.write(&cmd) {
+            return Err(self.refuse("write", place, sectors, broken_rule(error)));
+        }
+        self.chunks.set_wp(place, place.sector + sectors as u32);
+        Ok(())
+    }
+
     #[inline]
     fn read(
         &mut self,

@@ -10,7 +10,10 @@ use serde_json::{Map, Value, json};
 
 impl Outcome {
     pub(super) fn ours(&self, commit: &str) -> Value {
-        let Detail::Pblk(detail) = &self.ftl.detail;
+        let (pblk, device) = match &self.ftl.detail {
+            Detail::Pblk(detail) => (Some(detail), None),
+            Detail::Device(detail) => (None, Some(detail)),
+        };
         let mut ours = Map::new();
         let mut put = |key: &str, value: Value| ours.insert(key.into(), value);
         put("version", VERSION.into());
@@ -35,13 +38,20 @@ impl Outcome {
         put("sectors", json!(self.ftl.sectors));
         put("erases", self.ftl.erases.into());
         put("gc", self.gc_json());
-        put("buffers", json!(detail.buffers));
+        if let Some(detail) = pblk {
+            put("buffers", json!(detail.buffers));
+        }
         put("flush", json!(self.ftl.flush));
         put("reads", self.reads_json());
         put("writes", self.writes_json());
         put("discards", json!({ "sectors": self.ftl.host.discarded }));
         put("lines", json!({ "valid_histogram": self.line_valid }));
-        put("pad_units", detail.pad_units.clone().into());
+        if let Some(detail) = pblk {
+            put("pad_units", detail.pad_units.clone().into());
+        }
+        if let Some(detail) = device {
+            put("device", json!(detail));
+        }
         put("steady", self.steady.into());
         put("steady_criterion", criterion(self.rounds.is_some()).into());
         if let Some(run) = &self.rounds {
@@ -51,10 +61,10 @@ impl Outcome {
             put("interrupted", true.into());
         }
         put("warnings", self.warnings.clone().into());
-        put("map", self.map_json(detail.map.as_ref()));
+        put("map", self.map_json(pblk.and_then(|detail| detail.map.as_ref())));
         put("memory", self.memory_json());
         put("wear", self.wear_json());
-        if let Some(counts) = &detail.cpu {
+        if let Some(counts) = pblk.and_then(|detail| detail.cpu.as_ref()) {
             let cpu = host::host_cpu(counts, &self.ftl.flush, self.virtual_time);
             put("host_cpu", cpu);
         }

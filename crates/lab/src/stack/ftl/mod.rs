@@ -1,13 +1,30 @@
 //! The `[ftl]` section of a stack file. Its key `kind` comes first and chooses the reader of all others;
 //! a key that only another kind has is refused with that kind's name.
 
+mod device;
 mod pblk;
 
 use super::Host;
 use super::place::StackError;
-use super::reader::Section;
+use super::reader::{Section, Words};
 use super::units::did_you_mean;
+use nandscape_ftl::pblk::config::Victim;
 use nandscape_ftl::{FtlConfig, FtlKind};
+
+/// Choices of `d-choices` when a stack does not say how many.
+const DEFAULT_D: u32 = 10;
+
+const VICTIM: Words<Victim> = Words {
+    here: &[
+        ("pblk-lists", Victim::PblkLists),
+        ("greedy", Victim::Greedy),
+        ("cost-benefit", Victim::CostBenefit),
+        ("fifo", Victim::Fifo),
+        ("random", Victim::Random),
+        ("d-choices", Victim::DChoices(DEFAULT_D)),
+    ],
+    later: &[],
+};
 
 /// The kind of a stack that names none.
 const DEFAULT_KIND: &str = FtlKind::Pblk.name();
@@ -26,6 +43,10 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, Stri
             let (config, text) = pblk::read(ftl, host)?;
             Ok((FtlConfig::Pblk(config), text))
         }
+        FtlKind::PageMap => {
+            let (config, text) = device::read(ftl)?;
+            Ok((FtlConfig::Device(config), text))
+        }
     }
 }
 
@@ -41,6 +62,29 @@ fn read_kind(name: &str) -> Result<FtlKind, String> {
 const fn keys(kind: FtlKind) -> &'static [&'static str] {
     match kind {
         FtlKind::Pblk => &pblk::KEYS,
+        FtlKind::PageMap => &device::KEYS,
+    }
+}
+
+/// The victim policy of a `gc` section.
+fn read_victim(gc: &mut Section<'_>, default: &str) -> Result<Victim, StackError> {
+    let d: Option<u32> = gc.unwritten("d")?;
+    gc.check("d", d != Some(0), "must be at least 1")?;
+    let parse = |word: &str| match (parse_victim(word)?, d) {
+        (Victim::DChoices(_), Some(d)) => Ok(Victim::DChoices(d)),
+        (_, Some(_)) => Err("`d` goes with victim = \"d-choices\" only".into()),
+        (victim, None) => Ok(victim),
+    };
+    gc.word("victim", default, parse, |victim, word| match victim {
+        Victim::DChoices(d) => format!("d-choices-{d}"),
+        _ => word.to_owned(),
+    })
+}
+
+fn parse_victim(word: &str) -> Result<Victim, String> {
+    match word.strip_prefix("d-choices-").and_then(|d| d.parse().ok()) {
+        Some(d) if d > 0 => Ok(Victim::DChoices(d)),
+        _ => VICTIM.read(word),
     }
 }
 

@@ -3,6 +3,7 @@
 mod cpu;
 mod map;
 
+use super::read_victim;
 use crate::stack::Host;
 use crate::stack::document::Value;
 use crate::stack::place::StackError;
@@ -33,9 +34,6 @@ pub(super) const KEYS: [&str; 16] = [
     "map",
 ];
 
-/// Choices of `d-choices` when a stack does not say how many.
-const DEFAULT_D: u32 = 10;
-
 const CAPACITY_RULES: Words<CapacityRules> = Words {
     here: &[
         ("4.13", CapacityRules::V4_13),
@@ -47,18 +45,6 @@ const CAPACITY_RULES: Words<CapacityRules> = Words {
 
 const DISCARD: Words<Discard> =
     Words { here: &[("durable", Discard::Durable), ("kernel", Discard::Kernel)], later: &[] };
-
-const VICTIM: Words<Victim> = Words {
-    here: &[
-        ("pblk-lists", Victim::PblkLists),
-        ("greedy", Victim::Greedy),
-        ("cost-benefit", Victim::CostBenefit),
-        ("fifo", Victim::Fifo),
-        ("random", Victim::Random),
-        ("d-choices", Victim::DChoices(DEFAULT_D)),
-    ],
-    later: &[],
-};
 
 const JOURNAL_LINES: Words<JournalLines> = Words {
     here: &[("collected", JournalLines::Collected), ("left-to-die", JournalLines::LeftToDie)],
@@ -155,17 +141,7 @@ struct GcKeys {
 }
 
 fn read_gc(mut gc: Section<'_>, routing: &Routing) -> Result<GcKeys, StackError> {
-    let d: Option<u32> = gc.unwritten("d")?;
-    gc.check("d", d != Some(0), "must be at least 1")?;
-    let parse = |word: &str| match (parse_victim(word)?, d) {
-        (Victim::DChoices(_), Some(d)) => Ok(Victim::DChoices(d)),
-        (_, Some(_)) => Err("`d` goes with victim = \"d-choices\" only".into()),
-        (victim, None) => Ok(victim),
-    };
-    let victim = gc.word("victim", "pblk-lists", parse, |victim, word| match victim {
-        Victim::DChoices(d) => format!("d-choices-{d}"),
-        _ => word.to_owned(),
-    })?;
+    let victim = read_victim(&mut gc, "pblk-lists")?;
     let stream = gc.choice("stream", "data", &GC_STREAM)?;
     let journal_lines = if routing.journal {
         gc.choice("journal_lines", "collected", &JOURNAL_LINES)?
@@ -174,13 +150,6 @@ fn read_gc(mut gc: Section<'_>, routing: &Routing) -> Result<GcKeys, StackError>
         JournalLines::default()
     };
     Ok(GcKeys { victim, stream, journal_lines, text: titled("ftl.gc", gc)? })
-}
-
-fn parse_victim(word: &str) -> Result<Victim, String> {
-    match word.strip_prefix("d-choices-").and_then(|d| d.parse().ok()) {
-        Some(d) if d > 0 => Ok(Victim::DChoices(d)),
-        _ => VICTIM.read(word),
-    }
 }
 
 /// Which buffers there are, what takes which, and what a flush covers.

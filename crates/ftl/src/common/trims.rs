@@ -1,49 +1,91 @@
 //! The trim log: discards are writes. A discard hides older copies at once in the table; its record
-//! waits here for company, goes into the ring as a sector of records at the next flush or when a
+//! waits here for company, goes into the write buffer as a sector of records at the next flush or when a
 //! sector is full, and is durable like any other entry.
 //!
 //! A record keeps its sequence for life. When garbage collection meets a sector of records it logs
 //! again those that still hide something; replay by sequence makes that harmless.
 
-use super::format::{TRIMS_PER_SECTOR, TrimRecord};
+use super::sealed::{seal, u32_at, u64_at, unseal};
+use nandscape_block::{SECTOR_BYTES, SectorData};
 use std::collections::VecDeque;
+
+/// "trim".
+pub(crate) const TRIM_MAGIC: u32 = 0x7472_696d;
+/// Trim records that fit one sector.
+pub(crate) const TRIMS_PER_SECTOR: usize = (SECTOR_BYTES as usize - 16) / 16;
+
+/// One discard: it hides every copy of its sectors with a lower sequence.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TrimRecord {
+    /// First logical sector.
+    pub(crate) lba: u32,
+    /// Sectors.
+    pub(crate) sectors: u32,
+    /// Copies written before this sequence are hidden.
+    pub(crate) seq: u64,
+}
+
+/// A sector of up to [`TRIMS_PER_SECTOR`] records.
+pub(crate) fn encode_trims(records: &[TrimRecord]) -> SectorData {
+    let mut bytes = [0; SECTOR_BYTES as usize];
+    bytes[4..8].copy_from_slice(&TRIM_MAGIC.to_le_bytes());
+    bytes[8..12].copy_from_slice(&(records.len() as u32).to_le_bytes());
+    for (record, place) in records.iter().zip(bytes[16..].chunks_exact_mut(16)) {
+        place[0..4].copy_from_slice(&record.lba.to_le_bytes());
+        place[4..8].copy_from_slice(&record.sectors.to_le_bytes());
+        place[8..16].copy_from_slice(&record.seq.to_le_bytes());
+    }
+    seal(bytes)
+}
+
+/// The records of a sector, if these bytes are one.
+pub(crate) fn decode_trims(data: &SectorData) -> Option<Vec<TrimRecord>> {
+    let bytes = &*unseal(data, TRIM_MAGIC)?;
+    let count = u32_at(bytes, 8) as usize;
+    let records = bytes[16..].chunks_exact(16).take(count).map(|place| TrimRecord {
+        lba: u32_at(place, 0),
+        sectors: u32_at(place, 4),
+        seq: u64_at(place, 8),
+    });
+    Some(records.collect())
+}
 
 /// Records not yet durable.
 #[derive(Debug, Default)]
-pub(super) struct TrimLog {
+pub(crate) struct TrimLog {
     pending: Vec<TrimRecord>,
-    /// Ring position at which the oldest pending record was logged.
+    /// Position of the write buffer at which the oldest pending record was logged.
     pending_since: u64,
-    /// Sectors in the ring: when their oldest record was logged, and their position.
+    /// Sectors in the buffer: when their oldest record was logged, and their position.
     emitted: VecDeque<(u64, u64)>,
 }
 
 impl TrimLog {
-    /// Logs a record when the ring stands at `position`.
-    pub(super) fn log(&mut self, record: TrimRecord, position: u64) {
+    /// Logs a record when the buffer stands at `position`.
+    pub(crate) fn log(&mut self, record: TrimRecord, position: u64) {
         if self.pending.is_empty() {
             self.pending_since = position;
         }
         self.pending.push(record);
     }
 
-    pub(super) fn has_pending(&self) -> bool {
+    pub(crate) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
     /// Whether the pending records fill a sector.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= TRIMS_PER_SECTOR
     }
 
-    /// Hands the pending records over to the ring entry at `position`.
-    pub(super) fn emit(&mut self, position: u64) -> Vec<TrimRecord> {
+    /// Hands the pending records over to the buffer's entry at `position`.
+    pub(crate) fn emit(&mut self, position: u64) -> Vec<TrimRecord> {
         self.emitted.push_back((self.pending_since, position));
         std::mem::take(&mut self.pending)
     }
 
-    /// Entries of the ring changed places, each from one position to another.
-    pub(super) fn entries_moved(&mut self, moves: &[(u64, u64)]) {
+    /// Entries of the buffer changed places, each from one position to another.
+    pub(crate) fn entries_moved(&mut self, moves: &[(u64, u64)]) {
         for sector in &mut self.emitted {
             if let Some(&(_, to)) = moves.iter().find(|(from, _)| *from == sector.1) {
                 sector.1 = to;
@@ -51,8 +93,8 @@ impl TrimLog {
         }
     }
 
-    /// Everything logged before this ring position is durable, given the ring's `sync`.
-    pub(super) fn durable(&mut self, sync: u64) -> u64 {
+    /// Everything logged before this position is durable, given that all entries before `sync` are.
+    pub(crate) fn durable(&mut self, sync: u64) -> u64 {
         while self.emitted.front().is_some_and(|&(_, position)| position < sync) {
             self.emitted.pop_front();
         }
@@ -68,7 +110,7 @@ mod tests {
 
     const RECORD: TrimRecord = TrimRecord { lba: 1, sectors: 2, seq: 3 };
 
-    /// No line cools and no flush ends before a discard logged earlier is durable: the floor stays
+    /// No line is released and no flush ends before a discard logged earlier is durable: the floor stays
     /// at the oldest record from logging until `sync` has passed its sector.
     #[test]
     fn the_durable_floor_stays_at_the_oldest_record() {

@@ -2,34 +2,33 @@
 //!
 //! Invariants:
 //! - `valid` counts the set bits of the line; a bit is set exactly where the table points.
-//! - `pending` counts entries mapped to the line whose table entry still names the ring.
-//! - A line is emptied, then *cools* until everything that invalidated its sectors is durable
+//! - `pending` counts entries mapped to the line whose table entry still names a write buffer.
+//! - A line is emptied, then quarantined until everything that invalidated its sectors is durable
 //!   (`gate`), and only then counts as free and may be erased. Otherwise a copy that a flush
 //!   promised would die while its successor still sits in RAM.
 //! - `writable` is the number of data sectors that can still be mapped: the rest of the open line,
-//!   the next one, and free lines; cooling lines are left out, so what the ring was admitted for
+//!   the next one, and free lines; quarantined lines are left out, so what a buffer was admitted for
 //!   can always be written.
 
-use super::capacity::Capacity;
-use super::ids::{BufferId, LineId, MAP_ORIGIN};
-use super::layout::{Layout, Stripes};
+use super::ids::{LineId, MAP_ORIGIN, OriginId};
+use super::layout::{Layout, StripeOrder};
 use nandscape_column::Column;
 use nandscape_media::{Geometry, Ppa};
 use std::collections::VecDeque;
 
 /// Life of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) enum LineState {
+pub(crate) enum LineState {
     /// May be erased and opened.
     #[default]
     Free,
     /// Empty, but what superseded its content is not durable yet.
-    Cooling,
+    AwaitingDurability,
     /// Being erased, or erased with its start metadata written.
     Next,
     /// Taking data.
     Open,
-    /// Full of data, end metadata under way.
+    /// Full of data, end metadata in flight.
     Closing,
     /// May be a victim.
     Closed,
@@ -43,45 +42,45 @@ pub(super) enum LineState {
 
 /// One line.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Line {
-    pub(super) state: LineState,
+pub(crate) struct Line {
+    pub(crate) state: LineState,
     /// Sectors that the table points at, and live trim records.
-    pub(super) valid: u32,
-    /// Entries mapped here whose table entry still names the ring.
-    pub(super) pending: u32,
-    /// Write units of data under way.
-    pub(super) in_flight: u32,
+    pub(crate) valid: u32,
+    /// Entries mapped here whose table entry still names a write buffer.
+    pub(crate) pending: u32,
+    /// Write units of data in flight.
+    pub(crate) in_flight: u32,
     /// Data sectors written, padding included.
-    pub(super) data: u32,
+    pub(crate) data: u32,
     /// Data sectors that the line can hold; less than nominal with bad chunks.
-    pub(super) capacity: u32,
+    pub(crate) capacity: u32,
     /// Data sectors that can still be mapped, while the line is being prepared or open.
-    pub(super) left: u32,
+    pub(crate) left: u32,
     /// Good chunks.
-    pub(super) chunks: u32,
+    pub(crate) chunks: u32,
     /// May be erased when everything before this sequence is durable.
-    pub(super) gate: u64,
+    pub(crate) gate: u64,
     /// Order of opening.
-    pub(super) seq: u64,
-    /// The buffer whose data the line was opened for.
-    pub(super) origin: BufferId,
+    pub(crate) seq: u64,
+    /// What the line was opened for.
+    pub(crate) origin: OriginId,
     /// Whether the end metadata is complete.
-    pub(super) emeta: bool,
+    pub(crate) emeta: bool,
     /// A write in it failed: collected first.
-    pub(super) werr: bool,
+    pub(crate) werr: bool,
 }
 
 impl Line {
     /// Whether the line holds mapping blocks.
     #[inline]
-    pub(super) const fn is_map(&self) -> bool {
+    pub(crate) const fn is_map(&self) -> bool {
         self.origin == MAP_ORIGIN
     }
 }
 
 /// All lines.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     lines: Box<[Line]>,
     valid: Column<u64>,
     layout: Layout,
@@ -94,32 +93,34 @@ pub(super) struct Lines {
     free_by_chunks: Box<[u32]>,
     short_lines: u32,
     /// Free lines that are kept for mapping blocks.
-    pub(super) kept: u32,
-    cooling: VecDeque<LineId>,
+    pub(crate) kept: u32,
+    quarantine: VecDeque<LineId>,
     /// Good chunks of free lines, what the limiter looks at.
-    pub(super) free_chunks: u32,
+    pub(crate) free_chunks: u32,
     /// Data sectors that can still be mapped.
-    pub(super) writable: u64,
+    pub(crate) writable: u64,
     /// Data sectors written in lines that are not free.
-    pub(super) in_use: u64,
+    pub(crate) in_use: u64,
 }
 
 impl Lines {
-    /// All lines in state `Free` but on no list yet, without chunks.
+    /// All lines in state `Free` but on no list yet, without chunks. A line without bad chunks holds
+    /// `line_sectors` data sectors.
     /// `None` when the process cannot have the address space.
-    pub(super) fn new(geometry: &Geometry, layout: Layout, capacity: &Capacity) -> Option<Self> {
+    pub(crate) fn new(geometry: &Geometry, layout: Layout, line_sectors: u32) -> Option<Self> {
         Some(Self {
-            lines: vec![Line::default(); capacity.lines as usize].into_boxed_slice(),
+            lines: vec![Line::default(); (geometry.chunks * layout.stripes()) as usize]
+                .into_boxed_slice(),
             valid: Column::zeroed(geometry.ppa_end() / 64 + 2)?,
             layout,
-            nominal: capacity.line_data_sectors,
+            nominal: line_sectors,
             chunk_sectors: geometry.sectors,
             free: (0..layout.stripes()).map(|_| VecDeque::new()).collect(),
             free_lines: 0,
             free_by_chunks: vec![0; layout.width as usize + 1].into_boxed_slice(),
             short_lines: 0,
             kept: 0,
-            cooling: VecDeque::new(),
+            quarantine: VecDeque::new(),
             free_chunks: 0,
             writable: 0,
             in_use: 0,
@@ -127,21 +128,21 @@ impl Lines {
     }
 
     #[inline]
-    pub(super) fn get(&self, line: LineId) -> &Line {
+    pub(crate) fn get(&self, line: LineId) -> &Line {
         &self.lines[line as usize]
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, line: LineId) -> &mut Line {
+    pub(crate) fn get_mut(&mut self, line: LineId) -> &mut Line {
         &mut self.lines[line as usize]
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (LineId, &Line)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (LineId, &Line)> {
         (0..).zip(self.lines.iter())
     }
 
     #[inline]
-    pub(super) fn of(&self, ppa: Ppa) -> LineId {
+    pub(crate) fn of(&self, ppa: Ppa) -> LineId {
         self.layout.line_of(ppa)
     }
 
@@ -149,26 +150,26 @@ impl Lines {
     /// the line from holding, so that a line without anything to gain never looks better than a
     /// full one.
     #[inline]
-    pub(super) fn weight(&self, line: LineId) -> u32 {
+    pub(crate) fn weight(&self, line: LineId) -> u32 {
         let line = self.get(line);
         (line.valid + line.pending + (self.nominal - line.capacity)).min(self.nominal)
     }
 
     #[inline]
-    pub(super) fn is_valid(&self, ppa: Ppa) -> bool {
+    pub(crate) fn is_valid(&self, ppa: Ppa) -> bool {
         self.valid[(ppa.0 / 64) as usize] >> (ppa.0 % 64) & 1 != 0
     }
 
     /// Pulls a sector's bit towards the caches.
     #[inline]
-    pub(super) fn prefetch(&self, ppa: Ppa) {
+    pub(crate) fn prefetch(&self, ppa: Ppa) {
         self.valid.prefetch((ppa.0 / 64) as usize);
     }
 
     /// Sets the bits of those of the 64 sectors from `ppa` on that `mask` names, lowest first, and
     /// counts them in their line.
     #[inline]
-    pub(super) fn set_valid(&mut self, line: LineId, ppa: Ppa, mask: u64) {
+    pub(crate) fn set_valid(&mut self, line: LineId, ppa: Ppa, mask: u64) {
         let (word, shift) = ((ppa.0 / 64) as usize, ppa.0 % 64);
         debug_assert_eq!(self.valid_mask(ppa, 64) & mask, 0);
         self.valid[word] |= mask << shift;
@@ -180,7 +181,7 @@ impl Lines {
 
     /// Clears a sector's bit, counts it, and raises the line's gate.
     #[inline]
-    pub(super) fn clear_valid(&mut self, ppa: Ppa, gate: u64) -> LineId {
+    pub(crate) fn clear_valid(&mut self, ppa: Ppa, gate: u64) -> LineId {
         let line = self.of(ppa);
         self.clear_bit(ppa);
         self.cleared(line, 1, gate);
@@ -189,14 +190,14 @@ impl Lines {
 
     /// Clears a sector's bit, which [`Self::cleared`] must count.
     #[inline]
-    pub(super) fn clear_bit(&mut self, ppa: Ppa) {
+    pub(crate) fn clear_bit(&mut self, ppa: Ppa) {
         debug_assert!(self.is_valid(ppa));
         self.valid[(ppa.0 / 64) as usize] &= !(1 << (ppa.0 % 64));
     }
 
     /// Counts cleared bits of a line, and raises its gate.
     #[inline]
-    pub(super) fn cleared(&mut self, line: LineId, sectors: u32, gate: u64) {
+    pub(crate) fn cleared(&mut self, line: LineId, sectors: u32, gate: u64) {
         let entry = self.get_mut(line);
         entry.valid -= sectors;
         entry.gate = entry.gate.max(gate);
@@ -204,7 +205,7 @@ impl Lines {
 
     /// The valid bits of up to 64 sectors from `ppa` on, lowest first.
     #[inline]
-    pub(super) fn valid_mask(&self, ppa: Ppa, sectors: u32) -> u64 {
+    pub(crate) fn valid_mask(&self, ppa: Ppa, sectors: u32) -> u64 {
         let (word, shift) = ((ppa.0 / 64) as usize, ppa.0 % 64);
         let mut bits = self.valid[word] >> shift;
         if shift != 0 && u64::from(sectors) + shift > 64 {
@@ -213,32 +214,65 @@ impl Lines {
         bits & (u64::MAX >> (64 - sectors))
     }
 
-    /// An empty line begins to cool.
-    pub(super) fn cool(&mut self, line: LineId) {
+    /// An empty line waits until its gate is durable.
+    pub(crate) fn quarantine_line(&mut self, line: LineId) {
         let entry = self.get_mut(line);
         debug_assert!(entry.valid == 0 && entry.pending == 0);
-        entry.state = LineState::Cooling;
+        entry.state = LineState::AwaitingDurability;
         self.in_use -= u64::from(std::mem::take(&mut self.get_mut(line).data));
-        self.cooling.push_back(line);
+        self.quarantine.push_back(line);
     }
 
-    /// Frees cooled lines, given that everything before `durable` is. Whether any was freed.
-    pub(super) fn thaw(&mut self, durable: u64) -> bool {
-        let mut thawed = false;
-        for _ in 0..self.cooling.len() {
-            let Some(line) = self.cooling.pop_front() else { break };
+    /// Frees quarantined lines, given that everything before `durable` is durable. Whether any was freed.
+    pub(crate) fn release_durable_lines(&mut self, durable: u64) -> bool {
+        let mut released = false;
+        for _ in 0..self.quarantine.len() {
+            let Some(line) = self.quarantine.pop_front() else { break };
             if self.get(line).gate <= durable {
                 self.release(line);
-                thawed = true;
+                released = true;
             } else {
-                self.cooling.push_back(line);
+                self.quarantine.push_back(line);
             }
         }
-        thawed
+        released
+    }
+
+    /// Takes the first quarantined line whose gate is durable, given what is in each stripe: everything
+    /// before the stripe's sequence. It is on no list then.
+    pub(crate) fn take_durable(&mut self, durable: &[u64]) -> Option<LineId> {
+        let passed =
+            |&line: &LineId| self.get(line).gate <= durable[self.layout.stripe_of(line) as usize];
+        let index = self.quarantine.iter().position(passed)?;
+        self.quarantine.remove(index)
+    }
+
+    /// Quarantined lines of a stripe.
+    pub(crate) fn quarantined_in(&self, stripe: u32) -> u32 {
+        let of_stripe = |line: &&LineId| self.layout.stripe_of(**line) == stripe;
+        self.quarantine.iter().filter(of_stripe).count() as u32
+    }
+
+    /// Free lines of a stripe.
+    #[inline]
+    pub(crate) fn free_lines_of(&self, stripe: u32) -> u32 {
+        self.free[stripe as usize].len() as u32
+    }
+
+    /// Data sectors that the free lines of a stripe hold, up to `enough`.
+    pub(crate) fn free_sectors_of(&self, stripe: u32, enough: u32) -> u32 {
+        let mut sectors = 0;
+        for &line in &self.free[stripe as usize] {
+            sectors += self.get(line).capacity;
+            if sectors >= enough {
+                break;
+            }
+        }
+        sectors
     }
 
     /// Puts an empty line without data on the free list.
-    pub(super) fn release(&mut self, line: LineId) {
+    pub(crate) fn release(&mut self, line: LineId) {
         let entry = self.get_mut(line);
         let Line { capacity, chunks, in_flight, .. } = *entry;
         let was_map = entry.is_map();
@@ -254,8 +288,8 @@ impl Lines {
 
     /// Takes the line of a stripe that has been free for longest, to prepare it for data; without a
     /// stripe, of the one with most free lines. Mapping blocks take from what is kept for them, and
-    /// nobody else does.
-    pub(super) fn take_free(&mut self, stripe: Option<u32>, for_map: bool) -> Option<LineId> {
+    /// no other caller does.
+    pub(crate) fn take_free(&mut self, stripe: Option<u32>, for_map: bool) -> Option<LineId> {
         let own = if for_map { self.kept > 0 } else { self.free_lines > self.kept };
         if !own {
             return None;
@@ -276,15 +310,15 @@ impl Lines {
 
     /// Counts a unit of data sectors written to an open line.
     #[inline]
-    pub(super) fn use_up(&mut self, line: LineId, sectors: u32) {
+    pub(crate) fn use_up(&mut self, line: LineId, sectors: u32) {
         self.get_mut(line).data += sectors;
         self.in_use += u64::from(sectors);
-        self.forgo(line, sectors);
+        self.write_off(line, sectors);
     }
 
     /// Sectors of a line that can no longer be mapped.
     #[inline]
-    pub(super) fn forgo(&mut self, line: LineId, sectors: u32) {
+    pub(crate) fn write_off(&mut self, line: LineId, sectors: u32) {
         let entry = self.get_mut(line);
         let sectors = sectors.min(entry.left);
         entry.left -= sectors;
@@ -292,16 +326,16 @@ impl Lines {
     }
 
     /// A chunk of a line under preparation is bad: the line holds `sectors` less from now on.
-    pub(super) fn lose_chunk(&mut self, line: LineId, sectors: u32) {
-        self.forgo(line, sectors);
+    pub(crate) fn remove_chunk(&mut self, line: LineId, sectors: u32) {
+        self.write_off(line, sectors);
         let entry = self.get_mut(line);
         entry.chunks -= 1;
         entry.capacity = entry.capacity.saturating_sub(sectors);
     }
 
     /// Stripes, that with the fewest free lines first.
-    pub(super) fn stripes_by_need(&self) -> Stripes {
-        let mut stripes: Stripes = (0..self.layout.stripes()).collect();
+    pub(crate) fn stripes_by_need(&self) -> StripeOrder {
+        let mut stripes: StripeOrder = (0..self.layout.stripes()).collect();
         stripes.sort_by_key(|&stripe| self.free_in(stripe));
         stripes
     }
@@ -311,16 +345,16 @@ impl Lines {
     }
 
     /// Free chunks and lines, but for those kept for mapping blocks.
-    pub(super) fn free(&self) -> (u32, u32) {
+    pub(crate) fn free(&self) -> (u32, u32) {
         let chunks = self.free_chunks.saturating_sub(self.kept * self.layout.width);
         (chunks, self.free_lines.saturating_sub(self.kept))
     }
 
     /// What free lines hold, but for those kept for mapping blocks.
     #[inline]
-    pub(super) fn free_room(&self) -> FreeRoom<'_> {
+    pub(crate) fn free_space(&self) -> FreeSpace<'_> {
         let short = if self.short_lines == 0 { 0 } else { self.layout.width as usize };
-        FreeRoom {
+        FreeSpace {
             lines: self.free().1,
             line: self.nominal,
             chunk: self.chunk_sectors,
@@ -329,7 +363,7 @@ impl Lines {
     }
 
     /// Free chunks and lines of a stripe, scaled to the device: each stripe is collected for itself.
-    pub(super) fn free_of(&self, stripe: u32) -> (u32, u32) {
+    pub(crate) fn free_of(&self, stripe: u32) -> (u32, u32) {
         if self.free.len() == 1 {
             return self.free();
         }
@@ -339,38 +373,39 @@ impl Lines {
     }
 
     /// The same of the stripe that has fewest.
-    pub(super) fn free_of_scarcest(&self) -> (u32, u32) {
+    pub(crate) fn free_of_scarcest(&self) -> (u32, u32) {
         let scarcest = (0..self.layout.stripes()).min_by_key(|&stripe| self.free_in(stripe));
         self.free_of(scarcest.unwrap_or(0))
     }
 
     /// Lines that wait for their gate.
-    pub(super) fn cooling_len(&self) -> usize {
-        self.cooling.len()
+    pub(crate) fn quarantined(&self) -> usize {
+        self.quarantine.len()
     }
 
     /// The lowest gate of the lines that wait; `u64::MAX` when none does.
-    pub(super) fn lowest_gate(&self) -> u64 {
-        self.cooling.iter().map(|&line| self.get(line).gate).min().unwrap_or(u64::MAX)
+    pub(crate) fn lowest_gate(&self) -> u64 {
+        self.quarantine.iter().map(|&line| self.get(line).gate).min().unwrap_or(u64::MAX)
     }
 
     /// Bytes of the valid bitmap that a device of this geometry uses.
-    pub(super) fn bitmap_bytes(&self) -> u64 {
+    pub(crate) fn bitmap_bytes(&self) -> u64 {
         self.valid.len() as u64 * 8
     }
 
     /// Bytes of everything else.
-    pub(super) fn line_bytes(&self) -> u64 {
+    pub(crate) fn line_bytes(&self) -> u64 {
         (size_of_val(&*self.lines)
-            + (self.free.iter().map(VecDeque::capacity).sum::<usize>() + self.cooling.capacity())
+            + (self.free.iter().map(VecDeque::capacity).sum::<usize>()
+                + self.quarantine.capacity())
                 * size_of::<LineId>()) as u64
     }
 }
 
-/// Free lines as somebody sees them who cannot tell which of them come his way. Lines with bad chunks
-/// hold less than others, so he counts on the shortest.
+/// Free lines, for a caller that cannot choose among them. Lines with bad chunks hold less than others,
+/// so the estimate assumes the shortest.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FreeRoom<'a> {
+pub(crate) struct FreeSpace<'a> {
     lines: u32,
     /// Data sectors of a line without bad chunks.
     line: u32,
@@ -380,7 +415,7 @@ pub(super) struct FreeRoom<'a> {
     short: &'a [u32],
 }
 
-impl FreeRoom<'_> {
+impl FreeSpace<'_> {
     /// Lines that lack chunks, the shortest first: how many, and what each holds.
     fn short(&self) -> impl Iterator<Item = (u32, u64)> {
         let capacity = |lost: u32| u64::from(self.line.saturating_sub(lost * self.chunk));
@@ -389,7 +424,7 @@ impl FreeRoom<'_> {
     }
 
     /// Lines that hold `sectors`, whichever they are; more than there are, if those do not suffice.
-    pub(super) fn lines_for(&self, sectors: u64) -> u32 {
+    pub(crate) fn lines_for(&self, sectors: u64) -> u32 {
         let (mut left, mut lines) = (sectors, 0);
         for (count, capacity) in self.short() {
             if left == 0 {
@@ -404,7 +439,7 @@ impl FreeRoom<'_> {
     }
 
     /// Sectors that so many lines hold, whichever they are.
-    pub(super) fn sectors_of(&self, lines: u32) -> u64 {
+    pub(crate) fn sectors_of(&self, lines: u32) -> u64 {
         let (mut left, mut sectors) = (lines, 0);
         for (count, capacity) in self.short() {
             let taken = count.min(left);
@@ -415,7 +450,7 @@ impl FreeRoom<'_> {
     }
 
     /// Free lines.
-    pub(super) const fn lines(&self) -> u32 {
+    pub(crate) const fn lines(&self) -> u32 {
         self.lines
     }
 }
@@ -423,7 +458,7 @@ impl FreeRoom<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pblk::config::{Config, LineSet};
+    use crate::common::layout::UnitSet;
     use nandscape_media::{ChunkId, UnitId};
 
     const GEOMETRY: Geometry = Geometry {
@@ -439,11 +474,10 @@ mod tests {
     };
     const LINE_CAPACITY: u32 = 480;
 
-    /// Every line free, with 4 chunks and room for 480 data sectors.
+    /// Every line free, with 4 chunks and space for 480 data sectors.
     fn lines() -> Lines {
-        let layout = Layout::new(&GEOMETRY, LineSet::Device).expect("divides");
-        let capacity = Capacity::new(&GEOMETRY, &Config::default(), 160).expect("fits");
-        let mut lines = Lines::new(&GEOMETRY, layout, &capacity).expect("address space");
+        let layout = Layout::of(&GEOMETRY, UnitSet::All).expect("divides");
+        let mut lines = Lines::new(&GEOMETRY, layout, LINE_CAPACITY).expect("address space");
         for id in 0..GEOMETRY.chunks {
             let line = lines.get_mut(id);
             (line.chunks, line.capacity) = (4, LINE_CAPACITY);
@@ -456,22 +490,22 @@ mod tests {
         GEOMETRY.ppa(ChunkId { unit: UnitId(unit), chunk: line }, sector)
     }
 
-    /// The erase rule: a line whose successors are not durable stays, whatever cooled before it.
+    /// The erase rule: a line whose successors are not durable stays, whatever was quarantined before it.
     #[test]
-    fn a_line_thaws_when_its_own_gate_is_durable() {
+    fn a_line_is_released_when_its_own_gate_is_durable() {
         let mut lines = lines();
         let ids = [0, 1, 2].map(|_| lines.take_free(None, false).expect("free"));
         for (id, gate) in ids.into_iter().zip([30, 10, 20]) {
             lines.get_mut(id).gate = gate;
-            lines.cool(id);
+            lines.quarantine_line(id);
         }
         let state = |lines: &Lines| ids.map(|id| lines.get(id).state == LineState::Free);
-        assert!(!lines.thaw(9));
-        assert_eq!((state(&lines), lines.cooling_len()), ([false; 3], 3));
-        assert!(lines.thaw(20));
-        assert_eq!((state(&lines), lines.cooling_len()), ([false, true, true], 1));
-        assert!(!lines.thaw(29));
-        assert!(lines.thaw(30));
+        assert!(!lines.release_durable_lines(9));
+        assert_eq!((state(&lines), lines.quarantined()), ([false; 3], 3));
+        assert!(lines.release_durable_lines(20));
+        assert_eq!((state(&lines), lines.quarantined()), ([false, true, true], 1));
+        assert!(!lines.release_durable_lines(29));
+        assert!(lines.release_durable_lines(30));
         assert_eq!((state(&lines), lines.free_lines), ([true; 3], GEOMETRY.chunks));
     }
 
@@ -503,29 +537,29 @@ mod tests {
         assert_eq!(lines.get(5).valid, 43);
     }
 
-    /// Whichever lines somebody gets, they hold what he was told.
+    /// Whichever lines a caller gets, they hold at least the estimate.
     #[test]
     fn short_lines_are_counted_as_such() {
         let mut lines = lines();
-        assert_eq!(lines.free_room().lines_for(2 * u64::from(lines.nominal)), 2);
+        assert_eq!(lines.free_space().lines_for(2 * u64::from(lines.nominal)), 2);
         for chunks in [1, 3] {
             let id = lines.take_free(None, false).expect("free");
             for _ in chunks..4 {
-                lines.lose_chunk(id, 128);
+                lines.remove_chunk(id, 128);
             }
-            lines.forgo(id, u32::MAX);
+            lines.write_off(id, u32::MAX);
             lines.release(id);
         }
-        let room = lines.free_room();
-        assert_eq!((room.lines(), room.short), (GEOMETRY.chunks, &[0, 1, 0, 1][..]));
+        let space = lines.free_space();
+        assert_eq!((space.lines(), space.short), (GEOMETRY.chunks, &[0, 1, 0, 1][..]));
         let (one, three) = (lines.nominal - 3 * 128, lines.nominal - 128);
         let sums = [0, one, one + three, one + three + lines.nominal];
         let shortest = |n: u32| u64::from(sums[n as usize]);
         for sectors in 1..=shortest(3) {
-            let lines = room.lines_for(sectors);
+            let lines = space.lines_for(sectors);
             assert!(shortest(lines) >= sectors && shortest(lines - 1) < sectors, "{sectors}");
         }
-        assert_eq!([0, 1, 2, 3].map(|n| room.sectors_of(n)), [0, 1, 2, 3].map(shortest));
+        assert_eq!([0, 1, 2, 3].map(|n| space.sectors_of(n)), [0, 1, 2, 3].map(shortest));
     }
 
     /// Free lines are used in turn, which wears them alike.
@@ -539,7 +573,7 @@ mod tests {
         assert_eq!((rest.first(), rest.last()), (Some(&2), Some(&0)));
     }
 
-    /// `writable` is a promise to whoever was admitted: taking a line keeps it, data and lost chunks
+    /// `writable` is a promise to what was admitted: taking a line keeps it, data and lost chunks
     /// use it up, and nothing is taken from it twice.
     #[test]
     fn writable_space_is_counted_once() {
@@ -548,14 +582,18 @@ mod tests {
         let id = lines.take_free(None, false).expect("free");
         assert_eq!((lines.writable, lines.free_chunks), (all, 4 * 39));
         lines.use_up(id, 8);
-        lines.lose_chunk(id, 128);
+        lines.remove_chunk(id, 128);
         assert_eq!((lines.writable, lines.in_use), (all - 136, 8));
-        lines.forgo(id, u32::MAX);
-        lines.forgo(id, 1);
+        lines.write_off(id, u32::MAX);
+        lines.write_off(id, 1);
         assert_eq!((lines.writable, lines.get(id).left), (all - 480, 0));
-        lines.cool(id);
-        assert_eq!((lines.writable, lines.in_use), (all - 480, 0), "cooling lines take no data");
-        lines.thaw(0);
+        lines.quarantine_line(id);
+        assert_eq!(
+            (lines.writable, lines.in_use),
+            (all - 480, 0),
+            "quarantined lines take no data"
+        );
+        lines.release_durable_lines(0);
         assert_eq!((lines.writable, lines.free_chunks), (all - 128, 4 * 40 - 1));
     }
 

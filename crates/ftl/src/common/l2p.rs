@@ -10,34 +10,34 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Where a logical sector's newest version is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(crate) enum MapEntry {
     /// Never written, or discarded.
-    Nowhere,
+    Unmapped,
     /// In this slot of the write buffer.
-    Cached(u32),
+    Buffered(u32),
     /// On media.
-    Media(Ppa),
+    Flash(Ppa),
 }
 
 /// The table.
 #[derive(Debug)]
-pub(super) enum L2p {
+pub(crate) enum L2p {
     Packed(Column<u32>),
     Wide(Column<u64>),
 }
 
-const PACKED_CACHED: u32 = 1 << 31;
+const PACKED_BUFFERED: u32 = 1 << 31;
 
 /// Bytes of an entry for media with addresses below `ppa_end`.
-pub(super) const fn entry_bytes(ppa_end: u64) -> u32 {
-    if ppa_end < PACKED_CACHED as u64 { 4 } else { 8 }
+pub(crate) const fn entry_bytes(ppa_end: u64) -> u32 {
+    if ppa_end < PACKED_BUFFERED as u64 { 4 } else { 8 }
 }
-const WIDE_CACHED: u64 = 1 << 63;
+const WIDE_BUFFERED: u64 = 1 << 63;
 
 impl L2p {
     /// An empty table for `sectors` logical sectors on media with addresses below `ppa_end`.
     /// `None` when the process cannot have the address space.
-    pub(super) fn new(sectors: u64, ppa_end: u64) -> Option<Self> {
+    pub(crate) fn new(sectors: u64, ppa_end: u64) -> Option<Self> {
         Some(if entry_bytes(ppa_end) == 4 {
             Self::Packed(Column::zeroed(sectors)?)
         } else {
@@ -46,7 +46,7 @@ impl L2p {
     }
 
     #[inline]
-    pub(super) fn get(&self, lba: Lba) -> Place {
+    pub(crate) fn get(&self, lba: Lba) -> MapEntry {
         match self {
             Self::Packed(table) => unpack(table[lba.0 as usize]),
             Self::Wide(table) => unpack_wide(table[lba.0 as usize]),
@@ -55,7 +55,7 @@ impl L2p {
 
     /// Stores `place` and returns what it replaces.
     #[inline]
-    pub(super) fn replace(&mut self, lba: Lba, place: Place) -> Place {
+    pub(crate) fn replace(&mut self, lba: Lba, place: MapEntry) -> MapEntry {
         match self {
             Self::Packed(table) => {
                 unpack(std::mem::replace(&mut table[lba.0 as usize], pack(place)))
@@ -68,7 +68,7 @@ impl L2p {
 
     /// Stores `to` if the sector is still at `from`; whether it was.
     #[inline]
-    pub(super) fn switch(&mut self, lba: Lba, from: Place, to: Place) -> bool {
+    pub(crate) fn switch(&mut self, lba: Lba, from: MapEntry, to: MapEntry) -> bool {
         match self {
             Self::Packed(table) => {
                 let entry = &mut table[lba.0 as usize];
@@ -90,7 +90,7 @@ impl L2p {
     }
 
     /// Logical sectors.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Packed(table) => table.len() as u64,
             Self::Wide(table) => table.len() as u64,
@@ -98,7 +98,7 @@ impl L2p {
     }
 
     /// Sectors that are mapped; looks at all entries.
-    pub(super) fn mapped(&self) -> u64 {
+    pub(crate) fn mapped(&self) -> u64 {
         let count = match self {
             Self::Packed(table) => table.iter().filter(|&&entry| entry != 0).count(),
             Self::Wide(table) => table.iter().filter(|&&entry| entry != 0).count(),
@@ -107,12 +107,12 @@ impl L2p {
     }
 
     /// Bytes of the table.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.len() * u64::from(self.entry_bytes())
     }
 
     /// Bytes of an entry.
-    pub(super) const fn entry_bytes(&self) -> u32 {
+    pub(crate) const fn entry_bytes(&self) -> u32 {
         if matches!(self, Self::Packed(_)) { 4 } else { 8 }
     }
 
@@ -123,7 +123,7 @@ impl L2p {
     }
 
     /// A digest of the entries of these sectors, as far as there are any.
-    pub(super) fn digest(&self, sectors: Range<u64>) -> u64 {
+    pub(crate) fn digest(&self, sectors: Range<u64>) -> u64 {
         let range = self.indices(sectors);
         match self {
             Self::Packed(table) => xxh3_64(cast_slice(&table[range])),
@@ -131,23 +131,23 @@ impl L2p {
         }
     }
 
-    /// The same, with each entry that names the ring as `how` has it.
-    pub(super) fn digest_as(&self, sectors: Range<u64>, how: impl Fn(Place) -> Place) -> u64 {
+    /// The same, with each entry that names a write buffer as `how` has it.
+    pub(crate) fn digest_as(&self, sectors: Range<u64>, how: impl Fn(MapEntry) -> MapEntry) -> u64 {
         let range = self.indices(sectors);
         match self {
             Self::Packed(table) => {
-                let cached = |entry| entry & PACKED_CACHED != 0;
-                digest_with(&table[range], cached, |entry| pack(how(unpack(entry))))
+                let buffered = |entry| entry & PACKED_BUFFERED != 0;
+                digest_with(&table[range], buffered, |entry| pack(how(unpack(entry))))
             }
             Self::Wide(table) => {
-                let cached = |entry| entry & WIDE_CACHED != 0;
-                digest_with(&table[range], cached, |entry| pack_wide(how(unpack_wide(entry))))
+                let buffered = |entry| entry & WIDE_BUFFERED != 0;
+                digest_with(&table[range], buffered, |entry| pack_wide(how(unpack_wide(entry))))
             }
         }
     }
 
     /// Whether none of these sectors is mapped.
-    pub(super) fn is_blank(&self, sectors: Range<u64>) -> bool {
+    pub(crate) fn is_blank(&self, sectors: Range<u64>) -> bool {
         let range = self.indices(sectors);
         match self {
             Self::Packed(table) => table[range].iter().all(|&entry| entry == 0),
@@ -157,7 +157,7 @@ impl L2p {
 
     /// Pulls the entry towards the caches.
     #[inline]
-    pub(super) fn prefetch(&self, lba: Lba) {
+    pub(crate) fn prefetch(&self, lba: Lba) {
         match self {
             Self::Packed(table) => table.prefetch(lba.0 as usize),
             Self::Wide(table) => table.prefetch(lba.0 as usize),
@@ -166,60 +166,60 @@ impl L2p {
 }
 
 #[inline]
-const fn pack(place: Place) -> u32 {
+const fn pack(place: MapEntry) -> u32 {
     match place {
-        Place::Nowhere => 0,
-        Place::Cached(slot) => PACKED_CACHED | slot,
-        Place::Media(ppa) => ppa.0 as u32 + 1,
+        MapEntry::Unmapped => 0,
+        MapEntry::Buffered(slot) => PACKED_BUFFERED | slot,
+        MapEntry::Flash(ppa) => ppa.0 as u32 + 1,
     }
 }
 
 #[inline]
-const fn unpack(entry: u32) -> Place {
+const fn unpack(entry: u32) -> MapEntry {
     if entry == 0 {
-        Place::Nowhere
-    } else if entry & PACKED_CACHED != 0 {
-        Place::Cached(entry & !PACKED_CACHED)
+        MapEntry::Unmapped
+    } else if entry & PACKED_BUFFERED != 0 {
+        MapEntry::Buffered(entry & !PACKED_BUFFERED)
     } else {
-        Place::Media(Ppa(entry as u64 - 1))
+        MapEntry::Flash(Ppa(entry as u64 - 1))
     }
 }
 
 #[inline]
-const fn pack_wide(place: Place) -> u64 {
+const fn pack_wide(place: MapEntry) -> u64 {
     match place {
-        Place::Nowhere => 0,
-        Place::Cached(slot) => WIDE_CACHED | slot as u64,
-        Place::Media(ppa) => ppa.0 + 1,
+        MapEntry::Unmapped => 0,
+        MapEntry::Buffered(slot) => WIDE_BUFFERED | slot as u64,
+        MapEntry::Flash(ppa) => ppa.0 + 1,
     }
 }
 
 #[inline]
-const fn unpack_wide(entry: u64) -> Place {
+const fn unpack_wide(entry: u64) -> MapEntry {
     if entry == 0 {
-        Place::Nowhere
-    } else if entry & WIDE_CACHED != 0 {
-        Place::Cached(entry as u32)
+        MapEntry::Unmapped
+    } else if entry & WIDE_BUFFERED != 0 {
+        MapEntry::Buffered(entry as u32)
     } else {
-        Place::Media(Ppa(entry - 1))
+        MapEntry::Flash(Ppa(entry - 1))
     }
 }
 
-/// A digest of entries of which those that are `cached` are taken as `how` has them. They are few, so
+/// A digest of entries of which those that are `buffered` are taken as `how` has them. They are few, so
 /// what lies between them is hashed where it is.
 fn digest_with<T: Copy + NoUninit>(
     entries: &[T],
-    cached: impl Fn(T) -> bool,
+    buffered: impl Fn(T) -> bool,
     how: impl Fn(T) -> T,
 ) -> u64 {
     const STEP: usize = 64;
     let mut hasher = Xxh3::new();
     let mut hashed = 0;
     for (first, step) in (0..).step_by(STEP).zip(entries.chunks(STEP)) {
-        if !step.iter().fold(false, |any, &entry| any | cached(entry)) {
+        if !step.iter().fold(false, |any, &entry| any | buffered(entry)) {
             continue;
         }
-        for (at, &entry) in (first..).zip(step).filter(|(_, entry)| cached(**entry)) {
+        for (at, &entry) in (first..).zip(step).filter(|(_, entry)| buffered(**entry)) {
             hasher.update(cast_slice(&entries[hashed..at]));
             hasher.update(bytes_of(&how(entry)));
             hashed = at + 1;
@@ -235,11 +235,11 @@ mod tests {
 
     fn places(table: &mut L2p) {
         let lba = Lba(7);
-        assert_eq!(table.get(lba), Place::Nowhere);
-        assert_eq!(table.replace(lba, Place::Cached(511)), Place::Nowhere);
-        assert!(!table.switch(lba, Place::Cached(510), Place::Nowhere));
-        assert!(table.switch(lba, Place::Cached(511), Place::Media(Ppa(0))));
-        assert_eq!(table.replace(lba, Place::Nowhere), Place::Media(Ppa(0)));
+        assert_eq!(table.get(lba), MapEntry::Unmapped);
+        assert_eq!(table.replace(lba, MapEntry::Buffered(511)), MapEntry::Unmapped);
+        assert!(!table.switch(lba, MapEntry::Buffered(510), MapEntry::Unmapped));
+        assert!(table.switch(lba, MapEntry::Buffered(511), MapEntry::Flash(Ppa(0))));
+        assert_eq!(table.replace(lba, MapEntry::Unmapped), MapEntry::Flash(Ppa(0)));
     }
 
     #[test]
@@ -254,22 +254,23 @@ mod tests {
 
     /// A digest with entries exchanged is the digest of the table in which they are.
     #[test]
-    fn a_digest_sees_ring_entries_as_it_is_told() {
+    fn a_digest_sees_buffered_entries_as_given() {
         for (ppa_end, len) in [(1 << 30, 300), (1 << 31, 300)] {
-            let mut ring = L2p::new(len, ppa_end).unwrap();
+            let mut buffered = L2p::new(len, ppa_end).unwrap();
             let mut media = L2p::new(len, ppa_end).unwrap();
             for lba in (0..len).map(Lba) {
-                let place = Place::Media(Ppa(lba.0 * 3));
-                let in_ring = [0, 63, 64, 65, 299].contains(&lba.0);
-                ring.replace(lba, if in_ring { Place::Cached(lba.0 as u32) } else { place });
+                let place = MapEntry::Flash(Ppa(lba.0 * 3));
+                let in_buffer = [0, 63, 64, 65, 299].contains(&lba.0);
+                buffered
+                    .replace(lba, if in_buffer { MapEntry::Buffered(lba.0 as u32) } else { place });
                 media.replace(lba, place);
             }
             let how = |place| match place {
-                Place::Cached(slot) => Place::Media(Ppa(u64::from(slot) * 3)),
+                MapEntry::Buffered(slot) => MapEntry::Flash(Ppa(u64::from(slot) * 3)),
                 other => other,
             };
-            assert_eq!(ring.digest_as(0..len, how), media.digest(0..len));
-            assert_ne!(ring.digest(0..len), media.digest(0..len));
+            assert_eq!(buffered.digest_as(0..len, how), media.digest(0..len));
+            assert_ne!(buffered.digest(0..len), media.digest(0..len));
         }
     }
 }

@@ -3,20 +3,19 @@
 //! itself). With lines over the whole device there is one stripe, and this is its victim index.
 
 use super::ids::LineId;
-use super::layout::{Layout, Stripes};
-use super::victims::Victims;
-use crate::pblk::config::Victim;
+use super::layout::{Layout, StripeOrder};
+use super::victims::{Victim, Victims};
 
 /// The victim indexes of all stripes.
 #[derive(Debug)]
-pub(super) struct Candidates {
+pub(crate) struct Stripes {
     stripes: Vec<Victims>,
     layout: Layout,
 }
 
-impl Candidates {
+impl Stripes {
     /// No closed lines yet.
-    pub(super) fn new(
+    pub(crate) fn new(
         policy: Victim,
         layout: Layout,
         chunks: u32,
@@ -34,38 +33,38 @@ impl Candidates {
     }
 
     /// Takes in a line that has just closed.
-    pub(super) fn insert(&mut self, line: LineId, valid: u32, werr: bool) {
+    pub(crate) fn insert(&mut self, line: LineId, valid: u32, werr: bool) {
         let (victims, index) = self.of(line);
         victims.insert(index, valid, werr);
     }
 
     /// Notes that a closed line lost valid sectors.
     #[inline]
-    pub(super) fn lower(&mut self, line: LineId, valid: u32) {
+    pub(crate) fn lower(&mut self, line: LineId, valid: u32) {
         let (victims, index) = self.of(line);
         victims.lower(index, valid);
     }
 
-    /// Lets a line go: it is freed, or a victim.
-    pub(super) fn remove(&mut self, line: LineId) {
+    /// Removes a line: it is freed, or a victim.
+    pub(crate) fn remove(&mut self, line: LineId) {
         let (victims, index) = self.of(line);
         victims.remove(index);
     }
 
     /// Notes that a write failed in a closed line.
-    pub(super) fn mark_werr(&mut self, line: LineId) {
+    pub(crate) fn mark_werr(&mut self, line: LineId) {
         let (victims, index) = self.of(line);
         victims.mark_werr(index);
     }
 
     /// Whether lines with write errors wait for collection.
-    pub(super) fn has_werr(&self) -> bool {
+    pub(crate) fn has_werr(&self) -> bool {
         self.stripes.iter().any(Victims::has_werr)
     }
 
     /// Stripes, that with the least valid line first.
-    pub(super) fn by_gain(&self, eligible: impl Fn(LineId) -> bool) -> Stripes {
-        let mut order: Stripes = (0..self.layout.stripes()).collect();
+    pub(crate) fn by_gain(&self, eligible: impl Fn(LineId) -> bool) -> StripeOrder {
+        let mut order: StripeOrder = (0..self.layout.stripes()).collect();
         if order.len() > 1 {
             order.sort_by_cached_key(|&stripe| {
                 let victims = &self.stripes[stripe as usize];
@@ -77,7 +76,7 @@ impl Candidates {
     }
 
     /// The first line that `choose` finds in a stripe's index, asked for each stripe in `order`.
-    pub(super) fn find(
+    pub(crate) fn find(
         &mut self,
         order: impl IntoIterator<Item = u32>,
         mut choose: impl FnMut(&mut Victims, u32) -> Option<LineId>,
@@ -91,7 +90,7 @@ impl Candidates {
     }
 
     /// Bytes held.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.stripes.iter().map(Victims::bytes).sum()
     }
 }

@@ -5,10 +5,27 @@
 //! (pblk-gc.c, pblk-core.c `pblk_line_gc_list`). As the classes are ordered by valid count, that is
 //! the minimum of all, and among equals the line that entered its class first: a stamp a line.
 
-use crate::pblk::config::Victim;
-use crate::pblk::ids::{LineId, NO_LINE};
+use super::ids::{LineId, NO_LINE};
 use nandscape_rt::Stream;
 use std::collections::VecDeque;
+
+/// Which closed line is collected next.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Victim {
+    /// pblk's lists: by class of valid count, least valid first, earliest in its class on ties.
+    #[default]
+    PblkLists,
+    /// Least valid sectors; the line closed first on ties.
+    Greedy,
+    /// Highest (1 - u) / 2u x age.
+    CostBenefit,
+    /// Line closed first.
+    Fifo,
+    /// Uniformly at random.
+    Random,
+    /// Least valid of this many random lines.
+    DChoices(u32),
+}
 
 /// pblk's classes by valid count, best victims first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -48,7 +65,7 @@ const FREE_NODE: Node = Node {
 
 /// Closed lines and the policy that chooses among them.
 #[derive(Debug)]
-pub(super) struct Victims {
+pub(crate) struct Victims {
     policy: Victim,
     line_sectors: u32,
     nodes: Box<[Node]>,
@@ -68,7 +85,7 @@ pub(super) struct Victims {
 
 impl Victims {
     /// No closed lines yet.
-    pub(super) fn new(policy: Victim, lines: u32, line_sectors: u32, seed: u64) -> Self {
+    pub(crate) fn new(policy: Victim, lines: u32, line_sectors: u32, seed: u64) -> Self {
         Self {
             policy,
             line_sectors,
@@ -84,7 +101,7 @@ impl Victims {
     }
 
     /// Takes in a line that has just closed.
-    pub(super) fn insert(&mut self, line: LineId, valid: u32, werr: bool) {
+    pub(crate) fn insert(&mut self, line: LineId, valid: u32, werr: bool) {
         self.stamps += 1;
         let node = &mut self.nodes[line as usize];
         debug_assert_eq!(node.index, u32::MAX);
@@ -109,7 +126,7 @@ impl Victims {
 
     /// Notes that a closed line lost valid sectors.
     #[inline]
-    pub(super) fn lower(&mut self, line: LineId, valid: u32) {
+    pub(crate) fn lower(&mut self, line: LineId, valid: u32) {
         self.unlink(line);
         let node = &mut self.nodes[line as usize];
         node.valid = valid;
@@ -125,12 +142,12 @@ impl Victims {
     }
 
     /// What a closed line weighs.
-    pub(super) fn valid(&self, line: LineId) -> u32 {
+    pub(crate) fn valid(&self, line: LineId) -> u32 {
         self.nodes[line as usize].valid
     }
 
-    /// Lets a line go: it is freed, or a victim.
-    pub(super) fn remove(&mut self, line: LineId) {
+    /// Removes a line: it is freed, or a victim.
+    pub(crate) fn remove(&mut self, line: LineId) {
         self.unlink(line);
         let node = std::mem::replace(&mut self.nodes[line as usize], FREE_NODE);
         self.members.swap_remove(node.index as usize);
@@ -143,12 +160,12 @@ impl Victims {
     }
 
     /// Whether lines with write errors wait for collection.
-    pub(super) fn has_werr(&self) -> bool {
+    pub(crate) fn has_werr(&self) -> bool {
         !self.werr.is_empty()
     }
 
     /// A write to a closed line turned out to have failed.
-    pub(super) fn mark_werr(&mut self, line: LineId) {
+    pub(crate) fn mark_werr(&mut self, line: LineId) {
         if !std::mem::replace(&mut self.nodes[line as usize].werr, true) {
             self.werr.push_back(line);
         }
@@ -156,7 +173,7 @@ impl Victims {
 
     /// The next victim among lines that are `eligible`; it stays until removed. Lines that are
     /// valid throughout gain nothing and are passed over by every policy.
-    pub(super) fn choose(&mut self, eligible: impl Fn(LineId) -> bool) -> Option<LineId> {
+    pub(crate) fn choose(&mut self, eligible: impl Fn(LineId) -> bool) -> Option<LineId> {
         if let Some(line) = self.choose_werr(&eligible) {
             return Some(line);
         }
@@ -170,12 +187,12 @@ impl Victims {
     }
 
     /// The first line with write errors, wanted however much is free.
-    pub(super) fn choose_werr(&self, eligible: impl Fn(LineId) -> bool) -> Option<LineId> {
+    pub(crate) fn choose_werr(&self, eligible: impl Fn(LineId) -> bool) -> Option<LineId> {
         self.werr.iter().copied().find(|&line| eligible(line))
     }
 
     /// The least valid line with anything to gain among those `eligible`.
-    pub(super) fn least_valid(&self, eligible: impl Fn(LineId) -> bool) -> Option<LineId> {
+    pub(crate) fn least_valid(&self, eligible: impl Fn(LineId) -> bool) -> Option<LineId> {
         self.buckets_with_gain().find_map(|valid| {
             self.bucket(valid)
                 .filter(|&line| eligible(line))
@@ -278,7 +295,7 @@ impl Victims {
     }
 
     /// Bytes of the index.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         (size_of_val(&*self.nodes)
             + size_of_val(&*self.heads)
             + self.members.capacity() * size_of::<LineId>()
@@ -502,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_valid_throughout_is_nobodys_victim() {
+    fn a_line_valid_throughout_is_never_a_victim() {
         for policy in POLICIES {
             assert_eq!(closed(policy, &[SECTORS]).choose(|_| true), None, "{policy:?}");
         }

@@ -1,0 +1,138 @@
+//! The invariants of a conventional SSD, checked the slow way; for tests and campaigns.
+
+use super::DeviceFtl;
+use super::instance::Stream;
+use crate::common::ids::LineId;
+use crate::common::l2p::MapEntry;
+use crate::common::lines::LineState;
+use nandscape_block::Lba;
+use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Whether table, buffer, erase units and media agree.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mapped = self.check_table()?;
+        self.check_valid_bits(mapped)?;
+        self.check_lines()?;
+        (0..self.instances.len()).try_for_each(|instance| self.check_space(instance))?;
+        let (used, shares) = (self.buffer.used(), self.buffer.shares());
+        ensure(used == shares, || {
+            format!("the buffer counts {used} sectors, pages have {shares}")
+        })?;
+        let wrong = self.counts.media_errors.mismatches;
+        ensure(wrong == 0, || format!("{wrong} sectors were not what was to be read"))
+    }
+
+    /// Every table entry points at its unit. How many sectors are on media.
+    fn check_table(&self) -> Result<u64, String> {
+        let mut mapped = 0;
+        for unit in 0..self.pages.l2p.len() {
+            let lba = self.pages.first_of(unit);
+            match self.pages.l2p.get(Lba(unit)) {
+                MapEntry::Unmapped => {}
+                MapEntry::Buffered(slot) => {
+                    let key = self.buffer.key(slot);
+                    ensure(u64::from(key) == lba.0, || {
+                        format!("{lba} points at slot {slot}, which holds {key}")
+                    })?;
+                }
+                MapEntry::Flash(at) => {
+                    mapped += u64::from(self.sizes.unit);
+                    let here = self.pages.instance_of(unit) as u32;
+                    let stripe = self.layout.stripe_of(self.lines.of(at));
+                    ensure(stripe == here, || {
+                        format!("{lba} is in instance {stripe}, not {here}")
+                    })?;
+                    (0..self.sizes.unit).try_for_each(|i| self.check_sector(lba, at, i))?;
+                }
+            }
+        }
+        Ok(mapped)
+    }
+
+    fn check_sector(&self, lba: Lba, at: Ppa, index: u32) -> Result<(), String> {
+        let (lba, at) = (lba.plus(u64::from(index)), at.plus(index));
+        let oob = self.media.oob(at);
+        let holds = oob.kind == Kind::Data && u64::from(oob.key) == lba.0;
+        ensure(holds, || format!("{lba} points at {at:?}, which holds {oob:?}"))?;
+        ensure(self.lines.is_valid(at), || format!("{lba} at {at:?} is not valid"))
+    }
+
+    /// Bits, counts and mapped sectors agree; the rest of the bits are trim records.
+    fn check_valid_bits(&self, mapped: u64) -> Result<(), String> {
+        let mut valid = 0;
+        for (id, line) in self.lines.iter() {
+            let bits: u32 = self.sectors_of(id).map(|at| u32::from(self.lines.is_valid(at))).sum();
+            ensure(bits == line.valid, || format!("line {id}: {bits} bits, counted {line:?}"))?;
+            let empty = matches!(
+                line.state,
+                LineState::Free | LineState::AwaitingDurability | LineState::Next | LineState::Bad
+            );
+            ensure(!empty || bits == 0, || format!("line {id} is empty but valid: {line:?}"))?;
+            valid += u64::from(bits);
+        }
+        ensure(valid >= mapped, || format!("{valid} valid sectors, {mapped} mapped"))
+    }
+
+    fn sectors_of(&self, id: LineId) -> impl Iterator<Item = Ppa> {
+        (0..self.layout.width).flat_map(move |index| {
+            let first = self.layout.format.ppa(self.layout.chunk(id, index), 0);
+            (0..self.geometry.sectors).map(move |i| first.plus(i))
+        })
+    }
+
+    /// Free erase units are erased; open ones have the places that they count.
+    fn check_lines(&self) -> Result<(), String> {
+        for (id, line) in self.lines.iter() {
+            let chunks = (0..self.layout.width).map(|i| self.media.chunk(self.layout.chunk(id, i)));
+            let good = chunks.filter(|chunk| chunk.state != ChunkState::Offline);
+            let (mut written, mut room) = (0, 0);
+            for chunk in good {
+                written += chunk.wp;
+                let takes = matches!(chunk.state, ChunkState::Free | ChunkState::Open);
+                let next = chunk.wp.next_multiple_of(self.sizes.page);
+                room += if takes { self.geometry.sectors - next } else { 0 };
+            }
+            let free = line.state == LineState::Free;
+            ensure(!free || written == 0, || {
+                format!("line {id} is free, but {written} are written")
+            })?;
+            // Places that were given to pages in the buffer are not written yet.
+            let open = line.state == LineState::Open;
+            ensure(!open || (line.left <= room && room - line.left <= line.pending), || {
+                format!("line {id} has {room} sectors of places: {line:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// An instance has what a collection needs, now or when what waits for its erase was erased.
+    fn check_space(&self, instance: usize) -> Result<(), String> {
+        if self.stopped.is_some() {
+            return Ok(());
+        }
+        let (free, waiting) = self.free_and_waiting(instance);
+        let point = &self.instances[instance].gc;
+        let open = self.places_left(point.line) * self.sizes.page;
+        ensure(free + waiting > 0 || open >= self.sizes.line_sectors, || {
+            format!(
+                "instance {instance} has no free erase unit, and {open} sectors open for copies"
+            )
+        })?;
+        for stream in [Stream::Host, Stream::Gc] {
+            let point = match stream {
+                Stream::Host => &self.instances[instance].host,
+                Stream::Gc => point,
+            };
+            if let Some(line) = point.line {
+                let state = self.lines.get(line).state;
+                ensure(state == LineState::Open, || format!("line {line} is open, but {state:?}"))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! The choices that make a conventional SSD, and the sizes that follow from them.
+//!
+//! Defaults are those of NVMeVirt's 970 Pro (`ssd_config.h`, `SAMSUNG_970PRO`): four FTL instances of two
+//! channels each, a write buffer of 1 MiB with early completion, collection at two free lines, 7 %
+//! overprovisioning, greedy victims.
+//!
+//! Sizes guarantee that collection always ends with more space than it began with: of the erase units of
+//! an instance, [`LINES_APART`] hold no data in the long run (two open ones, the reserve, one that waits
+//! for its erase), and the data fit the others with a program unit each to spare, so that there is always a
+//! victim that holds less than a full erase unit even after padding.
+
+use crate::common::layout::{Layout, UnitSet};
+pub use crate::common::victims::Victim;
+use crate::error::FtlError;
+use crate::face::DeviceSize;
+use nandscape_block::SECTOR_BYTES;
+use nandscape_media::{Geometry, KEY_MAX};
+
+/// Free erase units of an instance that user writes leave alone: one into which any victim fits, and one
+/// that power cuts may use up.
+pub(super) const RESERVE_LINES: u32 = 2;
+/// Erase units of an instance that hold no data in the long run: open for the host, open for collection,
+/// the reserve, one that waits for its erase.
+const LINES_APART: u32 = 3 + RESERVE_LINES;
+/// Largest program unit, in sectors.
+pub(super) const PAGE_MAX: usize = 64;
+/// Most FTL instances.
+const INSTANCES_MAX: u32 = 64;
+
+/// The write buffer, in the device's DRAM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferConfig {
+    /// Bytes.
+    pub size_bytes: u64,
+    /// Whether its content survives a power cut.
+    pub power_safe: bool,
+    /// Whether a write completes when the buffer has it; otherwise when it is programmed.
+    pub early_completion: bool,
+}
+
+/// All choices of a conventional SSD.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Overprovisioning: percent of the physical sectors that the host cannot address.
+    pub op_percent: u32,
+    /// Which closed erase unit is collected next.
+    pub victim: Victim,
+    /// FTL instances. Mapping units go to them in turn; each has its own channels. A power of two that
+    /// divides the channels.
+    pub instances: u32,
+    /// Bytes of a mapping unit: a power of two from 4 KiB to 64 KiB. A write of a part of one reads the rest.
+    pub map_unit_bytes: u32,
+    /// The write buffer.
+    pub buffer: BufferConfig,
+    /// An instance collects when it has so few free erase units.
+    pub gc_lines: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            op_percent: 7,
+            victim: Victim::Greedy,
+            instances: 4,
+            map_unit_bytes: 4096,
+            buffer: BufferConfig { size_bytes: 1 << 20, power_safe: false, early_completion: true },
+            gc_lines: 2,
+        }
+    }
+}
+
+/// Sizes, in sectors of 4 KiB unless they say otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sizes {
+    /// The whole device.
+    pub physical_sectors: u64,
+    /// What the host can address.
+    pub logical_sectors: u64,
+    /// Erase units of the whole device.
+    pub lines: u32,
+    /// An erase unit without bad chunks.
+    pub line_sectors: u32,
+    /// What is programmed together: a one-shot page, or a mapping unit where that is larger.
+    pub page: u32,
+    /// A mapping unit.
+    pub unit: u32,
+    /// The write buffer.
+    pub buffer: u32,
+}
+
+impl Sizes {
+    /// As every FTL reports them.
+    pub(crate) const fn device(&self) -> DeviceSize {
+        DeviceSize {
+            physical_sectors: self.physical_sectors,
+            logical_sectors: self.logical_sectors,
+            live_sectors: self.logical_sectors,
+            erase_units: self.lines,
+            erase_unit_sectors: self.line_sectors,
+            erase_unit_data_sectors: self.line_sectors,
+        }
+    }
+}
+
+fn refuse<T>(key: &'static str, why: String) -> Result<T, FtlError> {
+    Err(FtlError::Config { key, why })
+}
+
+impl Config {
+    /// How erase units lie: an instance is a stripe of neighbouring channels.
+    pub(super) fn layout(&self, geometry: &Geometry) -> Result<Layout, FtlError> {
+        let key = "ftl.instances";
+        let Self { instances, .. } = *self;
+        if !instances.is_power_of_two() || instances > INSTANCES_MAX {
+            return refuse(key, format!("must be a power of two up to {INSTANCES_MAX}"));
+        }
+        if !geometry.groups.is_multiple_of(instances) {
+            let why = format!("{} channels do not divide into {instances}", geometry.groups);
+            return refuse(key, why);
+        }
+        let set = match instances {
+            1 => UnitSet::All,
+            _ => UnitSet::Channels(geometry.groups / instances),
+        };
+        Layout::of(geometry, set).map_err(|why| FtlError::Config { key, why })
+    }
+
+    /// The sizes of a device of this shape.
+    ///
+    /// # Errors
+    /// The key of the choice that does not fit, and why.
+    pub fn sizes(&self, geometry: &Geometry) -> Result<Sizes, FtlError> {
+        let layout = self.layout(geometry)?;
+        check_media(geometry)?;
+        let unit = self.unit_sectors()?;
+        let page = self.page_sectors(geometry, unit)?;
+        let physical_sectors = geometry.total_sectors();
+        if self.op_percent == 0 || self.op_percent >= 100 {
+            return refuse("ftl.op_percent", "must be 1 to 99".into());
+        }
+        let share = u64::from(100 - self.op_percent);
+        let step = u64::from(unit * self.instances);
+        let logical_sectors = physical_sectors * share / 100 / step * step;
+        if logical_sectors == 0 || logical_sectors > u64::from(KEY_MAX) + 1 {
+            let why = format!("{logical_sectors} logical sectors: must be 1 to {}", KEY_MAX);
+            return refuse("ftl.op_percent", why);
+        }
+        let line_sectors = layout.width * geometry.sectors;
+        let lines = geometry.chunks * layout.stripes();
+        let buffer = self.buffer_sectors(page)?;
+        let sizes =
+            Sizes { physical_sectors, logical_sectors, lines, line_sectors, page, unit, buffer };
+        self.check_space(&sizes, u64::from(geometry.chunks) * u64::from(line_sectors))?;
+        Ok(sizes)
+    }
+
+    /// Erase units of an instance that hold no data.
+    const fn lines_apart(&self) -> u32 {
+        LINES_APART + self.buffer.power_safe as u32
+    }
+
+    /// Whether the data of an instance fit `sectors` good sectors beside what must stay free.
+    pub(super) fn check_space(&self, sizes: &Sizes, sectors: u64) -> Result<(), FtlError> {
+        let line = u64::from(sizes.line_sectors);
+        let usable = sectors.saturating_sub(u64::from(self.lines_apart()) * line);
+        let spared = usable / line * u64::from(sizes.page);
+        let data = sizes.logical_sectors / u64::from(self.instances);
+        if data > usable.saturating_sub(spared) {
+            let why = format!(
+                "{data} logical sectors of an instance do not fit beside the {} erase units of {line} \
+                 sectors that stay free: more overprovisioning or smaller chunks help",
+                self.lines_apart()
+            );
+            return refuse("ftl.op_percent", why);
+        }
+        if self.buffer.power_safe && sizes.buffer + 3 * sizes.page > sizes.line_sectors {
+            let why = format!(
+                "{} sectors do not fit the erase unit of {line} sectors that saves them when power fails",
+                sizes.buffer
+            );
+            return refuse("ftl.buffer.size", why);
+        }
+        Ok(())
+    }
+
+    fn unit_sectors(&self) -> Result<u32, FtlError> {
+        let unit = self.map_unit_bytes / SECTOR_BYTES as u32;
+        if !self.map_unit_bytes.is_power_of_two() || unit == 0 || unit > 16 {
+            return refuse("ftl.map_unit", "must be a power of two from 4 KiB to 64 KiB".into());
+        }
+        Ok(unit)
+    }
+
+    fn page_sectors(&self, geometry: &Geometry, unit: u32) -> Result<u32, FtlError> {
+        let Geometry { ws_opt, sectors, .. } = *geometry;
+        let page = ws_opt.max(unit);
+        if !page.is_multiple_of(ws_opt) || !page.is_multiple_of(unit) {
+            let why =
+                format!("{unit} sectors and one-shot pages of {ws_opt} do not divide each other");
+            return refuse("ftl.map_unit", why);
+        }
+        if !sectors.is_multiple_of(page) {
+            let why = format!("chunks of {sectors} sectors are no multiple of {page}");
+            return refuse("ftl.map_unit", why);
+        }
+        Ok(page)
+    }
+
+    fn buffer_sectors(&self, page: u32) -> Result<u32, FtlError> {
+        let least = 2 * page * self.instances;
+        let sectors = self.buffer.size_bytes / SECTOR_BYTES;
+        match u32::try_from(sectors).ok().filter(|size| (least..=1 << 24).contains(size)) {
+            Some(size) => Ok(size),
+            None => refuse(
+                "ftl.buffer.size",
+                format!(
+                    "{sectors} sectors: must be {least} (two pages an instance) to {}",
+                    1 << 24
+                ),
+            ),
+        }
+    }
+}
+
+/// What firmware is built for: NAND of which every written sector can be read, without limits on open
+/// chunks. Those are rules of open-channel devices, for hosts.
+fn check_media(geometry: &Geometry) -> Result<(), FtlError> {
+    if geometry.mw_cunits != 0 {
+        return refuse("media.mw_cunits", "must be 0 below a device FTL".into());
+    }
+    if geometry.limits_open_chunks() {
+        return refuse("media.maxoc", "must be unlimited below a device FTL".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! What a conventional SSD counts.
+
+use crate::report::{FlushTime, GcCounts, HostIo, MediaErrors, SectorCounts};
+use nandscape_rt::counts;
+use serde::Serialize;
+
+/// Everything counted since the last reset.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct DeviceCounts {
+    /// Sectors written to media, by cause. Sectors count when they go into a page; those that a write of
+    /// a part of a mapping unit adds count as padding.
+    pub sectors: SectorCounts,
+    /// Sectors that the host transferred.
+    pub host: HostIo,
+    /// Chunks erased.
+    pub erases: u64,
+    /// Collection.
+    pub gc: GcCounts,
+    /// Flushes, and writes that wait for durability.
+    pub flush: FlushTime,
+    /// What media failed.
+    pub media_errors: MediaErrors,
+    /// What only this kind counts.
+    pub own: DeviceReport,
+}
+
+counts! {
+    /// What only a conventional SSD counts.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+    pub struct DeviceReport {
+        /// Writes of a part of a mapping unit that was not in the page being filled.
+        pub rmw: u64,
+        /// Sectors that those wrote beside the host's; also counted as padding.
+        pub rmw_sectors: u64,
+    }
+}

@@ -1,0 +1,273 @@
+//! FTL instances: each has its own channels, and thereby its own erase units, and two write points, for the
+//! host and for collection (NVMeVirt `conv_ftl.c`: one `conv_ftl` a partition, `wp` and `gc_wp`).
+//!
+//! A page gets its place when it is opened, so that whatever is in the write buffer can be programmed
+//! without any further space. Places go round the chunks of an erase unit, one page each, row by row.
+
+use super::DeviceFtl;
+use super::buffer::PageId;
+use super::config::RESERVE_LINES;
+use super::flight::InFlight;
+use crate::common::ids::LineId;
+use crate::common::lines::LineState;
+use crate::common::trims::TrimRecord;
+use crate::error::FtlError;
+use nandscape_media::{ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
+
+/// Which of an instance's write points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stream {
+    /// For the host's writes and trim records.
+    Host,
+    /// For copies.
+    Gc,
+}
+
+/// Where a stream writes.
+#[derive(Default, Debug)]
+pub(super) struct WritePoint {
+    /// The open erase unit.
+    pub(super) line: Option<LineId>,
+    /// Its next place: row of pages, and chunk within the row.
+    pub(super) row: u32,
+    pub(super) index: u32,
+    /// The page that is being filled.
+    pub(super) page: Option<PageId>,
+    /// Programs that have not completed.
+    pub(super) flight: InFlight,
+}
+
+/// An FTL instance; its number is its stripe.
+#[derive(Default, Debug)]
+pub(super) struct Instance {
+    pub(super) host: WritePoint,
+    pub(super) gc: WritePoint,
+    /// Sectors that the host may write before the instance looks for something to collect.
+    pub(super) credits: i64,
+    /// Trim records that collection met and that still hide something.
+    pub(super) trims: Vec<TrimRecord>,
+    /// The erased erase unit into which the buffer is saved when power fails.
+    pub(super) spare: Option<LineId>,
+}
+
+impl Instance {
+    pub(super) const fn point(&mut self, stream: Stream) -> &mut WritePoint {
+        match stream {
+            Stream::Host => &mut self.host,
+            Stream::Gc => &mut self.gc,
+        }
+    }
+
+    /// Whether no program is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.host.flight.is_empty() && self.gc.flight.is_empty()
+    }
+}
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Free erase units of an instance, and those that wait for their erase.
+    #[inline]
+    pub(super) fn free_and_waiting(&self, instance: usize) -> (u32, u32) {
+        let stripe = instance as u32;
+        (self.lines.free_lines_of(stripe), self.lines.quarantined_in(stripe))
+    }
+
+    /// Whether the host's data may open another page without touching the reserve. The last place of an open
+    /// erase unit is kept for trim records.
+    #[inline]
+    pub(super) fn host_has_place(&self, instance: usize) -> bool {
+        let left = self.places_left(self.instances[instance].host.line);
+        left > 1 || self.lines.free_lines_of(instance as u32) > RESERVE_LINES
+    }
+
+    /// Places left in an open erase unit.
+    #[inline]
+    pub(super) fn places_left(&self, line: Option<LineId>) -> u32 {
+        line.map_or(0, |line| self.lines.get(line).left / self.sizes.page)
+    }
+
+    /// Opens a page at the next place of a stream, if there is one and the buffer has a page.
+    pub(super) fn open_page(&mut self, instance: usize, stream: Stream) -> Result<bool, FtlError> {
+        let Some((at, line)) = self.take_place(instance, stream)? else { return Ok(false) };
+        let page = match stream {
+            Stream::Host => self.buffer.take(),
+            Stream::Gc => Some(instance as PageId),
+        };
+        let Some(page) = page else {
+            return Err(FtlError::Corrupt { kind: "write buffer (no page)", line });
+        };
+        self.buffer.open(page, at, line);
+        self.instances[instance].point(stream).page = Some(page);
+        Ok(true)
+    }
+
+    /// The next place of a stream; opens another erase unit where need be.
+    pub(super) fn take_place(
+        &mut self,
+        instance: usize,
+        stream: Stream,
+    ) -> Result<Option<(Ppa, LineId)>, FtlError> {
+        loop {
+            if let Some(line) = self.instances[instance].point(stream).line {
+                if let Some(at) = self.next_place(instance, stream, line)? {
+                    let entry = self.lines.get_mut(line);
+                    entry.pending += self.sizes.page;
+                    self.lines.use_up(line, self.sizes.page);
+                    self.retire_full(instance, stream)?;
+                    return Ok(Some((at, line)));
+                }
+                self.lines.write_off(line, u32::MAX);
+                self.retire_full(instance, stream)?;
+            }
+            let Some(line) = self.lines.take_free(Some(instance as u32), false) else {
+                return Ok(None);
+            };
+            let entry = self.lines.get_mut(line);
+            entry.state = LineState::Open;
+            entry.origin = stream as u8;
+            let point = self.instances[instance].point(stream);
+            (point.line, point.row, point.index) = (Some(line), 0, 0);
+        }
+    }
+
+    /// The next place of an open erase unit: the first row of a chunk that was not written yet.
+    fn next_place(
+        &mut self,
+        instance: usize,
+        stream: Stream,
+        line: LineId,
+    ) -> Result<Option<Ppa>, FtlError> {
+        let page = self.sizes.page;
+        let rows = self.geometry.sectors / page;
+        loop {
+            let point = self.instances[instance].point(stream);
+            let (row, index) = (point.row, point.index);
+            if row >= rows {
+                return Ok(None);
+            }
+            (point.row, point.index) =
+                if index + 1 < self.layout.width { (row, index + 1) } else { (row + 1, 0) };
+            let chunk = self.layout.chunk(line, index);
+            let info = self.media.chunk(chunk);
+            if !matches!(info.state, ChunkState::Free | ChunkState::Open) {
+                continue;
+            }
+            let first = row * page;
+            if info.wp == first {
+                return Ok(Some(self.layout.format.ppa(chunk, first)));
+            }
+            if first < info.wp && info.wp < first + page {
+                self.pad_torn(self.layout.format.ppa(chunk, info.wp), first + page - info.wp)?;
+            }
+        }
+    }
+
+    /// Fills the rest of a page that a power cut tore.
+    fn pad_torn(&mut self, at: Ppa, sectors: u32) -> Result<(), FtlError> {
+        let keys = &[KEY_EMPTY; super::config::PAGE_MAX][..sectors as usize];
+        let cmd =
+            WriteCmd { at, kind: Kind::Pad, seq: 0, seq_deltas: &[], keys, aux: &[], data: &[] };
+        let outcome = self.media.write(self.now, self.now, cmd)?;
+        self.counts.sectors.pad += u64::from(sectors);
+        if outcome.status != Status::Ok {
+            self.counts.media_errors.program_failures += 1;
+            let line = self.lines.of(at);
+            let rest = self.geometry.sectors - self.layout.format.sector_of(at) - sectors;
+            self.lines.write_off(line, rest);
+            self.lines.get_mut(line).werr = true;
+        }
+        Ok(())
+    }
+
+    /// An open erase unit without places left is no write point any more.
+    pub(super) fn retire_full(&mut self, instance: usize, stream: Stream) -> Result<(), FtlError> {
+        let point = self.instances[instance].point(stream);
+        let Some(line) = point.line.filter(|&line| self.lines.get(line).left == 0) else {
+            return Ok(());
+        };
+        point.line = None;
+        self.lines.get_mut(line).state = LineState::Closing;
+        self.close_if_written(line)
+    }
+
+    /// An erase unit all of whose programs have completed may be a victim, or is empty.
+    pub(super) fn close_if_written(&mut self, line: LineId) -> Result<(), FtlError> {
+        let entry = self.lines.get(line);
+        if entry.state != LineState::Closing || entry.pending > 0 {
+            return Ok(());
+        }
+        if entry.valid == 0 {
+            return self.quarantine(line);
+        }
+        let werr = entry.werr;
+        self.lines.get_mut(line).state = LineState::Closed;
+        self.victims.insert(line, self.lines.weight(line), werr);
+        Ok(())
+    }
+
+    /// An empty erase unit waits until what superseded its content is durable.
+    pub(super) fn quarantine(&mut self, line: LineId) -> Result<(), FtlError> {
+        self.lines.quarantine_line(line);
+        self.release_durable()
+    }
+
+    /// Erases the erase units whose gate was passed.
+    pub(super) fn release_durable(&mut self) -> Result<(), FtlError> {
+        if self.lines.quarantined() == 0 {
+            return Ok(());
+        }
+        let durable: smallvec::SmallVec<[u64; 8]> =
+            (0..self.instances.len()).map(|instance| self.durable_in(instance)).collect();
+        while let Some(line) = self.lines.take_durable(&durable) {
+            self.erase(line)?;
+        }
+        Ok(())
+    }
+
+    /// Erases an erase unit; it is free afterwards, or bad.
+    pub(super) fn erase(&mut self, line: LineId) -> Result<(), FtlError> {
+        for index in 0..self.layout.width {
+            let chunk = self.layout.chunk(line, index);
+            if !matches!(self.media.chunk(chunk).state, ChunkState::Open | ChunkState::Closed) {
+                continue;
+            }
+            let outcome = self.media.reset(self.now, self.now, chunk)?;
+            self.settled = self.settled.max(outcome.at);
+            if outcome.status == Status::Ok {
+                self.counts.erases += 1;
+            } else {
+                self.counts.media_errors.erase_failures += 1;
+            }
+        }
+        self.count_chunks(line);
+        if self.lines.get(line).chunks == 0 {
+            *self.lines.get_mut(line) = Default::default();
+            self.lines.get_mut(line).state = LineState::Bad;
+        } else {
+            self.lines.release(line);
+        }
+        self.keep_spare(self.layout.stripe_of(line) as usize);
+        Ok(())
+    }
+
+    /// Counts the good chunks of an erase unit.
+    pub(super) fn count_chunks(&mut self, line: LineId) {
+        let good = |&index: &u32| {
+            self.media.chunk(self.layout.chunk(line, index)).state != ChunkState::Offline
+        };
+        let chunks = (0..self.layout.width).filter(good).count() as u32;
+        let entry = self.lines.get_mut(line);
+        (entry.chunks, entry.capacity) = (chunks, chunks * self.geometry.sectors);
+    }
+
+    /// Sets an erase unit aside for saving the buffer, if that is wanted and there is none.
+    pub(super) fn keep_spare(&mut self, instance: usize) {
+        if !self.config.buffer.power_safe || self.instances[instance].spare.is_some() {
+            return;
+        }
+        if let Some(line) = self.lines.take_free(Some(instance as u32), false) {
+            self.lines.write_off(line, u32::MAX);
+            self.instances[instance].spare = Some(line);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A conventional SSD: firmware on bare NAND, behind the host link. Page-mapped, with several FTL instances, a
+//! write buffer with early completion and foreground collection, as NVMeVirt models Samsung's 970 Pro
+//! (FAST '23, `conv_ftl.c`), with the promises of the crash model in place of its silence about power cuts.
+//!
+//! | File | Part |
+//! |---|---|
+//! | `config.rs` | choices, and the sizes that follow |
+//! | `port.rs`, `read.rs` | bios in order: admission to the buffer, flush, FUA, discards; reads |
+//! | `buffer.rs` | pages that are being filled or programmed, and their share of the buffer |
+//! | `region/pages.rs` | the table: mapping units, and the instance of each |
+//! | `instance.rs`, `flight.rs` | erase units, write points and places; what is in flight |
+//! | `program.rs` | programs, and what becomes valid by them |
+//! | `gc.rs` | collection |
+//! | `recovery.rs`, `save.rs` | mounting what a power cut left; saving the buffer when power fails |
+//! | `check.rs` | the invariants, checked the slow way |
+//!
+//! Invariants:
+//! - *Places before data.* A page gets its place on media when it is opened. So everything in the buffer
+//!   can be programmed without further space, and what waits for durability never waits for space.
+//! - *Space.* The host leaves [`config::RESERVE_LINES`] erase units of each instance free. A collection is begun
+//!   only if its copies fit, and after it its victim waits for its erase. So an instance always has a free
+//!   erase unit or one that will be free without any other, and there is always a victim that gains more than
+//!   padding costs (`config.rs`).
+//! - *Erase rule.* An erase unit is erased only when everything that superseded its sectors is durable: its gate,
+//!   a sequence, has been passed. A sector is superseded by writes of the same instance, or by a trim record,
+//!   so an instance does not wait for the pages of others.
+//! - *Sequence.* Every sector on media carries a global sequence; of two copies of a mapping unit the one
+//!   with the higher sequence is the newer one. A copy for collection gets a new sequence when the
+//!   table still points at its source, so none is older than a write that it would hide.
+//! - *Power-safe buffer.* What the host has in the buffer counts as durable. When power fails the residual energy
+//!   programs it into an erase unit per instance that is kept erased for that.
+
+mod buffer;
+mod check;
+pub mod config;
+mod counts;
+mod flight;
+mod gc;
+mod instance;
+mod port;
+mod program;
+mod read;
+mod recovery;
+mod region;
+mod report;
+mod save;
+
+pub use config::{BufferConfig, Config, Sizes};
+pub use counts::{DeviceCounts, DeviceReport};
+
+use crate::common::events::Events;
+use crate::common::layout::Layout;
+use crate::common::lines::Lines;
+use crate::common::stripes::Stripes;
+use crate::common::trims::TrimLog;
+use crate::error::FtlError;
+use crate::kind::{FtlRun, OmittedRule};
+use buffer::{PageId, WriteBuffer};
+use instance::{Instance, WritePoint};
+use nandscape_block::{
+    Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, Submit, Token,
+};
+use nandscape_media::{Geometry, HostLink, LinkTiming, OpenChannel};
+use nandscape_rt::Nanos;
+use port::Port;
+use region::pages::Pages;
+
+/// What completes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum EventKind {
+    /// The program of a page of the host's, the one with this number in its instance.
+    Host { instance: u8, number: u64, page: PageId },
+    /// A program of copies.
+    Gc { instance: u8, number: u64 },
+}
+
+/// A conventional SSD on the NAND `M`.
+#[derive(Debug)]
+pub struct DeviceFtl<M> {
+    media: M,
+    /// What every bio crosses once, and copies never do.
+    link: HostLink,
+    geometry: Geometry,
+    config: Config,
+    run: FtlRun,
+    sizes: Sizes,
+    caps: DeviceCaps,
+    layout: Layout,
+    pages: Pages,
+    lines: Lines,
+    victims: Stripes,
+    instances: Box<[Instance]>,
+    buffer: WriteBuffer,
+    port: Port,
+    trims: TrimLog,
+    events: Events<EventKind>,
+    now: Nanos,
+    /// When everything that was erased is.
+    settled: Nanos,
+    /// Sequence of the next sector.
+    next_seq: u64,
+    /// Completions not yet handed out.
+    done: Vec<Completion>,
+    stopped: Option<BlockError>,
+    counts: DeviceCounts,
+    /// Sum over accepted sectors of the sectors in use at the time.
+    in_use_sum: u128,
+}
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Everything empty, no erase unit on any list.
+    fn assemble(
+        media: M,
+        config: Config,
+        (run, link): (FtlRun, LinkTiming),
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
+        let geometry = *media.geometry();
+        let parts =
+            config.sizes(&geometry).and_then(|sizes| Ok((sizes, config.layout(&geometry)?)));
+        let (sizes, layout) = match parts {
+            Ok(parts) => parts,
+            Err(error) => return Err((media, error)),
+        };
+        let instances = config.instances;
+        let pages = Pages::new(sizes.logical_sectors, sizes.unit, instances, geometry.ppa_end());
+        let lines = Lines::new(&geometry, layout, sizes.line_sectors);
+        let (Some(pages), Some(lines)) = (pages, lines) else {
+            return Err((media, FtlError::AddressSpace));
+        };
+        let credits = i64::from(sizes.line_sectors);
+        let instance = |_| Instance { credits, ..Instance::default() };
+        Ok(Self {
+            victims: Stripes::new(
+                config.victim,
+                layout,
+                geometry.chunks,
+                sizes.line_sectors,
+                run.seed,
+            ),
+            caps: caps(&sizes, &config, &run),
+            instances: (0..instances).map(instance).collect(),
+            buffer: WriteBuffer::new(&sizes, instances),
+            port: Port::default(),
+            trims: TrimLog::default(),
+            events: Events::default(),
+            settled: now,
+            next_seq: 1,
+            done: Vec::new(),
+            stopped: None,
+            counts: DeviceCounts::default(),
+            in_use_sum: 0,
+            media,
+            link: HostLink::new(link),
+            geometry,
+            config,
+            run,
+            sizes,
+            layout,
+            pages,
+            lines,
+            now,
+        })
+    }
+
+    /// The sequence before which everything must be durable so that all changes made so far are.
+    fn gate(&self) -> u64 {
+        self.next_seq + u64::from(self.trims.has_pending())
+    }
+
+    /// The first sequence of the page that a stream fills.
+    fn filling(&self, point: &WritePoint) -> Option<u64> {
+        let page = point.page.map(|id| self.buffer.get(id)).filter(|page| page.filled > 0);
+        page.map(|page| page.first_seq)
+    }
+
+    /// Everything before this sequence is durable in an instance. What the host has in a buffer that survives
+    /// power cuts is durable; copies leave the buffer when their program is submitted, and are not.
+    fn durable_in(&mut self, instance: usize) -> u64 {
+        let trims = self.trims_durable();
+        let Instance { host, gc, .. } = &self.instances[instance];
+        let oldest_of = |point: &WritePoint| point.flight.oldest().or_else(|| self.filling(point));
+        let host = if self.config.buffer.power_safe { None } else { oldest_of(host) };
+        host.into_iter().chain(oldest_of(gc)).min().unwrap_or(u64::MAX).min(trims)
+    }
+
+    /// Every discard before this sequence is durable.
+    fn trims_durable(&mut self) -> u64 {
+        if self.config.buffer.power_safe {
+            return u64::MAX;
+        }
+        let host = &self.instances[0].host;
+        let oldest = host.flight.oldest().or_else(|| self.filling(host));
+        self.trims.durable(oldest.unwrap_or(u64::MAX))
+    }
+
+    fn omits_one_shot_flush(&self) -> bool {
+        self.run.omits(OmittedRule::OneShotFlush)
+    }
+
+    /// Serves no more bios, but for reads where writes alone end, and fails what waits.
+    fn stop(&mut self, error: BlockError) {
+        for token in self.port.abandon() {
+            let done = Done::new(self.now, Err(error.clone()));
+            self.done.push(Completion { token, done });
+        }
+        self.stopped.get_or_insert(error);
+    }
+
+    /// Handles everything that completes up to `now`, each at its time.
+    fn run_until(&mut self, now: Nanos) {
+        while let Some(at) = self.events.next_at().filter(|&at| at <= now) {
+            self.now = self.now.max(at);
+            if let Err(error) = self.run_round() {
+                self.stop(error.into());
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Handles what completes now, then serves what waits.
+    fn run_round(&mut self) -> Result<(), FtlError> {
+        let last = self.events.last();
+        while let Some((_, event)) = self.events.pop_due(self.now, last) {
+            self.completed(event)?;
+        }
+        if self.stopped.is_none() { self.pump() } else { Ok(()) }
+    }
+
+    /// Why this bio cannot be served any more, if so.
+    #[inline]
+    fn refusal(&self, op: Op) -> Option<BlockError> {
+        let error = self.stopped.as_ref()?;
+        let readable = op == Op::Read && matches!(error, BlockError::ReadOnly(_));
+        (!readable).then(|| error.clone())
+    }
+}
+
+/// What the device can do.
+fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
+    DeviceCaps {
+        sectors: sizes.logical_sectors,
+        atomic_sectors: 1,
+        fua: Fua::Honoured,
+        volatile_cache: !config.buffer.power_safe,
+        discard_sectors: sizes.unit,
+        discard_zeroes: true,
+        max_sectors: u32::MAX,
+        keeps_content: run.keep_content,
+        ..DeviceCaps::default()
+    }
+}
+
+impl<M: OpenChannel> BlockDevice for DeviceFtl<M> {
+    fn caps(&self) -> &DeviceCaps {
+        &self.caps
+    }
+
+    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+        self.run_until(now);
+        if let Some(error) = bio.check(&self.caps).err().or_else(|| self.refusal(bio.op)) {
+            return Submit::Done(Done::new(now, Err(error)));
+        }
+        if bio.op == Op::Read {
+            return Submit::Done(self.read(&bio));
+        }
+        match self.enter(bio, token) {
+            Ok(submit) => submit,
+            Err(error) => {
+                let error = BlockError::from(error);
+                self.stop(error.clone());
+                Submit::Done(Done::new(now, Err(error)))
+            }
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Nanos> {
+        if self.done.is_empty() { self.events.next_at() } else { Some(self.now) }
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        self.run_until(now);
+        done.append(&mut self.done);
+    }
+
+    #[inline]
+    fn prefetch_far(&self, lba: Lba) {
+        self.pages.l2p.prefetch(Lba(self.pages.unit_of(lba)));
+    }
+
+    #[inline]
+    fn prefetch_near(&self, op: Op, lba: Lba) {
+        if lba.0 < self.caps.sectors
+            && let Some(at) = self.pages.on_media(lba)
+        {
+            if op == Op::Read { self.media.prefetch(at) } else { self.lines.prefetch(at) }
+        }
+    }
+}

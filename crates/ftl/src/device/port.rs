@@ -1,0 +1,502 @@
+//! The host's side of the device: bios come in, cross the link, and are admitted to the write buffer in order.
+//!
+//! - A write needs its share of the buffer before its data cross the link; what does not fit waits, and
+//!   everything after it that changes anything. Reads pass.
+//! - With early completion a write completes when the buffer has it. A write with FUA, or any write without
+//!   early completion, completes when it is programmed, its last page padded.
+//! - A flush pads and programs the pages that are being filled and completes when everything that was
+//!   admitted is programmed (NVMeVirt neither pads nor programs them). A buffer that survives power cuts
+//!   completes both at once.
+//! - A discard is a record of its own sequence in the trim log, durable at the next flush. Parts of mapping
+//!   units at its ends are left as they are.
+//! - A write of a part of a mapping unit is laid over the unit where that still waits in the buffer; else
+//!   the rest is read from media (a read-modify-write). If that cannot be read, the write fails.
+
+use super::DeviceFtl;
+use super::instance::Stream;
+use super::region::pages::Piece;
+use crate::common::l2p::MapEntry;
+use crate::common::trims::TrimRecord;
+use crate::error::FtlError;
+use nandscape_block::{
+    Bio, BlockError, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Tag, Token,
+};
+use nandscape_media::{Cause, Internal, OpenChannel, Status};
+use nandscape_rt::Nanos;
+use std::collections::VecDeque;
+
+/// A set of FTL instances.
+type InstanceSet = u64;
+
+/// A bio that changes something, on its way into the buffer.
+#[derive(Debug)]
+pub(super) struct Request {
+    token: Token,
+    op: Op,
+    lba: Lba,
+    sectors: u32,
+    flags: Flags,
+    payload: Payload,
+    /// Sectors that are in.
+    done: u32,
+    /// Sectors that crossed the link and have their share of the buffer, but are not in.
+    crossed: u32,
+    /// When all that crossed has arrived.
+    arrived: Nanos,
+    /// Instances that it wrote to.
+    touched: InstanceSet,
+    /// It may begin when everything before this sequence is durable.
+    awaits: u64,
+    since: Nanos,
+    failed: Option<BlockError>,
+}
+
+/// Something that completes when the host's writes before a sequence are durable in some instances.
+#[derive(Debug)]
+struct Waiter {
+    token: Token,
+    covered: u64,
+    instances: InstanceSet,
+    since: Nanos,
+}
+
+/// What the host waits for.
+#[derive(Default, Debug)]
+pub(super) struct Port {
+    queue: VecDeque<Request>,
+    waiters: Vec<Waiter>,
+}
+
+impl Port {
+    /// Everything that waits is dropped; its tokens.
+    pub(super) fn abandon(&mut self) -> Vec<Token> {
+        let queued = self.queue.drain(..).map(|request| request.token);
+        queued.chain(self.waiters.drain(..).map(|waiter| waiter.token)).collect()
+    }
+
+    /// Bytes of RAM.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.queue.capacity() * size_of::<Request>()
+            + self.waiters.capacity() * size_of::<Waiter>()) as u64
+    }
+}
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Takes a bio that changes something, or a flush.
+    pub(super) fn enter(&mut self, bio: Bio, token: Token) -> Result<Submit, FtlError> {
+        let awaits = if bio.flags.has(Flags::PREFLUSH) || bio.op == Op::Flush {
+            self.push_out(InstanceSet::MAX)?;
+            self.next_seq
+        } else {
+            0
+        };
+        let mut request = Request {
+            token,
+            op: bio.op,
+            lba: bio.lba,
+            sectors: bio.sectors,
+            flags: bio.flags,
+            payload: bio.payload,
+            done: 0,
+            crossed: 0,
+            arrived: self.now,
+            touched: 0,
+            awaits,
+            since: self.now,
+            failed: None,
+        };
+        if (self.port.queue.is_empty() || bio.op == Op::Flush)
+            && let Some(submit) = self.serve(&mut request)?
+        {
+            return Ok(submit);
+        }
+        self.port.queue.push_back(request);
+        Ok(Submit::Pending)
+    }
+
+    /// Serves a request as far as it goes; `None` if it must wait.
+    fn serve(&mut self, request: &mut Request) -> Result<Option<Submit>, FtlError> {
+        if request.op == Op::Flush {
+            return self.flush(request);
+        }
+        if request.awaits > 0 && !self.is_durable(request.awaits, InstanceSet::MAX) {
+            return Ok(None);
+        }
+        let admitted = match request.op {
+            Op::Discard => self.discard(request)?,
+            _ => self.admit(request)?,
+        };
+        if !admitted {
+            return Ok(None);
+        }
+        let stalled = self.now - request.since;
+        self.counts.host.stall_ns_max = self.counts.host.stall_ns_max.max(stalled);
+        self.admitted(request).map(Some)
+    }
+
+    /// A request is in the buffer: it completes, or waits until it is durable.
+    fn admitted(&mut self, request: &mut Request) -> Result<Submit, FtlError> {
+        let at = request.arrived.max(self.now);
+        if let Some(error) = request.failed.take() {
+            return Ok(Submit::Done(Done::new(at, Err(error))));
+        }
+        let early = self.config.buffer.early_completion || request.op == Op::Discard;
+        let durable = request.flags.has(Flags::FUA) || !early;
+        if !durable || self.config.buffer.power_safe {
+            return Ok(Submit::Done(Done::ok(at)));
+        }
+        if request.op == Op::Discard {
+            request.touched = InstanceSet::MAX;
+        }
+        self.push_out(request.touched)?;
+        let (covered, instances) = (self.next_seq, request.touched);
+        if self.is_durable(covered, instances) {
+            return Ok(Submit::Done(Done::ok(at)));
+        }
+        let waiter = Waiter { token: request.token, covered, instances, since: request.since };
+        self.port.waiters.push(waiter);
+        Ok(Submit::Pending)
+    }
+
+    /// A flush: everything that was admitted before must be durable.
+    fn flush(&mut self, request: &Request) -> Result<Option<Submit>, FtlError> {
+        if !self.config.buffer.power_safe && self.trims.has_pending() && !self.emit_trims()? {
+            return Ok(None);
+        }
+        self.push_out(InstanceSet::MAX)?;
+        let covered = self.next_seq;
+        if self.is_durable(covered, InstanceSet::MAX) {
+            self.counts.flush.empty += 1;
+            return Ok(Some(Submit::Done(Done::ok(self.link.command(self.now)))));
+        }
+        let (token, since) = (request.token, request.since);
+        let waiter = Waiter { token, covered, instances: InstanceSet::MAX, since };
+        self.port.waiters.push(waiter);
+        Ok(Some(Submit::Pending))
+    }
+
+    /// Programs what the host's pages of some instances hold, trim records included.
+    fn push_out(&mut self, instances: InstanceSet) -> Result<(), FtlError> {
+        if self.config.buffer.power_safe {
+            return Ok(());
+        }
+        if instances == InstanceSet::MAX && self.trims.has_pending() {
+            self.emit_trims()?;
+        }
+        if self.omits_one_shot_flush() {
+            return Ok(());
+        }
+        for instance in 0..self.instances.len() {
+            if instances >> instance & 1 != 0 {
+                self.program(instance, Stream::Host)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the host's writes before a sequence are durable in some instances.
+    fn is_durable(&mut self, covered: u64, instances: InstanceSet) -> bool {
+        if self.config.buffer.power_safe {
+            return true;
+        }
+        let omitted = self.omits_one_shot_flush();
+        let all = instances == InstanceSet::MAX && !omitted;
+        let trims = if all { self.trims_durable() } else { u64::MAX };
+        let of = (0..self.instances.len()).filter(|instance| instances >> instance & 1 != 0);
+        let oldest = of
+            .filter_map(|instance| {
+                let host = &self.instances[instance].host;
+                host.flight.oldest().or_else(|| if omitted { None } else { self.filling(host) })
+            })
+            .min();
+        oldest.is_none_or(|oldest| oldest >= covered) && trims >= covered
+    }
+
+    /// Serves what waits, as far as it goes, and completes what became durable.
+    pub(super) fn pump(&mut self) -> Result<(), FtlError> {
+        while let Some(mut request) = self.port.queue.pop_front() {
+            match self.serve(&mut request)? {
+                Some(Submit::Done(done)) => {
+                    self.done.push(Completion { token: request.token, done });
+                }
+                Some(Submit::Pending) => {}
+                None => {
+                    self.port.queue.push_front(request);
+                    break;
+                }
+            }
+        }
+        let mut index = 0;
+        while let Some(waiter) = self.port.waiters.get(index) {
+            let (covered, instances) = (waiter.covered, waiter.instances);
+            if self.is_durable(covered, instances) {
+                let Waiter { token, since, .. } = self.port.waiters.remove(index);
+                self.counts.flush.waited += 1;
+                self.counts.flush.total_ns += (self.now - since).0;
+                self.done.push(Completion { token, done: Done::ok(self.now) });
+            } else {
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Admits as much of a write as fits; whether that was all.
+    fn admit(&mut self, request: &mut Request) -> Result<bool, FtlError> {
+        while request.done < request.sectors {
+            if request.crossed == 0 && !self.cross(request) {
+                return Ok(false);
+            }
+            let lba = request.lba.plus(u64::from(request.done));
+            let piece = self.pages.piece(lba, u64::from(request.crossed));
+            let instance = self.pages.instance_of(piece.unit);
+            if !self.make_slot(instance)? {
+                return Ok(false);
+            }
+            self.insert(request, instance, piece)?;
+            request.touched |= 1 << instance;
+            request.done += piece.sectors;
+            request.crossed -= piece.sectors;
+            self.use_credits(instance, self.pages.unit_sectors())?;
+        }
+        Ok(true)
+    }
+
+    /// Has the next part of a write cross the link, if the buffer can take it: all of it, unless that is
+    /// more than the buffer holds beside pages that are being filled.
+    fn cross(&mut self, request: &mut Request) -> bool {
+        let unit = self.pages.unit_sectors();
+        let largest = self.sizes.buffer - self.instances.len() as u32 * self.sizes.page;
+        let lba = request.lba.plus(u64::from(request.done));
+        let most = (largest / unit).saturating_sub(1).max(1) * unit - self.pages.index_of(lba);
+        let sectors = (request.sectors - request.done).min(most);
+        let units =
+            self.pages.unit_of(lba.plus(u64::from(sectors) - 1)) + 1 - self.pages.unit_of(lba);
+        if self.buffer.free_sectors() < units as u32 * unit {
+            return false;
+        }
+        request.crossed = sectors;
+        request.arrived = self.link.data_in(self.now, self.now, sectors).end;
+        true
+    }
+
+    /// Makes sure that an instance has a page that takes a unit of the host's. Whether it has.
+    fn make_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
+        loop {
+            if self.has_slot(instance)? {
+                return Ok(true);
+            }
+            // The last page is kept for trim records.
+            if !self.buffer.has_pages(2) {
+                return Ok(false);
+            }
+            if self.host_has_place(instance) {
+                return self.open_page(instance, Stream::Host);
+            }
+            if !self.make_space(instance)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Whether the page that an instance fills for the host takes another unit.
+    fn has_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
+        let Some(id) = self.instances[instance].host.page else { return Ok(false) };
+        if self.buffer.takes(id, self.next_seq) {
+            return Ok(true);
+        }
+        self.program(instance, Stream::Host)?;
+        Ok(false)
+    }
+
+    /// An instance needs a free erase unit for the host: does what can be done about it. Whether anything
+    /// was; otherwise programs in flight will bring it.
+    fn make_space(&mut self, instance: usize) -> Result<bool, FtlError> {
+        self.release_durable()?;
+        if self.host_has_place(instance) {
+            return Ok(true);
+        }
+        if self.is_short(instance) && self.collect(instance)?.is_some() {
+            return Ok(true);
+        }
+        if !self.instances[instance].is_idle() {
+            return Ok(false);
+        }
+        if self.drain(instance)? {
+            return Ok(true);
+        }
+        if self.instances.iter().any(|instance| !instance.is_idle()) {
+            return Ok(false);
+        }
+        Err(BlockError::ReadOnly("no free erase unit, and nothing to collect").into())
+    }
+
+    /// Programs whatever keeps erase units of an instance from being erased. Whether there was anything.
+    fn drain(&mut self, instance: usize) -> Result<bool, FtlError> {
+        if self.lines.quarantined() == 0 {
+            return Ok(false);
+        }
+        let mut moved = false;
+        if !self.config.buffer.power_safe {
+            if self.trims.has_pending() && self.emit_trims()? {
+                self.program(0, Stream::Host)?;
+                moved = true;
+            }
+            moved |= self.program(instance, Stream::Host)?;
+        }
+        moved |= self.program(instance, Stream::Gc)?;
+        self.counts.gc.forced_flushes += u64::from(moved);
+        Ok(moved)
+    }
+
+    /// Puts a piece of a write into the buffer.
+    fn insert(
+        &mut self,
+        request: &mut Request,
+        instance: usize,
+        piece: Piece,
+    ) -> Result<(), FtlError> {
+        let unit = self.pages.unit_sectors();
+        self.counts.host.written += u64::from(piece.sectors);
+        self.in_use_sum += u128::from(self.lines.in_use) * u128::from(piece.sectors);
+        if piece.sectors < unit && self.overlay(request, instance, piece) {
+            return Ok(());
+        }
+        let before = self.pages.l2p.get(Lba(piece.unit));
+        let mut ready = request.arrived;
+        if piece.sectors < unit {
+            match self.read_rest(piece, before)? {
+                Ok(at) => ready = ready.max(at),
+                Err(error) => {
+                    request.failed.get_or_insert(error);
+                    return Ok(());
+                }
+            }
+        }
+        let Some(id) = self.instances[instance].host.page else { return Ok(()) };
+        let slot = self.buffer.first_slot(id) + self.buffer.get(id).filled;
+        for index in 0..unit {
+            let data = self.merged(request, piece, before, index);
+            let key = self.pages.first_of(piece.unit).0 as u32 + index;
+            self.buffer.push(id, key, self.next_seq, data);
+            self.next_seq += 1;
+        }
+        self.buffer.charge(id, unit);
+        let page = self.buffer.get_mut(id);
+        page.ready = page.ready.max(ready);
+        self.counts.sectors.user += u64::from(piece.sectors);
+        if request.flags.has(Flags::JOURNAL) {
+            self.counts.sectors.journal += u64::from(piece.sectors);
+        }
+        self.counts.sectors.pad += u64::from(unit - piece.sectors);
+        self.counts.own.rmw_sectors += u64::from(unit - piece.sectors);
+        if let MapEntry::Flash(at) =
+            self.pages.l2p.replace(Lba(piece.unit), MapEntry::Buffered(slot))
+        {
+            self.invalidate(at, self.next_seq)?;
+        }
+        self.program_full(instance, Stream::Host)
+    }
+
+    /// Lays a piece over its unit in the page that is being filled for the host. Whether it is there.
+    fn overlay(&mut self, request: &Request, instance: usize, piece: Piece) -> bool {
+        let MapEntry::Buffered(slot) = self.pages.l2p.get(Lba(piece.unit)) else { return false };
+        let id = self.buffer.page_of(slot);
+        if self.instances[instance].host.page != Some(id) {
+            return false;
+        }
+        for index in 0..piece.sectors {
+            let data = self.kept(|_| request.payload.sector(request.done + index));
+            self.buffer.set_data(slot + piece.first + index, data);
+        }
+        let page = self.buffer.get_mut(id);
+        page.ready = page.ready.max(request.arrived);
+        true
+    }
+
+    /// Reads what a piece leaves of its unit; when it is there, or the error of a sector that is lost.
+    fn read_rest(
+        &mut self,
+        piece: Piece,
+        before: MapEntry,
+    ) -> Result<Result<Nanos, BlockError>, FtlError> {
+        self.counts.own.rmw += 1;
+        let MapEntry::Flash(at) = before else { return Ok(Ok(self.now)) };
+        let unit = self.pages.unit_sectors();
+        self.media.set_cause(Cause { user: unit as u8, ..Cause::default() });
+        let read = self.media.read(self.now, self.now, at, unit, &mut Internal)?;
+        let kept = |index: &u32| !(piece.first..piece.first + piece.sectors).contains(index);
+        let lost = (0..unit).filter(kept).find(|&index| !self.media.readable(at.plus(index)));
+        Ok(match lost {
+            Some(index) if read.status != Status::Ok => {
+                self.counts.media_errors.uncorrectable += 1;
+                let lba = self.pages.first_of(piece.unit).plus(u64::from(index));
+                Err(BlockError::Io { lba, what: "uncorrectable sector of the same mapping unit" })
+            }
+            _ => Ok(read.at),
+        })
+    }
+
+    /// Content of a unit's sector after a piece was laid over it.
+    #[inline]
+    fn merged(&self, request: &Request, piece: Piece, before: MapEntry, index: u32) -> SectorData {
+        let from_host = (piece.first..piece.first + piece.sectors).contains(&index);
+        self.kept(|ftl| match before {
+            _ if from_host => request.payload.sector(request.done + index - piece.first),
+            MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
+            MapEntry::Buffered(slot) => ftl.buffer.data(slot + index).clone(),
+            MapEntry::Flash(at) => ftl.media.data(at.plus(index)),
+        })
+    }
+
+    /// Hides the whole units of a discard, if their record can be logged. Whether it could.
+    fn discard(&mut self, request: &Request) -> Result<bool, FtlError> {
+        if self.trims.is_full() && !self.emit_trims()? {
+            return Ok(false);
+        }
+        let sectors = u64::from(request.sectors);
+        let units = self.pages.whole_units(request.lba, sectors);
+        let gate = self.next_seq + 1;
+        let mut hidden = false;
+        for unit in units.clone() {
+            match self.pages.l2p.replace(Lba(unit), MapEntry::Unmapped) {
+                MapEntry::Flash(at) => self.invalidate(at, gate)?,
+                MapEntry::Buffered(_) => {}
+                MapEntry::Unmapped => continue,
+            }
+            hidden = true;
+        }
+        self.counts.host.discarded += sectors;
+        if hidden {
+            let first = self.pages.first_of(units.start).0;
+            let sectors = self.pages.first_of(units.end).0 - first;
+            let record =
+                TrimRecord { lba: first as u32, sectors: sectors as u32, seq: self.next_seq };
+            self.trims.log(record, self.next_seq);
+        }
+        Ok(true)
+    }
+
+    /// Sends the pending trim records to media, by instance 0. Whether there was a page for them.
+    fn emit_trims(&mut self) -> Result<bool, FtlError> {
+        if !self.has_slot(0)? {
+            if !self.buffer.has_pages(1) {
+                return Ok(false);
+            }
+            // Records take from the reserve if nothing else helps: space may depend on them.
+            if !self.host_has_place(0) && self.is_short(0) {
+                self.collect(0)?;
+            }
+            if !self.open_page(0, Stream::Host)? {
+                return Ok(false);
+            }
+        }
+        let records = self.trims.emit(self.next_seq);
+        if let Some(id) = self.instances[0].host.page {
+            self.push_trims(id, &records);
+            self.buffer.charge(id, self.pages.unit_sectors());
+        }
+        self.program_full(0, Stream::Host)?;
+        Ok(true)
+    }
+}

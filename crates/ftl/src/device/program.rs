@@ -1,0 +1,181 @@
+//! Programs: a full or padded page goes to its place, and what it holds becomes valid there.
+//!
+//! Completion times are known at submission. The host's pages stay in the buffer until their program
+//! completes, and serve reads. Copies are on media as soon as their program was submitted: their
+//! source is not erased before it completed. A program that fails closes its chunk; its page goes to another
+//! place.
+
+use super::DeviceFtl;
+use super::EventKind;
+use super::buffer::PageId;
+use super::instance::Stream;
+use crate::common::ids::LineId;
+use crate::common::l2p::MapEntry;
+use crate::common::lines::LineState;
+use crate::common::oob::key_lba;
+use crate::error::FtlError;
+use nandscape_block::{BlockError, Lba};
+use nandscape_media::{Cause, KEY_TRIM, Kind, OpenChannel, Outcome, Ppa, Status, WriteCmd};
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Programs the page that a stream fills, if there is anything in it. Whether there was.
+    pub(super) fn program(&mut self, instance: usize, stream: Stream) -> Result<bool, FtlError> {
+        let point = self.instances[instance].point(stream);
+        let Some(id) = point.page.filter(|&id| self.buffer.get(id).filled > 0) else {
+            return Ok(false);
+        };
+        point.page = None;
+        let padding = self.buffer.pad(id);
+        let number =
+            self.instances[instance].point(stream).flight.push(self.buffer.get(id).first_seq);
+        let outcome = self.write_page(instance, stream, id, padding)?;
+        let event = match stream {
+            Stream::Host => EventKind::Host { instance: instance as u8, number, page: id },
+            Stream::Gc => {
+                self.settle(id)?;
+                self.buffer.clear(id);
+                EventKind::Gc { instance: instance as u8, number }
+            }
+        };
+        if outcome.at <= self.now {
+            self.completed(event)?;
+        } else {
+            self.events.push(outcome.at, event);
+        }
+        Ok(true)
+    }
+
+    /// Writes a page at its place, or at others until one takes it.
+    fn write_page(
+        &mut self,
+        instance: usize,
+        stream: Stream,
+        id: PageId,
+        padding: u32,
+    ) -> Result<Outcome, FtlError> {
+        loop {
+            let page = *self.buffer.get(id);
+            let gc = if stream == Stream::Gc { page.filled as u8 } else { 0 };
+            let user = page.filled as u8 - gc;
+            self.media.set_cause(Cause { user, gc, pad: padding as u8 });
+            let cmd = WriteCmd {
+                at: page.at,
+                kind: Kind::Data,
+                seq: page.first_seq,
+                seq_deltas: self.buffer.deltas(id),
+                keys: self.buffer.keys(id),
+                aux: &[],
+                data: self.buffer.contents(id),
+            };
+            let outcome = self.media.write(self.now, page.ready.max(self.now), cmd)?;
+            if outcome.status == Status::Ok {
+                self.counts.sectors.pad += u64::from(padding);
+                return Ok(outcome);
+            }
+            self.program_failed(instance, stream, id)?;
+            self.buffer.get_mut(id).ready = outcome.at;
+        }
+    }
+
+    /// A chunk closed early: its rest is lost, and the page gets another place.
+    #[cold]
+    fn program_failed(
+        &mut self,
+        instance: usize,
+        stream: Stream,
+        id: PageId,
+    ) -> Result<(), FtlError> {
+        let (at, line) = (self.buffer.get(id).at, self.buffer.get(id).line);
+        self.counts.media_errors.program_failures += 1;
+        self.counts.sectors.pad += u64::from(self.sizes.page);
+        let rest = self.geometry.sectors - self.layout.format.sector_of(at) - self.sizes.page;
+        self.lines.write_off(line, rest);
+        let entry = self.lines.get_mut(line);
+        entry.werr = true;
+        entry.pending -= self.sizes.page;
+        self.retire_full(instance, stream)?;
+        self.close_if_written(line)?;
+        match self.take_place(instance, stream)? {
+            Some((at, line)) => {
+                let page = self.buffer.get_mut(id);
+                (page.at, page.line) = (at, line);
+                Ok(())
+            }
+            None => Err(BlockError::ReadOnly("no erase unit takes programs").into()),
+        }
+    }
+
+    /// What a page holds is valid at its place, unless it was superseded meanwhile.
+    pub(super) fn settle(&mut self, id: PageId) -> Result<(), FtlError> {
+        let page = *self.buffer.get(id);
+        let (first, unit) = (self.buffer.first_slot(id), self.pages.unit_sectors());
+        let (mask, mut valid) = (self.pages.unit_mask(), 0);
+        for index in (0..page.filled).step_by(unit as usize) {
+            let slot = first + index;
+            let key = self.buffer.key(slot);
+            let live = match key_lba(key) {
+                Some(lba) => {
+                    let unit = Lba(self.pages.unit_of(lba));
+                    let (from, to) =
+                        (MapEntry::Buffered(slot), MapEntry::Flash(page.at.plus(index)));
+                    self.pages.l2p.switch(unit, from, to)
+                }
+                None => key == KEY_TRIM,
+            };
+            valid |= if live { mask << index } else { 0 };
+        }
+        self.lines.set_valid(page.line, page.at, valid);
+        // What did not become valid was superseded by something that may not be durable yet.
+        let gate = self.gate();
+        let line = self.lines.get_mut(page.line);
+        line.gate = line.gate.max(gate);
+        line.pending -= self.sizes.page;
+        self.close_if_written(page.line)
+    }
+
+    /// A program completed.
+    pub(super) fn completed(&mut self, event: EventKind) -> Result<(), FtlError> {
+        match event {
+            EventKind::Host { instance, number, page } => {
+                self.settle(page)?;
+                self.buffer.release(page);
+                self.instances[usize::from(instance)].host.flight.complete(number);
+            }
+            EventKind::Gc { instance, number } => {
+                self.instances[usize::from(instance)].gc.flight.complete(number);
+            }
+        }
+        self.release_durable()
+    }
+
+    /// The sectors of a unit on media were superseded by a change that is durable when everything before
+    /// `gate` is.
+    #[inline]
+    pub(super) fn invalidate(&mut self, at: Ppa, gate: u64) -> Result<(), FtlError> {
+        let line = self.lines.of(at);
+        for index in 0..self.pages.unit_sectors() {
+            self.lines.clear_bit(at.plus(index));
+        }
+        self.lines.cleared(line, self.pages.unit_sectors(), gate);
+        self.line_lowered(line)
+    }
+
+    /// A line lost valid sectors.
+    #[inline]
+    fn line_lowered(&mut self, id: LineId) -> Result<(), FtlError> {
+        let line = self.lines.get(id);
+        match line.state {
+            LineState::Closed if line.valid == 0 => {
+                self.victims.remove(id);
+                self.counts.gc.empty_victims += 1;
+                self.quarantine(id)
+            }
+            LineState::Closed => {
+                self.victims.lower(id, self.lines.weight(id));
+                Ok(())
+            }
+            LineState::Corrupt if line.valid == 0 => self.quarantine(id),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Reads: from the buffer where the table says so, else from media, with the out-of-band key of every sector
+//! compared with the address asked for. Units of one instance that follow each other on a page of media are read
+//! together, as a bio's units go to the instances in turn (NVMeVirt `conv_read`).
+
+use super::DeviceFtl;
+use super::region::pages::Piece;
+use crate::common::l2p::MapEntry;
+use crate::error::FtlError;
+use nandscape_block::{Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_media::{Cause, DataOut, OpenChannel, Ppa};
+use nandscape_rt::Nanos;
+
+/// A read in progress.
+struct Reading {
+    /// When units may begin.
+    ready: Nanos,
+    end: Nanos,
+    /// Sectors in the buffer.
+    hits: u32,
+    /// Sectors in a row on one page of media.
+    run: Option<(Ppa, u32)>,
+    error: Option<BlockError>,
+}
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Serves a read; its outcome is known at once.
+    #[inline]
+    pub(super) fn read(&mut self, bio: &Bio) -> Done {
+        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.counts.host.read += u64::from(bio.sectors);
+        match self.read_sectors(bio.lba, bio.sectors) {
+            Ok((at, None)) => {
+                let reply = if wants_data { Reply::Data(self.contents(bio)) } else { Reply::None };
+                Done::new(at, Ok(reply))
+            }
+            Ok((at, Some(error))) => Done::new(at, Err(error)),
+            Err(error) => Done::new(self.now, Err(error.into())),
+        }
+    }
+
+    /// Reserves the time of a read, instance by instance, and checks every sector: when the last arrives, and
+    /// the first error.
+    fn read_sectors(
+        &mut self,
+        lba: Lba,
+        sectors: u32,
+    ) -> Result<(Nanos, Option<BlockError>), FtlError> {
+        let end = lba.plus(u64::from(sectors));
+        let (first, last) = (self.pages.unit_of(lba), self.pages.unit_of(Lba(end.0 - 1)));
+        let instances = self.instances.len() as u64;
+        let ready = self.link.read_ready(self.now, sectors);
+        let mut reading = Reading { ready, end: ready, hits: 0, run: None, error: None };
+        for start in (first..=last).take(instances as usize) {
+            for unit in (start..=last).step_by(instances as usize) {
+                let from = self.pages.first_of(unit).0.max(lba.0);
+                let piece = self.pages.piece(Lba(from), end.0 - from);
+                self.read_piece(&mut reading, piece)?;
+            }
+            self.read_run(&mut reading)?;
+        }
+        if reading.hits > 0 {
+            self.counts.host.buffer_hits += u64::from(reading.hits);
+            let crossing = self.link.data_out(reading.hits).piece(self.now, ready, reading.hits);
+            reading.end = reading.end.max(crossing.end);
+        }
+        Ok((reading.end, reading.error))
+    }
+
+    /// Joins a piece to the run before it, if it lies behind it on the same page, and checks it.
+    #[inline]
+    fn read_piece(&mut self, reading: &mut Reading, piece: Piece) -> Result<(), FtlError> {
+        let at = match self.pages.l2p.get(Lba(piece.unit)) {
+            MapEntry::Unmapped => return Ok(()),
+            MapEntry::Buffered(_) => {
+                reading.hits += piece.sectors;
+                return Ok(());
+            }
+            MapEntry::Flash(at) => at.plus(piece.first),
+        };
+        let lba = self.pages.first_of(piece.unit).plus(u64::from(piece.first));
+        for index in 0..piece.sectors {
+            self.verify_sector(reading, lba.plus(u64::from(index)), at.plus(index));
+        }
+        let new_page = self.layout.format.sector_of(at).is_multiple_of(self.geometry.ws_opt);
+        match &mut reading.run {
+            Some((first, sectors)) if at == first.plus(*sectors) && !new_page => {
+                *sectors += piece.sectors;
+            }
+            _ => {
+                self.read_run(reading)?;
+                reading.run = Some((at, piece.sectors));
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_sector(&mut self, reading: &mut Reading, lba: Lba, at: Ppa) {
+        if !self.media.readable(at) {
+            self.counts.media_errors.uncorrectable += 1;
+            reading.error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
+        } else if u64::from(self.media.oob(at).key) != lba.0 {
+            self.counts.media_errors.mismatches += 1;
+            let error = BlockError::Corrupt { kind: "out-of-band address", lba };
+            reading.error.get_or_insert(error);
+        }
+    }
+
+    #[inline]
+    fn read_run(&mut self, reading: &mut Reading) -> Result<(), FtlError> {
+        if let Some((at, sectors)) = reading.run.take() {
+            self.media.set_cause(Cause { user: sectors as u8, ..Cause::default() });
+            let out = &mut self.link.data_out(sectors);
+            let read = self.media.read(self.now, reading.ready, at, sectors, out)?;
+            reading.end = reading.end.max(read.at);
+        }
+        Ok(())
+    }
+
+    fn contents(&self, bio: &Bio) -> Payload {
+        let content = |index| {
+            let lba = bio.lba.plus(u64::from(index));
+            match self.pages.l2p.get(Lba(self.pages.unit_of(lba))) {
+                MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
+                MapEntry::Buffered(slot) => {
+                    self.buffer.data(slot + self.pages.index_of(lba)).clone()
+                }
+                MapEntry::Flash(at) => self.media.data(at.plus(self.pages.index_of(lba))),
+            }
+        };
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+}

@@ -1,0 +1,221 @@
+//! Making a fresh device, and mounting what a power cut left:
+//! 1. the out-of-band data of every written sector are replayed: of each mapping unit the copy with the highest
+//!    sequence wins, then trim records hide what is older than they are;
+//! 2. erase units without valid sectors are erased;
+//! 3. of the others in an instance, the two with most space left go on as the open ones, for collection and for
+//!    the host, so that what a collection had copied is not lost to space; all others are closed.
+//!
+//! A unit counts only if all of its sectors can be read: of a torn one no part is served. Nothing is written, so
+//! a power cut during recovery leaves the same work to do again. The rest of a torn page is padded when its
+//! chunk is written next.
+//!
+//! Sizes follow from the configuration and the geometry alone, so nothing is stored about them. A device that was
+//! formatted with other instances or mapping units is refused when its data say so.
+
+use super::DeviceFtl;
+use super::config::Config;
+use super::instance::Stream;
+use crate::common::ids::LineId;
+use crate::common::lines::LineState;
+use crate::common::oob::key_lba;
+use crate::common::replay::Replay;
+use crate::common::trims::{TrimRecord, decode_trims};
+use crate::error::FtlError;
+use crate::kind::{FtlRun, OmittedRule};
+use nandscape_block::Lba;
+use nandscape_media::{ChunkState, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa};
+use nandscape_rt::Nanos;
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Makes a fresh device on `media`, behind a link with this timing, beginning at time zero.
+    ///
+    /// # Errors
+    /// The choice that does not fit the geometry, too many bad chunks, or that power went off.
+    pub fn format(
+        media: M,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+    ) -> Result<Self, FtlError> {
+        let ftl = Self::assemble(media, config, (run, link), Nanos::ZERO);
+        let mut ftl = ftl.map_err(|(_, error)| error)?;
+        for line in 0..ftl.sizes.lines {
+            ftl.erase(line)?;
+        }
+        for stripe in 0..ftl.layout.stripes() {
+            let of = |&(id, _): &(LineId, _)| ftl.layout.stripe_of(id) == stripe;
+            let good = ftl.lines.iter().filter(of).map(|(_, line)| u64::from(line.capacity)).sum();
+            ftl.config.check_space(&ftl.sizes, good)?;
+        }
+        ftl.now = ftl.settled;
+        ftl.reset_all_counts();
+        Ok(ftl)
+    }
+
+    /// Mounts what is on `media`, behind a link with this timing, beginning at `now`.
+    ///
+    /// # Errors
+    /// The media comes back with the reason: power went off again, the choices do not fit, or the media holds
+    /// something else.
+    pub fn recover(
+        media: M,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
+        let mut ftl = Self::assemble(media, config, (run, link), now)?;
+        match ftl.mount() {
+            Ok(()) => Ok(ftl),
+            Err(error) => Err((ftl.media, error)),
+        }
+    }
+
+    fn mount(&mut self) -> Result<(), FtlError> {
+        let mut replay = Replay::new(self.pages.l2p.len(), self.sizes.unit.ilog2());
+        let mut end = self.now;
+        for line in 0..self.sizes.lines {
+            for index in 0..self.layout.width {
+                end = end.max(self.replay_chunk(line, index, &mut replay)?);
+            }
+        }
+        replay.hide_trimmed(&mut self.pages.l2p);
+        self.next_seq = replay.seq_max + 1;
+        replay.count_valid(&self.pages.l2p, &mut self.lines);
+        self.now = end;
+        for instance in 0..self.instances.len() {
+            self.place_lines(instance)?;
+        }
+        self.now = self.now.max(self.settled);
+        self.reset_all_counts();
+        Ok(())
+    }
+
+    /// Replays what is written in a chunk of an erase unit; when it was read.
+    fn replay_chunk(
+        &mut self,
+        line: LineId,
+        index: u32,
+        replay: &mut Replay,
+    ) -> Result<Nanos, FtlError> {
+        let chunk = self.layout.chunk(line, index);
+        let info = self.media.chunk(chunk);
+        let mut end = self.now;
+        if !matches!(info.state, ChunkState::Open | ChunkState::Closed) {
+            return Ok(end);
+        }
+        let page = self.sizes.page;
+        for first in (0..info.wp).step_by(page as usize) {
+            let sectors = page.min(info.wp - first);
+            let at = self.layout.format.ppa(chunk, first);
+            end = end.max(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at);
+            let row = u64::from(first / page) * u64::from(self.layout.width) + u64::from(index);
+            let order = (u64::from(line) + 1) << 32 | row * u64::from(page);
+            for offset in (0..sectors).step_by(self.sizes.unit as usize) {
+                let whole = offset + self.sizes.unit <= sectors;
+                self.replay_unit(line, at.plus(offset), order + u64::from(offset), whole, replay)?;
+            }
+        }
+        Ok(end)
+    }
+
+    /// Whether all sectors of a unit can be read and were written together: the rest of a torn page is padded
+    /// later.
+    fn is_whole(&self, at: Ppa, key: u32) -> bool {
+        let lba = key_lba(key).map(|_| key);
+        (0..self.sizes.unit).all(|index| {
+            let at = at.plus(index);
+            let oob = self.media.oob(at);
+            let follows = lba.is_none_or(|lba| oob.key == lba + index);
+            self.media.readable(at) && oob.kind == Kind::Data && follows
+        })
+    }
+
+    fn replay_unit(
+        &mut self,
+        line: LineId,
+        at: Ppa,
+        place: u64,
+        whole: bool,
+        replay: &mut Replay,
+    ) -> Result<(), FtlError> {
+        let oob = self.media.oob(at);
+        if !whole || !self.is_whole(at, oob.key) {
+            return Ok(());
+        }
+        replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.sizes.unit) - 1);
+        let by_place = self.run.omits(OmittedRule::Sequence);
+        let order = if by_place { place } else { oob.seq };
+        if oob.key == KEY_TRIM {
+            let records = decode_trims(&self.media.data(at)).unwrap_or_default();
+            let hides = |record: TrimRecord| (if by_place { order } else { record.seq }, record);
+            replay.add_trims(oob.seq, at, records.into_iter().map(hides));
+        } else if let Some(lba) = key_lba(oob.key) {
+            let unit = self.pages.unit_of(lba);
+            let here = self.pages.instance_of(unit) as u32 == self.layout.stripe_of(line);
+            if lba.0 >= self.caps.sectors || self.pages.index_of(lba) != 0 || !here {
+                let kind = "mapping unit (formatted with other sizes or instances)";
+                return Err(FtlError::Corrupt { kind, line });
+            }
+            replay.offer(&mut self.pages.l2p, Lba(unit), order, at);
+        }
+        Ok(())
+    }
+
+    /// Gives every erase unit of an instance its state and list.
+    fn place_lines(&mut self, instance: usize) -> Result<(), FtlError> {
+        let stripe = instance as u32;
+        let (empty, kept): (Vec<LineId>, Vec<LineId>) = (0..self.sizes.lines)
+            .filter(|&line| self.layout.stripe_of(line) == stripe)
+            .partition(|&line| self.lines.get(line).valid == 0);
+        for line in empty {
+            self.erase(line)?;
+        }
+        let mut open = Vec::new();
+        for line in kept {
+            self.count_chunks(line);
+            let (written, left) = self.written_and_left(line);
+            let entry = self.lines.get_mut(line);
+            (entry.data, entry.left) = (written, left);
+            entry.state = LineState::Closing;
+            self.lines.in_use += u64::from(written);
+            open.push((left, line));
+        }
+        open.sort_unstable_by_key(|&(left, line)| (std::cmp::Reverse(left), line));
+        let mut streams = [Stream::Gc, Stream::Host].into_iter();
+        for (left, line) in open {
+            match streams.next().filter(|_| left > 0) {
+                Some(stream) => {
+                    self.lines.writable += u64::from(left);
+                    let entry = self.lines.get_mut(line);
+                    (entry.state, entry.origin) = (LineState::Open, stream as u8);
+                    self.instances[instance].point(stream).line = Some(line);
+                }
+                None => {
+                    self.lines.get_mut(line).left = 0;
+                    self.close_if_written(line)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sectors that are written in an erase unit, and those of pages that can still be.
+    fn written_and_left(&self, line: LineId) -> (u32, u32) {
+        let page = self.sizes.page;
+        let of_chunk = |index| {
+            let info = self.media.chunk(self.layout.chunk(line, index));
+            match info.state {
+                ChunkState::Free | ChunkState::Open => {
+                    let next = info.wp.next_multiple_of(page);
+                    (next, self.geometry.sectors - next)
+                }
+                ChunkState::Closed => (info.wp, 0),
+                ChunkState::Offline => (0, 0),
+            }
+        };
+        (0..self.layout.width)
+            .map(of_chunk)
+            .fold((0, 0), |(written, left), (w, l)| (written + w, left + l))
+    }
+}

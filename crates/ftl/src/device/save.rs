@@ -1,0 +1,123 @@
+//! Saving a power-safe buffer when power fails: the energy that the device has left programs what is in the buffer,
+//! with the sequences that it has, into the erase unit of each instance that is kept erased for that. The next
+//! mount finds it there as it finds everything else, beside whatever the cut left of programs in flight.
+
+use super::DeviceFtl;
+use crate::common::ids::LineId;
+use crate::common::l2p::MapEntry;
+use crate::common::oob::key_lba;
+use crate::common::trims::{TRIMS_PER_SECTOR, encode_trims};
+use crate::error::FtlError;
+use nandscape_block::{Lba, SectorData};
+use nandscape_media::{ChunkState, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, WriteCmd};
+
+/// A sector to be saved: its sequence, key and content.
+type Saved = (u64, u32, SectorData);
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Everything in RAM is gone, but for a power-safe buffer, which is saved.
+    pub(super) fn lose_power(mut self) -> M {
+        if self.config.buffer.power_safe {
+            for instance in 0..self.instances.len() {
+                // Media that refuse are off already: they were told of the cut first.
+                if self.save_buffer(instance).is_err() {
+                    break;
+                }
+            }
+        }
+        self.media
+    }
+
+    /// Programs what the buffer holds of an instance into its spare erase unit.
+    fn save_buffer(&mut self, instance: usize) -> Result<(), FtlError> {
+        let Some(line) = self.instances[instance].spare else { return Ok(()) };
+        let mut saved = self.buffered(instance);
+        if instance == 0 && self.trims.has_pending() {
+            for records in self.trims.emit(self.next_seq).chunks(TRIMS_PER_SECTOR) {
+                saved.push((self.next_seq, KEY_TRIM, encode_trims(records)));
+                self.next_seq += 1;
+                for _ in 1..self.sizes.unit {
+                    saved.push((self.next_seq, KEY_EMPTY, SectorData::Absent));
+                    self.next_seq += 1;
+                }
+            }
+        }
+        self.write_saved(line, &saved)
+    }
+
+    /// The sectors in the buffer that the table points at, and trim records, by sequence.
+    fn buffered(&self, instance: usize) -> Vec<Saved> {
+        let mut saved = Vec::new();
+        for (id, page) in self.buffer.filled_pages() {
+            if self.layout.stripe_of(page.line) != instance as u32 {
+                continue;
+            }
+            let first = self.buffer.first_slot(id);
+            for slot in (first..first + page.filled).step_by(self.sizes.unit as usize) {
+                let key = self.buffer.key(slot);
+                let live = match key_lba(key) {
+                    Some(lba) => {
+                        let unit = Lba(self.pages.unit_of(lba));
+                        self.pages.l2p.get(unit) == MapEntry::Buffered(slot)
+                    }
+                    None => key == KEY_TRIM,
+                };
+                let unit = slot..slot + if live { self.sizes.unit } else { 0 };
+                saved.extend(unit.map(|slot| {
+                    let data = self.buffer.data(slot).clone();
+                    (self.buffer.seq(slot), self.buffer.key(slot), data)
+                }));
+            }
+        }
+        saved.sort_by_key(|(seq, ..)| *seq);
+        saved
+    }
+
+    /// Writes sectors page by page, round the good chunks of an erase unit.
+    fn write_saved(&mut self, line: LineId, saved: &[Saved]) -> Result<(), FtlError> {
+        let mut pages = saved.chunks(self.sizes.page as usize);
+        for row in 0..self.geometry.sectors / self.sizes.page {
+            for index in 0..self.layout.width {
+                let chunk = self.layout.chunk(line, index);
+                let info = self.media.chunk(chunk);
+                let takes = matches!(info.state, ChunkState::Free | ChunkState::Open);
+                if !takes || info.wp != row * self.sizes.page {
+                    continue;
+                }
+                let Some(page) = pages.next() else { return Ok(()) };
+                let at = self.layout.format.ppa(chunk, info.wp);
+                self.write_saved_page(at, page)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one page of sectors, which takes no time and is not undone by the cut.
+    fn write_saved_page(
+        &mut self,
+        at: nandscape_media::Ppa,
+        page: &[Saved],
+    ) -> Result<(), FtlError> {
+        let sectors = self.sizes.page as usize;
+        let seq = page.first().map_or(0, |(seq, ..)| *seq);
+        let rest = sectors - page.len();
+        let padding = std::iter::repeat_n((u64::MAX, KEY_EMPTY, SectorData::Absent), rest);
+        let (mut keys, mut deltas, mut data) = (Vec::new(), Vec::new(), Vec::new());
+        for (own, key, content) in page.iter().cloned().chain(padding) {
+            keys.push(key);
+            deltas.push(u32::try_from(own.saturating_sub(seq)).unwrap_or(u32::MAX));
+            data.push(content);
+        }
+        let cmd = WriteCmd {
+            at,
+            kind: Kind::Data,
+            seq,
+            seq_deltas: &deltas,
+            keys: &keys,
+            aux: &[],
+            data: &data,
+        };
+        self.media.write_residual(cmd)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! The keys of `[ftl]` where its kind is a conventional SSD: `pagemap`.
+
+use super::read_victim;
+use crate::stack::place::StackError;
+use crate::stack::reader::{Section, Size};
+use crate::stack::resolved::{join, titled};
+use nandscape_ftl::device::{BufferConfig, Config};
+
+/// Keys of `[ftl]`, in the order in which they are read.
+pub(super) const KEYS: [&str; 6] =
+    ["op_percent", "instances", "map_unit", "gc_lines", "buffer", "gc"];
+
+/// Reads the rest of the FTL's section. What does not fit the media is refused with them.
+pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
+    let plain = Config::default();
+    let op_percent = ftl.or("op_percent", plain.op_percent)?;
+    let instances = ftl.or("instances", plain.instances)?;
+    let Size(map_unit) = ftl.or("map_unit", Size(plain.map_unit_bytes.into()))?;
+    let gc_lines = ftl.or("gc_lines", plain.gc_lines)?;
+    let (buffer, buffer_text) = read_buffer(ftl.section("buffer", "ftl.buffer")?, plain.buffer)?;
+    let mut gc = ftl.section("gc", "ftl.gc")?;
+    let victim = read_victim(&mut gc, "greedy")?;
+    let map_unit_bytes = u32::try_from(map_unit).unwrap_or(u32::MAX);
+    let config = Config { op_percent, victim, instances, map_unit_bytes, buffer, gc_lines };
+    let text = join([titled("ftl", ftl)?, buffer_text, titled("ftl.gc", gc)?]);
+    Ok((config, text))
+}
+
+fn read_buffer(
+    mut buffer: Section<'_>,
+    plain: BufferConfig,
+) -> Result<(BufferConfig, String), StackError> {
+    let Size(size_bytes) = buffer.or("size", Size(plain.size_bytes))?;
+    let power_safe = buffer.or("power_safe", plain.power_safe)?;
+    let early_completion = buffer.or("early_completion", plain.early_completion)?;
+    let config = BufferConfig { size_bytes, power_safe, early_completion };
+    Ok((config, titled("ftl.buffer", buffer)?))
+}
