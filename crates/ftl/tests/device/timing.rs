@@ -115,7 +115,9 @@ fn copies_do_not_cross_the_link() {
     for tag in 0..4 * sectors {
         driver.write(rng.below(sectors), 1, tag, Flags::NONE);
     }
-    let (report, crossed) = (driver.ssd.report(), driver.ssd.link().counts().busy);
+    let (report, link) = (driver.ssd.report(), driver.ssd.link().counts());
     assert!(report.sectors.gc > sectors / 2);
-    assert_eq!(crossed, Nanos(1_220 * report.host.written));
+    assert_eq!(link.to_device_bytes, 4_096 * report.host.written);
+    assert_eq!(link.to_device_busy, Nanos(1_220 * report.host.written));
+    assert_eq!(link.to_host_bytes, 0);
 }
