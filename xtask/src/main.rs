@@ -1,10 +1,11 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
-//! instructions, `acceptance` runs the checks of the architecture, and `verdicts` sets reproductions of papers
-//! beside each other.
+//! instructions, `acceptance` runs the checks of the architecture, `campaign` runs a long crash campaign, and
+//! `verdicts` sets reproductions of papers beside each other.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
 mod acceptance;
+mod campaign;
 mod perf;
 mod repository;
 mod tidy;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
+       cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
        cargo xtask verdicts LABEL=PAPER.JSON...     verdicts of reproductions of the same papers, as a table";
 
 fn main() -> ExitCode {
@@ -31,6 +33,10 @@ fn main() -> ExitCode {
         },
         ["acceptance"] => finish("acceptance", acceptance::run(&repository, false)),
         ["acceptance", "--quick"] => finish("acceptance", acceptance::run(&repository, true)),
+        ["campaign", name, rest @ ..] => match campaign_options(name, rest) {
+            Some(options) => finish("campaign", campaign::run(&repository, &options)),
+            None => complain(USAGE),
+        },
         ["verdicts", columns @ ..] if !columns.is_empty() => verdicts(columns),
         _ => complain(USAGE),
     }
@@ -56,6 +62,19 @@ fn perf_options(args: &[&str]) -> Option<perf::Options> {
         match *arg {
             "--write" => options.write = true,
             "--binary" => options.binary = Some(PathBuf::from(args.next()?)),
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn campaign_options(name: &str, args: &[&str]) -> Option<campaign::Options> {
+    let mut options = campaign::Options { name: name.into(), jobs: 1, restart: false };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--jobs" => options.jobs = args.next()?.parse().ok()?,
+            "--restart" => options.restart = true,
             _ => return None,
         }
     }

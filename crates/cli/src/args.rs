@@ -345,31 +345,33 @@ is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotnes
 cached ones also with -serial: one miss at a time. A matrix runs only compositions that --composition \
 permits. docs/formats/crash.md describes the JSON.
 
+Rules for --omit: those of the FTL and, with --fs, of the file system; an unknown name lists them.
+
 Examples:
   nandscape crash --seeds 10000 --jobs 2
   nandscape crash --stack pblk --faults 1000
-  nandscape crash --odd --seeds 5000 --jobs 2            devices that hardly anybody would build
+  nandscape crash --edge-cases --seeds 5000 --jobs 2     unusual devices
   nandscape crash --unreadable 100                       one in 100 writes loses a sector
   nandscape crash --stack mine.toml --seeds 200 --output-format json
   nandscape crash --first 4711 --seeds 1                 the violation of seed 4711 again
-  nandscape crash --broken erase-rule                    would it notice?
-  nandscape crash --composition '*/submitted-only/*/*'   would it notice Linux 4.13's flush?
+  nandscape crash --omit erase-rule                      is a broken FTL detected?
+  nandscape crash --composition '*/submitted-only/*/*'   is Linux 4.13's flush detected?
   nandscape crash --matrix all --jobs 2                  every composition, 50 cuts each
   nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
   nandscape crash --matrix pairs --output-format json --output pairs.json
   nandscape crash --matrix all --composition '*/*/*/data/dftl-serial'
-  nandscape crash --broken stale-map --composition '*/*/*/*/lru'   would it notice?
+  nandscape crash --omit stale-map --composition '*/*/*/*/lru'
   nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl
-  nandscape crash --fs ext4 --stack js-pblk --data journal --cuts 2000
-  nandscape crash --fs ext4 --stack pblk --cuts 200 --oracle-every 10   asks e2fsck, too
-  nandscape crash --fs ext4 --commit ijournal --cuts 2000
-  nandscape crash --fs ext4 --broken missing-revoke      would it notice?")]
+  nandscape crash --fs ext4 --stack js-pblk --set fs.data=journal --cuts 2000
+  nandscape crash --fs ext4 --stack pblk --cuts 200 --oracle-every 10   with e2fsck as oracle
+  nandscape crash --fs ext4 --set fs.commit=ijournal --cuts 2000
+  nandscape crash --fs ext4 --omit missing-revoke        is a broken journal detected?")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) stack: Option<String>,
-    /// Change a key of the stack (may be repeated)
-    #[arg(long, value_name = "KEY.PATH=VALUE", requires = "stack")]
+    /// Change a key of the stack, or with --fs a mode such as fs.data (may be repeated)
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
     /// How many seeds
     #[arg(long, default_value_t = 1000, value_parser = whole::<1, { u64::MAX }>)]
@@ -384,13 +386,14 @@ pub(crate) struct CrashArgs {
     /// chooses, or none where `--faults` is given
     #[arg(long, value_name = "ONE_IN")]
     pub(crate) unreadable: Option<u32>,
-    /// Devices at the edges of what may be: odd write rules, hardly any space, buffer or cache, cells that soon
-    /// wear out, up to every third program failing
-    #[arg(long, conflicts_with_all = ["stack", "faults"])]
-    pub(crate) odd: bool,
-    /// Leave out a safety rule, to see that the campaign notices
-    #[arg(long, value_enum)]
-    pub(crate) broken: Option<BrokenRule>,
+    /// Draw edge-case device configurations: unusual write rules, hardly any spare space, buffer or cache, cells
+    /// that soon wear out, up to every third program failing
+    #[arg(long, alias = "odd", conflicts_with_all = ["stack", "faults"])]
+    pub(crate) edge_cases: bool,
+    /// Self-test: leave RULE of the FTL or the file system out; the campaign must detect it
+    #[arg(long, alias = "broken", value_name = "RULE", value_parser = crash::rules(),
+        hide_possible_values = true)]
+    pub(crate) omit: Option<String>,
     /// Choose routing, flush scope, line set, stream of copies and map, or some of them
     #[arg(long, value_name = "NAME")]
     pub(crate) composition: Option<Pins>,
@@ -417,33 +420,6 @@ pub(crate) enum Which {
     All,
     /// A few in which any two choices meet
     Pairs,
-}
-
-/// A safety rule that can be left out.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum BrokenRule {
-    /// Recovery ignores sequence numbers
-    Sequence,
-    /// Lines are erased before their successors are durable
-    EraseRule,
-    /// PREFLUSH does not wait for what it covers
-    PreflushDrain,
-    /// Discards are not logged
-    LostTrims,
-    /// Recovery believes the newest mapping block on media
-    StaleMap,
-    /// Mapping blocks leave RAM while they name places in a ring
-    MapPins,
-    /// Recovery takes a sector that media cannot correct for one that was never written
-    Unreadable,
-    /// ext4: the commit block is written before what it commits
-    CommitBeforeData,
-    /// ext4: the log's tail moves over what is not written home
-    TailBeforeCheckpoint,
-    /// ext4: freed blocks are not revoked
-    MissingRevoke,
-    /// ext4: the journal flushes nothing
-    MissingBarrier,
 }
 
 /// `nandscape completions`.

@@ -1,23 +1,23 @@
 //! `nandscape crash`: power-cut and fault campaigns, on as many threads as wanted. Seeds are
 //! independent, so the report does not depend on the number of threads.
 
-mod e2fsck;
 mod fs;
 mod json;
+mod omit;
+mod oracle;
 
-use crate::args::{BrokenRule, CrashArgs, KindChoice, OutputArgs, OutputFormat, Which};
+use crate::args::{CrashArgs, KindChoice, OutputArgs, OutputFormat, Which};
 use crate::output::{Failure, pretty};
 use crate::pool::spread;
 use crate::progress::Progress;
 use crate::replace::deliver;
 use crate::writable::expect_writable;
 use anyhow::anyhow;
-use clap::ValueEnum;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
-use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, run_seed};
+use nandscape_crash::{
+    CampaignReport, FaultRates, Options, SeedOutcome, StackChoice, has_compositions, run_seed,
+};
 use nandscape_lab::stack::Stack;
-use nandscape_lab::{FtlKind, OmittedRule};
-
 use nandscape_rt::words::counted;
 use serde_json::Value;
 use std::fmt::Display;
@@ -106,29 +106,29 @@ fn matrix(which: Which, args: &CrashArgs, options: &Options) -> Result<(), Failu
 }
 
 fn options(args: &CrashArgs) -> Result<Options, Failure> {
-    let stack = stack(args)?.as_ref().map(device);
     if let Some(set) = args.set.iter().find(|set| is_of_fs(set)) {
-        let key = set.split('=').next().unwrap_or_default();
+        let key = key_of(set);
         return Err(Failure::input(anyhow!(
             "--set {key}: a campaign on the device alone has no file system: add --fs ext4"
         )));
     }
+    let stack = stack(args, &args.set)?.as_ref().map(device);
     let faults = args.faults.map(|one_in| FaultRates {
         program_one_in: one_in,
         erase_one_in: one_in,
         unreadable_one_in: 0,
     });
-    let omit = args.broken.map(omitted).transpose()?;
     let pins = args.composition.unwrap_or_default();
-    let (unreadable, edge_cases) = (args.unreadable, args.odd);
-    Ok(Options { stack, faults, unreadable, omit, pins, edge_cases, ..Options::default() })
-}
-
-/// The FTL's rule of this name.
-fn omitted(rule: BrokenRule) -> Result<OmittedRule, Failure> {
-    let name = rule.to_possible_value();
-    name.and_then(|name| OmittedRule::named(name.get_name()))
-        .ok_or_else(|| Failure::input(anyhow!("--broken: a rule of ext4's journal: add --fs ext4")))
+    let (unreadable, edge_cases) = (args.unreadable, args.edge_cases);
+    let mut options = Options { stack, faults, unreadable, pins, edge_cases, ..Options::default() };
+    if args.composition.is_some() && !has_compositions(options.kind()) {
+        let kind = options.kind();
+        return Err(Failure::input(anyhow!("--composition: {kind} has no compositions")));
+    }
+    if let Some(name) = &args.omit {
+        omit::rule(name, &mut options, None)?;
+    }
+    Ok(options)
 }
 
 /// Whether an override is of a key in `[fs]`.
@@ -136,16 +136,22 @@ fn is_of_fs(set: &str) -> bool {
     set.split(['.', '=']).next().is_some_and(|section| section.trim() == "fs")
 }
 
-/// The stack that was asked for.
-fn stack(args: &CrashArgs) -> Result<Option<Stack>, Failure> {
-    let Some(name) = &args.stack else { return Ok(None) };
-    let stack = Stack::load(name, &args.set).map_err(Failure::input)?;
+/// The key of an override.
+fn key_of(set: &str) -> &str {
+    set.split('=').next().unwrap_or_default().trim()
+}
+
+/// The stack that was asked for, with these overrides.
+fn stack(args: &CrashArgs, set: &[String]) -> Result<Option<Stack>, Failure> {
+    let Some(name) = &args.stack else {
+        return match set.first() {
+            None => Ok(None),
+            Some(set) => Err(Failure::input(anyhow!("--set {}: needs --stack", key_of(set)))),
+        };
+    };
+    let stack = Stack::load(name, set).map_err(Failure::input)?;
     if let Some((key, why)) = stack.ftl.breaks_promises() {
         return Err(Failure::input(stack.error(key, why)));
-    }
-    if stack.ftl.kind() != FtlKind::Pblk {
-        let why = "campaigns draw devices of kind \"pblk\" only";
-        return Err(Failure::input(stack.error("ftl.kind", why)));
     }
     Ok(Some(stack))
 }

@@ -41,7 +41,7 @@ fn a_matrix_is_json_too_and_goes_to_a_file() {
 #[test]
 fn violations_of_a_matrix_are_json() {
     let folder = Folder::new("crash-matrix-broken");
-    let args = ["--broken", "lost-trims", "--output-format", "json", "--cuts", "200"];
+    let args = ["--omit", "lost-trims", "--output-format", "json", "--cuts", "200"];
     let output = folder.command(&MATRIX[..5]).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", err(&output));
     let report: Value = serde_json::from_str(&out(&output)).unwrap();
@@ -51,16 +51,38 @@ fn violations_of_a_matrix_are_json() {
     assert!(violations.next().unwrap()["seed"].is_u64(), "{report}");
 }
 
-/// Odd devices are others than those that the same seeds draw, and keep their promises, too.
+/// Edge cases are other devices than those that the same seeds draw, and keep their promises, too. The
+/// option's former name is understood.
 #[test]
-fn odd_devices_are_drawn() {
-    let folder = Folder::new("crash-odd");
-    let [plain, odd] = [&[][..], &["--odd"]].map(|odd: &[&str]| {
-        let said = folder.run(&[&["crash", "--seeds", "3"], odd].concat());
+fn edge_cases_are_drawn() {
+    let folder = Folder::new("crash-edge-cases");
+    let options: [&[&str]; 3] = [&[], &["--edge-cases"], &["--odd"]];
+    let [plain, edges, former] = options.map(|option| {
+        let said = folder.run(&[&["crash", "--seeds", "3"], option].concat());
         assert_eq!(said.status.code(), Some(0), "{}", err(&said));
         out(&said)
     });
-    assert_ne!(plain, odd);
+    assert_ne!(plain, edges);
+    assert_eq!(edges, former);
+}
+
+/// Rules are those of the kinds involved, and an error lists them. The option's former name is understood.
+#[test]
+fn rules_of_other_kinds_are_refused() {
+    let folder = Folder::new("crash-omit");
+    for option in ["--omit", "--broken"] {
+        let said = folder.run(&["crash", option, "missing-revoke", "--seeds", "1"]);
+        assert_eq!(said.status.code(), Some(2), "{}", err(&said));
+        let listed = "no rule of pblk: expected one of sequence, erase-rule";
+        assert!(err(&said).contains(listed), "{}", err(&said));
+    }
+    let said = folder.run(&["crash", "--omit", "no-such-rule"]);
+    assert!(err(&said).contains("commit-before-data"), "{}", err(&said));
+    let on_fs = ["crash", "--fs", "ext4", "--cuts", "1", "--omit"];
+    for rule in ["erase-rule", "missing-revoke"] {
+        let said = folder.run(&[&on_fs[..], &[rule]].concat());
+        assert!(matches!(said.status.code(), Some(0 | 1)), "{rule}: {}", err(&said));
+    }
 }
 
 /// Lost sectors are counted in the findings, and left out of recovery they break a promise.
@@ -76,7 +98,7 @@ fn sectors_are_lost_as_often_as_told() {
     let some = findings(&["--unreadable", "100"]);
     assert_eq!(some["held"], true);
     assert!(some["counts"]["unreadable"].as_u64() > Some(100), "{some}");
-    assert_eq!(findings(&["--unreadable", "100", "--broken", "unreadable"])["held"], false);
+    assert_eq!(findings(&["--unreadable", "100", "--omit", "unreadable"])["held"], false);
 }
 
 /// An option that a campaign has no use for is refused, also beside one that conflicts with what it
@@ -98,9 +120,9 @@ fn options_without_effect_are_refused() {
         (&["--cuts", "3"], "--cuts"),
         (&["--seeds", "0"], "--seeds"),
         (&["--fs", "ext4", "--seeds", "2"], "--seeds"),
-        (&["--fs", "ext4", "--odd"], "--odd"),
+        (&["--fs", "ext4", "--edge-cases"], "--edge-cases"),
         (&["--fs", "ext4", "--unreadable", "9"], "--unreadable"),
-        (&["--stack", "pblk", "--odd"], "--odd"),
+        (&["--stack", "pblk", "--edge-cases"], "--edge-cases"),
     ];
     for (args, named) in cases {
         let output = folder.command(&["crash"]).args(args).output().unwrap();
@@ -116,8 +138,9 @@ fn options_without_effect_are_refused() {
 fn the_stack_says_how_its_file_system_is_mounted() {
     let folder = Folder::new("crash-mounted");
     let set = ["--set", "fs.data=journal", "--set", "fs.commit=ijournal"];
-    let cases: [(&str, &[&str], [&str; 2]); 4] = [
+    let cases: [(&str, &[&str], [&str; 2]); 5] = [
         ("pblk", &[], ["ordered", "jbd2"]),
+        ("pblk", &set, ["journal", "ijournal"]),
         ("ext4-fa-ftl", &[], ["ordered", "ijournal"]),
         ("ext4-pblk", &set, ["journal", "ijournal"]),
         ("ext4-selective", &["--data", "writeback"], ["writeback", "jbd2"]),

@@ -161,7 +161,7 @@ fn tables_are_json_too() {
 #[test]
 fn violations_are_json_too() {
     let folder = Folder::new("crash-json");
-    let broken = ["crash", "--seeds", "200", "--broken", "lost-trims", "--output-format", "json"];
+    let broken = ["crash", "--seeds", "200", "--omit", "lost-trims", "--output-format", "json"];
     let output = folder.run(&broken);
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_str(&out(&output)).unwrap();

@@ -12,6 +12,7 @@ pub use device::campaign::run_device;
 pub use device::target::{run_campaign, run_seed};
 pub use device::{load, model, request, streams, subject, trigger};
 pub use draw::faults::FaultRates;
+pub use draw::kind::{has_compositions, rule_names};
 pub use draw::pblk::{composition, maps, matrix};
 pub use draw::scenario::{Options, Scenario, StackChoice};
 pub use draw::{family, plan, scenario};

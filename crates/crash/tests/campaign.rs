@@ -88,7 +88,8 @@ fn a_given_stack_is_scaled_down() {
         let g = scenario.geometry;
         assert_eq!((g.ws_min, g.ws_opt, g.mw_cunits), (4, 8, 24));
         assert!(g.check().is_ok() && g.total_sectors() < 32_768, "{scenario}");
-        assert_eq!(scenario.config.victim, Victim::Greedy);
+        let FtlConfig::Pblk(config) = scenario.config else { panic!("a pblk") };
+        assert_eq!(config.victim, Victim::Greedy);
     }
     let report = run_campaign(&options, 0..20, |_| {});
     assert!(report.held() && report.counts.cuts >= 40, "{report}");

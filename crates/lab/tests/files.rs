@@ -352,7 +352,10 @@ fn memory_of_all_is_shared() {
     assert!(keys.iter().all(|key| bytes(&format!("{key}_bytes")) > 0), "{all}");
     let sum: u64 = parts.keys().filter(|key| *key != "limit_bytes").map(|key| bytes(key)).sum();
     assert!((8 << 20) - 4096 < sum && sum <= 8 << 20, "{all}");
-    assert!(misses == 1536 && more_misses > misses, "{misses} and {more_misses}: {all}");
+    assert!(
+        (1500..=1536).contains(&misses) && more_misses > misses,
+        "{misses} and {more_misses}: {all}"
+    );
     let error = refused("ext4-pblk", &["host.memory=1MiB", "host.memory_of=all"], text);
     assert!(error.contains("host.memory: "), "{error}");
 }

@@ -75,7 +75,7 @@ fn same_input_same_result() {
     let trace = &json["nandscape"]["trace"];
     assert_eq!(trace["requests"], REQUESTS);
     assert!(
-        trace["late"].as_u64().unwrap() > 0,
+        trace["issued_late"].as_u64().unwrap() > 0,
         "16 KiB every 2 us are more than the device takes"
     );
     assert_eq!(json["jobs"][0]["write"]["io_bytes"], REQUESTS * 16_384);

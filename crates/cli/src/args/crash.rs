@@ -2,25 +2,29 @@
 
 use super::fs::KindChoice;
 use super::whole;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use nandscape_crash::rule_names;
+use nandscape_fs::FsKind;
 
 /// What means nothing to a campaign on a file system. What needs one is refused beside these too: a
 /// requirement that conflicts with what is given is one that clap does not insist on.
-const NOT_ON_FS: [&str; 6] = ["seeds", "faults", "unreadable", "odd", "composition", "matrix"];
+const NOT_ON_FS: [&str; 6] =
+    ["seeds", "faults", "unreadable", "edge_cases", "composition", "matrix"];
 
 /// Which file system, and how it is mounted.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CrashFsArgs {
-    /// Put a file system on each device, run a load on files, and judge files and names
+    /// Put a file system on each device, run a load on files, and verify files and names
     #[arg(long, value_enum, conflicts_with_all = NOT_ON_FS)]
     pub(crate) fs: Option<KindChoice>,
-    /// Data mode of the file system [default: the stack's, else ordered]
-    #[arg(long, value_enum, requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    /// Same as --set fs.data=MODE
+    #[arg(long, value_enum, hide = true, requires = "fs", conflicts_with_all = NOT_ON_FS)]
     data: Option<DataChoice>,
-    /// What an fsync commits [default: the stack's, else jbd2]
-    #[arg(long, value_enum, requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    /// Same as --set fs.commit=MODE
+    #[arg(long, value_enum, hide = true, requires = "fs", conflicts_with_all = NOT_ON_FS)]
     commit: Option<CommitChoice>,
-    /// e2fsck judges one in so many cuts, and recovers a copy that must show the same files
+    /// Other tools (e2fsck) check one in K cuts, and recover a copy that must show the same files
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS,
         value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) oracle_every: Option<u64>,
@@ -57,8 +61,14 @@ enum DataChoice {
 /// What an fsync commits.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum CommitChoice {
-    /// What everybody changed
+    /// Commit the whole running transaction (JBD2)
     Jbd2,
-    /// A record of the one file, where that will do
+    /// Per-file journal record where possible (iJournaling)
     Ijournal,
+}
+
+/// Every rule that some kind can leave out; which kinds are involved is seen later.
+pub(super) fn rules() -> PossibleValuesParser {
+    let of_fs = FsKind::ALL.into_iter().flat_map(|kind| kind.rules().iter().copied());
+    PossibleValuesParser::new(rule_names().chain(of_fs))
 }

@@ -1,13 +1,12 @@
 //! Campaigns on a file system: seeds from the first on, until there are cuts enough.
 
-use super::e2fsck::E2fsck;
-use crate::args::{BrokenRule, CrashArgs};
+use super::{is_of_fs, key_of, omit, oracle};
+use crate::args::CrashArgs;
 use crate::output::Failure;
 use crate::pool::spread;
 use crate::progress::Progress;
 use anyhow::anyhow;
-use clap::ValueEnum;
-use nandscape_crash::fs::{Base, FsOptions, Oracle, run_fs_seed};
+use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
 use nandscape_crash::{CampaignReport, FaultRates, Options, SeedOutcome};
 use nandscape_fs::{ConfigError, FsConfig, FsKind};
 use std::fmt;
@@ -15,12 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Cuts when nobody says how many.
 const CUTS: u64 = 200;
-
-/// Keys of a stack's `[fs]` that say how a campaign mounts its volumes.
-const KEYS: [&str; 2] = ["data", "commit"];
-/// Why the others are refused.
-const WHY: &str = "a campaign makes small volumes of its own, and seeds choose times and memory; of [fs] it takes data \
-                   and commit alone";
 
 /// What a campaign found, and the file system that it ran on.
 pub(crate) struct FsReport {
@@ -41,12 +34,11 @@ impl fmt::Display for FsReport {
 /// Runs a campaign.
 pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failure> {
     let mut options = options(kind, args)?;
-    let oracle = args.on_fs.oracle_every.map(|_| E2fsck::find()).transpose()?;
+    let oracle = args.on_fs.oracle_every.map(|_| oracle::find(kind)).transpose()?;
     options.oracle_every = args.on_fs.oracle_every.unwrap_or(1);
     let end = u64::MAX;
     let report = until(args, end, &|seed| {
-        let oracle = oracle.as_ref().map(|oracle| oracle as &dyn Oracle);
-        run_fs_seed(seed, &options, oracle)
+        run_fs_seed(seed, &options, oracle.as_deref().map(|oracle| oracle as _))
     });
     Ok(FsReport { report, fs: options.fs().clone() })
 }
@@ -84,31 +76,51 @@ fn until(args: &CrashArgs, end: u64, run: &(dyn Fn(u64) -> SeedOutcome + Sync)) 
 
 /// The command line's choices, else the stack's.
 fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
-    let stack = super::stack(args)?;
+    let mut fs = kind.config();
+    let keys: Vec<&'static str> = fs.choices().into_iter().map(|(key, _)| key).collect();
+    let (modes, others): (Vec<_>, Vec<_>) =
+        args.set.iter().partition(|set| mode(set, &keys).is_some());
+    let why = format!(
+        "a campaign makes small volumes of its own, and seeds choose times and memory; of [fs] it \
+         takes {} alone",
+        keys.join(" and ")
+    );
+    let others: Vec<String> = others.into_iter().cloned().collect();
+    if let (None, Some(set)) = (&args.stack, others.iter().find(|set| is_of_fs(set))) {
+        return Err(Failure::input(anyhow!("--set {}: {why}", key_of(set))));
+    }
+    let stack = super::stack(args, &others)?;
     if let Some(stack) = &stack {
-        stack.check_fs_keys(&KEYS, WHY).map_err(Failure::input)?;
+        stack.check_fs_keys(&keys, &why).map_err(Failure::input)?;
     }
     let given = stack.as_ref().and_then(|stack| Some(&stack.fs.as_ref()?.config));
     let given = given.filter(|given| given.kind() == kind);
-    let mut fs = kind.config();
-    let choices = given.map(FsConfig::choices).unwrap_or_default();
-    for (key, value) in choices.into_iter().chain(args.on_fs.choices()) {
-        let unknown = |ConfigError { why, .. }| Failure::input(anyhow!("--{key}: {why}"));
-        fs.choose(key, value).map_err(unknown)?;
+    let given = given.map(FsConfig::choices).unwrap_or_default();
+    let mut choose = |key: &'static str, value: &str| {
+        let unknown = |ConfigError { why, .. }| Failure::input(anyhow!("--set fs.{key}: {why}"));
+        fs.choose(key, value).map_err(unknown)
+    };
+    for (key, value) in given.into_iter().chain(args.on_fs.choices()) {
+        choose(key, value)?;
     }
-    args.broken.map_or(Ok(()), |rule| leave_out(&mut fs, rule))?;
-    let flash = Options {
+    for (key, value) in modes.into_iter().filter_map(|set| mode(set, &keys)) {
+        choose(key, value)?;
+    }
+    let mut flash = Options {
         stack: stack.as_ref().map(super::device),
         faults: Some(FaultRates::default()),
         ..Options::default()
     };
+    if let Some(name) = &args.omit {
+        omit::rule(name, &mut flash, Some(&mut fs))?;
+    }
     Ok(FsOptions::new(Base::Flash(Box::new(flash)), fs))
 }
 
-/// Leaves out a rule of the file system's recovery.
-fn leave_out(fs: &mut FsConfig, rule: BrokenRule) -> Result<(), Failure> {
-    let rule = rule.to_possible_value();
-    let name = rule.as_ref().map_or("", |rule| rule.get_name());
-    let of_ftl = |_| Failure::input(anyhow!("--broken: a rule of the FTL: leave out --fs"));
-    fs.omit(name).map_err(of_ftl)
+/// Key and value of an override that chooses one of these modes of the file system.
+fn mode<'a>(set: &'a str, keys: &[&'static str]) -> Option<(&'static str, &'a str)> {
+    let (key, value) = set.split_once('=')?;
+    let key = key.trim().strip_prefix("fs.")?;
+    let key = keys.iter().find(|known| **known == key)?;
+    Some((key, value.trim().trim_matches('"')))
 }

@@ -1,19 +1,18 @@
-//! A pblk over media with faults, as a campaign breaks it.
+//! An FTL of any kind over media with faults, as a campaign breaks it.
 
 use crate::device::campaign::run_device;
 use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use crate::device::trigger::CommandTrigger;
+use crate::draw::kind::cores;
 use crate::draw::scenario::{Options, Scenario};
-use crate::loss::pblk::{self as lost, Shape};
+use crate::loss::{self, Faulty, Loss};
 use crate::outcome::{CampaignReport, Counts, Progress, SeedOutcome, Violation};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, SectorData, Submit, Token,
 };
-use nandscape_ftl::pblk::config::Config;
-use nandscape_ftl::{Attach, Ftl, FtlError, FtlRun, Pblk};
+use nandscape_ftl::{AnyFtl, Attach, Ftl, FtlConfig, FtlError, FtlRun};
 use nandscape_media::{
-    DeviceTiming, FaultInjector, Faults, Kind, Layer, Linked, Media, MediaConfig, MemoryStore,
-    Tracer,
+    DeviceTiming, FaultInjector, Faults, Kind, Layer, Media, MediaConfig, Tracer,
 };
 use nandscape_rt::{Host, Nanos, Stream};
 use std::ops::Range;
@@ -25,26 +24,27 @@ const DRAWS_MAX: usize = 200;
 /// Media commands in a phase after which the FTL counts as not terminating.
 const COMMANDS_MAX: u64 = 2_000_000;
 
-type Stack = CommandTrigger<Tracer<FaultInjector<Media<MemoryStore>>>>;
+/// The media, watched.
+type Watched = CommandTrigger<Tracer<Faulty>>;
 
 /// What survives: the media, and with it what the campaign must not forget.
 #[derive(Debug)]
 pub(crate) struct PoweredOffDevice {
-    media: Stack,
+    media: Watched,
     timing: DeviceTiming,
-    config: Config,
+    config: FtlConfig,
     run: FtlRun,
-    shape: Shape,
+    loss: Box<dyn Loss>,
     rng: Stream,
 }
 
 /// The device under test.
 pub(crate) struct Target {
-    pblk: Pblk<Stack>,
+    ftl: AnyFtl<Watched>,
     timing: DeviceTiming,
-    config: Config,
+    config: FtlConfig,
     run: FtlRun,
-    shape: Shape,
+    loss: Box<dyn Loss>,
     rng: Stream,
 }
 
@@ -155,25 +155,23 @@ impl Target {
         };
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
-        let (config, run) = (scenario.config.clone(), scenario.run);
-        let timing = scenario.timing.1;
-        let media = Linked::new(CommandTrigger::new(Tracer::new(media)), timing.link);
-        let mut pblk = Pblk::format(media, config.clone(), run).map_err(refusal)?;
-        pblk.attach(attach(&config, &timing));
-        if pblk.caps().sectors < sectors_min {
+        let (config, run, timing) = (scenario.config.clone(), scenario.run, scenario.timing.1);
+        let media = CommandTrigger::new(Tracer::new(media));
+        let mut ftl = config.format(media, run, timing.link).map_err(refusal)?;
+        ftl.attach(attach(&config, &timing));
+        if ftl.caps().sectors < sectors_min {
             return Err("no logical space".into());
         }
         let rng = Stream::new(scenario.seed, "cut");
-        let emeta_sectors = pblk.capacity().emeta_sectors;
-        let shape = Shape { line_set: config.line_set, emeta_sectors };
-        Ok(Self { pblk, timing, config, run, shape, rng })
+        let loss = loss::of(&config, &scenario.geometry);
+        let loss = loss.ok_or("what media lose on such a device is not known")?;
+        Ok(Self { ftl, timing, config, run, loss, rng })
     }
 }
 
 /// A host with the cores of the configuration, and the link to the device.
-fn attach(config: &Config, timing: &DeviceTiming) -> Attach {
-    let cores = u16::try_from(config.cores).unwrap_or(u16::MAX);
-    Attach::new(Some(Host::with_cores(cores)), timing)
+fn attach(config: &FtlConfig, timing: &DeviceTiming) -> Attach {
+    Attach::new(Some(Host::with_cores(cores(config))), timing)
 }
 
 /// The key at fault where there is one.
@@ -186,13 +184,13 @@ fn refusal(error: FtlError) -> String {
 
 /// Sets what may still pass before power goes off; without a limit, so much that only an FTL that
 /// does not terminate reaches it.
-fn limit(media: &mut Stack, off_after: Option<u64>) {
+fn limit(media: &mut Watched, off_after: Option<u64>) {
     let injector = media.inner_mut().inner_mut();
     let limit = injector.commands() + off_after.unwrap_or(COMMANDS_MAX);
     injector.faults_mut().cut_after_commands = Some(limit);
 }
 
-fn cut_media(media: &mut Stack, at: Nanos, rng: &mut Stream) {
+fn cut_media(media: &mut Watched, at: Nanos, rng: &mut Stream) {
     let injector = media.inner_mut().inner_mut();
     injector.restore_power();
     injector.inner_mut().power_cut(at, rng);
@@ -202,28 +200,28 @@ fn cut_media(media: &mut Stack, at: Nanos, rng: &mut Stream) {
 
 impl BlockDevice for Target {
     fn caps(&self) -> &DeviceCaps {
-        self.pblk.caps()
+        self.ftl.caps()
     }
 
     fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        self.pblk.submit(now, bio, token)
+        self.ftl.submit(now, bio, token)
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.pblk.next_event()
+        self.ftl.next_event()
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        self.pblk.advance(now, done);
+        self.ftl.advance(now, done);
     }
 
     fn prefetch_far(&self, lba: Lba) {
-        self.pblk.prefetch_far(lba);
+        self.ftl.prefetch_far(lba);
     }
 
     #[inline]
     fn prefetch_near(&self, op: Op, lba: Lba) {
-        self.pblk.prefetch_near(op, lba);
+        self.ftl.prefetch_near(op, lba);
     }
 }
 
@@ -231,7 +229,7 @@ impl DeviceUnderTest for Target {
     type PoweredOff = PoweredOffDevice;
 
     fn watch(&mut self, watch: TriggerMode) {
-        let media = self.pblk.media_mut();
+        let media = self.ftl.media_mut();
         let (awaited, off_after) = match watch {
             TriggerMode::Nothing => (None, None),
             TriggerMode::Notice(kind, n) => (Some((kind, n)), None),
@@ -242,7 +240,7 @@ impl DeviceUnderTest for Target {
     }
 
     fn power(&self) -> Power {
-        let media = self.pblk.media();
+        let media = self.ftl.media();
         match (media.off_at(), media.noticed_at()) {
             (Some(at), _) => Power::Off(at),
             (None, Some(at)) => Power::Noticed(at),
@@ -251,11 +249,11 @@ impl DeviceUnderTest for Target {
     }
 
     fn ready_at(&self) -> Nanos {
-        self.pblk.now()
+        self.ftl.now()
     }
 
     fn commands(&self) -> CommandCounts {
-        let counters = self.pblk.media().inner().counters();
+        let counters = self.ftl.media().inner().counters();
         let kinds = [Kind::Data, Kind::Smeta, Kind::Emeta, Kind::Pad, Kind::Map];
         let writes = kinds.map(|kind| counters.writes(kind));
         CommandCounts {
@@ -267,10 +265,11 @@ impl DeviceUnderTest for Target {
     }
 
     fn cut(self, at: Nanos) -> PoweredOffDevice {
-        let Self { pblk, timing, config, run, shape, mut rng } = self;
-        let mut media = pblk.power_off();
-        cut_media(&mut media, at, &mut rng);
-        PoweredOffDevice { media, timing, config, run, shape, rng }
+        let Self { mut ftl, timing, config, run, loss, mut rng } = self;
+        // A device that saves its buffer with residual energy does it after the cut.
+        cut_media(ftl.media_mut(), at, &mut rng);
+        let media = ftl.power_off();
+        PoweredOffDevice { media, timing, config, run, loss, rng }
     }
 
     fn cut_remains(remains: &mut PoweredOffDevice, at: Nanos) {
@@ -278,21 +277,21 @@ impl DeviceUnderTest for Target {
     }
 
     fn recover(remains: PoweredOffDevice, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
-        let PoweredOffDevice { mut media, timing, config, run, shape, rng } = remains;
+        let PoweredOffDevice { mut media, timing, config, run, loss, rng } = remains;
         limit(&mut media, off_after);
-        match Pblk::recover(Linked::new(media, timing.link), config.clone(), run, now) {
-            Ok(pblk) if pblk.media().off_at().is_some() => {
+        match config.mount(media, run, timing.link, now) {
+            Ok(ftl) if ftl.media().off_at().is_some() => {
                 Recovery::Failed("it did not notice that power had failed".into())
             }
-            Ok(mut pblk) => {
-                pblk.attach(attach(&config, &timing));
-                Recovery::Up(Self { pblk, timing, config, run, shape, rng })
+            Ok(mut ftl) => {
+                ftl.attach(attach(&config, &timing));
+                Recovery::Up(Self { ftl, timing, config, run, loss, rng })
             }
             Err((media, error)) => match (media.off_at(), error) {
-                (Some(at), _) => Recovery::CutAgain(
-                    PoweredOffDevice { media, timing, config, run, shape, rng },
-                    at,
-                ),
+                (Some(at), _) => {
+                    let remains = PoweredOffDevice { media, timing, config, run, loss, rng };
+                    Recovery::CutAgain(remains, at)
+                }
                 (None, error @ FtlError::Config { .. }) => Recovery::WornOut(error.to_string()),
                 (None, error) => Recovery::Failed(error.to_string()),
             },
@@ -300,14 +299,14 @@ impl DeviceUnderTest for Target {
     }
 
     fn unreadable(&self, lba: Lba) -> Vec<SectorData> {
-        lost::copies(self.pblk.media().inner().inner(), lba)
+        self.loss.copies(self.ftl.media().inner().inner(), lba)
     }
 
     fn forgotten(remains: &PoweredOffDevice) -> Vec<(Lba, SectorData)> {
-        lost::forgotten(remains.media.inner().inner(), remains.shape)
+        remains.loss.forgotten(remains.media.inner().inner())
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        self.pblk.check_invariants()
+        self.ftl.check_invariants()
     }
 }

@@ -1,13 +1,12 @@
-//! Devices at the edges of what a geometry and a configuration may be: write units that are no power of
-//! two, a tail of unreadable sectors that divides by nothing, one chunk to spare, the smallest buffers and
-//! caches, requests longer than the ring, cells that soon wear out, and faults that come in runs.
+//! Devices at the edges of what a geometry may be: write units that are no power of two, a tail of
+//! unreadable sectors that divides by nothing, one chunk to spare, requests longer than any buffer, cells that
+//! soon wear out, and faults that come in runs. Edge cases of configurations are in the folders of the kinds.
 //!
 //! What a seed draws here replaces a part of its scenario; everything else stays as it was drawn.
 
 use crate::device::load::Load;
 use crate::draw::faults::FaultRates;
 use crate::draw::sample::{between, log_uniform, pick};
-use nandscape_ftl::pblk::config::{CacheSize, Config, Limiter, MapConfig, MapKind};
 use nandscape_media::{ChunkId, Geometry, UnitId};
 use nandscape_rt::Stream;
 
@@ -41,23 +40,6 @@ fn limited(shape: Geometry, rng: &mut Stream) -> Geometry {
         1 => Geometry { maxoc: a_unit * shape.total_units(), maxocpu: 0, ..shape },
         _ => Geometry { maxoc: a_unit * shape.total_units(), maxocpu: a_unit, ..shape },
     }
-}
-
-/// Hardly any spare space, buffer or cache.
-pub(crate) fn config(drawn: Config, rng: &mut Stream) -> Config {
-    let op_percent = if rng.chance(0.5) { Some(between(rng, 3, 80)) } else { drawn.op_percent };
-    let limiter =
-        if rng.chance(0.2) { Limiter::Reserve(between(rng, 1, 8)) } else { drawn.limiter };
-    let map = match drawn.map {
-        MapKind::Cached(map) if rng.chance(0.5) => MapKind::Cached(MapConfig {
-            cache: CacheSize::Bytes(u64::from(map.block_bytes)),
-            loads_max: log_uniform(rng, 64) as u32,
-            evict_batch: log_uniform(rng, 128) as u32,
-            ..map
-        }),
-        map => map,
-    };
-    Config { op_percent, limiter, map, ..drawn }
 }
 
 /// Up to a fifth of all chunks.

@@ -1,8 +1,12 @@
 //! What a seed chooses. Files here hold for every kind of FTL; `pblk/` holds the choices of pblk.
 
+pub(crate) mod device;
+pub(crate) mod draws;
 pub(crate) mod edge_cases;
 pub mod family;
 pub(crate) mod faults;
+pub(crate) mod geometry;
+pub(crate) mod kind;
 pub(crate) mod pblk;
 pub mod plan;
 pub(crate) mod sample;

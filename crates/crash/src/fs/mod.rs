@@ -6,8 +6,10 @@
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
 //! the seed and the options alone, with an oracle or without.
 
+mod draw;
 mod model;
 mod options;
+mod oracle;
 mod power_switch;
 mod rounds;
 mod tree;
@@ -17,60 +19,30 @@ use crate::device::drive::CheckFailure;
 use crate::device::target::{broken, draw_device};
 use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
-use nandscape_block::{MemDevice, SectorData};
+use nandscape_block::MemDevice;
 use nandscape_rt::{Nanos, Stream};
-pub use options::FsOptions;
+pub use options::{Base, FsOptions};
+pub use oracle::{Image, Oracle};
 use power_switch::Medium;
 use rounds::Run;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Sectors of a volume. Little beside a journal of the smallest size.
-pub const VOLUME_SECTORS: u64 = 2_560;
-/// Sectors of the largest media below it.
-const DEVICE_SECTORS: u32 = 16_384;
 /// Latency of the reference device.
 const LATENCY: Nanos = Nanos::from_us(40);
-
-/// The content of a volume, sector by sector.
-pub type Image = Vec<SectorData>;
-
-/// Tools that share nothing with what they judge.
-pub trait Oracle {
-    /// Recovers an image that a power cut left.
-    ///
-    /// # Errors
-    /// Why that failed, or what was wrong with the image beyond its journal.
-    fn recover(&self, image: &Image) -> Result<Image, String>;
-
-    /// Finds nothing wrong with an image that needs no recovery.
-    ///
-    /// # Errors
-    /// What it found, or why it could not look.
-    fn check(&self, image: &Image) -> Result<(), String>;
-}
-
-/// What the file system stands on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Base {
-    /// An FTL and media that the seed draws, or whose stack is given.
-    Flash(Box<Options>),
-    /// The reference device, of whose volatile cache any subset survives.
-    Memory,
-}
 
 /// Runs one seed. A panic is a violation like any other.
 #[must_use]
 pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) -> SeedOutcome {
     let (line, medium) = match &options.base {
         Base::Memory => {
-            let device = MemDevice::new(VOLUME_SECTORS).with_latency(LATENCY);
+            let device = MemDevice::new(options.volume_sectors()).with_latency(LATENCY);
             let rng = Stream::new(seed, "memory");
             (format!("seed={seed} memory"), Medium::Memory(Box::new(device), rng))
         }
         Base::Flash(flash) => {
             let flash = Options {
-                sectors_min: VOLUME_SECTORS,
-                sectors_max: DEVICE_SECTORS,
+                sectors_min: options.volume_sectors(),
+                sectors_max: options.device_sectors(),
                 ..(**flash).clone()
             };
             match draw_device(seed, &flash) {

@@ -9,7 +9,7 @@ use super::power_switch::{
 };
 use super::tree::{Fs, PAGE, Tree, read_tree};
 use super::writer::{Style, Writer};
-use super::{FsOptions, Image, LATENCY, Oracle, VOLUME_SECTORS};
+use super::{FsOptions, Image, LATENCY, Oracle};
 use crate::device::drive::CheckFailure;
 use crate::draw::family::ScenarioFamily;
 use crate::draw::plan::{CutPlan, Trigger, draw_cut};
@@ -394,19 +394,21 @@ impl<'a> Run<'a> {
     /// Shows the oracle what the last cut left, and what we make of it.
     fn run_oracle(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let Some(oracle) = self.oracle else { return Ok(medium) };
-        let (left, medium) = self.stretch(medium, |_, device| export(device))?;
+        let sectors = self.options.volume_sectors();
+        let (left, medium) = self.stretch(medium, move |_, device| export(device, sectors))?;
         let left = left?;
         let (ours, after) = self.recover_copy(left.clone())?;
-        let said = |what| move |said: String| CheckFailure::new(format!("{what}: {said}"));
-        oracle.check(&after).map_err(said("the oracle, on what our recovery left"))?;
-        if self.options.oracle_recovers() {
-            let theirs = oracle.recover(&left).map_err(said("the oracle's recovery"))?;
-            oracle.check(&theirs).map_err(said("the oracle, on its own recovery"))?;
+        let name = oracle.name();
+        let found = |what| move |text: String| CheckFailure::new(format!("{name}, {what}: {text}"));
+        oracle.check(&after).map_err(found("on what our recovery left"))?;
+        if self.options.oracle_recovers()
+            && let Some(theirs) = oracle.recover(&left).map_err(found("in its recovery"))?
+        {
+            oracle.check(&theirs).map_err(found("on its own recovery"))?;
             let (theirs, _) = self.recover_copy(theirs)?;
             if let Some(path) = difference(&ours, &theirs) {
-                return Err(CheckFailure::new(format!(
-                    "the oracle's recovery left another {path}"
-                )));
+                let what = format!("the recovery of {name} left another {path}");
+                return Err(CheckFailure::new(what));
             }
         }
         Ok(medium)
@@ -414,7 +416,8 @@ impl<'a> Run<'a> {
 
     /// Mounts a copy of a volume; its tree, and what an unmount leaves.
     fn recover_copy(&mut self, image: Image) -> Result<(Tree, Image), CheckFailure> {
-        let device = MemDevice::new(VOLUME_SECTORS).with_latency(LATENCY);
+        let sectors = self.options.volume_sectors();
+        let device = MemDevice::new(sectors).with_latency(LATENCY);
         let medium = Medium::Memory(Box::new(device), Stream::new(self.seed, "copy"));
         let (counts, now, mounts) = (self.counts, self.now, self.mounts);
         let config = self.next_config();
@@ -424,7 +427,7 @@ impl<'a> Run<'a> {
             let (fs, _) = mounted.map_err(failed("mount of a copy"))?;
             let tree = read_tree(&fs).await.map_err(failed("reading the tree of a copy"))?;
             fs.unmount().await.map_err(failed("unmount of a copy"))?;
-            Ok((tree, export(device).await?))
+            Ok((tree, export(device, sectors).await?))
         };
         let ended = self.stretch(medium, work);
         // The seed's own run goes on as if nobody had looked.
@@ -495,10 +498,10 @@ async fn fill(fs: &Fs) -> Result<(), FsError> {
 }
 
 /// Reads a whole volume.
-async fn export(device: Device) -> Result<Image, CheckFailure> {
+async fn export(device: Device, sectors: u64) -> Result<Image, CheckFailure> {
     let mut image = Image::new();
-    for first in (0..VOLUME_SECTORS).step_by(WINDOW as usize) {
-        let count = WINDOW.min(VOLUME_SECTORS - first) as u32;
+    for first in (0..sectors).step_by(WINDOW as usize) {
+        let count = WINDOW.min(sectors - first) as u32;
         let read = device.read(Lba(first), count).await;
         let read = read.map_err(|error| CheckFailure::new(format!("export: {error}")))?;
         image.extend((0..count).map(|index| read.sector(index)));

@@ -1,3 +1,83 @@
-//! What media lost, and whether a mount can know of it.
+//! What media lost, and whether a mount can know of it: read from media alone, by what is documented of a
+//! kind's format. A new kind has a file here and an arm in [`of`].
 
-pub(crate) mod pblk;
+mod device;
+mod pblk;
+
+use nandscape_block::{Lba, SECTOR_BYTES, SectorData, Tag};
+use nandscape_ftl::FtlConfig;
+use nandscape_media::{
+    FaultInjector, Geometry, KEY_MAX, KEY_TRIM, Kind, Media, MemoryStore, OpenChannel, Ppa,
+};
+use std::fmt;
+
+/// The media of a campaign's device, which fail as the scenario has it.
+pub(crate) type Faulty = FaultInjector<Media<MemoryStore>>;
+
+/// What media lost under a kind of FTL.
+pub(crate) trait Loss: fmt::Debug {
+    /// What the copies of a sector held that media lost.
+    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData>;
+
+    /// Contents of lost copies whose addresses a mount cannot know, and what lost records discarded.
+    fn forgotten(&self, media: &Faulty) -> Vec<(Lba, SectorData)>;
+}
+
+/// Bytes of a record in a sector of trim records, and of what comes before the first.
+const TRIM_BYTES: usize = 16;
+
+/// That of a kind; none for choices that fit no device of this shape.
+pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Box<dyn Loss>> {
+    use crate::draw::{device::KIND as PAGE_MAP, pblk::config::KIND as PBLK};
+    match config.kind() {
+        PBLK => Some(Box::new(pblk::Lines::of(config, geometry)?)),
+        PAGE_MAP => Some(Box::new(device::EraseUnits)),
+    }
+}
+
+/// What the copies of a sector held that media lost.
+fn lost_copies(media: &Faulty, lba: Lba) -> Vec<SectorData> {
+    let of_sector = |&at: &Ppa| u64::from(media.oob(at).key) == lba.0;
+    data(media).filter(of_sector).map(|at| media.data(at)).collect()
+}
+
+/// Contents of lost copies that nothing else names, and what lost trim records discarded.
+fn forgotten_sectors(media: &Faulty, is_named: impl Fn(Ppa) -> bool) -> Vec<(Lba, SectorData)> {
+    let mut forgotten = Vec::new();
+    for at in data(media) {
+        match media.oob(at).key {
+            KEY_TRIM => {
+                let zeroes = |lba| (lba, SectorData::Tag(Tag::ZERO));
+                forgotten.extend(discarded(&media.data(at)).map(zeroes));
+            }
+            key if key <= KEY_MAX && !is_named(at) => {
+                forgotten.push((Lba(key.into()), media.data(at)));
+            }
+            _ => {}
+        }
+    }
+    forgotten
+}
+
+/// Sectors of data that media lost.
+fn data(media: &Faulty) -> impl Iterator<Item = Ppa> + '_ {
+    let lost = |at: &Ppa| !media.readable(*at) && media.oob(*at).kind == Kind::Data;
+    media.injected().iter().copied().filter(lost)
+}
+
+/// Every sector that records of this content discard.
+fn discarded(records: &SectorData) -> impl Iterator<Item = Lba> + use<> {
+    let bytes = records.expand();
+    let word = |bytes: &[u8], at: usize| {
+        u64::from(u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i])))
+    };
+    let count = bytes.as_ref().map_or(0, |bytes| word(&bytes[..], 8) as usize);
+    let places = (1..=count).map(|record| record * TRIM_BYTES);
+    let places = places.take_while(|place| place + TRIM_BYTES <= SECTOR_BYTES as usize);
+    places.flat_map(move |place| {
+        let range =
+            bytes.as_ref().map(|bytes| (word(&bytes[..], place), word(&bytes[..], place + 4)));
+        let (first, sectors) = range.unwrap_or_default();
+        (first..first + sectors).map(Lba)
+    })
+}

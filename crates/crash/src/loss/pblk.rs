@@ -1,57 +1,43 @@
-//! What injected faults made unreadable, told from media alone by what is documented of lines
+//! What injected faults made unreadable on a pblk, from media alone by what is documented of lines
 //! (docs/formats/line.md): whose copies they are, and which of them a power cut leaves without an address.
 
-use nandscape_block::{Lba, SECTOR_BYTES, SectorData, Tag};
+use crate::draw::pblk::config::of;
+use crate::loss::{Faulty, Loss, forgotten_sectors, lost_copies};
+use nandscape_block::{Lba, SectorData};
+use nandscape_ftl::FtlConfig;
+use nandscape_ftl::pblk::Capacity;
 use nandscape_ftl::pblk::config::LineSet;
-use nandscape_media::{
-    ChunkId, ChunkState, FaultInjector, Geometry, KEY_MAX, KEY_TRIM, Kind, OpenChannel, Ppa, UnitId,
-};
-
-/// Bytes of a record in a sector of trim records, and of what comes before the first.
-const TRIM_BYTES: usize = 16;
+use nandscape_media::{ChunkId, ChunkState, Geometry, Kind, OpenChannel, Ppa, UnitId};
 
 /// How lines lie on a device, as far as their end metadata go.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    pub(crate) line_set: LineSet,
-    pub(crate) emeta_sectors: u32,
+pub(crate) struct Lines {
+    line_set: LineSet,
+    emeta_sectors: u32,
 }
 
-/// What the copies of a sector held that media lost.
-pub(crate) fn copies<M: OpenChannel>(media: &FaultInjector<M>, lba: Lba) -> Vec<SectorData> {
-    let of_sector = |&at: &Ppa| u64::from(media.oob(at).key) == lba.0;
-    data(media).filter(of_sector).map(|at| media.data(at)).collect()
-}
-
-/// Contents of lost copies whose addresses a mount cannot know, and what lost records discarded.
-pub(crate) fn forgotten<M: OpenChannel>(
-    media: &FaultInjector<M>,
-    shape: Shape,
-) -> Vec<(Lba, SectorData)> {
-    let mut forgotten = Vec::new();
-    for at in data(media) {
-        match media.oob(at).key {
-            KEY_TRIM => {
-                let zeroes = |lba| (lba, SectorData::Tag(Tag::ZERO));
-                forgotten.extend(discarded(&media.data(at)).map(zeroes));
-            }
-            key if key <= KEY_MAX && !is_told(media, shape, at) => {
-                forgotten.push((Lba(key.into()), media.data(at)));
-            }
-            _ => {}
-        }
+impl Lines {
+    /// Of a pblk with these choices, if they are one's.
+    pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Self> {
+        let config = of(config)?;
+        let chunks = u64::from(geometry.total_units()) * u64::from(geometry.chunks);
+        let Capacity { emeta_sectors, .. } = Capacity::of(geometry, config, chunks).ok()?;
+        Some(Self { line_set: config.line_set, emeta_sectors })
     }
-    forgotten
 }
 
-/// Sectors of data that media lost.
-fn data<M: OpenChannel>(media: &FaultInjector<M>) -> impl Iterator<Item = Ppa> {
-    let lost = |at: &Ppa| !media.readable(*at) && media.oob(*at).kind == Kind::Data;
-    media.injected().iter().copied().filter(lost)
+impl Loss for Lines {
+    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
+        lost_copies(media, lba)
+    }
+
+    fn forgotten(&self, media: &Faulty) -> Vec<(Lba, SectorData)> {
+        forgotten_sectors(media, |at| is_listed(media, *self, at))
+    }
 }
 
 /// Whether all end metadata of a sector's line can be read.
-fn is_told<M: OpenChannel>(media: &FaultInjector<M>, shape: Shape, at: Ppa) -> bool {
+fn is_listed(media: &Faulty, shape: Lines, at: Ppa) -> bool {
     let geometry = media.geometry();
     let ChunkId { unit, chunk } = geometry.chunk_of(at);
     let own = stripe(geometry, shape.line_set, unit);
@@ -73,27 +59,10 @@ fn stripe(geometry: &Geometry, set: LineSet, unit: UnitId) -> u32 {
 }
 
 /// Readable sectors of end metadata in a chunk.
-fn emeta_sectors<M: OpenChannel>(media: &FaultInjector<M>, chunk: ChunkId) -> u32 {
+fn emeta_sectors(media: &Faulty, chunk: ChunkId) -> u32 {
     let info = media.chunk(chunk);
     let end = if info.state == ChunkState::Offline { 0 } else { info.wp };
     let sectors = (0..end).map(|sector| media.geometry().ppa(chunk, sector));
     let told = |at: &Ppa| media.oob(*at).kind == Kind::Emeta && media.readable(*at);
     sectors.filter(told).count() as u32
-}
-
-/// Every sector that records of this content discard.
-fn discarded(records: &SectorData) -> impl Iterator<Item = Lba> + use<> {
-    let bytes = records.expand();
-    let word = |bytes: &[u8], at: usize| {
-        u64::from(u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i])))
-    };
-    let count = bytes.as_ref().map_or(0, |bytes| word(&bytes[..], 8) as usize);
-    let places = (1..=count).map(|record| record * TRIM_BYTES);
-    let places = places.take_while(|place| place + TRIM_BYTES <= SECTOR_BYTES as usize);
-    places.flat_map(move |place| {
-        let range =
-            bytes.as_ref().map(|bytes| (word(&bytes[..], place), word(&bytes[..], place + 4)));
-        let (first, sectors) = range.unwrap_or_default();
-        (first..first + sectors).map(Lba)
-    })
 }

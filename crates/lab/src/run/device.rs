@@ -161,12 +161,13 @@ pub(super) trait LabDevice: BlockDevice {
 
     /// What was counted since the last reset.
     fn counts(&self) -> Counts {
+        let (cores, fs) = (self.host().busy(self.now()), self.fs_counts());
         self.look(|ftl| Counts {
             ftl: ftl.report(),
             utilisation: ftl.media().inner().utilisation(),
             link: ftl.link().counts(),
-            cores: self.host().busy(ftl.now()),
-            fs: self.fs_counts(),
+            cores,
+            fs,
         })
     }
 

@@ -9,6 +9,8 @@
 //!   power cut the host knows the new one.
 //! - After a power cut the host knows the addresses of its last flush: it goes back to the old
 //!   address of a move fetched since. Batches that were not completed are fetched again.
+//! - A discard that a power cut may have undone is sent again, but not at an address in a region of the
+//!   device: unless it was undone, the device may have moved other data there.
 //! - An address is written again after a flush that covers its discard; where the device moves data,
 //!   after every record of that time was fetched and completed, too.
 //! - Slots at the beginning of the device that may be written at random stay where they are.
@@ -404,7 +406,8 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Power was cut: what was in flight has ended, and discards may have been lost.
+    /// Power was cut: what was in flight has ended, and discards may have been lost. Those at addresses of
+    /// the device are not sent again: if they were not lost, the device may have used the address again.
     fn discard_again(&mut self) {
         let (at, entries) = (&self.at, &self.entries);
         self.freed.retain(|freed| {
@@ -413,12 +416,20 @@ impl<'a> Log<'a> {
                 !entry.discarded || entry.lba != freed.lba && !entry.old.contains(&freed.lba)
             })
         });
-        for (object, entry) in &mut self.entries {
+        let logs = &self.logs;
+        self.entries.retain(|object, entry| {
             entry.written = true;
-            if std::mem::take(&mut entry.discarded) {
-                self.superseded.push_back(*object);
+            if !std::mem::take(&mut entry.discarded) {
+                return true;
             }
-        }
+            let kept = !entry.old.is_empty() || is_appendable(logs, entry.lba);
+            if kept {
+                self.superseded.push_back(*object);
+            } else {
+                self.at.remove(&entry.lba.0);
+            }
+            kept
+        });
     }
 
     /// Runs of sectors whose objects lie one after the other, and that the host may read.
@@ -426,7 +437,12 @@ impl<'a> Log<'a> {
         let fixed = self.fixed.clone().map(|lba| (lba, 1 + lba - self.fixed.start));
         let read = |(lba, object): (&u64, &u64)| {
             let entry = self.entries.get(object)?;
-            let shown = entry.lba.0 == *lba || entry.old.contains(&Lba(*lba));
+            let at = Lba(*lba);
+            let old = entry.old.contains(&at);
+            // A discarded address of the device may be used again at any time.
+            let given_up =
+                entry.discarded && entry.old.is_empty() && !is_appendable(&self.logs, at);
+            let shown = (entry.lba == at || old) && !given_up;
             shown.then_some((*lba, *object))
         };
         let mut runs: Vec<(Lba, u32, u64)> = Vec::new();
@@ -473,6 +489,11 @@ impl<'a> Log<'a> {
         let reads = self.runs().into_iter().map(|(lba, sectors)| Request::Read(lba, sectors));
         [Request::Flush(Sender::ANONYMOUS)].into_iter().chain(reads).collect()
     }
+}
+
+/// Whether the host writes at an address.
+fn is_appendable(logs: &[(Range<u64>, u64)], lba: Lba) -> bool {
+    logs.iter().any(|(range, _)| range.contains(&lba.0))
 }
 
 impl HostView for Log<'_> {

@@ -1,5 +1,6 @@
 //! What a seed chooses about pblk, and the matrix of its compositions.
 
 pub mod composition;
+pub(crate) mod config;
 pub mod maps;
 pub mod matrix;

@@ -41,10 +41,14 @@ impl E2fsck {
 }
 
 impl Oracle for E2fsck {
-    fn recover(&self, image: &Image) -> Result<Image, String> {
+    fn name(&self) -> &str {
+        "e2fsck"
+    }
+
+    fn recover(&self, image: &Image) -> Result<Option<Image>, String> {
         let (output, after) = self.run("-p", image)?;
         match output.status.code() {
-            Some(code) if code < UNCORRECTED => Ok(after),
+            Some(code) if code < UNCORRECTED => Ok(Some(after)),
             _ => Err(said("e2fsck -p", &output)),
         }
     }

@@ -1,0 +1,92 @@
+//! What a seed chooses about a conventional SSD: its instances, mapping unit, space and buffer.
+
+use crate::draw::draws::{Draws, KindDraw};
+use crate::draw::sample::{between, pick};
+use nandscape_block::SECTOR_BYTES;
+use nandscape_ftl::device::Config;
+use nandscape_ftl::device::config::{BufferConfig, Victim};
+use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_media::Geometry;
+use nandscape_rt::Stream;
+
+/// The kind.
+pub(crate) const KIND: FtlKind = FtlKind::PageMap;
+/// Sectors of the largest mapping unit.
+const UNIT_SECTORS_MAX: u32 = 16;
+
+/// The choices, if they are a conventional SSD's.
+pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
+    match config {
+        FtlConfig::Device(config) => Some(config),
+        FtlConfig::Pblk(_) => None,
+    }
+}
+
+/// The draw of a conventional SSD.
+pub(crate) struct ConfigDraw {
+    given: Config,
+}
+
+impl ConfigDraw {
+    /// That of a stack's choices, else of the kind's defaults.
+    pub(crate) fn begin(given: Option<&FtlConfig>) -> Self {
+        Self { given: given.and_then(of).cloned().unwrap_or_default() }
+    }
+}
+
+impl KindDraw for ConfigDraw {
+    /// Device FTLs are refused on NAND with rules for hosts. Every instance has channels, and enough erase
+    /// units for its reserve.
+    fn fit(&self, shape: Geometry, _sectors_max: u32, _draws: &mut Draws<'_>) -> Geometry {
+        let groups = 1 << shape.groups.ilog2();
+        let chunks = shape.chunks.max(14);
+        Geometry { groups, chunks, mw_cunits: 0, maxoc: 0, maxocpu: 0, ..shape }
+    }
+
+    fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
+        let Config { op_percent, victim, instances, map_unit_bytes, buffer, gc_lines } = self.given;
+        let instances = 1 << between(draws.streams, 0, instances.min(geometry.groups).ilog2());
+        let unit = map_unit(map_unit_bytes, geometry, draws.streams);
+        let page = unit.max(geometry.ws_opt);
+        let least = 2 * page * instances;
+        let size = least << between(draws.streams, 0, 2);
+        let victims = [victim, Victim::Greedy, Victim::Fifo, Victim::Random, Victim::DChoices(3)];
+        FtlConfig::Device(Config {
+            op_percent: between(draws.rng, op_percent.max(20).min(80), 80),
+            victim: victims[pick(draws.rng, &[4, 1, 1, 1, 1])],
+            instances,
+            map_unit_bytes: unit * SECTOR_BYTES as u32,
+            buffer: BufferConfig { size_bytes: u64::from(size) * SECTOR_BYTES, ..buffer },
+            gc_lines: between(draws.rng, gc_lines, gc_lines + 2),
+        })
+    }
+
+    fn with_edge_cases(&self, config: FtlConfig, _rng: &mut Stream) -> FtlConfig {
+        config
+    }
+}
+
+/// Sectors of the given mapping unit, or of another one, that divides one-shot pages and chunks, or is divided
+/// by one-shot pages.
+fn map_unit(given_bytes: u32, geometry: &Geometry, rng: &mut Stream) -> u32 {
+    let given = given_bytes / SECTOR_BYTES as u32;
+    let drawn =
+        if rng.chance(0.5) { given } else { 1 << between(rng, 0, UNIT_SECTORS_MAX.ilog2()) };
+    let Geometry { ws_opt, sectors, .. } = *geometry;
+    let fits = |unit: u32| {
+        let page = ws_opt.max(unit);
+        page.is_multiple_of(ws_opt) && page.is_multiple_of(unit) && sectors.is_multiple_of(page)
+    };
+    if fits(drawn) { drawn } else { 1 }
+}
+
+/// The choices on one line, with a space before each.
+pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+    let Config { op_percent, victim, instances, map_unit_bytes, buffer, gc_lines } = config;
+    let omitted = run.omit.map_or("no", |rule| rule.name());
+    format!(
+        " op={op_percent} victim={victim:?} instances={instances} map-unit={map_unit_bytes} \
+         buffer={}:{}:{} gc-lines={gc_lines} omitted={omitted}",
+        buffer.size_bytes, buffer.power_safe, buffer.early_completion
+    )
+}

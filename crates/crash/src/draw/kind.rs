@@ -1,0 +1,48 @@
+//! Kinds of FTL, as far as a campaign has to know them: how a seed draws the configuration of one, and
+//! how that reads. A new kind has a folder beside `pblk/` and an arm in each `match` here.
+
+use crate::draw::device;
+use crate::draw::draws::{Draws, KindDraw};
+use crate::draw::pblk::composition::Pins;
+use crate::draw::pblk::config as pblk;
+use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+
+/// The kind of a stack's FTL; without a stack, seeds draw a pblk.
+pub(crate) fn kind_of(given: Option<&FtlConfig>) -> FtlKind {
+    given.map_or(pblk::KIND, FtlConfig::kind)
+}
+
+/// The draw of a kind; of a stack's choices on a small device where they are given.
+pub(crate) fn draw_of(
+    given: Option<&FtlConfig>,
+    pins: &Pins,
+    draws: &mut Draws<'_>,
+) -> Box<dyn KindDraw> {
+    match kind_of(given) {
+        pblk::KIND => Box::new(pblk::ConfigDraw::begin(given, *pins, draws)),
+        device::KIND => Box::new(device::ConfigDraw::begin(given)),
+    }
+}
+
+/// The choices on one line, with a space before each.
+pub(crate) fn describe(config: &FtlConfig, run: &FtlRun) -> String {
+    let pblk = pblk::of(config).map(|config| pblk::describe(config, run));
+    let device = || device::of(config).map(|config| device::describe(config, run));
+    pblk.or_else(device).unwrap_or_default()
+}
+
+/// Cores of the host that an FTL runs on; 1 where it does not.
+pub(crate) fn cores(config: &FtlConfig) -> u16 {
+    pblk::of(config).map_or(1, |config| u16::try_from(config.cores).unwrap_or(u16::MAX))
+}
+
+/// Whether a kind has compositions.
+#[must_use]
+pub fn has_compositions(kind: FtlKind) -> bool {
+    kind == pblk::KIND
+}
+
+/// The names of all rules that some kind can leave out.
+pub fn rule_names() -> impl Iterator<Item = &'static str> {
+    FtlKind::ALL.into_iter().flat_map(|kind| kind.rules()).map(|rule| rule.name())
+}

@@ -1,0 +1,67 @@
+//! ext4 as small as campaigns need it: the smallest journal and little beside it, so that logs wrap and
+//! blocks are used again in a few hundred operations.
+
+use super::Mounted;
+use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::ext4::mkfs::MkfsOptions;
+use nandscape_fs::ext4::{Commit, Config, MountOptions};
+use nandscape_rt::Nanos;
+
+/// Sectors of a volume. Little beside a journal of the smallest size.
+pub(super) const VOLUME_SECTORS: u64 = 2_560;
+/// Sectors of the largest media below it.
+pub(super) const DEVICE_SECTORS: u32 = 16_384;
+/// Blocks of the smallest journal.
+const JOURNAL_BLOCKS: u32 = 1_024;
+/// Rings of file records and their blocks: little, so that they fill.
+const IJOURNAL: Commit = Commit::Ijournal { slots: 2, slot_blocks: 24 };
+
+/// The modes that are given, with the sizes of a campaign.
+pub(super) fn in_small(config: Config) -> Config {
+    match config.mount.commit {
+        Commit::Jbd2 => config,
+        Commit::Ijournal { .. } => {
+            Config { mount: MountOptions { commit: IJOURNAL, ..config.mount }, ..config }
+        }
+    }
+}
+
+/// How a seed makes and mounts its volume.
+pub(super) fn config(given: &Config, mounted: &Mounted) -> Config {
+    let Mounted { seed, mount, choices } = *mounted;
+    let format = MkfsOptions {
+        blocks: Some(VOLUME_SECTORS),
+        journal_blocks: Some(JOURNAL_BLOCKS),
+        inode_ratio: Some(1 << 14),
+        fresh: true,
+        ..MkfsOptions::new(seed)
+    };
+    let cache = CacheConfig {
+        pages: choices.cache_pages,
+        period: Nanos((choices.write_back.0 / 4).max(1)),
+        age: choices.write_back,
+        ..CacheConfig::default()
+    };
+    let mount = MountOptions {
+        data: given.mount.data,
+        commit: given.mount.commit,
+        commit_interval: choices.commit_interval,
+        cache,
+        // Generations must not come again: they tell files apart.
+        seed: seed.wrapping_mul(1_000).wrapping_add(mount),
+        defect: given.mount.defect,
+        ..MountOptions::default()
+    };
+    Config { format: Some(format), mount }
+}
+
+/// Whether e2fsck and the kernel can recover such a volume: they know nothing of file-level records.
+pub(super) fn oracle_recovers(given: &Config) -> bool {
+    given.mount.commit == Commit::Jbd2
+}
+
+/// The modes on one line.
+pub(super) fn describe(given: &Config) -> String {
+    let MountOptions { data, commit, defect, .. } = &given.mount;
+    format!("data={data:?} commit={commit:?} defect={defect:?}")
+}

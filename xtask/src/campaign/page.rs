@@ -1,0 +1,75 @@
+//! The page of long campaigns, `docs/results/campaigns.md`: a table whose rows the campaigns write.
+
+use super::rows::Row;
+use super::state::Found;
+use std::path::Path;
+
+/// Writes the row of a campaign, in place of an older one.
+pub(super) fn update(file: &Path, row: &Row, commit: &str, found: &Found) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", file.display());
+    let text = std::fs::read_to_string(file).map_err(failed)?;
+    let text = with_row(&text, row.name, &line(row, commit, found));
+    std::fs::write(file, text).map_err(failed)
+}
+
+fn line(row: &Row, commit: &str, found: &Found) -> String {
+    let Found { seeds, cuts, cuts_in_recovery, .. } = found;
+    let command = row.arguments(row.first, row.whole()).join(" ");
+    format!(
+        "| `{}` | {} seeds, {} cuts ({} during recovery), no violation | `{}` | `{command}` |",
+        row.name,
+        grouped(*seeds),
+        grouped(*cuts),
+        grouped(*cuts_in_recovery),
+        commit.get(..12).unwrap_or(commit)
+    )
+}
+
+/// The text with this line as the row of a name: in place of the old one, else at the end.
+fn with_row(text: &str, name: &str, line: &str) -> String {
+    let mark = format!("| `{name}` |");
+    let mut lines: Vec<&str> = text.lines().collect();
+    match lines.iter().position(|old| old.starts_with(&mark)) {
+        Some(at) => lines[at] = line,
+        None => lines.push(line),
+    }
+    lines.join("\n") + "\n"
+}
+
+/// With commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A campaign has one row, the latest; others stay.
+    #[test]
+    fn a_row_takes_the_place_of_the_older() {
+        let text = "# Campaigns\n\n| A | B |\n|---|---|\n";
+        let first = with_row(text, "one", "| `one` | 1 |");
+        let second = with_row(&first, "two", "| `two` | 2 |");
+        let third = with_row(&second, "one", "| `one` | 3 |");
+        assert_eq!(third, format!("{text}| `one` | 3 |\n| `two` | 2 |\n"));
+    }
+
+    #[test]
+    fn a_row_names_command_and_commit() {
+        let row = Row::named("pblk-10000").expect("it is there");
+        let found = Found { seeds: 10_000, cuts: 52_838, cuts_in_recovery: 11_276, violations: 0 };
+        let expected = "| `pblk-10000` | 10,000 seeds, 52,838 cuts (11,276 during recovery), no \
+                        violation | `0123456789ab` | `crash --first 1 --seeds 10000` |";
+        assert_eq!(line(&row, "0123456789abcdef", &found), expected);
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+}
