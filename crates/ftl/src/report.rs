@@ -134,14 +134,14 @@ pub struct FtlReport {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Detail {
     /// pblk's write buffers, padding, cached map and host CPU.
-    Pblk(PblkReport),
+    Pblk(Box<PblkReport>),
     /// A conventional SSD's read-modify-writes.
     Device(DeviceReport),
 }
 
 impl Default for Detail {
     fn default() -> Self {
-        Self::Pblk(PblkReport::default())
+        Self::Pblk(Box::default())
     }
 }
 
@@ -186,7 +186,7 @@ impl Counts for Detail {
 
     fn since(&self, earlier: &Self) -> Self {
         match (self, earlier) {
-            (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(now.since(before)),
+            (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(Box::new(now.since(before))),
             (Self::Device(now), Self::Device(before)) => Self::Device(now.since(before)),
             _ => self.clone(),
         }

@@ -6,6 +6,7 @@
 //! knowledge and comes in as a sequence.
 
 pub(crate) mod events;
+pub(crate) mod free_space;
 pub(crate) mod ids;
 pub(crate) mod l2p;
 pub(crate) mod layout;

@@ -4,7 +4,7 @@ use super::DeviceFtl;
 use super::instance::Stream;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
-use crate::common::lines::LineState;
+use crate::common::lines::{Line, LineState};
 use nandscape_block::Lba;
 use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
 
@@ -118,7 +118,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let (free, waiting) = self.free_and_waiting(instance);
         let point = &self.instances[instance].gc;
         let open = self.places_left(point.line) * self.sizes.page;
-        ensure(free + waiting > 0 || open >= self.sizes.line_sectors, || {
+        let fits = |line: &Line| line.state == LineState::Closed && line.valid <= open;
+        let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == instance as u32;
+        let has_victim = || self.lines.iter().filter(of).any(|(_, line)| fits(line));
+        ensure(free + waiting > 0 || open >= self.sizes.line_sectors || has_victim(), || {
             format!(
                 "instance {instance} has no free erase unit, and {open} sectors open for copies"
             )

@@ -5,8 +5,8 @@
 //! overprovisioning, greedy victims.
 //!
 //! Sizes guarantee that collection always ends with more space than it began with: of the erase units of
-//! an instance, [`LINES_APART`] hold no data in the long run (two open ones, the reserve, one that waits
-//! for its erase), and the data fit the others with a program unit each to spare, so that there is always a
+//! an instance, [`Config::lines_apart`] hold no data in the long run (two open ones, the reserve, one that waits
+//! for its erase, one for saving the buffer), and the data fit the others with a program unit each to spare, so that there is always a
 //! victim that holds less than a full erase unit even after padding.
 
 use crate::common::layout::{Layout, UnitSet};
@@ -16,12 +16,6 @@ use crate::face::DeviceSize;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_media::{Geometry, KEY_MAX};
 
-/// Free erase units of an instance that user writes leave alone: one into which any victim fits, and one
-/// that power cuts may use up.
-pub(super) const RESERVE_LINES: u32 = 2;
-/// Erase units of an instance that hold no data in the long run: open for the host, open for collection,
-/// the reserve, one that waits for its erase.
-const LINES_APART: u32 = 3 + RESERVE_LINES;
 /// Largest program unit, in sectors.
 pub(super) const PAGE_MAX: usize = 64;
 /// Most FTL instances.
@@ -154,9 +148,16 @@ impl Config {
         Ok(sizes)
     }
 
-    /// Erase units of an instance that hold no data.
+    /// Free erase units of an instance that user writes leave alone: one into which any victim fits, one that
+    /// power cuts may use up, and one in place of that into which they saved a power-safe buffer.
+    pub(super) const fn reserve_lines(&self) -> u32 {
+        2 + self.buffer.power_safe as u32
+    }
+
+    /// Erase units of an instance that hold no data in the long run: open for the host, open for collection, the
+    /// reserve, one that waits for its erase, and one for saving a power-safe buffer.
     const fn lines_apart(&self) -> u32 {
-        LINES_APART + self.buffer.power_safe as u32
+        3 + self.reserve_lines() + self.buffer.power_safe as u32
     }
 
     /// Whether the data of an instance fit `sectors` good sectors beside what must stay free.

@@ -7,7 +7,7 @@
 //!
 //! A collection is begun only if its copies fit: the open erase unit of copies and the free ones hold all that
 //! is valid in the victim, padding of the page that is being filled included. As the host leaves
-//! [`RESERVE_LINES`](super::config::RESERVE_LINES) free, that is so as soon as what waits for its erase was erased.
+//! its reserve free, that is so as soon as what waits for its erase was erased.
 //! Nobody waits inside a collection.
 
 use super::DeviceFtl;
@@ -44,7 +44,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Whether so few erase units are free, or about to be, that one must be collected.
     pub(super) fn is_short(&self, instance: usize) -> bool {
         let (free, waiting) = self.free_and_waiting(instance);
-        free + waiting <= self.config.gc_lines.max(super::config::RESERVE_LINES)
+        free + waiting <= self.config.gc_lines.max(self.config.reserve_lines())
     }
 
     /// Collects one victim, if there is one and its copies fit. How many sectors that gains.

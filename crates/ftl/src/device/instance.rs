@@ -6,7 +6,6 @@
 
 use super::DeviceFtl;
 use super::buffer::PageId;
-use super::config::RESERVE_LINES;
 use super::flight::InFlight;
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
@@ -77,7 +76,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     #[inline]
     pub(super) fn host_has_place(&self, instance: usize) -> bool {
         let left = self.places_left(self.instances[instance].host.line);
-        left > 1 || self.lines.free_lines_of(instance as u32) > RESERVE_LINES
+        left > 1 || self.lines.free_lines_of(instance as u32) > self.config.reserve_lines()
     }
 
     /// Places left in an open erase unit.

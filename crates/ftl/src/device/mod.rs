@@ -17,7 +17,7 @@
 //! Invariants:
 //! - *Places before data.* A page gets its place on media when it is opened. So everything in the buffer
 //!   can be programmed without further space, and what waits for durability never waits for space.
-//! - *Space.* The host leaves [`config::RESERVE_LINES`] erase units of each instance free. A collection is begun
+//! - *Space.* The host leaves a reserve of erase units of each instance free. A collection is begun
 //!   only if its copies fit, and after it its victim waits for its erase. So an instance always has a free
 //!   erase unit or one that will be free without any other, and there is always a victim that gains more than
 //!   padding costs (`config.rs`).
@@ -243,7 +243,7 @@ fn caps(sizes: &Sizes, config: &Config, run: &FtlRun) -> DeviceCaps {
         atomic_sectors: 1,
         fua: Fua::Honoured,
         volatile_cache: !config.buffer.power_safe,
-        discard_sectors: sizes.unit,
+        discard_sectors: 1,
         discard_zeroes: true,
         max_sectors: u32::MAX,
         keeps_content: run.keep_content,

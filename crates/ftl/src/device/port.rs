@@ -7,8 +7,8 @@
 //! - A flush pads and programs the pages that are being filled and completes when everything that was
 //!   admitted is programmed (NVMeVirt neither pads nor programs them). A buffer that survives power cuts
 //!   completes both at once.
-//! - A discard is a record of its own sequence in the trim log, durable at the next flush. Parts of mapping
-//!   units at its ends are left as they are.
+//! - A discard is a record with its own sequence in the trim log, durable at the next flush. Parts of mapping
+//!   units at its ends are written as zeroes.
 //! - A write of a part of a mapping unit is laid over the unit where that still waits in the buffer; else
 //!   the rest is read from media (a read-modify-write). If that cannot be read, the write fails.
 
@@ -24,6 +24,7 @@ use nandscape_block::{
 use nandscape_media::{Cause, Internal, OpenChannel, Status};
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A set of FTL instances.
 type InstanceSet = u64;
@@ -49,6 +50,17 @@ pub(super) struct Request {
     awaits: u64,
     since: Nanos,
     failed: Option<BlockError>,
+}
+
+impl Request {
+    /// Content of a sector of the next piece.
+    #[inline]
+    fn sector(&self, index: u32) -> SectorData {
+        match self.op {
+            Op::Discard => SectorData::Tag(Tag::ZERO),
+            _ => self.payload.sector(self.done + index),
+        }
+    }
 }
 
 /// Something that completes when the host's writes before a sequence are durable in some instances.
@@ -357,8 +369,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         piece: Piece,
     ) -> Result<(), FtlError> {
         let unit = self.pages.unit_sectors();
-        self.counts.host.written += u64::from(piece.sectors);
-        self.in_use_sum += u128::from(self.lines.in_use) * u128::from(piece.sectors);
+        let sectors = if request.op == Op::Discard { 0 } else { piece.sectors };
+        self.counts.host.written += u64::from(sectors);
+        self.in_use_sum += u128::from(self.lines.in_use) * u128::from(sectors);
         if piece.sectors < unit && self.overlay(request, instance, piece) {
             return Ok(());
         }
@@ -384,12 +397,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
         self.buffer.charge(id, unit);
         let page = self.buffer.get_mut(id);
         page.ready = page.ready.max(ready);
-        self.counts.sectors.user += u64::from(piece.sectors);
+        self.counts.sectors.user += u64::from(sectors);
         if request.flags.has(Flags::JOURNAL) {
-            self.counts.sectors.journal += u64::from(piece.sectors);
+            self.counts.sectors.journal += u64::from(sectors);
         }
-        self.counts.sectors.pad += u64::from(unit - piece.sectors);
-        self.counts.own.rmw_sectors += u64::from(unit - piece.sectors);
+        self.counts.sectors.pad += u64::from(unit - sectors);
+        self.counts.own.rmw_sectors += u64::from(unit - sectors);
         if let MapEntry::Flash(at) =
             self.pages.l2p.replace(Lba(piece.unit), MapEntry::Buffered(slot))
         {
@@ -406,7 +419,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             return false;
         }
         for index in 0..piece.sectors {
-            let data = self.kept(|_| request.payload.sector(request.done + index));
+            let data = self.kept(|_| request.sector(index));
             self.buffer.set_data(slot + piece.first + index, data);
         }
         let page = self.buffer.get_mut(id);
@@ -442,20 +455,56 @@ impl<M: OpenChannel> DeviceFtl<M> {
     fn merged(&self, request: &Request, piece: Piece, before: MapEntry, index: u32) -> SectorData {
         let from_host = (piece.first..piece.first + piece.sectors).contains(&index);
         self.kept(|ftl| match before {
-            _ if from_host => request.payload.sector(request.done + index - piece.first),
+            _ if from_host => request.sector(index - piece.first),
             MapEntry::Unmapped => SectorData::Tag(Tag::ZERO),
             MapEntry::Buffered(slot) => ftl.buffer.data(slot + index).clone(),
             MapEntry::Flash(at) => ftl.media.data(at.plus(index)),
         })
     }
 
-    /// Hides the whole units of a discard, if their record can be logged. Whether it could.
-    fn discard(&mut self, request: &Request) -> Result<bool, FtlError> {
+    /// Discards as much as can be; whether that was all.
+    fn discard(&mut self, request: &mut Request) -> Result<bool, FtlError> {
+        while request.done < request.sectors {
+            let lba = request.lba.plus(u64::from(request.done));
+            let rest = request.sectors - request.done;
+            let piece = self.pages.piece(lba, u64::from(rest));
+            let units = self.pages.whole_units(lba, u64::from(rest));
+            let (gone, sectors) = if piece.sectors < self.pages.unit_sectors() {
+                (self.write_zeroes(request, piece)?, piece.sectors)
+            } else {
+                let whole = (units.end - units.start) as u32 * self.pages.unit_sectors();
+                (self.hide_units(units)?, whole)
+            };
+            if !gone {
+                return Ok(false);
+            }
+            request.done += sectors;
+            self.counts.host.discarded += u64::from(sectors);
+        }
+        Ok(true)
+    }
+
+    /// Overwrites a part of a mapping unit that is discarded, unless the unit holds nothing. Whether the buffer could
+    /// take it.
+    fn write_zeroes(&mut self, request: &mut Request, piece: Piece) -> Result<bool, FtlError> {
+        if self.pages.l2p.get(Lba(piece.unit)) == MapEntry::Unmapped {
+            return Ok(true);
+        }
+        let instance = self.pages.instance_of(piece.unit);
+        let fits = self.buffer.free_sectors() >= self.pages.unit_sectors();
+        if !fits || !self.make_slot(instance)? {
+            return Ok(false);
+        }
+        self.insert(request, instance, piece)?;
+        self.use_credits(instance, self.pages.unit_sectors())?;
+        Ok(true)
+    }
+
+    /// Hides whole units, if their record can be logged. Whether it could.
+    fn hide_units(&mut self, units: Range<u64>) -> Result<bool, FtlError> {
         if self.trims.is_full() && !self.emit_trims()? {
             return Ok(false);
         }
-        let sectors = u64::from(request.sectors);
-        let units = self.pages.whole_units(request.lba, sectors);
         let gate = self.next_seq + 1;
         let mut hidden = false;
         for unit in units.clone() {
@@ -466,7 +515,6 @@ impl<M: OpenChannel> DeviceFtl<M> {
             }
             hidden = true;
         }
-        self.counts.host.discarded += sectors;
         if hidden {
             let first = self.pages.first_of(units.start).0;
             let sectors = self.pages.first_of(units.end).0 - first;

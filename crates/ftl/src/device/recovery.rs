@@ -3,11 +3,12 @@
 //!    sequence wins, then trim records hide what is older than they are;
 //! 2. erase units without valid sectors are erased;
 //! 3. of the others in an instance, the two with most space left go on as the open ones, for collection and for
-//!    the host, so that what a collection had copied is not lost to space; all others are closed.
+//!    the host, so that what a collection had copied is not lost to space; all others are closed;
+//! 4. where the cut used up erase units of the reserve, collection gives them back.
 //!
-//! A unit counts only if all of its sectors can be read: of a torn one no part is served. Nothing is written, so
-//! a power cut during recovery leaves the same work to do again. The rest of a torn page is padded when its
-//! chunk is written next.
+//! A unit counts only if all of its sectors can be read: of a torn one no part is served. The rest of a torn page is
+//! padded when its chunk is written next. Nothing but copies is written, so a power cut during recovery leaves the same
+//! work to do again.
 //!
 //! Sizes follow from the configuration and the geometry alone, so nothing is stored about them. A device that was
 //! formatted with other instances or mapping units is refused when its data say so.
@@ -87,8 +88,35 @@ impl<M: OpenChannel> DeviceFtl<M> {
             self.place_lines(instance)?;
         }
         self.now = self.now.max(self.settled);
+        for instance in 0..self.instances.len() {
+            self.restore_reserve(instance)?;
+        }
+        self.now = self.now.max(self.settled);
         self.reset_all_counts();
         Ok(())
+    }
+
+    /// Collects until an instance has its reserve, as far as that helps.
+    fn restore_reserve(&mut self, instance: usize) -> Result<(), FtlError> {
+        let spare = u32::from(self.config.buffer.power_safe);
+        loop {
+            self.release_durable()?;
+            let (free, waiting) = self.free_and_waiting(instance);
+            let kept = u32::from(self.instances[instance].spare.is_some());
+            let wanted = self.config.reserve_lines() + spare - kept;
+            if free >= wanted {
+                return Ok(());
+            }
+            if free + waiting < wanted && self.collect(instance)?.is_some() {
+                continue;
+            }
+            if let Some(at) = self.events.next_at() {
+                self.now = self.now.max(at);
+                self.run_round()?;
+            } else if !self.program(instance, Stream::Gc)? {
+                return Ok(());
+            }
+        }
     }
 
     /// Replays what is written in a chunk of an erase unit; when it was read.
@@ -110,7 +138,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             let at = self.layout.format.ppa(chunk, first);
             end = end.max(self.media.read(self.now, self.now, at, sectors, &mut Internal)?.at);
             let row = u64::from(first / page) * u64::from(self.layout.width) + u64::from(index);
-            let order = (u64::from(line) + 1) << 32 | row * u64::from(page);
+            let order = ((u64::from(line) + 1) << 32) + row * u64::from(page);
             for offset in (0..sectors).step_by(self.sizes.unit as usize) {
                 let whole = offset + self.sizes.unit <= sectors;
                 self.replay_unit(line, at.plus(offset), order + u64::from(offset), whole, replay)?;

@@ -54,7 +54,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
                 0 => 0.0,
                 _ => self.in_use_sum as f64 / written as f64,
             },
-            detail: Detail::Pblk(detail),
+            detail: Detail::Pblk(Box::new(detail)),
         }
     }
 

@@ -11,8 +11,8 @@ use super::Pblk;
 use super::ids::{BufferId, FrontierId};
 use super::layout::padded_out;
 use super::open::Frontier;
+use crate::common::free_space::FreeSpace;
 use crate::common::ids::MAP_ORIGIN;
-use crate::common::lines::FreeSpace;
 use nandscape_media::OpenChannel;
 use smallvec::{SmallVec, smallvec};
 

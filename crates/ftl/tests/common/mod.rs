@@ -95,7 +95,7 @@ impl Driver {
     /// What only pblk counts of it.
     pub(crate) fn detail(&self) -> PblkReport {
         let Detail::Pblk(detail) = self.report().detail else { panic!("a pblk") };
-        detail
+        *detail
     }
 
     /// Submits a bio now; the outcome if it is known.

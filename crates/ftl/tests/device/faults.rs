@@ -51,7 +51,7 @@ fn place(driver: &Driver, lba: u64) -> Ppa {
     let written = chunks
         .filter(|&id| media.chunk(id).state != ChunkState::Offline)
         .flat_map(|id| (0..media.chunk(id).wp).map(move |sector| GEOMETRY.ppa(id, sector)));
-    written.filter(holds).last().expect("is on media")
+    written.rev().find(holds).expect("is on media")
 }
 
 /// A sector that cannot be corrected reads as an error until it is written again, also when its erase unit is

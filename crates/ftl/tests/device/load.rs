@@ -66,14 +66,10 @@ impl Load {
                 self.histories.iter_mut().for_each(History::cover);
             }
             3..8 => {
-                let unit = u64::from(self.driver.config.map_unit_bytes / 4096);
-                let lba = lba / unit * unit;
-                let sectors = (u64::from(sectors).div_ceil(unit) * unit) as u32;
                 assert_eq!(
                     self.driver.run(Bio::discard(Lba(lba), sectors)).result,
                     Ok(Reply::None)
                 );
-                let range = lba as usize..lba as usize + sectors as usize;
                 self.histories[range].iter_mut().for_each(|history| history.push(0));
             }
             8..20 => {
