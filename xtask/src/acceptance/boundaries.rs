@@ -31,7 +31,7 @@ const BOUNDARIES: &[Boundary] = &[
     Boundary {
         paths: &["crates/lab/src", "crates/crash/src", "crates/cli/src", "crates/workload/src"],
         words: &[r"Ext4\b", "ext4::", "ext4 as"],
-        files: &["crates/lab/src/stack/fs", "crates/crash/src/fs/options.rs"],
+        files: &["crates/lab/src/stack/fs", "crates/crash/src/fs/draw"],
         phrases: &["FsConfig::Ext4", "FsKind::Ext4"],
         why: "a file system is named only where its options are read or drawn",
     },
@@ -48,6 +48,17 @@ const BOUNDARIES: &[Boundary] = &[
         files: &[],
         phrases: &[],
         why: "NAND knows nothing of the controller and the host link",
+    },
+    Boundary {
+        paths: &["crates/crash/src"],
+        words: &["ext4", "Pblk"],
+        files: &[
+            "crates/crash/src/draw/pblk",
+            "crates/crash/src/loss/pblk",
+            "crates/crash/src/fs/draw",
+        ],
+        phrases: &["FtlConfig::Pblk"],
+        why: "a campaign knows kinds of devices and file systems only where it draws them",
     },
     Boundary {
         paths: &["crates"],

@@ -52,7 +52,7 @@ impl KindDraw for ConfigDraw {
         let size = least << between(draws.streams, 0, 2);
         let victims = [victim, Victim::Greedy, Victim::Fifo, Victim::Random, Victim::DChoices(3)];
         FtlConfig::Device(Config {
-            op_percent: between(draws.rng, op_percent.max(20).min(80), 80),
+            op_percent: between(draws.rng, op_percent.clamp(20, 80), 80),
             victim: victims[pick(draws.rng, &[4, 1, 1, 1, 1])],
             instances,
             map_unit_bytes: unit * SECTOR_BYTES as u32,

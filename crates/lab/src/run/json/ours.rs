@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 impl Outcome {
     pub(super) fn ours(&self, commit: &str) -> Value {
-        let (pblk, device) = match &self.ftl.detail {
-            Detail::Pblk(detail) => (Some(detail), None),
-            Detail::Device(detail) => (None, Some(detail)),
+        let pblk = match &self.ftl.detail {
+            Detail::Pblk(detail) => Some(detail),
+            Detail::Device(_) => None,
         };
         let mut ours = Map::new();
         let mut put = |key: &str, value: Value| ours.insert(key.into(), value);
@@ -46,12 +46,10 @@ impl Outcome {
         put("writes", self.writes_json());
         put("discards", json!({ "sectors": self.ftl.host.discarded }));
         put("lines", json!({ "valid_histogram": self.line_valid }));
-        if let Some(detail) = pblk {
-            put("pad_units", detail.pad_units.clone().into());
-        }
-        if let Some(detail) = device {
-            put("device", json!(detail));
-        }
+        match &self.ftl.detail {
+            Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
+            Detail::Device(detail) => put("device", json!(detail)),
+        };
         put("steady", self.steady.into());
         put("steady_criterion", criterion(self.rounds.is_some()).into());
         if let Some(run) = &self.rounds {
