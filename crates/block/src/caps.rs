@@ -163,7 +163,7 @@ mod tests {
     fn no_regions_are_one() {
         let caps = DeviceCaps::conventional(64);
         let whole = Region::new(0..64, RegionKind::Random);
-        assert_eq!(caps.regions().collect::<Vec<_>>(), [whole.clone()]);
+        assert_eq!(caps.regions().collect::<Vec<_>>(), std::slice::from_ref(&whole));
         assert_eq!((caps.region_of(Lba(63)), caps.region_of(Lba(64))), (Some(whole), None));
         assert_eq!((caps.random_range(), caps.live_sectors()), (0..64, 64));
         assert_eq!(caps.check_regions(), Ok(()));
