@@ -5,7 +5,7 @@
 //! overprovisioning, greedy victims.
 //!
 //! Sizes guarantee that collection always ends with more space than it began with: of the erase units of
-//! an instance, [`Config::lines_apart`] hold no data in the long run (two open ones, the reserve, one that waits
+//! an instance, `Config::lines_apart` hold no data in the long run (two open ones, the reserve, one that waits
 //! for its erase, one for saving the buffer), and the data fit the others with a program unit each to spare, so that there is always a
 //! victim that holds less than a full erase unit even after padding.
 

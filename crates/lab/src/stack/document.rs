@@ -185,7 +185,7 @@ fn restarts(section: &str, base: &Table, over: &Table) -> bool {
 }
 
 /// Lays `over` on `base`: tables merge, anything else replaces. A table laid over the name of a
-/// `timing` or `cpu` refines that preset. A section whose [`Restart`] key changes loses what it held, as do
+/// `timing` or `cpu` refines that preset. A section whose key in `RESTARTS` changes loses what it held, as do
 /// the sections that a file system replaces.
 pub fn merge(base: &mut Table, over: Table) {
     if over.contains_key("fs") && !base.contains_key("fs") {
