@@ -89,12 +89,12 @@ impl Attach {
     /// memory bandwidth of a Xeon E5-2620 v4 (docs/formats/stack.md, `host.copy_ns`).
     pub const COPY_NS_PER_SECTOR: u64 = 1_000;
 
-    /// `host` and a device of this timing. On one without any, copying takes no time either: no virtual time
-    /// passes there.
+    /// `host`, whose copies take so long, and a device of this timing. On one without any, copying takes no time
+    /// either: no virtual time passes there.
     #[must_use]
-    pub fn new(host: Option<Host>, timing: &DeviceTiming) -> Self {
+    pub fn new(host: Option<Host>, timing: &DeviceTiming, copy_ns_per_sector: u64) -> Self {
         let is_instant = *timing == DeviceTiming::none();
-        let copy_ns_per_sector = if is_instant { 0 } else { Self::COPY_NS_PER_SECTOR };
+        let copy_ns_per_sector = if is_instant { 0 } else { copy_ns_per_sector };
         Self { host, link: timing.link, copy_ns_per_sector }
     }
 }

@@ -171,7 +171,7 @@ impl Target {
 
 /// A host with the cores of the configuration, and the link to the device.
 fn attach(config: &FtlConfig, timing: &DeviceTiming) -> Attach {
-    Attach::new(Some(Host::with_cores(cores(config))), timing)
+    Attach::new(Some(Host::with_cores(cores(config))), timing, Attach::COPY_NS_PER_SECTOR)
 }
 
 /// The key at fault where there is one.

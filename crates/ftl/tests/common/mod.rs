@@ -175,7 +175,7 @@ impl Driver {
 
 /// A host with the cores of the configuration, and the link to the device.
 fn attach(config: &Config, timing: &DeviceTiming) -> Attach {
-    Attach::new(Some(Host::with_cores(config.cores as u16)), timing)
+    Attach::new(Some(Host::with_cores(config.cores as u16)), timing, Attach::COPY_NS_PER_SECTOR)
 }
 
 /// What a read of one sector with this tag replies.

@@ -265,14 +265,10 @@ impl Stack {
         DeviceTiming { nand: self.media.timing.nand, link: self.link }
     }
 
-    /// What a run on `host` provides to the FTL. Where the device takes no time, copies in the host's memory
-    /// take none either: no virtual time passes there.
+    /// What a run on `host` provides to the FTL.
     #[must_use]
     pub fn attach(&self, host: nandscape_rt::Host) -> Attach {
-        let attach = Attach::new(Some(host), &self.timing());
-        let copy_ns = self.host.cost.copy.0;
-        let copy_ns_per_sector = if attach.copy_ns_per_sector == 0 { 0 } else { copy_ns };
-        Attach { copy_ns_per_sector, ..attach }
+        Attach::new(Some(host), &self.timing(), self.host.cost.copy.0)
     }
 
     /// Whether a device can be made as it says, all of whose chunks are good.
