@@ -31,20 +31,20 @@ pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Box<dyn Loss
     use crate::draw::{device::KIND as PAGE_MAP, pblk::config::KIND as PBLK};
     match config.kind() {
         PBLK => Some(Box::new(pblk::Lines::of(config, geometry)?)),
-        PAGE_MAP => Some(Box::new(device::EraseUnits)),
+        PAGE_MAP => Some(Box::new(device::EraseUnits::of(config)?)),
     }
 }
 
 /// What the copies of a sector held that media lost.
 fn lost_copies(media: &Faulty, lba: Lba) -> Vec<SectorData> {
     let of_sector = |&at: &Ppa| u64::from(media.oob(at).key) == lba.0;
-    data(media).filter(of_sector).map(|at| media.data(at)).collect()
+    lost_data(media).filter(of_sector).map(|at| media.data(at)).collect()
 }
 
 /// Contents of lost copies that nothing else names, and what lost trim records discarded.
 fn forgotten_sectors(media: &Faulty, is_named: impl Fn(Ppa) -> bool) -> Vec<(Lba, SectorData)> {
     let mut forgotten = Vec::new();
-    for at in data(media) {
+    for at in lost_data(media) {
         match media.oob(at).key {
             KEY_TRIM => {
                 let zeroes = |lba| (lba, SectorData::Tag(Tag::ZERO));
@@ -60,7 +60,7 @@ fn forgotten_sectors(media: &Faulty, is_named: impl Fn(Ppa) -> bool) -> Vec<(Lba
 }
 
 /// Sectors of data that media lost.
-fn data(media: &Faulty) -> impl Iterator<Item = Ppa> + '_ {
+fn lost_data(media: &Faulty) -> impl Iterator<Item = Ppa> + '_ {
     let lost = |at: &Ppa| !media.readable(*at) && media.oob(*at).kind == Kind::Data;
     media.injected().iter().copied().filter(lost)
 }

@@ -106,6 +106,18 @@ impl L2p {
         count as u64
     }
 
+    /// Runs of entries that are unmapped, in order; looks at all entries.
+    pub(crate) fn unmapped_runs(&self) -> Vec<Range<u64>> {
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for entry in (0..self.len()).filter(|&entry| self.get(Lba(entry)) == MapEntry::Unmapped) {
+            match runs.last_mut() {
+                Some(run) if run.end == entry => run.end += 1,
+                _ => runs.push(entry..entry + 1),
+            }
+        }
+        runs
+    }
+
     /// Bytes of the table.
     pub(crate) fn bytes(&self) -> u64 {
         self.len() * u64::from(self.entry_bytes())

@@ -239,19 +239,22 @@ impl Lines {
         released
     }
 
-    /// Takes the first quarantined line whose gate is durable, given what is in each stripe: everything
-    /// before the stripe's sequence. It is on no list then.
-    pub(crate) fn take_durable(&mut self, durable: &[u64]) -> Option<LineId> {
+    /// Takes the first quarantined line that `passes`, given its number, its stripe and its gate. It is on no
+    /// list then.
+    pub(crate) fn take_quarantined(
+        &mut self,
+        passes: impl Fn(LineId, u32, u64) -> bool,
+    ) -> Option<LineId> {
         let passed =
-            |&line: &LineId| self.get(line).gate <= durable[self.layout.stripe_of(line) as usize];
+            |&line: &LineId| passes(line, self.layout.stripe_of(line), self.get(line).gate);
         let index = self.quarantine.iter().position(passed)?;
         self.quarantine.remove(index)
     }
 
     /// Quarantined lines of a stripe.
-    pub(crate) fn quarantined_in(&self, stripe: u32) -> u32 {
-        let of_stripe = |line: &&LineId| self.layout.stripe_of(**line) == stripe;
-        self.quarantine.iter().filter(of_stripe).count() as u32
+    pub(crate) fn quarantined_in(&self, stripe: u32) -> impl Iterator<Item = LineId> {
+        let of_stripe = move |line: &LineId| self.layout.stripe_of(*line) == stripe;
+        self.quarantine.iter().copied().filter(of_stripe)
     }
 
     /// Free lines of a stripe.
@@ -298,15 +301,29 @@ impl Lines {
         let freest = || (0..self.layout.stripes()).max_by_key(|&stripe| self.free_in(stripe));
         let stripe = stripe.or_else(freest).unwrap_or(0);
         let line = self.free[stripe as usize].pop_front()?;
-        self.free_lines -= 1;
         self.kept -= u32::from(for_map);
+        self.taken(line);
+        Some(line)
+    }
+
+    /// Takes the line of a stripe that has been free for longest among those that hold `sectors`.
+    pub(crate) fn take_free_of(&mut self, stripe: u32, sectors: u32) -> Option<LineId> {
+        let holds = |&line: &LineId| self.lines[line as usize].capacity >= sectors;
+        let index = self.free[stripe as usize].iter().position(holds)?;
+        let line = self.free[stripe as usize].remove(index)?;
+        self.taken(line);
+        Some(line)
+    }
+
+    /// A line left its list of free ones.
+    fn taken(&mut self, line: LineId) {
+        self.free_lines -= 1;
         let entry = &mut self.lines[line as usize];
         entry.state = LineState::Next;
         entry.left = entry.capacity;
         self.free_chunks -= entry.chunks;
         self.free_by_chunks[entry.chunks as usize] -= 1;
         self.short_lines -= u32::from(entry.chunks < self.layout.width);
-        Some(line)
     }
 
     /// Counts a unit of data sectors written to an open line.

@@ -73,8 +73,9 @@ impl Replay {
 
     /// Sets the valid bits: of every sector that the table points at, and of trim sectors with a
     /// record that hides what no younger one does. Others may be in lines that were free already:
-    /// one whose sectors were written and then discarded again looks needed, and is not.
-    pub(crate) fn count_valid(mut self, l2p: &L2p, lines: &mut Lines) {
+    /// one whose sectors were written and then discarded again looks needed, and is not. The places of the trim
+    /// sectors.
+    pub(crate) fn count_valid(mut self, l2p: &L2p, lines: &mut Lines) -> Vec<Ppa> {
         let mask = u64::MAX >> (64 - (1 << self.unit_bits));
         for unit in (0..l2p.len()).map(Lba) {
             if let MapEntry::Flash(at) = l2p.get(unit) {
@@ -88,11 +89,14 @@ impl Replay {
         let trims = std::mem::take(&mut self.trims);
         let mut copies: Vec<_> = trims.into_iter().flat_map(copy).collect();
         copies.sort_by_key(|&(order, seq, ..)| Reverse((order, seq)));
+        let mut needed = Vec::new();
         for (_, _, at, record) in copies {
             if self.claim(&record, l2p) && !lines.is_valid(at) {
                 lines.set_valid(lines.of(at), at, mask);
+                needed.push(at);
             }
         }
+        needed
     }
 
     /// Notes all sectors that a record hides. Whether any was not noted before.
@@ -150,7 +154,7 @@ mod tests {
         let at = |at| MapEntry::Flash(Ppa(at));
         let entries = [0, 1, 2, 3].map(|lba| l2p.get(Lba(lba)));
         assert_eq!(entries, [at(2), MapEntry::Unmapped, at(4), MapEntry::Unmapped]);
-        replay.count_valid(&l2p, &mut lines);
+        assert_eq!(replay.count_valid(&l2p, &mut lines), [Ppa(10)]);
         let valid: Vec<u64> = (0..64).filter(|&at| lines.is_valid(Ppa(at))).collect();
         assert_eq!(valid, [2, 4, 10], "the older record hides nothing that the younger does not");
     }

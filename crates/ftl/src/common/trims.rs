@@ -78,10 +78,24 @@ impl TrimLog {
         self.pending.len() >= TRIMS_PER_SECTOR
     }
 
-    /// Hands the pending records over to the buffer's entry at `position`.
+    /// Whether more records are pending than a sector holds.
+    pub(crate) fn overflows(&self) -> bool {
+        self.pending.len() > TRIMS_PER_SECTOR
+    }
+
+    /// Hands pending records over to the buffer's entry at `position`, at most a sector of them, oldest first.
     pub(crate) fn emit(&mut self, position: u64) -> Vec<TrimRecord> {
         self.emitted.push_back((self.pending_since, position));
-        std::mem::take(&mut self.pending)
+        if !self.overflows() {
+            return std::mem::take(&mut self.pending);
+        }
+        self.pending.drain(..TRIMS_PER_SECTOR).collect()
+    }
+
+    /// Bytes of RAM.
+    pub(crate) fn bytes(&self) -> u64 {
+        let records = self.pending.capacity() * size_of::<TrimRecord>();
+        (records + self.emitted.capacity() * size_of::<(u64, u64)>()) as u64
     }
 
     /// Entries of the buffer changed places, each from one position to another.
@@ -146,6 +160,21 @@ mod tests {
         assert!(log.has_pending());
         assert_eq!(log.emit(2), records);
         assert!(!log.has_pending() && log.emit(3).is_empty());
+    }
+
+    /// Of more records than a sector holds the oldest go first, and the floor stays until the last are durable.
+    #[test]
+    fn a_sector_of_records_is_handed_over_at_a_time() {
+        let mut log = TrimLog::default();
+        for lba in 0..TRIMS_PER_SECTOR as u32 + 1 {
+            log.log(TrimRecord { lba, ..RECORD }, 10);
+        }
+        assert!(log.overflows());
+        assert_eq!(log.emit(20).len(), TRIMS_PER_SECTOR);
+        assert!(log.has_pending() && !log.overflows());
+        assert_eq!(log.durable(21), 10, "one record is pending");
+        let last: Vec<u32> = log.emit(30).iter().map(|record| record.lba).collect();
+        assert_eq!((last, log.durable(31)), (vec![TRIMS_PER_SECTOR as u32], u64::MAX));
     }
 
     #[test]

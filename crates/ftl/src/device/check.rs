@@ -115,11 +115,13 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if self.stopped.is_some() {
             return Ok(());
         }
-        let (free, waiting) = self.free_and_waiting(instance);
+        let stripe = instance as u32;
+        let free = self.lines.free_lines_of(stripe) as usize;
+        let waiting = self.lines.quarantined_in(stripe).count();
         let point = &self.instances[instance].gc;
         let open = self.places_left(point.line) * self.sizes.page;
         let fits = |line: &Line| line.state == LineState::Closed && line.valid <= open;
-        let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == instance as u32;
+        let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == stripe;
         let has_victim = || self.lines.iter().filter(of).any(|(_, line)| fits(line));
         ensure(free + waiting > 0 || open >= self.sizes.line_sectors || has_victim(), || {
             format!(

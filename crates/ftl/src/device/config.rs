@@ -9,6 +9,7 @@
 //! for its erase, one for saving the buffer), and the data fit the others with a program unit each to spare, so that there is always a
 //! victim that holds less than a full erase unit even after padding.
 
+use super::discard;
 use crate::common::layout::{Layout, UnitSet};
 pub use crate::common::victims::Victim;
 use crate::error::FtlError;
@@ -83,6 +84,12 @@ pub struct Sizes {
 }
 
 impl Sizes {
+    /// What the erase unit for saving a power-safe buffer must hold: the buffer, a page of copies, one of trim
+    /// records, and padding.
+    pub(super) const fn saved_sectors(&self) -> u32 {
+        self.buffer + 3 * self.page
+    }
+
     /// As every FTL reports them.
     pub(crate) const fn device(&self) -> DeviceSize {
         DeviceSize {
@@ -165,16 +172,18 @@ impl Config {
         let line = u64::from(sizes.line_sectors);
         let usable = sectors.saturating_sub(u64::from(self.lines_apart()) * line);
         let spared = usable / line * u64::from(sizes.page);
-        let data = sizes.logical_sectors / u64::from(self.instances);
+        // Trim records are all in one instance.
+        let records = discard::space_units(sizes) * u64::from(sizes.unit);
+        let data = sizes.logical_sectors / u64::from(self.instances) + records;
         if data > usable.saturating_sub(spared) {
             let why = format!(
-                "{data} logical sectors of an instance do not fit beside the {} erase units of {line} \
-                 sectors that stay free: more overprovisioning or smaller chunks help",
+                "{data} sectors of an instance, {records} of trim records among them, do not fit beside the {} \
+                 erase units of {line} sectors that stay free: more overprovisioning or smaller chunks help",
                 self.lines_apart()
             );
             return refuse("ftl.op_percent", why);
         }
-        if self.buffer.power_safe && sizes.buffer + 3 * sizes.page > sizes.line_sectors {
+        if self.buffer.power_safe && sizes.saved_sectors() > sizes.line_sectors {
             let why = format!(
                 "{} sectors do not fit the erase unit of {line} sectors that saves them when power fails",
                 sizes.buffer

@@ -32,5 +32,7 @@ counts! {
         pub rmw: u64,
         /// Sectors that those wrote beside the host's; also counted as padding.
         pub rmw_sectors: u64,
+        /// Times that records of all unmapped runs replaced the trim records on media.
+        pub trim_compactions: u64,
     }
 }

@@ -41,12 +41,6 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(())
     }
 
-    /// Whether so few erase units are free, or about to be, that one must be collected.
-    pub(super) fn is_short(&self, instance: usize) -> bool {
-        let (free, waiting) = self.free_and_waiting(instance);
-        free + waiting <= self.config.gc_lines.max(self.config.reserve_lines())
-    }
-
     /// Collects one victim, if there is one and its copies fit. How many sectors that gains.
     pub(super) fn collect(&mut self, instance: usize) -> Result<Option<u32>, FtlError> {
         let Some(victim) = self.choose_victim(instance) else { return Ok(None) };
@@ -69,7 +63,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(Some(line.capacity.saturating_sub(line.valid)))
     }
 
-    /// The policy's victim, or the least valid one if that does not fit.
+    /// The policy's victim among those that gain a page, or the least valid one if its copies do not fit.
     fn choose_victim(&mut self, instance: usize) -> Option<LineId> {
         let stripe = instance as u32;
         let gc = &self.instances[instance].gc;
@@ -77,14 +71,17 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let page = self.sizes.page;
         let open = self.places_left(gc.line) * page + gc.page.map_or(0, |_| page - filled);
         let room = open + self.lines.free_sectors_of(stripe, 2 * self.sizes.line_sectors);
+        let (lines, layout) = (&self.lines, self.layout);
         // A page that is full is programmed, and copies are whole units: sectors are what counts.
-        let lines = &self.lines;
         let fits = |line: LineId| lines.get(line).valid <= room;
-        let found = self.victims.find([stripe], |victims, _| victims.choose(|_| true));
-        let layout = self.layout;
+        let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
+        let found = self.victims.find([stripe], |victims, stripe| {
+            victims.choose(|index| gains(layout.line(index, stripe)))
+        });
         found.filter(|&line| fits(line)).or_else(|| {
             self.victims.find([stripe], |victims, stripe| {
-                victims.least_valid(|index| fits(layout.line(index, stripe)))
+                let line = |index| layout.line(index, stripe);
+                victims.least_valid(|index| gains(line(index)) && fits(line(index)))
             })
         })
     }
@@ -132,7 +129,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Copies a unit that is valid, and was read at `ready`. Whether it could be; its bits are cleared then.
     fn copy_unit(&mut self, instance: usize, at: Ppa, ready: Nanos) -> Result<u32, FtlError> {
         let unit = self.pages.unit_sectors();
-        if (0..unit).any(|index| !self.media.readable(at.plus(index))) {
+        if !self.unit_readable(at) {
             self.counts.media_errors.uncorrectable += 1;
             return Ok(0);
         }
@@ -144,6 +141,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 let hiding = records.into_iter().filter(|record| self.still_hides(record));
                 let hiding: smallvec::SmallVec<[TrimRecord; 16]> = hiding.collect();
                 self.instances[instance].trims.extend(hiding);
+                self.discards.places.remove(&at);
             }
             None => {}
         }
@@ -151,6 +149,13 @@ impl<M: OpenChannel> DeviceFtl<M> {
             self.lines.clear_bit(at.plus(index));
         }
         Ok(1)
+    }
+
+    /// Whether all can be read that a unit holds: trim records are one sector.
+    pub(super) fn unit_readable(&self, at: Ppa) -> bool {
+        let readable = |index| self.media.readable(at.plus(index));
+        readable(0)
+            && (self.media.oob(at).key == KEY_TRIM || (1..self.pages.unit_sectors()).all(readable))
     }
 
     fn copy_data(
@@ -237,12 +242,5 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         self.counts.sectors.trim += 1;
         self.counts.sectors.pad += u64::from(self.pages.unit_sectors()) - 1;
-    }
-
-    /// A record is needed while any of its units is in the state that it made; units written since hide
-    /// what it hid.
-    fn still_hides(&self, record: &TrimRecord) -> bool {
-        let mut units = self.pages.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
-        units.any(|unit| self.pages.l2p.get(Lba(unit)) == MapEntry::Unmapped)
     }
 }

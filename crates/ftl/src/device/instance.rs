@@ -64,21 +64,6 @@ impl Instance {
 }
 
 impl<M: OpenChannel> DeviceFtl<M> {
-    /// Free erase units of an instance, and those that wait for their erase.
-    #[inline]
-    pub(super) fn free_and_waiting(&self, instance: usize) -> (u32, u32) {
-        let stripe = instance as u32;
-        (self.lines.free_lines_of(stripe), self.lines.quarantined_in(stripe))
-    }
-
-    /// Whether the host's data may open another page without touching the reserve. The last place of an open
-    /// erase unit is kept for trim records.
-    #[inline]
-    pub(super) fn host_has_place(&self, instance: usize) -> bool {
-        let left = self.places_left(self.instances[instance].host.line);
-        left > 1 || self.lines.free_lines_of(instance as u32) > self.config.reserve_lines()
-    }
-
     /// Places left in an open erase unit.
     #[inline]
     pub(super) fn places_left(&self, line: Option<LineId>) -> u32 {
@@ -215,12 +200,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if self.lines.quarantined() == 0 {
             return Ok(());
         }
+        let trims = self.trims_durable();
         let durable: smallvec::SmallVec<[u64; 8]> =
             (0..self.instances.len()).map(|instance| self.durable_in(instance)).collect();
-        while let Some(line) = self.lines.take_durable(&durable) {
-            self.erase(line)?;
-        }
-        Ok(())
+        let discards = &self.discards;
+        let passes = |line, stripe: u32, gate| {
+            gate <= durable[stripe as usize] && discards.gate(line) <= trims
+        };
+        let passed: smallvec::SmallVec<[LineId; 8]> =
+            std::iter::from_fn(|| self.lines.take_quarantined(passes)).collect();
+        passed.into_iter().try_for_each(|line| self.erase(line))
     }
 
     /// Erases an erase unit; it is free afterwards, or bad.
@@ -238,6 +227,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 self.counts.media_errors.erase_failures += 1;
             }
         }
+        self.discards.clear_gate(line);
         self.count_chunks(line);
         if self.lines.get(line).chunks == 0 {
             *self.lines.get_mut(line) = Default::default();
@@ -264,9 +254,15 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if !self.config.buffer.power_safe || self.instances[instance].spare.is_some() {
             return;
         }
-        if let Some(line) = self.lines.take_free(Some(instance as u32), false) {
+        let needed = self.sizes.saved_sectors();
+        if let Some(line) = self.lines.take_free_of(instance as u32, needed) {
             self.lines.write_off(line, u32::MAX);
             self.instances[instance].spare = Some(line);
         }
+    }
+
+    /// Whether an instance lacks the erase unit for saving the buffer.
+    pub(super) fn lacks_spare(&self, instance: usize) -> bool {
+        self.config.buffer.power_safe && self.instances[instance].spare.is_none()
     }
 }

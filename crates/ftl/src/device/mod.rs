@@ -5,12 +5,13 @@
 //! | File | Part |
 //! |---|---|
 //! | `config.rs` | choices, and the sizes that follow |
-//! | `port.rs`, `read.rs` | bios in order: admission to the buffer, flush, FUA, discards; reads |
+//! | `port.rs`, `read.rs` | bios in order: admission to the buffer, flush, FUA; reads |
+//! | `discard.rs` | discards: records, and what waits for them |
 //! | `buffer.rs` | pages that are being filled or programmed, and their share of the buffer |
 //! | `region/pages.rs` | the table: mapping units, and the instance of each |
 //! | `instance.rs`, `flight.rs` | erase units, write points and places; what is in flight |
 //! | `program.rs` | programs, and what becomes valid by them |
-//! | `gc.rs` | collection |
+//! | `space.rs`, `gc.rs` | places for the host, collection |
 //! | `recovery.rs`, `save.rs` | mounting what a power cut left; saving the buffer when power fails |
 //! | `check.rs` | the invariants, checked the slow way |
 //!
@@ -20,10 +21,10 @@
 //! - *Space.* The host leaves a reserve of erase units of each instance free. A collection is begun
 //!   only if its copies fit, and after it its victim waits for its erase. So an instance always has a free
 //!   erase unit or one that will be free without any other, and there is always a victim that gains more than
-//!   padding costs (`config.rs`).
-//! - *Erase rule.* An erase unit is erased only when everything that superseded its sectors is durable: its gate,
-//!   a sequence, has been passed. A sector is superseded by writes of the same instance, or by a trim record,
-//!   so an instance does not wait for the pages of others.
+//!   padding costs (`space.rs`, `config.rs`).
+//! - *Erase rule.* An erase unit is erased only when everything that superseded its sectors is durable. A sector is
+//!   superseded by a write of the same instance or by a trim record, so an erase unit has two gates, each a
+//!   sequence that has to be passed, and does not wait for the pages of other instances.
 //! - *Sequence.* Every sector on media carries a global sequence; of two copies of a mapping unit the one
 //!   with the higher sequence is the newer one. A copy for collection gets a new sequence when the
 //!   table still points at its source, so none is older than a write that it would hide.
@@ -34,6 +35,7 @@ mod buffer;
 mod check;
 pub mod config;
 mod counts;
+mod discard;
 mod flight;
 mod gc;
 mod instance;
@@ -44,6 +46,7 @@ mod recovery;
 mod region;
 mod report;
 mod save;
+mod space;
 
 pub use config::{BufferConfig, Config, Sizes};
 pub use counts::{DeviceCounts, DeviceReport};
@@ -52,10 +55,10 @@ use crate::common::events::Events;
 use crate::common::layout::Layout;
 use crate::common::lines::Lines;
 use crate::common::stripes::Stripes;
-use crate::common::trims::TrimLog;
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use buffer::{PageId, WriteBuffer};
+use discard::Discards;
 use instance::{Instance, WritePoint};
 use nandscape_block::{
     Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Fua, Lba, Op, Submit, Token,
@@ -92,7 +95,7 @@ pub struct DeviceFtl<M> {
     instances: Box<[Instance]>,
     buffer: WriteBuffer,
     port: Port,
-    trims: TrimLog,
+    discards: Discards,
     events: Events<EventKind>,
     now: Nanos,
     /// When everything that was erased is.
@@ -142,7 +145,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             instances: (0..instances).map(instance).collect(),
             buffer: WriteBuffer::new(&sizes, instances),
             port: Port::default(),
-            trims: TrimLog::default(),
+            discards: Discards::new(&sizes),
             events: Events::default(),
             settled: now,
             next_seq: 1,
@@ -163,9 +166,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         })
     }
 
-    /// The sequence before which everything must be durable so that all changes made so far are.
+    /// The sequence before which every discard must be durable so that all made so far are.
     fn gate(&self) -> u64 {
-        self.next_seq + u64::from(self.trims.has_pending())
+        self.next_seq + u64::from(self.discards.log.has_pending())
     }
 
     /// The first sequence of the page that a stream fills.
@@ -174,24 +177,13 @@ impl<M: OpenChannel> DeviceFtl<M> {
         page.map(|page| page.first_seq)
     }
 
-    /// Everything before this sequence is durable in an instance. What the host has in a buffer that survives
+    /// Everything written before this sequence is durable in an instance. What the host has in a buffer that survives
     /// power cuts is durable; copies leave the buffer when their program is submitted, and are not.
-    fn durable_in(&mut self, instance: usize) -> u64 {
-        let trims = self.trims_durable();
+    fn durable_in(&self, instance: usize) -> u64 {
         let Instance { host, gc, .. } = &self.instances[instance];
         let oldest_of = |point: &WritePoint| point.flight.oldest().or_else(|| self.filling(point));
         let host = if self.config.buffer.power_safe { None } else { oldest_of(host) };
-        host.into_iter().chain(oldest_of(gc)).min().unwrap_or(u64::MAX).min(trims)
-    }
-
-    /// Every discard before this sequence is durable.
-    fn trims_durable(&mut self) -> u64 {
-        if self.config.buffer.power_safe {
-            return u64::MAX;
-        }
-        let host = &self.instances[0].host;
-        let oldest = host.flight.oldest().or_else(|| self.filling(host));
-        self.trims.durable(oldest.unwrap_or(u64::MAX))
+        host.into_iter().chain(oldest_of(gc)).min().unwrap_or(u64::MAX)
     }
 
     fn omits_one_shot_flush(&self) -> bool {

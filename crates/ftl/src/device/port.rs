@@ -7,16 +7,15 @@
 //! - A flush pads and programs the pages that are being filled and completes when everything that was
 //!   admitted is programmed (NVMeVirt neither pads nor programs them). A buffer that survives power cuts
 //!   completes both at once.
-//! - A discard is a record with its own sequence in the trim log, durable at the next flush. Parts of mapping
-//!   units at its ends are written as zeroes.
+//! - A discard is in order with writes (`discard.rs`), and durable at the next flush.
 //! - A write of a part of a mapping unit is laid over the unit where that still waits in the buffer; else
 //!   the rest is read from media (a read-modify-write). If that cannot be read, the write fails.
 
 use super::DeviceFtl;
+use super::discard::By;
 use super::instance::Stream;
 use super::region::pages::Piece;
 use crate::common::l2p::MapEntry;
-use crate::common::trims::TrimRecord;
 use crate::error::FtlError;
 use nandscape_block::{
     Bio, BlockError, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Tag, Token,
@@ -24,22 +23,21 @@ use nandscape_block::{
 use nandscape_media::{Cause, Internal, OpenChannel, Status};
 use nandscape_rt::Nanos;
 use std::collections::VecDeque;
-use std::ops::Range;
 
 /// A set of FTL instances.
-type InstanceSet = u64;
+pub(super) type InstanceSet = u64;
 
 /// A bio that changes something, on its way into the buffer.
 #[derive(Debug)]
 pub(super) struct Request {
     token: Token,
     op: Op,
-    lba: Lba,
-    sectors: u32,
+    pub(super) lba: Lba,
+    pub(super) sectors: u32,
     flags: Flags,
     payload: Payload,
     /// Sectors that are in.
-    done: u32,
+    pub(super) done: u32,
     /// Sectors that crossed the link and have their share of the buffer, but are not in.
     crossed: u32,
     /// When all that crossed has arrived.
@@ -172,7 +170,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// A flush: everything that was admitted before must be durable.
     fn flush(&mut self, request: &Request) -> Result<Option<Submit>, FtlError> {
-        if !self.config.buffer.power_safe && self.trims.has_pending() && !self.emit_trims()? {
+        if !self.config.buffer.power_safe && !self.emit_all_trims()? {
             return Ok(None);
         }
         self.push_out(InstanceSet::MAX)?;
@@ -188,12 +186,13 @@ impl<M: OpenChannel> DeviceFtl<M> {
     }
 
     /// Programs what the host's pages of some instances hold, trim records included.
-    fn push_out(&mut self, instances: InstanceSet) -> Result<(), FtlError> {
+    pub(super) fn push_out(&mut self, instances: InstanceSet) -> Result<(), FtlError> {
         if self.config.buffer.power_safe {
             return Ok(());
         }
-        if instances == InstanceSet::MAX && self.trims.has_pending() {
-            self.emit_trims()?;
+        if instances == InstanceSet::MAX {
+            // What finds no page now is sent by `push_awaited`.
+            self.emit_all_trims()?;
         }
         if self.omits_one_shot_flush() {
             return Ok(());
@@ -207,7 +206,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     }
 
     /// Whether the host's writes before a sequence are durable in some instances.
-    fn is_durable(&mut self, covered: u64, instances: InstanceSet) -> bool {
+    pub(super) fn is_durable(&mut self, covered: u64, instances: InstanceSet) -> bool {
         if self.config.buffer.power_safe {
             return true;
         }
@@ -238,6 +237,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 }
             }
         }
+        self.push_awaited()?;
         let mut index = 0;
         while let Some(waiter) = self.port.waiters.get(index) {
             let (covered, instances) = (waiter.covered, waiter.instances);
@@ -249,6 +249,22 @@ impl<M: OpenChannel> DeviceFtl<M> {
             } else {
                 index += 1;
             }
+        }
+        Ok(())
+    }
+
+    /// Sends trim records that a waiter or the first request waits for, and that found no page before.
+    fn push_awaited(&mut self) -> Result<(), FtlError> {
+        if self.config.buffer.power_safe || !self.discards.log.has_pending() {
+            return Ok(());
+        }
+        let waiting =
+            self.port.waiters.iter().filter(|waiter| waiter.instances == InstanceSet::MAX);
+        let first = self.port.queue.front().map(|request| request.awaits);
+        let covered = waiting.map(|waiter| waiter.covered).chain(first).max().unwrap_or(0);
+        if self.trims_durable() < covered && self.emit_all_trims()? && !self.omits_one_shot_flush()
+        {
+            self.program(0, Stream::Host)?;
         }
         Ok(())
     }
@@ -292,77 +308,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         true
     }
 
-    /// Makes sure that an instance has a page that takes a unit of the host's. Whether it has.
-    fn make_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
-        loop {
-            if self.has_slot(instance)? {
-                return Ok(true);
-            }
-            // The last page is kept for trim records.
-            if !self.buffer.has_pages(2) {
-                return Ok(false);
-            }
-            if self.host_has_place(instance) {
-                return self.open_page(instance, Stream::Host);
-            }
-            if !self.make_space(instance)? {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Whether the page that an instance fills for the host takes another unit.
-    fn has_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
-        let Some(id) = self.instances[instance].host.page else { return Ok(false) };
-        if self.buffer.takes(id, self.next_seq) {
-            return Ok(true);
-        }
-        self.program(instance, Stream::Host)?;
-        Ok(false)
-    }
-
-    /// An instance needs a free erase unit for the host: does what can be done about it. Whether anything
-    /// was; otherwise programs in flight will bring it.
-    fn make_space(&mut self, instance: usize) -> Result<bool, FtlError> {
-        self.release_durable()?;
-        if self.host_has_place(instance) {
-            return Ok(true);
-        }
-        if self.is_short(instance) && self.collect(instance)?.is_some() {
-            return Ok(true);
-        }
-        if !self.instances[instance].is_idle() {
-            return Ok(false);
-        }
-        if self.drain(instance)? {
-            return Ok(true);
-        }
-        if self.instances.iter().any(|instance| !instance.is_idle()) {
-            return Ok(false);
-        }
-        Err(BlockError::ReadOnly("no free erase unit, and nothing to collect").into())
-    }
-
-    /// Programs whatever keeps erase units of an instance from being erased. Whether there was anything.
-    fn drain(&mut self, instance: usize) -> Result<bool, FtlError> {
-        if self.lines.quarantined() == 0 {
-            return Ok(false);
-        }
-        let mut moved = false;
-        if !self.config.buffer.power_safe {
-            if self.trims.has_pending() && self.emit_trims()? {
-                self.program(0, Stream::Host)?;
-                moved = true;
-            }
-            moved |= self.program(instance, Stream::Host)?;
-        }
-        moved |= self.program(instance, Stream::Gc)?;
-        self.counts.gc.forced_flushes += u64::from(moved);
-        Ok(moved)
-    }
-
     /// Puts a piece of a write into the buffer.
-    fn insert(
+    pub(super) fn insert(
         &mut self,
         request: &mut Request,
         instance: usize,
@@ -406,7 +353,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if let MapEntry::Flash(at) =
             self.pages.l2p.replace(Lba(piece.unit), MapEntry::Buffered(slot))
         {
-            self.invalidate(at, self.next_seq)?;
+            self.invalidate(at, By::Write)?;
         }
         self.program_full(instance, Stream::Host)
     }
@@ -460,91 +407,5 @@ impl<M: OpenChannel> DeviceFtl<M> {
             MapEntry::Buffered(slot) => ftl.buffer.data(slot + index).clone(),
             MapEntry::Flash(at) => ftl.media.data(at.plus(index)),
         })
-    }
-
-    /// Discards as much as can be; whether that was all.
-    fn discard(&mut self, request: &mut Request) -> Result<bool, FtlError> {
-        while request.done < request.sectors {
-            let lba = request.lba.plus(u64::from(request.done));
-            let rest = request.sectors - request.done;
-            let piece = self.pages.piece(lba, u64::from(rest));
-            let units = self.pages.whole_units(lba, u64::from(rest));
-            let (gone, sectors) = if piece.sectors < self.pages.unit_sectors() {
-                (self.write_zeroes(request, piece)?, piece.sectors)
-            } else {
-                let whole = (units.end - units.start) as u32 * self.pages.unit_sectors();
-                (self.hide_units(units)?, whole)
-            };
-            if !gone {
-                return Ok(false);
-            }
-            request.done += sectors;
-            self.counts.host.discarded += u64::from(sectors);
-        }
-        Ok(true)
-    }
-
-    /// Overwrites a part of a mapping unit that is discarded, unless the unit holds nothing. Whether the buffer could
-    /// take it.
-    fn write_zeroes(&mut self, request: &mut Request, piece: Piece) -> Result<bool, FtlError> {
-        if self.pages.l2p.get(Lba(piece.unit)) == MapEntry::Unmapped {
-            return Ok(true);
-        }
-        let instance = self.pages.instance_of(piece.unit);
-        let fits = self.buffer.free_sectors() >= self.pages.unit_sectors();
-        if !fits || !self.make_slot(instance)? {
-            return Ok(false);
-        }
-        self.insert(request, instance, piece)?;
-        self.use_credits(instance, self.pages.unit_sectors())?;
-        Ok(true)
-    }
-
-    /// Hides whole units, if their record can be logged. Whether it could.
-    fn hide_units(&mut self, units: Range<u64>) -> Result<bool, FtlError> {
-        if self.trims.is_full() && !self.emit_trims()? {
-            return Ok(false);
-        }
-        let gate = self.next_seq + 1;
-        let mut hidden = false;
-        for unit in units.clone() {
-            match self.pages.l2p.replace(Lba(unit), MapEntry::Unmapped) {
-                MapEntry::Flash(at) => self.invalidate(at, gate)?,
-                MapEntry::Buffered(_) => {}
-                MapEntry::Unmapped => continue,
-            }
-            hidden = true;
-        }
-        if hidden {
-            let first = self.pages.first_of(units.start).0;
-            let sectors = self.pages.first_of(units.end).0 - first;
-            let record =
-                TrimRecord { lba: first as u32, sectors: sectors as u32, seq: self.next_seq };
-            self.trims.log(record, self.next_seq);
-        }
-        Ok(true)
-    }
-
-    /// Sends the pending trim records to media, by instance 0. Whether there was a page for them.
-    fn emit_trims(&mut self) -> Result<bool, FtlError> {
-        if !self.has_slot(0)? {
-            if !self.buffer.has_pages(1) {
-                return Ok(false);
-            }
-            // Records take from the reserve if nothing else helps: space may depend on them.
-            if !self.host_has_place(0) && self.is_short(0) {
-                self.collect(0)?;
-            }
-            if !self.open_page(0, Stream::Host)? {
-                return Ok(false);
-            }
-        }
-        let records = self.trims.emit(self.next_seq);
-        if let Some(id) = self.instances[0].host.page {
-            self.push_trims(id, &records);
-            self.buffer.charge(id, self.pages.unit_sectors());
-        }
-        self.program_full(0, Stream::Host)?;
-        Ok(true)
     }
 }

@@ -8,6 +8,7 @@
 use super::DeviceFtl;
 use super::EventKind;
 use super::buffer::PageId;
+use super::discard::By;
 use super::instance::Stream;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
@@ -120,15 +121,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
                         (MapEntry::Buffered(slot), MapEntry::Flash(page.at.plus(index)));
                     self.pages.l2p.switch(unit, from, to)
                 }
-                None => key == KEY_TRIM,
+                None if key == KEY_TRIM => self.discards.places.insert(page.at.plus(index)),
+                None => false,
             };
             valid |= if live { mask << index } else { 0 };
         }
         self.lines.set_valid(page.line, page.at, valid);
         // What did not become valid was superseded by something that may not be durable yet.
-        let gate = self.gate();
+        self.discards.raise_gate(page.line, self.gate());
         let line = self.lines.get_mut(page.line);
-        line.gate = line.gate.max(gate);
+        line.gate = line.gate.max(self.next_seq);
         line.pending -= self.sizes.page;
         self.close_if_written(page.line)
     }
@@ -148,11 +150,17 @@ impl<M: OpenChannel> DeviceFtl<M> {
         self.release_durable()
     }
 
-    /// The sectors of a unit on media were superseded by a change that is durable when everything before
-    /// `gate` is.
+    /// The sectors of a unit on media were superseded.
     #[inline]
-    pub(super) fn invalidate(&mut self, at: Ppa, gate: u64) -> Result<(), FtlError> {
+    pub(super) fn invalidate(&mut self, at: Ppa, by: By) -> Result<(), FtlError> {
         let line = self.lines.of(at);
+        let gate = match by {
+            By::Write => self.next_seq,
+            By::Discard => {
+                self.discards.raise_gate(line, self.gate());
+                0
+            }
+        };
         for index in 0..self.pages.unit_sectors() {
             self.lines.clear_bit(at.plus(index));
         }

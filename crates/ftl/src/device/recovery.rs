@@ -23,7 +23,7 @@ use crate::common::replay::Replay;
 use crate::common::trims::{TrimRecord, decode_trims};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
-use nandscape_block::Lba;
+use nandscape_block::{BlockError, Lba};
 use nandscape_media::{ChunkState, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 
@@ -82,7 +82,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         replay.hide_trimmed(&mut self.pages.l2p);
         self.next_seq = replay.seq_max + 1;
-        replay.count_valid(&self.pages.l2p, &mut self.lines);
+        self.discards.places =
+            replay.count_valid(&self.pages.l2p, &mut self.lines).into_iter().collect();
         self.now = end;
         for instance in 0..self.instances.len() {
             self.place_lines(instance)?;
@@ -96,27 +97,30 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(())
     }
 
-    /// Collects until an instance has its reserve, as far as that helps.
+    /// Collects until an instance has its reserve, and an erase unit for saving the buffer, as far as that helps.
     fn restore_reserve(&mut self, instance: usize) -> Result<(), FtlError> {
-        let spare = u32::from(self.config.buffer.power_safe);
         loop {
             self.release_durable()?;
-            let (free, waiting) = self.free_and_waiting(instance);
-            let kept = u32::from(self.instances[instance].spare.is_some());
-            let wanted = self.config.reserve_lines() + spare - kept;
-            if free >= wanted {
+            self.keep_spare(instance);
+            let lacks_spare = self.lacks_spare(instance);
+            let wanted = self.config.reserve_lines() + u32::from(lacks_spare);
+            if !lacks_spare && self.has_free(instance, wanted) {
                 return Ok(());
             }
-            if free + waiting < wanted && self.collect(instance)?.is_some() {
+            if self.lacks(instance, wanted) && self.collect(instance)?.is_some() {
                 continue;
             }
             if let Some(at) = self.events.next_at() {
                 self.now = self.now.max(at);
                 self.run_round()?;
             } else if !self.program(instance, Stream::Gc)? {
-                return Ok(());
+                break;
             }
         }
+        if self.lacks_spare(instance) {
+            self.stop(BlockError::ReadOnly("no erase unit to save the buffer when power fails"));
+        }
+        Ok(())
     }
 
     /// Replays what is written in a chunk of an erase unit; when it was read.
@@ -147,16 +151,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(end)
     }
 
-    /// Whether all sectors of a unit can be read and were written together: the rest of a torn page is padded
+    /// Whether all that a unit holds can be read and was written together: the rest of a torn page is padded
     /// later.
-    fn is_whole(&self, at: Ppa, key: u32) -> bool {
-        let lba = key_lba(key).map(|_| key);
-        (0..self.sizes.unit).all(|index| {
-            let at = at.plus(index);
-            let oob = self.media.oob(at);
-            let follows = lba.is_none_or(|lba| oob.key == lba + index);
-            self.media.readable(at) && oob.kind == Kind::Data && follows
-        })
+    fn is_whole(&self, at: Ppa) -> bool {
+        let first = self.media.oob(at);
+        let follows = |index| {
+            let oob = self.media.oob(at.plus(index));
+            oob.kind == Kind::Data && oob.key == first.key + index
+        };
+        let all = first.key == KEY_TRIM || (1..self.sizes.unit).all(follows);
+        first.kind == Kind::Data && self.unit_readable(at) && all
     }
 
     fn replay_unit(
@@ -168,7 +172,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         replay: &mut Replay,
     ) -> Result<(), FtlError> {
         let oob = self.media.oob(at);
-        if !whole || !self.is_whole(at, oob.key) {
+        if !whole || (oob.key != KEY_TRIM && key_lba(oob.key).is_none()) || !self.is_whole(at) {
             return Ok(());
         }
         replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.sizes.unit) - 1);

@@ -72,7 +72,7 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
             parts: vec![
                 ("map", self.pages.l2p.bytes()),
                 ("bitmap", self.lines.bitmap_bytes()),
-                ("line", self.lines.line_bytes() + self.victims.bytes()),
+                ("line", self.lines.line_bytes() + self.victims.bytes() + self.discards.bytes()),
                 ("buffers", self.buffer.bytes() + port + points.sum::<u64>()),
             ],
             map: Vec::new(),

@@ -6,7 +6,7 @@ use super::DeviceFtl;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
-use crate::common::trims::{TRIMS_PER_SECTOR, encode_trims};
+use crate::common::trims::encode_trims;
 use crate::error::FtlError;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, WriteCmd};
@@ -32,14 +32,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
     fn save_buffer(&mut self, instance: usize) -> Result<(), FtlError> {
         let Some(line) = self.instances[instance].spare else { return Ok(()) };
         let mut saved = self.buffered(instance);
-        if instance == 0 && self.trims.has_pending() {
-            for records in self.trims.emit(self.next_seq).chunks(TRIMS_PER_SECTOR) {
-                saved.push((self.next_seq, KEY_TRIM, encode_trims(records)));
-                self.next_seq += 1;
-                for _ in 1..self.sizes.unit {
-                    saved.push((self.next_seq, KEY_EMPTY, SectorData::Absent));
-                    self.next_seq += 1;
-                }
+        // What compaction has yet to send replaces records that are still on media.
+        if instance == 0 && self.discards.log.has_pending() && !self.discards.log.overflows() {
+            let records = self.discards.log.emit(self.next_seq);
+            saved.push((self.next_seq, KEY_TRIM, encode_trims(&records)));
+            for index in 1..u64::from(self.sizes.unit) {
+                saved.push((self.next_seq + index, KEY_EMPTY, SectorData::Absent));
             }
         }
         self.write_saved(line, &saved)

@@ -1,0 +1,234 @@
+//! Discards. A whole mapping unit is unmapped at once, and a record with a sequence hides its older copies from a
+//! later mount: records wait in the trim log, and go to media a unit at a time through instance 0, at the latest
+//! with the next flush. Parts of mapping units at the ends of a discard are written as zeroes.
+//!
+//! Invariants:
+//! - An erase unit of which a discard superseded sectors has a gate of records besides that of writes: it is erased
+//!   when these are durable. Collection does not depend on records that have nothing to do with its victim.
+//! - A record is dropped only when every unit of it is mapped to media again. A unit in the buffer may be lost
+//!   with a power cut, and what the record hides would come back.
+//! - *Compaction.* While a unit stays unmapped its record stays, so records of overlapping discards pile up. When
+//!   there are too many, records of all unmapped runs replace them. So records take a bounded part of the
+//!   device ([`space_units`]), which the sizes provide for.
+
+use super::DeviceFtl;
+use super::config::Sizes;
+use super::instance::Stream;
+use super::port::{InstanceSet, Request};
+use super::region::pages::Piece;
+use crate::common::ids::LineId;
+use crate::common::l2p::MapEntry;
+use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog, TrimRecord};
+use crate::error::FtlError;
+use nandscape_block::Lba;
+use nandscape_media::{OpenChannel, Ppa};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// What superseded sectors on media.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum By {
+    /// Sectors with sequences below the next one, of the same instance.
+    Write,
+    /// Records in the trim log.
+    Discard,
+}
+
+/// Discards whose records are needed.
+#[derive(Debug)]
+pub(super) struct Discards {
+    /// Records that are not durable.
+    pub(super) log: TrimLog,
+    /// Of each erase unit the sequence before which every discard must be durable.
+    gates: Box<[u64]>,
+    /// Units of records on media that count as valid.
+    pub(super) places: BTreeSet<Ppa>,
+    /// Most units of records before the next compaction.
+    limit: usize,
+    /// What `limit` has beyond twice the units that the last compaction left.
+    slack: usize,
+}
+
+/// Units of records between two compactions, beside what the first of them left: few, but enough that looking at the
+/// whole table costs little for each.
+fn slack_units(sizes: &Sizes) -> u64 {
+    let runs = sizes.logical_sectors / u64::from(sizes.unit) / 2 + 1;
+    2 + runs.div_ceil(TRIMS_PER_SECTOR as u64) / 8
+}
+
+/// Mapping units that records may take, on media or on their way. Compaction leaves at most one unit of records for
+/// [`TRIMS_PER_SECTOR`] unmapped runs. Where that is more than provided for here, so much is unmapped that
+/// the space is there.
+pub(super) fn space_units(sizes: &Sizes) -> u64 {
+    4 * slack_units(sizes)
+}
+
+impl Discards {
+    /// None yet.
+    pub(super) fn new(sizes: &Sizes) -> Self {
+        let slack = slack_units(sizes) as usize;
+        Self {
+            log: TrimLog::default(),
+            gates: vec![0; sizes.lines as usize].into_boxed_slice(),
+            places: BTreeSet::new(),
+            limit: slack,
+            slack,
+        }
+    }
+
+    /// What a discard, or something that a discard may have overtaken, superseded in an erase unit is durable
+    /// with everything logged before `gate`.
+    #[inline]
+    pub(super) fn raise_gate(&mut self, line: LineId, gate: u64) {
+        let entry = &mut self.gates[line as usize];
+        *entry = (*entry).max(gate);
+    }
+
+    /// The gate of an erase unit.
+    #[inline]
+    pub(super) fn gate(&self, line: LineId) -> u64 {
+        self.gates[line as usize]
+    }
+
+    /// An erase unit was erased.
+    pub(super) fn clear_gate(&mut self, line: LineId) {
+        self.gates[line as usize] = 0;
+    }
+
+    /// Bytes of RAM, but for places, which a memory report of this size need not show.
+    pub(super) fn bytes(&self) -> u64 {
+        self.log.bytes() + (self.gates.len() * size_of::<u64>()) as u64
+    }
+}
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Every discard before this sequence is durable. In a power-safe buffer all are, but for what compaction
+    /// has yet to send: that is more than is saved when power fails.
+    pub(super) fn trims_durable(&mut self) -> u64 {
+        let power_safe = self.config.buffer.power_safe;
+        let host = &self.instances[0].host;
+        let oldest = host.flight.oldest().or_else(|| self.filling(host)).filter(|_| !power_safe);
+        let durable = self.discards.log.durable(oldest.unwrap_or(u64::MAX));
+        if power_safe && !self.discards.log.overflows() { u64::MAX } else { durable }
+    }
+
+    /// Discards as much as can be; whether that was all.
+    pub(super) fn discard(&mut self, request: &mut Request) -> Result<bool, FtlError> {
+        if self.discards.places.len() > self.discards.limit && !self.compact_trims()? {
+            return Ok(false);
+        }
+        while request.done < request.sectors {
+            let lba = request.lba.plus(u64::from(request.done));
+            let rest = request.sectors - request.done;
+            let piece = self.pages.piece(lba, u64::from(rest));
+            let units = self.pages.whole_units(lba, u64::from(rest));
+            let (gone, sectors) = if piece.sectors < self.pages.unit_sectors() {
+                (self.write_zeroes(request, piece)?, piece.sectors)
+            } else {
+                let whole = (units.end - units.start) as u32 * self.pages.unit_sectors();
+                (self.hide_units(units)?, whole)
+            };
+            if !gone {
+                return Ok(false);
+            }
+            request.done += sectors;
+            self.counts.host.discarded += u64::from(sectors);
+        }
+        Ok(true)
+    }
+
+    /// Overwrites a part of a mapping unit that is discarded, unless the unit holds nothing. Whether the buffer could
+    /// take it.
+    fn write_zeroes(&mut self, request: &mut Request, piece: Piece) -> Result<bool, FtlError> {
+        if self.pages.l2p.get(Lba(piece.unit)) == MapEntry::Unmapped {
+            return Ok(true);
+        }
+        let instance = self.pages.instance_of(piece.unit);
+        let fits = self.buffer.free_sectors() >= self.pages.unit_sectors();
+        if !fits || !self.make_slot(instance)? {
+            return Ok(false);
+        }
+        self.insert(request, instance, piece)?;
+        self.use_credits(instance, self.pages.unit_sectors())?;
+        Ok(true)
+    }
+
+    /// Hides whole units, if their record can be logged. Whether it could.
+    fn hide_units(&mut self, units: Range<u64>) -> Result<bool, FtlError> {
+        if self.discards.log.is_full() && !self.emit_trims()? {
+            return Ok(false);
+        }
+        let mapped = |unit| self.pages.l2p.get(Lba(unit)) != MapEntry::Unmapped;
+        if !units.clone().any(mapped) {
+            return Ok(true);
+        }
+        self.log_trim(units.clone());
+        for unit in units {
+            if let MapEntry::Flash(at) = self.pages.l2p.replace(Lba(unit), MapEntry::Unmapped) {
+                self.invalidate(at, By::Discard)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Logs a record of units that are unmapped, or about to be.
+    fn log_trim(&mut self, units: Range<u64>) {
+        let first = self.pages.first_of(units.start).0;
+        let sectors = self.pages.first_of(units.end).0 - first;
+        let record = TrimRecord { lba: first as u32, sectors: sectors as u32, seq: self.next_seq };
+        self.discards.log.log(record, self.next_seq);
+    }
+
+    /// Sends a unit of pending records towards media, by instance 0. Whether there was a page for them; if not,
+    /// programs in flight bring one.
+    pub(super) fn emit_trims(&mut self) -> Result<bool, FtlError> {
+        if !self.make_trim_slot()? {
+            return Ok(false);
+        }
+        let records = self.discards.log.emit(self.next_seq);
+        if let Some(id) = self.instances[0].host.page {
+            self.push_trims(id, &records);
+            self.buffer.charge(id, self.pages.unit_sectors());
+        }
+        self.program_full(0, Stream::Host)?;
+        Ok(true)
+    }
+
+    /// Sends all pending records. Whether there were pages for them.
+    pub(super) fn emit_all_trims(&mut self) -> Result<bool, FtlError> {
+        while self.discards.log.has_pending() {
+            if !self.emit_trims()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Replaces all records by those of the runs that are unmapped now. Whether all are on their way. Before that
+    /// everything must be durable: a unit in the buffer needs the record that hides its older copies.
+    fn compact_trims(&mut self) -> Result<bool, FtlError> {
+        self.push_out(InstanceSet::MAX)?;
+        if !self.emit_all_trims()? || !self.is_durable(self.next_seq, InstanceSet::MAX) {
+            return Ok(false);
+        }
+        // Records that waited for pages may have been those of a compaction.
+        if self.discards.places.len() <= self.discards.limit {
+            return Ok(true);
+        }
+        let runs = self.pages.l2p.unmapped_runs();
+        let units = runs.len().div_ceil(TRIMS_PER_SECTOR);
+        runs.into_iter().for_each(|run| self.log_trim(run));
+        self.discards.limit = 2 * units + self.discards.slack;
+        for at in std::mem::take(&mut self.discards.places) {
+            self.invalidate(at, By::Discard)?;
+        }
+        self.counts.own.trim_compactions += 1;
+        self.emit_all_trims()
+    }
+
+    /// A record is needed while any of its units is not on media. Those written since hide what it hid.
+    pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
+        let mut units = self.pages.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
+        units.any(|unit| !matches!(self.pages.l2p.get(Lba(unit)), MapEntry::Flash(_)))
+    }
+}

@@ -1,0 +1,164 @@
+//! Places for what the host writes, and what is done when there are none: collection, and programs of whatever keeps
+//! empty erase units from being erased.
+//!
+//! Invariants, counted in sectors, because erase units with bad chunks hold less:
+//! - The host's data leave a reserve of free erase units alone, so that the copies of a victim always have places.
+//!   Trim records may take from it when nothing else helps: erase units wait for them then.
+//! - Every victim gains a page at least, and what must be programmed before its erase is padded by less than
+//!   one. So each round of collection leaves more space than it found.
+
+use super::DeviceFtl;
+use super::instance::Stream;
+use crate::common::ids::LineId;
+use crate::error::FtlError;
+use nandscape_block::BlockError;
+use nandscape_media::OpenChannel;
+
+/// What came of making space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Space {
+    /// Something was done: look again.
+    Made,
+    /// Programs in flight will bring some.
+    InFlight,
+    /// There is nothing to be done.
+    Exhausted,
+}
+
+const EXHAUSTED: BlockError = BlockError::ReadOnly("no free erase unit, and nothing to collect");
+
+impl<M: OpenChannel> DeviceFtl<M> {
+    /// Sectors of so many erase units without bad chunks.
+    const fn lines_in_sectors(&self, lines: u32) -> u32 {
+        lines * self.sizes.line_sectors
+    }
+
+    /// Whether the free erase units of an instance hold as much as so many without bad chunks.
+    pub(super) fn has_free(&self, instance: usize, lines: u32) -> bool {
+        let wanted = self.lines_in_sectors(lines);
+        self.lines.free_sectors_of(instance as u32, wanted) >= wanted
+    }
+
+    /// Whether the host's data may open another page without touching the reserve. The last place of an open
+    /// erase unit is kept for trim records.
+    #[inline]
+    pub(super) fn host_has_place(&self, instance: usize) -> bool {
+        let left = self.places_left(self.instances[instance].host.line);
+        left > 1 || self.has_free(instance, self.config.reserve_lines() + 1)
+    }
+
+    /// Whether so little is free, or about to be, that something must be collected: fewer erase units than
+    /// collection is to begin at, or than the host needs for another one.
+    pub(super) fn is_short(&self, instance: usize) -> bool {
+        self.lacks(instance, self.config.gc_lines.max(self.config.reserve_lines()) + 1)
+    }
+
+    /// Whether what is free, or waits for its erase, holds less than so many erase units without bad chunks.
+    pub(super) fn lacks(&self, instance: usize, lines: u32) -> bool {
+        let (stripe, wanted) = (instance as u32, self.lines_in_sectors(lines));
+        let waiting = self.lines.quarantined_in(stripe).map(|line| self.lines.get(line).capacity);
+        self.lines.free_sectors_of(stripe, wanted) + waiting.sum::<u32>() < wanted
+    }
+
+    /// Makes sure that an instance has a page that takes a unit of the host's. Whether it has; if not, programs in
+    /// flight bring one.
+    pub(super) fn make_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
+        loop {
+            if self.has_slot(instance)? {
+                return Ok(true);
+            }
+            // The last page is kept for trim records.
+            if !self.buffer.has_pages(2) {
+                return Ok(false);
+            }
+            if self.host_has_place(instance) {
+                return self.open_page(instance, Stream::Host);
+            }
+            let space = match self.make_space(instance)? {
+                Space::Exhausted => self.free_by_trims(instance)?,
+                space => space,
+            };
+            match space {
+                Space::Made => {}
+                Space::InFlight => return Ok(false),
+                Space::Exhausted => return Err(EXHAUSTED.into()),
+            }
+        }
+    }
+
+    /// The same for trim records, in instance 0.
+    pub(super) fn make_trim_slot(&mut self) -> Result<bool, FtlError> {
+        loop {
+            if self.has_slot(0)? {
+                return Ok(true);
+            }
+            if !self.buffer.has_pages(1) {
+                return Ok(false);
+            }
+            if self.host_has_place(0) {
+                return self.open_page(0, Stream::Host);
+            }
+            match self.make_space(0)? {
+                Space::Made => {}
+                Space::InFlight => return Ok(false),
+                Space::Exhausted if self.open_page(0, Stream::Host)? => return Ok(true),
+                Space::Exhausted => return Err(EXHAUSTED.into()),
+            }
+        }
+    }
+
+    /// Whether the page that an instance fills for the host takes another unit.
+    fn has_slot(&mut self, instance: usize) -> Result<bool, FtlError> {
+        let Some(id) = self.instances[instance].host.page else { return Ok(false) };
+        if self.buffer.takes(id, self.next_seq) {
+            return Ok(true);
+        }
+        self.program(instance, Stream::Host)?;
+        Ok(false)
+    }
+
+    /// An instance needs a free erase unit for the host: does what can be done about it without trim records.
+    fn make_space(&mut self, instance: usize) -> Result<Space, FtlError> {
+        self.release_durable()?;
+        if self.host_has_place(instance) {
+            return Ok(Space::Made);
+        }
+        if self.is_short(instance) && self.collect(instance)?.is_some() {
+            return Ok(Space::Made);
+        }
+        if !self.instances[instance].is_idle() {
+            return Ok(Space::InFlight);
+        }
+        let waits = self.lines.quarantined_in(instance as u32).next().is_some();
+        let moved = waits && self.program_filling(instance)?;
+        Ok(if moved { Space::Made } else { Space::Exhausted })
+    }
+
+    /// Programs what an instance fills, as erase units wait for it. Whether there was anything.
+    fn program_filling(&mut self, instance: usize) -> Result<bool, FtlError> {
+        let mut moved = self.program(instance, Stream::Gc)?;
+        if !self.config.buffer.power_safe {
+            moved |= self.program(instance, Stream::Host)?;
+        }
+        self.counts.gc.forced_flushes += u64::from(moved);
+        Ok(moved)
+    }
+
+    /// Programs trim records if erase units of an instance wait for them.
+    fn free_by_trims(&mut self, instance: usize) -> Result<Space, FtlError> {
+        let durable = self.trims_durable();
+        let waits = |line: LineId| self.discards.gate(line) > durable;
+        if !self.lines.quarantined_in(instance as u32).any(waits) {
+            return Ok(Space::Exhausted);
+        }
+        if self.discards.log.has_pending() && !self.emit_trims()? {
+            return Ok(Space::InFlight);
+        }
+        if self.program(0, Stream::Host)? {
+            self.counts.gc.forced_flushes += 1;
+            return Ok(Space::Made);
+        }
+        let idle = self.instances[0].host.flight.is_empty();
+        Ok(if idle { Space::Exhausted } else { Space::InFlight })
+    }
+}
