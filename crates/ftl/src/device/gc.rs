@@ -50,15 +50,23 @@ impl<M: OpenChannel> DeviceFtl<M> {
         self.counts.gc.victim_data += u64::from(line.data);
         self.victims.remove(victim);
         self.lines.get_mut(victim).state = LineState::Gc;
-        self.copy_line(instance, victim)?;
-        self.write_trims(instance)?;
+        let copied = self.copy_line(instance, victim)?;
         let gate = self.next_seq;
         let entry = self.lines.get_mut(victim);
         entry.gate = entry.gate.max(gate);
         if entry.valid == 0 {
             self.quarantine(victim)?;
-        } else {
+        } else if copied {
             entry.state = LineState::Corrupt;
+        } else {
+            // Programs that failed used up what the copies fitted into. The rest is a victim again.
+            self.instances[instance].trims.clear();
+            self.instances[instance].trim_places.clear();
+            let entry = self.lines.get_mut(victim);
+            entry.state = LineState::Closed;
+            let werr = entry.werr;
+            self.victims.insert(victim, self.lines.weight(victim), werr);
+            return Ok(None);
         }
         Ok(Some(line.capacity.saturating_sub(line.valid)))
     }
@@ -86,69 +94,58 @@ impl<M: OpenChannel> DeviceFtl<M> {
         })
     }
 
-    /// Copies what is valid in a victim, row by row.
-    fn copy_line(&mut self, instance: usize, victim: LineId) -> Result<(), FtlError> {
+    /// Copies what is valid in a victim, row by row, and its trim records at last. Whether there were places.
+    fn copy_line(&mut self, instance: usize, victim: LineId) -> Result<bool, FtlError> {
         let page = self.sizes.page;
         for row in 0..self.geometry.sectors / page {
             for index in 0..self.layout.width {
                 let chunk = self.layout.chunk(victim, index);
                 let at = self.layout.format.ppa(chunk, row * page);
                 let valid = self.lines.valid_mask(at, page);
-                if valid != 0 {
-                    self.copy_page(instance, victim, at, valid)?;
+                if valid != 0 && !self.copy_page(instance, at, valid)? {
+                    return Ok(false);
                 }
             }
         }
-        Ok(())
+        self.write_trims(instance)
     }
 
-    /// Reads a page from its first valid sector to its last one, and copies the valid units.
-    fn copy_page(
-        &mut self,
-        instance: usize,
-        victim: LineId,
-        at: Ppa,
-        valid: u64,
-    ) -> Result<(), FtlError> {
+    /// Reads a page from its first valid sector to its last one, and copies the valid units. Whether there were
+    /// places.
+    fn copy_page(&mut self, instance: usize, at: Ppa, valid: u64) -> Result<bool, FtlError> {
         let (first, end) = (valid.trailing_zeros(), 64 - valid.leading_zeros());
         self.media.set_cause(Cause { gc: valid.count_ones() as u8, ..Cause::default() });
         let (now, sectors) = (self.now, end - first);
         let read = self.media.read(now, now, at.plus(first), sectors, &mut Internal)?;
-        let (unit, mut copied) = (self.pages.unit_sectors(), 0);
         let mut rest = valid;
         while rest != 0 {
             let index = rest.trailing_zeros();
             rest &= !(self.pages.unit_mask() << index);
-            copied += self.copy_unit(instance, at.plus(index), read.at)?;
+            if !self.copy_unit(instance, at.plus(index), read.at)? {
+                return Ok(false);
+            }
         }
-        let sectors = copied * unit;
-        self.lines.cleared(victim, sectors, 0);
-        Ok(())
+        Ok(true)
     }
 
-    /// Copies a unit that is valid, and was read at `ready`. Whether it could be; its bits are cleared then.
-    fn copy_unit(&mut self, instance: usize, at: Ppa, ready: Nanos) -> Result<u32, FtlError> {
-        let unit = self.pages.unit_sectors();
+    /// Copies a unit that is valid, and was read at `ready`, unless it cannot be read. Whether there was a place.
+    fn copy_unit(&mut self, instance: usize, at: Ppa, ready: Nanos) -> Result<bool, FtlError> {
         if !self.unit_readable(at) {
             self.counts.media_errors.uncorrectable += 1;
-            return Ok(0);
+            return Ok(true);
         }
         let key = self.media.oob(at).key;
-        match key_lba(key) {
-            Some(lba) => self.copy_data(instance, lba, at, ready)?,
-            None if key == KEY_TRIM => {
-                let records = decode_trims(&self.media.data(at)).unwrap_or_default();
-                let hiding = records.into_iter().filter(|record| self.still_hides(record));
-                let hiding: smallvec::SmallVec<[TrimRecord; 16]> = hiding.collect();
-                self.instances[instance].trims.extend(hiding);
-                self.discards.places.remove(&at);
-            }
-            None => {}
+        if let Some(lba) = key_lba(key) {
+            let Some(slot) = self.copy_slot(instance, ready)? else { return Ok(false) };
+            self.copy_data(instance, lba, at, slot)?;
+        } else if key == KEY_TRIM {
+            let records = decode_trims(&self.media.data(at)).unwrap_or_default();
+            let hiding = records.into_iter().filter(|record| self.still_hides(record));
+            let hiding: smallvec::SmallVec<[TrimRecord; 16]> = hiding.collect();
+            self.instances[instance].trims.extend(hiding);
+            self.instances[instance].trim_places.push(at);
         }
-        for index in 0..unit {
-            self.lines.clear_bit(at.plus(index));
-        }
-        Ok(1)
+        Ok(true)
     }
 
     /// Whether all can be read that a unit holds: trim records are one sector.
@@ -158,43 +155,47 @@ impl<M: OpenChannel> DeviceFtl<M> {
             && (self.media.oob(at).key == KEY_TRIM || (1..self.pages.unit_sectors()).all(readable))
     }
 
-    fn copy_data(
-        &mut self,
-        instance: usize,
-        lba: Lba,
-        at: Ppa,
-        ready: Nanos,
-    ) -> Result<(), FtlError> {
-        let slot = self.copy_slot(instance, ready)?;
+    /// Copies a unit of data into a slot, and programs the page when it is full.
+    fn copy_data(&mut self, instance: usize, lba: Lba, at: Ppa, slot: u32) -> Result<(), FtlError> {
         let number = Lba(self.pages.unit_of(lba));
         if !self.pages.l2p.switch(number, MapEntry::Flash(at), MapEntry::Buffered(slot)) {
             self.counts.media_errors.mismatches += 1;
         }
-        let id = self.buffer.page_of(slot);
-        for index in 0..self.pages.unit_sectors() {
+        let (id, unit) = (self.buffer.page_of(slot), self.pages.unit_sectors());
+        for index in 0..unit {
             let data = self.kept(|ftl| ftl.media.data(at.plus(index)));
             let key = lba.0 as u32 + index;
             self.buffer.push(id, key, self.next_seq, data);
             self.next_seq += 1;
         }
-        self.counts.sectors.gc += u64::from(self.pages.unit_sectors());
+        self.clear_copied(at);
+        self.counts.sectors.gc += u64::from(unit);
         self.program_full(instance, Stream::Gc)
     }
 
-    /// The slot of the next copy, which is there at `ready`.
-    fn copy_slot(&mut self, instance: usize, ready: Nanos) -> Result<u32, FtlError> {
+    /// A unit of a victim was copied, or need not be.
+    fn clear_copied(&mut self, at: Ppa) {
+        let unit = self.pages.unit_sectors();
+        for index in 0..unit {
+            self.lines.clear_bit(at.plus(index));
+        }
+        self.lines.cleared(self.lines.of(at), unit, 0);
+    }
+
+    /// The slot of the next copy, which is there at `ready`; none if no erase unit takes copies.
+    fn copy_slot(&mut self, instance: usize, ready: Nanos) -> Result<Option<u32>, FtlError> {
         if let Some(id) = self.instances[instance].gc.page
             && !self.buffer.takes(id, self.next_seq)
         {
             self.program(instance, Stream::Gc)?;
         }
         if self.instances[instance].gc.page.is_none() && !self.open_page(instance, Stream::Gc)? {
-            return Err(BlockError::ReadOnly("no erase unit takes copies").into());
+            return Ok(None);
         }
         let id = instance as u32;
         let page = self.buffer.get_mut(id);
         page.ready = page.ready.max(ready);
-        Ok(self.buffer.first_slot(id) + self.buffer.get(id).filled)
+        Ok(Some(self.buffer.first_slot(id) + self.buffer.get(id).filled))
     }
 
     /// Content, where any is kept.
@@ -213,23 +214,24 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(())
     }
 
-    /// Writes the trim records that a victim held and that are still needed; never more sectors of them
-    /// than the victim had.
-    fn write_trims(&mut self, instance: usize) -> Result<(), FtlError> {
-        if self.instances[instance].trims.is_empty() {
-            return Ok(());
-        }
+    /// Writes the trim records that a victim held and that are still needed; never more units of them than
+    /// the victim had. Whether there were places.
+    fn write_trims(&mut self, instance: usize) -> Result<bool, FtlError> {
         let mut records = std::mem::take(&mut self.instances[instance].trims);
         records.sort_unstable_by_key(|r| (r.lba, r.sectors, Reverse(r.seq)));
         records.dedup_by_key(|record| (record.lba, record.sectors));
         for sector in records.chunks(TRIMS_PER_SECTOR) {
-            let slot = self.copy_slot(instance, self.now)?;
+            let Some(slot) = self.copy_slot(instance, self.now)? else { return Ok(false) };
             self.push_trims(self.buffer.page_of(slot), sector);
             self.program_full(instance, Stream::Gc)?;
         }
         records.clear();
         self.instances[instance].trims = records;
-        Ok(())
+        while let Some(at) = self.instances[instance].trim_places.pop() {
+            self.discards.places.remove(&at);
+            self.clear_copied(at);
+        }
+        Ok(true)
     }
 
     /// Adds a unit of trim records to a page.

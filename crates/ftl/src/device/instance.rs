@@ -43,8 +43,9 @@ pub(super) struct Instance {
     pub(super) gc: WritePoint,
     /// Sectors that the host may write before the instance looks for something to collect.
     pub(super) credits: i64,
-    /// Trim records that collection met and that still hide something.
+    /// Trim records of the victim that still hide something, and the places of its units of records.
     pub(super) trims: Vec<TrimRecord>,
+    pub(super) trim_places: Vec<Ppa>,
     /// The erased erase unit into which the buffer is saved when power fails.
     pub(super) spare: Option<LineId>,
 }

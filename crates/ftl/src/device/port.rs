@@ -226,14 +226,18 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Serves what waits, as far as it goes, and completes what became durable.
     pub(super) fn pump(&mut self) -> Result<(), FtlError> {
         while let Some(mut request) = self.port.queue.pop_front() {
-            match self.serve(&mut request)? {
-                Some(Submit::Done(done)) => {
+            match self.serve(&mut request) {
+                Ok(Some(Submit::Done(done))) => {
                     self.done.push(Completion { token: request.token, done });
                 }
-                Some(Submit::Pending) => {}
-                None => {
+                Ok(Some(Submit::Pending)) => {}
+                Ok(None) => {
                     self.port.queue.push_front(request);
                     break;
+                }
+                Err(error) => {
+                    self.port.queue.push_front(request);
+                    return Err(error);
                 }
             }
         }

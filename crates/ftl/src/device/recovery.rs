@@ -16,6 +16,7 @@
 use super::DeviceFtl;
 use super::config::Config;
 use super::instance::Stream;
+use super::space::EXHAUSTED;
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
@@ -90,7 +91,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         self.now = self.now.max(self.settled);
         for instance in 0..self.instances.len() {
-            self.restore_reserve(instance)?;
+            match self.restore_reserve(instance) {
+                // What is on media can be read.
+                Err(FtlError::Stopped(error @ BlockError::ReadOnly(_))) => self.stop(error),
+                restored => restored?,
+            }
         }
         self.now = self.now.max(self.settled);
         self.reset_all_counts();
@@ -118,9 +123,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
             }
         }
         if self.lacks_spare(instance) {
-            self.stop(BlockError::ReadOnly("no erase unit to save the buffer when power fails"));
+            let error = BlockError::ReadOnly("no erase unit to save the buffer when power fails");
+            return Err(error.into());
         }
-        Ok(())
+        if self.lines.free_lines_of(instance as u32) == 0 { Err(EXHAUSTED.into()) } else { Ok(()) }
     }
 
     /// Replays what is written in a chunk of an erase unit; when it was read.

@@ -25,7 +25,9 @@ enum Space {
     Exhausted,
 }
 
-const EXHAUSTED: BlockError = BlockError::ReadOnly("no free erase unit, and nothing to collect");
+/// What ends writes to a device.
+pub(super) const EXHAUSTED: BlockError =
+    BlockError::ReadOnly("no free erase unit, and nothing to collect");
 
 impl<M: OpenChannel> DeviceFtl<M> {
     /// Sectors of so many erase units without bad chunks.
