@@ -11,6 +11,8 @@ use nandscape_rt::Stream;
 
 /// The kind.
 pub(crate) const KIND: FtlKind = FtlKind::PageMap;
+/// The most overprovisioning that is drawn, in hundredths of a percent.
+const MOST_OP: u32 = 80_00;
 /// Sectors of the largest mapping unit.
 const UNIT_SECTORS_MAX: u32 = 16;
 
@@ -44,26 +46,46 @@ impl KindDraw for ConfigDraw {
     }
 
     fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
-        let Config { op_percent, victim, instances, map_unit_bytes, buffer, gc_lines } = self.given;
+        let Config { victim, instances, map_unit_bytes, buffer, gc_lines, .. } = self.given;
         let instances = 1 << between(draws.streams, 0, instances.min(geometry.groups).ilog2());
         let unit = map_unit(map_unit_bytes, geometry, draws.streams);
         let page = unit.max(geometry.ws_opt);
         let least = 2 * page * instances;
         let size = least << between(draws.streams, 0, 2);
         let victims = [victim, Victim::Greedy, Victim::Fifo, Victim::Random, Victim::DChoices(3)];
-        FtlConfig::Device(Config {
-            op_percent: between(draws.rng, op_percent.clamp(20, 80), 80),
+        let early_completion = buffer.early_completion && !draws.streams.chance(0.1);
+        let buffer =
+            BufferConfig { size_bytes: u64::from(size) * SECTOR_BYTES, early_completion, ..buffer };
+        let drawn = Config {
+            op_hundredths: MOST_OP,
             victim: victims[pick(draws.rng, &[4, 1, 1, 1, 1])],
             instances,
             map_unit_bytes: unit * SECTOR_BYTES as u32,
-            buffer: BufferConfig { size_bytes: u64::from(size) * SECTOR_BYTES, ..buffer },
+            buffer,
             gc_lines: between(draws.rng, gc_lines, gc_lines + 2),
-        })
+        };
+        let least = least_op(&drawn, geometry);
+        let op_hundredths = match pick(draws.rng, &[1, 1]) {
+            0 => between(draws.rng, least, least + 5_00).min(MOST_OP),
+            _ => between(draws.rng, least, MOST_OP),
+        };
+        FtlConfig::Device(Config { op_hundredths, ..drawn })
     }
 
-    fn with_edge_cases(&self, config: FtlConfig, _rng: &mut Stream) -> FtlConfig {
-        config
+    fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
+        let FtlConfig::Device(drawn) = config else { return config };
+        let gc_lines = if rng.chance(0.3) { between(rng, 0, 64) } else { drawn.gc_lines };
+        let power_safe = drawn.buffer.power_safe || rng.chance(0.3);
+        let buffer = BufferConfig { power_safe, ..drawn.buffer };
+        FtlConfig::Device(Config { gc_lines, buffer, ..drawn })
     }
+}
+
+/// The least overprovisioning that leaves a device of this shape what it must keep free.
+fn least_op(config: &Config, geometry: &Geometry) -> u32 {
+    let fits =
+        |&op_hundredths: &u32| Config { op_hundredths, ..config.clone() }.sizes(geometry).is_ok();
+    (1_00..MOST_OP).step_by(25).find(fits).unwrap_or(MOST_OP)
 }
 
 /// Sectors of the given mapping unit, or of another one, that divides one-shot pages and chunks, or is divided
@@ -82,10 +104,11 @@ fn map_unit(given_bytes: u32, geometry: &Geometry, rng: &mut Stream) -> u32 {
 
 /// The choices on one line, with a space before each.
 pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
-    let Config { op_percent, victim, instances, map_unit_bytes, buffer, gc_lines } = config;
+    let Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines } = config;
+    let op = f64::from(*op_hundredths) / 100.0;
     let omitted = run.omit.map_or("no", |rule| rule.name());
     format!(
-        " op={op_percent} victim={victim:?} instances={instances} map-unit={map_unit_bytes} \
+        " op={op} victim={victim:?} instances={instances} map-unit={map_unit_bytes} \
          buffer={}:{}:{} gc-lines={gc_lines} omitted={omitted}",
         buffer.size_bytes, buffer.power_safe, buffer.early_completion
     )

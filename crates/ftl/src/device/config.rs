@@ -1,8 +1,8 @@
 //! The choices that make a conventional SSD, and the sizes that follow from them.
 //!
 //! Defaults are those of NVMeVirt's 970 Pro (`ssd_config.h`, `SAMSUNG_970PRO`): four FTL instances of two
-//! channels each, a write buffer of 1 MiB with early completion, collection at two free lines, 7 %
-//! overprovisioning, greedy victims.
+//! channels each, a write buffer of 1 MiB with early completion, collection at two free lines, greedy
+//! victims, and its overprovisioning: its 7 % are of the logical size, so 6.54 % of the physical one.
 //!
 //! Sizes guarantee that collection always ends with more space than it began with: of the erase units of
 //! an instance, `Config::lines_apart` hold no data in the long run (two open ones, the reserve, one that waits
@@ -36,8 +36,8 @@ pub struct BufferConfig {
 /// All choices of a conventional SSD.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Overprovisioning: percent of the physical sectors that the host cannot address.
-    pub op_percent: u32,
+    /// Overprovisioning: what the host cannot address of the physical sectors, in hundredths of a percent.
+    pub op_hundredths: u32,
     /// Which closed erase unit is collected next.
     pub victim: Victim,
     /// FTL instances. Mapping units go to them in turn; each has its own channels. A power of two that
@@ -54,7 +54,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            op_percent: 7,
+            op_hundredths: 654,
             victim: Victim::Greedy,
             instances: 4,
             map_unit_bytes: 4096,
@@ -136,12 +136,12 @@ impl Config {
         let unit = self.unit_sectors()?;
         let page = self.page_sectors(geometry, unit)?;
         let physical_sectors = geometry.total_sectors();
-        if self.op_percent == 0 || self.op_percent >= 100 {
-            return refuse("ftl.op_percent", "must be 1 to 99".into());
+        if self.op_hundredths == 0 || self.op_hundredths >= 100_00 {
+            return refuse("ftl.op_percent", "must be 0.01 to 99.99".into());
         }
-        let share = u64::from(100 - self.op_percent);
+        let share = u64::from(100_00 - self.op_hundredths);
         let step = u64::from(unit * self.instances);
-        let logical_sectors = physical_sectors * share / 100 / step * step;
+        let logical_sectors = physical_sectors * share / 100_00 / step * step;
         if logical_sectors == 0 || logical_sectors > u64::from(KEY_MAX) + 1 {
             let why = format!("{logical_sectors} logical sectors: must be 1 to {}", KEY_MAX);
             return refuse("ftl.op_percent", why);

@@ -13,7 +13,7 @@ pub(super) const KEYS: [&str; 6] =
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
     let plain = Config::default();
-    let op_percent = ftl.or("op_percent", plain.op_percent)?;
+    let op_percent: f64 = ftl.or("op_percent", f64::from(plain.op_hundredths) / 100.0)?;
     let instances = ftl.or("instances", plain.instances)?;
     let Size(map_unit) = ftl.or("map_unit", Size(plain.map_unit_bytes.into()))?;
     let gc_lines = ftl.or("gc_lines", plain.gc_lines)?;
@@ -21,7 +21,9 @@ pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError>
     let mut gc = ftl.section("gc", "ftl.gc")?;
     let victim = read_victim(&mut gc, "greedy")?;
     let map_unit_bytes = u32::try_from(map_unit).unwrap_or(u32::MAX);
-    let config = Config { op_percent, victim, instances, map_unit_bytes, buffer, gc_lines };
+    // What is out of range is refused with the media.
+    let op_hundredths = (op_percent * 100.0).round() as u32;
+    let config = Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines };
     let text = join([titled("ftl", ftl)?, buffer_text, titled("ftl.gc", gc)?]);
     Ok((config, text))
 }
