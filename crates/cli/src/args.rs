@@ -351,6 +351,7 @@ Examples:
   nandscape crash --seeds 10000 --jobs 2
   nandscape crash --stack pblk --faults 1000
   nandscape crash --edge-cases --seeds 5000 --jobs 2     unusual devices
+  nandscape crash --stack ssd --omit buffer-save --set ftl.buffer.power_safe=true
   nandscape crash --unreadable 100                       one in 100 writes loses a sector
   nandscape crash --stack mine.toml --seeds 200 --output-format json
   nandscape crash --first 4711 --seeds 1                 the violation of seed 4711 again
@@ -388,7 +389,7 @@ pub(crate) struct CrashArgs {
     pub(crate) unreadable: Option<u32>,
     /// Draw edge-case device configurations: unusual write rules, hardly any spare space, buffer or cache, cells
     /// that soon wear out, up to every third program failing
-    #[arg(long, alias = "odd", conflicts_with_all = ["stack", "faults"])]
+    #[arg(long, alias = "odd", conflicts_with = "faults")]
     pub(crate) edge_cases: bool,
     /// Self-test: leave RULE of the FTL or the file system out; the campaign must detect it
     #[arg(long, alias = "broken", value_name = "RULE", value_parser = crash::rules(),

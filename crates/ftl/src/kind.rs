@@ -92,6 +92,8 @@ pub enum OmittedRule {
     Unreadable,
     /// A flush does not program pages that are partly filled.
     OneShotFlush,
+    /// When power fails a power-safe buffer is not saved.
+    BufferSave,
 }
 
 impl OmittedRule {
@@ -107,7 +109,14 @@ impl OmittedRule {
     ];
 
     /// Those of a page-mapped SSD.
-    const PAGE_MAP: [Self; 2] = [Self::Sequence, Self::OneShotFlush];
+    const PAGE_MAP: [Self; 6] = [
+        Self::Sequence,
+        Self::EraseRule,
+        Self::PreflushDrain,
+        Self::LostTrims,
+        Self::OneShotFlush,
+        Self::BufferSave,
+    ];
 
     /// The name on the command line.
     #[must_use]
@@ -121,6 +130,7 @@ impl OmittedRule {
             Self::MapPins => "map-pins",
             Self::Unreadable => "unreadable",
             Self::OneShotFlush => "one-shot-flush",
+            Self::BufferSave => "buffer-save",
         }
     }
 

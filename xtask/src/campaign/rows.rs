@@ -28,12 +28,28 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
 }
 
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 10] = [
+pub(super) const ROWS: [Row; 16] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),
     seeds("pblk-edge-cases-10000", "--edge-cases", 1, 10_000),
     seeds("js-pblk-10000", "--stack js-pblk", 1, 10_000),
+    seeds("ssd-10000", "--stack ssd --faults 0", 1, 10_000),
+    seeds(
+        "ssd-power-safe-10000",
+        "--stack ssd --set ftl.buffer.power_safe=true --faults 0",
+        1,
+        10_000,
+    ),
+    seeds("ssd-faults-10000", "--stack ssd", 100_000, 10_000),
+    seeds(
+        "ssd-power-safe-faults-10000",
+        "--stack ssd --set ftl.buffer.power_safe=true",
+        100_000,
+        10_000,
+    ),
+    seeds("ssd-edge-cases-10000", "--stack ssd --edge-cases", 1, 10_000),
+    cuts("ext4-ssd-2000", "--fs ext4 --stack ssd --oracle-every 20", 2_000),
     cuts("ext4-pblk-2000", "--fs ext4 --stack pblk --oracle-every 20", 2_000),
     cuts(
         "ext4-journal-pblk-2000",

@@ -20,6 +20,7 @@ use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::trims::{TRIMS_PER_SECTOR, TrimLog, TrimRecord};
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::{OpenChannel, Ppa};
 use std::collections::BTreeSet;
@@ -162,7 +163,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if !units.clone().any(mapped) {
             return Ok(true);
         }
-        self.log_trim(units.clone());
+        if !self.run.omits(OmittedRule::LostTrims) {
+            self.log_trim(units.clone());
+        }
         for unit in units {
             if let MapEntry::Flash(at) = self.pages.l2p.replace(Lba(unit), MapEntry::Unmapped) {
                 self.invalidate(at, By::Discard)?;

@@ -11,6 +11,7 @@ use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::common::trims::TrimRecord;
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use nandscape_media::{ChunkState, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
 
 /// Which of an instance's write points.
@@ -205,8 +206,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let durable: smallvec::SmallVec<[u64; 8]> =
             (0..self.instances.len()).map(|instance| self.durable_in(instance)).collect();
         let discards = &self.discards;
+        let omitted = self.run.omits(OmittedRule::EraseRule);
         let passes = |line, stripe: u32, gate| {
-            gate <= durable[stripe as usize] && discards.gate(line) <= trims
+            omitted || gate <= durable[stripe as usize] && discards.gate(line) <= trims
         };
         let passed: smallvec::SmallVec<[LineId; 8]> =
             std::iter::from_fn(|| self.lines.take_quarantined(passes)).collect();

@@ -17,6 +17,7 @@ use super::instance::Stream;
 use super::region::pages::Piece;
 use crate::common::l2p::MapEntry;
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use nandscape_block::{
     Bio, BlockError, Completion, Done, Flags, Lba, Op, Payload, SectorData, Submit, Tag, Token,
 };
@@ -129,7 +130,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if request.op == Op::Flush {
             return self.flush(request);
         }
-        if request.awaits > 0 && !self.is_durable(request.awaits, InstanceSet::MAX) {
+        let drained = request.awaits == 0 || self.run.omits(OmittedRule::PreflushDrain);
+        if !drained && !self.is_durable(request.awaits, InstanceSet::MAX) {
             return Ok(None);
         }
         let admitted = match request.op {

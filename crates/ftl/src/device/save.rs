@@ -8,6 +8,7 @@ use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
 use crate::common::trims::encode_trims;
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use nandscape_block::{Lba, SectorData};
 use nandscape_media::{ChunkState, KEY_EMPTY, KEY_TRIM, Kind, OpenChannel, WriteCmd};
 
@@ -17,7 +18,7 @@ type Saved = (u64, u32, SectorData);
 impl<M: OpenChannel> DeviceFtl<M> {
     /// Everything in RAM is gone, but for a power-safe buffer, which is saved.
     pub(super) fn lose_power(mut self) -> M {
-        if self.config.buffer.power_safe {
+        if self.config.buffer.power_safe && !self.run.omits(OmittedRule::BufferSave) {
             for instance in 0..self.instances.len() {
                 // Media that refuse are off already: they were told of the cut first.
                 if self.save_buffer(instance).is_err() {

@@ -29,6 +29,9 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("ext4-fa-ftl", include_str!("../../stacks/ext4-fa-ftl.toml")),
     ("ext4-selective", include_str!("../../stacks/ext4-selective.toml")),
     ("ext4-full-house", include_str!("../../stacks/ext4-full-house.toml")),
+    ("ssd", include_str!("../../stacks/ssd.toml")),
+    ("ssd-970pro", include_str!("../../stacks/ssd-970pro.toml")),
+    ("ext4-ssd", include_str!("../../stacks/ext4-ssd.toml")),
     ("bench-8g", include_str!("../../stacks/bench-8g.toml")),
 ];
 
