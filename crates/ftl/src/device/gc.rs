@@ -11,7 +11,7 @@
 //! Nobody waits inside a collection.
 
 use super::DeviceFtl;
-use super::instance::Stream;
+use super::instance::{Instance, Stream};
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::LineState;
@@ -74,11 +74,15 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// The policy's victim among those that gain a page, or the least valid one if its copies do not fit.
     fn choose_victim(&mut self, instance: usize) -> Option<LineId> {
         let stripe = instance as u32;
-        let gc = &self.instances[instance].gc;
+        let Instance { host, gc, .. } = &self.instances[instance];
         let filled = gc.page.map_or(0, |id| self.buffer.get(id).filled);
         let page = self.sizes.page;
         let open = self.places_left(gc.line) * page + gc.page.map_or(0, |_| page - filled);
-        let room = open + self.lines.free_sectors_of(stripe, 2 * self.sizes.line_sectors);
+        // Victims may wait for trim records, which must find a place.
+        let for_trims = instance == 0 && self.places_left(host.line) == 0;
+        let kept = if for_trims { self.sizes.line_sectors } else { 0 };
+        let free = self.lines.free_sectors_of(stripe, 3 * self.sizes.line_sectors);
+        let room = open + free.saturating_sub(kept);
         let (lines, layout) = (&self.lines, self.layout);
         // A page that is full is programmed, and copies are whole units: sectors are what counts.
         let fits = |line: LineId| lines.get(line).valid <= room;
