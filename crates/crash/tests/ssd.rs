@@ -31,7 +31,10 @@ fn options(power_safe: bool) -> Options {
 fn held(options: &Options, seeds: u64) -> CampaignReport {
     let report = run_campaign(options, 0..seeds, |_| {});
     assert!(report.held(), "{report}");
-    assert!(report.counts.cuts > 3 * seeds && report.counts.cuts_in_recovery > seeds / 4, "{report}");
+    assert!(
+        report.counts.cuts > 3 * seeds && report.counts.cuts_in_recovery > seeds / 4,
+        "{report}"
+    );
     report
 }
 

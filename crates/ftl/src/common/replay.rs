@@ -5,6 +5,9 @@
 //! another one. Of two copies with one order the one offered last wins. A record hides the copies with
 //! lower orders. The table has an entry a mapping unit of one or more sectors; a record counts for the units
 //! that lie in it as a whole.
+//!
+//! The sequence of the newest copy so far is read again where the table points, for those few units of which there
+//! are several copies. A column of sequences would take twice the memory of the table.
 
 use super::l2p::{L2p, MapEntry};
 use super::lines::Lines;
@@ -16,8 +19,8 @@ use std::ops::Range;
 
 /// Copies and records found on media, weighed against each other.
 pub(crate) struct Replay {
-    /// Order of the newest copy of each logical sector.
-    best: Vec<u64>,
+    /// Order of the newest copy of each mapping unit, where orders are not sequences.
+    orders: Option<Vec<u64>>,
     /// log2 of the sectors of a mapping unit.
     unit_bits: u32,
     /// Sectors of trim records.
@@ -35,19 +38,37 @@ struct TrimSector {
 }
 
 impl Replay {
-    /// Nothing found yet on a device of so many mapping units of `1 << unit_bits` sectors.
-    pub(crate) fn new(units: u64, unit_bits: u32) -> Self {
-        Self { best: vec![0; units as usize], unit_bits, trims: Vec::new(), seq_max: 0 }
+    /// Nothing found yet on a device of so many mapping units of `1 << unit_bits` sectors. Whether orders are
+    /// sequences.
+    pub(crate) fn new(units: u64, unit_bits: u32, by_sequence: bool) -> Self {
+        let orders = (!by_sequence).then(|| vec![0; units as usize]);
+        Self { orders, unit_bits, trims: Vec::new(), seq_max: 0 }
     }
 
-    /// A copy of mapping unit `unit` lies at `at`: the table points at it if it is the newest so far.
+    /// A copy of mapping unit `unit` lies at `at`: the table points at it if it is the newest so far. `seq_of`
+    /// reads the sequence of a place on media.
     #[inline]
-    pub(crate) fn offer(&mut self, l2p: &mut L2p, unit: Lba, order: u64, at: Ppa) {
-        let best = &mut self.best[unit.0 as usize];
-        if order >= *best {
-            *best = order;
+    pub(crate) fn offer(
+        &mut self,
+        l2p: &mut L2p,
+        unit: Lba,
+        order: u64,
+        at: Ppa,
+        seq_of: impl Fn(Ppa) -> u64,
+    ) {
+        if self.order_of(l2p, unit, seq_of).is_none_or(|best| order >= best) {
+            if let Some(orders) = &mut self.orders {
+                orders[unit.0 as usize] = order;
+            }
             l2p.replace(unit, MapEntry::Flash(at));
         }
+    }
+
+    /// The order of the copy that the table points at.
+    #[inline]
+    fn order_of(&self, l2p: &L2p, unit: Lba, seq_of: impl Fn(Ppa) -> u64) -> Option<u64> {
+        let MapEntry::Flash(at) = l2p.get(unit) else { return None };
+        Some(self.orders.as_ref().map_or_else(|| seq_of(at), |orders| orders[unit.0 as usize]))
     }
 
     /// A sector with sequence `seq` lies at `at` and holds these records, each with its order.
@@ -61,11 +82,11 @@ impl Replay {
     }
 
     /// A record hides the copies with lower orders: the table forgets them.
-    pub(crate) fn hide_trimmed(&self, l2p: &mut L2p) {
+    pub(crate) fn hide_trimmed(&self, l2p: &mut L2p, seq_of: impl Fn(Ppa) -> u64) {
         for &(order, record) in self.trims.iter().flat_map(|sector| &sector.records) {
-            for unit in self.units_of(&record, l2p) {
-                if self.best[unit as usize] < order {
-                    l2p.replace(Lba(unit), MapEntry::Unmapped);
+            for unit in units_of(&record, self.unit_bits, l2p).map(Lba) {
+                if self.order_of(l2p, unit, &seq_of).is_some_and(|best| best < order) {
+                    l2p.replace(unit, MapEntry::Unmapped);
                 }
             }
         }
@@ -75,7 +96,7 @@ impl Replay {
     /// record that hides what no younger one does. Others may be in lines that were free already:
     /// one whose sectors were written and then discarded again looks needed, and is not. The places of the trim
     /// sectors.
-    pub(crate) fn count_valid(mut self, l2p: &L2p, lines: &mut Lines) -> Vec<Ppa> {
+    pub(crate) fn count_valid(self, l2p: &L2p, lines: &mut Lines) -> Vec<Ppa> {
         let mask = u64::MAX >> (64 - (1 << self.unit_bits));
         for unit in (0..l2p.len()).map(Lba) {
             if let MapEntry::Flash(at) = l2p.get(unit) {
@@ -86,35 +107,35 @@ impl Replay {
             let TrimSector { seq, at, records } = sector;
             records.into_iter().map(move |(order, record)| (order, seq, at, record))
         };
-        let trims = std::mem::take(&mut self.trims);
-        let mut copies: Vec<_> = trims.into_iter().flat_map(copy).collect();
+        let unit_bits = self.unit_bits;
+        let mut copies: Vec<_> = self.trims.into_iter().flat_map(copy).collect();
         copies.sort_by_key(|&(order, seq, ..)| Reverse((order, seq)));
+        // A bit for each unit that a younger record hides.
+        let words = if copies.is_empty() { 0 } else { l2p.len().div_ceil(64) };
+        let mut hidden = vec![0_u64; words as usize];
         let mut needed = Vec::new();
         for (_, _, at, record) in copies {
-            if self.claim(&record, l2p) && !lines.is_valid(at) {
+            let mut news = false;
+            for unit in units_of(&record, unit_bits, l2p) {
+                let (word, bit) = (&mut hidden[(unit / 64) as usize], 1 << (unit % 64));
+                let unmapped = l2p.get(Lba(unit)) == MapEntry::Unmapped;
+                news |= unmapped && *word & bit == 0;
+                *word |= bit;
+            }
+            if news && !lines.is_valid(at) {
                 lines.set_valid(lines.of(at), at, mask);
                 needed.push(at);
             }
         }
         needed
     }
+}
 
-    /// Notes all sectors that a record hides. Whether any was not noted before.
-    fn claim(&mut self, record: &TrimRecord, l2p: &L2p) -> bool {
-        let mut news = false;
-        let unmapped = |&unit: &u64| l2p.get(Lba(unit)) == MapEntry::Unmapped;
-        for unit in self.units_of(record, l2p).filter(unmapped) {
-            news |= std::mem::replace(&mut self.best[unit as usize], u64::MAX) != u64::MAX;
-        }
-        news
-    }
-
-    /// The mapping units of a record that the table has.
-    fn units_of(&self, record: &TrimRecord, l2p: &L2p) -> Range<u64> {
-        let first = u64::from(record.lba);
-        let end = (first + u64::from(record.sectors)) >> self.unit_bits;
-        first.div_ceil(1 << self.unit_bits)..end.min(l2p.len())
-    }
+/// The mapping units of a record that the table has.
+fn units_of(record: &TrimRecord, unit_bits: u32, l2p: &L2p) -> Range<u64> {
+    let first = u64::from(record.lba);
+    let end = (first + u64::from(record.sectors)) >> unit_bits;
+    first.div_ceil(1 << unit_bits)..end.min(l2p.len())
 }
 
 #[cfg(test)]
@@ -142,15 +163,20 @@ mod tests {
         let mut l2p = L2p::new(4, GEOMETRY.ppa_end()).expect("address space");
         let layout = Layout::of(&GEOMETRY, UnitSet::All).expect("divides");
         let mut lines = Lines::new(&GEOMETRY, layout, 64).expect("address space");
-        let mut replay = Replay::new(4, 0);
-        for (lba, order, at) in [(0, 9, 2), (0, 7, 1), (1, 5, 3), (2, 12, 4)] {
-            replay.offer(&mut l2p, Lba(lba), order, Ppa(at));
+        let mut replay = Replay::new(4, 0, true);
+        let copies = [(0, 9, 2), (0, 7, 1), (1, 5, 3), (2, 12, 4)];
+        let seq_of = |place| {
+            let copy = copies.into_iter().find(|&(.., at)| Ppa(at) == place);
+            copy.map_or(0, |(_, seq, _)| seq)
+        };
+        for (lba, order, at) in copies {
+            replay.offer(&mut l2p, Lba(lba), order, Ppa(at), seq_of);
         }
         let record = |seq| TrimRecord { lba: 0, sectors: 3, seq };
         for (seq, at) in [(8, 10), (6, 11)] {
             replay.add_trims(seq, Ppa(at), [(seq, record(seq))].into_iter());
         }
-        replay.hide_trimmed(&mut l2p);
+        replay.hide_trimmed(&mut l2p, seq_of);
         let at = |at| MapEntry::Flash(Ppa(at));
         let entries = [0, 1, 2, 3].map(|lba| l2p.get(Lba(lba)));
         assert_eq!(entries, [at(2), MapEntry::Unmapped, at(4), MapEntry::Unmapped]);

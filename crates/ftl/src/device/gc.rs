@@ -18,7 +18,7 @@ use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::common::trims::{TRIMS_PER_SECTOR, TrimRecord, decode_trims, encode_trims};
 use crate::error::FtlError;
-use nandscape_block::{BlockError, Lba, SectorData};
+use nandscape_block::{Lba, SectorData};
 use nandscape_media::{Cause, Internal, KEY_EMPTY, KEY_TRIM, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;

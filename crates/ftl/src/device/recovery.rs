@@ -74,14 +74,18 @@ impl<M: OpenChannel> DeviceFtl<M> {
     }
 
     fn mount(&mut self) -> Result<(), FtlError> {
-        let mut replay = Replay::new(self.pages.l2p.len(), self.sizes.unit.ilog2());
+        let mut replay = Replay::new(
+            self.pages.l2p.len(),
+            self.sizes.unit.ilog2(),
+            !self.run.omits(OmittedRule::Sequence),
+        );
         let mut end = self.now;
         for line in 0..self.sizes.lines {
             for index in 0..self.layout.width {
                 end = end.max(self.replay_chunk(line, index, &mut replay)?);
             }
         }
-        replay.hide_trimmed(&mut self.pages.l2p);
+        replay.hide_trimmed(&mut self.pages.l2p, |at| self.media.oob(at).seq);
         self.next_seq = replay.seq_max + 1;
         self.discards.places =
             replay.count_valid(&self.pages.l2p, &mut self.lines).into_iter().collect();
@@ -195,7 +199,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 let kind = "mapping unit (formatted with other sizes or instances)";
                 return Err(FtlError::Corrupt { kind, line });
             }
-            replay.offer(&mut self.pages.l2p, Lba(unit), order, at);
+            replay.offer(&mut self.pages.l2p, Lba(unit), order, at, |at| self.media.oob(at).seq);
         }
         Ok(())
     }

@@ -60,14 +60,14 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn replay(&mut self, found: &ScanResult) -> Result<(), FtlError> {
         self.instance = found.instance.unwrap_or(self.instance);
-        let mut replay = Replay::new(self.l2p.len(), 0);
+        let mut replay = Replay::new(self.l2p.len(), 0, !self.run.omits(OmittedRule::Sequence));
         let mut map = FoundMap::default();
         for (id, smeta) in (0..).zip(&found.smetas) {
             let line_seq = smeta.map_or(0, |smeta| smeta.line_seq);
             self.replay_line(id, line_seq, &mut replay, &mut map)?;
             self.line_seq = self.line_seq.max(line_seq + 1);
         }
-        replay.hide_trimmed(&mut self.l2p);
+        replay.hide_trimmed(&mut self.l2p, |at| self.media.oob(at).seq);
         self.next_seq = replay.seq_max + 1;
         replay.count_valid(&self.l2p, &mut self.lines);
         let stale = self.adopt_map(&map);
@@ -168,7 +168,7 @@ impl<M: OpenChannel> Pblk<M> {
                 let hides = |record: TrimRecord| (if by_line { order } else { record.seq }, record);
                 replay.add_trims(oob.seq, at, records.into_iter().map(hides));
             } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.l2p.len()) {
-                replay.offer(&mut self.l2p, lba, order, at);
+                replay.offer(&mut self.l2p, lba, order, at, |at| self.media.oob(at).seq);
             }
         }
     }
