@@ -12,7 +12,7 @@ use nandscape_rt::Stream;
 /// The kind.
 pub(crate) const KIND: FtlKind = FtlKind::PageMap;
 /// The most overprovisioning that is drawn, in hundredths of a percent.
-const MOST_OP: u32 = 80_00;
+const MOST_OP: u32 = 8_000;
 /// Sectors of the largest mapping unit.
 const UNIT_SECTORS_MAX: u32 = 16;
 
@@ -66,7 +66,7 @@ impl KindDraw for ConfigDraw {
         };
         let least = least_op(&drawn, geometry);
         let op_hundredths = match pick(draws.rng, &[1, 1]) {
-            0 => between(draws.rng, least, least + 5_00).min(MOST_OP),
+            0 => between(draws.rng, least, least + 500).min(MOST_OP),
             _ => between(draws.rng, least, MOST_OP),
         };
         FtlConfig::Device(Config { op_hundredths, ..drawn })
@@ -85,7 +85,7 @@ impl KindDraw for ConfigDraw {
 fn least_op(config: &Config, geometry: &Geometry) -> u32 {
     let fits =
         |&op_hundredths: &u32| Config { op_hundredths, ..config.clone() }.sizes(geometry).is_ok();
-    (1_00..MOST_OP).step_by(25).find(fits).unwrap_or(MOST_OP)
+    (100..MOST_OP).step_by(25).find(fits).unwrap_or(MOST_OP)
 }
 
 /// Sectors of the given mapping unit, or of another one, that divides one-shot pages and chunks, or is divided

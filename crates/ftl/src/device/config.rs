@@ -19,6 +19,8 @@ use nandscape_media::{Geometry, KEY_MAX};
 
 /// Largest program unit, in sectors.
 pub(super) const PAGE_MAX: usize = 64;
+/// All, in hundredths of a percent.
+const WHOLE: u32 = 10_000;
 /// Most FTL instances.
 const INSTANCES_MAX: u32 = 64;
 
@@ -136,12 +138,12 @@ impl Config {
         let unit = self.unit_sectors()?;
         let page = self.page_sectors(geometry, unit)?;
         let physical_sectors = geometry.total_sectors();
-        if self.op_hundredths == 0 || self.op_hundredths >= 100_00 {
+        if self.op_hundredths == 0 || self.op_hundredths >= WHOLE {
             return refuse("ftl.op_percent", "must be 0.01 to 99.99".into());
         }
-        let share = u64::from(100_00 - self.op_hundredths);
+        let share = u64::from(WHOLE - self.op_hundredths);
         let step = u64::from(unit * self.instances);
-        let logical_sectors = physical_sectors * share / 100_00 / step * step;
+        let logical_sectors = physical_sectors * share / u64::from(WHOLE) / step * step;
         if logical_sectors == 0 || logical_sectors > u64::from(KEY_MAX) + 1 {
             let why = format!("{logical_sectors} logical sectors: must be 1 to {}", KEY_MAX);
             return refuse("ftl.op_percent", why);
