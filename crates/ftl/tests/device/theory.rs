@@ -30,19 +30,19 @@ fn measure(victim: Victim, op_percent: u32) -> (FtlReport, u64) {
     let sectors = driver.sectors();
     let mut write = |lba| {
         let bio = Bio::write(Lba(lba), 1, Payload::None);
-        driver.ssd.submit(driver.now, bio, Token(0));
+        driver.ftl.submit(driver.now, bio, Token(0));
     };
     (0..sectors).for_each(&mut write);
     let mut rng = Stream::new(1, "theory");
     (0..2 * sectors).for_each(|_| write(rng.below(sectors)));
-    driver.ssd.reset_counts();
+    driver.ftl.reset_counts();
     let mut write = |lba| {
         let bio = Bio::write(Lba(lba), 1, Payload::None);
-        driver.ssd.submit(driver.now, bio, Token(0));
+        driver.ftl.submit(driver.now, bio, Token(0));
     };
     (0..2 * sectors).for_each(|_| write(rng.below(sectors)));
     driver.check();
-    (driver.ssd.report(), sectors)
+    (driver.ftl.report(), sectors)
 }
 
 fn assert_is_as_theory_says(victim: Victim, op_percent: u32, law: impl Fn(f64) -> f64) {
