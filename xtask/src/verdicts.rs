@@ -99,6 +99,68 @@ mod tests {
         assert_eq!(text.lines().last().unwrap(), row);
     }
 
+    /// A file under the temporary folder, until it is dropped.
+    struct Scratch(std::path::PathBuf);
+
+    impl Scratch {
+        fn new(name: &str, text: &str) -> Self {
+            let name = format!("verdicts-{}-{name}.json", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::write(&path, text).unwrap();
+            Self(path)
+        }
+
+        fn argument(&self, label: &str) -> String {
+            format!("{label}={}", self.0.display())
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    /// Rows are the first file's statements, in its order; each column is its own file's.
+    #[test]
+    fn files_become_a_table() {
+        let paper = |mean: f64, verdict: &str| {
+            format!(
+                r#"{{"papers": [{{"id": "p", "statements": [
+                {{"id": "s", "says": "faster", "verdict": "{verdict}",
+                    "measured": {{"mean": {mean}, "ci95": 0.25}}}},
+                {{"id": "t", "verdict": "agrees", "measured": {{"mean": 123.4}}}},
+                {{"id": "u", "says": "none", "verdict": "cannot be told"}}]}}]}}"#
+            )
+        };
+        let before = Scratch::new("before", &paper(12.34, "agrees"));
+        let after = Scratch::new("after", &paper(0.5, "disagrees"));
+        let columns = [before.argument("before"), after.argument("after")];
+        let columns = columns.map(|argument| Column::read(&argument).unwrap());
+        let expected = "\
+            | Paper | Statement | before | after |\n\
+            |---|---|---|---|\n\
+            | p | faster | 12.3 ± 0.2 agrees | 0.500 ± 0.250 **disagrees** |\n\
+            | p | t | 123 agrees | 123 agrees |\n\
+            | p | none | no number cannot be told | no number cannot be told |\n";
+        assert_eq!(table(&columns).unwrap(), expected);
+    }
+
+    /// What is no reproduction is refused with the file's name.
+    #[test]
+    fn what_is_no_reproduction_is_refused() {
+        let refused = |argument: &str| Column::read(argument).err().unwrap_or_default();
+        assert_eq!(refused("paper.json"), "paper.json: expected LABEL=FILE");
+        assert!(refused("a=/no/such/file").starts_with("/no/such/file: "));
+        for (text, why) in [("{", "EOF while parsing"), ("{}", "no key \"papers\"")] {
+            let file = Scratch::new("refused", text);
+            let expected = format!("{}: {why}", file.0.display());
+            let found = refused(&file.argument("a"));
+            assert!(found.starts_with(&expected), "{found}");
+        }
+        assert_eq!(table(&[]).unwrap_err(), "no reproduction given");
+    }
+
     /// Reproductions of different papers cannot stand beside each other.
     #[test]
     fn a_statement_that_is_missing_is_an_error() {

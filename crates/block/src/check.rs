@@ -18,7 +18,7 @@ impl Bio {
     /// [`BlockError::Unsupported`] for what the device lacks, [`BlockError::OutOfRange`] and
     /// [`BlockError::Zone`] for places that do not exist, [`BlockError::Malformed`] for a bio that
     /// contradicts itself or the device's limits.
-    #[inline]
+    #[inline(always)]
     pub fn check(&self, caps: &DeviceCaps) -> Result<(), BlockError> {
         if self.flags.has(Flags::FUA) && caps.fua == Fua::Refused {
             return Err(BlockError::Unsupported("FUA"));

@@ -1,67 +1,39 @@
 //! The type of every kind serves, counts and mounts exactly as the kind itself.
 
-use nandscape_block::{
-    Bio, BlockDevice, Completion, Done, Flags, Lba, Payload, Submit, Tag, Token,
-};
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod common;
+
+use common::driver::Driver;
+use common::{GEOMETRY, config};
+use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Tag};
 use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_ftl::{
     AnyFtl, Attach, Detail, EraseUnitState, Ftl, FtlConfig, FtlKind, FtlRun, OmittedRule, Pblk,
     Side,
 };
-use nandscape_media::{DeviceTiming, Geometry, LinkTiming, Linked, Media, MediaConfig};
+use nandscape_media::{DeviceTiming, LinkTiming, Linked, Media, MediaConfig};
 use nandscape_rt::{Host, Nanos, Stream};
-
-/// 4 parallel units, 40 lines of 512 sectors.
-const GEOMETRY: Geometry = Geometry {
-    groups: 2,
-    units: 2,
-    chunks: 40,
-    sectors: 128,
-    ws_min: 4,
-    ws_opt: 8,
-    mw_cunits: 24,
-    maxoc: 0,
-    maxocpu: 0,
-};
-
-fn config() -> Config {
-    Config { op_percent: Some(20), ..Config::default() }
-}
 
 fn media(timing: &str) -> Media {
     let timing = DeviceTiming::preset(timing).expect("a preset").nand;
     Media::new(MediaConfig { timing, ..MediaConfig::new(GEOMETRY) }).expect("a device")
 }
 
-/// Serves a bio; how it ended.
-fn serve(device: &mut impl Ftl, bio: Bio) -> Done {
-    let mut done: Vec<Completion> = Vec::new();
-    match device.submit(device.now(), bio, Token(1)) {
-        Submit::Done(done) => return done,
-        Submit::Pending => {}
-    }
-    while done.is_empty() {
-        let at = device.next_event().expect("in flight");
-        device.advance(at, &mut done);
-    }
-    done.remove(0).done
-}
-
 /// Writes, overwrites and flushes enough for garbage to be collected.
-fn load(device: &mut impl Ftl) {
+fn load<F: Ftl>(device: F) -> F {
+    let mut driver = Driver::of(device, ());
     let mut rng = Stream::new(1, "load");
-    let sectors = device.size().logical_sectors;
+    let sectors = driver.sectors();
     for index in 0..3 * sectors {
-        let lba = Lba(if index < sectors { index } else { rng.below(sectors) });
-        let flags = if index % 7 == 0 { Flags::JOURNAL } else { Flags::NONE };
-        let bio = Bio::write(lba, 1, Payload::Run(Tag::new(index))).with(flags);
-        assert!(serve(device, bio).result.is_ok());
+        let lba = if index < sectors { index } else { rng.below(sectors) };
+        driver.write(lba, index, if index % 7 == 0 { Flags::JOURNAL } else { Flags::NONE });
         if index % 100 == 0 {
-            assert!(serve(device, Bio::flush()).result.is_ok());
+            driver.flush();
         }
     }
-    assert!(serve(device, Bio::flush()).result.is_ok());
+    driver.flush();
+    driver.ftl
 }
 
 /// Reports of a device and of the same device behind the common type are equal, before and after a
@@ -83,8 +55,7 @@ fn any_ftl_is_the_ftl_itself() {
     };
     plain.attach(host());
     any.attach(host());
-    load(&mut plain);
-    load(&mut any);
+    let (plain, mut any) = (load(plain), load(any));
     let report = any.report();
     assert_eq!(report, plain.report());
     assert!(report.gc.victims > 0 && report.sectors.journal > 0 && report.flush.waited > 0);
@@ -127,20 +98,21 @@ fn attached_cores_are_charged() {
     let choices = FtlConfig::Pblk(Config { cpu, ..config() });
     assert!(choices.charges_host());
     let link = LinkTiming::none();
-    let mut device = choices.format(media("none"), FtlRun::default(), link).expect("fits");
-    let written = |device: &mut AnyFtl<Media>| {
+    let device = choices.format(media("none"), FtlRun::default(), link).expect("fits");
+    let mut driver = Driver::of(device, ());
+    let written = |driver: &mut Driver<AnyFtl<Media>, ()>| {
         let bio = Bio::write(Lba(0), 1, Payload::Run(Tag::new(7)));
-        let begun = device.now();
-        (serve(device, bio).at - begun, device.report().detail)
+        let begun = driver.now;
+        (driver.run(bio).at - begun, driver.ftl.report().detail)
     };
     let requests = |detail| {
         let Detail::Pblk(detail) = detail else { panic!("another kind's report: {detail:?}") };
         detail.cpu.map(|cpu| cpu.requests)
     };
-    let (spent, detail) = written(&mut device);
+    let (spent, detail) = written(&mut driver);
     assert_eq!((spent, requests(detail)), (Nanos::ZERO, None));
-    device.attach(Attach { host: Some(Host::with_cores(2)), link, copy_ns_per_sector: 1_000 });
-    let (spent, detail) = written(&mut device);
+    driver.ftl.attach(Attach { host: Some(Host::with_cores(2)), link, copy_ns_per_sector: 1_000 });
+    let (spent, detail) = written(&mut driver);
     assert!(spent > Nanos::ZERO);
     assert_eq!(requests(detail), Some(1));
 }

@@ -64,7 +64,7 @@ fn journal_lines_are_empty_when_they_are_collected() {
             driver.write(200 + rng.below(sectors - 200), i, Flags::NONE);
             driver.write(i % 200, i, Flags::JOURNAL);
         }
-        driver.pblk.check_invariants().expect("invariants");
+        driver.ftl.check_invariants().expect("invariants");
         driver
     };
     // The kernel's limiter keeps so many lines free that the journal's take most of what is left.
@@ -153,7 +153,7 @@ fn a_flush_of_entries_writes_only_the_files() {
     assert_eq!(user_sectors(&driver), [3, 2]);
     let stats = driver.report();
     assert_eq!(stats.sectors.pad, 5 + 6, "a unit in each buffer");
-    driver.pblk.check_invariants().expect("invariants");
+    driver.ftl.check_invariants().expect("invariants");
     for i in 0..5 {
         assert_eq!(driver.read(i), holds(i), "what was left behind is still there");
     }
@@ -219,7 +219,7 @@ fn compositions_survive_a_full_device() {
         driver.write_run(0, driver.sectors(), 0);
         driver.overwrite(&mut expected, 0, 2 * driver.sectors(), case as u64);
         driver.flush();
-        driver.pblk.check_invariants().unwrap_or_else(|why| panic!("{config:?}: {why}"));
+        driver.ftl.check_invariants().unwrap_or_else(|why| panic!("{config:?}: {why}"));
         let mut driver = driver.power_cut(config);
         driver.check(&expected);
     }

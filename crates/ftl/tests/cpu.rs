@@ -40,16 +40,16 @@ fn race(driver: &mut Driver, threads: u16) -> Vec<Nanos> {
     let mut next: BinaryHeap<_> = (0..threads).map(|thread| Reverse((begun, thread))).collect();
     let (mut ends, mut done, mut lba) = (Vec::new(), Vec::new(), 0);
     while (ends.len() as u64) < WRITES {
-        let event = driver.pblk.next_event();
+        let event = driver.ftl.next_event();
         let free = next.peek().map(|Reverse((at, _))| *at);
         if let Some(at) = event.filter(|&at| free.is_none_or(|free| at <= free)) {
-            driver.pblk.advance(at, &mut done);
+            driver.ftl.advance(at, &mut done);
             driver.now = driver.now.max(at);
         } else if let Some(Reverse((at, thread))) = next.pop() {
             driver.now = at;
             lba += 1;
             let bio = write_of(thread, lba - 1);
-            if let Submit::Done(outcome) = driver.pblk.submit(at, bio, Token(u64::from(thread))) {
+            if let Submit::Done(outcome) = driver.ftl.submit(at, bio, Token(u64::from(thread))) {
                 next.push(Reverse((outcome.at, thread)));
                 ends.push(outcome.at - begun);
             }
@@ -197,7 +197,7 @@ fn a_flush_covers_its_writes_through_power_cuts() {
     for round in 0..4 {
         driver.overwrite(&mut expected, 0, sectors / 2, round);
         driver.flush();
-        driver.pblk.check_invariants().expect("invariants");
+        driver.ftl.check_invariants().expect("invariants");
         assert!(round == 0 || driver.report().sectors.gc > 0, "collects");
         for lba in 0..20 {
             driver.submit(write_of(0, sectors - 1 - lba), 9_000 + lba);
@@ -217,10 +217,10 @@ fn a_flush_covers_its_writes_through_power_cuts() {
 fn spans_of_one_track_never_overlap() {
     let cpu = CpuCosts::preset("null-block").expect("a preset");
     let mut driver = Driver::new("none", per_core(cpu));
-    driver.pblk.cpu_spans(Some(1 << 20));
+    driver.ftl.cpu_spans(Some(1 << 20));
     race(&mut driver, 8);
     let mut ends: BTreeMap<String, Nanos> = BTreeMap::new();
-    let spans = driver.pblk.cpu_spans(None);
+    let spans = driver.ftl.cpu_spans(None);
     for span in &spans {
         let end = ends.entry(format!("{:?}", span.track)).or_default();
         assert!(span.start >= *end, "{span:?} before {end}");
@@ -228,5 +228,5 @@ fn spans_of_one_track_never_overlap() {
     }
     let tracks = [CpuTrack::Core(3), CpuTrack::Writer(3), CpuTrack::Ring(3), CpuTrack::Map];
     assert!(tracks.iter().all(|track| spans.iter().any(|span| span.track == *track)));
-    assert_eq!(driver.pblk.cpu_spans(None), []);
+    assert_eq!(driver.ftl.cpu_spans(None), []);
 }

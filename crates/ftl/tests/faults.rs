@@ -21,13 +21,13 @@ fn chunks() -> impl Iterator<Item = ChunkId> {
 }
 
 fn offline_chunks(driver: &Driver) -> usize {
-    let media = driver.pblk.media();
+    let media = driver.ftl.media();
     chunks().filter(|&chunk| media.chunk(chunk).state == ChunkState::Offline).count()
 }
 
 /// The only line in this state that holds data.
 fn line_in(driver: &Driver, state: EraseUnitState) -> u32 {
-    let lines = driver.pblk.erase_units();
+    let lines = driver.ftl.erase_units();
     let wanted = |line: &EraseUnit| line.state == state && line.written > 0;
     let found: Vec<u32> =
         (0..).zip(&lines).filter(|(_, line)| wanted(line)).map(|(id, _)| id).collect();
@@ -36,19 +36,19 @@ fn line_in(driver: &Driver, state: EraseUnitState) -> u32 {
 }
 
 fn state(driver: &Driver, line: u32) -> EraseUnitState {
-    driver.pblk.erase_units()[line as usize].state
+    driver.ftl.erase_units()[line as usize].state
 }
 
 /// Lets everything under way complete.
 fn settle(driver: &mut Driver) {
-    while driver.pblk.next_event().is_some() {
+    while driver.ftl.next_event().is_some() {
         assert!(driver.step().is_empty(), "nobody waits");
     }
 }
 
 /// Makes the newest copy of a sector uncorrectable. The line that it lies in.
 fn lose(driver: &mut Driver, lba: u64) -> u32 {
-    let media = driver.pblk.media_mut();
+    let media = driver.ftl.media_mut();
     let sectors = chunks().flat_map(|id| (0..GEOMETRY.sectors).map(move |i| GEOMETRY.ppa(id, i)));
     let newest = sectors
         .filter(|&at| GEOMETRY.sector_of(at) < media.chunk(GEOMETRY.chunk_of(at)).wp)
@@ -64,7 +64,7 @@ fn assert_explained(driver: &Driver) {
     let stats = driver.report();
     let counts = stats.sectors;
     let sum = counts.user + counts.gc + counts.pad + counts.line_meta + counts.trim;
-    assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
+    assert_eq!(sum, driver.ftl.media().counters().sectors_written(), "{counts:?}");
     let [buffer] = &driver.detail().buffers[..] else { panic!("one buffer") };
     let placed = (counts.user + counts.trim, counts.gc, counts.pad);
     assert_eq!((buffer.user, buffer.gc, buffer.pad), placed);
@@ -75,7 +75,7 @@ fn assert_explained(driver: &Driver) {
 fn a_failed_program_loses_nothing() {
     let mut driver = Driver::new(TIMED, config());
     driver.write(0, 5, Flags::NONE);
-    driver.pblk.media_mut().arm(Fault::Program);
+    driver.ftl.media_mut().arm(Fault::Program);
     driver.flush();
     let stats = driver.report();
     assert_eq!(stats.media_errors.program_failures, 1);
@@ -94,11 +94,11 @@ fn a_failed_program_costs_no_more_than_its_chunk() {
         let mut driver = Driver::new(TIMED, config());
         driver.write_run(0, 8 * failing, 1);
         driver.flush();
-        driver.pblk.media_mut().arm(Fault::Program);
+        driver.ftl.media_mut().arm(Fault::Program);
         driver.write(8 * failing, 1, Flags::FUA);
         settle(&mut driver);
         assert_eq!(driver.report().media_errors.program_failures, 1);
-        driver.pblk.check_invariants().expect("invariants");
+        driver.ftl.check_invariants().expect("invariants");
     }
 }
 
@@ -124,9 +124,9 @@ fn a_line_with_a_failed_program_is_collected_first() {
     let mut driver = Driver::new(TIMED, config());
     driver.write(0, 1, Flags::FUA);
     let line = line_in(&driver, EraseUnitState::Open);
-    driver.pblk.media_mut().arm(Fault::Program);
+    driver.ftl.media_mut().arm(Fault::Program);
     driver.write(1, 2, Flags::FUA);
-    let written = 3 * u64::from(driver.pblk.capacity().line_sectors);
+    let written = 3 * u64::from(driver.ftl.capacity().line_sectors);
     driver.write_run(2, written - 2, 3);
     assert_eq!(driver.report().gc.victims, 1, "only the line with the error");
     assert_ne!(state(&driver, line), EraseUnitState::Full);
@@ -136,7 +136,7 @@ fn a_line_with_a_failed_program_is_collected_first() {
     driver.check(&expected);
     driver.overwrite(&mut expected, 0, 2 * sectors, 7);
     assert_eq!(offline_chunks(&driver), 1);
-    driver.pblk.check_invariants().expect("invariants");
+    driver.ftl.check_invariants().expect("invariants");
     driver.check(&expected);
     assert_explained(&driver);
 }
@@ -145,7 +145,7 @@ fn a_line_with_a_failed_program_is_collected_first() {
 #[test]
 fn any_program_may_fail() {
     let mut driver = Driver::new(TIMED, config());
-    driver.pblk.media_mut().inner_mut().faults_mut().programs = (0..2_000).step_by(173).collect();
+    driver.ftl.media_mut().inner_mut().faults_mut().programs = (0..2_000).step_by(173).collect();
     let sectors = driver.sectors();
     driver.write_run(0, sectors, 1);
     let mut expected: Vec<u64> = (1..=sectors).collect();
@@ -153,7 +153,7 @@ fn any_program_may_fail() {
     driver.flush();
     assert!(driver.report().media_errors.program_failures >= 10);
     assert_explained(&driver);
-    driver.pblk.check_invariants().expect("invariants");
+    driver.ftl.check_invariants().expect("invariants");
     driver.check(&expected);
     let mut driver = driver.power_cut(config());
     driver.check(&expected);
@@ -166,11 +166,11 @@ fn a_failed_erase_costs_a_chunk_and_no_capacity() {
     let sectors = driver.sectors();
     driver.write_run(0, sectors, 1);
     let mut expected: Vec<u64> = (1..=sectors).collect();
-    driver.pblk.media_mut().arm(Fault::Erase);
+    driver.ftl.media_mut().arm(Fault::Erase);
     driver.overwrite(&mut expected, 0, 2 * sectors, 3);
     assert_eq!(driver.report().media_errors.erase_failures, 1);
     assert_eq!(offline_chunks(&driver), 1);
-    driver.pblk.check_invariants().expect("invariants");
+    driver.ftl.check_invariants().expect("invariants");
     driver.check(&expected);
     driver.flush();
     let mut driver = driver.power_cut(config());
@@ -190,7 +190,7 @@ fn a_tight_device_is_mounted_without_a_chunk_that_it_had() {
     let sectors = driver.sectors();
     driver.write_run(0, sectors, 1);
     let mut expected: Vec<u64> = (1..=sectors).collect();
-    driver.pblk.media_mut().arm(Fault::Erase);
+    driver.ftl.media_mut().arm(Fault::Erase);
     while driver.report().media_errors.erase_failures == 0 {
         driver.overwrite(&mut expected, 0, 64, 3);
     }
@@ -206,7 +206,7 @@ fn lost(lba: u64) -> Result<Reply, BlockError> {
 
 /// A device with two copies of sector 20 on media, the newer one in a closed line.
 fn overwritten(driver: &mut Driver) -> Vec<u64> {
-    let filled = 2 * u64::from(driver.pblk.capacity().line_sectors);
+    let filled = 2 * u64::from(driver.ftl.capacity().line_sectors);
     driver.write_run(0, filled, 1);
     driver.write(20, 777, Flags::NONE);
     driver.write_run(100, filled, 10_000);
@@ -245,7 +245,7 @@ fn end_metadata_that_cannot_be_read_is_not_believed() {
     let mut driver = Driver::new(TIMED, config());
     let mut expected = overwritten(&mut driver);
     let line = lose(&mut driver, 20);
-    let media = driver.pblk.media_mut();
+    let media = driver.ftl.media_mut();
     let sectors = chunks().filter(|id| id.chunk == line);
     let mut sectors =
         sectors.flat_map(|id| (0..GEOMETRY.sectors).map(move |i| GEOMETRY.ppa(id, i)));
@@ -274,7 +274,7 @@ fn an_uncorrectable_sector_heals_when_overwritten() {
     expected[0] = 9;
     driver.check(&expected);
     driver.overwrite(&mut expected, 0, sectors, 4);
-    driver.pblk.check_invariants().expect("invariants");
+    driver.ftl.check_invariants().expect("invariants");
     assert_ne!(state(&driver, line), EraseUnitState::Corrupt);
 }
 
@@ -284,7 +284,7 @@ fn a_worn_out_device_is_read_only() {
     let mut driver = Driver::new(TIMED, config());
     let sectors = driver.sectors();
     driver.write_run(0, sectors, 1);
-    driver.pblk.media_mut().inner_mut().faults_mut().erase_rate = 1.0;
+    driver.ftl.media_mut().inner_mut().faults_mut().erase_rate = 1.0;
     let end = (sectors + 1..sectors * 4).find_map(|tag| {
         let lba = Lba(tag % sectors);
         let bio = Bio::write(lba, 1, Payload::Run(Tag::new(tag)));
@@ -307,11 +307,11 @@ fn a_line_with_a_failed_program_is_emptied_while_much_is_free() {
     let mut driver = Driver::new(TIMED, config());
     driver.write(0, 1, Flags::FUA);
     let line = line_in(&driver, EraseUnitState::Open);
-    driver.pblk.media_mut().arm(Fault::Program);
+    driver.ftl.media_mut().arm(Fault::Program);
     driver.write(1, 2, Flags::FUA);
-    let written = 3 * u64::from(driver.pblk.capacity().line_sectors);
+    let written = 3 * u64::from(driver.ftl.capacity().line_sectors);
     driver.write_run(2, written - 2, 3);
     driver.flush();
     settle(&mut driver);
-    assert_eq!(driver.pblk.erase_units()[line as usize].valid, 0);
+    assert_eq!(driver.ftl.erase_units()[line as usize].valid, 0);
 }

@@ -14,7 +14,7 @@ use nandscape_rt::{Nanos, Stream};
 const TIMED: &str = "nvmevirt-970pro";
 
 fn data_programs(driver: &Driver) -> Count {
-    *driver.pblk.media().counters().writes(Kind::Data)
+    *driver.ftl.media().counters().writes(Kind::Data)
 }
 
 fn one(lba: u64, tag: u64) -> Bio {
@@ -131,12 +131,12 @@ fn reads_come_from_the_ring_and_then_from_media() {
     driver.write(0, 5, Flags::FUA);
     assert_eq!(driver.read(0), holds(5));
     assert_eq!(driver.report().host.buffer_hits, 1);
-    assert_eq!(driver.pblk.media().counters().reads.commands, 0);
-    let ring = u64::from(driver.pblk.capacity().ring_sectors);
+    assert_eq!(driver.ftl.media().counters().reads.commands, 0);
+    let ring = u64::from(driver.ftl.capacity().ring_sectors);
     driver.write_run(1, 2 * ring, 6);
     assert_eq!(driver.read(0), holds(5));
     assert_eq!(driver.report().host.buffer_hits, 1);
-    assert_eq!(driver.pblk.media().counters().reads.commands, 1);
+    assert_eq!(driver.ftl.media().counters().reads.commands, 1);
 }
 
 /// A sector that was never written is zeroes, and costs no media command.
@@ -144,14 +144,14 @@ fn reads_come_from_the_ring_and_then_from_media() {
 fn a_sector_never_written_reads_as_zeroes() {
     let mut driver = Driver::new(TIMED, config());
     assert_eq!(driver.read(driver.sectors() - 1), holds(0));
-    assert_eq!(driver.pblk.media().counters().reads.commands, 0);
+    assert_eq!(driver.ftl.media().counters().reads.commands, 0);
 }
 
 /// Discards are durable like writes: neither the copy in the ring nor the one on media comes back.
 #[test]
 fn a_flushed_discard_survives_a_power_cut() {
     let mut driver = Driver::new(TIMED, config());
-    let ring = u64::from(driver.pblk.capacity().ring_sectors);
+    let ring = u64::from(driver.ftl.capacity().ring_sectors);
     let written = 2 * ring + 8;
     driver.write_run(0, written, 1);
     let mut expected: Vec<u64> = (1..=written).collect();
@@ -189,7 +189,7 @@ fn the_write_amplification_counters_explain_every_sector() {
         let counts = driver.report().sectors;
         let sum =
             counts.user + counts.gc + counts.pad + counts.line_meta + counts.map + counts.trim;
-        assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
+        assert_eq!(sum, driver.ftl.media().counters().sectors_written(), "{counts:?}");
         assert!(counts.gc > 0 && counts.trim > 0 && counts.line_meta > 0, "{counts:?}");
     }
 }
@@ -211,7 +211,7 @@ fn a_full_device_keeps_going() {
             driver.write_run(0, sectors, 1);
             let mut expected: Vec<u64> = (1..=sectors).collect();
             driver.overwrite(&mut expected, 0, 2 * sectors, 5);
-            driver.pblk.check_invariants().expect("invariants");
+            driver.ftl.check_invariants().expect("invariants");
             driver.check(&expected);
             assert!(driver.report().gc.victims > 0);
         }

@@ -80,13 +80,13 @@ fn serve(driver: &mut Driver, request: Request) {
 
 /// Bytes programmed and bytes read, as the media count them.
 fn media_bytes(driver: &Driver) -> (u64, u64) {
-    let tracer = driver.pblk.media();
+    let tracer = driver.ftl.media();
     let programmed = tracer.inner().inner().utilisation().programmed_sectors;
     (programmed * 4_096, tracer.counters().reads.sectors * 4_096)
 }
 
 fn link_bytes(driver: &Driver) -> (u64, u64) {
-    let LinkUse { to_device_bytes, to_host_bytes, .. } = driver.pblk.link().counts();
+    let LinkUse { to_device_bytes, to_host_bytes, .. } = driver.ftl.link().counts();
     (to_device_bytes, to_host_bytes)
 }
 
@@ -103,8 +103,8 @@ proptest! {
     ) {
         let config = configs()[which].clone();
         let mut driver = Driver::new(if timed { TIMED } else { "none" }, config.clone());
-        driver.pblk.reset_counts();
-        driver.pblk.media_mut().inner_mut().inner_mut().reset_utilisation();
+        driver.ftl.reset_counts();
+        driver.ftl.media_mut().inner_mut().inner_mut().reset_utilisation();
         // So much that lines are collected.
         let mut expected = vec![0; driver.sectors() as usize];
         driver.write_run(0, driver.sectors(), 1);
@@ -129,7 +129,7 @@ proptest! {
 fn a_buffer_on_the_host_costs_copies() {
     let copy = Nanos(Attach::COPY_NS_PER_SECTOR);
     let mut driver = Driver::new(TIMED, config());
-    driver.pblk.reset_counts();
+    driver.ftl.reset_counts();
     let mut elapsed = |bio: Bio| {
         let began = driver.now;
         driver.run(bio).at - began
@@ -137,7 +137,7 @@ fn a_buffer_on_the_host_costs_copies() {
     assert_eq!(elapsed(Bio::write(Lba(7), 1, Payload::Run(Tag::new(1)))), copy);
     assert_eq!(elapsed(Bio::write(Lba(8), 3, Payload::Run(Tag::new(2)))), Nanos(3 * copy.0));
     assert_eq!(elapsed(Bio::read(Lba(7), 2)), Nanos(2 * copy.0));
-    assert_eq!(driver.pblk.link().counts(), LinkUse::default());
+    assert_eq!(driver.ftl.link().counts(), LinkUse::default());
 
     let cpu = CpuCosts::preset("null-block").expect("a preset");
     let mut driver = Driver::new(TIMED, Config { cpu, ..config() });

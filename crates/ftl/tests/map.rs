@@ -71,7 +71,7 @@ fn every_policy_keeps_every_sector() {
                 let mut expected = vec![0; driver.sectors() as usize];
                 for seed in 1..4 {
                     load(&mut driver, &mut expected, 6_000, seed);
-                    driver.pblk.check_invariants().expect("invariants");
+                    driver.ftl.check_invariants().expect("invariants");
                 }
                 let what = format!("{timing} {policy:?} {block_bytes}");
                 driver.check(&expected);
@@ -82,7 +82,7 @@ fn every_policy_keeps_every_sector() {
                 driver.check(&expected);
                 load(&mut driver, &mut expected, 2_000, 9);
                 driver.check(&expected);
-                driver.pblk.check_invariants().expect("invariants");
+                driver.ftl.check_invariants().expect("invariants");
             }
         }
     }
@@ -102,7 +102,7 @@ fn the_smallest_cache_makes_progress() {
             driver.run(Bio::discard(Lba(0), end));
             expected.fill(0);
             driver.check(&expected);
-            driver.pblk.check_invariants().expect("invariants");
+            driver.ftl.check_invariants().expect("invariants");
         }
     }
 }
@@ -134,11 +134,11 @@ fn mapping_lines_are_collected() {
     let half = expected.len() / 2;
     load(&mut driver, &mut expected[..half], 60_000, 3);
     driver.check(&expected);
-    driver.pblk.check_invariants().expect("invariants");
+    driver.ftl.check_invariants().expect("invariants");
     let map = driver.detail().map.expect("cached");
     assert!(map.victims > 0 && map.copied_sectors > 0, "{map:?}");
     let sectors = driver.report().sectors;
-    assert!(sectors.map > u64::from(driver.pblk.capacity().line_sectors) * 8, "{sectors:?}");
+    assert!(sectors.map > u64::from(driver.ftl.capacity().line_sectors) * 8, "{sectors:?}");
 }
 
 /// Every sector written to media has a cause, mapping blocks and their padding included.
@@ -149,8 +149,8 @@ fn every_sector_is_counted() {
     load(&mut driver, &mut expected, 10_000, 4);
     let counts = driver.report().sectors;
     let sum = counts.user + counts.gc + counts.pad + counts.line_meta + counts.trim + counts.map;
-    assert_eq!(sum, driver.pblk.media().counters().sectors_written(), "{counts:?}");
-    assert_eq!(counts.map, driver.pblk.media().counters().writes(Kind::Map).sectors);
+    assert_eq!(sum, driver.ftl.media().counters().sectors_written(), "{counts:?}");
+    assert_eq!(counts.map, driver.ftl.media().counters().writes(Kind::Map).sectors);
 }
 
 /// A cache as large as the table reads no block twice, and what it takes is told to the byte.
@@ -162,7 +162,7 @@ fn a_full_cache_never_misses_again() {
     load(&mut driver, &mut expected, 20_000, 6);
     let counts = driver.detail().map.expect("cached");
     assert_eq!((counts.loads, counts.write_backs), (0, 0));
-    let memory = driver.pblk.memory();
+    let memory = driver.ftl.memory();
     let blocks = (driver.sectors() * 4).div_ceil(4_096);
     let part = |name| memory.map.iter().find(|(part, _)| *part == name).map(|(_, bytes)| *bytes);
     assert_eq!(part("cache"), Some(blocks * 4_096));

@@ -37,7 +37,7 @@ fn load(driver: &mut Driver, operations: u64, seed: u64) -> Vec<u64> {
             }
         }
         if tag.is_multiple_of(500) {
-            driver.pblk.check_invariants().expect("invariants");
+            driver.ftl.check_invariants().expect("invariants");
         }
     }
     expected
@@ -47,14 +47,14 @@ fn survives(timing: &str, config: Config) {
     let mut driver = Driver::new(timing, config.clone());
     let expected = load(&mut driver, 60_000, 7);
     driver.check(&expected);
-    driver.pblk.check_invariants().expect("invariants");
+    driver.ftl.check_invariants().expect("invariants");
     let stats = driver.report();
     assert!(stats.gc.victims > 20, "garbage was collected: {stats:?}");
     assert_eq!(stats.media_errors.mismatches, 0);
     driver.flush();
     let mut driver = driver.power_cut(config);
     driver.check(&expected);
-    assert!(driver.pblk.erase_units().iter().any(|line| line.state == EraseUnitState::Free));
+    assert!(driver.ftl.erase_units().iter().any(|line| line.state == EraseUnitState::Free));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn mounting_many_times_keeps_lines_free() {
     let expected = load(&mut driver, 40_000, 3);
     driver.flush();
     let free = |driver: &Driver| {
-        driver.pblk.erase_units().iter().filter(|line| line.state == EraseUnitState::Free).count()
+        driver.ftl.erase_units().iter().filter(|line| line.state == EraseUnitState::Free).count()
     };
     let free_before = free(&driver);
     for _ in 0..8 {
@@ -162,7 +162,7 @@ fn a_torn_unit_is_served_whole_whatever_the_tail() {
         driver.write_run(0, sectors, 1);
         driver.flush();
         driver.write_run(0, overwrites, 1_000);
-        let ends = driver.pblk.next_event().expect("programs are under way");
+        let ends = driver.ftl.next_event().expect("programs are under way");
         driver.now = ends.saturating_sub(Nanos(1));
         let mut driver = driver.power_cut(config());
         let seen: Vec<_> = (0..sectors).map(|lba| driver.read(lba)).collect();

@@ -165,6 +165,39 @@ fn link_is_the_preset_s_with_changes() {
     assert_eq!(refused.to_string(), expected);
 }
 
+/// Each number of a link has its own key, and a resolved stack that is read again has the same link.
+#[test]
+fn every_number_of_a_link_has_its_key() {
+    let link = LinkTiming {
+        command_ns: 1,
+        read_small_ns: 2,
+        read_large_ns: 3,
+        read_small_bytes: 4,
+        bytes_per_s: 5,
+        duplex: Duplex::Full,
+        buffer_base_ns: 6,
+        buffer_sector_ns: 7,
+        placing: LinkScheduling::Fifo,
+    };
+    let set = [
+        "link.command_ns=1",
+        "link.read_small_ns=2",
+        "link.read_large_ns=3",
+        "link.read_small_bytes=4",
+        "link.bytes_per_s=5",
+        "link.buffer_base_ns=6",
+        "link.buffer_sector_ns=7",
+        "link.duplex=full",
+        "link.placing=fifo",
+    ];
+    let stack = load(&set);
+    assert_eq!(stack.link, link);
+    let again = Stack::parse("again.toml", &stack.toml, &NONE).unwrap();
+    assert_eq!((again.link, again.hash()), (link, stack.hash()));
+    let none = load(&["link.kind=none"]).toml;
+    assert_eq!(Stack::parse("again.toml", &none, &NONE).unwrap().link, LinkTiming::none());
+}
+
 /// A key that moved is answered with its new name, at its place in the file.
 #[test]
 fn keys_that_moved_are_answered_with_their_new_names() {
@@ -174,6 +207,18 @@ fn keys_that_moved_are_answered_with_their_new_names() {
         error(&table),
         "my.toml:9:40: media.timing.firmware_small_ns: is link.read_small_ns now"
     );
+    let moved = [
+        ("command_ns", "command_ns"),
+        ("firmware_large_ns", "read_large_ns"),
+        ("firmware_small_bytes", "read_small_bytes"),
+        ("pcie_bytes_per_s", "bytes_per_s"),
+        ("buffer_base_ns", "buffer_base_ns"),
+        ("buffer_sector_ns", "buffer_sector_ns"),
+    ];
+    for (old, new) in moved {
+        let expected = format!("--set media.timing.{old}: is link.{new} now");
+        assert_eq!(set_error(&format!("media.timing.{old}=1")), expected);
+    }
 }
 
 /// Quotes are optional on the command line, and a word that looks like a number is still a word.

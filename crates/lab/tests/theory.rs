@@ -1,20 +1,9 @@
-//! Write amplification against theory: uniform random 4 KiB writes, one stream, no timing.
-//!
-//! FIFO: a sector is still valid when its line is collected if none of the user writes in between
-//! hit it, which gives 1 - 1/A = exp(-alpha/A), with alpha = sectors in use / logical sectors
-//! (Desnoyers, "Analytic Models of SSD Write Performance", 2014).
-//!
-//! Greedy: the mean-field limit of d-choices as d grows (Van Houdt, "A Mean Field Model for a Class
-//! of Garbage Collection Algorithms in Flash-based Solid State Drives", 2013), for the line size at
-//! hand. Lines lose valid sectors one by one from b down and are collected at the lowest level that
-//! is reached at all.
+//! Write amplification against theory: uniform random 4 KiB writes, one stream, no timing (the laws: crates/theory).
 
 use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
-
-/// Largest relative distance from theory.
-const TOLERANCE: f64 = 0.01;
+use nandscape_theory::{TOLERANCE, assert_near, fifo_amplification, greedy_amplification};
 
 /// A device of 8 units; a line has 8 times `chunk_sectors`.
 fn measure(
@@ -47,46 +36,6 @@ fn alpha(outcome: &Outcome) -> f64 {
     outcome.ftl.in_use_sectors_mean / outcome.size.logical_sectors as f64
 }
 
-/// The root of a decreasing function.
-fn root(mut low: f64, mut high: f64, decreasing: impl Fn(f64) -> f64) -> f64 {
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        if decreasing(middle) > 0.0 { low = middle } else { high = middle }
-    }
-    low
-}
-
-/// A of 1 - 1/A = exp(-alpha/A).
-fn fifo_amplification(alpha: f64) -> f64 {
-    root(1.0 + 1e-9, 1e3, |a| libm::exp(-alpha / a) - (1.0 - 1.0 / a))
-}
-
-/// A of greedy with `b` data sectors a line and a share `rho` of them valid.
-///
-/// With mean valid count x of a victim, level i above the lowest holds 1 / (u i) of the lines, where
-/// u = (b - x) / (rho b) is how often a line is collected for each sector overwritten; the
-/// lowest level holds what the fraction of x leaves. The shares of all levels sum to 1.
-fn greedy_amplification(b: u32, rho: f64) -> f64 {
-    let data = f64::from(b);
-    let shares = |x: f64| {
-        let lowest = x as u32;
-        let above: f64 = (lowest + 2..=b).map(|i| 1.0 / f64::from(i)).sum();
-        let at = (1.0 - (x - f64::from(lowest))) / f64::from(lowest + 1);
-        (above + at) * rho * data / (data - x)
-    };
-    let x = root(0.0, data - 1.0, |x| shares(x) - 1.0);
-    data / (data - x)
-}
-
-fn assert_near(what: &str, measured: f64, expected: f64) {
-    let distance = measured / expected - 1.0;
-    println!("{what}: measured {measured:.4}, theory {expected:.4}, {:+.2} %", distance * 100.0);
-    assert!(
-        distance.abs() <= TOLERANCE,
-        "{what}: {measured:.4} is not within 1 % of {expected:.4}"
-    );
-}
-
 fn check_fifo(limiter: &str) {
     for op_percent in [8, 12, 20, 28] {
         let outcome = measure(64, 640, "fifo", limiter, op_percent);
@@ -97,19 +46,6 @@ fn check_fifo(limiter: &str) {
             expected,
         );
     }
-}
-
-/// Formulas first: known points of both laws.
-#[test]
-fn the_laws_themselves() {
-    let a = fifo_amplification(1.2);
-    assert!((1.0 - 1.0 / a - libm::exp(-1.2 / a)).abs() < 1e-9);
-    assert!((greedy_amplification(256, 0.9) - 1.0).abs() > 1.0);
-    assert!(greedy_amplification(1 << 16, 0.8) < fifo_amplification(1.25));
-    assert!(
-        greedy_amplification(64, 0.8) < greedy_amplification(4096, 0.8),
-        "short lines vary more"
-    );
 }
 
 #[test]

@@ -5,18 +5,19 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate with the crates that it may depend on.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("column", &[]),
     ("corpus", &[]),
     ("heap", &[]),
     ("report", &[]),
     ("rt", &[]),
+    ("theory", &[]),
     ("block", &["rt"]),
     ("media", &["rt", "block", "column"]),
-    ("ftl", &["rt", "block", "column", "media"]),
+    ("ftl", &["rt", "block", "column", "media", "theory"]),
     ("fs", &["rt", "block"]),
     ("workload", &["rt", "block", "fs"]),
-    ("lab", &["rt", "block", "media", "ftl", "fs", "workload", "heap", "corpus"]),
+    ("lab", &["rt", "block", "media", "ftl", "fs", "workload", "heap", "corpus", "theory"]),
     ("crash", &["rt", "block", "media", "ftl", "fs", "corpus"]),
     ("paper", &["rt", "block", "media", "ftl", "fs", "workload", "lab", "report"]),
     (

@@ -32,8 +32,12 @@ pub(crate) struct Layout {
     pub(crate) width: u32,
     /// log2 of the stripes.
     stripe_bits: u32,
-    /// Low bits of a unit's index that lie below the stripe in its number.
+    /// The bits of a line's number that hold its stripe.
+    stripe_mask: u32,
+    /// How many low bits of a unit's index lie below the stripe in its number.
     low_bits: u32,
+    /// Those bits.
+    low_mask: u32,
     /// How addresses are packed.
     pub(crate) format: AddressFormat,
 }
@@ -64,19 +68,21 @@ impl Layout {
             });
         }
         let (stripe_bits, low_bits) = (stripes.ilog2(), low.ilog2());
-        Ok(Self { width, stripe_bits, low_bits, format: geometry.format() })
+        let (stripe_mask, low_mask) = (stripes - 1, low - 1);
+        let format = geometry.format();
+        Ok(Self { width, stripe_bits, stripe_mask, low_bits, low_mask, format })
     }
 
     /// Stripes of the device.
     #[inline]
     pub(crate) const fn stripes(&self) -> u32 {
-        1 << self.stripe_bits
+        self.stripe_mask + 1
     }
 
     /// The stripe of a line.
     #[inline]
     pub(crate) const fn stripe_of(&self, line: LineId) -> u32 {
-        line & (self.stripes() - 1)
+        line & self.stripe_mask
     }
 
     /// The line of this chunk index and stripe.
@@ -88,8 +94,8 @@ impl Layout {
     /// The parallel unit of the chunk with this index in a line.
     #[inline]
     pub(crate) const fn unit(&self, line: LineId, index: u32) -> u32 {
-        let high = index >> self.low_bits << (self.stripe_bits + self.low_bits);
-        high | self.stripe_of(line) << self.low_bits | index & ((1 << self.low_bits) - 1)
+        let low = index & self.low_mask;
+        (index - low) << self.stripe_bits | self.stripe_of(line) << self.low_bits | low
     }
 
     /// The chunk with this index in a line.
@@ -105,7 +111,7 @@ impl Layout {
             return self.format.line_of(ppa);
         }
         let ChunkId { unit, chunk } = self.format.chunk_of(ppa);
-        self.line(chunk, unit.0 >> self.low_bits & (self.stripes() - 1))
+        self.line(chunk, unit.0 >> self.low_bits & self.stripe_mask)
     }
 }
 

@@ -1,9 +1,11 @@
 //! A small pblk with everything between it and the media that tests look at: commands are counted,
-//! faults can be scripted. Driven one bio at a time, or by hand.
+//! faults can be scripted.
 
-use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, Done, Flags, Lba, Payload, Reply, Submit, Tag, Token,
-};
+pub(crate) mod driver;
+
+pub(crate) use driver::holds;
+
+use nandscape_block::Flags;
 use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::pblk::stats::PblkReport;
 use nandscape_ftl::{Attach, Detail, Ftl, FtlReport, FtlRun, Pblk};
@@ -11,7 +13,7 @@ use nandscape_media::{
     DeviceTiming, FaultInjector, Faults, Geometry, Layer, Linked, Media, MediaConfig, PayloadMode,
     Tracer,
 };
-use nandscape_rt::{Host, Nanos, Stream};
+use nandscape_rt::{Host, Stream};
 
 /// 4 parallel units, 40 lines of 512 sectors.
 pub(crate) const GEOMETRY: Geometry = Geometry {
@@ -29,12 +31,8 @@ pub(crate) const GEOMETRY: Geometry = Geometry {
 /// Media whose commands are counted and may fail.
 pub(crate) type Watched = Tracer<FaultInjector<Media>>;
 
-/// A device and the time that its host has reached.
-pub(crate) struct Driver {
-    pub(crate) pblk: Pblk<Watched>,
-    timing: DeviceTiming,
-    pub(crate) now: Nanos,
-}
+/// A pblk on such media; its timing.
+pub(crate) type Driver = driver::Driver<Pblk<Watched>, DeviceTiming>;
 
 pub(crate) fn config() -> Config {
     Config { op_percent: Some(20), ..Config::default() }
@@ -69,27 +67,26 @@ impl Driver {
         let media = Linked::new(media, timing.link);
         let mut pblk = Pblk::format(media, config.clone(), FtlRun::default()).expect("fits");
         pblk.attach(attach(&config, &timing));
-        let now = pblk.now();
         pblk.media_mut().take_counters();
-        Self { pblk, timing, now }
+        Self::of(pblk, timing)
     }
 
     /// Cuts power and mounts what is left.
     pub(crate) fn power_cut(self, config: Config) -> Self {
-        let Self { pblk, timing, now } = self;
-        let mut media = pblk.power_off();
+        let Self { ftl, setup: timing, now } = self;
+        let mut media = ftl.power_off();
         media.inner_mut().inner_mut().power_cut(now, &mut Stream::new(1, "cut"));
         let media = Linked::new(media, timing.link);
         let recovered = Pblk::recover(media, config.clone(), FtlRun::default(), now);
         let mut pblk = recovered.map_err(|(_, error)| error).expect("recovers");
         pblk.attach(attach(&config, &timing));
         pblk.check_invariants().expect("invariants after recovery");
-        Self { now: pblk.now(), timing, pblk }
+        Self::of(pblk, timing)
     }
 
     /// What was counted since the device was made.
     pub(crate) fn report(&self) -> FtlReport {
-        self.pblk.report()
+        self.ftl.report()
     }
 
     /// What only pblk counts of it.
@@ -98,56 +95,11 @@ impl Driver {
         *detail
     }
 
-    /// Submits a bio now; the outcome if it is known.
-    pub(crate) fn submit(&mut self, bio: Bio, token: u64) -> Option<Done> {
-        match self.pblk.submit(self.now, bio, Token(token)) {
-            Submit::Done(done) => Some(done),
-            Submit::Pending => None,
-        }
-    }
-
-    /// Goes on to the device's next event; what completed.
-    pub(crate) fn step(&mut self) -> Vec<Completion> {
-        let mut done = Vec::new();
-        self.now = self.pblk.next_event().expect("something is under way");
-        self.pblk.advance(self.now, &mut done);
-        done
-    }
-
-    /// Serves one bio; the device is left at its completion.
-    pub(crate) fn run(&mut self, bio: Bio) -> Done {
-        let mut outcome = self.submit(bio, 1);
-        while outcome.is_none() {
-            outcome = self.step().pop().map(|completion| completion.done);
-        }
-        let outcome = outcome.expect("just looked");
-        self.now = self.now.max(outcome.at);
-        let mut rest = Vec::new();
-        self.pblk.advance(self.now, &mut rest);
-        assert!(rest.is_empty(), "completed twice: {rest:?}");
-        outcome
-    }
-
-    pub(crate) fn write(&mut self, lba: u64, tag: u64, flags: Flags) {
-        let bio = Bio::write(Lba(lba), 1, Payload::Run(Tag::new(tag))).with(flags);
-        assert_eq!(self.run(bio).result, Ok(Reply::None));
-    }
-
-    /// Writes `sectors` sectors from `lba` on; sector `i` gets the tag `tag + i`.
+    /// Writes `sectors` sectors from `lba` on, one by one; sector `i` gets the tag `tag + i`.
     pub(crate) fn write_run(&mut self, lba: u64, sectors: u64, tag: u64) {
         for i in 0..sectors {
             self.write(lba + i, tag + i, Flags::NONE);
         }
-    }
-
-    pub(crate) fn flush(&mut self) -> Done {
-        let done = self.run(Bio::flush());
-        assert_eq!(done.result, Ok(Reply::None));
-        done
-    }
-
-    pub(crate) fn read(&mut self, lba: u64) -> Result<Reply, BlockError> {
-        self.run(Bio::read(Lba(lba), 1)).result
     }
 
     /// Every sector from `lba` 0 on reads as expected.
@@ -155,11 +107,6 @@ impl Driver {
         for (lba, &tag) in (0..).zip(expected) {
             assert_eq!(self.read(lba), holds(tag), "lba {lba}");
         }
-    }
-
-    /// Sectors that the host can address.
-    pub(crate) fn sectors(&self) -> u64 {
-        self.pblk.capacity().logical_sectors
     }
 
     /// Overwrites random sectors of all that `expected` describes, but for the first `spared`.
@@ -176,9 +123,4 @@ impl Driver {
 /// A host with the cores of the configuration, and the link to the device.
 fn attach(config: &Config, timing: &DeviceTiming) -> Attach {
     Attach::new(Some(Host::with_cores(config.cores as u16)), timing, Attach::COPY_NS_PER_SECTOR)
-}
-
-/// What a read of one sector with this tag replies.
-pub(crate) fn holds(tag: u64) -> Result<Reply, BlockError> {
-    Ok(Reply::Data(Payload::Run(Tag::new(tag))))
 }

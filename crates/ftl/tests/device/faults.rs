@@ -18,7 +18,7 @@ fn failed_programs_lose_nothing() {
         let faults = Faults { program_rate: 0.0005, ..Faults::default() };
         let config = Config { op_percent: 40, ..config };
         let load = Load::new(driver(faults, config), 5).run(8_000);
-        assert!(load.driver.ssd.report().media_errors.program_failures > 0);
+        assert!(load.driver.ftl.report().media_errors.program_failures > 0);
         let mut load = load.run_with_cuts(10).expect("promises are kept").run(4_000);
         load.check();
     }
@@ -31,7 +31,7 @@ fn failed_erases_lose_nothing() {
     let config = Config { op_percent: 40, ..config() };
     let mut load = Load::new(driver(faults, config), 6).run(20_000);
     let sectors = load.driver.sectors();
-    assert!(load.driver.ssd.report().media_errors.erase_failures > 0);
+    assert!(load.driver.ftl.report().media_errors.erase_failures > 0);
     load.check();
     load.driver.flush();
     let driver = load.driver.power_cut();
@@ -40,7 +40,7 @@ fn failed_erases_lose_nothing() {
 
 /// The place of a logical sector on media.
 fn place(driver: &Driver, lba: u64) -> Ppa {
-    let media = driver.ssd.media();
+    let media = driver.ftl.media();
     let holds = |at: &Ppa| {
         let oob = media.oob(*at);
         oob.kind == Kind::Data && u64::from(oob.key) == lba
@@ -61,24 +61,24 @@ fn an_uncorrectable_sector_is_an_error_of_its_own() {
     let mut driver = driver(Faults::default(), Config { op_percent: 30, ..config() });
     let sectors = driver.sectors();
     for lba in 0..sectors {
-        driver.write(lba, 1, 1 + lba, Flags::NONE);
+        driver.write(lba, 1 + lba, Flags::NONE);
     }
     driver.flush();
     let at = place(&driver, 16);
-    driver.ssd.media_mut().mark_unreadable(at);
+    driver.ftl.media_mut().mark_unreadable(at);
     let lost = Err(BlockError::Io { lba: Lba(16), what: "uncorrectable sector" });
     assert_eq!(driver.run(Bio::read(Lba(12), 8)).result, lost);
     let mut rng = nandscape_rt::Stream::new(3, "overwrite");
     for tag in 0..4 * sectors {
         let lba = rng.within(17..sectors);
-        driver.write(lba, 1, 1 << 40 | tag, Flags::NONE);
+        driver.write(lba, 1 << 40 | tag, Flags::NONE);
     }
     driver.check();
     assert_eq!(driver.read(16), lost);
     for lba in 0..16 {
         assert_eq!(driver.read(lba), crate::driver::holds(1 + lba), "lba {lba}");
     }
-    driver.write(16, 1, 99, Flags::NONE);
+    driver.write(16, 99, Flags::NONE);
     assert_eq!(driver.read(16), crate::driver::holds(99));
 }
 
@@ -86,9 +86,9 @@ fn an_uncorrectable_sector_is_an_error_of_its_own() {
 #[test]
 fn a_lost_sector_fails_writes_beside_it_in_its_mapping_unit() {
     let mut driver = driver(Faults::default(), large_units(16 << 10));
-    driver.write(0, 4, 1, Flags::FUA);
+    driver.write_sectors(0, 4, 1, Flags::FUA);
     let at = place(&driver, 2);
-    driver.ssd.media_mut().inner_mut().mark_unreadable(at);
+    driver.ftl.media_mut().inner_mut().mark_unreadable(at);
     let bio = |lba, sectors| Bio::write(Lba(lba), sectors, Payload::Run(Tag::new(50)));
     assert!(matches!(driver.run(bio(0, 1)).result, Err(BlockError::Io { lba: Lba(2), .. })));
     assert_eq!(driver.run(bio(2, 1)).result, Ok(Reply::None), "what is lost is overwritten");

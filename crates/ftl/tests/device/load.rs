@@ -87,7 +87,7 @@ impl Load {
                     25 => Flags::PREFLUSH,
                     _ => Flags::NONE,
                 };
-                self.driver.write(lba, sectors, self.tag + 1, flags);
+                self.driver.write_sectors(lba, sectors, self.tag + 1, flags);
                 if flags.has(Flags::PREFLUSH) {
                     self.histories.iter_mut().for_each(History::cover);
                 }
@@ -143,8 +143,8 @@ impl Load {
             // Somewhere between events: programs are in flight.
             self.driver.now = Nanos(self.driver.now.0 + self.rng.below(200_000));
             let mut done = Vec::new();
-            self.driver.ssd.advance(self.driver.now, &mut done);
-            if self.driver.config.buffer.power_safe {
+            self.driver.ftl.advance(self.driver.now, &mut done);
+            if self.driver.setup.config.buffer.power_safe {
                 self.histories.iter_mut().for_each(History::cover);
             }
             self = self.cut()?;

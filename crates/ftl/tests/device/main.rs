@@ -18,7 +18,7 @@ use nandscape_media::{Faults, Geometry, LinkTiming};
 fn survives(timing: &str, config: Config) -> Load {
     let mut load = Load::new(Driver::new(timing, config), 7).run(30_000);
     load.check();
-    let report = load.driver.ssd.report();
+    let report = load.driver.ftl.report();
     assert!(report.gc.victims > 20, "garbage was collected: {report:?}");
     load
 }
@@ -123,11 +123,11 @@ fn omitted_rules_are_noticed() {
 fn a_flush_pads_what_power_would_lose() {
     for (config, padding) in [(config(), 7), (power_safe(), 0)] {
         let mut driver = Driver::new("nvmevirt-970pro", config);
-        driver.write(0, 1, 7, Flags::NONE);
+        driver.write(0, 7, Flags::NONE);
         driver.flush();
-        driver.write(4, 1, 8, Flags::FUA);
+        driver.write(4, 8, Flags::FUA);
         driver.flush();
-        assert_eq!(driver.ssd.sectors().pad, 2 * padding);
+        assert_eq!(driver.ftl.sectors().pad, 2 * padding);
     }
 }
 
@@ -135,12 +135,12 @@ fn a_flush_pads_what_power_would_lose() {
 #[test]
 fn parts_of_mapping_units_are_read_and_counted() {
     let mut driver = Driver::new("nvmevirt-970pro", large_units(16 << 10));
-    driver.write(0, 4, 10, Flags::FUA);
-    driver.write(1, 1, 20, Flags::NONE);
-    driver.write(2, 1, 30, Flags::NONE);
+    driver.write_sectors(0, 4, 10, Flags::FUA);
+    driver.write(1, 20, Flags::NONE);
+    driver.write(2, 30, Flags::NONE);
     driver.flush();
-    driver.write(9, 2, 40, Flags::NONE);
-    let Detail::Device(own) = driver.ssd.report().detail else { panic!("a device") };
+    driver.write_sectors(9, 2, 40, Flags::NONE);
+    let Detail::Device(own) = driver.ftl.report().detail else { panic!("a device") };
     assert_eq!((own.rmw, own.rmw_sectors), (2, 3 + 2), "one read, one unit that held nothing");
     let held = [10, 20, 30, 13, 0, 0, 0, 0, 0, 40, 41, 0];
     for (lba, tag) in (0..).zip(held) {
@@ -152,7 +152,7 @@ fn parts_of_mapping_units_are_read_and_counted() {
 #[test]
 fn a_bio_may_be_larger_than_the_buffer() {
     let mut driver = Driver::new("nvmevirt-970pro", config());
-    driver.write(5, 1_000, 100, Flags::NONE);
+    driver.write_sectors(5, 1_000, 100, Flags::NONE);
     let done = driver.run(Bio::read(Lba(5), 1_000));
     assert_eq!(done.result, Ok(Reply::Data(Payload::Run(Tag::new(100)))));
     driver.check();
@@ -165,16 +165,16 @@ fn discards_give_space_back() {
     let sectors = driver.sectors();
     for round in 0..6 {
         for lba in (0..sectors).step_by(64) {
-            driver.write(lba, 64, round << 32 | lba, Flags::NONE);
+            driver.write_sectors(lba, 64, round << 32 | lba, Flags::NONE);
             driver.run(Bio::discard(Lba(lba), 64));
             driver.flush();
         }
         driver.check();
     }
-    assert_eq!(driver.ssd.mapped_sectors(), 0);
+    assert_eq!(driver.ftl.mapped_sectors(), 0);
     driver = driver.power_cut();
-    assert_eq!(driver.ssd.mapped_sectors(), 0);
-    assert_eq!(driver.ssd.report().media_errors.uncorrectable, 0);
+    assert_eq!(driver.ftl.mapped_sectors(), 0);
+    assert_eq!(driver.ftl.report().media_errors.uncorrectable, 0);
 }
 
 /// What does not fit is refused with its key.
@@ -208,10 +208,10 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn another_configuration_is_noticed() {
     let mut driver = Driver::new("none", config());
-    driver.write(0, 64, 1, Flags::NONE);
+    driver.write_sectors(0, 64, 1, Flags::NONE);
     driver.flush();
     let other = Config { instances: 2, ..config() };
-    let media = driver.ssd.power_off();
-    let mounted = DeviceFtl::recover(media, other, driver.run, driver.link, driver.now);
+    let media = driver.ftl.power_off();
+    let mounted = DeviceFtl::recover(media, other, driver.setup.run, driver.setup.link, driver.now);
     assert!(matches!(mounted, Err((_, FtlError::Corrupt { .. }))));
 }

@@ -71,17 +71,17 @@ fn keep_busy(driver: &mut Driver, depth: u64, count: u64, bio: impl Fn(u64) -> B
     let mut known = std::collections::BinaryHeap::new();
     while ended < count {
         while sent < count && sent - ended < depth {
-            if let Submit::Done(done) = driver.ssd.submit(driver.now, bio(sent), Token(sent)) {
+            if let Submit::Done(done) = driver.ftl.submit(driver.now, bio(sent), Token(sent)) {
                 assert!(done.result.is_ok());
                 known.push(std::cmp::Reverse(done.at));
             }
             sent += 1;
         }
         let next = known.peek().map(|at| at.0);
-        let now = driver.ssd.next_event().into_iter().chain(next).min().expect("in flight");
+        let now = driver.ftl.next_event().into_iter().chain(next).min().expect("in flight");
         driver.now = driver.now.max(now);
         let mut done: Vec<Completion> = Vec::new();
-        driver.ssd.advance(driver.now, &mut done);
+        driver.ftl.advance(driver.now, &mut done);
         for completion in done {
             assert!(completion.done.result.is_ok());
             known.push(std::cmp::Reverse(completion.done.at));
@@ -111,11 +111,11 @@ fn copies_do_not_cross_the_link() {
     let mut driver = Driver::new("nvmevirt-970pro", crate::driver::config());
     let sectors = driver.sectors();
     let mut rng = nandscape_rt::Stream::new(9, "writes");
-    driver.ssd.reset_counts();
+    driver.ftl.reset_counts();
     for tag in 0..4 * sectors {
-        driver.write(rng.below(sectors), 1, tag, Flags::NONE);
+        driver.write(rng.below(sectors), tag, Flags::NONE);
     }
-    let (report, link) = (driver.ssd.report(), driver.ssd.link().counts());
+    let (report, link) = (driver.ftl.report(), driver.ftl.link().counts());
     assert!(report.sectors.gc > sectors / 2);
     assert_eq!(link.to_device_bytes, 4_096 * report.host.written);
     assert_eq!(link.to_device_busy, Nanos(1_220 * report.host.written));
