@@ -40,7 +40,7 @@ pub(crate) type Driver = any::Driver<Ssd, Setup>;
 
 pub(crate) fn config() -> Config {
     Config {
-        op_percent: 20,
+        op_hundredths: 20 * 100,
         buffer: BufferConfig { size_bytes: 256 << 10, ..Config::default().buffer },
         ..Config::default()
     }
@@ -48,12 +48,12 @@ pub(crate) fn config() -> Config {
 
 pub(crate) fn power_safe() -> Config {
     let buffer = BufferConfig { power_safe: true, ..config().buffer };
-    Config { buffer, op_percent: 25, ..config() }
+    Config { buffer, op_hundredths: 25 * 100, ..config() }
 }
 
 pub(crate) fn large_units(map_unit_bytes: u32) -> Config {
     let buffer = BufferConfig { size_bytes: 512 << 10, ..config().buffer };
-    Config { map_unit_bytes, op_percent: 35, buffer, ..config() }
+    Config { map_unit_bytes, op_hundredths: 35 * 100, buffer, ..config() }
 }
 
 pub(crate) fn media(geometry: Geometry, timing: &str, faults: Faults) -> FaultInjector<Media> {

@@ -16,7 +16,7 @@ fn driver(faults: Faults, config: Config) -> Driver {
 fn failed_programs_lose_nothing() {
     for config in [config(), large_units(16 << 10)] {
         let faults = Faults { program_rate: 0.0005, ..Faults::default() };
-        let config = Config { op_percent: 40, ..config };
+        let config = Config { op_hundredths: 40 * 100, ..config };
         let load = Load::new(driver(faults, config), 5).run(8_000);
         assert!(load.driver.ftl.report().media_errors.program_failures > 0);
         let mut load = load.run_with_cuts(10).expect("promises are kept").run(4_000);
@@ -28,7 +28,7 @@ fn failed_programs_lose_nothing() {
 #[test]
 fn failed_erases_lose_nothing() {
     let faults = Faults { erase_rate: 0.002, ..Faults::default() };
-    let config = Config { op_percent: 40, ..config() };
+    let config = Config { op_hundredths: 40 * 100, ..config() };
     let mut load = Load::new(driver(faults, config), 6).run(20_000);
     let sectors = load.driver.sectors();
     assert!(load.driver.ftl.report().media_errors.erase_failures > 0);
@@ -58,7 +58,7 @@ fn place(driver: &Driver, lba: u64) -> Ppa {
 /// collected around it; its neighbours are there.
 #[test]
 fn an_uncorrectable_sector_is_an_error_of_its_own() {
-    let mut driver = driver(Faults::default(), Config { op_percent: 30, ..config() });
+    let mut driver = driver(Faults::default(), Config { op_hundredths: 30 * 100, ..config() });
     let sectors = driver.sectors();
     for lba in 0..sectors {
         driver.write(lba, 1 + lba, Flags::NONE);

@@ -2,6 +2,7 @@
 //! faults, its invariants hold under load, its latencies are NVMeVirt's, and its collection writes as much as
 //! theory says.
 
+mod discard;
 mod driver;
 mod faults;
 mod load;
@@ -45,7 +46,7 @@ fn a_load_survives_with_every_victim_policy() {
 #[test]
 fn a_load_survives_with_little_overprovisioning() {
     for op_percent in [19, 30, 50] {
-        survives("none", Config { op_percent, ..config() });
+        survives("none", Config { op_hundredths: op_percent * 100, ..config() });
     }
 }
 
@@ -101,7 +102,7 @@ fn power_cuts_spare_large_mapping_units() {
 fn power_cuts_spare_a_power_safe_buffer() {
     survives_cuts("nvmevirt-970pro", power_safe(), 40);
     survives_cuts("qemu-ocssd", power_safe(), 40);
-    let config = Config { map_unit_bytes: 16 << 10, op_percent: 35, ..power_safe() };
+    let config = Config { map_unit_bytes: 16 << 10, op_hundredths: 35 * 100, ..power_safe() };
     survives_cuts("qemu-ocssd", config, 20);
 }
 
@@ -193,8 +194,8 @@ fn what_does_not_fit_is_refused() {
         ("ftl.instances", GEOMETRY, Config { instances: 8, ..config() }),
         ("ftl.map_unit", GEOMETRY, Config { map_unit_bytes: 12 << 10, ..config() }),
         ("ftl.map_unit", GEOMETRY, Config { map_unit_bytes: 128 << 10, ..config() }),
-        ("ftl.op_percent", GEOMETRY, Config { op_percent: 7, ..config() }),
-        ("ftl.op_percent", GEOMETRY, Config { op_percent: 100, ..config() }),
+        ("ftl.op_percent", GEOMETRY, Config { op_hundredths: 7 * 100, ..config() }),
+        ("ftl.op_percent", GEOMETRY, Config { op_hundredths: 100 * 100, ..config() }),
         ("ftl.buffer.size", GEOMETRY, Config { buffer: buffer(128 << 10), ..config() }),
         ("media.mw_cunits", Geometry { mw_cunits: 8, ..GEOMETRY }, config()),
         ("media.maxoc", Geometry { maxoc: 9, ..GEOMETRY }, config()),

@@ -24,7 +24,7 @@ const GEOMETRY: Geometry = Geometry {
 
 /// Fills the device, overwrites it twice at random, and counts during two more times.
 fn measure(victim: Victim, op_percent: u32) -> (FtlReport, u64) {
-    let config = Config { victim, op_percent, ..Config::default() };
+    let config = Config { victim, op_hundredths: op_percent * 100, ..Config::default() };
     let run = FtlRun { keep_content: false, ..FtlRun::default() };
     let mut driver = Driver::with(GEOMETRY, "none", Faults::default(), config, run);
     let sectors = driver.sectors();
