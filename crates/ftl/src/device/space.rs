@@ -153,10 +153,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if !self.lines.quarantined_in(instance as u32).any(waits) {
             return Ok(Space::Exhausted);
         }
-        if self.discards.log.has_pending() && !self.emit_trims()? {
+        let emits = self.discards.log.has_pending();
+        if emits && !self.emit_trims()? {
             return Ok(Space::InFlight);
         }
-        if self.program(0, Stream::Host)? {
+        if self.program(0, Stream::Host)? || emits {
             self.counts.gc.forced_flushes += 1;
             return Ok(Space::Made);
         }
