@@ -70,3 +70,29 @@ fn greedy_with_short_lines() {
         assert!(fifo_amplification(alpha) / expected - 1.0 > TOLERANCE, "FIFO would be told apart");
     }
 }
+
+/// The shipped conventional SSD: each instance is a log of its own, with data of its own.
+#[test]
+fn the_shipped_ssd() {
+    let job = "[w]\nrw=randwrite\nbs=4k\nnorandommap\niodepth=1\n";
+    let job = parse(job, "theory.fio", &HostEnvironment).unwrap();
+    for (victim, op_percent) in
+        ["fifo", "greedy"].iter().flat_map(|v| [7, 11, 20].map(|op| (v, op)))
+    {
+        let set = [
+            "media.timing=none".to_owned(),
+            "media.payload=none".to_owned(),
+            format!("ftl.op_percent={op_percent}"),
+            format!("ftl.gc.victim={victim}"),
+        ];
+        let stack = Stack::load("ssd", &set).unwrap();
+        let outcome = run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap();
+        let (alpha, line) = (alpha(&outcome), outcome.size.erase_unit_sectors);
+        let expected = match *victim {
+            "fifo" => fifo_amplification(alpha),
+            _ => greedy_amplification(line, 1.0 / alpha),
+        };
+        let what = format!("ssd, {victim}, {op_percent} %");
+        assert_near(&what, measured_amplification(&outcome), expected);
+    }
+}

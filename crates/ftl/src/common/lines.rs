@@ -61,7 +61,7 @@ pub(crate) struct Line {
     pub(crate) chunks: u32,
     /// May be erased when everything before this sequence is durable.
     pub(crate) gate: u64,
-    /// Order of opening.
+    /// Age: the order of opening, or the highest sequence found at a mount.
     pub(crate) seq: u64,
     /// What the line was opened for.
     pub(crate) origin: OriginId,

@@ -3,7 +3,8 @@
 //!    sequence wins, then trim records hide what is older than they are;
 //! 2. erase units without valid sectors are erased;
 //! 3. of the others in an instance, the two with most space left go on as the open ones, for collection and for
-//!    the host, so that what a collection had copied is not lost to space; all others are closed;
+//!    the host, so that what a collection had copied is not lost to space; all others are closed, in the order in
+//!    which they were written;
 //! 4. where the cut used up erase units of the reserve, collection gives them back.
 //!
 //! A unit counts only if all of its sectors can be read: of a torn one no part is served. The rest of a torn page is
@@ -27,6 +28,7 @@ use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::{BlockError, Lba};
 use nandscape_media::{ChunkState, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
+use std::cmp::Reverse;
 
 impl<M: OpenChannel> DeviceFtl<M> {
     /// Makes a fresh device on `media`, behind a link with this timing, beginning at time zero.
@@ -186,6 +188,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
             return Ok(());
         }
         replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.sizes.unit) - 1);
+        let entry = self.lines.get_mut(line);
+        entry.seq = entry.seq.max(oob.seq);
         let by_place = self.run.omits(OmittedRule::Sequence);
         let order = if by_place { place } else { oob.seq };
         if oob.key == KEY_TRIM {
@@ -207,39 +211,46 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// Gives every erase unit of an instance its state and list.
     fn place_lines(&mut self, instance: usize) -> Result<(), FtlError> {
         let stripe = instance as u32;
-        let (empty, kept): (Vec<LineId>, Vec<LineId>) = (0..self.sizes.lines)
+        let (empty, mut kept): (Vec<LineId>, Vec<LineId>) = (0..self.sizes.lines)
             .filter(|&line| self.layout.stripe_of(line) == stripe)
             .partition(|&line| self.lines.get(line).valid == 0);
         for line in empty {
             self.erase(line)?;
         }
-        let mut open = Vec::new();
-        for line in kept {
+        for &line in &kept {
             self.count_chunks(line);
             let (written, left) = self.written_and_left(line);
             let entry = self.lines.get_mut(line);
             (entry.data, entry.left) = (written, left);
             entry.state = LineState::Closing;
             self.lines.in_use += u64::from(written);
-            open.push((left, line));
         }
-        open.sort_unstable_by_key(|&(left, line)| (std::cmp::Reverse(left), line));
-        let mut streams = [Stream::Gc, Stream::Host].into_iter();
-        for (left, line) in open {
-            match streams.next().filter(|_| left > 0) {
-                Some(stream) => {
-                    self.lines.writable += u64::from(left);
-                    let entry = self.lines.get_mut(line);
-                    (entry.state, entry.origin) = (LineState::Open, stream as u8);
-                    self.instances[instance].point(stream).line = Some(line);
-                }
-                None => {
-                    self.lines.get_mut(line).left = 0;
-                    self.close_if_written(line)?;
-                }
+        for stream in [Stream::Gc, Stream::Host] {
+            self.reopen(instance, stream, &kept);
+        }
+        // Policies that go by age see erase units in the order in which they were written.
+        kept.sort_by_key(|&line| self.lines.get(line).seq);
+        for line in kept {
+            if self.lines.get(line).state == LineState::Closing {
+                self.lines.get_mut(line).left = 0;
+                self.close_if_written(line)?;
             }
         }
         Ok(())
+    }
+
+    /// Goes on in the erase unit with most space left, if any has space.
+    fn reopen(&mut self, instance: usize, stream: Stream, kept: &[LineId]) {
+        let left = |line: &LineId| self.lines.get(*line).left;
+        let closing = |line: &&LineId| self.lines.get(**line).state == LineState::Closing;
+        let most =
+            kept.iter().filter(closing).copied().max_by_key(|line| (left(line), Reverse(*line)));
+        if let Some(line) = most.filter(|line| left(line) > 0) {
+            self.lines.writable += u64::from(left(&line));
+            let entry = self.lines.get_mut(line);
+            (entry.state, entry.origin) = (LineState::Open, stream as u8);
+            self.instances[instance].point(stream).line = Some(line);
+        }
     }
 
     /// Sectors that are written in an erase unit, and those of pages that can still be.
