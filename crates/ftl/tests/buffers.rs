@@ -17,7 +17,7 @@ const TIMED: &str = "nvmevirt-970pro";
 
 /// A device with room for many open lines.
 fn routed(routing: Routing) -> Config {
-    Config { op_percent: Some(40), routing, cores: 2, ..config() }
+    Config { op_percent: Some(40), routing, write_buffers: 2, ..config() }
 }
 
 fn journaled() -> Config {
@@ -249,5 +249,5 @@ fn impossible_compositions_are_refused() {
         "ftl.special_ring"
     );
     let many = Routing { base: BaseRouting::PerQueue, ..Routing::default() };
-    assert_eq!(refused(Config { cores: 40, ..routed(many) }), "ftl.op_percent");
+    assert_eq!(refused(Config { write_buffers: 40, ..routed(many) }), "ftl.op_percent");
 }

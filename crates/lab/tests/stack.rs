@@ -336,7 +336,7 @@ fn buffers_are_chosen_by_words() {
         files: FileRouting::PerFile,
     };
     assert_eq!(pblk(&stack).routing, expected);
-    assert_eq!((pblk(&stack).cores, pblk(&stack).fsync_rings), (3, Some(5)));
+    assert_eq!((pblk(&stack).write_buffers, pblk(&stack).fsync_rings), (3, Some(5)));
     assert_eq!((pblk(&stack).fsync_threshold, pblk(&stack).special_ring_sectors), (0, Some(1024)));
     assert_eq!(pblk(&stack).flush_scope, FlushScope::FileRing);
     assert_eq!(pblk(&stack).line_set, LineSet::Units(2));
@@ -344,6 +344,30 @@ fn buffers_are_chosen_by_words() {
     assert_eq!(stack.hints.fsync, Fsync::File);
     let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
     assert_eq!((again.ftl, again.toml), (stack.ftl, stack.toml));
+}
+
+/// Cores of the host, write buffers and ijournal areas are three numbers; the last two are as many as cores
+/// only where they are not set. A stack without the keys resolves to a text without them.
+#[test]
+fn cores_buffers_and_areas_are_set_apart() {
+    let counts = |set: &[&str]| {
+        let base = ["host.cores=6", "ftl.routing=per-core", "fs.kind=ext4", "fs.commit=ijournal"];
+        let stack = Stack::load("pblk", &[&base[..], set].concat()).unwrap();
+        let FsConfig::Ext4(config) = stack.fs.as_ref().unwrap().config.clone();
+        let Commit::Ijournal { slots, .. } = config.mount.commit else { panic!("no areas") };
+        let written = ["write_buffers", "ijournal_areas"].map(|key| stack.toml.contains(key));
+        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
+        assert_eq!((&again.ftl, &again.fs), (&stack.ftl, &stack.fs));
+        (stack.host.cores, pblk(&stack).write_buffers, slots, written)
+    };
+    assert_eq!(counts(&[]), (Some(6), 6, 6, [false, false]));
+    let apart = ["host.cores=64", "ftl.write_buffers=3", "fs.ijournal_areas=2"];
+    assert_eq!(counts(&apart), (Some(64), 3, 2, [true, true]));
+    for key in ["ftl.write_buffers", "fs.ijournal_areas"] {
+        let set = [format!("{key}=0")];
+        let refused = Stack::load("ext4-pblk", &set).unwrap_err().to_string();
+        assert!(refused.ends_with(&format!("{key}: must be at least 1")), "{refused}");
+    }
 }
 
 /// Words that exclude each other, and keys that go with others only, are refused where they stand.

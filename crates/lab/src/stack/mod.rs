@@ -254,6 +254,12 @@ impl Stack {
         StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
     }
 
+    /// Whether the stack, one that it extends, or an override sets `key`.
+    #[must_use]
+    pub fn sets(&self, key: &str) -> bool {
+        self.places.contains_key(key)
+    }
+
     /// The error of a geometry that no device could have.
     pub(crate) fn geometry_error(&self, shape: &GeometryError) -> StackError {
         self.error(&format!("media.{}", shape.key), shape.rule)

@@ -143,6 +143,7 @@ mod tests {
             "media.endurance_erases=9",
             "media.faults.program_rate=0.1",
             "ftl.op_percent=12",
+            "ftl.write_buffers=4",
             "ftl.gc.victim=fifo",
             "ftl.limiter=reserve-2",
             "precondition.fill=0.5",

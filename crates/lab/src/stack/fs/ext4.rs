@@ -43,14 +43,18 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
 
 /// What an fsync commits, and the room for it.
 fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> {
-    if !fs.choice("commit", "jbd2", &COMMIT)? {
+    let is_per_file = fs.choice("commit", "jbd2", &COMMIT)?;
+    let areas: Option<u32> = fs.optional("ijournal_areas")?;
+    fs.check("ijournal_areas", areas != Some(0), "must be at least 1")?;
+    if !is_per_file {
         fs.refuse(&["records"], "goes with commit = \"ijournal\" only")?;
         return Ok(Commit::Jbd2);
     }
     let given = blocks(fs, "records")?;
     fs.check("records", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
     let slot_blocks = given.unwrap_or(0);
-    Ok(Commit::Ijournal { slots: host.cores_or_default(), slot_blocks })
+    let slots = areas.unwrap_or_else(|| host.cores_or_default());
+    Ok(Commit::Ijournal { slots, slot_blocks })
 }
 
 fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackError> {

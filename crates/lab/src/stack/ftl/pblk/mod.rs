@@ -15,11 +15,12 @@ use nandscape_ftl::pblk::config::{
 };
 
 /// Keys of `[ftl]`, in the order in which they are read.
-pub(super) const KEYS: [&str; 16] = [
+pub(super) const KEYS: [&str; 17] = [
     "capacity_rules",
     "op_percent",
     "routing",
     "core_choice",
+    "write_buffers",
     "fsync_rings",
     "fsync_threshold",
     "special_ring",
@@ -163,7 +164,9 @@ fn read_buffers(ftl: &mut Section<'_>, config: &mut Config, host: &Host) -> Resu
         }
         (_, None) => {}
     }
-    config.cores = host.cores_or_default();
+    let buffers = ftl.optional("write_buffers")?;
+    ftl.check("write_buffers", buffers != Some(0), "must be at least 1")?;
+    config.write_buffers = buffers.unwrap_or_else(|| host.cores_or_default());
     config.fsync_rings = ftl.optional("fsync_rings")?;
     config.fsync_threshold =
         ftl.optional("fsync_threshold")?.unwrap_or(Config::default().fsync_threshold);
