@@ -246,7 +246,7 @@ fn impossible_compositions_are_refused() {
     assert_eq!(refused(Config { line_set: LineSet::Units(3), ..config() }), "ftl.line_set");
     assert_eq!(
         refused(Config { special_ring_sectors: Some(100), ..journaled() }),
-        "ftl.special_ring"
+        "ftl.special_buffer"
     );
     let many = Routing { base: BaseRouting::PerQueue, ..Routing::default() };
     assert_eq!(refused(Config { write_buffers: 40, ..routed(many) }), "ftl.op_percent");

@@ -91,7 +91,7 @@ fn defaults_left_out_of_the_resolved_text_are_documented() {
         ("ftl.cpu", "none"),
         ("ftl.map_update", "locked"),
         ("fs.features", "[]"),
-        ("fs.make", "true"),
+        ("fs.format", "true"),
     ];
     assert_eq!(named, defaults.map(|(key, _)| format!("`{key}`")).join(", ") + ".");
     let plain = Stack::load("ext4-pblk", &NONE).unwrap();
@@ -174,6 +174,22 @@ fn keys_that_moved_are_answered_with_their_new_names() {
         error(&table),
         "my.toml:9:40: media.timing.firmware_small_ns: is link.read_small_ns now"
     );
+    let refused = |name: &str, set: &str| Stack::load(name, &[set]).unwrap_err().to_string();
+    let cases = [
+        ("fs.make=false", "--set fs.make: is fs.format now"),
+        ("fs.records=1MiB", "--set fs.records: is fs.ijournal_area now"),
+        ("ftl.special_ring=1024", "--set ftl.special_ring: is ftl.special_buffer now"),
+        (
+            "ftl.gc.journal_lines=left-to-die",
+            "--set ftl.gc.journal_lines: \"left-to-die\" is \"exempt\" now",
+        ),
+    ];
+    for (set, expected) in cases {
+        assert_eq!(refused("ext4-js-pblk", set), expected);
+    }
+    let renamed = ["full-house", "ext4-full-house"].map(|name| refused(name, "name=x"));
+    assert!(renamed[0].ends_with("stack \"full-house\" is \"combined\" now"), "{renamed:?}");
+    assert!(renamed[1].ends_with("stack \"ext4-full-house\" is \"ext4-combined\" now"));
 }
 
 /// Quotes are optional on the command line, and a word that looks like a number is still a word.
@@ -327,7 +343,7 @@ fn a_cached_map_is_described_key_by_key() {
 fn buffers_are_chosen_by_words() {
     let lines = "[host]\ncores = 3\n[ftl]\nrouting = [\"per-core\", \"journal\", \"per-file\"]\n\
                  core_choice = \"most-free\"\nfsync_rings = 5\nfsync_threshold = 0\n\
-                 special_ring = 1024\nflush_scope = \"file-ring\"\nline_set = \"units-2\"\n\
+                 special_buffer = 1024\nflush_scope = \"file-ring\"\nline_set = \"units-2\"\n\
                  [ftl.gc]\nstream = \"by-origin\"\n[hints]\nfsync = \"file\"\n";
     let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), &NONE).unwrap();
     let expected = Routing {
@@ -406,7 +422,7 @@ fn a_file_system_is_described_key_by_key() {
     let plain_mkfs = plain.format.unwrap();
     assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
     assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
-    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
+    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nijournal_area = \"64KiB\"\n\
                  commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
                  features = [\"^metadata_csum\", \"^64bit\"]\n\
                  discard = false\n\
@@ -448,8 +464,8 @@ fn file_systems_that_cannot_be_are_refused() {
         ("[fs]\ndta = \"journal\"\n", "my.toml:12:1: fs.dta: unknown key; did you mean \"data\"?"),
         ("[fs]\ndata = \"none\"\n", "my.toml:12:8: fs.data: expected ordered | journal | write"),
         (
-            "[fs]\nrecords = \"1MiB\"\n",
-            "my.toml:12:11: fs.records: goes with commit = \"ijournal\"",
+            "[fs]\nijournal_area = \"1MiB\"\n",
+            "my.toml:12:17: fs.ijournal_area: goes with commit = \"ijournal\"",
         ),
         ("[fs]\ncommit_interval = 5\n", "my.toml:12:19: fs.commit_interval: expected a time such"),
         ("[fs]\ncommit_interval = \"0s\"\n", "my.toml:12:19: fs.commit_interval: must be more"),

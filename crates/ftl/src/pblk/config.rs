@@ -128,11 +128,11 @@ pub enum GcStream {
 /// What becomes of the journal's own lines while sectors in them are valid.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum JournalLines {
-    /// They are victims as other lines are.
+    /// They are victims as all other lines are.
     #[default]
     Collected,
-    /// They are victims only if nothing else helps: a log that goes round invalidates them by itself.
-    LeftToDie,
+    /// They are victims only where no other victim helps: a circular log invalidates them without copies.
+    Exempt,
 }
 
 /// How hot an access makes a mapping block, and how it cools (selective mapping-table loading,

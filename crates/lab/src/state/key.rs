@@ -5,6 +5,7 @@
 //! or not. The program is no part of it; a cache adds its own.
 
 use crate::stack::Stack;
+use crate::stack::reader::{renamed_key, renamed_word};
 use nandscape_ftl::FtlConfig;
 use std::fmt;
 
@@ -96,8 +97,19 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where the texts of a state and of a stack differ.
+/// A line of a state's text with the names that its key and its word have now.
+fn renamed(line: &str) -> String {
+    let Some((key, value)) = line.split_once(" = ") else { return line.to_owned() };
+    let key = renamed_key(key).unwrap_or(key);
+    match renamed_word(key, value.trim_matches('"')) {
+        Some(word) => format!("{key} = \"{word}\""),
+        None => format!("{key} = {value}"),
+    }
+}
+
+/// Where the texts of a state and of a stack differ. Names of earlier versions in the state count as the names now.
 pub(crate) fn differences(state: &str, stack: &str) -> Vec<Difference> {
+    let state = &state.lines().map(|line| renamed(line) + "\n").collect::<String>();
     let get = |text: &str, key: &str| {
         let line = text.lines().filter_map(|line| line.split_once(" = ")).find(|(k, _)| *k == key);
         line.map_or_else(String::new, |(_, value)| value.to_owned())
@@ -153,6 +165,19 @@ mod tests {
             assert_ne!(of(&[set], 1), plain, "{set}");
         }
         assert_ne!(of(&[], 2), plain);
+    }
+
+    /// A state that an earlier version named differs from no stack by names alone.
+    #[test]
+    fn names_of_earlier_versions_are_no_differences() {
+        let set = ["ftl.special_buffer=1024", "ftl.gc.journal_lines=exempt"];
+        let now = text(&Stack::load("js-pblk", &set).unwrap(), 1);
+        let before = now.replace("special_buffer", "special_ring").replace("exempt", "left-to-die");
+        assert_ne!(before, now);
+        assert!(differences(&before, &now).is_empty());
+        let other = before.replace("special_ring = 1024", "special_ring = 2048");
+        let found: Vec<_> = differences(&other, &now).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["ftl.special_buffer is 2048 in the state, 1024 in the stack"]);
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn draw_config(
 /// In one of three cases the journal's own lines are no victims while there are others.
 fn draw_journal_lines(seed: u64) -> JournalLines {
     let rng = &mut Stream::new(seed, "scenario-journal-lines");
-    if rng.below(3) == 0 { JournalLines::LeftToDie } else { JournalLines::Collected }
+    if rng.below(3) == 0 { JournalLines::Exempt } else { JournalLines::Collected }
 }
 
 /// In one of four cases a host whose CPU costs something: from next to nothing to more than the media.

@@ -23,7 +23,7 @@ pub(super) const KEYS: [&str; 17] = [
     "write_buffers",
     "fsync_rings",
     "fsync_threshold",
-    "special_ring",
+    "special_buffer",
     "flush_scope",
     "line_set",
     "limiter",
@@ -48,7 +48,7 @@ const DISCARD: Words<Discard> =
     Words { here: &[("durable", Discard::Durable), ("kernel", Discard::Kernel)], later: &[] };
 
 const JOURNAL_LINES: Words<JournalLines> = Words {
-    here: &[("collected", JournalLines::Collected), ("left-to-die", JournalLines::LeftToDie)],
+    here: &[("collected", JournalLines::Collected), ("exempt", JournalLines::Exempt)],
     later: &[],
 };
 const GC_STREAM: Words<GcStream> = Words {
@@ -170,7 +170,7 @@ fn read_buffers(ftl: &mut Section<'_>, config: &mut Config, host: &Host) -> Resu
     config.fsync_rings = ftl.optional("fsync_rings")?;
     config.fsync_threshold =
         ftl.optional("fsync_threshold")?.unwrap_or(Config::default().fsync_threshold);
-    config.special_ring_sectors = ftl.optional("special_ring")?;
+    config.special_ring_sectors = ftl.optional("special_buffer")?;
     config.flush_scope = ftl.choice("flush_scope", "all", &FLUSH_SCOPE)?;
     config.line_set = ftl.word("line_set", "device", parse_line_set, |_, word| word.to_owned())?;
     Ok(())
