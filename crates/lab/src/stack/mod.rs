@@ -93,7 +93,7 @@ pub enum MemoryOf {
 }
 
 /// Cores of a host that a stack does not describe.
-const DEFAULT_CORES: u32 = 4;
+pub(crate) const DEFAULT_CORES: u32 = 4;
 
 impl Host {
     /// CPU cores, whether the stack says how many or not.

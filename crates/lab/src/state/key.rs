@@ -4,8 +4,8 @@
 //! CPU costs (they are off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
 //! or not. The program is no part of it; a cache adds its own.
 
-use crate::stack::Stack;
 use crate::stack::reader::{renamed_key, renamed_word};
+use crate::stack::{DEFAULT_CORES, Stack};
 use nandscape_ftl::FtlConfig;
 use std::fmt;
 
@@ -59,7 +59,17 @@ pub fn text(stack: &Stack, seed: u64) -> String {
             }
         }
     }
+    if let Some(buffers) = buffers_of_cores(stack) {
+        lines.push_str(&format!("ftl.write_buffers = {buffers}\n"));
+    }
     lines
+}
+
+/// The number of write buffers of a stack that uses it and does not set it, where the cores of its host make it
+/// another than the default. Copies of garbage collection go to all of them while a device is preconditioned.
+fn buffers_of_cores(stack: &Stack) -> Option<u32> {
+    let derived = stack.ftl.uses_write_buffers() && !stack.sets("ftl.write_buffers");
+    stack.host.cores.filter(|&cores| derived && cores != DEFAULT_CORES)
 }
 
 fn counts(key: &str, ftl: &FtlConfig) -> bool {
@@ -178,6 +188,18 @@ mod tests {
         let other = before.replace("special_ring = 1024", "special_ring = 2048");
         let found: Vec<_> = differences(&other, &now).iter().map(ToString::to_string).collect();
         assert_eq!(found, ["ftl.special_buffer is 2048 in the state, 1024 in the stack"]);
+    }
+
+    /// Cores of the host count as far as write buffers follow from them.
+    #[test]
+    fn cores_count_where_they_are_write_buffers() {
+        let of = |name, set: &[&str]| text(&Stack::load(name, set).unwrap(), 1);
+        let plain = of("mt-ftl", &[]);
+        assert_eq!(of("mt-ftl", &["host.cores=4"]), plain);
+        let two = of("mt-ftl", &["host.cores=2"]);
+        assert_eq!(two, format!("{plain}ftl.write_buffers = 2\n"));
+        assert_ne!(of("mt-ftl", &["host.cores=2", "ftl.write_buffers=4"]), two);
+        assert_eq!(of("pblk", &["host.cores=2"]), of("pblk", &[]));
     }
 
     #[test]
