@@ -167,7 +167,7 @@ impl Weighed<'_> {
             }),
         }
         if unsure > 0 {
-            reason.push_str(&format!("; {unsure} of the other values are inconclusive"));
+            reason.push_str(&format!("; other values that are inconclusive: {unsure}"));
         }
         reason.push_str(&self.elsewhere(verdict));
         match self.is_torn(verdict) {
@@ -398,7 +398,7 @@ mod tests {
         let even: &[f64] = &[0.5, 0.5];
         let Judged { judgement, sensitivity, .. } = judged_over([even, even, &[0.7, 1.3]]);
         assert_eq!(judgement.verdict, Verdict::Agrees);
-        assert!(judgement.reason.ends_with("; 1 of the other values are inconclusive"));
+        assert!(judgement.reason.ends_with("; other values that are inconclusive: 1"));
         assert_eq!((sensitivity[0].moved().count(), sensitivity[0].unsure().count()), (0, 1));
         let Judged { judgement, ours, sensitivity, .. } = judged_over([&[0.7, 1.3], even, even]);
         assert_eq!((judgement.verdict, ours), (Verdict::Inconclusive, Verdict::Inconclusive));
