@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 fn verdicts(columns: &[&str]) -> ExitCode {
     let columns =
         columns.iter().map(|one| verdicts::Column::read(one)).collect::<Result<Vec<_>, _>>();
-    match columns.and_then(|columns| verdicts::table(&columns)) {
+    match columns.and_then(|columns| verdicts::table(&verdicts::Column::merge(columns))) {
         Ok(table) => {
             print!("{table}");
             ExitCode::SUCCESS

@@ -2,9 +2,14 @@
 //! other, as a Markdown table with one row per statement and one column per reproduction.
 //!
 //! FILE is the `paper.json` of `nandscape paper --out DIR` (docs/formats/paper.md). Verdicts that differ from the
-//! first column's are bold, so a changed model shows at a glance. A statement that a file lacks is an error.
+//! first column's are bold, so a changed model shows at a glance. A statement that a file lacks is an error. Files
+//! with the same label are one reproduction, of which each file has some papers. Keys and verdicts of earlier
+//! versions are read, too.
 
 use serde_json::Value;
+
+/// Verdicts that had another name in earlier versions, and their names now.
+const RENAMED: [(&str, &str); 2] = [("partly", "partially"), ("cannot be told", "inconclusive")];
 
 /// A reproduction with its column's header.
 pub(crate) struct Column {
@@ -19,6 +24,18 @@ impl Column {
             argument.split_once('=').ok_or_else(|| format!("{argument}: expected LABEL=FILE"))?;
         let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
         Self::parse(label, &text).map_err(|error| format!("{file}: {error}"))
+    }
+
+    /// Columns with the same label as one, at the place of the first.
+    pub(crate) fn merge(columns: Vec<Self>) -> Vec<Self> {
+        let mut merged: Vec<Self> = Vec::new();
+        for column in columns {
+            match merged.iter_mut().find(|one| one.label == column.label) {
+                Some(one) => one.papers.extend(column.papers),
+                None => merged.push(column),
+            }
+        }
+        merged
     }
 
     fn parse(label: &str, text: &str) -> Result<Self, String> {
@@ -50,16 +67,23 @@ pub(crate) fn table(columns: &[Column]) -> Result<String, String> {
 
 fn row(paper: &str, statement: &Value, columns: &[Column]) -> Result<String, String> {
     let id = statement["id"].as_str().ok_or("a statement without \"id\"")?;
-    let mut row = format!("| {paper} | {} |", statement["says"].as_str().unwrap_or(id));
+    let text = statement["text"].as_str().or_else(|| statement["says"].as_str());
+    let mut row = format!("| {paper} | {} |", text.unwrap_or(id));
     for column in columns {
         let other = column.statement(paper, id);
         let other = other.ok_or_else(|| format!("{} lacks {paper}, {id}", column.label))?;
-        let verdict = other["verdict"].as_str().unwrap_or("none");
-        let moved = other["verdict"] != statement["verdict"];
+        let verdict = verdict(other);
+        let moved = verdict != self::verdict(statement);
         let verdict = if moved { format!("**{verdict}**") } else { verdict.to_owned() };
         row.push_str(&format!(" {} {verdict} |", measured(&other["measured"])));
     }
     Ok(row + "\n")
+}
+
+/// The verdict on a statement, under its name now.
+fn verdict(of: &Value) -> &str {
+    let verdict = of["verdict"].as_str().unwrap_or("none");
+    RENAMED.iter().find(|(old, _)| *old == verdict).map_or(verdict, |(_, now)| now)
 }
 
 /// A mean with half the width of its interval, three significant digits of the mean.
@@ -83,7 +107,7 @@ mod tests {
 
     fn column(label: &str, verdict: &str) -> Column {
         let text = format!(
-            r#"{{"papers": [{{"id": "p", "statements": [{{"id": "s", "says": "faster", "verdict": "{verdict}",
+            r#"{{"papers": [{{"id": "p", "statements": [{{"id": "s", "text": "faster", "verdict": "{verdict}",
                 "measured": {{"mean": 1.5, "ci95": 0.25}}}}]}}]}}"#
         );
         Column::parse(label, &text).unwrap()
@@ -159,6 +183,29 @@ mod tests {
             assert!(found.starts_with(&expected), "{found}");
         }
         assert_eq!(table(&[]).unwrap_err(), "no reproduction given");
+    }
+
+    /// Earlier versions named keys and verdicts differently; that moves no verdict.
+    #[test]
+    fn names_of_earlier_versions_are_read() {
+        let old = r#"{"papers": [{"id": "p", "statements": [{"id": "s", "says": "slower", "verdict": "partly",
+            "measured": {"mean": 2.0, "ci95": null}}]}]}"#;
+        let columns = [Column::parse("before", old).unwrap(), column("now", "partially")];
+        let row = "| p | slower | 2.00 partially | 1.50 ± 0.25 partially |";
+        assert_eq!(table(&columns).unwrap().lines().last().unwrap(), row);
+    }
+
+    /// A reproduction may be in several files, each with some of its papers.
+    #[test]
+    fn files_of_one_label_are_one_column() {
+        let mut other = column("now", "disagrees");
+        other.papers[0]["id"] = "q".into();
+        let mut before = column("before", "agrees");
+        before.papers.push(other.papers[0].clone());
+        let columns = Column::merge(vec![before, column("now", "agrees"), other]);
+        let text = table(&columns).unwrap();
+        assert_eq!(columns.len(), 2);
+        assert!(text.ends_with("| q | faster | 1.50 ± 0.25 disagrees | 1.50 ± 0.25 disagrees |\n"));
     }
 
     /// Reproductions of different papers cannot stand beside each other.

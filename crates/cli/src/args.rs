@@ -136,7 +136,7 @@ Examples:
   nandscape run my.fio --set precondition.recipe=steady
   nandscape run my.fio --until-steady=round=500ms,rounds=40
   nandscape run my.fio --state filled.state
-  nandscape run my.fio --state disk.state --set fs.make=false --save-state later.state
+  nandscape run my.fio --state disk.state --set fs.format=false --save-state later.state
                                                     on the files of a device, and what became of them
   nandscape run my.fio --report run.html            plots, in one file that works offline
   nandscape run examples/fileserver.f --stack ext4-pblk --set '$files=10000'

@@ -128,9 +128,9 @@ impl Read<'_> {
     fn text(&self) -> String {
         let Self { name, full, quick } = self;
         let statements = counted(full.statements.len() as u64, STATEMENTS);
-        let questions = counted(full.questions.len() as u64, ["question", "questions"]);
+        let experiments = counted(full.experiments.len() as u64, ["experiment", "experiments"]);
         format!(
-            "{name}: {statements}, {questions}, {} ({} if quick), {} of them distinct ({})\n",
+            "{name}: {statements}, {experiments}, {} ({} if quick), {} of them distinct ({})\n",
             counted(full.runs() as u64, RUNS),
             quick.runs(),
             full.distinct_runs(),
@@ -143,22 +143,22 @@ impl Read<'_> {
         let runs =
             |paper: &Paper| json!({ "all": paper.runs(), "distinct": paper.distinct_runs() });
         json!({
-            "name": name, "statements": full.statements.len(), "questions": full.questions.len(),
+            "name": name, "statements": full.statements.len(), "experiments": full.experiments.len(),
             "runs": runs(full), "runs_if_quick": runs(quick),
         })
     }
 }
 
-/// Runs what all questions lack, and judges the answers.
+/// Runs what all experiments lack, and judges the answers.
 fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, Failure> {
     make_folder(&args.out)?;
     let sweeps =
-        || papers.iter().flat_map(|paper| &paper.questions).map(|question| &question.sweep);
+        || papers.iter().flat_map(|paper| &paper.experiments).map(|experiment| &experiment.sweep);
     sweeps().for_each(tell_notices);
     let rows: Vec<PathBuf> = papers
         .iter()
         .flat_map(|paper| {
-            paper.questions.iter().map(|one| format!("{}-{}.jsonl", paper.id, one.id))
+            paper.experiments.iter().map(|one| format!("{}-{}.jsonl", paper.id, one.id))
         })
         .map(|name| args.out.join(name))
         .collect();
@@ -171,7 +171,7 @@ fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, 
     let answers = sweeps().zip(&finished).map(|(sweep, finished)| answer(sweep, finished));
     let mut answers = answers.collect::<Result<Vec<Answers>, Failure>>()?.into_iter();
     let one = |paper: Paper| {
-        let own = answers.by_ref().take(paper.questions.len()).collect();
+        let own = answers.by_ref().take(paper.experiments.len()).collect();
         Reproduction::new(paper, own)
     };
     Ok(papers.into_iter().map(one).collect())
@@ -234,7 +234,7 @@ fn of_paper(one: &Reproduction, paint: Paint) -> String {
     };
     let columns = [
         column("statement", &|(statement, _)| {
-            shortened(&format!("{}: {}", statement.id, statement.says))
+            shortened(&format!("{}: {}", statement.id, statement.text))
         }),
         column("published", &|(statement, _)| statement.published()),
         column("measured", &|(statement, judged)| statement.shown(judged)),
@@ -275,9 +275,9 @@ fn summary(one: &Reproduction, paint: Paint) -> String {
 fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Agrees => Tone::User,
-        Verdict::Partly => Tone::Warning,
+        Verdict::Partially => Tone::Warning,
         Verdict::Disagrees => Tone::Failure,
-        Verdict::CannotBeTold => Tone::Faint,
+        Verdict::Inconclusive => Tone::Faint,
     }
 }
 

@@ -25,7 +25,7 @@ fn a_matrix_is_json_too_and_goes_to_a_file() {
     let report: Value =
         serde_json::from_str(&out(&folder.command(&MATRIX).args(args).output().unwrap())).unwrap();
     assert_eq!((&report["first_seed"], &report["cuts"]), (&7.into(), &2.into()));
-    assert_eq!(report["held"], true);
+    assert_eq!(report["passed"], true);
     let compositions = report["compositions"].as_array().unwrap();
     assert!(compositions.len() > 1, "{report}");
     for one in compositions {
@@ -45,7 +45,7 @@ fn violations_of_a_matrix_are_json() {
     let output = folder.command(&MATRIX[..5]).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", err(&output));
     let report: Value = serde_json::from_str(&out(&output)).unwrap();
-    assert_eq!(report["held"], false);
+    assert_eq!(report["passed"], false);
     let compositions = report["compositions"].as_array().unwrap();
     let mut violations = compositions.iter().flat_map(|one| one["violations"].as_array().unwrap());
     assert!(violations.next().unwrap()["seed"].is_u64(), "{report}");
@@ -94,11 +94,11 @@ fn sectors_are_lost_as_often_as_told() {
         serde_json::from_str(&out(&folder.run(&[&crash, args].concat()))).unwrap()
     };
     let none = findings(&["--unreadable", "0"]);
-    assert_eq!((&none["held"], &none["counts"]["unreadable"]), (&true.into(), &0.into()));
+    assert_eq!((&none["passed"], &none["counts"]["unreadable"]), (&true.into(), &0.into()));
     let some = findings(&["--unreadable", "100"]);
-    assert_eq!(some["held"], true);
+    assert_eq!(some["passed"], true);
     assert!(some["counts"]["unreadable"].as_u64() > Some(100), "{some}");
-    assert_eq!(findings(&["--unreadable", "100", "--omit", "unreadable"])["held"], false);
+    assert_eq!(findings(&["--unreadable", "100", "--omit", "unreadable"])["passed"], false);
 }
 
 /// An option that a campaign has no use for is refused, also beside one that conflicts with what it
@@ -167,11 +167,11 @@ fn keys_of_a_file_system_without_effect_are_refused() {
         "extends = \"ext4-pblk\"\n[fs]\ndata = \"journal\"\njournal = \"8MiB\"\n",
     );
     let features = ["--stack", "ext4-pblk", "--set", "fs.features=[\"^extent\"]"];
-    let records = ["--stack", "ext4-fa-ftl", "--set", "fs.records=64KiB"];
+    let records = ["--stack", "ext4-fa-ftl", "--set", "fs.ijournal_area=64KiB"];
     let data = ["--stack", "ext4-pblk", "--set", "fs.data=journal"];
     let cases: [(&[&str], &[&str], &str); 5] = [
         (&["--fs", "ext4"], &features, "--set fs.features: "),
-        (&["--fs", "ext4"], &records, "--set fs.records: "),
+        (&["--fs", "ext4"], &records, "--set fs.ijournal_area: "),
         (&["--fs", "ext4"], &["--stack", "mine.toml"], "mine.toml:4:11: fs.journal: "),
         (&["--seeds", "1"], &data, "--set fs.data: "),
         (&["--seeds", "1"], &features, "--fs ext4"),

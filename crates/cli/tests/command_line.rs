@@ -356,7 +356,7 @@ fn campaigns_tell_sound_from_broken() {
     let one = folder.run(&["crash", "--stack", "pblk", "--seeds", "1"]);
     assert!(out(&one).starts_with("1 seed, "), "{}", out(&one));
     // The last step of a pump was once that a copy asked for a mapping, which then nobody loaded.
-    let asks = folder.run(&["crash", "--stack", "full-house", "--first", "146", "--seeds", "1"]);
+    let asks = folder.run(&["crash", "--stack", "combined", "--first", "146", "--seeds", "1"]);
     assert_eq!(asks.status.code(), Some(0), "{}{}", out(&asks), err(&asks));
     let broken = folder.run(&["crash", "--seeds", "200", "--omit", "lost-trims"]);
     assert_eq!(broken.status.code(), Some(1), "{}{}", out(&broken), err(&broken));

@@ -65,7 +65,7 @@ fn a_run_uses_the_files_of_an_image_only_when_told() {
     let made = "the state holds an image; the run makes a new file system over it";
     let found = warnings("files.fio", &["--set", "fs.kind=ext4"]);
     assert!(found.contains(made), "{found}");
-    let found = warnings("files.fio", &["--set", "fs.make=false"]);
+    let found = warnings("files.fio", &["--set", "fs.format=false"]);
     assert!(!found.contains("image"), "{found}");
     let found = warnings("job.fio", &[]);
     assert!(found.contains("the state holds an image") && !found.contains(made), "{found}");

@@ -11,7 +11,7 @@ use parts::parts;
 
 /// A stack with a file system that is on the device; what is said behind it is of a run.
 const STACK: [&str; 6] =
-    ["--stack", "small.toml", "--set", "host.memory=16MiB", "--set", "fs.make=false"];
+    ["--stack", "small.toml", "--set", "host.memory=16MiB", "--set", "fs.format=false"];
 
 /// Overwrites a file in part, reads one, makes one below a new folder, and one in the place of another
 /// that is too short.
@@ -110,14 +110,14 @@ fn runs_follow_each_other() {
         ("ext4-pblk", "ordered"),
         ("ext4-js-pblk", "journal"),
         ("ext4-fa-ftl", "ordered"),
-        ("ext4-full-house", "writeback"),
+        ("ext4-combined", "writeback"),
     ];
     for (name, data) in kinds {
         let data = format!("fs.data={data}");
         let map: &[&str] =
-            if name == "ext4-full-house" { &["--set", "ftl.map.cache=100%"] } else { &[] };
+            if name == "ext4-combined" { &["--set", "ftl.map.cache=100%"] } else { &[] };
         let stack = [&["--stack", name, "--set", &data], &small[..], map].concat();
-        let on = ["--set", "fs.make=false", "--state"];
+        let on = ["--set", "fs.format=false", "--state"];
         let first = ["run", "files.fio", "--save-state", "1.state"];
         succeed(&folder, &[&first, &stack[..]].concat());
         let second = ["run", "mail.f", "--save-state", "2.state"];
@@ -189,12 +189,20 @@ fn volumes_that_are_not_used() {
     refused(
         &folder,
         &run,
-        "fs.make: false needs a device with a file system: --state FILE names one",
+        "fs.format: false needs a device with a file system: --state FILE names one",
     );
-    refused(&folder, &[&on_a[..], &["--set", "fs.discard=true"]].concat(), "fs.discard: says how");
-    let (commit, records) = ("fs.commit=ijournal", "fs.records=1GiB");
+    refused(
+        &folder,
+        &[&on_a[..], &["--set", "fs.discard=true"]].concat(),
+        "fs.discard: goes with format",
+    );
+    let (commit, records) = ("fs.commit=ijournal", "fs.ijournal_area=1GiB");
     let too_long = ["--set", commit, "--set", records];
-    refused(&folder, &[&on_a[..], &too_long].concat(), "fs.records: no room for file records");
+    refused(
+        &folder,
+        &[&on_a[..], &too_long].concat(),
+        "fs.ijournal_area: no room for file records",
+    );
 
     let make = ["-q", "-F", "-t", "ext4", "-b", "4096"];
     let inline = [&make[..], &["-O", "inline_data", "inline.img", "16M"]].concat();

@@ -151,7 +151,7 @@ fn tables_are_json_too() {
     assert!(figure["mean"].as_f64().unwrap() >= 1.0 && figure["ci95"].is_number(), "{table}");
     let crash = ["crash", "--stack", "pblk", "--seeds", "3", "--output-format", "json"];
     let report = json(&folder.run(&crash));
-    assert_eq!((&report["seeds"], &report["held"]), (&3.into(), &true.into()));
+    assert_eq!((&report["seeds"], &report["passed"]), (&3.into(), &true.into()));
     assert!(report["counts"]["cuts"].as_u64().unwrap() >= 3);
     let stacks = json(&folder.run(&["stacks", "--output-format", "json"]));
     assert_eq!(stacks[0]["name"], "pblk");
@@ -165,7 +165,7 @@ fn violations_are_json_too() {
     let output = folder.run(&broken);
     assert_eq!(output.status.code(), Some(1));
     let report: Value = serde_json::from_str(&out(&output)).unwrap();
-    assert_eq!(report["held"], false);
+    assert_eq!(report["passed"], false);
     assert!(report["violations"][0]["seed"].is_u64(), "{report}");
 }
 

@@ -27,8 +27,8 @@ fn reproductions_repeat_and_go_on() {
         "published",
         "measured",
         "verdict",
-        "partly",
-        "cannot be told",
+        "partially",
+        "inconclusive",
         "checks of physical sense hold in 10 runs",
         "--quick --out one\n",
         "one/index.html",
@@ -59,7 +59,7 @@ fn reproductions_repeat_and_go_on() {
     assert_eq!(json["quick"], true);
 }
 
-/// What two questions ask for under different names is run once, and is in the rows of both, to the
+/// What two experiments ask for under different names is run once, and is in the rows of both, to the
 /// letter; also where only one of them has its rows from an earlier time.
 #[test]
 fn twins_are_run_once() {
@@ -72,7 +72,7 @@ fn twins_are_run_once() {
     let paper = read(&folder, "mine/paper.toml");
     folder.write(
         "mine/paper.toml",
-        &(paper + "\n[[question]]\nid = \"again\"\nsweep = \"again.toml\"\n"),
+        &(paper + "\n[[experiment]]\nid = \"again\"\nsweep = \"again.toml\"\n"),
     );
     let again =
         "stacks = \"small.toml\"\njobs = \"overwrite.fio\"\n[grid]\nftl.op_percent = [35, 40]\n";
@@ -132,7 +132,7 @@ fn papers_are_checked_and_listed() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(
         out(&output).ends_with(
-            "4 statements, 3 questions, 18 runs (10 if quick), 18 of them distinct (10)\n"
+            "4 statements, 3 experiments, 18 runs (10 if quick), 18 of them distinct (10)\n"
         ),
         "{}",
         out(&output)
@@ -157,7 +157,7 @@ fn papers_are_checked_and_listed() {
 fn wrong_papers_are_exit_code_2() {
     let folder = Folder::new("papers-wrong");
     std::fs::create_dir_all(folder.0.join("mine")).unwrap();
-    folder.write("mine/paper.toml", "[[question]]\nid = \"a\"\nsweep = \"a.toml\"\n");
+    folder.write("mine/paper.toml", "[[experiment]]\nid = \"a\"\nsweep = \"a.toml\"\n");
     folder.write("mine/a.toml", "stacks = \"pblk\"\njob = \"a.fio\"\n");
     let cases: [(&[&str], &str); 3] = [
         (&["mine"], "mine/a.toml:1:1: jobs: is missing"),

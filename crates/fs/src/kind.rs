@@ -296,7 +296,7 @@ impl FsConfig {
     pub const fn mount_key(&self, error: &FsError) -> Option<&'static str> {
         match (self, error) {
             // Only rings of records are refused so: the log is too short for them.
-            (Self::Ext4(_), FsError::Invalid(_)) => Some("records"),
+            (Self::Ext4(_), FsError::Invalid(_)) => Some("ijournal_area"),
             _ => None,
         }
     }

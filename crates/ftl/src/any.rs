@@ -123,6 +123,15 @@ impl FtlConfig {
         }
     }
 
+    /// Whether the number of its write buffers is that of pblk's `write_buffers`.
+    #[must_use]
+    pub fn uses_write_buffers(&self) -> bool {
+        match self {
+            Self::Pblk(config) => config.uses_write_buffers(),
+            Self::Device(_) => false,
+        }
+    }
+
     /// Bytes of a block of a mapping table that is cached; none of a resident one.
     #[must_use]
     pub fn map_block_bytes(&self) -> Option<u64> {

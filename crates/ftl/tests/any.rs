@@ -49,7 +49,7 @@ fn any_ftl_is_the_ftl_itself() {
         .expect("fits");
     let mut any = choices.format(media("nvmevirt-970pro"), run, link).expect("fits");
     let host = || Attach {
-        host: Some(Host::with_cores(config.cores as u16)),
+        host: Some(Host::with_cores(config.write_buffers as u16)),
         link,
         copy_ns_per_sector: 1_000,
     };

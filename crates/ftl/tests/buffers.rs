@@ -17,7 +17,7 @@ const TIMED: &str = "nvmevirt-970pro";
 
 /// A device with room for many open lines.
 fn routed(routing: Routing) -> Config {
-    Config { op_percent: Some(40), routing, cores: 2, ..config() }
+    Config { op_percent: Some(40), routing, write_buffers: 2, ..config() }
 }
 
 fn journaled() -> Config {
@@ -246,8 +246,8 @@ fn impossible_compositions_are_refused() {
     assert_eq!(refused(Config { line_set: LineSet::Units(3), ..config() }), "ftl.line_set");
     assert_eq!(
         refused(Config { special_ring_sectors: Some(100), ..journaled() }),
-        "ftl.special_ring"
+        "ftl.special_buffer"
     );
     let many = Routing { base: BaseRouting::PerQueue, ..Routing::default() };
-    assert_eq!(refused(Config { cores: 40, ..routed(many) }), "ftl.op_percent");
+    assert_eq!(refused(Config { write_buffers: 40, ..routed(many) }), "ftl.op_percent");
 }

@@ -21,7 +21,7 @@ const CORES: u32 = 4;
 const WRITES: u64 = 6_000;
 
 fn single(cpu: CpuCosts) -> Config {
-    Config { cpu, cores: CORES, op_percent: Some(40), ..config() }
+    Config { cpu, write_buffers: CORES, op_percent: Some(40), ..config() }
 }
 
 fn per_core(cpu: CpuCosts) -> Config {
@@ -113,7 +113,7 @@ fn writer_threads_bound_what_reaches_the_media() {
     assert_near(interval_ns(single(cpu), 8), command, "one writer");
     let many = interval_ns(per_core(cpu), 8);
     assert!(many < command / f64::from(CORES) * 1.1, "{many} ns a write with a writer a core");
-    let crowded = interval_ns(Config { cores: 1, ..single(cpu) }, 8);
+    let crowded = interval_ns(Config { write_buffers: 1, ..single(cpu) }, 8);
     assert_near(crowded, command, "one core");
 }
 

@@ -49,7 +49,7 @@ fn configs() -> [Config; 4] {
     let per_core = Routing { base: BaseRouting::PerCore(CoreChoice::Core), ..Routing::default() };
     [
         config(),
-        Config { routing: per_core, cores: 2, ..config() },
+        Config { routing: per_core, write_buffers: 2, ..config() },
         Config { cpu: CpuCosts::preset("null-block").expect("a preset"), ..config() },
         Config { op_percent: Some(60), map: MapKind::Cached(map), ..config() },
     ]

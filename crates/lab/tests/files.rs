@@ -272,11 +272,11 @@ fn several_files_are_written_in_turns() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let write = "[w]\nrw=write\nsize=1m\n";
-    let records = ["fs.commit=ijournal", "fs.records=1MiB"];
+    let records = ["fs.commit=ijournal", "fs.ijournal_area=1MiB"];
     let full = "files.fio:1:1: job r: its file r.0.0 of 8192.0 MiB does not fit the file system; \
                 wanted in all: 8192.0 MiB in 1 file; free: 1";
     let cases: [(&[&str], &str, &str); 8] = [
-        (&records, write, "--set fs.records: the records of all cores may have half"),
+        (&records, write, "--set fs.ijournal_area: the records of all cores may have half"),
         (&[], "[w]\nrw=write\n", "files.fio:1:1: job w: a job on files needs a size"),
         (&[], "[w]\nsize=1m\npre_read=1\n", "files.fio:3:1: pre_read: not supported on files"),
         (&[], "[r]\nrw=read\nsize=8g\n", full),

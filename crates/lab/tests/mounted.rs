@@ -13,15 +13,15 @@ use nandscape_lab::workload::fio::{HostEnvironment, parse};
 /// refused, and without a state there is none.
 #[test]
 fn a_file_system_may_be_on_the_device() {
-    let text = format!("{MEDIA}\n[fs]\nmake = false\ndata = \"journal\"\n");
+    let text = format!("{MEDIA}\n[fs]\nformat = false\ndata = \"journal\"\n");
     let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
     let section = stack.toml.split("[fs]\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    assert!(section.contains("make = false") && !section.contains("discard"), "{section}");
+    assert!(section.contains("format = false") && !section.contains("discard"), "{section}");
     let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
     assert_eq!((&again.fs, &again.toml), (&stack.fs, &stack.toml));
     assert!(!stack.fs.unwrap().config.makes());
-    let made = Stack::parse("my.toml", &text, &["fs.make=true"]).unwrap();
-    assert!(made.fs.unwrap().config.makes() && !made.toml.contains("make = false"));
+    let made = Stack::parse("my.toml", &text, &["fs.format=true"]).unwrap();
+    assert!(made.fs.unwrap().config.makes() && !made.toml.contains("format = false"));
     let keys = [
         ("features", "[]"),
         ("journal", "\"32MiB\""),
@@ -31,19 +31,18 @@ fn a_file_system_may_be_on_the_device() {
     ];
     for (key, value) in keys {
         let found = error(&format!("{text}{key} = {value}\n"));
-        let expected = format!("my.toml:14:{}: fs.{key}: says how a file system is", key.len() + 4);
+        let expected = format!("my.toml:14:{}: fs.{key}: goes with format = true", key.len() + 4);
         assert!(found.starts_with(&expected), "found    {found}\nexpected {expected}");
     }
     let load = |set: &[&str]| Stack::load("ext4-pblk", set).unwrap();
     let job = parse("[w]\nrw=write\nsize=1m\n", "w.fio", &HostEnvironment).unwrap();
     let alone =
-        run(&load(&["fs.make=false"]), &job, 1, Manner::default(), &mut Unobserved).unwrap_err();
-    assert!(alone.is_bad_input() && alone.to_string().contains("fs.make: false needs a device"));
+        run(&load(&["fs.format=false"]), &job, 1, Manner::default(), &mut Unobserved).unwrap_err();
+    assert!(alone.is_bad_input() && alone.to_string().contains("fs.format: false needs a device"));
     let grid = "stacks = [\"ext4-pblk\"]\nseeds = 1\n[jobs]\nw = \"[w]\\nrw=write\\nsize=1m\\n\"\n\
-                [set]\nfs.make = false\n";
+                [set]\nfs.format = false\n";
     let found = Sweep::parse("grid.toml", grid, &HostEnvironment).unwrap_err().to_string();
-    let advice =
-        "fs.make: false needs a device with a file system: `nandscape run --state FILE` takes one";
+    let advice = "fs.format: false needs a device with a file system: `nandscape run --state FILE` takes one";
     assert!(found.contains(advice), "{found}");
 }
 
@@ -61,14 +60,14 @@ fn keys_that_were_chosen_are_known() {
         assert_eq!(found, resolved, "{lines}");
         found
     };
-    assert_eq!(check("kind = \"ext4\"\ndiscard = true\nmake = true\n"), None);
+    assert_eq!(check("kind = \"ext4\"\ndiscard = true\nformat = true\n"), None);
     assert_eq!(check("data = \"journal\"\ncommit = \"jbd2\"\nread_ahead = \"128k\"\n"), None);
     let chosen = [
         ("commit = \"ijournal\"", "commit"),
         ("features = [\"^64bit\"]", "features"),
         ("journal = \"32MiB\"", "journal"),
         ("discard = false", "discard"),
-        ("make = false", "make"),
+        ("format = false", "format"),
         ("dirty_percent = 30", "dirty_percent"),
     ];
     for (line, key) in chosen {

@@ -91,7 +91,7 @@ fn defaults_left_out_of_the_resolved_text_are_documented() {
         ("ftl.cpu", "none"),
         ("ftl.map_update", "locked"),
         ("fs.features", "[]"),
-        ("fs.make", "true"),
+        ("fs.format", "true"),
     ];
     assert_eq!(named, defaults.map(|(key, _)| format!("`{key}`")).join(", ") + ".");
     let plain = Stack::load("ext4-pblk", &NONE).unwrap();
@@ -161,8 +161,7 @@ fn link_is_the_preset_s_with_changes() {
     let slow = load(&["media.timing=qemu-ocssd", "link.kind=pcie", "link.command_ns=5"]);
     assert_eq!(slow.link, LinkTiming { command_ns: 5, ..LinkTiming::none() });
     let refused = Stack::load(DEFAULT, &["link.kind=none", "link.command_ns=5"]).unwrap_err();
-    let expected = "--set link.command_ns: goes with link.kind = \"pcie\"";
-    assert_eq!(refused.to_string(), expected);
+    assert_eq!(refused.to_string(), "--set link.command_ns: goes with link.kind = \"pcie\"");
 }
 
 /// Each number of a link has its own key, and a resolved stack that is read again has the same link.
@@ -196,29 +195,6 @@ fn every_number_of_a_link_has_its_key() {
     assert_eq!((again.link, again.hash()), (link, stack.hash()));
     let none = load(&["link.kind=none"]).toml;
     assert_eq!(Stack::parse("again.toml", &none, &NONE).unwrap().link, LinkTiming::none());
-}
-
-/// A key that moved is answered with its new name, at its place in the file.
-#[test]
-fn keys_that_moved_are_answered_with_their_new_names() {
-    let table =
-        MEDIA.replace("\"none\"", "{ preset = \"nvmevirt-970pro\", firmware_small_ns = 3 }");
-    assert_eq!(
-        error(&table),
-        "my.toml:9:40: media.timing.firmware_small_ns: is link.read_small_ns now"
-    );
-    let moved = [
-        ("command_ns", "command_ns"),
-        ("firmware_large_ns", "read_large_ns"),
-        ("firmware_small_bytes", "read_small_bytes"),
-        ("pcie_bytes_per_s", "bytes_per_s"),
-        ("buffer_base_ns", "buffer_base_ns"),
-        ("buffer_sector_ns", "buffer_sector_ns"),
-    ];
-    for (old, new) in moved {
-        let expected = format!("--set media.timing.{old}: is link.{new} now");
-        assert_eq!(set_error(&format!("media.timing.{old}=1")), expected);
-    }
 }
 
 /// Quotes are optional on the command line, and a word that looks like a number is still a word.
@@ -372,7 +348,7 @@ fn a_cached_map_is_described_key_by_key() {
 fn buffers_are_chosen_by_words() {
     let lines = "[host]\ncores = 3\n[ftl]\nrouting = [\"per-core\", \"journal\", \"per-file\"]\n\
                  core_choice = \"most-free\"\nfsync_rings = 5\nfsync_threshold = 0\n\
-                 special_ring = 1024\nflush_scope = \"file-ring\"\nline_set = \"units-2\"\n\
+                 special_buffer = 1024\nflush_scope = \"file-ring\"\nline_set = \"units-2\"\n\
                  [ftl.gc]\nstream = \"by-origin\"\n[hints]\nfsync = \"file\"\n";
     let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), &NONE).unwrap();
     let expected = Routing {
@@ -381,7 +357,7 @@ fn buffers_are_chosen_by_words() {
         files: FileRouting::PerFile,
     };
     assert_eq!(pblk(&stack).routing, expected);
-    assert_eq!((pblk(&stack).cores, pblk(&stack).fsync_rings), (3, Some(5)));
+    assert_eq!((pblk(&stack).write_buffers, pblk(&stack).fsync_rings), (3, Some(5)));
     assert_eq!((pblk(&stack).fsync_threshold, pblk(&stack).special_ring_sectors), (0, Some(1024)));
     assert_eq!(pblk(&stack).flush_scope, FlushScope::FileRing);
     assert_eq!(pblk(&stack).line_set, LineSet::Units(2));
@@ -389,6 +365,30 @@ fn buffers_are_chosen_by_words() {
     assert_eq!(stack.hints.fsync, Fsync::File);
     let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
     assert_eq!((again.ftl, again.toml), (stack.ftl, stack.toml));
+}
+
+/// Cores of the host, write buffers and ijournal areas are three numbers; the last two are as many as cores
+/// only where they are not set. A stack without the keys resolves to a text without them.
+#[test]
+fn cores_buffers_and_areas_are_set_apart() {
+    let counts = |set: &[&str]| {
+        let base = ["host.cores=6", "ftl.routing=per-core", "fs.kind=ext4", "fs.commit=ijournal"];
+        let stack = Stack::load("pblk", &[&base[..], set].concat()).unwrap();
+        let FsConfig::Ext4(config) = stack.fs.as_ref().unwrap().config.clone();
+        let Commit::Ijournal { slots, .. } = config.mount.commit else { panic!("no areas") };
+        let written = ["write_buffers", "ijournal_areas"].map(|key| stack.toml.contains(key));
+        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
+        assert_eq!((&again.ftl, &again.fs), (&stack.ftl, &stack.fs));
+        (stack.host.cores, pblk(&stack).write_buffers, slots, written)
+    };
+    assert_eq!(counts(&[]), (Some(6), 6, 6, [false, false]));
+    let apart = ["host.cores=64", "ftl.write_buffers=3", "fs.ijournal_areas=2"];
+    assert_eq!(counts(&apart), (Some(64), 3, 2, [true, true]));
+    for key in ["ftl.write_buffers", "fs.ijournal_areas"] {
+        let set = [format!("{key}=0")];
+        let refused = Stack::load("ext4-pblk", &set).unwrap_err().to_string();
+        assert!(refused.ends_with(&format!("{key}: must be at least 1")), "{refused}");
+    }
 }
 
 /// Words that exclude each other, and keys that go with others only, are refused where they stand.
@@ -427,7 +427,7 @@ fn a_file_system_is_described_key_by_key() {
     let plain_mkfs = plain.format.unwrap();
     assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
     assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
-    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nrecords = \"64KiB\"\n\
+    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nijournal_area = \"64KiB\"\n\
                  commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
                  features = [\"^metadata_csum\", \"^64bit\"]\n\
                  discard = false\n\
@@ -469,8 +469,8 @@ fn file_systems_that_cannot_be_are_refused() {
         ("[fs]\ndta = \"journal\"\n", "my.toml:12:1: fs.dta: unknown key; did you mean \"data\"?"),
         ("[fs]\ndata = \"none\"\n", "my.toml:12:8: fs.data: expected ordered | journal | write"),
         (
-            "[fs]\nrecords = \"1MiB\"\n",
-            "my.toml:12:11: fs.records: goes with commit = \"ijournal\"",
+            "[fs]\nijournal_area = \"1MiB\"\n",
+            "my.toml:12:17: fs.ijournal_area: goes with commit = \"ijournal\"",
         ),
         ("[fs]\ncommit_interval = 5\n", "my.toml:12:19: fs.commit_interval: expected a time such"),
         ("[fs]\ncommit_interval = \"0s\"\n", "my.toml:12:19: fs.commit_interval: must be more"),

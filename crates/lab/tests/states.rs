@@ -410,9 +410,9 @@ fn a_run_leaves_what_it_wrote() {
     let text = "[w]\nrw=write\nbs=4k\niodepth=8\nsize=1204k\n";
     let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
     let cached = "ftl.map.cache=100%";
-    for name in ["pblk", "pblk-4.13", "js-pblk", "fa-ftl", "dftl", "qblk", "full-house"] {
+    for name in ["pblk", "pblk-4.13", "js-pblk", "fa-ftl", "dftl", "qblk", "combined"] {
         for fill in ["precondition.fill=0.0", "precondition.fill=1.0"] {
-            let map: &[&str] = if name == "full-house" { &[cached] } else { &[] };
+            let map: &[&str] = if name == "combined" { &[cached] } else { &[] };
             let stack = Stack::load(name, &[&small[..], &[fill], map].concat()).unwrap();
             let (told, bytes) = leave(&stack, text, States::Make);
             let job = parse(text, "w.fio", &HostEnvironment).unwrap();

@@ -1,4 +1,4 @@
-//! The answers to a question: results by point and seed, and what figures are there.
+//! The answers to an experiment: results by point and seed, and what figures are there.
 
 use crate::model::{Filter, Measure, Take};
 use nandscape_lab::sweep::Sweep;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub struct Answers {
     points: Vec<Point>,
     seeds: Vec<u64>,
-    /// What names each run, by point and seed; runs that several questions share have one name.
+    /// What names each run, by point and seed; runs that several experiments share have one name.
     runs: Vec<String>,
     /// By point: seeds with their results.
     results: Vec<Vec<(u64, Value)>>,
@@ -30,15 +30,15 @@ pub struct Answer<'a> {
     pub result: &'a Value,
 }
 
-/// The results of all questions, each with its question's name. A run that several of them share comes once.
+/// The results of all experiments, each with its experiment's name. A run that several of them share comes once.
 pub(crate) fn each_run<'a>(
     all: impl Iterator<Item = (&'a str, &'a Answers)>,
 ) -> Vec<(&'a str, Answer<'a>)> {
     let mut seen = BTreeSet::new();
-    let of_question = |(question, answers): (&'a str, &'a Answers)| {
-        answers.results().map(move |answer| (question, answer))
+    let of_experiment = |(experiment, answers): (&'a str, &'a Answers)| {
+        answers.results().map(move |answer| (experiment, answer))
     };
-    all.flat_map(of_question).filter(|(_, answer)| seen.insert(answer.run)).collect()
+    all.flat_map(of_experiment).filter(|(_, answer)| seen.insert(answer.run)).collect()
 }
 
 /// The points of a sweep, in order.
@@ -103,7 +103,7 @@ impl Answers {
     /// number at one of them has none.
     #[must_use]
     pub fn measure(&self, measure: &Measure, filter: &Filter) -> Vec<f64> {
-        let Ok(column) = self.column(&measure.shows) else { return Vec::new() };
+        let Ok(column) = self.column(&measure.metric) else { return Vec::new() };
         let at = filter.of(&self.points).into_iter();
         let by_point: Vec<Vec<(u64, f64)>> = at.map(|at| column.by_seed(at)).collect();
         let of_seed = |seed: &u64| {

@@ -3,7 +3,7 @@
 use crate::answers::Answers;
 use crate::checks::Checked;
 use crate::judge::{Found, Judged};
-use crate::model::{Claim, Filter, Measured, Paper, Question, Shown, Statement};
+use crate::model::{Claim, Experiment, Filter, Measured, Paper, Shown, Statement};
 use crate::reproduction::Reproduction;
 use nandscape_report::{Figure, Mean};
 use serde_json::{Map, Value, json};
@@ -18,9 +18,9 @@ impl Reproduction {
             "claims": claims,
             "statements": self.statements().map(|(of, judged)| self.statement(of, judged)).collect::<Vec<_>>(),
             "figures": self.figures(),
-            "choices": self.choices(),
-            "beyond": self.beyond(),
-            "questions": self.paper.questions.iter().map(question).collect::<Vec<_>>(),
+            "assumptions": self.assumptions(),
+            "extensions": self.extensions(),
+            "experiments": self.paper.experiments.iter().map(experiment).collect::<Vec<_>>(),
             "checks": self.checked.iter().map(checked).collect::<Vec<_>>(),
             "notes": self.paper.notes,
         })
@@ -28,66 +28,66 @@ impl Reproduction {
 
     fn statement(&self, statement: &Statement, judged: &Judged) -> Value {
         let figure = statement.figure.map(|at| self.paper.figures[at].id.as_str());
-        let shows = match &statement.measured {
-            Measured::As(measure) => Some(measure.shows.to_string()),
+        let metric = match &statement.measured {
+            Measured::As(measure) => Some(measure.metric.to_string()),
             Measured::Not(_) => None,
         };
-        let across = judged.across.iter().map(|one| {
+        let sensitivity = judged.sensitivity.iter().map(|one| {
             json!({
-                "choice": self.paper.choices[one.choice].id,
+                "assumption": self.paper.assumptions[one.assumption].id,
                 "chosen": found(&one.chosen),
                 "others": one.others.iter().map(found).collect::<Vec<_>>(),
             })
         });
         json!({
-            "id": statement.id, "figure": figure, "place": statement.place, "says": statement.says,
+            "id": statement.id, "figure": figure, "place": statement.place, "text": statement.text,
             "published": claim(&statement.claim),
-            "within": statement.tolerance.within, "partly": statement.tolerance.partly,
-            "shows": shows,
+            "within": statement.tolerance.within, "partially": statement.tolerance.partially,
+            "metric": metric,
             "measured": measured(judged.measured(), &judged.seeds),
-            "verdict": judged.judgement.verdict.name(), "reason": judged.judgement.reason, "as_chosen": judged.ours.name(),
-            "across": across.collect::<Vec<_>>(),
+            "verdict": judged.judgement.verdict.name(), "reason": judged.judgement.reason, "verdict_as_assumed": judged.ours.name(),
+            "sensitivity": sensitivity.collect::<Vec<_>>(),
         })
     }
 
     fn figures(&self) -> Value {
         let figure = |figure: &crate::model::Figure| {
-            let (shows, points) = match &figure.shows {
-                Shown::Figure(shows) => {
-                    let answers = &self.answers[figure.question];
+            let (metric, points) = match &figure.metric {
+                Shown::Figure(metric) => {
+                    let answers = &self.answers[figure.experiment];
                     (
-                        shows.to_string(),
-                        points(answers, &figure.filter, std::slice::from_ref(shows)),
+                        metric.to_string(),
+                        points(answers, &figure.filter, std::slice::from_ref(metric)),
                     )
                 }
                 Shown::Latency(kind) => (format!("latency_cdf.{kind}"), Value::Null),
             };
-            let question = &self.paper.questions[figure.question].id;
-            json!({ "id": figure.id, "title": figure.title, "question": question, "shows": shows, "points": points })
+            let experiment = &self.paper.experiments[figure.experiment].id;
+            json!({ "id": figure.id, "title": figure.title, "experiment": experiment, "metric": metric, "points": points })
         };
         self.paper.figures.iter().map(figure).collect()
     }
 
-    fn choices(&self) -> Value {
-        let choice = |choice: &crate::model::Choice| {
-            let answers = &self.answers[choice.question];
+    fn assumptions(&self) -> Value {
+        let assumption = |assumption: &crate::model::Assumption| {
+            let answers = &self.answers[assumption.experiment];
             json!({
-                "id": choice.id, "title": choice.title, "axis": choice.axis, "chosen": choice.chosen,
-                "why": choice.why, "points": points(answers, &Filter::default(), &choice.shows),
+                "id": assumption.id, "title": assumption.title, "axis": assumption.axis, "chosen": assumption.chosen,
+                "why": assumption.why, "points": points(answers, &Filter::default(), &assumption.metric),
             })
         };
-        self.paper.choices.iter().map(choice).collect()
+        self.paper.assumptions.iter().map(assumption).collect()
     }
 
-    fn beyond(&self) -> Value {
-        let beyond = |beyond: &crate::model::Beyond| {
-            let answers = &self.answers[beyond.question];
+    fn extensions(&self) -> Value {
+        let extension = |extension: &crate::model::Extension| {
+            let answers = &self.answers[extension.experiment];
             json!({
-                "id": beyond.id, "title": beyond.title, "says": beyond.says,
-                "points": points(answers, &beyond.filter, &beyond.shows),
+                "id": extension.id, "title": extension.title, "text": extension.text,
+                "points": points(answers, &extension.filter, &extension.metric),
             })
         };
-        self.paper.beyond.iter().map(beyond).collect()
+        self.paper.extensions.iter().map(extension).collect()
     }
 }
 
@@ -100,7 +100,7 @@ fn claim(claim: &Claim) -> Value {
     }
 }
 
-/// A statement at a value of a choice.
+/// A statement at a value of an assumption.
 fn found(found: &Found) -> Value {
     let mut entry = measured(found.measured(), &found.seeds);
     entry["value"] = found.value.clone();
@@ -123,8 +123,8 @@ fn mean(mean: Option<Mean>) -> Value {
 }
 
 /// Figures at the points that the filter leaves.
-fn points(answers: &Answers, filter: &Filter, shows: &[Figure]) -> Value {
-    let columns: Vec<_> = shows.iter().filter_map(|shows| answers.column(shows).ok()).collect();
+fn points(answers: &Answers, filter: &Filter, metric: &[Figure]) -> Value {
+    let columns: Vec<_> = metric.iter().filter_map(|metric| answers.column(metric).ok()).collect();
     let of_point = |at: usize| {
         let figures = columns.iter().map(|column| {
             let mut entry = mean(column.mean(at));
@@ -138,10 +138,10 @@ fn points(answers: &Answers, filter: &Filter, shows: &[Figure]) -> Value {
     filter.of(answers.points()).into_iter().map(of_point).collect()
 }
 
-fn question(question: &Question) -> Value {
+fn experiment(experiment: &Experiment) -> Value {
     json!({
-        "id": question.id, "sweep": question.file, "seeds": question.sweep.seeds,
-        "runs": question.sweep.runs(),
+        "id": experiment.id, "sweep": experiment.file, "seeds": experiment.sweep.seeds,
+        "runs": experiment.sweep.runs(),
     })
 }
 
@@ -150,7 +150,7 @@ fn checked(checked: &Checked) -> Value {
     let failures: Vec<Value> =
         failures.map(|failure| json!({ "run": failure.run, "why": failure.why })).collect();
     json!({
-        "name": checked.name, "says": checked.says, "looked_at": checked.looked_at,
+        "name": checked.name, "text": checked.text, "runs_checked": checked.runs_checked,
         "failures": failures,
     })
 }

@@ -23,8 +23,8 @@ pub use answers::{Answer, Answers};
 pub use judge::{Found, Judged, Sensitivity, judge};
 pub use library::{Files, shipped};
 pub use model::{
-    Beyond, Choice, Claim, Figure, Filter, Form, Measure, Measured, Paper, Question, Shown,
-    Statement, Take,
+    Assumption, Claim, Experiment, Extension, Figure, Filter, Form, Measure, Measured, Paper,
+    Shown, Statement, Take,
 };
 pub use nandscape_lab::stack::StackError;
 pub use page::{Maker, page};

@@ -1,4 +1,4 @@
-//! What a paper's folder says, as plain types. Whatever is named exists: questions, axes, values, choices.
+//! What a paper's folder says, as plain types. Whatever is named exists: experiments, axes, values, assumptions.
 
 use nandscape_lab::sweep::Sweep;
 use nandscape_report::{Figure as Asked, Point, plain};
@@ -21,13 +21,13 @@ pub struct Paper {
     /// What it claims, in a sentence of ours.
     pub claims: String,
     /// What is run.
-    pub questions: Vec<Question>,
+    pub experiments: Vec<Experiment>,
     /// What is drawn.
     pub figures: Vec<Figure>,
     /// What it leaves open.
-    pub choices: Vec<Choice>,
-    /// What is asked beyond it.
-    pub beyond: Vec<Beyond>,
+    pub assumptions: Vec<Assumption>,
+    /// What is run in addition to what the paper states.
+    pub extensions: Vec<Extension>,
     /// What it states.
     pub statements: Vec<Statement>,
     /// What we decided, and why.
@@ -36,7 +36,7 @@ pub struct Paper {
 
 /// A sweep whose results figures and statements are of.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Question {
+pub struct Experiment {
     /// Its name.
     pub id: String,
     /// The grid of runs.
@@ -95,15 +95,15 @@ pub(crate) fn same(one: &Value, other: &Value) -> bool {
 pub struct Figure {
     /// Its number or name there.
     pub id: String,
-    /// What it shows.
+    /// What it metric.
     pub title: String,
-    /// The index of its question.
-    pub question: usize,
+    /// The index of its experiment.
+    pub experiment: usize,
     /// Its form.
     pub form: Form,
     /// What is drawn; of a distribution the kind of request.
-    pub shows: Shown,
-    /// The axis that lies across.
+    pub metric: Shown,
+    /// The axis that lies sensitivity.
     pub x: Option<String>,
     /// The axis that is told by colour.
     pub color: Option<String>,
@@ -122,7 +122,7 @@ pub enum Shown {
 
 /// Something that the paper leaves open.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Choice {
+pub struct Assumption {
     /// Its name.
     pub id: String,
     /// What it is.
@@ -131,30 +131,30 @@ pub struct Choice {
     pub chosen: Value,
     /// Why.
     pub why: String,
-    /// The index of the question whose axis holds the alternatives.
-    pub question: usize,
+    /// The index of the experiment whose axis holds the alternatives.
+    pub experiment: usize,
     /// That axis.
     pub axis: String,
     /// The figures that show what it does.
-    pub shows: Vec<Asked>,
+    pub metric: Vec<Asked>,
 }
 
-/// A question that the paper does not ask.
+/// A figure that the paper does not have.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Beyond {
+pub struct Extension {
     /// Its name.
     pub id: String,
-    /// What it asks.
+    /// What it shows.
     pub title: String,
     /// What to read out of it; may be empty.
-    pub says: String,
-    /// The index of its question.
-    pub question: usize,
+    pub text: String,
+    /// The index of its experiment.
+    pub experiment: usize,
     /// Its form.
     pub form: Form,
     /// What is drawn.
-    pub shows: Vec<Asked>,
-    /// The axis that lies across.
+    pub metric: Vec<Asked>,
+    /// The axis that lies sensitivity.
     pub x: Option<String>,
     /// The axis that is told by colour.
     pub color: Option<String>,
@@ -171,16 +171,16 @@ pub struct Statement {
     pub figure: Option<usize>,
     /// Where it stands.
     pub place: String,
-    /// What it says, in words of ours.
-    pub says: String,
+    /// The statement in our words.
+    pub text: String,
     /// What that is as a number; none if it is not one that could be measured.
     pub claim: Claim,
     /// How far off still counts.
     pub tolerance: Tolerance,
     /// How it is measured.
     pub measured: Measured,
-    /// The indices of the choices across which it is measured, too.
-    pub across: Vec<usize>,
+    /// The indices of the assumptions sensitivity which it is measured, too.
+    pub sensitivity: Vec<usize>,
 }
 
 /// How a statement is measured.
@@ -192,15 +192,15 @@ pub enum Measured {
     Not(String),
 }
 
-/// A number out of the answers to a question.
+/// A number out of the answers to an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measure {
-    /// The index of the question.
-    pub question: usize,
+    /// The index of the experiment.
+    pub experiment: usize,
     /// The points that count.
     pub filter: Filter,
     /// The figure there.
-    pub shows: Asked,
+    pub metric: Asked,
     /// What of several points is taken.
     pub take: Take,
 }
@@ -231,20 +231,20 @@ pub enum Claim {
 }
 
 impl Paper {
-    /// Asks every question with the seeds from 1 to `last`, whatever its sweep says.
+    /// Asks every experiment with the seeds from 1 to `last`, whatever its sweep says.
     pub fn ask_with_seeds(&mut self, last: u64) {
-        for question in &mut self.questions {
-            question.sweep.seeds = (1..=last).collect();
+        for experiment in &mut self.experiments {
+            experiment.sweep.seeds = (1..=last).collect();
         }
     }
 
-    /// Runs of all questions.
+    /// Runs of all experiments.
     #[must_use]
     pub fn runs(&self) -> usize {
-        self.questions.iter().map(|question| question.sweep.runs()).sum()
+        self.experiments.iter().map(|experiment| experiment.sweep.runs()).sum()
     }
 
-    /// Runs that differ; what several questions ask for is run once.
+    /// Runs that differ; what several experiments ask for is run once.
     #[must_use]
     pub fn distinct_runs(&self) -> usize {
         distinct_runs(std::iter::once(self))
@@ -253,8 +253,8 @@ impl Paper {
 
 /// Runs of all these papers that differ.
 pub(crate) fn distinct_runs<'a>(papers: impl Iterator<Item = &'a Paper>) -> usize {
-    let questions = papers.flat_map(|paper| &paper.questions);
-    questions.flat_map(|question| question.sweep.ids("")).collect::<BTreeSet<_>>().len()
+    let experiments = papers.flat_map(|paper| &paper.experiments);
+    experiments.flat_map(|experiment| experiment.sweep.ids("")).collect::<BTreeSet<_>>().len()
 }
 
 /// How far off still counts, relative to what is stated.
@@ -263,7 +263,7 @@ pub struct Tolerance {
     /// As agreement.
     pub within: f64,
     /// As agreement in part.
-    pub partly: f64,
+    pub partially: f64,
     /// Whether it is the side of 1 that counts for agreement in part, where a figure is relative.
     pub direction: bool,
 }

@@ -1,15 +1,15 @@
 //! Reading `published.toml`: what the paper states, where, and how far off still counts. The only place
 //! where published numbers come from.
 
-use crate::model::{Choice, Claim, Measure, Measured, Paper, Statement, Take, Tolerance, same};
-use crate::read::{Asked, figure, filter, index_of, named, question, read_all};
+use crate::model::{Assumption, Claim, Measure, Measured, Paper, Statement, Take, Tolerance, same};
+use crate::read::{Asked, RENAMED, experiment, figure, filter, index_of, named, read_all};
 use crate::text::Text;
 use nandscape_lab::stack::document::Value;
 use nandscape_lab::stack::reader::{Field, Section};
 use nandscape_lab::stack::{Place, StackError};
 use nandscape_report::plain;
 
-/// The statements of a paper whose figures and choices are known.
+/// The statements of a paper whose figures and assumptions are known.
 pub(crate) fn read(
     text: &Text,
     paper: &Paper,
@@ -36,8 +36,8 @@ fn read_statement(
         id,
         figure: named(entry, "figure", paper.figures.iter().map(|figure| figure.id.as_str()))?,
         place: entry.required("place")?,
-        says: entry.required("says")?,
-        across: read_across(entry, paper, asked, &measured)?,
+        text: entry.required("text")?,
+        sensitivity: read_sensitivity(entry, paper, asked, &measured)?,
         claim,
         tolerance,
         measured,
@@ -80,42 +80,44 @@ fn read_numbers(
 
 fn read_tolerance(entry: &mut Section<'_>) -> Result<Tolerance, StackError> {
     let within: f64 = entry.required("within")?;
-    let partly: f64 = entry.optional("partly")?.unwrap_or(within);
+    let partially: f64 = entry.optional("partially")?.unwrap_or(within);
     let direction = entry.optional("direction")?.unwrap_or(true);
     if within < 0.0 {
         return Err(entry.reject("within", "expected a share, such as 0.1"));
     }
-    if partly < within {
-        return Err(entry.reject("partly", "expected no less than within"));
+    if partially < within {
+        return Err(entry.reject("partially", "expected no less than within"));
     }
-    Ok(Tolerance { within, partly, direction })
+    Ok(Tolerance { within, partially, direction })
 }
 
 /// `measured`, or why nothing is.
 fn read_measured(entry: &mut Section<'_>, asked: &[Asked]) -> Result<Measured, StackError> {
     let table = entry.table("measured")?;
     let place = entry.place_of("measured").clone();
-    match (table, entry.optional::<String>("unmeasured")?) {
+    match (table, entry.optional::<String>("not_measured")?) {
         (Some(table), None) => {
             let mut section = Section::entry(table, "statement.measured", &place);
+            section.refuse_renamed(RENAMED)?;
             let measure = read_measure(&mut section, asked)?;
             section.close()?;
             Ok(Measured::As(measure))
         }
         (None, Some(why)) => Ok(Measured::Not(why)),
         _ => {
-            Err(entry.reject("measured", "expected either measured, or unmeasured with the reason"))
+            Err(entry
+                .reject("measured", "expected either measured, or not_measured with the reason"))
         }
     }
 }
 
 fn read_measure(section: &mut Section<'_>, all: &[Asked]) -> Result<Measure, StackError> {
-    let question = question(section, all)?;
-    let asked = &all[question];
+    let experiment = experiment(section, all)?;
+    let asked = &all[experiment];
     Ok(Measure {
-        question,
+        experiment,
         filter: filter(section, asked)?,
-        shows: figure(section, asked)?,
+        metric: figure(section, asked)?,
         take: read_take(section)?,
     })
 }
@@ -131,44 +133,44 @@ fn read_take(section: &mut Section<'_>) -> Result<Take, StackError> {
     }
 }
 
-/// Choices whose questions know the figure and the points of the statement.
-fn read_across(
+/// Assumptions whose experiments know the figure and the points of the statement.
+fn read_sensitivity(
     entry: &mut Section<'_>,
     paper: &Paper,
     asked: &[Asked],
     measured: &Measured,
 ) -> Result<Vec<usize>, StackError> {
-    let Some(names) = entry.strings("across")? else { return Ok(Vec::new()) };
+    let Some(names) = entry.strings("sensitivity")? else { return Ok(Vec::new()) };
     let Measured::As(measure) = measured else {
-        return Err(entry.reject("across", "what is not measured has no alternatives"));
+        return Err(entry.reject("sensitivity", "what is not measured has no alternatives"));
     };
-    let choice = |(name, place): (String, Place)| {
-        let error = |why: String| StackError::new(&place, "statement.across", why);
-        let ids = paper.choices.iter().map(|choice| choice.id.as_str());
+    let assumption = |(name, place): (String, Place)| {
+        let error = |why: String| StackError::new(&place, "statement.sensitivity", why);
+        let ids = paper.assumptions.iter().map(|assumption| assumption.id.as_str());
         let at = index_of(&name, ids).map_err(error)?;
-        let choice = &paper.choices[at];
-        let filter = measure.filter.with(&choice.axis, &choice.chosen);
-        asked[choice.question].check_filter(&filter).map_err(error)?;
-        asked[choice.question].check_figure(&measure.shows).map_err(error)?;
-        check_chosen(choice, measure, asked).map_err(error)?;
+        let assumption = &paper.assumptions[at];
+        let filter = measure.filter.with(&assumption.axis, &assumption.chosen);
+        asked[assumption.experiment].check_filter(&filter).map_err(error)?;
+        asked[assumption.experiment].check_figure(&measure.metric).map_err(error)?;
+        check_chosen(assumption, measure, asked).map_err(error)?;
         Ok(at)
     };
-    names.into_iter().map(choice).collect()
+    names.into_iter().map(assumption).collect()
 }
 
-/// Why a statement that is measured in the choice's own question is not measured as chosen, if it is not.
-fn check_chosen(choice: &Choice, measure: &Measure, asked: &[Asked]) -> Result<(), String> {
-    let Asked { question, points } = &asked[measure.question];
-    let counted = measure.filter.of(points).into_iter().map(|at| points[at].at(&choice.axis));
-    let mut others = counted.filter(|value| !same(value, &choice.chosen));
-    match others.next().filter(|_| choice.question == measure.question) {
+/// Why a statement that is measured in the assumption's own experiment is not measured as chosen, if it is not.
+fn check_chosen(assumption: &Assumption, measure: &Measure, asked: &[Asked]) -> Result<(), String> {
+    let Asked { experiment, points } = &asked[measure.experiment];
+    let counted = measure.filter.of(points).into_iter().map(|at| points[at].at(&assumption.axis));
+    let mut others = counted.filter(|value| !same(value, &assumption.chosen));
+    match others.next().filter(|_| assumption.experiment == measure.experiment) {
         None => Ok(()),
         Some(other) => Err(format!(
-            "choice \"{}\" of question \"{}\" is {}={}, and the statement is measured at {}",
-            choice.id,
-            question.id,
-            choice.axis,
-            plain(&choice.chosen),
+            "assumption \"{}\" of experiment \"{}\" is {}={}, and the statement is measured at {}",
+            assumption.id,
+            experiment.id,
+            assumption.axis,
+            plain(&assumption.chosen),
             plain(other)
         )),
     }

@@ -1,24 +1,36 @@
-//! What the readers of both files share: names that must be known, figures that must fit their question,
+//! What the readers of both files share: names that must be known, figures that must fit their experiment,
 //! and points that must be there.
 
 use crate::answers::points;
-use crate::model::{Filter, Form, Question, same};
+use crate::model::{Experiment, Filter, Form, same};
 use nandscape_lab::stack::document::{Node, Table, Value};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
 use nandscape_report::{Column, Figure, Point, plain, values};
 use std::collections::BTreeSet;
 
-/// A question with the points of its sweep.
+/// Keys of both files that had another name in earlier versions, and their names now.
+pub(crate) const RENAMED: &[(&str, &str)] = &[
+    ("question", "experiment"),
+    ("choice", "assumption"),
+    ("beyond", "extension"),
+    ("says", "text"),
+    ("shows", "metric"),
+    ("across", "sensitivity"),
+    ("partly", "partially"),
+    ("unmeasured", "not_measured"),
+];
+
+/// An experiment with the points of its sweep.
 pub(crate) struct Asked {
-    pub(crate) question: Question,
+    pub(crate) experiment: Experiment,
     pub(crate) points: Vec<Point>,
 }
 
 impl Asked {
-    pub(crate) fn new(question: Question) -> Self {
-        let points = points(&question.sweep);
-        Self { question, points }
+    pub(crate) fn new(experiment: Experiment) -> Self {
+        let points = points(&experiment.sweep);
+        Self { experiment, points }
     }
 
     /// The values of an axis that points name, each once.
@@ -31,7 +43,7 @@ impl Asked {
     pub(crate) fn check_axis(&self, axis: &str) -> Result<(), String> {
         match self.values(axis).is_empty() {
             false => Ok(()),
-            true => Err(format!("question \"{}\" has no axis \"{axis}\"", self.question.id)),
+            true => Err(format!("experiment \"{}\" has no axis \"{axis}\"", self.experiment.id)),
         }
     }
 
@@ -43,21 +55,23 @@ impl Asked {
             let missing = wanted.iter().find(|one| !values.iter().any(|value| same(value, one)));
             if let Some(missing) = missing {
                 let known = values.into_iter().map(plain).collect::<Vec<_>>().join(", ");
-                let (id, missing) = (&self.question.id, plain(missing));
-                return Err(format!("question \"{id}\" has no {axis}={missing}; it has {known}"));
+                let (id, missing) = (&self.experiment.id, plain(missing));
+                return Err(format!("experiment \"{id}\" has no {axis}={missing}; it has {known}"));
             }
         }
         match self.points.iter().any(|point| filter.holds(point)) {
             true => Ok(()),
-            false => Err(format!("no point of question \"{}\" has all of these", self.question.id)),
+            false => {
+                Err(format!("no point of experiment \"{}\" has all of these", self.experiment.id))
+            }
         }
     }
 
-    /// Why the figure cannot be told of this question, if it cannot.
+    /// Why the experiment does not have the figure, if it does not.
     pub(crate) fn check_figure(&self, figure: &Figure) -> Result<(), String> {
-        let id = &self.question.id;
+        let id = &self.experiment.id;
         let column = Column::new(figure.clone(), &self.points);
-        column.map(drop).map_err(|why| format!("question \"{id}\": {why}"))
+        column.map(drop).map_err(|why| format!("experiment \"{id}\": {why}"))
     }
 }
 
@@ -83,20 +97,20 @@ pub(crate) fn index_of<'n>(
     })
 }
 
-/// The index of the question under `question`, which must be given.
-pub(crate) fn question(section: &mut Section<'_>, asked: &[Asked]) -> Result<usize, StackError> {
-    let names = asked.iter().map(|asked| asked.question.id.as_str());
-    named(section, "question", names)?
-        .ok_or_else(|| section.reject("question", "is missing; expected the id of a question"))
+/// The index of the experiment under `experiment`, which must be given.
+pub(crate) fn experiment(section: &mut Section<'_>, asked: &[Asked]) -> Result<usize, StackError> {
+    let names = asked.iter().map(|asked| asked.experiment.id.as_str());
+    named(section, "experiment", names)?
+        .ok_or_else(|| section.reject("experiment", "is missing; expected the id of an experiment"))
 }
 
-/// The figures under `shows`, all of which fit the question.
+/// The figures under `metric`, all of which fit the experiment.
 pub(crate) fn figures(section: &mut Section<'_>, asked: &Asked) -> Result<Vec<Figure>, StackError> {
-    let Some(texts) = section.strings("shows")? else {
-        return Err(section.reject("shows", "is missing; expected a figure, such as \"waf.gc\""));
+    let Some(texts) = section.strings("metric")? else {
+        return Err(section.reject("metric", "is missing; expected a figure, such as \"waf.gc\""));
     };
     let figure = |(text, place): (String, Place)| {
-        let error = |why: String| StackError::new(&place, "shows", why);
+        let error = |why: String| StackError::new(&place, "metric", why);
         let figure: Figure = text.parse().map_err(|why| error(format!("{why}")))?;
         asked.check_figure(&figure).map_err(error)?;
         Ok(figure)
@@ -104,12 +118,12 @@ pub(crate) fn figures(section: &mut Section<'_>, asked: &Asked) -> Result<Vec<Fi
     texts.into_iter().map(figure).collect()
 }
 
-/// The one figure under `shows`.
+/// The one figure under `metric`.
 pub(crate) fn figure(section: &mut Section<'_>, asked: &Asked) -> Result<Figure, StackError> {
     let mut all = figures(section, asked)?.into_iter();
     match (all.next(), all.next()) {
         (Some(figure), None) => Ok(figure),
-        _ => Err(section.reject("shows", "expected one figure")),
+        _ => Err(section.reject("metric", "expected one figure")),
     }
 }
 
@@ -124,7 +138,7 @@ pub(crate) fn form(section: &mut Section<'_>) -> Result<Form, StackError> {
     }
 }
 
-/// The axis under `key`, which the question has.
+/// The axis under `key`, which the experiment has.
 pub(crate) fn axis(
     section: &mut Section<'_>,
     key: &'static str,
@@ -135,7 +149,7 @@ pub(crate) fn axis(
     Ok(Some(axis))
 }
 
-/// The points under `where`, of which the question has some.
+/// The points under `where`, of which the experiment has some.
 pub(crate) fn filter(section: &mut Section<'_>, asked: &Asked) -> Result<Filter, StackError> {
     let mut filter = Filter::default();
     if let Some(table) = section.table("where")? {
@@ -177,9 +191,11 @@ pub(crate) fn read_all<T>(
     key: &'static str,
     read: impl Fn(&mut Section<'_>, String) -> Result<T, StackError>,
 ) -> Result<Vec<T>, StackError> {
+    root.refuse_renamed(RENAMED)?;
     let mut ids = BTreeSet::new();
     let mut all = Vec::new();
     for mut entry in root.entries(key)? {
+        entry.refuse_renamed(RENAMED)?;
         let id: String = entry.required("id")?;
         if !ids.insert(id.clone()) {
             return Err(entry.reject("id", format!("\"{id}\" is there twice")));

@@ -12,7 +12,7 @@ use nandscape_report::Figure;
 pub struct Reproduction {
     /// The paper.
     pub paper: Paper,
-    /// By question.
+    /// By experiment.
     pub answers: Vec<Answers>,
     /// By statement.
     pub judged: Vec<Judged>,
@@ -21,12 +21,12 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Of these answers, one for each question.
+    /// Of these answers, one for each experiment.
     #[must_use]
     pub fn new(paper: Paper, answers: Vec<Answers>) -> Self {
         let judged = judge(&paper, &answers);
-        let questions = paper.questions.iter().map(|question| question.id.as_str());
-        let checked = check(questions.zip(&answers));
+        let experiments = paper.experiments.iter().map(|experiment| experiment.id.as_str());
+        let checked = check(experiments.zip(&answers));
         Self { paper, answers, judged, checked }
     }
 
@@ -52,31 +52,33 @@ impl Reproduction {
         self.checked.iter().flat_map(of_check).collect()
     }
 
-    /// The first figure that no result of its question knows: a slip of the pen.
+    /// The first figure that no result of its experiment knows: a slip of the pen.
     #[must_use]
     pub fn slip(&self) -> Option<String> {
-        let Paper { figures, choices, beyond, statements, .. } = &self.paper;
-        let drawn = figures.iter().filter_map(|figure| match &figure.shows {
-            Shown::Figure(shows) => Some((figure.question, shows)),
+        let Paper { figures, assumptions, extensions, statements, .. } = &self.paper;
+        let drawn = figures.iter().filter_map(|figure| match &figure.metric {
+            Shown::Figure(metric) => Some((figure.experiment, metric)),
             Shown::Latency(_) => None,
         });
-        let open =
-            choices.iter().flat_map(|one| one.shows.iter().map(|shows| (one.question, shows)));
-        let more =
-            beyond.iter().flat_map(|one| one.shows.iter().map(|shows| (one.question, shows)));
+        let open = assumptions
+            .iter()
+            .flat_map(|one| one.metric.iter().map(|metric| (one.experiment, metric)));
+        let more = extensions
+            .iter()
+            .flat_map(|one| one.metric.iter().map(|metric| (one.experiment, metric)));
         let stated = statements.iter().filter_map(|statement| match &statement.measured {
-            Measured::As(measure) => Some((measure.question, &measure.shows)),
+            Measured::As(measure) => Some((measure.experiment, &measure.metric)),
             Measured::Not(_) => None,
         });
         let mut all = drawn.chain(open).chain(more).chain(stated);
-        all.find_map(|(question, shows)| self.slip_of(question, shows))
+        all.find_map(|(experiment, metric)| self.slip_of(experiment, metric))
     }
 
-    fn slip_of(&self, question: usize, shows: &Figure) -> Option<String> {
-        let slip = self.answers[question].column(shows).ok()?.slip()?;
+    fn slip_of(&self, experiment: usize, metric: &Figure) -> Option<String> {
+        let slip = self.answers[experiment].column(metric).ok()?.slip()?;
         Some(format!(
-            "{}, question \"{}\": {slip}",
-            self.paper.id, self.paper.questions[question].id
+            "{}, experiment \"{}\": {slip}",
+            self.paper.id, self.paper.experiments[experiment].id
         ))
     }
 }

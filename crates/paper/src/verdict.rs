@@ -1,9 +1,9 @@
 //! Verdicts: whether a measured number is what a paper states, by tolerances that stand beside the
 //! statement. Pure functions of numbers; how a number is shown is the caller's to say.
 //!
-//! A number *agrees* if it is within the tolerance of the stated one, relative to that. It agrees *partly*
+//! A number *agrees* if it is within the tolerance of the stated one, relative to that. It agrees *partially*
 //! if it is within the wider one; where the figure is a ratio to a baseline and an effect is stated, if it
-//! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It *cannot be told* without a
+//! is on the stated side of 1 by at least a tenth of that effect. Else it *disagrees*. It is *inconclusive* without a
 //! number, or if the 95 % interval of the mean over the seeds holds numbers of more than one verdict.
 
 use crate::model::{Claim, Tolerance};
@@ -18,25 +18,25 @@ pub enum Verdict {
     /// As stated.
     Agrees,
     /// Roughly, or at least in its direction.
-    Partly,
+    Partially,
     /// Otherwise than stated.
     Disagrees,
     /// Nobody can say.
-    CannotBeTold,
+    Inconclusive,
 }
 
 impl Verdict {
     /// All, in order.
-    pub const ALL: [Self; 4] = [Self::Agrees, Self::Partly, Self::Disagrees, Self::CannotBeTold];
+    pub const ALL: [Self; 4] = [Self::Agrees, Self::Partially, Self::Disagrees, Self::Inconclusive];
 
     /// In words.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
-            Self::Partly => "partly",
+            Self::Partially => "partially",
             Self::Disagrees => "disagrees",
-            Self::CannotBeTold => "cannot be told",
+            Self::Inconclusive => "inconclusive",
         }
     }
 }
@@ -51,10 +51,10 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// That nothing can be told, for this reason.
+    /// No verdict, for this reason.
     #[must_use]
-    pub fn untold(reason: impl Into<String>) -> Self {
-        Self { verdict: Verdict::CannotBeTold, reason: reason.into() }
+    pub fn inconclusive(reason: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Inconclusive, reason: reason.into() }
     }
 }
 
@@ -135,16 +135,16 @@ struct Told {
 impl Rule<'_> {
     fn tell(&self, range: Range, number: f64) -> Told {
         let miss = range.miss(number);
-        let Tolerance { within, partly, direction } = self.tolerance;
+        let Tolerance { within, partially, direction } = self.tolerance;
         let effect = range.effect();
         let right = effect != 0.0 && (number - 1.0) / effect >= EFFECT_MIN;
         let directed = direction && self.relative && effect != 0.0;
-        let near = miss <= partly;
+        let near = miss <= partially;
         let verdict = match miss {
             miss if miss <= within => Verdict::Agrees,
-            _ if directed && right => Verdict::Partly,
+            _ if directed && right => Verdict::Partially,
             _ if directed => Verdict::Disagrees,
-            _ if near => Verdict::Partly,
+            _ if near => Verdict::Partially,
             _ => Verdict::Disagrees,
         };
         Told { verdict, miss, near }
@@ -162,13 +162,13 @@ impl Rule<'_> {
     #[must_use]
     pub fn judge(&self, seeds: &[f64], show: &dyn Fn(f64) -> String) -> Judgement {
         let Some(mean) = Mean::of(seeds) else {
-            return Judgement::untold("no result has this number at every point that counts");
+            return Judgement::inconclusive("no result has this number at every point that counts");
         };
         if !mean.mean.is_finite() {
-            return Judgement::untold("what was measured is no number");
+            return Judgement::inconclusive("what was measured is no number");
         }
         let Some((range, told)) = self.best(mean.mean) else {
-            return Judgement::untold("nothing is stated");
+            return Judgement::inconclusive("nothing is stated");
         };
         let reason = self.explain(range, told, mean.mean, show) + &spread(seeds, mean, show);
         let half = mean.half_width.unwrap_or(0.0);
@@ -177,7 +177,7 @@ impl Rule<'_> {
             return Judgement { verdict: told.verdict, reason };
         };
         let [low, high] = [interval.low, interval.high].map(show);
-        Judgement::untold(format!(
+        Judgement::inconclusive(format!(
             "{reason}; from {low} to {high}, where it lies with 95 % confidence, verdicts differ ({}, {}): \
              more seeds would tell",
             told.verdict.name(),
@@ -200,7 +200,7 @@ impl Rule<'_> {
         number: f64,
         show: &dyn Fn(f64) -> String,
     ) -> String {
-        let Tolerance { within, partly, .. } = self.tolerance;
+        let Tolerance { within, partially, .. } = self.tolerance;
         if told.miss == 0.0 {
             return format!("{} is {}, as stated", show(number), self.claim.text(show));
         }
@@ -214,15 +214,15 @@ impl Rule<'_> {
         };
         let off = percent(told.miss);
         let off = format!("{} is {off} {side} the stated {}{best}", show(number), show(end));
-        let (within, partly) = (percent(within), percent(partly));
+        let (within, partially) = (percent(within), percent(partially));
         match (told.verdict, told.near) {
             (Verdict::Agrees, _) => format!("{off}, within {within}"),
-            (Verdict::Partly, true) => format!("{off}, past {within} and within {partly}"),
-            (Verdict::Partly, false) => {
-                format!("{off}, past {partly}, but on the stated side of 1")
+            (Verdict::Partially, true) => format!("{off}, past {within} and within {partially}"),
+            (Verdict::Partially, false) => {
+                format!("{off}, past {partially}, but on the stated side of 1")
             }
-            (_, true) => format!("{off}, within {partly}, but not on the stated side of 1"),
-            (_, false) => format!("{off}, past {partly}"),
+            (_, true) => format!("{off}, within {partially}, but not on the stated side of 1"),
+            (_, false) => format!("{off}, past {partially}"),
         }
     }
 }
@@ -258,7 +258,7 @@ pub fn percent(share: f64) -> String {
 mod tests {
     use super::*;
 
-    const TENTH: Tolerance = Tolerance { within: 0.1, partly: 0.2, direction: true };
+    const TENTH: Tolerance = Tolerance { within: 0.1, partially: 0.2, direction: true };
 
     /// Two seeds with this mean, and half the width of its interval (Student's t of one degree of freedom).
     fn two(mean: f64, half_width: f64) -> [f64; 2] {
@@ -279,17 +279,17 @@ mod tests {
     /// Each verdict has its band, and the direction counts for ratios to a baseline alone.
     #[test]
     fn bands_make_verdicts() {
-        use Verdict::{Agrees, Disagrees, Partly};
+        use Verdict::{Agrees, Disagrees, Partially};
         let claim = Claim::Readings(vec![1.5]);
         let cases = [
             (1.5, Agrees, Agrees),
             (1.64, Agrees, Agrees),
             (1.36, Agrees, Agrees),
-            (1.75, Partly, Partly),
-            (1.25, Partly, Partly),
-            (1.1, Disagrees, Partly),
-            (1.06, Disagrees, Partly),
-            (3.0, Disagrees, Partly),
+            (1.75, Partially, Partially),
+            (1.25, Partially, Partially),
+            (1.1, Disagrees, Partially),
+            (1.06, Disagrees, Partially),
+            (3.0, Disagrees, Partially),
             (1.04, Disagrees, Disagrees),
             (0.9, Disagrees, Disagrees),
         ];
@@ -302,15 +302,24 @@ mod tests {
     /// Bounds are open on one side, and what states no effect has no direction.
     #[test]
     fn bounds_are_bounds() {
-        use Verdict::{Agrees, Disagrees, Partly};
+        use Verdict::{Agrees, Disagrees, Partially};
         let cases = [
-            (Claim::AtMost(0.8), [(0.1, Agrees), (0.87, Agrees), (0.97, Partly), (1.2, Disagrees)]),
-            (Claim::AtLeast(2.0), [(9.0, Agrees), (1.85, Agrees), (1.2, Partly), (0.9, Disagrees)]),
+            (
+                Claim::AtMost(0.8),
+                [(0.1, Agrees), (0.87, Agrees), (0.97, Partially), (1.2, Disagrees)],
+            ),
+            (
+                Claim::AtLeast(2.0),
+                [(9.0, Agrees), (1.85, Agrees), (1.2, Partially), (0.9, Disagrees)],
+            ),
             (
                 Claim::Between(1.2, 1.4),
-                [(1.3, Agrees), (1.5, Agrees), (1.8, Partly), (1.01, Disagrees)],
+                [(1.3, Agrees), (1.5, Agrees), (1.8, Partially), (1.01, Disagrees)],
             ),
-            (Claim::AtMost(1.05), [(0.2, Agrees), (1.1, Agrees), (1.2, Partly), (1.5, Disagrees)]),
+            (
+                Claim::AtMost(1.05),
+                [(0.2, Agrees), (1.1, Agrees), (1.2, Partially), (1.5, Disagrees)],
+            ),
         ];
         for (claim, numbers) in cases {
             for (number, expected) in numbers {
@@ -352,47 +361,47 @@ mod tests {
         assert_eq!(bound, "1.00 is 50 % below the stated 2.00, past 20 %; of one seed");
     }
 
-    /// Without a number nothing can be told.
+    /// Without a number there is no verdict.
     #[test]
     fn some_things_cannot_be_told() {
         let claim = Claim::Readings(vec![1.5]);
         let cases: [&[f64]; 3] = [&[], &[f64::NAN], &[1.5, f64::INFINITY]];
         for seeds in cases {
-            assert_eq!(judge(&claim, true, seeds).0, Verdict::CannotBeTold, "{seeds:?}");
+            assert_eq!(judge(&claim, true, seeds).0, Verdict::Inconclusive, "{seeds:?}");
         }
-        assert_eq!(judge(&Claim::Readings(Vec::new()), true, &[1.0]).0, Verdict::CannotBeTold);
+        assert_eq!(judge(&Claim::Readings(Vec::new()), true, &[1.0]).0, Verdict::Inconclusive);
     }
 
-    /// A verdict is told if the interval of the mean lies on one side of every border, and what agrees may
+    /// A verdict is conclusive if the interval of the mean lies on one side of every border, and what agrees may
     /// lie within an interval whose mean and ends do not.
     #[test]
     fn borders_within_the_spread_cannot_be_told() {
-        use Verdict::{Agrees, CannotBeTold, Disagrees, Partly};
+        use Verdict::{Agrees, Disagrees, Inconclusive, Partially};
         let claim = Claim::Readings(vec![1.5]);
         let cases = [
             (1.5, 0.14, Agrees),
-            (1.5, 0.16, CannotBeTold),
-            (1.45, 0.2, CannotBeTold),
-            (1.75, 0.04, Partly),
-            (1.75, 0.2, CannotBeTold),
+            (1.5, 0.16, Inconclusive),
+            (1.45, 0.2, Inconclusive),
+            (1.75, 0.04, Partially),
+            (1.75, 0.2, Inconclusive),
             (1.0, 0.04, Disagrees),
-            (1.0, 0.06, CannotBeTold),
-            (2.5, 0.8, Partly),
-            (2.5, 1.2, CannotBeTold),
+            (1.0, 0.06, Inconclusive),
+            (2.5, 0.8, Partially),
+            (2.5, 1.2, Inconclusive),
         ];
         for (mean, half_width, expected) in cases {
             let (verdict, reason) = judge(&claim, true, &two(mean, half_width));
             assert_eq!(verdict, expected, "{mean} ± {half_width}: {reason}");
-            assert_eq!(reason.contains("more seeds would tell"), expected == CannotBeTold);
+            assert_eq!(reason.contains("more seeds would tell"), expected == Inconclusive);
         }
         let (_, reason) = judge(&claim, true, &two(1.75, 0.2));
-        let end = "from 1.55 to 1.95, where it lies with 95 % confidence, verdicts differ (partly, agrees): \
+        let end = "from 1.55 to 1.95, where it lies with 95 % confidence, verdicts differ (partially, agrees): \
                    more seeds would tell";
         assert!(reason.ends_with(end), "{reason}");
         let apart = Claim::Readings(vec![1.5, 3.0]);
-        assert_eq!(judge(&apart, true, &two(2.3, 0.1)).0, Partly);
+        assert_eq!(judge(&apart, true, &two(2.3, 0.1)).0, Partially);
         let absolute = |half_width| judge(&claim, false, &two(2.2, half_width)).0;
-        assert_eq!((absolute(0.3), absolute(1.2)), (Disagrees, CannotBeTold));
+        assert_eq!((absolute(0.3), absolute(1.2)), (Disagrees, Inconclusive));
     }
 
     /// A statement of nothing at all agrees with nothing at all.

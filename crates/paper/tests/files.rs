@@ -13,7 +13,7 @@ fn a_paper_is_read() {
     let paper = Paper::load(Files::Host, &tiny(), false, &Table::new()).unwrap();
     assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18));
     assert_eq!(paper.statements[1].claim, Claim::Readings(vec![0.5, 0.66]));
-    assert_eq!(paper.statements[0].across, [0]);
+    assert_eq!(paper.statements[0].sensitivity, [0]);
     let quick = Paper::load(Files::Host, &tiny(), true, &Table::new()).unwrap();
     assert_eq!(quick.runs(), 10);
 }
@@ -34,20 +34,33 @@ fn papers_that_ship_are_sound() {
 /// File, what stands there, what stands there instead, and what is said of it.
 type Slip = (&'static str, &'static str, &'static str, &'static str);
 
+const RENAMED: [Slip; 5] = [
+    ("paper.toml", "[[experiment]]", "[[question]]", "paper.toml:7:3: question: is experiment now"),
+    ("paper.toml", "metric = \"waf.gc", "shows = \"waf.gc", "figure.shows: is metric now"),
+    ("published.toml", "text = ", "says = ", "statement.says: is text now"),
+    ("published.toml", "not_measured", "unmeasured", "statement.unmeasured: is not_measured now"),
+    (
+        "published.toml",
+        "experiment = \"space\"",
+        "question = \"space\"",
+        "statement.measured.question: is experiment now",
+    ),
+];
+
 const SLIPS_OF_PAPERS: [Slip; 9] = [
     ("paper.toml", "claims =", "claim =", "paper.toml:1:1: claims: is missing"),
     ("paper.toml", "plot = \"bars\"", "plot = \"pie\"", "figure.plot: expected bars | lines | cdf"),
     (
         "paper.toml",
-        "question = \"space\"",
-        "question = \"spac\"",
+        "experiment = \"space\"",
+        "experiment = \"spac\"",
         "there is no \"spac\"; there are: space",
     ),
     (
         "paper.toml",
         "x = \"job\"",
         "x = \"jobs\"",
-        "figure.x: question \"space\" has no axis \"jobs\"",
+        "figure.x: experiment \"space\" has no axis \"jobs\"",
     ),
     ("paper.toml", "id = \"2\"", "id = \"1\"", "figure.id: \"1\" is there twice"),
     (
@@ -60,14 +73,19 @@ const SLIPS_OF_PAPERS: [Slip; 9] = [
         "paper.toml",
         "chosen = 2",
         "chosen = 3",
-        "choice.chosen: question \"depth\" has no var.depth=3; it has 2, 8",
+        "assumption.chosen: experiment \"depth\" has no var.depth=3; it has 2, 8",
     ),
-    ("paper.toml", "sweep = \"maps.toml\"", "sweep = \"none.toml\"", "question.sweep: none.toml: "),
+    (
+        "paper.toml",
+        "sweep = \"maps.toml\"",
+        "sweep = \"none.toml\"",
+        "experiment.sweep: none.toml: ",
+    ),
     (
         "paper.toml",
         "latency_cdf.sync",
         "latency_cdf.flush",
-        "figure.shows: expected latency_cdf.read | ",
+        "figure.metric: expected latency_cdf.read | ",
     ),
 ];
 
@@ -81,9 +99,9 @@ const SLIPS_BESIDE: [Slip; 11] = [
     ("published.toml", "within = 0.0", "within = -1", "statement.within: expected a share"),
     (
         "published.toml",
-        "partly = 0.1",
-        "partly = 0.01",
-        "statement.partly: expected no less than within",
+        "partially = 0.1",
+        "partially = 0.01",
+        "statement.partially: expected no less than within",
     ),
     (
         "published.toml",
@@ -93,15 +111,15 @@ const SLIPS_BESIDE: [Slip; 11] = [
     ),
     (
         "published.toml",
-        "across = [\"depth\"]",
-        "across = [\"space\"]",
-        "statement.across: there is no \"space\"; there are: depth",
+        "sensitivity = [\"depth\"]",
+        "sensitivity = [\"space\"]",
+        "statement.sensitivity: there is no \"space\"; there are: depth",
     ),
     (
         "published.toml",
         "direction = false",
-        "direction = false\nacross = [\"depth\"]",
-        "statement.across: choice \"depth\" of question \"depth\" is var.depth=2, and the statement is measured at 8",
+        "direction = false\nsensitivity = [\"depth\"]",
+        "statement.sensitivity: assumption \"depth\" of experiment \"depth\" is var.depth=2, and the statement is measured at 8",
     ),
     (
         "published.toml",
@@ -111,9 +129,9 @@ const SLIPS_BESIDE: [Slip; 11] = [
     ),
     (
         "published.toml",
-        "unmeasured",
+        "not_measured",
         "unmesured",
-        "statement.measured: expected either measured, or unmeasured",
+        "statement.measured: expected either measured, or not_measured",
     ),
     (
         "published.toml",
@@ -128,7 +146,7 @@ const SLIPS_BESIDE: [Slip; 11] = [
 /// Whatever is wrong has a file, a line, a column and a key, and says what would be right.
 #[test]
 fn wrong_papers_name_their_place() {
-    for (at, slip) in SLIPS_OF_PAPERS.iter().chain(&SLIPS_BESIDE).enumerate() {
+    for (at, slip) in RENAMED.iter().chain(&SLIPS_OF_PAPERS).chain(&SLIPS_BESIDE).enumerate() {
         let (file, from, to, message) = *slip;
         let load = |folder: &Path| Paper::load(Files::Host, folder, false, &Table::new());
         let error = changed(&format!("wrong-{at}"), file, (from, to), load).unwrap_err();
@@ -144,9 +162,10 @@ fn a_key_of_the_command_line_reaches_every_stack() {
     let over = |set: &str| sweep_overrides(&[set.to_owned()]);
     let load = |over: &Table| Paper::load(Files::Host, &tiny(), false, over);
     let paper = load(&over("ftl.gc.victim=random").unwrap()).unwrap();
-    let cases = paper.questions.iter().flat_map(|question| &question.sweep.cases);
+    let cases = paper.experiments.iter().flat_map(|experiment| &experiment.sweep.cases);
     let changed = cases.filter(|case| case.stack.toml.contains("victim = \"random\"")).count();
-    let all = paper.questions.iter().map(|question| question.sweep.cases.len()).sum::<usize>();
+    let all =
+        paper.experiments.iter().map(|experiment| experiment.sweep.cases.len()).sum::<usize>();
     assert_eq!(changed, all);
     assert!(load(&over("ftl.nonsense=1").unwrap()).is_err());
     assert!(over("nonsense").is_err());

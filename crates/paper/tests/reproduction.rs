@@ -22,7 +22,7 @@ fn answers(sweep: &Sweep) -> Answers {
 
 fn reproduce(folder: &Path, quick: bool) -> Reproduction {
     let paper = Paper::load(Files::Host, folder, quick, &Table::new()).unwrap();
-    let answers = paper.questions.iter().map(|question| answers(&question.sweep)).collect();
+    let answers = paper.experiments.iter().map(|experiment| answers(&experiment.sweep)).collect();
     Reproduction::new(paper, answers)
 }
 
@@ -38,24 +38,21 @@ fn a_paper_is_reproduced() {
     let verdicts: Vec<Verdict> = one.judged.iter().map(|judged| judged.judgement.verdict).collect();
     assert_eq!(verdicts, Verdict::ALL);
     assert_eq!(one.nonsense(), [] as [String; 0]);
-    let looked: Vec<_> = one.checked.iter().filter(|one| one.looked_at == 0).collect();
+    let looked: Vec<_> = one.checked.iter().filter(|one| one.runs_checked == 0).collect();
     assert!(looked.len() <= 1, "{looked:?}");
     assert_eq!(one.slip(), None);
-    assert_eq!(one.judged[0].across.len(), 1);
+    assert_eq!(one.judged[0].sensitivity.len(), 1);
     let reason = &one.judged[0].judgement.reason;
-    assert!(
-        reason.contains("no other choice of what is left open changes the verdict (1)"),
-        "{reason}"
-    );
+    assert!(reason.contains("verdict is insensitive to the unstated parameters (1)"), "{reason}");
 
     let html = page(std::slice::from_ref(&one), &maker());
     for text in [
         "A Paper that Nobody Wrote",
         "half of the writes are left",
-        "cannot be told",
+        "inconclusive",
         "Figure 1: Write amplification",
         "the depth of the queue",
-        "Beyond it",
+        "Extension: ",
         "all hold",
         "nandscape paper tiny",
         "Geometry",
@@ -63,18 +60,18 @@ fn a_paper_is_reproduced() {
         assert!(html.contains(text), "{text}");
     }
     let (statement, judged) = one.statements().next().unwrap();
-    let chosen = statement.shown_at(&judged.across[0].chosen);
+    let chosen = statement.shown_at(&judged.sensitivity[0].chosen);
     assert_ne!(chosen, statement.shown(judged));
     let table = html.split_once("instead</th>").unwrap().1.split_once("</table>").unwrap().0;
     assert!(table.contains(&format!(">{chosen}<")), "{table}");
     assert_eq!(html.matches("<figure").count(), html.matches("\"id\":\"tiny-").count());
 
     let json = one.to_json();
-    assert_eq!(json["statements"][1]["verdict"], "partly");
+    assert_eq!(json["statements"][1]["verdict"], "partially");
     assert_eq!(json["statements"][0]["published"]["at_most"], 0.9);
     assert!(json["statements"][0]["measured"]["mean"].as_f64().unwrap() < 0.9);
-    let along = &json["statements"][0]["across"][0];
-    assert_eq!((&along["choice"], &along["chosen"]["value"]), (&"depth".into(), &2.into()));
+    let along = &json["statements"][0]["sensitivity"][0];
+    assert_eq!((&along["assumption"], &along["chosen"]["value"]), (&"depth".into(), &2.into()));
     assert_eq!(
         (&along["chosen"]["verdict"], &along["others"][0]["value"]),
         (&"agrees".into(), &8.into())
@@ -82,7 +79,7 @@ fn a_paper_is_reproduced() {
     let mean = |found: &serde_json::Value| found["mean"].as_f64().unwrap();
     assert_ne!(mean(&along["chosen"]), mean(&along["others"][0]));
     assert_eq!(json["figures"][0]["points"].as_array().unwrap().len(), 4);
-    assert!(json["choices"][0]["points"][0]["figures"]["waf.gc"]["mean"].is_f64());
+    assert!(json["assumptions"][0]["points"][0]["figures"]["waf.gc"]["mean"].is_f64());
     assert_eq!(json["checks"].as_array().unwrap().len(), one.checked.len());
 }
 
@@ -123,6 +120,6 @@ fn published_numbers_are_only_compared() {
     paper.statements[0].claim = Claim::AtMost(0.0001);
     let bolder = Reproduction::new(paper, usual.answers.clone());
     assert_eq!(bolder.judged[0].seeds, usual.judged[0].seeds);
-    assert_eq!(bolder.judged[0].judgement.verdict, Verdict::Partly);
+    assert_eq!(bolder.judged[0].judgement.verdict, Verdict::Partially);
     assert_eq!(bolder.judged[1..], usual.judged[1..]);
 }

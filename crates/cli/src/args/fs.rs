@@ -147,11 +147,11 @@ pub(crate) struct DumpWhat {
 Examples:
   nandscape mkfs --fs ext4 disk.img --size 2GiB
   nandscape image import disk.img --stack ext4-pblk --output disk.state
-  nandscape run my.fio --stack ext4-pblk --set fs.make=false --state disk.state --save-state later.state
+  nandscape run my.fio --stack ext4-pblk --set fs.format=false --state disk.state --save-state later.state
   nandscape image export later.state later.img --stack ext4-pblk
 
 An image is the content of the block device, sector by sector, as any tool reads it. A state is what lies \
-on its media (docs/formats/state.md). A run on a state uses the files in it with fs.make = false, and with \
+on its media (docs/formats/state.md). A run on a state uses the files in it with fs.format = false, and with \
 --save-state it leaves a state, whose image e2fsck or a kernel can look at.")]
 pub(crate) struct ImagesArgs {
     #[command(subcommand)]

@@ -18,9 +18,9 @@ Examples:
   nandscape paper js-pblk --set host.cores=64       one, on another host
   nandscape paper my/paper --check                  is a folder of one's own sound?
 
-What a paper states is set beside what is measured, with a verdict for each statement: agrees, \
-partly, disagrees, cannot be told, and the reason. Numbers are means over the seeds with their 95 % \
-confidence interval (Student's t); a verdict is told if all of the interval has it. Tolerances stand beside the published numbers. \
+What a paper states is compared with what is measured, with a verdict for each statement: agrees, \
+partially, disagrees, inconclusive, and the reason. Numbers are means over the seeds with their 95 % \
+confidence interval (Student's t); a verdict needs all of the interval. Tolerances stand beside the published numbers. \
 What the paper leaves open is varied, and every run is checked for physical sense.
 
 DIR gets index.html (works offline), paper.json, and rows of every run. Ctrl-C lets the runs under \

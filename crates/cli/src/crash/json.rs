@@ -38,8 +38,8 @@ pub(super) fn matrix(report: &MatrixReport<'_>) -> Value {
 }
 
 /// What every campaign tells.
-fn head(first: u64, held: bool) -> Value {
-    json!({ "version": VERSION, "commit": COMMIT, "first_seed": first, "held": held })
+fn head(first: u64, passed: bool) -> Value {
+    json!({ "version": VERSION, "commit": COMMIT, "first_seed": first, "passed": passed })
 }
 
 /// What some seeds found.
@@ -63,11 +63,11 @@ fn violation(violation: &Violation) -> Value {
     json!({
         "seed": violation.seed,
         "round": violation.round,
-        "what": violation.what,
+        "message": violation.what,
         "lba": violation.lba.map(|lba| lba.0),
-        "permitted": violation.expected,
-        "got": violation.got,
-        "story": violation.event_log,
+        "expected": violation.expected,
+        "actual": violation.got,
+        "event_log": violation.event_log,
         "scenario": violation.scenario,
     })
 }
@@ -88,6 +88,6 @@ fn counts(counts: &Counts) -> Value {
         "erase_failures": counts.erase_failures,
         "unreadable": counts.unreadable,
         "worn_out": counts.worn_out,
-        "redrawn": counts.redrawn,
+        "rejected_configs": counts.redrawn,
     })
 }

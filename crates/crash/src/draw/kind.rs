@@ -33,7 +33,7 @@ pub(crate) fn describe(config: &FtlConfig, run: &FtlRun) -> String {
 
 /// Cores of the host that an FTL runs on; 1 where it does not.
 pub(crate) fn cores(config: &FtlConfig) -> u16 {
-    pblk::of(config).map_or(1, |config| u16::try_from(config.cores).unwrap_or(u16::MAX))
+    pblk::of(config).map_or(1, |config| u16::try_from(config.write_buffers).unwrap_or(u16::MAX))
 }
 
 /// Whether a kind has compositions.

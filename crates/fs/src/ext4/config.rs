@@ -140,7 +140,7 @@ impl Config {
             return Ok(());
         }
         let why = "the records of all cores may have half of the journal".to_owned();
-        Err(ConfigError { key: "records", why })
+        Err(ConfigError { key: "ijournal_area", why })
     }
 
     /// Whether records leave JBD2 enough of a log of so many blocks.
@@ -186,7 +186,7 @@ impl Config {
     pub(crate) async fn format(&self, device: &AsyncDevice) -> Result<Formatted, FormatError> {
         let Some(format) = &self.format else {
             let why = "the device is to hold a file system already".to_owned();
-            return Err(ConfigError { key: "make", why }.into());
+            return Err(ConfigError { key: "format", why }.into());
         };
         match mkfs(device, format).await {
             Ok(sb) => Ok(formatted(&sb)),

@@ -25,7 +25,7 @@ pub enum Commit {
     Jbd2,
     /// A record of the file, as far as one will do: see [`super::journal::files`].
     Ijournal {
-        /// Rings of records, one a core.
+        /// Rings of records: per-core ijournal areas.
         slots: u32,
         /// Blocks of each; 0: they share a quarter of the log.
         slot_blocks: u32,

@@ -359,7 +359,7 @@ pub(super) fn special_ring_sectors(
     let least = ring_sectors_min(geometry)?;
     config
         .special_ring_sectors
-        .map_or(Ok(normal), |asked| check_ring("ftl.special_ring", asked, least))
+        .map_or(Ok(normal), |asked| check_ring("ftl.special_buffer", asked, least))
 }
 
 fn check_ring(key: &'static str, asked: u32, least: u32) -> Result<u32, FtlError> {

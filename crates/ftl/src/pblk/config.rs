@@ -128,11 +128,11 @@ pub enum GcStream {
 /// What becomes of the journal's own lines while sectors in them are valid.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum JournalLines {
-    /// They are victims as other lines are.
+    /// They are victims as all other lines are.
     #[default]
     Collected,
-    /// They are victims only if nothing else helps: a log that goes round invalidates them by itself.
-    LeftToDie,
+    /// They are victims only where no other victim helps: a circular log invalidates them without copies.
+    Exempt,
 }
 
 /// How hot an access makes a mapping block, and how it cools (selective mapping-table loading,
@@ -265,9 +265,9 @@ pub struct Config {
     pub limiter: Limiter,
     /// Which write buffer takes a bio.
     pub routing: Routing,
-    /// Cores of the host; buffers of `per-core` and `per-queue` routing.
-    pub cores: u32,
-    /// Buffers for files that are fsynced; `None` takes as many as cores.
+    /// Buffers of `per-core` and `per-queue` routing: core *n* writes to buffer *n* modulo this number.
+    pub write_buffers: u32,
+    /// Buffers for files that are fsynced; `None` takes as many as `write_buffers`.
     pub fsync_rings: Option<u32>,
     /// A file that was fsynced more often than this is bound to a buffer.
     pub fsync_threshold: u32,
@@ -301,7 +301,7 @@ impl Default for Config {
             ring_sectors: None,
             limiter: Limiter::default(),
             routing: Routing::default(),
-            cores: 4,
+            write_buffers: 4,
             fsync_rings: None,
             fsync_threshold: 1,
             special_ring_sectors: None,
@@ -315,5 +315,15 @@ impl Default for Config {
             discard: Discard::default(),
             victim: Victim::default(),
         }
+    }
+}
+
+impl Config {
+    /// Whether any number of buffers follows from `write_buffers`.
+    #[must_use]
+    pub fn uses_write_buffers(&self) -> bool {
+        let binds_files =
+            matches!(self.routing.files, FileRouting::FsyncAware | FileRouting::PerFile);
+        self.routing.base != BaseRouting::Single || (binds_files && self.fsync_rings.is_none())
     }
 }

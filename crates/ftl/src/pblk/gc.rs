@@ -66,7 +66,7 @@ pub(super) struct Gc {
     ready: VecDeque<usize>,
     /// Sectors that [`Self::coming`] yields in all.
     pub(super) to_come: u64,
-    /// The next victims may be any lines that gain anything, those left to die too.
+    /// The next victims may be any lines that gain anything, exempt ones too.
     takes_all: bool,
     /// The mapping block that the first copy waits for.
     pub(super) awaits: Option<u32>,
@@ -181,7 +181,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
     /// that is short itself. A victim must gain more than copying it may pad; what flushes of several
-    /// buffers pad counts unless users stand still. Lines of the journal that are left to die are victims
+    /// buffers pad counts unless users stand still. Lines of the journal that are exempt are victims
     /// when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
         let short = self.wants_victim(self.lines.free());
@@ -223,8 +223,8 @@ impl<M: OpenChannel> Pblk<M> {
         })
     }
 
-    /// Nothing moves, and somebody waits for space: whatever gains anything is a victim, lines that are
-    /// left to die too, the least valid first. Several are taken at once, since what their copies leave
+    /// Nothing moves, and somebody waits for space: whatever gains anything is a victim, journal lines that are
+    /// exempt too, the least valid first. Several are taken at once, since what their copies leave
     /// of a unit would be padded for each. Whether that is news.
     pub(super) fn take_all(&mut self) -> bool {
         let unit = u64::from(self.geometry.ws_opt);
@@ -237,7 +237,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whether lines of the journal are no victims now.
     fn spares_journal(&self) -> bool {
-        self.config.journal_lines == JournalLines::LeftToDie && !self.gc.takes_all
+        self.config.journal_lines == JournalLines::Exempt && !self.gc.takes_all
     }
 
     /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find

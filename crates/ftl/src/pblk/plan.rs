@@ -40,11 +40,11 @@ impl Plan {
     pub(super) fn new(config: &Config, layout: &Layout) -> Result<Self, FtlError> {
         let routing = config.routing;
         check_routing(config)?;
-        let normal = if routing.base == BaseRouting::Single { 1 } else { config.cores };
+        let normal = if routing.base == BaseRouting::Single { 1 } else { config.write_buffers };
         let fsync = match routing.files {
             FileRouting::None | FileRouting::FsyncInNormal => 0,
             FileRouting::FsyncAware | FileRouting::PerFile => {
-                config.fsync_rings.unwrap_or(config.cores)
+                config.fsync_rings.unwrap_or(config.write_buffers)
             }
         };
         let gc = u32::from(config.gc_stream == GcStream::Own);
@@ -136,8 +136,8 @@ impl Plan {
 fn check_routing(config: &Config) -> Result<(), FtlError> {
     let refuse = |why: &str| Err(FtlError::Config { key: "ftl.routing", why: why.into() });
     let routing = config.routing;
-    if routing.base != BaseRouting::Single && config.cores == 0 {
-        return refuse("a buffer a core needs at least one core");
+    if routing.base != BaseRouting::Single && config.write_buffers == 0 {
+        return refuse("per-core and per-queue need at least one buffer (ftl.write_buffers)");
     }
     if routing.files == FileRouting::FsyncInNormal && routing.base == BaseRouting::Single {
         return refuse(
@@ -145,7 +145,7 @@ fn check_routing(config: &Config) -> Result<(), FtlError> {
         );
     }
     if matches!(routing.files, FileRouting::FsyncAware | FileRouting::PerFile)
-        && config.fsync_rings.unwrap_or(config.cores) == 0
+        && config.fsync_rings.unwrap_or(config.write_buffers) == 0
     {
         return refuse("files that are fsynced need at least one buffer (ftl.fsync_rings)");
     }

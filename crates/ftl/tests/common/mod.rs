@@ -120,7 +120,11 @@ impl Driver {
     }
 }
 
-/// A host with the cores of the configuration, and the link to the device.
+/// A host with a core for each write buffer of the configuration, and the link to the device.
 fn attach(config: &Config, timing: &DeviceTiming) -> Attach {
-    Attach::new(Some(Host::with_cores(config.cores as u16)), timing, Attach::COPY_NS_PER_SECTOR)
+    Attach::new(
+        Some(Host::with_cores(config.write_buffers as u16)),
+        timing,
+        Attach::COPY_NS_PER_SECTOR,
+    )
 }

@@ -258,7 +258,7 @@ fn origin_warning(stack: &Stack, origin: Origin) -> Option<String> {
     let what = match &stack.fs {
         Some(fs) if !fs.config.makes() => return None,
         Some(_) => {
-            "the run makes a new file system over it, and what was in it is gone (fs.make = false \
+            "the run makes a new file system over it, and what was in it is gone (fs.format = false \
              mounts the one that is there)"
         }
         None => "the run begins on that, not on what [precondition] would write",

@@ -3,7 +3,7 @@
 use super::drive::End;
 use super::load::Measured;
 use super::prepare::Before;
-use crate::stack::Stack;
+use crate::stack::{FsStack, Stack};
 use nandscape_ftl::DeviceSize;
 use nandscape_workload::trace::TraceCounts;
 
@@ -44,7 +44,20 @@ fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
     let idle = stack.host.cores.filter(|_| !stack.ftl.charges_host() && stack.fs.is_none());
     let cores = idle
         .map(|_| "[host] cores limit nothing: the stack sets no ftl.cpu and has no file system");
-    memory.into_iter().chain(cores)
+    memory.into_iter().chain(cores).chain(without_buffers(stack)).chain(without_areas(stack))
+}
+
+/// On a number of normal write buffers that the routing ignores.
+fn without_buffers(stack: &Stack) -> Option<&'static str> {
+    let ignored = stack.sets("ftl.write_buffers") && !stack.ftl.uses_write_buffers();
+    ignored.then_some("ftl.write_buffers has no effect: ftl.routing has one normal write buffer")
+}
+
+/// On a number of ijournal areas that the file system does not have.
+fn without_areas(stack: &Stack) -> Option<&'static str> {
+    let commit = |fs: &FsStack| fs.config.choices().contains(&("commit", "ijournal"));
+    let ignored = stack.sets("fs.ijournal_areas") && !stack.fs.as_ref().is_some_and(commit);
+    ignored.then_some("fs.ijournal_areas has no effect: fs.commit is not ijournal")
 }
 
 /// On the state in which the device was.
@@ -136,6 +149,26 @@ mod tests {
         assert!(!told("ext4-pblk", &["host.cores=2"]), "calls share them");
         assert!(!told("pblk", &["host.cores=2", "ftl.cpu=qemu"]), "the FTL works on them");
         assert!(!told("pblk", &[]));
+    }
+
+    /// A number of buffers or areas that nothing uses is remarked upon if the stack sets it.
+    #[test]
+    fn numbers_without_effect_are_reported() {
+        let reported = |name: &str, set: &[&str], key: &str| {
+            let stack = Stack::load(name, set).unwrap();
+            host(&stack).any(|remark| remark.starts_with(key))
+        };
+        let buffers = |set: &[&str]| reported("pblk", set, "ftl.write_buffers has no effect");
+        assert!(buffers(&["ftl.write_buffers=4"]));
+        assert!(!buffers(&[]));
+        assert!(!buffers(&["ftl.write_buffers=4", "ftl.routing=per-core"]));
+        let fsync_rings = ["ftl.write_buffers=4", "ftl.routing=per-file"];
+        assert!(!buffers(&fsync_rings), "the default of fsync_rings");
+        assert!(buffers(&[&fsync_rings[..], &["ftl.fsync_rings=2"]].concat()));
+        let areas = |set: &[&str]| reported("ext4-pblk", set, "fs.ijournal_areas has no effect");
+        assert!(areas(&["fs.ijournal_areas=4"]));
+        assert!(!areas(&["fs.ijournal_areas=4", "fs.commit=ijournal"]));
+        assert!(!areas(&[]));
     }
 
     /// A device ceases to be fresh when it was written several times over; one that was not written at

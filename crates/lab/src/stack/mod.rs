@@ -93,7 +93,7 @@ pub enum MemoryOf {
 }
 
 /// Cores of a host that a stack does not describe.
-const DEFAULT_CORES: u32 = 4;
+pub(crate) const DEFAULT_CORES: u32 = 4;
 
 impl Host {
     /// CPU cores, whether the stack says how many or not.
@@ -252,6 +252,12 @@ impl Stack {
     #[must_use]
     pub fn error(&self, key: &str, why: &str) -> StackError {
         StackError::new(self.places.get(key).unwrap_or(&self.place), key, why)
+    }
+
+    /// Whether the stack, one that it extends, or an override sets `key`.
+    #[must_use]
+    pub fn sets(&self, key: &str) -> bool {
+        self.places.contains_key(key)
     }
 
     /// The error of a geometry that no device could have.

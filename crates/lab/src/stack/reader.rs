@@ -21,7 +21,24 @@ const MOVED: &[(&str, &str)] = &[
     ("media.timing.buffer_sector_ns", "link.buffer_sector_ns"),
     ("media.timing.late_ns", "media.timing.max_read_preemption_ns"),
     ("media.timing.suspensions", "media.timing.max_suspensions"),
+    ("ftl.special_ring", "ftl.special_buffer"),
+    ("fs.make", "fs.format"),
+    ("fs.records", "fs.ijournal_area"),
 ];
+
+/// Words that had another name in earlier versions: the key, the old word, and the word now.
+const RENAMED_WORDS: &[(&str, &str, &str)] = &[("ftl.gc.journal_lines", "left-to-die", "exempt")];
+
+/// What the key with this full name is called now, if it had another name.
+pub(crate) fn renamed_key(key: &str) -> Option<&'static str> {
+    MOVED.iter().find(|(old, _)| *old == key).map(|(_, now)| *now)
+}
+
+/// What `word` of the key with this full name is called now, if it had another name.
+pub(crate) fn renamed_word(key: &str, word: &str) -> Option<&'static str> {
+    let of_word = |(path, old, _): &&(&str, &str, &str)| (*path, *old) == (key, word);
+    RENAMED_WORDS.iter().find(of_word).map(|(_, _, now)| *now)
+}
 
 /// A type that a value can be read as.
 pub trait Field: Sized {
@@ -314,7 +331,10 @@ impl<'a> Section<'a> {
             return Err(self.reject(key, "combining several is not in this version"));
         }
         let word = self.unwritten(key)?.unwrap_or_else(|| default.to_owned());
-        let meaning = read(&word).map_err(|message| self.reject(key, message))?;
+        let meaning = read(&word).map_err(|message| {
+            let now = renamed_word(&self.full(key), &word);
+            self.reject(key, now.map_or(message, |now| format!("\"{word}\" is \"{now}\" now")))
+        })?;
         let text = show(&meaning, &word).show();
         if word == default {
             self.line(key, &text)
@@ -421,12 +441,24 @@ impl<'a> Section<'a> {
             return Ok(self.lines);
         };
         let path = self.full(key);
-        let moved = MOVED.iter().find(|(old, _)| *old == path);
-        let message = match moved {
-            Some((_, new)) => format!("is {new} now"),
+        let message = match renamed_key(&path) {
+            Some(now) => format!("is {now} now"),
             None => self.unknown_key(key),
         };
         Err(StackError::new(&node.key_place, path, message))
+    }
+
+    /// Refuses keys that had another name in earlier versions, given as old name and name now.
+    ///
+    /// # Errors
+    /// The first such key.
+    pub fn refuse_renamed(&self, renamed: &[(&str, &str)]) -> Result<(), StackError> {
+        let now = |key: &str| renamed.iter().find(|(old, _)| *old == key).map(|(_, now)| *now);
+        let mut given = self.table.into_iter().flatten();
+        let found = given.find_map(|(key, node)| Some((key, &node.key_place, now(key)?)));
+        found.map_or(Ok(()), |(key, place, now)| {
+            Err(StackError::new(place, self.full(key), format!("is {now} now")))
+        })
     }
 
     /// Writes down `key = text`, which somebody chose, as part of the resolved stack.

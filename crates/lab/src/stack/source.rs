@@ -23,17 +23,21 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("selective-hotness", include_str!("../../stacks/selective-hotness.toml")),
     ("selective-journal", include_str!("../../stacks/selective-journal.toml")),
     ("dftl", include_str!("../../stacks/dftl.toml")),
-    ("full-house", include_str!("../../stacks/full-house.toml")),
+    ("combined", include_str!("../../stacks/combined.toml")),
     ("ext4-pblk", include_str!("../../stacks/ext4-pblk.toml")),
     ("ext4-js-pblk", include_str!("../../stacks/ext4-js-pblk.toml")),
     ("ext4-fa-ftl", include_str!("../../stacks/ext4-fa-ftl.toml")),
     ("ext4-selective", include_str!("../../stacks/ext4-selective.toml")),
-    ("ext4-full-house", include_str!("../../stacks/ext4-full-house.toml")),
+    ("ext4-combined", include_str!("../../stacks/ext4-combined.toml")),
     ("ssd", include_str!("../../stacks/ssd.toml")),
     ("ssd-970pro", include_str!("../../stacks/ssd-970pro.toml")),
     ("ext4-ssd", include_str!("../../stacks/ext4-ssd.toml")),
     ("bench-8g", include_str!("../../stacks/bench-8g.toml")),
 ];
+
+/// Shipped stacks that had another name in earlier versions, and their names now.
+const RENAMED: &[(&str, &str)] =
+    &[("full-house", "combined"), ("ext4-full-house", "ext4-combined")];
 
 /// The TOML of a shipped stack.
 #[must_use]
@@ -96,6 +100,9 @@ fn find(
     let text = files.read(&path).map_err(|error| {
         if error.kind() != ErrorKind::NotFound {
             return StackError::new(place, key, format!("cannot read {}: {error}", path.display()));
+        }
+        if let Some((_, now)) = RENAMED.iter().find(|(old, _)| *old == name) {
+            return StackError::new(place, key, format!("stack \"{name}\" is \"{now}\" now"));
         }
         let names = || SHIPPED.iter().map(|(name, _)| *name);
         let shipped = names().collect::<Vec<_>>().join(", ");

@@ -4,7 +4,8 @@
 //! CPU costs (they are off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
 //! or not. The program is no part of it; a cache adds its own.
 
-use crate::stack::Stack;
+use crate::stack::reader::{renamed_key, renamed_word};
+use crate::stack::{DEFAULT_CORES, Stack};
 use nandscape_ftl::FtlConfig;
 use std::fmt;
 
@@ -58,7 +59,17 @@ pub fn text(stack: &Stack, seed: u64) -> String {
             }
         }
     }
+    if let Some(buffers) = buffers_of_cores(stack) {
+        lines.push_str(&format!("ftl.write_buffers = {buffers}\n"));
+    }
     lines
+}
+
+/// The number of write buffers of a stack that uses it and does not set it, where the cores of its host make it
+/// another than the default. Copies of garbage collection go to all of them while a device is preconditioned.
+fn buffers_of_cores(stack: &Stack) -> Option<u32> {
+    let derived = stack.ftl.uses_write_buffers() && !stack.sets("ftl.write_buffers");
+    stack.host.cores.filter(|&cores| derived && cores != DEFAULT_CORES)
 }
 
 fn counts(key: &str, ftl: &FtlConfig) -> bool {
@@ -96,8 +107,19 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where the texts of a state and of a stack differ.
+/// A line of a state's text with the names that its key and its word have now.
+fn renamed(line: &str) -> String {
+    let Some((key, value)) = line.split_once(" = ") else { return line.to_owned() };
+    let key = renamed_key(key).unwrap_or(key);
+    match renamed_word(key, value.trim_matches('"')) {
+        Some(word) => format!("{key} = \"{word}\""),
+        None => format!("{key} = {value}"),
+    }
+}
+
+/// Where the texts of a state and of a stack differ. Names of earlier versions in the state count as the names now.
 pub(crate) fn differences(state: &str, stack: &str) -> Vec<Difference> {
+    let state = &state.lines().map(|line| renamed(line) + "\n").collect::<String>();
     let get = |text: &str, key: &str| {
         let line = text.lines().filter_map(|line| line.split_once(" = ")).find(|(k, _)| *k == key);
         line.map_or_else(String::new, |(_, value)| value.to_owned())
@@ -143,6 +165,7 @@ mod tests {
             "media.endurance_erases=9",
             "media.faults.program_rate=0.1",
             "ftl.op_percent=12",
+            "ftl.write_buffers=4",
             "ftl.gc.victim=fifo",
             "ftl.limiter=reserve-2",
             "precondition.fill=0.5",
@@ -152,6 +175,31 @@ mod tests {
             assert_ne!(of(&[set], 1), plain, "{set}");
         }
         assert_ne!(of(&[], 2), plain);
+    }
+
+    /// A state that an earlier version named differs from no stack by names alone.
+    #[test]
+    fn names_of_earlier_versions_are_no_differences() {
+        let set = ["ftl.special_buffer=1024", "ftl.gc.journal_lines=exempt"];
+        let now = text(&Stack::load("js-pblk", &set).unwrap(), 1);
+        let before = now.replace("special_buffer", "special_ring").replace("exempt", "left-to-die");
+        assert_ne!(before, now);
+        assert!(differences(&before, &now).is_empty());
+        let other = before.replace("special_ring = 1024", "special_ring = 2048");
+        let found: Vec<_> = differences(&other, &now).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["ftl.special_buffer is 2048 in the state, 1024 in the stack"]);
+    }
+
+    /// Cores of the host count as far as write buffers follow from them.
+    #[test]
+    fn cores_count_where_they_are_write_buffers() {
+        let of = |name, set: &[&str]| text(&Stack::load(name, set).unwrap(), 1);
+        let plain = of("mt-ftl", &[]);
+        assert_eq!(of("mt-ftl", &["host.cores=4"]), plain);
+        let two = of("mt-ftl", &["host.cores=2"]);
+        assert_eq!(two, format!("{plain}ftl.write_buffers = 2\n"));
+        assert_ne!(of("mt-ftl", &["host.cores=2", "ftl.write_buffers=4"]), two);
+        assert_eq!(of("pblk", &["host.cores=2"]), of("pblk", &[]));
     }
 
     #[test]

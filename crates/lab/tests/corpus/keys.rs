@@ -28,4 +28,5 @@ pub(crate) const KEYS: Keys<'static> = Keys {
 };
 
 /// Stacks that have got another name: the one in row names, and today's.
-pub(crate) const STACKS: &[(&str, &str)] = &[];
+pub(crate) const STACKS: &[(&str, &str)] =
+    &[("full-house", "combined"), ("ext4-full-house", "ext4-combined")];

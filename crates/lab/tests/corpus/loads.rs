@@ -19,8 +19,8 @@ const SEED: u64 = 1;
 /// What states say that they were written by.
 const PROGRAM: &str = "corpus";
 
-/// Everything at once.
-pub(crate) const FULL_HOUSE: &str = "ext4-full-house";
+/// The stack with all techniques.
+pub(crate) const COMBINED: &str = "ext4-combined";
 
 /// fio jobs for every stack, which run on files where it has some. `SIZE` stands for what a job may write.
 pub(crate) const JOBS: [(&str, &str); 3] = [

@@ -33,7 +33,7 @@ fn figures_are_as_recorded() {
             corpus.add(&format!("{}/{load}", recorded(name)), row(&outcome));
         }
     }
-    for name in ["ext4-pblk", loads::FULL_HOUSE] {
+    for name in ["ext4-pblk", loads::COMBINED] {
         for (file, set) in loads::WORKLOADS {
             let outcome = Load::small(name).workload(file, set);
             corpus.add(&format!("{}/{file}", recorded(name)), row(&outcome));

@@ -17,7 +17,7 @@ type Finding = Option<Result<(), String>>;
 /// A check of one result.
 struct Check {
     name: &'static str,
-    says: &'static str,
+    text: &'static str,
     look: fn(&Facts<'_>) -> Finding,
 }
 
@@ -25,77 +25,77 @@ struct Check {
 const CHECKS: [Check; 15] = [
     Check {
         name: "sectors",
-        says: "what the FTL counts by cause is what the media programmed",
+        text: "what the FTL counts by cause is what the media programmed",
         look: sectors::add_up,
     },
     Check {
         name: "write amplification",
-        says: "its three kinds follow from the sectors",
+        text: "its three kinds follow from the sectors",
         look: sectors::amplification,
     },
     Check {
         name: "buffers",
-        says: "what all write buffers placed and collected is what the FTL did",
+        text: "what all write buffers placed and collected is what the FTL did",
         look: sectors::buffers,
     },
     Check {
         name: "accepted",
-        says: "what was accepted is on media, but for what fits the write buffers",
+        text: "what was accepted is on media, but for what fits the write buffers",
         look: sectors::accepted,
     },
     Check {
         name: "victims",
-        says: "lines collected held what was copied out of them, journal lines too",
+        text: "lines collected held what was copied out of them, journal lines too",
         look: sectors::victims,
     },
     Check {
         name: "erases",
-        says: "lines that were collected or freed are lines that were erased",
+        text: "lines that were collected or freed are lines that were erased",
         look: sectors::erases,
     },
     Check {
         name: "program rate",
-        says: "units program no faster than their cells allow",
+        text: "units program no faster than their cells allow",
         look: media::program_rate,
     },
     Check {
         name: "channel rate",
-        says: "channels carry no more than their bandwidth",
+        text: "channels carry no more than their bandwidth",
         look: media::channel_rate,
     },
     Check {
         name: "busy time",
-        says: "units were taken for at least as long as their programs last",
+        text: "units were taken for at least as long as their programs last",
         look: media::busy_time,
     },
     Check {
         name: "flush",
-        says: "the time of flushes is the sum of its parts",
+        text: "the time of flushes is the sum of its parts",
         look: flush::parts,
     },
     Check {
         name: "fsync",
-        says: "fsyncs last as long as their parts: on a block device a flush; on files thread, data, commit and flush",
+        text: "fsyncs last as long as their parts: on a block device a flush; on files thread, data, commit and flush",
         look: flush::fsyncs,
     },
     Check {
         name: "latency",
-        says: "no percentile is below a lower one, nor the mean outside of its bounds",
+        text: "no percentile is below a lower one, nor the mean outside of its bounds",
         look: flush::latencies,
     },
     Check {
         name: "look-ups",
-        says: "hits and misses of the map's cache are the sectors that were asked for",
+        text: "hits and misses of the map's cache are the sectors that were asked for",
         look: map::look_ups,
     },
     Check {
         name: "map reads",
-        says: "mapping sectors read are misses, merges and copies, in whole blocks",
+        text: "mapping sectors read are misses, merges and copies, in whole blocks",
         look: map::reads,
     },
     Check {
         name: "map writes",
-        says: "mapping sectors written are write-backs in whole blocks, copies and padding",
+        text: "mapping sectors written are write-backs in whole blocks, copies and padding",
         look: map::writes,
     },
 ];
@@ -106,9 +106,9 @@ pub struct Checked {
     /// The name of the check.
     pub name: &'static str,
     /// What must hold.
-    pub says: &'static str,
+    pub text: &'static str,
     /// Results, or pairs of them, that it applied to.
-    pub looked_at: usize,
+    pub runs_checked: usize,
     /// Those in which it does not hold.
     pub failures: Vec<Failure>,
 }
@@ -116,19 +116,19 @@ pub struct Checked {
 /// A result that makes no sense.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Failure {
-    /// Question, point and seed.
+    /// Experiment, point and seed.
     pub run: String,
     /// What does not hold, with its numbers.
     pub why: String,
 }
 
 impl Checked {
-    fn new(name: &'static str, says: &'static str) -> Self {
-        Self { name, says, looked_at: 0, failures: Vec::new() }
+    fn new(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, runs_checked: 0, failures: Vec::new() }
     }
 
     fn note(&mut self, finding: Finding, run: impl FnOnce() -> String) {
-        self.looked_at += usize::from(finding.is_some());
+        self.runs_checked += usize::from(finding.is_some());
         self.failures.extend(finding.and_then(Result::err).map(|why| Failure { run: run(), why }));
     }
 }
@@ -175,23 +175,23 @@ fn holds(rule: bool, why: impl FnOnce() -> String) -> Finding {
     Some(if rule { Ok(()) } else { Err(why()) })
 }
 
-/// All checks of all answers, each with the name of its question; every run is looked at once.
+/// All checks of all answers, each with the name of its experiment; every run is looked at once.
 #[must_use]
 pub fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)> + Clone) -> Vec<Checked> {
     let mut all: Vec<Checked> =
-        CHECKS.iter().map(|check| Checked::new(check.name, check.says)).collect();
-    for (question, answer) in each_run(answers.clone()) {
+        CHECKS.iter().map(|check| Checked::new(check.name, check.text)).collect();
+    for (experiment, answer) in each_run(answers.clone()) {
         let facts = Facts::of(answer.result);
         for (checked, check) in all.iter_mut().zip(&CHECKS) {
-            checked.note((check.look)(&facts), || name(question, answer));
+            checked.note((check.look)(&facts), || name(experiment, answer));
         }
     }
     all.push(pairs::check(answers));
     all
 }
 
-fn name(question: &str, Answer { point, seed, .. }: Answer<'_>) -> String {
-    format!("{question}: {point}, seed {seed}")
+fn name(experiment: &str, Answer { point, seed, .. }: Answer<'_>) -> String {
+    format!("{experiment}: {point}, seed {seed}")
 }
 
 #[cfg(test)]

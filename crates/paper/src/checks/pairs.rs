@@ -22,10 +22,10 @@ struct Bound {
 
 /// All pairs of points that differ in their stack alone, seed by seed; each pair of runs once.
 pub(super) fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)>) -> Checked {
-    let says = "where the media is the limit, bandwidths are as write amplification has it";
-    let mut checked = Checked::new("bandwidth and write amplification", says);
+    let text = "where the media is the limit, bandwidths are as write amplification has it";
+    let mut checked = Checked::new("bandwidth and write amplification", text);
     let mut seen = BTreeSet::new();
-    for (question, answers) in answers {
+    for (experiment, answers) in answers {
         let bound = |answer: Answer<'a>| Some((answer, Bound::of(&Facts::of(answer.result))?));
         let bound: Vec<(Answer<'_>, Bound)> = answers.results().filter_map(bound).collect();
         for (at, (one, of_one)) in bound.iter().enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn check<'a>(answers: impl Iterator<Item = (&'a str, &'a Answers)>) -
                 let alike = one.seed == other.seed && differ_in_stack(one.point, other.point);
                 if alike && seen.insert(pair) {
                     let other = plain(other.point.at("stack"));
-                    let told = || format!("{} beside {other}", name(question, *one));
+                    let told = || format!("{} beside {other}", name(experiment, *one));
                     checked.note(of_one.beside(of_other), told);
                 }
             }

@@ -1,12 +1,12 @@
 //! The report: one page about all papers that were reproduced. First what a hurried reader wants, the
-//! verdicts; then each paper with its statements, figures, open choices, what lies beyond, and checks.
+//! verdicts; then each paper with its statements, figures, assumptions, extensions, and checks.
 
 mod plots;
 
 use crate::answers::{Answer, each_run};
 use crate::checks::Checked;
 use crate::judge::{Judged, Sensitivity};
-use crate::model::{Beyond, Choice, Filter, Paper, Statement, distinct_runs};
+use crate::model::{Assumption, Extension, Filter, Paper, Statement, distinct_runs};
 use crate::reproduction::Reproduction;
 use crate::verdict::Verdict;
 use nandscape_report::{Axis, Cell, Document, Figure, Report, Row, Run, Tone, axes, label, plain};
@@ -21,7 +21,7 @@ pub struct Maker {
     pub program: String,
     /// The command that makes the same files.
     pub command: String,
-    /// Whether questions were asked quickly.
+    /// Whether experiments are the smaller ones of `--quick`.
     pub quick: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn page(all: &[Reproduction], maker: &Maker) -> String {
     let runs = distinct_runs(all.iter().map(|one| &one.paper));
     let papers =
         if all.len() == 1 { "One paper".to_owned() } else { format!("{} papers", all.len()) };
-    let quick = if maker.quick { ", asked quickly: smaller than it should be" } else { "" };
+    let quick = if maker.quick { ", --quick: smaller than it should be" } else { "" };
     let subtitle = format!("{papers}, {runs} runs on the virtual clock{quick}");
     let mut page = Document::new("Papers reproduced", &subtitle);
     let nonsense: Vec<String> = all
@@ -52,7 +52,7 @@ fn overview(page: &mut Document, all: &[Reproduction]) {
     let link = |one: &Reproduction| (one.paper.id.clone(), one.paper.title.clone());
     page.links(&all.iter().map(link).collect::<Vec<_>>());
     page.section("Verdicts");
-    let headers = ["paper", "agrees", "partly", "disagrees", "cannot be told", "checks"];
+    let headers = ["paper", "agrees", "partially", "disagrees", "inconclusive", "checks"];
     let line = |one: &Reproduction| {
         let counts = Verdict::ALL.map(|verdict| Cell::Number(one.count(verdict).to_string()));
         let failures = one.nonsense().len();
@@ -66,9 +66,9 @@ fn overview(page: &mut Document, all: &[Reproduction]) {
     let rows: Vec<Vec<Cell>> = all.iter().map(line).collect();
     page.table(&headers, rows);
     page.note(
-        "A statement agrees if what is measured is within the tolerance that stands beside it, agrees in \
-         part if it is within the wider one or at least on the stated side of the baseline, and cannot be \
-         told if the seeds, or what the paper leaves open, decide. ± is half the width of the interval in which \
+        "A statement agrees if what is measured is within the tolerance that stands beside it, agrees \
+         partially if it is within the wider one or at least on the stated side of the baseline, and is \
+         inconclusive if the seeds, or what the paper leaves open, decide. ± is half the width of the interval in which \
          the mean over the seeds lies with 95 % confidence; ratios are of runs of the same seed.",
     );
 }
@@ -80,8 +80,8 @@ fn chapter(page: &mut Document, one: &Reproduction) {
     page.text(claims);
     statements(page, one);
     figures(page, one);
-    choices(page, one);
-    beyond(page, one);
+    assumptions(page, one);
+    extensions(page, one);
     checks(page, one);
     made_of(page, one);
 }
@@ -89,9 +89,9 @@ fn chapter(page: &mut Document, one: &Reproduction) {
 const fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Agrees => Tone::Good,
-        Verdict::Partly => Tone::Fair,
+        Verdict::Partially => Tone::Fair,
         Verdict::Disagrees => Tone::Bad,
-        Verdict::CannotBeTold => Tone::Unknown,
+        Verdict::Inconclusive => Tone::Unknown,
     }
 }
 
@@ -100,13 +100,13 @@ fn statements(page: &mut Document, one: &Reproduction) {
         return;
     }
     page.section("What it states");
-    let headers = ["statement", "it says", "published", "measured", "verdict"];
+    let headers = ["statement", "text", "published", "measured", "verdict"];
     let line = |(statement, judged): (&Statement, &Judged)| {
-        let says = format!("{} ({})", statement.says, statement.place);
+        let text = format!("{} ({})", statement.text, statement.place);
         let verdict = judged.judgement.verdict;
         let cells = vec![
             Cell::Head(statement.id.clone()),
-            Cell::Words(says),
+            Cell::Words(text),
             Cell::Number(statement.published()),
             Cell::Number(statement.shown(judged)),
             Cell::Badge(tone(verdict), verdict.name().to_owned()),
@@ -124,38 +124,38 @@ fn figures(page: &mut Document, one: &Reproduction) {
     page.plots(one.paper.figures.iter().flat_map(|figure| plots::of_figure(one, figure)).collect());
 }
 
-fn choices(page: &mut Document, one: &Reproduction) {
-    if one.paper.choices.is_empty() {
+fn assumptions(page: &mut Document, one: &Reproduction) {
+    if one.paper.assumptions.is_empty() {
         return;
     }
     page.section("What it leaves open");
-    for (at, choice) in one.paper.choices.iter().enumerate() {
-        let Choice { id, title, why, .. } = choice;
+    for (at, assumption) in one.paper.assumptions.iter().enumerate() {
+        let Assumption { id, title, why, .. } = assumption;
         page.heading(&format!("{title} ({id})"));
         let other = effect(one, at);
         let why = why.trim_end_matches('.');
-        page.text(&format!("Chosen: {}. {why}. {other}", plain(&choice.chosen)));
+        page.text(&format!("Chosen: {}. {why}. {other}", plain(&assumption.chosen)));
         alternatives(page, one, at);
-        page.plots(plots::of_choice(one, choice));
-        table(page, one, choice.question, &Filter::default(), &choice.shows);
+        page.plots(plots::of_assumption(one, assumption));
+        table(page, one, assumption.experiment, &Filter::default(), &assumption.metric);
     }
 }
 
-/// Statements along a choice.
+/// Statements along an assumption.
 fn along(
     one: &Reproduction,
-    choice: usize,
+    assumption: usize,
 ) -> impl Iterator<Item = (&Statement, &Judged, &Sensitivity)> {
     one.statements().flat_map(move |(statement, judged)| {
-        let along = judged.across.iter().filter(move |along| along.choice == choice);
+        let along = judged.sensitivity.iter().filter(move |along| along.assumption == assumption);
         along.map(move |along| (statement, judged, along))
     })
 }
 
-/// What a choice does to verdicts, and what its runs do, in words.
-fn effect(one: &Reproduction, choice: usize) -> String {
+/// What an assumption does to verdicts, and what its runs do, in words.
+fn effect(one: &Reproduction, assumption: usize) -> String {
     let names = |of: &dyn Fn(&Judged, &Sensitivity) -> bool| {
-        let those = along(one, choice).filter(|(_, judged, along)| of(judged, along));
+        let those = along(one, assumption).filter(|(_, judged, along)| of(judged, along));
         those.map(|(statement, ..)| statement.id.as_str()).collect::<Vec<_>>().join(", ")
     };
     let moved = names(&|_, along| along.moved().next().is_some());
@@ -166,7 +166,7 @@ fn effect(one: &Reproduction, choice: usize) -> String {
         false => format!("It matters to {moved}."),
     };
     if !unsure.is_empty() {
-        text.push_str(&format!(" Of {unsure} not every alternative can be told."));
+        text.push_str(&format!(" Some alternatives are inconclusive for {unsure}."));
     }
     if !elsewhere.is_empty() {
         text.push_str(&format!(
@@ -177,10 +177,10 @@ fn effect(one: &Reproduction, choice: usize) -> String {
     text
 }
 
-/// Statements at the alternatives of a choice, beside what was chosen in the same question.
-fn alternatives(page: &mut Document, one: &Reproduction, choice: usize) {
+/// Statements at the alternatives of an assumption, beside what was chosen in the same experiment.
+fn alternatives(page: &mut Document, one: &Reproduction, assumption: usize) {
     let mut lines = Vec::new();
-    for (statement, _, Sensitivity { chosen, others, .. }) in along(one, choice) {
+    for (statement, _, Sensitivity { chosen, others, .. }) in along(one, assumption) {
         for other in others {
             lines.push(vec![
                 Cell::Head(statement.id.clone()),
@@ -198,31 +198,31 @@ fn alternatives(page: &mut Document, one: &Reproduction, choice: usize) {
     }
 }
 
-fn beyond(page: &mut Document, one: &Reproduction) {
-    for beyond in &one.paper.beyond {
-        let Beyond { title, says, question, filter, shows, .. } = beyond;
-        page.section(&format!("Beyond it: {title}"));
-        if !says.is_empty() {
-            page.text(says);
+fn extensions(page: &mut Document, one: &Reproduction) {
+    for extension in &one.paper.extensions {
+        let Extension { title, text, experiment, filter, metric, .. } = extension;
+        page.section(&format!("Extension: {title}"));
+        if !text.is_empty() {
+            page.text(text);
         }
-        page.plots(plots::of_beyond(one, beyond));
-        table(page, one, *question, filter, shows);
+        page.plots(plots::of_extension(one, extension));
+        table(page, one, *experiment, filter, metric);
     }
 }
 
-/// Figures at the points of a question.
+/// Figures at the points of an experiment.
 fn table(
     page: &mut Document,
     one: &Reproduction,
-    question: usize,
+    experiment: usize,
     filter: &Filter,
-    shows: &[Figure],
+    metric: &[Figure],
 ) {
-    let answers = &one.answers[question];
+    let answers = &one.answers[experiment];
     let points = filter.of(answers.points());
     let drawn: Vec<_> = points.iter().map(|at| answers.points()[*at].clone()).collect();
     let axes: Vec<Axis> = axes(&drawn);
-    let columns: Vec<_> = shows.iter().filter_map(|figure| answers.column(figure).ok()).collect();
+    let columns: Vec<_> = metric.iter().filter_map(|figure| answers.column(figure).ok()).collect();
     let names = axes.iter().map(|axis| axis.name.clone());
     let headers: Vec<String> =
         names.chain(columns.iter().map(|column| column.figure().to_string())).collect();
@@ -246,15 +246,15 @@ fn checks(page: &mut Document, one: &Reproduction) {
     page.section("Physical sense");
     page.text("What must hold of every run, whatever the paper says.");
     let line = |checked: &Checked| {
-        let verdict = match (checked.looked_at, checked.failures.as_slice()) {
+        let verdict = match (checked.runs_checked, checked.failures.as_slice()) {
             (0, _) => Cell::Badge(Tone::Unknown, "does not apply".to_owned()),
             (n, []) => Cell::Badge(Tone::Good, format!("holds in {n} of {n}")),
             (n, failures) => Cell::Badge(Tone::Bad, format!("fails in {} of {n}", failures.len())),
         };
         let first = checked.failures.first();
         let below = first.map(|it| format!("The first: {}: {}", it.run, it.why));
-        let (name, says) = (checked.name.to_owned(), checked.says.to_owned());
-        Row { cells: vec![Cell::Head(name), Cell::Words(says), verdict], below }
+        let (name, text) = (checked.name.to_owned(), checked.text.to_owned());
+        Row { cells: vec![Cell::Head(name), Cell::Words(text), verdict], below }
     };
     page.table(&["check", "what must hold", "runs"], one.checked.iter().map(line));
 }
@@ -262,9 +262,9 @@ fn checks(page: &mut Document, one: &Reproduction) {
 /// What the results are of, what was decided, and what to be careful about.
 fn made_of(page: &mut Document, one: &Reproduction) {
     page.section("What this is made of");
-    let names = one.paper.questions.iter().map(|question| question.id.as_str());
-    let run = |(question, Answer { point, seed, result, .. }): (&str, Answer<'_>)| Run {
-        source: question.to_owned(),
+    let names = one.paper.experiments.iter().map(|experiment| experiment.id.as_str());
+    let run = |(experiment, Answer { point, seed, result, .. }): (&str, Answer<'_>)| Run {
+        source: experiment.to_owned(),
         stack: plain(point.at("stack")),
         job: plain(point.at("job")),
         keys: Vec::new(),
@@ -274,15 +274,15 @@ fn made_of(page: &mut Document, one: &Reproduction) {
     let runs = each_run(names.zip(&one.answers)).into_iter().map(run).collect();
     let report = Report::new(&one.paper.title, runs);
     page.facts(&report.facts());
-    let questions = one.paper.questions.iter().map(|question| {
+    let experiments = one.paper.experiments.iter().map(|experiment| {
         vec![
-            Cell::Head(question.id.clone()),
-            Cell::Words(question.file.clone()),
-            Cell::Number(question.sweep.cases.len().to_string()),
-            Cell::Number(question.sweep.seeds.len().to_string()),
+            Cell::Head(experiment.id.clone()),
+            Cell::Words(experiment.file.clone()),
+            Cell::Number(experiment.sweep.cases.len().to_string()),
+            Cell::Number(experiment.sweep.seeds.len().to_string()),
         ]
     });
-    page.table(&["question", "sweep", "points", "seeds"], questions);
+    page.table(&["experiment", "sweep", "points", "seeds"], experiments);
     page.folded("Notes: what the paper leaves open, what we chose, and why", &one.paper.notes);
     let warnings = report.warnings();
     if !warnings.is_empty() {

@@ -95,7 +95,8 @@ pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
     if !config.cpu.is_free() {
         put(format_args!(" cpu={:?}", config.cpu));
     }
-    let Config { cores, fsync_rings, fsync_threshold, special_ring_sectors, .. } = config;
+    let Config { write_buffers: cores, fsync_rings, fsync_threshold, special_ring_sectors, .. } =
+        config;
     put(format_args!(
         " rules={capacity_rules:?} op={op_percent:?} ring={ring_sectors:?} limiter={limiter:?} \
          victim={victim:?} broken={omitted} composition={} cores={cores} \
@@ -136,7 +137,7 @@ fn draw_composition(
 /// Numbers and sizes of buffers.
 fn draw_buffers(config: Config, geometry: &Geometry, rng: &mut Stream) -> Config {
     Config {
-        cores: between(rng, 1, 4),
+        write_buffers: between(rng, 1, 4),
         fsync_rings: rng.chance(0.5).then(|| between(rng, 1, 4)),
         fsync_threshold: between(rng, 0, 2),
         special_ring_sectors: draw_ring(geometry, 0..3, rng),
@@ -179,7 +180,7 @@ fn draw_config(
 /// In one of three cases the journal's own lines are no victims while there are others.
 fn draw_journal_lines(seed: u64) -> JournalLines {
     let rng = &mut Stream::new(seed, "scenario-journal-lines");
-    if rng.below(3) == 0 { JournalLines::LeftToDie } else { JournalLines::Collected }
+    if rng.below(3) == 0 { JournalLines::Exempt } else { JournalLines::Collected }
 }
 
 /// In one of four cases a host whose CPU costs something: from next to nothing to more than the media.

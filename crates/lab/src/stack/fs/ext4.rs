@@ -17,7 +17,7 @@ use nandscape_rt::Nanos;
 const MKFS_KEYS: [&str; 5] = ["features", "journal", "inode_ratio", "reserved_percent", "discard"];
 
 /// Keys whose values a device can be too small for, or that contradict each other.
-pub(super) const CHECKED_KEYS: [&str; 4] = ["inode_ratio", "journal", "features", "records"];
+pub(super) const CHECKED_KEYS: [&str; 4] = ["inode_ratio", "journal", "features", "ijournal_area"];
 
 const DATA: Words<DataMode> = Words {
     here: &[
@@ -43,14 +43,18 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
 
 /// What an fsync commits, and the room for it.
 fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> {
-    if !fs.choice("commit", "jbd2", &COMMIT)? {
-        fs.refuse(&["records"], "goes with commit = \"ijournal\" only")?;
+    let is_per_file = fs.choice("commit", "jbd2", &COMMIT)?;
+    let areas: Option<u32> = fs.optional("ijournal_areas")?;
+    fs.check("ijournal_areas", areas != Some(0), "must be at least 1")?;
+    if !is_per_file {
+        fs.refuse(&["ijournal_area"], "goes with commit = \"ijournal\" only")?;
         return Ok(Commit::Jbd2);
     }
-    let given = blocks(fs, "records")?;
-    fs.check("records", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
+    let given = blocks(fs, "ijournal_area")?;
+    fs.check("ijournal_area", given.is_none_or(|blocks| blocks > 1), "must be at least 8KiB")?;
     let slot_blocks = given.unwrap_or(0);
-    Ok(Commit::Ijournal { slots: host.cores_or_default(), slot_blocks })
+    let slots = areas.unwrap_or_else(|| host.cores_or_default());
+    Ok(Commit::Ijournal { slots, slot_blocks })
 }
 
 fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackError> {
@@ -77,12 +81,15 @@ fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackErr
 
 /// How a file system is made; nothing where the one on the device is mounted.
 fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
-    let make: Option<bool> = fs.unwritten("make")?;
-    if let Some(make) = make {
-        fs.write_unless("true", "make", &make.to_string());
+    let format: Option<bool> = fs.unwritten("format")?;
+    if let Some(format) = format {
+        fs.write_unless("true", "format", &format.to_string());
     }
-    if make == Some(false) {
-        fs.refuse(&MKFS_KEYS, "says how a file system is made: with make = false none is")?;
+    if format == Some(false) {
+        fs.refuse(
+            &MKFS_KEYS,
+            "goes with format = true: with format = false no file system is made",
+        )?;
         return Ok(None);
     }
     let features = read_features(fs)?;

@@ -80,12 +80,12 @@ impl super::Stack {
     /// Refuses a file system that is to be on the device already, with this advice.
     ///
     /// # Errors
-    /// `fs.make`.
+    /// `fs.format`.
     pub(crate) fn check_makes_fs(&self, advice: &str) -> Result<(), StackError> {
         match &self.fs {
             Some(fs) if !fs.config.makes() => {
                 let why = format!("false needs a device with a file system: {advice}");
-                Err(self.error("fs.make", &why))
+                Err(self.error("fs.format", &why))
             }
             _ => Ok(()),
         }

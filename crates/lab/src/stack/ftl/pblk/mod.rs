@@ -15,14 +15,15 @@ use nandscape_ftl::pblk::config::{
 };
 
 /// Keys of `[ftl]`, in the order in which they are read.
-pub(super) const KEYS: [&str; 16] = [
+pub(super) const KEYS: [&str; 17] = [
     "capacity_rules",
     "op_percent",
     "routing",
     "core_choice",
+    "write_buffers",
     "fsync_rings",
     "fsync_threshold",
-    "special_ring",
+    "special_buffer",
     "flush_scope",
     "line_set",
     "limiter",
@@ -47,7 +48,7 @@ const DISCARD: Words<Discard> =
     Words { here: &[("durable", Discard::Durable), ("kernel", Discard::Kernel)], later: &[] };
 
 const JOURNAL_LINES: Words<JournalLines> = Words {
-    here: &[("collected", JournalLines::Collected), ("left-to-die", JournalLines::LeftToDie)],
+    here: &[("collected", JournalLines::Collected), ("exempt", JournalLines::Exempt)],
     later: &[],
 };
 const GC_STREAM: Words<GcStream> = Words {
@@ -163,11 +164,13 @@ fn read_buffers(ftl: &mut Section<'_>, config: &mut Config, host: &Host) -> Resu
         }
         (_, None) => {}
     }
-    config.cores = host.cores_or_default();
+    let buffers = ftl.optional("write_buffers")?;
+    ftl.check("write_buffers", buffers != Some(0), "must be at least 1")?;
+    config.write_buffers = buffers.unwrap_or_else(|| host.cores_or_default());
     config.fsync_rings = ftl.optional("fsync_rings")?;
     config.fsync_threshold =
         ftl.optional("fsync_threshold")?.unwrap_or(Config::default().fsync_threshold);
-    config.special_ring_sectors = ftl.optional("special_ring")?;
+    config.special_ring_sectors = ftl.optional("special_buffer")?;
     config.flush_scope = ftl.choice("flush_scope", "all", &FLUSH_SCOPE)?;
     config.line_set = ftl.word("line_set", "device", parse_line_set, |_, word| word.to_owned())?;
     Ok(())
