@@ -9,8 +9,8 @@
 //! for its erase, one for saving the buffer), and the data fit the others with a program unit each to spare, so that there is always a
 //! victim that holds less than a full erase unit even after padding.
 
-use super::discard;
 use crate::common::layout::{Layout, UnitSet};
+use crate::common::trims::TRIMS_PER_SECTOR;
 pub use crate::common::victims::Victim;
 use crate::error::FtlError;
 use crate::face::DeviceSize;
@@ -90,6 +90,20 @@ impl Sizes {
     /// records, and padding.
     pub(super) const fn saved_sectors(&self) -> u32 {
         self.buffer + 3 * self.page
+    }
+
+    /// Units of trim records between two compactions, beside what the first of them left: few, but enough that
+    /// looking at the whole table costs little for each.
+    pub(super) fn trim_slack_units(&self) -> u64 {
+        let runs = self.logical_sectors / u64::from(self.unit) / 2 + 1;
+        2 + runs.div_ceil(TRIMS_PER_SECTOR as u64) / 8
+    }
+
+    /// Mapping units that trim records may take, on media or on their way. Compaction leaves at most one unit of
+    /// records for [`TRIMS_PER_SECTOR`] unmapped runs. Where that is more than provided for here, so much is
+    /// unmapped that the space is there.
+    fn trim_units(&self) -> u64 {
+        4 * self.trim_slack_units()
     }
 
     /// As every FTL reports them.
@@ -175,7 +189,7 @@ impl Config {
         let usable = sectors.saturating_sub(u64::from(self.lines_apart()) * line);
         let spared = usable / line * u64::from(sizes.page);
         // Trim records are all in one instance.
-        let records = discard::space_units(sizes) * u64::from(sizes.unit);
+        let records = sizes.trim_units() * u64::from(sizes.unit);
         let data = sizes.logical_sectors / u64::from(self.instances) + records;
         if data > usable.saturating_sub(spared) {
             let why = format!(

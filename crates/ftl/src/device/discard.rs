@@ -9,12 +9,13 @@
 //!   with a power cut, and what the record hides would come back.
 //! - *Compaction.* While a unit stays unmapped its record stays, so records of overlapping discards pile up. When
 //!   there are too many, records of all unmapped runs replace them. So records take a bounded part of the
-//!   device ([`space_units`]), which the sizes provide for.
+//!   device ([`Sizes::trim_units`]).
 
 use super::DeviceFtl;
 use super::config::Sizes;
 use super::instance::Stream;
 use super::port::{InstanceSet, Request};
+use super::program::By;
 use super::region::pages::Piece;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
@@ -25,15 +26,6 @@ use nandscape_block::Lba;
 use nandscape_media::{OpenChannel, Ppa};
 use std::collections::BTreeSet;
 use std::ops::Range;
-
-/// What superseded sectors on media.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum By {
-    /// Sectors with sequences below the next one, of the same instance.
-    Write,
-    /// Records in the trim log.
-    Discard,
-}
 
 /// Discards whose records are needed.
 #[derive(Debug)]
@@ -50,24 +42,10 @@ pub(super) struct Discards {
     slack: usize,
 }
 
-/// Units of records between two compactions, beside what the first of them left: few, but enough that looking at the
-/// whole table costs little for each.
-fn slack_units(sizes: &Sizes) -> u64 {
-    let runs = sizes.logical_sectors / u64::from(sizes.unit) / 2 + 1;
-    2 + runs.div_ceil(TRIMS_PER_SECTOR as u64) / 8
-}
-
-/// Mapping units that records may take, on media or on their way. Compaction leaves at most one unit of records for
-/// [`TRIMS_PER_SECTOR`] unmapped runs. Where that is more than provided for here, so much is unmapped that
-/// the space is there.
-pub(super) fn space_units(sizes: &Sizes) -> u64 {
-    4 * slack_units(sizes)
-}
-
 impl Discards {
     /// None yet.
     pub(super) fn new(sizes: &Sizes) -> Self {
-        let slack = slack_units(sizes) as usize;
+        let slack = sizes.trim_slack_units() as usize;
         Self {
             log: TrimLog::default(),
             gates: vec![0; sizes.lines as usize].into_boxed_slice(),
@@ -96,9 +74,10 @@ impl Discards {
         self.gates[line as usize] = 0;
     }
 
-    /// Bytes of RAM, but for places, which a memory report of this size need not show.
+    /// Bytes of RAM. Of a set of places its elements are counted.
     pub(super) fn bytes(&self) -> u64 {
-        self.log.bytes() + (self.gates.len() * size_of::<u64>()) as u64
+        let places = self.places.len() * size_of::<Ppa>();
+        self.log.bytes() + (self.gates.len() * size_of::<u64>() + places) as u64
     }
 }
 

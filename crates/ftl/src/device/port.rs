@@ -12,8 +12,8 @@
 //!   the rest is read from media (a read-modify-write). If that cannot be read, the write fails.
 
 use super::DeviceFtl;
-use super::discard::By;
 use super::instance::Stream;
+use super::program::By;
 use super::region::pages::Piece;
 use crate::common::l2p::MapEntry;
 use crate::error::FtlError;

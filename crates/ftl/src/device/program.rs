@@ -8,7 +8,6 @@
 use super::DeviceFtl;
 use super::EventKind;
 use super::buffer::PageId;
-use super::discard::By;
 use super::instance::Stream;
 use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
@@ -17,6 +16,15 @@ use crate::common::oob::key_lba;
 use crate::error::FtlError;
 use nandscape_block::{BlockError, Lba};
 use nandscape_media::{Cause, KEY_TRIM, Kind, OpenChannel, Outcome, Ppa, Status, WriteCmd};
+
+/// What superseded sectors on media.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum By {
+    /// Sectors with sequences below the next one, of the same instance.
+    Write,
+    /// Records in the trim log.
+    Discard,
+}
 
 impl<M: OpenChannel> DeviceFtl<M> {
     /// Programs the page that a stream fills, if there is anything in it. Whether there was.
