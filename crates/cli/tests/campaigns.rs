@@ -122,7 +122,7 @@ fn options_without_effect_are_refused() {
         (&["--fs", "ext4", "--seeds", "2"], "--seeds"),
         (&["--fs", "ext4", "--edge-cases"], "--edge-cases"),
         (&["--fs", "ext4", "--unreadable", "9"], "--unreadable"),
-        (&["--stack", "pblk", "--edge-cases"], "--edge-cases"),
+        (&["--faults", "9", "--edge-cases"], "--edge-cases"),
     ];
     for (args, named) in cases {
         let output = folder.command(&["crash"]).args(args).output().unwrap();
