@@ -151,10 +151,10 @@ mod tests {
         let paper = |mean: f64, verdict: &str| {
             format!(
                 r#"{{"papers": [{{"id": "p", "statements": [
-                {{"id": "s", "says": "faster", "verdict": "{verdict}",
+                {{"id": "s", "text": "faster", "verdict": "{verdict}",
                     "measured": {{"mean": {mean}, "ci95": 0.25}}}},
                 {{"id": "t", "verdict": "agrees", "measured": {{"mean": 123.4}}}},
-                {{"id": "u", "says": "none", "verdict": "cannot be told"}}]}}]}}"#
+                {{"id": "u", "text": "none", "verdict": "inconclusive"}}]}}]}}"#
             )
         };
         let before = Scratch::new("before", &paper(12.34, "agrees"));
@@ -166,7 +166,7 @@ mod tests {
             |---|---|---|---|\n\
             | p | faster | 12.3 ± 0.2 agrees | 0.500 ± 0.250 **disagrees** |\n\
             | p | t | 123 agrees | 123 agrees |\n\
-            | p | none | no number cannot be told | no number cannot be told |\n";
+            | p | none | no number inconclusive | no number inconclusive |\n";
         assert_eq!(table(&columns).unwrap(), expected);
     }
 
