@@ -8,7 +8,7 @@
 //! A collection is begun only if its copies fit: the open erase unit of copies and the free ones hold all that
 //! is valid in the victim, padding of the page that is being filled included. As the host leaves
 //! its reserve free, that is so as soon as what waits for its erase was erased.
-//! Nobody waits inside a collection.
+//! No request waits inside a collection.
 
 use super::DeviceFtl;
 use super::instance::{Instance, Stream};
@@ -73,18 +73,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// The policy's victim among those that gain a page, or the least valid one if its copies do not fit.
     fn choose_victim(&mut self, instance: usize) -> Option<LineId> {
-        let stripe = instance as u32;
-        let Instance { host, gc, .. } = &self.instances[instance];
-        let filled = gc.page.map_or(0, |id| self.buffer.get(id).filled);
-        let page = self.sizes.page;
-        let open = self.places_left(gc.line) * page + gc.page.map_or(0, |_| page - filled);
-        // Victims may wait for trim records, which must find a place.
-        let for_trims = instance == 0 && self.places_left(host.line) == 0;
-        let kept = if for_trims { self.sizes.line_sectors } else { 0 };
-        let free = self.lines.free_sectors_of(stripe, 3 * self.sizes.line_sectors);
-        let room = open + free.saturating_sub(kept);
+        let (stripe, page, room) =
+            (instance as u32, self.sizes.page, self.room_for_copies(instance));
         let (lines, layout) = (&self.lines, self.layout);
-        // A page that is full is programmed, and copies are whole units: sectors are what counts.
         let fits = |line: LineId| lines.get(line).valid <= room;
         let gains = |line: LineId| lines.get(line).valid + page <= lines.get(line).capacity;
         let found = self.victims.find([stripe], |victims, stripe| {
@@ -96,6 +87,19 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 victims.least_valid(|index| gains(line(index)) && fits(line(index)))
             })
         })
+    }
+
+    /// Sectors that copies in an instance may take, as far as two erase units. A page that is full is programmed,
+    /// and copies are whole units, so sectors are what counts.
+    fn room_for_copies(&self, instance: usize) -> u32 {
+        let Instance { host, gc, .. } = &self.instances[instance];
+        let page = self.sizes.page;
+        let in_page = gc.page.map_or(0, |id| page - self.buffer.get(id).filled);
+        // The victim may wait for trim records, which must find a place.
+        let for_trims = instance == 0 && self.places_left(host.line) == 0;
+        let kept = if for_trims { self.sizes.line_sectors } else { 0 };
+        let free = self.lines.free_sectors_of(instance as u32, 2 * self.sizes.line_sectors + kept);
+        self.places_left(gc.line) * page + in_page + free.saturating_sub(kept)
     }
 
     /// Copies what is valid in a victim, row by row, and its trim records at last. Whether there were places.

@@ -1,4 +1,4 @@
-//! A conventional SSD: firmware on bare NAND, behind the host link. Page-mapped, with several FTL instances, a
+//! A conventional SSD: firmware on bare NAND, below the host link. Page-mapped, with several FTL instances, a
 //! write buffer with early completion and foreground collection, as NVMeVirt models Samsung's 970 Pro
 //! (FAST '23, `conv_ftl.c`), with the promises of the crash model in place of its silence about power cuts.
 //!

@@ -66,7 +66,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok((reading.end, reading.error))
     }
 
-    /// Joins a piece to the run before it, if it lies behind it on the same page, and checks it.
+    /// Joins a piece to the run before it, if it follows it on the same page, and checks it.
     #[inline]
     fn read_piece(&mut self, reading: &mut Reading, piece: Piece) -> Result<(), FtlError> {
         let at = match self.pages.l2p.get(Lba(piece.unit)) {

@@ -31,7 +31,7 @@ use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 
 impl<M: OpenChannel> DeviceFtl<M> {
-    /// Makes a fresh device on `media`, behind a link with this timing, beginning at time zero.
+    /// Makes a fresh device on `media`, below a link with this timing, beginning at time zero.
     ///
     /// # Errors
     /// The choice that does not fit the geometry, too many bad chunks, or that power went off.
@@ -56,7 +56,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         Ok(ftl)
     }
 
-    /// Mounts what is on `media`, behind a link with this timing, beginning at `now`.
+    /// Mounts what is on `media`, below a link with this timing, beginning at `now`.
     ///
     /// # Errors
     /// The media comes back with the reason: power went off again, the choices do not fit, or the media holds

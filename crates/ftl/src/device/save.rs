@@ -20,7 +20,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
     pub(super) fn lose_power(mut self) -> M {
         if self.config.buffer.power_safe && !self.run.omits(OmittedRule::BufferSave) {
             for instance in 0..self.instances.len() {
-                // Media that refuse are off already: they were told of the cut first.
+                // Media that refuse are off already: the cut reached them first.
                 if self.save_buffer(instance).is_err() {
                     break;
                 }
