@@ -2,10 +2,10 @@
 //! address of a lost copy is lost with it, and a mount drops the whole mapping unit of a lost sector.
 
 use crate::draw::device;
-use crate::loss::{Faulty, Loss, discarded, lost_copies, lost_data};
-use nandscape_block::{Lba, SECTOR_BYTES, SectorData, Tag};
+use crate::loss::{Faulty, Loss, held, lost_data};
+use nandscape_block::{Lba, SECTOR_BYTES, SectorData};
 use nandscape_ftl::FtlConfig;
-use nandscape_media::{KEY_MAX, KEY_TRIM, OpenChannel, Ppa};
+use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
 
 /// Erase units, which hold mapping units of so many sectors and their out-of-band data alone.
 #[derive(Clone, Copy, Debug)]
@@ -22,26 +22,15 @@ impl EraseUnits {
 }
 
 impl Loss for EraseUnits {
-    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
-        lost_copies(media, lba)
-    }
-
+    /// Trim records are one sector of their unit, and are lost with that one alone.
     fn forgotten(&self, media: &Faulty) -> Vec<(Lba, SectorData)> {
-        let mut forgotten = Vec::new();
-        for at in lost_data(media) {
-            // A chunk holds whole mapping units, and packed addresses count its sectors from a power of two.
+        // A chunk holds whole mapping units, and packed addresses count its sectors from a power of two.
+        let unit = |at: Ppa| {
             let first = at.0 - at.0 % self.unit;
-            for at in (first..first + self.unit).map(Ppa) {
-                match media.oob(at).key {
-                    key if key <= KEY_MAX => forgotten.push((Lba(key.into()), media.data(at))),
-                    KEY_TRIM if !media.readable(at) => {
-                        let zeroes = |lba| (lba, SectorData::Tag(Tag::ZERO));
-                        forgotten.extend(discarded(&media.data(at)).map(zeroes));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        forgotten
+            (first..first + self.unit).map(Ppa)
+        };
+        let dropped = |at: &Ppa| media.oob(*at).key != KEY_TRIM || !media.readable(*at);
+        let dropped = lost_data(media).flat_map(unit).filter(dropped);
+        dropped.flat_map(|at| held(media, at)).collect()
     }
 }

@@ -17,7 +17,10 @@ pub(crate) type Faulty = FaultInjector<Media<MemoryStore>>;
 /// What media lost under a kind of FTL.
 pub(crate) trait Loss: fmt::Debug {
     /// What the copies of a sector held that media lost.
-    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData>;
+    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
+        let of_sector = |&at: &Ppa| u64::from(media.oob(at).key) == lba.0;
+        lost_data(media).filter(of_sector).map(|at| media.data(at)).collect()
+    }
 
     /// Contents of lost copies whose addresses a mount cannot know, and what lost records discarded.
     fn forgotten(&self, media: &Faulty) -> Vec<(Lba, SectorData)>;
@@ -35,28 +38,16 @@ pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Box<dyn Loss
     }
 }
 
-/// What the copies of a sector held that media lost.
-fn lost_copies(media: &Faulty, lba: Lba) -> Vec<SectorData> {
-    let of_sector = |&at: &Ppa| u64::from(media.oob(at).key) == lba.0;
-    lost_data(media).filter(of_sector).map(|at| media.data(at)).collect()
-}
-
-/// Contents of lost copies that nothing else names, and what lost trim records discarded.
-fn forgotten_sectors(media: &Faulty, is_named: impl Fn(Ppa) -> bool) -> Vec<(Lba, SectorData)> {
-    let mut forgotten = Vec::new();
-    for at in lost_data(media) {
-        match media.oob(at).key {
-            KEY_TRIM => {
-                let zeroes = |lba| (lba, SectorData::Tag(Tag::ZERO));
-                forgotten.extend(discarded(&media.data(at)).map(zeroes));
-            }
-            key if key <= KEY_MAX && !is_named(at) => {
-                forgotten.push((Lba(key.into()), media.data(at)));
-            }
-            _ => {}
+/// What a sector of data held: its content, or the zeroes of what its trim records discarded.
+fn held(media: &Faulty, at: Ppa) -> Vec<(Lba, SectorData)> {
+    match media.oob(at).key {
+        KEY_TRIM => {
+            let zeroes = |lba| (lba, SectorData::Tag(Tag::ZERO));
+            discarded(&media.data(at)).map(zeroes).collect()
         }
+        key if key <= KEY_MAX => vec![(Lba(key.into()), media.data(at))],
+        _ => Vec::new(),
     }
-    forgotten
 }
 
 /// Sectors of data that media lost.

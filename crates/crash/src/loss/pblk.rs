@@ -2,12 +2,12 @@
 //! (docs/formats/line.md): whose copies they are, and which of them a power cut leaves without an address.
 
 use crate::draw::pblk::config::of;
-use crate::loss::{Faulty, Loss, forgotten_sectors, lost_copies};
+use crate::loss::{Faulty, Loss, held, lost_data};
 use nandscape_block::{Lba, SectorData};
 use nandscape_ftl::FtlConfig;
 use nandscape_ftl::pblk::Capacity;
 use nandscape_ftl::pblk::config::LineSet;
-use nandscape_media::{ChunkId, ChunkState, Geometry, Kind, OpenChannel, Ppa, UnitId};
+use nandscape_media::{ChunkId, ChunkState, Geometry, KEY_TRIM, Kind, OpenChannel, Ppa, UnitId};
 
 /// How lines lie on a device, as far as their end metadata go.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +27,10 @@ impl Lines {
 }
 
 impl Loss for Lines {
-    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
-        lost_copies(media, lba)
-    }
-
+    /// End metadata name the addresses of data, and no discards.
     fn forgotten(&self, media: &Faulty) -> Vec<(Lba, SectorData)> {
-        forgotten_sectors(media, |at| is_listed(media, *self, at))
+        let unnamed = |&at: &Ppa| media.oob(at).key == KEY_TRIM || !is_listed(media, *self, at);
+        lost_data(media).filter(unnamed).flat_map(|at| held(media, at)).collect()
     }
 }
 

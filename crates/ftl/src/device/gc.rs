@@ -54,18 +54,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let gate = self.next_seq;
         let entry = self.lines.get_mut(victim);
         entry.gate = entry.gate.max(gate);
-        if entry.valid == 0 {
-            self.quarantine(victim)?;
-        } else if copied {
+        if copied && entry.valid > 0 {
             entry.state = LineState::Corrupt;
         } else {
+            entry.state = LineState::Closing;
+            self.close_if_written(victim)?;
+        }
+        if !copied {
             // Programs that failed used up what the copies fitted into. The rest is a victim again.
             self.instances[instance].trims.clear();
             self.instances[instance].trim_places.clear();
-            let entry = self.lines.get_mut(victim);
-            entry.state = LineState::Closed;
-            let werr = entry.werr;
-            self.victims.insert(victim, self.lines.weight(victim), werr);
             return Ok(None);
         }
         Ok(Some(line.capacity.saturating_sub(line.valid)))
