@@ -96,8 +96,9 @@ fn reproductions_are_repeatable() {
 fn measured_figures_follow_the_model() {
     let usual = reproduce(&tiny(), true);
     let quick = |folder: &Path| reproduce(folder, true);
-    let timing = "sectors = 128\ntiming = { preset = \"nvmevirt-970pro\", program_ns = 740000 }";
-    let program = changed("slower", "small.toml", ("sectors = 128", timing), quick);
+    let timing = "timing = { preset = \"nvmevirt-970pro\", program_ns = 740000 }";
+    let usual_timing = "timing = \"nvmevirt-970pro\"";
+    let program = changed("slower", "small.toml", (usual_timing, timing), quick);
     let reserve = ("op_percent = 35", "op_percent = 50");
     let reserve = changed("roomier", "small.toml", reserve, quick);
     let mean = |one: &Reproduction, at: usize| one.judged[at].measured().unwrap().mean;
