@@ -161,14 +161,11 @@ fn read_gc(mut gc: Section<'_>, config: &Config) -> Result<GcKeys, StackError> {
 /// When victims are started; by default as it goes with the limiter.
 fn read_pacing(gc: &mut Section<'_>, default: Pacing) -> Result<Pacing, StackError> {
     let word = if default == Pacing::Immediate { "immediate" } else { "kernel" };
-    if !gc.choice("pacing", word, &IS_PACED)? {
-        gc.refuse(&["period"], "goes with pacing = \"kernel\" only")?;
-        return Ok(Pacing::Immediate);
-    }
+    let paced = gc.choice("pacing", word, &IS_PACED)?;
     let period = gc.or("period", Span(Pacing::PERIOD))?.0;
     let fits = (Nanos(1_000)..=Nanos::from_secs(3_600)).contains(&period);
     gc.check("period", fits, "must be 1us to 3600s")?;
-    Ok(Pacing::Kernel(period))
+    Ok(if paced { Pacing::Kernel(period) } else { Pacing::Immediate })
 }
 
 /// Which buffers there are, what takes which, and what a flush covers.
