@@ -23,6 +23,8 @@ pub(crate) struct Inner<F: 'static> {
     /// The page at which eviction goes on.
     hand: Cell<u64>,
     pub(super) writing: Cell<u64>,
+    /// The page at which the next cyclic pass of write-back begins.
+    pub(super) writeback_index: Cell<u64>,
     pub(super) next_fill: Cell<u32>,
     /// A read or a write of pages has ended.
     pub(super) settled: Notify,
@@ -57,6 +59,7 @@ impl<F> Mapping<F> {
             listed: Cell::new(false),
             hand: Cell::new(0),
             writing: Cell::new(0),
+            writeback_index: Cell::new(0),
             next_fill: Cell::new(1),
             error: RefCell::default(),
             owner: Cell::new(owner),

@@ -9,6 +9,8 @@
 //! - Dirty pages are written back when they are 30 s old (looked at every 5 s), or when more than
 //!   `background_percent` of memory is dirty. Writers wait for that when much is (`throttle`), so that
 //!   `dirty_percent` of memory bounds what all of them have made dirty.
+//! - Write-back in the background takes a file's dirty pages in the order of their offsets, from where it stopped
+//!   last ([`Mapping::cyclic_pass`]).
 //! - What is written back is a copy taken when the write begins. A page may be written again
 //!   meanwhile; two writes of one page are never in flight together.
 //! - State changes happen between waiting points, on one thread, so nothing here is locked.
@@ -25,7 +27,7 @@ mod throttle;
 pub use flusher::flush_in_background;
 pub use mapping::Mapping;
 pub use read::{Backing, PageLocation, read_pages};
-pub use run::WriteRun;
+pub use run::{WriteRun, WritebackPass};
 pub use throttle::DirtyThrottle;
 
 use nandscape_rt::sync::Notify;

@@ -36,6 +36,56 @@ impl<F> Mapping<F> {
     }
 }
 
+/// A pass over the dirty pages of a file, in the order of their offsets: what one call of write-back takes.
+/// It looks at each offset once, so it ends although writers go on. After `write_cache_pages` in
+/// `mm/page-writeback.c` (`ext4_writepages` does the same).
+pub struct WritebackPass<F: 'static> {
+    pages: Mapping<F>,
+    /// What is left of the pass, and what follows after that.
+    rest: Range<u64>,
+    wrapped: Range<u64>,
+    /// Whether the next cyclic pass begins where this one ends.
+    moves_index: bool,
+}
+
+impl<F> Mapping<F> {
+    /// A pass over a range (`WB_SYNC_ALL`). If that is the whole file, the next cyclic pass begins after the last
+    /// page that it takes.
+    #[must_use]
+    pub fn pass_over(&self, range: Range<u64>) -> WritebackPass<F> {
+        let moves_index = range == (0..u64::MAX);
+        WritebackPass { pages: self.clone(), rest: range, wrapped: 0..0, moves_index }
+    }
+
+    /// A pass over the whole file that begins where the last one ended, and continues at the start of the file
+    /// (`range_cyclic`, `mapping->writeback_index`): offsets that are written again and again do not keep others
+    /// from being written.
+    #[must_use]
+    pub fn cyclic_pass(&self) -> WritebackPass<F> {
+        let index = self.0.writeback_index.get();
+        let (rest, wrapped) = (index..u64::MAX, 0..index);
+        WritebackPass { pages: self.clone(), rest, wrapped, moves_index: true }
+    }
+}
+
+impl<F> WritebackPass<F> {
+    /// Takes the next run of dirty pages that are not on their way already, at most `max` of them.
+    #[must_use]
+    pub fn take_run(&mut self, max: u64) -> Option<WriteRun<F>> {
+        let mut run = self.pages.take_run(self.rest.clone(), max);
+        if run.is_none() {
+            self.rest = std::mem::take(&mut self.wrapped);
+            run = self.pages.take_run(self.rest.clone(), max);
+        }
+        let run = run?;
+        self.rest.start = run.end();
+        if self.moves_index {
+            self.pages.0.writeback_index.set(run.end());
+        }
+        Some(run)
+    }
+}
+
 impl<F> WriteRun<F> {
     /// The first page.
     #[must_use]

@@ -65,7 +65,11 @@ impl Backing for Flat {
     }
 
     async fn write_back(&self, file: &Rc<File>, pages: u64) -> Result<()> {
-        while let Some(run) = file.pages.take_run(0..u64::MAX, pages) {
+        let (mut pass, mut left) = (file.pages.cyclic_pass(), pages);
+        while left > 0
+            && let Some(run) = pass.take_run(left)
+        {
+            left -= run.data().len() as u64;
             let payload = Payload::collect(run.data().to_vec());
             let sectors = run.data().len() as u32;
             let written = self.device.write(Lba(run.first()), sectors, payload).await;
@@ -247,6 +251,70 @@ fn pages_are_written_one_time_after_the_other() {
         assert_eq!(second.data(), [SectorData::Tag(Tag::new(2))]);
         drop(second);
         assert!(stand.file.pages.waiting(&(7..8)).0, "a write given up leaves the page dirty");
+    });
+}
+
+/// The pages that the flusher wrote, in order.
+fn written(stand: &Stand) -> Vec<u64> {
+    stand.bios().iter().flat_map(|(_, first, count)| *first..first + u64::from(*count)).collect()
+}
+
+/// Write-back in the background goes on where it stopped, and then at the start of the file: low offsets that are
+/// dirtied all the time do not keep high ones from being written.
+#[test]
+fn background_write_back_goes_round_the_file() {
+    // More than one turn of the flusher may be dirty.
+    let config = CacheConfig { pages: 100_000, background_percent: 2, ..CacheConfig::default() };
+    run(config, async |stand| {
+        (0..4_000).for_each(|page| stand.write(page * 2, page + 1));
+        for _ in 0..40 {
+            // Always the first pages, more than a turn writes.
+            (0..1_500).for_each(|page| stand.write(page * 2, 1));
+            stand.pay(1).await;
+            stand.handle.sleep(Nanos::from_ms(50)).await;
+        }
+        let written = written(&stand);
+        assert!(written.contains(&7_998), "the last page was not written within 2 s");
+        let turns_back = written.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        let rounds = written.len() / 4_000 + 1;
+        assert!(turns_back <= rounds, "{turns_back} steps back in {} pages", written.len());
+        let first = written.iter().filter(|page| **page == 0).count();
+        assert!(first > 1, "it continues at the start of the file");
+    });
+}
+
+/// A pass begins where the last one of the same file ended; a sync of a range neither uses nor moves that, and
+/// one of the whole file moves it.
+#[test]
+fn each_file_has_a_cursor() {
+    run(CacheConfig::default(), async |stand| {
+        let other = File::new(&stand.cache, 2);
+        let dirty = |file: &Rc<File>| {
+            for page in [10, 20, 30] {
+                file.pages.write(page, SectorData::Tag(Tag::new(1)), false);
+            }
+        };
+        let next = |mut pass: WritebackPass<File>| {
+            let run = pass.take_run(10)?;
+            let first = run.first();
+            run.finish(None);
+            Some(first)
+        };
+        dirty(&stand.file);
+        dirty(&other);
+        let (file, other) = (&stand.file.pages, &other.pages);
+        assert_eq!(next(file.cyclic_pass()), Some(10));
+        dirty(&stand.file);
+        assert_eq!(next(file.cyclic_pass()), Some(20));
+        assert_eq!(next(other.cyclic_pass()), Some(10), "files have nothing to do with each other");
+        assert_eq!(next(file.pass_over(0..15)), Some(10), "a sync begins at its range");
+        assert_eq!(next(file.cyclic_pass()), Some(30), "and leaves the cursor");
+        dirty(&stand.file);
+        let mut round = file.cyclic_pass();
+        let runs = std::iter::from_fn(|| round.take_run(10));
+        assert_eq!(runs.map(|run| run.first()).collect::<Vec<_>>(), [10, 20, 30], "after the wrap");
+        assert_eq!(next(file.pass_over(0..u64::MAX)), Some(10));
+        assert_eq!(next(file.cyclic_pass()), Some(20), "after what a sync of the whole file wrote");
     });
 }
 

@@ -346,7 +346,7 @@ pub(crate) async fn zero_tail<V: DataPath>(
     zero_in_page(volume, file, size, PAGE - into).await?;
     let page = size / PAGE;
     file.pages.written(page..page + 1).await;
-    writepages(volume, file, page..page + 1, 1, false).await?;
+    writepages(volume, file, file.pages.pass_over(page..page + 1), 1, false).await?;
     // The flusher may have taken the page first, and not have submitted it yet.
     file.pages.written(page..page + 1).await;
     Ok(())

@@ -21,7 +21,8 @@ pub(super) async fn write_out_range<V: DataPath>(
     // Pages that were in flight at first and had been written to again have the second turn.
     let mut result = Ok(());
     for _ in 0..2 {
-        result = result.and(writepages(volume, file, pages.clone(), u64::MAX, true).await);
+        let pass = file.pages.pass_over(pages.clone());
+        result = result.and(writepages(volume, file, pass, u64::MAX, true).await);
         file.pages.written(pages.clone()).await;
     }
     result

@@ -4,11 +4,10 @@
 //! each part ([`DataPath::place`]). A task per run waits for the device and finishes the run.
 
 use super::{DataPath, Pages};
-use crate::cache::{Backing, PageLocation, WriteRun};
+use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
 use crate::contract::Result;
 use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, Placement, SectorData};
 use std::future::Future;
-use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -36,7 +35,7 @@ impl<V: DataPath> Backing for FileBacking<V> {
     }
 
     async fn write_back(&self, file: &Rc<V::File>, pages: u64) -> Result<()> {
-        writepages(&self.0, file, 0..u64::MAX, pages, false).await
+        writepages(&self.0, file, file.pages.cyclic_pass(), pages, false).await
     }
 }
 
@@ -73,19 +72,19 @@ pub(crate) fn submit<V: DataPath>(
     Submitted { placed, end: pages.end, id, arrival: Box::pin(arrival) }
 }
 
-/// Submits up to `most` dirty pages of a range to the device, without waiting for them.
+/// Submits up to `most` dirty pages of a pass to the device, without waiting for them.
 ///
 /// # Errors
 /// The first; the rest is submitted all the same. The next sync of the file reports it, too.
 pub(crate) async fn writepages<V: DataPath>(
     volume: &Rc<V>,
     file: &Rc<V::File>,
-    range: Range<u64>,
+    mut pass: WritebackPass<V::File>,
     most: u64,
     sync: bool,
 ) -> Result<()> {
     let (mut left, mut result) = (most, Ok(()));
-    while let Some(run) = file.pages.take_run(range.clone(), left.min(RUN_PAGES)) {
+    while let Some(run) = pass.take_run(left.min(RUN_PAGES)) {
         left -= (run.end() - run.first()).min(left);
         result = result.and(write_run(volume, file, run, sync).await);
         if left == 0 {

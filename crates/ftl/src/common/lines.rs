@@ -33,6 +33,8 @@ pub(crate) enum LineState {
     Closing,
     /// May be a victim.
     Closed,
+    /// Without valid sectors, until garbage collection runs.
+    Garbage,
     /// A victim.
     Gc,
     /// Holds sectors that media cannot correct; kept until they are overwritten.
@@ -390,10 +392,10 @@ impl Lines {
         (lines * self.layout.width, lines)
     }
 
-    /// The same of the stripe that has fewest.
-    pub(crate) fn free_of_scarcest(&self) -> (u32, u32) {
-        let scarcest = (0..self.layout.stripes()).min_by_key(|&stripe| self.free_in(stripe));
-        self.free_of(scarcest.unwrap_or(0))
+    /// The stripe that has fewest free lines.
+    pub(crate) fn scarcest(&self) -> u32 {
+        let stripes = 0..self.layout.stripes();
+        stripes.min_by_key(|&stripe| self.free_in(stripe)).unwrap_or(0)
     }
 
     /// Lines that wait for their gate.

@@ -120,7 +120,7 @@ fn erase_unit(line: &Line) -> EraseUnit {
     let state = match line.state {
         LineState::Free | LineState::AwaitingDurability => EraseUnitState::Free,
         LineState::Next | LineState::Open | LineState::Closing => EraseUnitState::Open,
-        LineState::Closed | LineState::Gc => EraseUnitState::Full,
+        LineState::Closed | LineState::Garbage | LineState::Gc => EraseUnitState::Full,
         LineState::Corrupt => EraseUnitState::Corrupt,
         LineState::Bad => EraseUnitState::Bad,
     };

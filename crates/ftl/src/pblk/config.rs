@@ -26,6 +26,21 @@ pub enum Limiter {
     Reserve(u32),
 }
 
+/// When garbage collection starts a victim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pacing {
+    /// When the collector's thread runs: at activation, and once per period (`GC_TIME_MSECS`), at most
+    /// four victims in flight (pblk-gc.c). Lines without valid sectors are freed then, too.
+    Kernel(Nanos),
+    /// Whenever one is wanted and fewer than four are in flight.
+    Immediate,
+}
+
+impl Pacing {
+    /// `GC_TIME_MSECS`.
+    pub const PERIOD: Nanos = Nanos::from_ms(1_000);
+}
+
 /// What happens to discards.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Discard {
@@ -291,6 +306,8 @@ pub struct Config {
     pub discard: Discard,
     /// Victim choice.
     pub victim: Victim,
+    /// When victims are started; `None` takes what the limiter goes with ([`Config::pacing`]).
+    pub gc_pacing: Option<Pacing>,
 }
 
 impl Default for Config {
@@ -314,11 +331,23 @@ impl Default for Config {
             map_update: MapUpdate::default(),
             discard: Discard::default(),
             victim: Victim::default(),
+            gc_pacing: None,
         }
     }
 }
 
 impl Config {
+    /// When victims are started: the kernel's limiter goes with the kernel's thread, a reserve of free
+    /// lines is refilled at once.
+    #[must_use]
+    pub fn pacing(&self) -> Pacing {
+        let by_limiter = match self.limiter {
+            Limiter::Kernel => Pacing::Kernel(Pacing::PERIOD),
+            Limiter::Reserve(_) => Pacing::Immediate,
+        };
+        self.gc_pacing.unwrap_or(by_limiter)
+    }
+
     /// Whether any number of buffers follows from `write_buffers`.
     #[must_use]
     pub fn uses_write_buffers(&self) -> bool {

@@ -18,6 +18,8 @@ pub(super) enum EventKind {
     Emeta(FrontierId, u32, Status),
     /// The garbage-collection read with this number.
     GcRead(usize),
+    /// The timer of the collector's thread.
+    GcTimer,
     /// All of this mapping block has been read.
     MapLoad(u32),
     /// What the write-back with this number merges its entries into has been read.

@@ -69,10 +69,11 @@ impl<M: OpenChannel> Pblk<M> {
         self.host.as_ref().is_some_and(|host| host.is_collecting())
     }
 
-    /// Whether nothing is under way but requests of the host.
+    /// Whether nothing is in flight but requests of the host, and the timer of the collector's thread.
     pub(super) fn is_at_rest(&self) -> bool {
-        let Some(host) = &self.host else { return self.events.len() == 0 };
-        host.is_idle() && self.events.len() == host.bringing_in()
+        let timer = usize::from(self.thread.is_armed());
+        let Some(host) = &self.host else { return self.events.len() == timer };
+        host.is_idle() && self.events.len() == host.bringing_in() + timer
     }
 
     /// Tasks begin on cores that are free.

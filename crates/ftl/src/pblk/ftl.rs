@@ -71,6 +71,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
         let buffers_bytes = self.buffers.iter().map(Buffer::bytes).sum::<u64>()
             + self.router.bytes()
             + self.gc.bytes()
+            + self.thread.bytes()
             + self.flushes.bytes()
             + (self.done.capacity() * size_of::<Completion>()) as u64;
         let parts = vec![
@@ -97,6 +98,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
         let charged = attach.host.filter(|_| !costs.is_free());
         let buffers = self.buffers.len();
         self.host = charged.map(|host| Box::new(CpuQueues::new(costs, update, host, buffers)));
+        self.start_thread();
     }
 
     fn cpu_spans(&mut self, room: Option<usize>) -> Vec<CpuSpan> {
@@ -143,7 +145,7 @@ fn report(line: &Line) -> EraseUnit {
     let state = match line.state {
         LineState::Free | LineState::AwaitingDurability => EraseUnitState::Free,
         LineState::Next | LineState::Open | LineState::Closing => EraseUnitState::Open,
-        LineState::Closed | LineState::Gc => EraseUnitState::Full,
+        LineState::Closed | LineState::Garbage | LineState::Gc => EraseUnitState::Full,
         LineState::Corrupt => EraseUnitState::Corrupt,
         LineState::Bad => EraseUnitState::Bad,
     };

@@ -31,6 +31,9 @@ const VICTIMS_MAX: usize = 4;
 /// Requests read and not yet fully inserted (`PBLK_GC_MAX_READERS`).
 const REQUESTS_MAX: usize = 8;
 
+/// Requests queued, read or not yet fully inserted (`PBLK_GC_RQ_QD`).
+const REQUESTS_QUEUED: usize = 128;
+
 /// A line being collected.
 #[derive(Clone, Copy, Debug)]
 struct VictimLine {
@@ -57,6 +60,16 @@ pub(super) struct Request {
     pub(super) looked: u32,
 }
 
+/// Writable sectors that garbage collection needs for the victims that it has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Needs {
+    /// So many, for every copy to be written.
+    pub(super) now: u64,
+    /// With so many more than its own valid sectors another victim can be started; fewer than none where
+    /// the victims before it free more than that.
+    pub(super) another: i64,
+}
+
 /// State of garbage collection.
 #[derive(Default, Debug)]
 pub(super) struct Gc {
@@ -66,6 +79,8 @@ pub(super) struct Gc {
     ready: VecDeque<usize>,
     /// Sectors that [`Self::coming`] yields in all.
     pub(super) to_come: u64,
+    /// What they need of what is writable.
+    pub(super) needs: Needs,
     /// The next victims may be any lines that gain anything, exempt ones too.
     takes_all: bool,
     /// The mapping block that the first copy waits for.
@@ -73,8 +88,8 @@ pub(super) struct Gc {
 }
 
 impl Gc {
-    /// Victims, for the limiter.
-    fn active(&self) -> u32 {
+    /// Lines being collected.
+    pub(super) fn victims(&self) -> u32 {
         self.victims.len() as u32
     }
 
@@ -84,7 +99,7 @@ impl Gc {
         self.victims.is_empty()
     }
 
-    fn under_way(&self) -> usize {
+    fn in_flight_requests(&self) -> usize {
         self.requests.len() - self.idle.len()
     }
 
@@ -122,29 +137,78 @@ const fn copying(sectors: u32) -> Cause {
 }
 
 impl<M: OpenChannel> Pblk<M> {
-    /// Chooses victims and reads them, as far as the limiter wants. Whether anything was started.
+    /// Chooses victims and reads them, as far as the limiter and the pacing want. Whether anything was
+    /// started.
     pub(super) fn collect(&mut self) -> Result<bool, FtlError> {
-        let mut moved = false;
         self.hand_back_scarce();
-        while self.gc.victims.len() < VICTIMS_MAX && self.start_victim()? {
-            moved = true;
-        }
-        self.gc.takes_all &= !moved;
-        while self.gc.under_way() < REQUESTS_MAX && self.read_some()? {
+        let mut moved = self.start_victims()?;
+        while self.gc.in_flight_requests() < REQUESTS_MAX && self.read_some()? {
             moved = true;
         }
         Ok(moved)
     }
 
+    /// Starts victims until as many are in flight as may be. Whether any was started.
+    pub(super) fn fill_victims(&mut self) -> Result<bool, FtlError> {
+        let mut moved = false;
+        while self.in_flight() < VICTIMS_MAX && self.start_victim()? {
+            moved = true;
+        }
+        self.gc.takes_all &= !moved;
+        Ok(moved)
+    }
+
+    /// Victims that count against [`VICTIMS_MAX`]: all of them, or, for the kernel's thread, those whose
+    /// reads are not all queued yet (`read_inflight_gc`).
+    pub(super) fn in_flight(&self) -> usize {
+        if !self.thread.is_paced() {
+            return self.gc.victims.len();
+        }
+        let mut slots = REQUESTS_QUEUED.saturating_sub(self.gc.in_flight_requests());
+        let queued = |victim: &&VictimLine| {
+            let requests = (victim.unread as usize).div_ceil(REQUEST_SECTORS);
+            let queued = victim.ready_at <= self.now && requests <= slots;
+            slots = slots.saturating_sub(requests);
+            !queued
+        };
+        self.gc.victims.iter().filter(queued).count()
+    }
+
+    /// Notes what the victims need. Without order it is room for all that may come. The victims of the
+    /// kernel's thread are read one after the other into one buffer, so that each needs room for its
+    /// own copies only, once the lines before it are free; the requests in flight may arrive out of
+    /// order, and where media lost a sector a line may not become free.
+    fn plan_copies(&mut self) {
+        let all = self.gc.to_come;
+        self.gc.needs = Needs { now: all, another: all as i64 };
+        let in_order = self.thread.is_paced() && self.buffers.len() == 1 && self.mapping.is_none();
+        if !in_order || self.stats.media_errors.uncorrectable > 0 {
+            return;
+        }
+        let out_of_order = (REQUESTS_MAX * REQUEST_SECTORS) as i64;
+        let (mut most, mut before) = (0, 0);
+        for victim in &self.gc.victims {
+            let requests = self.gc.requests.iter().filter(|request| request.line == victim.id);
+            let read: usize = requests.map(|it| it.sectors.len() - it.inserted).sum();
+            let copies = i64::from(victim.unread) + read as i64;
+            most = most.max(before + copies);
+            before += copies - i64::from(self.lines.get(victim.id).capacity);
+        }
+        let slack = if self.gc.victims.len() > 1 { out_of_order } else { 0 };
+        let now = (most + slack).max(0) as u64;
+        self.gc.needs =
+            Needs { now: now.min(all), another: (before + out_of_order).min(all as i64) };
+    }
+
     /// Whether another victim is wanted with so many free chunks and lines.
     fn wants_victim(&self, free: (u32, u32)) -> bool {
-        let coming = self.gc.active() + self.lines.quarantined() as u32;
+        let coming = self.gc.victims() + self.lines.quarantined() as u32;
         self.gc.takes_all || self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, coming))
     }
 
     /// Whether garbage collection runs because free lines are short.
     pub(super) fn wants_lines(&self) -> bool {
-        let free = self.lines.free_of_scarcest();
+        let free = self.limiter_free(Some(self.lines.scarcest()));
         self.buffers.iter().any(|buffer| buffer.rl.wants_victim(free, 0))
     }
 
@@ -175,6 +239,7 @@ impl<M: OpenChannel> Pblk<M> {
         let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
         self.gc.victims.push(victim);
         self.gc.to_come += u64::from(unread);
+        self.plan_copies();
         self.limiter_update();
         Ok(true)
     }
@@ -184,9 +249,9 @@ impl<M: OpenChannel> Pblk<M> {
     /// buffers pad counts unless users stand still. Lines of the journal that are exempt are victims
     /// when nothing else helps.
     fn choose_victim(&mut self, target: BufferId) -> Option<LineId> {
-        let short = self.wants_victim(self.lines.free());
+        let short = self.wants_victim(self.limiter_free(None));
         let stripes = self.layout.stripes();
-        let of_stripe = |stripe: u32| stripes > 1 && self.wants_victim(self.lines.free_of(stripe));
+        let of_stripe = |stripe| stripes > 1 && self.wants_victim(self.limiter_free(Some(stripe)));
         let wanted = |stripe: u32| short || of_stripe(stripe);
         if !self.victims.has_werr() && !(0..stripes).any(wanted) {
             return None;
@@ -195,7 +260,7 @@ impl<M: OpenChannel> Pblk<M> {
         let (lines, room) = (&self.lines, self.uncommitted(target));
         let all = self.gc.takes_all;
         let least = all || (self.gc.is_idle() && room < self.reserved_lines());
-        let halted = all || self.buffers[0].rl.stops_users(self.lines.free());
+        let halted = all || self.buffers[0].rl.stops_users(self.limiter_free(None));
         let pressed = self.buffers.len() == 1 || halted;
         let flushed = if short && pressed { 0 } else { self.geometry.ws_opt };
         let copied = self.capacity.copy_padding;
@@ -223,16 +288,25 @@ impl<M: OpenChannel> Pblk<M> {
         })
     }
 
-    /// Nothing moves, and somebody waits for space: whatever gains anything is a victim, journal lines that are
+    /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
     /// exempt too, the least valid first. Several are taken at once, since what their copies leave
     /// of a unit would be padded for each. Whether that is news.
     pub(super) fn take_all(&mut self) -> bool {
+        let news = self.is_short_of_space() && !std::mem::replace(&mut self.gc.takes_all, true);
+        if news {
+            self.thread.kick();
+        }
+        news
+    }
+
+    /// Whether a write waits for space that garbage collection can free.
+    pub(super) fn is_short_of_space(&self) -> bool {
         let unit = u64::from(self.geometry.ws_opt);
         let mut waiting = (0..).zip(&self.buffers).filter(|(_, buffer)| !buffer.queue.is_empty());
         let short = |(id, buffer): (BufferId, &Buffer)| {
             buffer.rl.user_room() == 0 || self.user_space(id) < unit
         };
-        waiting.any(short) && !std::mem::replace(&mut self.gc.takes_all, true)
+        waiting.any(short)
     }
 
     /// Whether lines of the journal are no victims now.
@@ -296,6 +370,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.events.push(arrived, EventKind::GcRead(number));
         }
         self.gc.victims[index] = victim;
+        self.plan_copies();
         self.finish_victim(index);
         Ok(true)
     }
@@ -417,6 +492,7 @@ impl<M: OpenChannel> Pblk<M> {
         let inserted = copies + usize::from(trim.is_some());
         request.inserted += inserted;
         self.gc.to_come -= inserted as u64;
+        self.plan_copies();
         self.insert_run(number, from..from + copies);
         if let Some(at) = trim {
             let data = self.media.data(at);
@@ -493,6 +569,7 @@ impl<M: OpenChannel> Pblk<M> {
         } else {
             self.lines.get_mut(victim.id).state = LineState::Corrupt;
         }
+        self.plan_copies();
         self.limiter_update();
     }
 }

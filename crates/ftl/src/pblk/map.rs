@@ -12,6 +12,7 @@ use crate::common::l2p::{L2p, MapEntry};
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::kind::OmittedRule;
+use crate::pblk::config::CapacityRules;
 use nandscape_media::{ChunkState, KEY_TRIM, OpenChannel, Ppa};
 
 impl<M: OpenChannel> Pblk<M> {
@@ -108,7 +109,7 @@ impl<M: OpenChannel> Pblk<M> {
                 self.stats.gc.empty_victims += 1;
                 let origin = self.lines.get(id).origin;
                 self.stats.buffers[usize::from(origin)].empty_victims += 1;
-                self.quarantine_line(id);
+                self.line_is_garbage(id);
             }
             LineState::Corrupt => self.quarantine_line(id),
             _ => {}
@@ -141,13 +142,32 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Tells the limiter about the free space.
+    /// Gives the limiter the free space. Garbage collection is active while it is short.
     pub(super) fn limiter_update(&mut self) {
-        let (chunks, lines) = self.lines.free();
+        let (chunks, lines) = self.limiter_free(None);
         let werr = self.has_werr();
         for buffer in &mut self.buffers {
             buffer.rl.update(chunks, lines, werr);
         }
+        if self.thread.is_paced() {
+            let short = self.wants_lines();
+            self.thread.set_active(werr || short);
+        }
+    }
+
+    /// Free chunks and lines as the limiter counts them, of a stripe or of the device: from Linux 4.16
+    /// on a line counts as free until it is opened (`pblk_line_replace_data`), in 4.13 until it is
+    /// taken to be the next one.
+    pub(super) fn limiter_free(&self, stripe: Option<u32>) -> (u32, u32) {
+        let stripe = stripe.filter(|_| self.layout.stripes() > 1);
+        let (chunks, lines) = stripe.map_or_else(|| self.lines.free(), |it| self.lines.free_of(it));
+        if self.config.capacity_rules == CapacityRules::V4_13 {
+            return (chunks, lines);
+        }
+        let counts = |&id: &LineId| stripe.is_none_or(|it| self.layout.stripe_of(id) == it);
+        let prepared = self.prepared_lines().filter(counts);
+        let prepared: u32 = prepared.map(|id| self.lines.get(id).chunks).sum();
+        (chunks + prepared * stripe.map_or(1, |_| self.layout.stripes()), lines)
     }
 }
 

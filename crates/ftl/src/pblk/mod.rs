@@ -37,6 +37,7 @@ mod mapread;
 mod mapshape;
 mod mapstore;
 mod open;
+mod pacing;
 mod parts;
 mod pick;
 mod plan;
@@ -77,6 +78,7 @@ use nandscape_block::{
 use nandscape_media::{ChunkState, Geometry, Linked, OpenChannel};
 use nandscape_rt::{Nanos, Stream};
 use open::Frontier;
+use pacing::Thread;
 use parts::{Parts, caps, plenty};
 use rb::Ring;
 use route::Router;
@@ -123,6 +125,7 @@ pub struct Pblk<M> {
     /// Parallel units with a write in flight, or with one that is being built.
     busy: Box<[bool]>,
     gc: Gc,
+    thread: Thread,
     trims: TrimLog,
     flushes: Flushes,
     /// Completions not yet handed out.
@@ -229,6 +232,7 @@ impl<M: OpenChannel> Pblk<M> {
             host: None,
             busy: vec![false; geometry.total_units() as usize].into_boxed_slice(),
             gc: Gc::default(),
+            thread: Thread::default(),
             trims: TrimLog::default(),
             flushes: Flushes::default(),
             done: Vec::new(),
@@ -358,6 +362,7 @@ impl<M: OpenChannel> Pblk<M> {
             EventKind::Smeta(frontier, pu, status) => self.smeta_done(frontier, pu, status),
             EventKind::Emeta(frontier, pu, status) => self.emeta_done(frontier, pu, status),
             EventKind::GcRead(number) => self.gc_arrived(number),
+            EventKind::GcTimer => self.thread_timer(),
             EventKind::MapLoad(block) => self.map_loaded(block),
             EventKind::MapMerge(number) => self.send_job(number),
             EventKind::MapUnit(number, status) => self.map_unit_done(number, status),

@@ -243,6 +243,12 @@ impl<M: OpenChannel> Pblk<M> {
         self.limiter_update();
     }
 
+    /// The lines that frontiers of buffers prepared and did not open yet.
+    pub(super) fn prepared_lines(&self) -> impl Iterator<Item = LineId> {
+        let data = self.frontiers[..self.data_frontiers()].iter();
+        data.filter_map(|frontier| frontier.next.map(|next| next.id))
+    }
+
     /// Whether a frontier's next line has its start metadata.
     pub(super) fn is_prepared(&self, f: FrontierId) -> bool {
         let next = &self.frontiers[usize::from(f)].next;
@@ -374,6 +380,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.lines.kept += u32::from(self.lines.get(id).is_map());
         self.lines.get_mut(id).state = LineState::Bad;
         self.frontier(f).next = None;
+        self.limiter_update();
     }
 
     /// Opens the prepared line, or hurries its preparation. Whether it opened.
@@ -391,6 +398,7 @@ impl<M: OpenChannel> Pblk<M> {
         let frontier = self.frontier(f);
         frontier.open = Some(OpenLine { id: next.id, at: Cursor::START, end });
         frontier.next = None;
+        self.limiter_update();
         Ok(true)
     }
 

@@ -20,6 +20,12 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     fn try_pump(&mut self) -> Result<(), FtlError> {
+        self.pump_all()?;
+        self.arm_thread();
+        Ok(())
+    }
+
+    fn pump_all(&mut self) -> Result<(), FtlError> {
         for f in 0..self.frontiers.len() {
             self.line_chores(f as FrontierId)?;
         }
@@ -41,6 +47,7 @@ impl<M: OpenChannel> Pblk<M> {
             // Copies may just have asked for a mapping.
             if moved || self.start_loads()? {
                 self.pads = 0;
+                self.thread.moved();
             } else if !self.unstick()? {
                 return Ok(());
             }
@@ -64,12 +71,18 @@ impl<M: OpenChannel> Pblk<M> {
             return Ok(false);
         }
         let recycled = self.recycle_all();
-        let free_chunks = self.lines.free().0;
-        Ok(recycled
+        let free_chunks = self.limiter_free(None).0;
+        if recycled
             || (self.is_starved() && self.force_drain())
             || (self.data_frontiers() > 1 && self.hand_back_lines())
             || (!self.drained && self.force_drain())
-            || self.relieve(RateLimiter::relieve)
+        {
+            return Ok(true);
+        }
+        if self.awaits_collection() {
+            return Ok(false);
+        }
+        Ok(self.relieve(RateLimiter::relieve)
             || self.force_drain()
             || self.relieve(|rl| rl.relieve_users(free_chunks))
             || self.take_all()
@@ -77,9 +90,18 @@ impl<M: OpenChannel> Pblk<M> {
             || self.give_up())
     }
 
+    /// Whether writes wait for space, and the collector's thread may find some when it runs next.
+    fn awaits_collection(&self) -> bool {
+        self.thread.may_run() && (self.is_short_of_space() || self.lines.free().1 == 0)
+    }
+
     /// Relieves every buffer. Whether that was news to any.
     fn relieve(&mut self, mut how: impl FnMut(&mut RateLimiter) -> bool) -> bool {
-        self.buffers.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news)
+        let news = self.buffers.iter_mut().fold(false, |news, buffer| how(&mut buffer.rl) | news);
+        if news {
+            self.thread.kick();
+        }
+        news
     }
 
     /// Sends everything buffered to media, so that quarantined lines can be freed.

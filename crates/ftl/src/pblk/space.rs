@@ -67,7 +67,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn scarce_space(&self, id: BufferId) -> u64 {
         if let Some(space) = self.alone() {
-            let victims = self.gc.to_come;
+            let victims = self.gc.needs.now;
             return (space - victims as i64 - self.reserve(victims)).max(0) as u64;
         }
         self.shared_space(id)
@@ -193,7 +193,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Sectors that copies may take in a buffer beyond victims already under way.
     pub(super) fn uncommitted(&self, id: BufferId) -> u64 {
         if let Some(space) = self.alone() {
-            return (space - self.gc.to_come as i64).max(0) as u64;
+            return (space - self.gc.needs.another).max(0) as u64;
         }
         let balance = self.balance();
         let group = self.router.plan().group_of(id);

@@ -8,12 +8,12 @@ use crate::draw::pblk::maps::{self, MapChoice};
 use crate::draw::sample::{between, log_uniform, pick};
 use nandscape_ftl::pblk::config::{
     CacheSize, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
-    Victim,
+    Pacing, Victim,
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
 use nandscape_media::Geometry;
-use nandscape_rt::Stream;
+use nandscape_rt::{Nanos, Stream};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -68,7 +68,9 @@ impl KindDraw for ConfigDraw {
             Some(_) => (config.journal_lines, config.cpu),
             None => (draw_journal_lines(seed), draw_cpu(seed)),
         };
-        FtlConfig::Pblk(composition.apply_to(Config { map, journal_lines, cpu, ..config }))
+        let gc_pacing = draw_pacing(seed, self.given.as_ref().map(Config::pacing));
+        let config = Config { map, journal_lines, cpu, gc_pacing, ..config };
+        FtlConfig::Pblk(composition.apply_to(config))
     }
 
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
@@ -99,9 +101,10 @@ pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
         config;
     put(format_args!(
         " rules={capacity_rules:?} op={op_percent:?} ring={ring_sectors:?} limiter={limiter:?} \
-         victim={victim:?} broken={omitted} composition={} cores={cores} \
+         pacing={:?} victim={victim:?} broken={omitted} composition={} cores={cores} \
          fsync-rings={fsync_rings:?} threshold={fsync_threshold} \
          special-ring={special_ring_sectors:?}",
+        config.pacing(),
         Composition::of(config)
     ));
     line
@@ -181,6 +184,19 @@ fn draw_config(
 fn draw_journal_lines(seed: u64) -> JournalLines {
     let rng = &mut Stream::new(seed, "scenario-journal-lines");
     if rng.below(3) == 0 { JournalLines::Exempt } else { JournalLines::Collected }
+}
+
+/// Victims at once, or by the kernel's thread, with a period from less than a program takes to that of
+/// the kernel. A stack's thread keeps its period in half of the cases.
+fn draw_pacing(seed: u64, given: Option<Pacing>) -> Option<Pacing> {
+    let rng = &mut Stream::new(seed, "scenario-gc-pacing");
+    let drawn = Pacing::Kernel(Nanos(log_uniform(rng, Pacing::PERIOD.0)));
+    let keeps = rng.chance(0.5);
+    match given {
+        Some(Pacing::Kernel(_)) if !keeps => Some(drawn),
+        Some(given) => Some(given),
+        None => Some(if rng.chance(0.4) { Pacing::Immediate } else { drawn }),
+    }
 }
 
 /// In one of four cases a host whose CPU costs something: from next to nothing to more than the media.

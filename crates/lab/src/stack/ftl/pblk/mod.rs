@@ -7,12 +7,13 @@ use super::read_victim;
 use crate::stack::Host;
 use crate::stack::document::Value;
 use crate::stack::place::StackError;
-use crate::stack::reader::{Section, Words};
+use crate::stack::reader::{Section, Span, Words};
 use crate::stack::resolved::{join, titled};
 use nandscape_ftl::pblk::config::{
     BaseRouting, CapacityRules, Config, CoreChoice, Discard, FileRouting, FlushScope, GcStream,
-    JournalLines, Limiter, LineSet, Routing, Victim,
+    JournalLines, Limiter, LineSet, Pacing, Routing, Victim,
 };
+use nandscape_rt::Nanos;
 
 /// Keys of `[ftl]`, in the order in which they are read.
 pub(super) const KEYS: [&str; 17] = [
@@ -55,6 +56,7 @@ const GC_STREAM: Words<GcStream> = Words {
     here: &[("data", GcStream::Data), ("own", GcStream::Own), ("by-origin", GcStream::ByOrigin)],
     later: &[],
 };
+const IS_PACED: Words<bool> = Words { here: &[("kernel", true), ("immediate", false)], later: &[] };
 const FLUSH_SCOPE: Words<FlushScope> = Words {
     here: &[
         ("all", FlushScope::All),
@@ -107,7 +109,7 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(Config, String)
     let discard = ftl.choice("discard", "durable", &DISCARD)?;
     let ring_sectors = ftl.optional("ring")?;
     let (cpu, map_update) = cpu::read(&mut ftl)?;
-    let gc = read_gc(ftl.section("gc", "ftl.gc")?, &config.routing)?;
+    let gc = read_gc(ftl.section("gc", "ftl.gc")?, &Config { limiter, ..config.clone() })?;
     let (map, map_text) = map::read(ftl.section("map", "ftl.map")?)?;
     let config = Config {
         ring_sectors,
@@ -116,6 +118,7 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(Config, String)
         victim: gc.victim,
         gc_stream: gc.stream,
         journal_lines: gc.journal_lines,
+        gc_pacing: Some(gc.pacing),
         map,
         cpu,
         map_update,
@@ -138,19 +141,31 @@ struct GcKeys {
     victim: Victim,
     stream: GcStream,
     journal_lines: JournalLines,
+    pacing: Pacing,
     text: String,
 }
 
-fn read_gc(mut gc: Section<'_>, routing: &Routing) -> Result<GcKeys, StackError> {
+fn read_gc(mut gc: Section<'_>, config: &Config) -> Result<GcKeys, StackError> {
     let victim = read_victim(&mut gc, "pblk-lists")?;
     let stream = gc.choice("stream", "data", &GC_STREAM)?;
-    let journal_lines = if routing.journal {
+    let journal_lines = if config.routing.journal {
         gc.choice("journal_lines", "collected", &JOURNAL_LINES)?
     } else {
         gc.refuse(&["journal_lines"], "goes with routing = \"journal\" only")?;
         JournalLines::default()
     };
-    Ok(GcKeys { victim, stream, journal_lines, text: titled("ftl.gc", gc)? })
+    let pacing = read_pacing(&mut gc, config.pacing())?;
+    Ok(GcKeys { victim, stream, journal_lines, pacing, text: titled("ftl.gc", gc)? })
+}
+
+/// When victims are started; by default as it goes with the limiter.
+fn read_pacing(gc: &mut Section<'_>, default: Pacing) -> Result<Pacing, StackError> {
+    let word = if default == Pacing::Immediate { "immediate" } else { "kernel" };
+    let paced = gc.choice("pacing", word, &IS_PACED)?;
+    let period = gc.or("period", Span(Pacing::PERIOD))?.0;
+    let fits = (Nanos(1_000)..=Nanos::from_secs(3_600)).contains(&period);
+    gc.check("period", fits, "must be 1us to 3600s")?;
+    Ok(if paced { Pacing::Kernel(period) } else { Pacing::Immediate })
 }
 
 /// Which buffers there are, what takes which, and what a flush covers.
