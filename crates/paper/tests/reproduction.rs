@@ -136,7 +136,7 @@ fn variants_have_verdicts() {
     assert!(under(3, 0).is_none() && under(3, 1).is_none(), "nothing is measured");
     let [greedy, filled] = [0, 1].map(|variant| under(0, variant).unwrap());
     assert_eq!(greedy.seeds.len(), 2);
-    assert_eq!((filled.seeds.len(), filled.judgement.verdict), (1, Verdict::Partially));
+    assert_eq!((filled.seeds.len(), filled.judgement.verdict), (1, Verdict::Disagrees));
     assert_ne!(greedy.seeds, one.judged[0].seeds);
     assert_eq!(one.judged[0].judgement.verdict, Verdict::Agrees);
     assert_eq!(one.judged[0].because, None, "what agrees needs no reason");
@@ -150,7 +150,7 @@ fn variants_have_verdicts() {
     assert_eq!(json["variants"][1]["id"], "filled");
     assert_eq!(json["variants"][0]["experiments"][0]["runs"], 8);
     let column = &json["statements"][0]["variants"][1];
-    assert_eq!((&column["variant"], &column["verdict"]), (&"filled".into(), &"partially".into()));
+    assert_eq!((&column["variant"], &column["verdict"]), (&"filled".into(), &"disagrees".into()));
     let command = &column["reason"]["command"];
     assert!(command.as_str().unwrap().ends_with("tiny --quick --variant filled"), "{command}");
     assert_eq!(json["statements"][0]["reason"], serde_json::Value::Null);
@@ -162,5 +162,5 @@ fn variants_have_verdicts() {
         assert!(html.contains(text), "{text}");
     }
     let table = html.split_once("Verdicts by variant").unwrap().1.split_once("</table>").unwrap().0;
-    assert!(table.contains(">partially "), "{table}");
+    assert!(table.contains(">disagrees "), "{table}");
 }
