@@ -1,4 +1,5 @@
-//! Write amplification against theory: uniform random 4 KiB writes, one stream, no timing (the laws: crates/theory).
+//! Write amplification against theory: uniform random 4 KiB writes, one stream, no timing, victims started at once
+//! (the laws: crates/theory).
 
 use nandscape_lab::run::{Manner, Outcome, Unobserved, run};
 use nandscape_lab::stack::Stack;
@@ -20,6 +21,7 @@ fn measure(
         "[media]\ngroups = 2\nunits = 4\nchunks = {lines}\nsectors = {chunk_sectors}\n\
          ws_min = 1\nws_opt = 1\nmw_cunits = 0\ntiming = \"none\"\npayload = \"none\"\n\
          [ftl]\nop_percent = {op_percent}\nlimiter = \"{limiter}\"\nring = {ring}\n[ftl.gc]\nvictim = \"{victim}\"\n\
+         pacing = \"immediate\"\n\
          [precondition]\nfill = 1.0\nrandom_overwrite = 2.0\n"
     );
     let stack = Stack::parse("theory", &text, &[] as &[&str]).unwrap();
