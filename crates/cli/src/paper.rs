@@ -13,10 +13,8 @@ use anyhow::anyhow;
 use nandscape_lab::run::VERSION;
 use nandscape_lab::stack::document::sweep_overrides;
 use nandscape_lab::sweep::{FinishedRow, Sweep};
-use nandscape_paper::verdict::Verdict;
-use nandscape_paper::{
-    Answers, Files, Judged, Maker, Paper, Reproduction, Statement, page, shipped,
-};
+use nandscape_paper::verdict::{Judgement, Verdict};
+use nandscape_paper::{Answers, Because, Files, Maker, Paper, Reproduction, page, shipped};
 use nandscape_rt::words::counted;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -36,9 +34,10 @@ pub(crate) fn paper(args: &PaperArgs, color: ColorChoice) -> Result<(), Failure>
     if args.check {
         return check(&names, args);
     }
-    let papers: Vec<Paper> =
+    let mut papers: Vec<Paper> =
         names.iter().map(|name| load(name, args.quick, args)).collect::<Result<_, _>>()?;
     once(&papers)?;
+    leave_variants(&mut papers, &args.variant)?;
     let all = reproduce(papers, args)?;
     let maker = maker(args);
     let json = to_json(&all, &maker);
@@ -85,6 +84,28 @@ fn once(papers: &[Paper]) -> Result<(), Failure> {
     match papers.iter().enumerate().find(|one| twin(*one)) {
         Some((_, paper)) => Err(Failure::input(anyhow!("two papers are called \"{}\"", paper.id))),
         None => Ok(()),
+    }
+}
+
+/// Leaves the variants that are named, each of which some paper has; all if none is.
+fn leave_variants(papers: &mut [Paper], names: &[String]) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut known = vec![false; names.len()];
+    let mut last = String::new();
+    for paper in papers {
+        let has = |name: &String| paper.has_variant(name);
+        let own: Vec<String> = names.iter().filter(|name| has(name)).cloned().collect();
+        known.iter_mut().zip(names).for_each(|(known, name)| *known |= has(name));
+        if let Some(name) = names.iter().find(|name| !has(name)) {
+            last = paper.unknown_variant(name);
+        }
+        paper.leave_variants(&own);
+    }
+    match known.iter().all(|known| *known) {
+        true => Ok(()),
+        false => Err(Failure::input(anyhow!(last))),
     }
 }
 
@@ -152,14 +173,11 @@ impl Read<'_> {
 /// Runs what all experiments lack, and judges the answers.
 fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, Failure> {
     make_folder(&args.out)?;
-    let sweeps =
-        || papers.iter().flat_map(|paper| &paper.experiments).map(|experiment| &experiment.sweep);
+    let sweeps = || papers.iter().flat_map(Paper::sweeps).map(|(_, sweep)| sweep);
     sweeps().for_each(tell_notices);
     let rows: Vec<PathBuf> = papers
         .iter()
-        .flat_map(|paper| {
-            paper.experiments.iter().map(|one| format!("{}-{}.jsonl", paper.id, one.id))
-        })
+        .flat_map(|paper| paper.sweeps().map(|(name, _)| format!("{}-{name}.jsonl", paper.id)))
         .map(|name| args.out.join(name))
         .collect();
     let asked: Vec<(&Sweep, Option<&Path>)> =
@@ -171,7 +189,7 @@ fn reproduce(papers: Vec<Paper>, args: &PaperArgs) -> Result<Vec<Reproduction>, 
     let answers = sweeps().zip(&finished).map(|(sweep, finished)| answer(sweep, finished));
     let mut answers = answers.collect::<Result<Vec<Answers>, Failure>>()?.into_iter();
     let one = |paper: Paper| {
-        let own = answers.by_ref().take(paper.experiments.len()).collect();
+        let own = answers.by_ref().take(paper.sweeps().count()).collect();
         Reproduction::new(paper, own)
     };
     Ok(papers.into_iter().map(one).collect())
@@ -195,13 +213,16 @@ fn answer(sweep: &Sweep, finished: &Finished) -> Result<Answers, Failure> {
 fn maker(args: &PaperArgs) -> Maker {
     let mut words = vec!["nandscape".to_owned(), "paper".to_owned()];
     words.extend(args.papers.iter().map(|name| quoted(name)));
-    words.extend(args.quick.then(|| "--quick".to_owned()));
-    words.extend(args.seeds.map(|seeds| format!("--seeds {seeds}")));
-    words.extend(args.set.iter().map(|set| format!("--set {}", quoted(set))));
+    let mut options: Vec<String> = args.quick.then(|| " --quick".to_owned()).into_iter().collect();
+    options.extend(args.seeds.map(|seeds| format!(" --seeds {seeds}")));
+    options.extend(args.set.iter().map(|set| format!(" --set {}", quoted(set))));
+    let options = options.concat();
+    let variants = args.variant.iter().map(|one| format!(" --variant {}", quoted(one)));
     Maker {
         program: format!("nandscape {VERSION} ({COMMIT})"),
-        command: words.join(" "),
+        command: words.join(" ") + &options + &variants.collect::<String>(),
         quick: args.quick,
+        options,
     }
 }
 
@@ -211,13 +232,13 @@ fn to_json(all: &[Reproduction], maker: &Maker) -> Value {
         "commit": COMMIT,
         "command": maker.command,
         "quick": maker.quick,
-        "papers": all.iter().map(Reproduction::to_json).collect::<Vec<_>>(),
+        "papers": all.iter().map(|one| one.to_json(maker)).collect::<Vec<_>>(),
     })
 }
 
 /// Statements with their verdicts, checks that failed, and where the rest is.
 fn text(all: &[Reproduction], maker: &Maker, out: &Path, paint: Paint) -> String {
-    let mut text: String = all.iter().map(|one| of_paper(one, paint)).collect();
+    let mut text: String = all.iter().map(|one| of_paper(one, maker, paint)).collect();
     let Maker { program, command, .. } = maker;
     let place = out.join("index.html");
     let again = format!("{command} --out {}", quoted(&out.to_string_lossy()));
@@ -225,33 +246,94 @@ fn text(all: &[Reproduction], maker: &Maker, out: &Path, paint: Paint) -> String
     text
 }
 
-fn of_paper(one: &Reproduction, paint: Paint) -> String {
+/// A line of the table of verdicts: a statement as the paper stands, or under a variant.
+struct Line<'a> {
+    /// The statement in words, or the variant.
+    head: String,
+    published: String,
+    measured: String,
+    judgement: &'a Judgement,
+    because: Option<&'a Because>,
+    /// The command that measures it again.
+    command: String,
+}
+
+/// Each statement, and below it the same under each variant.
+fn lines<'a>(one: &'a Reproduction, maker: &Maker) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    for (statement, judged) in one.statements() {
+        let command = |because: Option<&Because>| {
+            because.map_or(String::new(), |because| maker.command_of(&one.paper, because.column))
+        };
+        lines.push(Line {
+            head: shortened(&format!("{}: {}", statement.id, statement.text)),
+            published: statement.published(),
+            measured: statement.shown(judged),
+            judgement: &judged.judgement,
+            because: judged.because.as_ref(),
+            command: command(judged.because.as_ref()),
+        });
+        for (variant, under) in one.paper.variants.iter().zip(&judged.variants) {
+            let Some(under) = under else { continue };
+            lines.push(Line {
+                head: format!("    {}", variant.id),
+                published: String::new(),
+                measured: statement.shown_under(under),
+                judgement: &under.judgement,
+                because: under.because.as_ref(),
+                command: command(under.because.as_ref()),
+            });
+        }
+    }
+    lines
+}
+
+fn of_paper(one: &Reproduction, maker: &Maker, paint: Paint) -> String {
     let Paper { id, title, .. } = &one.paper;
     let mut text = format!("{}\n\n", paint.paint(Tone::Heading, &format!("{id}: {title}")));
-    let all: Vec<(&Statement, &Judged)> = one.statements().collect();
-    let column = |header: &str, cell: &dyn Fn(&(&Statement, &Judged)) -> String| {
+    let all = lines(one, maker);
+    let column = |header: &str, cell: &dyn Fn(&Line<'_>) -> String| {
         (header.to_owned(), all.iter().map(cell).collect::<Vec<_>>())
     };
     let columns = [
-        column("statement", &|(statement, _)| {
-            shortened(&format!("{}: {}", statement.id, statement.text))
-        }),
-        column("published", &|(statement, _)| statement.published()),
-        column("measured", &|(statement, judged)| statement.shown(judged)),
+        column("statement", &|line| line.head.clone()),
+        column("published", &|line| line.published.clone()),
+        column("measured", &|line| line.measured.clone()),
     ];
-    for (at, line) in lay_out(&columns, 1).into_iter().enumerate() {
-        let Some((_, judged)) = at.checked_sub(1).and_then(|at| all.get(at)) else {
-            text.push_str(&format!("{}\n", paint.paint(Tone::Faint, &format!("{line}  verdict"))));
+    let mut told = Vec::new();
+    for (at, laid) in lay_out(&columns, 1).into_iter().enumerate() {
+        let Some(line) = at.checked_sub(1).and_then(|at| all.get(at)) else {
+            text.push_str(&format!("{}\n", paint.paint(Tone::Faint, &format!("{laid}  verdict"))));
             continue;
         };
-        let verdict = judged.judgement.verdict;
-        text.push_str(&format!("{line}  {}\n", paint.paint(tone(verdict), verdict.name())));
+        let verdict = line.judgement.verdict;
+        text.push_str(&format!("{laid}  {}\n", paint.paint(tone(verdict), verdict.name())));
         if verdict != Verdict::Agrees {
-            let why = paint.paint(Tone::Faint, &judged.judgement.reason);
+            let why = why(line, one, &mut told);
+            let why = paint.paint(Tone::Faint, &why);
             text.push_str(&format!("{}\n", paint.wrapped("      ", &why)));
         }
     }
     text + &summary(one, paint)
+}
+
+/// How a number stands to what is stated, and the reason for that, in full where it comes first.
+fn why(line: &Line<'_>, one: &Reproduction, told: &mut Vec<(usize, String)>) -> String {
+    let mut why = line.judgement.reason.clone();
+    if let Some(because) = line.because {
+        let reason = &one.paper.reasons[because.reason];
+        let full = (because.reason, because.shown());
+        match told.contains(&full) {
+            true => why.push_str(&format!(". Reason: {}, above", reason.id)),
+            false => {
+                let (id, text, shown) = (&reason.id, &reason.text, &full.1);
+                let text = text.trim_end_matches('.');
+                why.push_str(&format!(". Reason ({id}): {text}: {shown} ({})", line.command));
+                told.push(full);
+            }
+        }
+    }
+    why
 }
 
 /// Verdicts and checks, counted; what failed is told in full.
@@ -259,6 +341,13 @@ fn summary(one: &Reproduction, paint: Paint) -> String {
     let counts = Verdict::ALL.map(|verdict| format!("{} {}", one.count(verdict), verdict.name()));
     let statements = counted(one.judged.len() as u64, STATEMENTS);
     let mut text = format!("\n  {statements}: {}\n", counts.join(", "));
+    let (open, given) = one.reasons();
+    if !one.paper.variants.is_empty() && open > 0 {
+        let variants = counted(one.paper.variants.len() as u64, ["variant", "variants"]);
+        text.push_str(&format!(
+            "  with {variants}: {given} of {open} verdicts that are not \"agrees\" have a reason\n"
+        ));
+    }
     let nonsense = one.nonsense();
     if nonsense.is_empty() {
         let checks = one.checked.len();

@@ -220,6 +220,14 @@ impl FsConfig {
         }
     }
 
+    /// The same, of a device that already holds it.
+    #[must_use]
+    pub fn without_format(self) -> Self {
+        match self {
+            Self::Ext4(config) => Self::Ext4(ext4::Config { format: None, ..config }),
+        }
+    }
+
     /// Whether a device with these capabilities can hold what is to be made on it.
     ///
     /// # Errors

@@ -1,15 +1,18 @@
 //! The answers to an experiment: results by point and seed, and what figures are there.
 
-use crate::model::{Filter, Measure, Take};
-use nandscape_lab::sweep::Sweep;
+use crate::model::{Filter, Measure};
+use nandscape_lab::sweep::{Case, Sweep};
 use nandscape_report::{Column, Figure, FigureError, Point};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// The results of a sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answers {
     points: Vec<Point>,
+    /// By case of the sweep, its points: one, or one for each step of a session.
+    cases: Vec<Range<usize>>,
     seeds: Vec<u64>,
     /// What names each run, by point and seed; runs that several experiments share have one name.
     runs: Vec<String>,
@@ -41,27 +44,49 @@ pub(crate) fn each_run<'a>(
     all.flat_map(of_experiment).filter(|(_, answer)| seen.insert(answer.run)).collect()
 }
 
-/// The points of a sweep, in order.
+/// The points of a sweep, in order. Each step of a session is one, whose job is the step.
 pub(crate) fn points(sweep: &Sweep) -> Vec<Point> {
-    let cases = sweep.cases.iter();
-    cases.map(|case| Point::new(&case.stack_name, &case.job.name, &case.keys)).collect()
+    sweep.cases.iter().flat_map(points_of).collect()
+}
+
+fn points_of(case: &Case) -> Vec<Point> {
+    let point = |job: &str| Point::new(&case.stack_name, job, &case.keys);
+    match case.job.steps() {
+        [] => vec![point(&case.job.name)],
+        steps => steps.iter().map(|step| point(&step.name)).collect(),
+    }
 }
 
 impl Answers {
     /// None as yet.
     #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
-        let points = points(sweep);
+        let ids = sweep.ids("");
+        let (mut points, mut cases, mut runs) = (Vec::new(), Vec::new(), Vec::new());
+        for (case, ids) in sweep.cases.iter().zip(ids.chunks(sweep.seeds.len().max(1))) {
+            let first = points.len();
+            for (step, point) in points_of(case).into_iter().enumerate() {
+                points.push(point);
+                runs.extend(ids.iter().map(|id| format!("{id} {step}")));
+            }
+            cases.push(first..points.len());
+        }
         let results = vec![Vec::new(); points.len()];
-        Self { points, seeds: sweep.seeds.clone(), runs: sweep.ids(""), results }
+        Self { points, cases, seeds: sweep.seeds.clone(), runs, results }
     }
 
-    /// Takes in the result of a run at `point`, with one of the sweep's seeds.
+    /// Takes in the result of a run of a case, with one of the sweep's seeds.
     ///
     /// # Panics
-    /// If there is no such point.
-    pub fn add(&mut self, point: usize, seed: u64, result: Value) {
-        self.results[point].push((seed, result));
+    /// If there is no such case.
+    pub fn add(&mut self, case: usize, seed: u64, mut result: Value) {
+        let points = self.cases[case].clone();
+        match result.get_mut("steps").map(Value::take) {
+            Some(Value::Array(steps)) => {
+                points.zip(steps).for_each(|(at, step)| self.results[at].push((seed, step)));
+            }
+            _ => points.for_each(|at| self.results[at].push((seed, result.clone()))),
+        }
     }
 
     /// The points.
@@ -99,7 +124,7 @@ impl Answers {
         Ok(column)
     }
 
-    /// What is measured, seed by seed: what is taken of the points that `filter` leaves. A seed without a
+    /// What is measured, seed by seed: the mean of the points that `filter` leaves. A seed without a
     /// number at one of them has none.
     #[must_use]
     pub fn measure(&self, measure: &Measure, filter: &Filter) -> Vec<f64> {
@@ -113,14 +138,6 @@ impl Answers {
             by_point.iter().map(of).collect::<Option<Vec<f64>>>()
         };
         let all = self.seeds.iter().filter_map(of_seed).filter(|all| !all.is_empty());
-        all.map(|all| take(measure.take, &all)).collect()
-    }
-}
-
-fn take(take: Take, numbers: &[f64]) -> f64 {
-    match take {
-        Take::Mean => numbers.iter().sum::<f64>() / numbers.len() as f64,
-        Take::Max => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        Take::Min => numbers.iter().copied().fold(f64::INFINITY, f64::min),
+        all.map(|all| all.iter().sum::<f64>() / all.len() as f64).collect()
     }
 }

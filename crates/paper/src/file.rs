@@ -1,13 +1,16 @@
 //! Reading `paper.toml`, and with it the whole folder. Strict, as stack and sweep files are: whatever is
 //! wrong is told with file, line, column and key before anything runs.
 
+use crate::answers::points;
 use crate::library::Files;
 use crate::model::{Assumption, Experiment, Extension, Figure, Form, Paper, Shown};
 use crate::published;
 use crate::read::{Asked, axis, experiment, figure, figures, filter, form, read_all};
+use crate::reason::read_reasons;
 use crate::text::Text;
+use crate::variant::{Manner, read_variants};
 use nandscape_lab::stack::StackError;
-use nandscape_lab::stack::document::{Table, merge};
+use nandscape_lab::stack::document::{Table, Value, merge};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::Environment;
@@ -31,9 +34,16 @@ impl Paper {
         let text = Text::read(files, folder, "paper.toml")?;
         let (table, place) = (text.table()?, text.start());
         let mut root = Section::root(&table, &place);
-        let asked = read_experiments(&mut root, files, folder, (quick, over))?;
+        let manner = Manner { files, quick, last: over };
+        let asked = read_experiments(&mut root, folder, manner)?;
+        let variants = read_variants(&mut root, &asked, manner)?;
+        let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut paper = Self {
-            id: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            name: match files {
+                Files::Shipped => id.clone(),
+                Files::Host => folder.to_string_lossy().into_owned(),
+            },
+            id,
             title: root.required("title")?,
             authors: root.required("authors")?,
             venue: root.required("venue")?,
@@ -47,12 +57,16 @@ impl Paper {
             extensions: read_all(&mut root, "extension", |entry, id| {
                 read_extension(entry, id, &asked)
             })?,
+            variants: Vec::new(),
             statements: Vec::new(),
+            reasons: Vec::new(),
             notes: Text::read(files, folder, "NOTES.md")?.text,
         };
-        root.close()?;
         let published = Text::read(files, folder, "published.toml")?;
-        paper.statements = published::read(&published, &paper, &asked)?;
+        paper.statements = published::read(&published, &paper, &asked, &variants)?;
+        paper.reasons = read_reasons(&mut root, &paper, &asked, &variants)?;
+        root.close()?;
+        paper.variants = variants.into_iter().map(|asked| asked.variant).collect();
         paper.experiments = asked.into_iter().map(|asked| asked.experiment).collect();
         Ok(paper)
     }
@@ -60,23 +74,43 @@ impl Paper {
 
 fn read_experiments(
     root: &mut Section<'_>,
-    files: Files,
     folder: &Path,
-    (quick, last): (bool, &Table),
+    Manner { files, quick, last }: Manner<'_>,
 ) -> Result<Vec<Asked>, StackError> {
     let all = read_all(root, "experiment", |entry, id| {
         let file: String = entry.required("sweep")?;
-        let mut over = entry.table("quick")?.filter(|_| quick).cloned().unwrap_or_default();
+        let changes = entry.table("quick")?.cloned().unwrap_or_default();
+        let mut over = if quick { changes.clone() } else { Table::new() };
         merge(&mut over, last.clone());
+        let scales = read_scales(entry)?;
         let path = folder.join(&file);
         let text = files.read(&path);
         let text = text.map_err(|why| entry.reject("sweep", format!("{file}: {why}")))?;
         let sweep = Sweep::parse_under(&path.to_string_lossy(), &text, over, &files)?;
-        Ok(Asked::new(Experiment { id, sweep, file }))
+        Ok(Asked {
+            points: points(&sweep),
+            experiment: Experiment { id, sweep, file },
+            path,
+            text,
+            quick: changes,
+            scales,
+        })
     })?;
     match all.is_empty() {
         true => Err(root.reject("experiment", "is missing; a paper has at least one")),
         false => Ok(all),
+    }
+}
+
+/// Tables by name, each laid over the sweep file by variants of that scale.
+fn read_scales(entry: &mut Section<'_>) -> Result<Table, StackError> {
+    let scales = entry.table("scale")?.cloned().unwrap_or_default();
+    match scales.iter().find(|(_, node)| !matches!(node.value, Value::Table(_))) {
+        None => Ok(scales),
+        Some((name, node)) => {
+            let why = format!("expected a table of changes under {name}");
+            Err(StackError::new(&node.place, "experiment.scale", why))
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::answers::Answers;
 use crate::checks::Checked;
-use crate::judge::{Found, Judged};
-use crate::model::{Claim, Experiment, Filter, Measured, Paper, Shown, Statement};
+use crate::judge::{Found, Judged, Verdicts};
+use crate::model::{Claim, Column, Experiment, Filter, Measured, Paper, Shown, Statement, Variant};
+use crate::page::Maker;
+use crate::reason::Because;
 use crate::reproduction::Reproduction;
 use nandscape_report::{Figure, Mean};
 use serde_json::{Map, Value, json};
@@ -11,12 +13,13 @@ use serde_json::{Map, Value, json};
 impl Reproduction {
     /// Everything.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub fn to_json(&self, maker: &Maker) -> Value {
         let Paper { id, title, authors, venue, year, claims, .. } = &self.paper;
         json!({
             "id": id, "title": title, "authors": authors, "venue": venue, "year": year,
             "claims": claims,
-            "statements": self.statements().map(|(of, judged)| self.statement(of, judged)).collect::<Vec<_>>(),
+            "statements": self.statements().map(|(of, judged)| self.statement(of, judged, maker)).collect::<Vec<_>>(),
+            "variants": self.paper.variants.iter().map(|one| variant(one, &self.paper)).collect::<Vec<_>>(),
             "figures": self.figures(),
             "assumptions": self.assumptions(),
             "extensions": self.extensions(),
@@ -26,7 +29,7 @@ impl Reproduction {
         })
     }
 
-    fn statement(&self, statement: &Statement, judged: &Judged) -> Value {
+    fn statement(&self, statement: &Statement, judged: &Judged, maker: &Maker) -> Value {
         let figure = statement.figure.map(|at| self.paper.figures[at].id.as_str());
         let metric = match &statement.measured {
             Measured::As(measure) => Some(measure.metric.to_string()),
@@ -39,14 +42,40 @@ impl Reproduction {
                 "others": one.others.iter().map(found).collect::<Vec<_>>(),
             })
         });
+        let variants = judged.variants.iter().enumerate().filter_map(|(at, one)| {
+            one.as_ref().map(|one| self.under(Column::Variant(at), one, maker))
+        });
         json!({
             "id": statement.id, "figure": figure, "place": statement.place, "text": statement.text,
             "published": claim(&statement.claim),
             "within": statement.tolerance.within, "partially": statement.tolerance.partially,
             "metric": metric,
             "measured": measured(judged.measured(), &judged.seeds),
-            "verdict": judged.judgement.verdict.name(), "reason": judged.judgement.reason, "verdict_as_assumed": judged.ours.name(),
+            "verdict": judged.judgement.verdict.name(), "comparison": judged.judgement.reason, "verdict_as_assumed": judged.ours.name(),
+            "reason": self.because(judged.because.as_ref(), maker),
+            "variants": variants.collect::<Vec<_>>(),
             "sensitivity": sensitivity.collect::<Vec<_>>(),
+        })
+    }
+
+    /// A statement under a variant.
+    fn under(&self, column: Column, one: &Verdicts, maker: &Maker) -> Value {
+        let mut entry = measured(one.measured(), &one.seeds);
+        entry["variant"] = self.paper.column_name(column).into();
+        entry["verdict"] = one.judgement.verdict.name().into();
+        entry["comparison"] = one.judgement.reason.clone().into();
+        entry["reason"] = self.because(one.because.as_ref(), maker);
+        entry
+    }
+
+    /// Why a verdict is not "agrees"; null if the paper's folder does not say.
+    fn because(&self, because: Option<&Because>, maker: &Maker) -> Value {
+        let Some(Because { reason, figures, column }) = because else { return Value::Null };
+        let reason = &self.paper.reasons[*reason];
+        let shown = figures.iter().map(|(name, value)| json!({ "figure": name, "value": value }));
+        json!({
+            "id": reason.id, "text": reason.text, "figures": shown.collect::<Vec<_>>(),
+            "command": maker.command_of(&self.paper, *column),
         })
     }
 
@@ -89,6 +118,16 @@ impl Reproduction {
         };
         self.paper.extensions.iter().map(extension).collect()
     }
+}
+
+fn variant(variant: &Variant, paper: &Paper) -> Value {
+    let Variant { id, title, why, scale, sweeps } = variant;
+    let of = |(at, sweep): &(usize, nandscape_lab::sweep::Sweep)| {
+        let Experiment { id, file, .. } = &paper.experiments[*at];
+        json!({ "id": id, "sweep": file, "seeds": sweep.seeds, "runs": sweep.runs() })
+    };
+    let experiments = sweeps.iter().map(of).collect::<Vec<_>>();
+    json!({ "id": id, "title": title, "why": why, "scale": scale, "experiments": experiments })
 }
 
 fn claim(claim: &Claim) -> Value {

@@ -4,7 +4,8 @@
 //! against what was chosen in that same experiment, never against the statement's own measurement.
 
 use crate::answers::Answers;
-use crate::model::{Claim, Measure, Measured, Paper, Statement, same};
+use crate::model::{Claim, Column, Measure, Measured, Paper, Statement, same};
+use crate::reason::Because;
 use crate::verdict::{Judgement, Rule, Verdict};
 use nandscape_report::{Mean, plain, values};
 use serde_json::Value;
@@ -20,6 +21,29 @@ pub struct Judged {
     pub ours: Verdict,
     /// The same along what the paper leaves open.
     pub sensitivity: Vec<Sensitivity>,
+    /// Why the verdict is not "agrees", if the paper's folder says.
+    pub because: Option<Because>,
+    /// Under each variant; `None` where the variant does not change the statement's experiment.
+    pub variants: Vec<Option<Verdicts>>,
+}
+
+/// A statement under a variant.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verdicts {
+    /// What was measured, seed by seed.
+    pub seeds: Vec<f64>,
+    /// The verdict and how the number stands to what is stated.
+    pub judgement: Judgement,
+    /// Why it is not "agrees", if the paper's folder says.
+    pub because: Option<Because>,
+}
+
+impl Verdicts {
+    /// The mean of what was measured, and its interval.
+    #[must_use]
+    pub fn measured(&self) -> Option<Mean> {
+        Mean::of(&self.seeds)
+    }
 }
 
 impl Judged {
@@ -74,19 +98,75 @@ impl Sensitivity {
     }
 }
 
-/// Judges all statements of a paper by the answers to its experiments.
+/// Judges all statements of a paper by the answers to its experiments, and to those of each variant.
 #[must_use]
-pub fn judge(paper: &Paper, answers: &[Answers]) -> Vec<Judged> {
-    let judge = |statement: &Statement| match &statement.measured {
+pub fn judge(paper: &Paper, answers: &[Answers], variants: &[Vec<Answers>]) -> Vec<Judged> {
+    let judge = |(at, statement): (usize, &Statement)| match &statement.measured {
         Measured::Not(why) => Judged {
             seeds: Vec::new(),
             judgement: Judgement::inconclusive(why.clone()),
             ours: Verdict::Inconclusive,
             sensitivity: Vec::new(),
+            because: None,
+            variants: vec![None; variants.len()],
         },
-        Measured::As(measure) => judge_one(paper, answers, statement, measure),
+        Measured::As(measure) => {
+            let mut judged = judge_one(paper, answers, statement, measure);
+            let all = Columns { paper, answers, variants };
+            judged.because = all.because(at, Column::Base, judged.judgement.verdict);
+            let columns = 0..variants.len();
+            judged.variants = columns.map(|one| all.judge(at, statement, measure, one)).collect();
+            judged
+        }
     };
-    paper.statements.iter().map(judge).collect()
+    paper.statements.iter().enumerate().map(judge).collect()
+}
+
+/// The answers of every column.
+struct Columns<'a> {
+    paper: &'a Paper,
+    answers: &'a [Answers],
+    variants: &'a [Vec<Answers>],
+}
+
+impl Columns<'_> {
+    /// The answers to an experiment under a variant, if that changes it.
+    fn answers(&self, variant: usize, experiment: usize) -> Option<&Answers> {
+        let sweeps = &self.paper.variants[variant].sweeps;
+        let at = sweeps.iter().position(|(changed, _)| *changed == experiment)?;
+        self.variants[variant].get(at)
+    }
+
+    fn judge(
+        &self,
+        at: usize,
+        statement: &Statement,
+        measure: &Measure,
+        variant: usize,
+    ) -> Option<Verdicts> {
+        let answers = self.answers(variant, measure.experiment)?;
+        let seeds = answers.measure(measure, &measure.filter);
+        let judgement = rule(statement, measure).judge(&seeds, &shower(measure));
+        let because = self.because(at, Column::Variant(variant), judgement.verdict);
+        Some(Verdicts { seeds, judgement, because })
+    }
+
+    /// Why a statement does not agree in a column, with figures of that column where it has them.
+    fn because(&self, statement: usize, column: Column, verdict: Verdict) -> Option<Because> {
+        if verdict == Verdict::Agrees {
+            return None;
+        }
+        let at = self.paper.reason(statement, column)?;
+        let reason = &self.paper.reasons[at];
+        let (answers, column) = match column {
+            Column::Variant(variant) => match self.answers(variant, reason.experiment) {
+                Some(answers) => (answers, column),
+                None => (&self.answers[reason.experiment], Column::Base),
+            },
+            Column::Base => (&self.answers[reason.experiment], column),
+        };
+        Some(Because { reason: at, figures: reason.figures(answers), column })
+    }
 }
 
 fn judge_one(
@@ -104,7 +184,7 @@ fn judge_one(
     let ours = judgement.verdict;
     let judgement =
         Weighed { paper, measure, seeds: &seeds, sensitivity: &sensitivity }.weigh(judgement);
-    Judged { seeds, judgement, ours, sensitivity }
+    Judged { seeds, judgement, ours, sensitivity, because: None, variants: Vec::new() }
 }
 
 fn rule<'a>(statement: &'a Statement, measure: &Measure) -> Rule<'a> {
@@ -266,6 +346,15 @@ impl Statement {
         }
     }
 
+    /// What was measured under a variant, in words.
+    #[must_use]
+    pub fn shown_under(&self, verdicts: &Verdicts) -> String {
+        match (&self.measured, &verdicts.measured()) {
+            (Measured::As(measure), Some(mean)) => measure.metric.show(mean),
+            _ => "–".to_owned(),
+        }
+    }
+
     /// What was measured at a value of an assumption, in words.
     #[must_use]
     pub fn shown_at(&self, found: &Found) -> String {
@@ -326,7 +415,7 @@ mod tests {
             answers
         };
         let answers: Vec<Answers> = paper.experiments.iter().map(answer).collect();
-        judge(&paper, &answers).remove(0)
+        judge(&paper, &answers, &[]).remove(0)
     }
 
     /// Where the assumption's runs give what the statement's gave: what every assumption says alike is the verdict,

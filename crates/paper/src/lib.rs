@@ -15,17 +15,20 @@ mod model;
 mod page;
 mod published;
 mod read;
+mod reason;
 mod reproduction;
 mod text;
+mod variant;
 pub mod verdict;
 
 pub use answers::{Answer, Answers};
-pub use judge::{Found, Judged, Sensitivity, judge};
+pub use judge::{Found, Judged, Sensitivity, Verdicts, judge};
 pub use library::{Files, shipped};
 pub use model::{
-    Assumption, Claim, Experiment, Extension, Figure, Filter, Form, Measure, Measured, Paper,
-    Shown, Statement, Take,
+    Assumption, Claim, Column, Experiment, Extension, Figure, Filter, Form, Measure, Measured,
+    Paper, Reason, Shown, Statement, Variant,
 };
 pub use nandscape_lab::stack::StackError;
 pub use page::{Maker, page};
+pub use reason::Because;
 pub use reproduction::Reproduction;

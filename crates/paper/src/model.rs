@@ -5,11 +5,16 @@ use nandscape_report::{Figure as Asked, Point, plain};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// What the paper is called as it stands, among its variants.
+pub(crate) const BASE: &str = "base";
+
 /// A paper, ready to be reproduced.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Paper {
     /// The name of its folder.
     pub id: String,
+    /// What the command line calls it: its id if it ships, else its folder.
+    pub name: String,
     /// Its title, as printed.
     pub title: String,
     /// Its authors.
@@ -28,8 +33,12 @@ pub struct Paper {
     pub assumptions: Vec<Assumption>,
     /// What is run in addition to what the paper states.
     pub extensions: Vec<Extension>,
+    /// The same experiments on other platforms, sessions or states.
+    pub variants: Vec<Variant>,
     /// What it states.
     pub statements: Vec<Statement>,
+    /// Why verdicts are not "agrees".
+    pub reasons: Vec<Reason>,
     /// What we decided, and why.
     pub notes: String,
 }
@@ -43,6 +52,49 @@ pub struct Experiment {
     pub sweep: Sweep,
     /// The sweep file, as the paper's folder names it.
     pub file: String,
+}
+
+/// Experiments of the paper with several keys changed together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Variant {
+    /// Its name.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// Why it is asked.
+    pub why: String,
+    /// The size of its load: a name that its experiments know, or `full`.
+    pub scale: String,
+    /// The sweep of each experiment that it changes, with the index of that.
+    pub sweeps: Vec<(usize, Sweep)>,
+}
+
+/// The paper as it stands, or a variant of it: a column of the table of verdicts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Column {
+    /// As it stands.
+    Base,
+    /// The variant with this index.
+    Variant(usize),
+}
+
+/// Why verdicts are not "agrees", with figures that show it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reason {
+    /// Its name.
+    pub id: String,
+    /// The indices of the statements.
+    pub statements: Vec<usize>,
+    /// The columns that it explains; `None`: all.
+    pub columns: Option<Vec<Column>>,
+    /// The reason, in a sentence.
+    pub text: String,
+    /// The index of the experiment that shows it.
+    pub experiment: usize,
+    /// The points that show it.
+    pub filter: Filter,
+    /// The figures there.
+    pub metric: Vec<Asked>,
 }
 
 /// How a figure is drawn.
@@ -199,22 +251,8 @@ pub struct Measure {
     pub experiment: usize,
     /// The points that count.
     pub filter: Filter,
-    /// The figure there.
+    /// The figure there; of several points their mean.
     pub metric: Asked,
-    /// What of several points is taken.
-    pub take: Take,
-}
-
-/// What of several points is taken, seed by seed.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Take {
-    /// Their mean.
-    #[default]
-    Mean,
-    /// The largest.
-    Max,
-    /// The smallest.
-    Min,
 }
 
 /// What a paper states, as numbers.
@@ -233,15 +271,67 @@ pub enum Claim {
 impl Paper {
     /// Asks every experiment with the seeds from 1 to `last`, whatever its sweep says.
     pub fn ask_with_seeds(&mut self, last: u64) {
-        for experiment in &mut self.experiments {
-            experiment.sweep.seeds = (1..=last).collect();
+        let variants = self.variants.iter_mut().flat_map(|variant| &mut variant.sweeps);
+        let own = self.experiments.iter_mut().map(|experiment| &mut experiment.sweep);
+        own.chain(variants.map(|(_, sweep)| sweep))
+            .for_each(|sweep| sweep.seeds = (1..=last).collect());
+    }
+
+    /// Whether a variant has this name, or `base`, which is the paper without one.
+    #[must_use]
+    pub fn has_variant(&self, name: &str) -> bool {
+        name == BASE || self.variants.iter().any(|variant| variant.id == name)
+    }
+
+    /// What is said of a name that no variant has.
+    #[must_use]
+    pub fn unknown_variant(&self, name: &str) -> String {
+        let ids = self.variants.iter().map(|variant| variant.id.as_str());
+        let ids = std::iter::once(BASE).chain(ids).collect::<Vec<_>>().join(", ");
+        format!("{} has no variant \"{name}\"; it has {ids}", self.id)
+    }
+
+    /// Leaves the variants of these names.
+    pub fn leave_variants(&mut self, names: &[String]) {
+        let kept: Vec<usize> =
+            (0..self.variants.len()).filter(|at| names.contains(&self.variants[*at].id)).collect();
+        let column = |column: &Column| match column {
+            Column::Base => Some(Column::Base),
+            Column::Variant(at) => kept.iter().position(|kept| kept == at).map(Column::Variant),
+        };
+        for reason in &mut self.reasons {
+            if let Some(columns) = &mut reason.columns {
+                *columns = columns.iter().filter_map(column).collect();
+            }
+        }
+        self.variants.retain(|variant| names.contains(&variant.id));
+    }
+
+    /// Every sweep, those of experiments first, each with what its rows are called.
+    pub fn sweeps(&self) -> impl Iterator<Item = (String, &Sweep)> {
+        let own = self.experiments.iter().map(|one| (one.id.clone(), &one.sweep));
+        let variants = self.variants.iter().flat_map(|variant| {
+            variant
+                .sweeps
+                .iter()
+                .map(|(at, sweep)| (format!("{}-{}", self.experiments[*at].id, variant.id), sweep))
+        });
+        own.chain(variants)
+    }
+
+    /// What a column is called.
+    #[must_use]
+    pub fn column_name(&self, column: Column) -> &str {
+        match column {
+            Column::Base => BASE,
+            Column::Variant(at) => &self.variants[at].id,
         }
     }
 
-    /// Runs of all experiments.
+    /// Runs of all experiments and variants.
     #[must_use]
     pub fn runs(&self) -> usize {
-        self.experiments.iter().map(|experiment| experiment.sweep.runs()).sum()
+        self.sweeps().map(|(_, sweep)| sweep.runs()).sum()
     }
 
     /// Runs that differ; what several experiments ask for is run once.
@@ -253,8 +343,8 @@ impl Paper {
 
 /// Runs of all these papers that differ.
 pub(crate) fn distinct_runs<'a>(papers: impl Iterator<Item = &'a Paper>) -> usize {
-    let experiments = papers.flat_map(|paper| &paper.experiments);
-    experiments.flat_map(|experiment| experiment.sweep.ids("")).collect::<BTreeSet<_>>().len()
+    let sweeps = papers.flat_map(Paper::sweeps);
+    sweeps.flat_map(|(_, sweep)| sweep.ids("")).collect::<BTreeSet<_>>().len()
 }
 
 /// How far off still counts, relative to what is stated.

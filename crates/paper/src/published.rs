@@ -1,9 +1,10 @@
 //! Reading `published.toml`: what the paper states, where, and how far off still counts. The only place
 //! where published numbers come from.
 
-use crate::model::{Assumption, Claim, Measure, Measured, Paper, Statement, Take, Tolerance, same};
+use crate::model::{Assumption, Claim, Measure, Measured, Paper, Statement, Tolerance, same};
 use crate::read::{Asked, RENAMED, experiment, figure, filter, index_of, named, read_all};
 use crate::text::Text;
+use crate::variant::AskedVariant;
 use nandscape_lab::stack::document::Value;
 use nandscape_lab::stack::reader::{Field, Section};
 use nandscape_lab::stack::{Place, StackError};
@@ -14,10 +15,15 @@ pub(crate) fn read(
     text: &Text,
     paper: &Paper,
     asked: &[Asked],
+    variants: &[AskedVariant],
 ) -> Result<Vec<Statement>, StackError> {
     let (table, place) = (text.table()?, text.start());
     let mut root = Section::root(&table, &place);
-    let statement = |entry: &mut Section<'_>, id| read_statement(entry, id, paper, asked);
+    let statement = |entry: &mut Section<'_>, id| {
+        let statement = read_statement(entry, id, paper, asked)?;
+        check_variants(&statement, variants).map_err(|why| entry.reject("measured", why))?;
+        Ok(statement)
+    };
     let all = read_all(&mut root, "statement", statement)?;
     root.close()?;
     Ok(all)
@@ -42,6 +48,19 @@ fn read_statement(
         tolerance,
         measured,
     })
+}
+
+/// Why a variant of the statement's experiment does not have its points or its figure, if one does not.
+fn check_variants(statement: &Statement, variants: &[AskedVariant]) -> Result<(), String> {
+    let Measured::As(measure) = &statement.measured else { return Ok(()) };
+    for AskedVariant { variant, asked } in variants {
+        for (_, asked) in asked.iter().filter(|(at, _)| *at == measure.experiment) {
+            let of_variant = |why: String| format!("variant \"{}\": {why}", variant.id);
+            asked.check_filter(&measure.filter).map_err(of_variant)?;
+            asked.check_figure(&measure.metric).map_err(of_variant)?;
+        }
+    }
+    Ok(())
 }
 
 /// One of the ways to state a number.
@@ -114,23 +133,7 @@ fn read_measured(entry: &mut Section<'_>, asked: &[Asked]) -> Result<Measured, S
 fn read_measure(section: &mut Section<'_>, all: &[Asked]) -> Result<Measure, StackError> {
     let experiment = experiment(section, all)?;
     let asked = &all[experiment];
-    Ok(Measure {
-        experiment,
-        filter: filter(section, asked)?,
-        metric: figure(section, asked)?,
-        take: read_take(section)?,
-    })
-}
-
-fn read_take(section: &mut Section<'_>) -> Result<Take, StackError> {
-    match section.optional::<String>("take")?.as_deref() {
-        None | Some("mean") => Ok(Take::Mean),
-        Some("max") => Ok(Take::Max),
-        Some("min") => Ok(Take::Min),
-        Some(other) => {
-            Err(section.reject("take", format!("expected mean | max | min, found \"{other}\"")))
-        }
-    }
+    Ok(Measure { experiment, filter: filter(section, asked)?, metric: figure(section, asked)? })
 }
 
 /// Assumptions whose experiments know the figure and the points of the statement.
@@ -160,7 +163,7 @@ fn read_sensitivity(
 
 /// Why a statement that is measured in the assumption's own experiment is not measured as chosen, if it is not.
 fn check_chosen(assumption: &Assumption, measure: &Measure, asked: &[Asked]) -> Result<(), String> {
-    let Asked { experiment, points } = &asked[measure.experiment];
+    let Asked { experiment, points, .. } = &asked[measure.experiment];
     let counted = measure.filter.of(points).into_iter().map(|at| points[at].at(&assumption.axis));
     let mut others = counted.filter(|value| !same(value, &assumption.chosen));
     match others.next().filter(|_| assumption.experiment == measure.experiment) {

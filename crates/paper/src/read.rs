@@ -6,8 +6,10 @@ use crate::model::{Experiment, Filter, Form, same};
 use nandscape_lab::stack::document::{Node, Table, Value};
 use nandscape_lab::stack::reader::Section;
 use nandscape_lab::stack::{Place, StackError};
+use nandscape_lab::sweep::Sweep;
 use nandscape_report::{Column, Figure, Point, plain, values};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// Keys of both files that had another name in earlier versions, and their names now.
 pub(crate) const RENAMED: &[(&str, &str)] = &[
@@ -21,22 +23,44 @@ pub(crate) const RENAMED: &[(&str, &str)] = &[
     ("unmeasured", "not_measured"),
 ];
 
-/// An experiment with the points of its sweep.
+/// An experiment with the points of its sweep, and what other sweeps of the same file are read from.
 pub(crate) struct Asked {
     pub(crate) experiment: Experiment,
     pub(crate) points: Vec<Point>,
+    /// The sweep file.
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    /// What `--quick` lays over it.
+    pub(crate) quick: Table,
+    /// Other sizes of its load, by name: what each lays over it.
+    pub(crate) scales: Table,
 }
 
 impl Asked {
-    pub(crate) fn new(experiment: Experiment) -> Self {
-        let points = points(&experiment.sweep);
-        Self { experiment, points }
+    /// The same experiment with another sweep of its file.
+    pub(crate) fn under(&self, sweep: Sweep) -> Self {
+        let Experiment { id, file, .. } = self.experiment.clone();
+        Self {
+            points: points(&sweep),
+            experiment: Experiment { id, file, sweep },
+            path: self.path.clone(),
+            text: self.text.clone(),
+            quick: self.quick.clone(),
+            scales: self.scales.clone(),
+        }
     }
 
     /// The values of an axis that points name, each once.
     fn values(&self, axis: &str) -> Vec<&serde_json::Value> {
         let values = values(&self.points, axis).into_iter();
         values.filter(|value| !value.is_null()).collect()
+    }
+
+    /// Whether its grid has this key, as one value or as several that are set together.
+    pub(crate) fn has_axis(&self, key: &str) -> bool {
+        let together = format!("{key}.");
+        let keys = self.experiment.sweep.cases.first().map(|case| case.keys.as_slice());
+        keys.unwrap_or_default().iter().any(|(name, _)| name == key || name.starts_with(&together))
     }
 
     /// Why there is no such axis, if there is none.

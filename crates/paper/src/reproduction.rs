@@ -14,6 +14,8 @@ pub struct Reproduction {
     pub paper: Paper,
     /// By experiment.
     pub answers: Vec<Answers>,
+    /// By variant, and there by the experiments that it changes.
+    pub variants: Vec<Vec<Answers>>,
     /// By statement.
     pub judged: Vec<Judged>,
     /// Every check.
@@ -21,13 +23,34 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Of these answers, one for each experiment.
+    /// Of these answers, one for each sweep of the paper, in the order of [`Paper::sweeps`].
     #[must_use]
     pub fn new(paper: Paper, answers: Vec<Answers>) -> Self {
-        let judged = judge(&paper, &answers);
-        let experiments = paper.experiments.iter().map(|experiment| experiment.id.as_str());
-        let checked = check(experiments.zip(&answers));
-        Self { paper, answers, judged, checked }
+        let names: Vec<String> = paper.sweeps().map(|(name, _)| name).collect();
+        let checked = check(names.iter().map(String::as_str).zip(&answers));
+        let mut all = answers.into_iter();
+        let answers: Vec<Answers> = all.by_ref().take(paper.experiments.len()).collect();
+        let variants = paper.variants.iter();
+        let variants: Vec<Vec<Answers>> =
+            variants.map(|variant| all.by_ref().take(variant.sweeps.len()).collect()).collect();
+        let judged = judge(&paper, &answers, &variants);
+        Self { paper, answers, variants, judged, checked }
+    }
+
+    /// Every sweep's name with its answers, in the order of [`Paper::sweeps`].
+    pub(crate) fn all_answers(&self) -> impl Iterator<Item = (String, &Answers)> {
+        let names = self.paper.sweeps().map(|(name, _)| name);
+        names.zip(self.answers.iter().chain(self.variants.iter().flatten()))
+    }
+
+    /// Verdicts of all columns that are not "agrees", and how many of them have a reason.
+    #[must_use]
+    pub fn reasons(&self) -> (usize, usize) {
+        let own = self.judged.iter().map(|one| (one.judgement.verdict, one.because.is_some()));
+        let variants = self.judged.iter().flat_map(|one| one.variants.iter().flatten());
+        let variants = variants.map(|one| (one.judgement.verdict, one.because.is_some()));
+        let open = own.chain(variants).filter(|(verdict, _)| *verdict != Verdict::Agrees);
+        open.fold((0, 0), |(all, given), (_, reason)| (all + 1, given + usize::from(reason)))
     }
 
     /// Statements with what became of them.
@@ -70,7 +93,10 @@ impl Reproduction {
             Measured::As(measure) => Some((measure.experiment, &measure.metric)),
             Measured::Not(_) => None,
         });
-        let mut all = drawn.chain(open).chain(more).chain(stated);
+        let reasons = self.paper.reasons.iter();
+        let reasons =
+            reasons.flat_map(|one| one.metric.iter().map(|metric| (one.experiment, metric)));
+        let mut all = drawn.chain(open).chain(more).chain(stated).chain(reasons);
         all.find_map(|(experiment, metric)| self.slip_of(experiment, metric))
     }
 

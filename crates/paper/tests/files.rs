@@ -4,18 +4,18 @@ mod common;
 
 use common::{changed, tiny};
 use nandscape_lab::stack::document::{Table, sweep_overrides};
-use nandscape_paper::{Claim, Files, Paper, shipped};
+use nandscape_paper::{Claim, Column, Files, Paper, shipped};
 use std::path::Path;
 
 /// A paper is read as it stands, and --quick lays what it says over the sweeps.
 #[test]
 fn a_paper_is_read() {
     let paper = Paper::load(Files::Host, &tiny(), false, &Table::new()).unwrap();
-    assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18));
+    assert_eq!((paper.id.as_str(), paper.year, paper.runs()), ("tiny", 2026, 18 + 8 + 8));
     assert_eq!(paper.statements[1].claim, Claim::Readings(vec![0.5, 0.66]));
     assert_eq!(paper.statements[0].sensitivity, [0]);
     let quick = Paper::load(Files::Host, &tiny(), true, &Table::new()).unwrap();
-    assert_eq!(quick.runs(), 10);
+    assert_eq!(quick.runs(), 10 + 4 + 6);
 }
 
 /// Every paper that ships is sound, also when it is asked quickly.
@@ -89,6 +89,68 @@ const SLIPS_OF_PAPERS: [Slip; 9] = [
     ),
 ];
 
+const SLIPS_OF_VARIANTS: [Slip; 14] = [
+    ("paper.toml", "id = \"greedy\"", "id = \"base\"", "variant.id: \"base\" is the paper without"),
+    ("paper.toml", "id = \"filled\"", "id = \"greedy\"", "variant.id: \"greedy\" is there twice"),
+    (
+        "paper.toml",
+        "experiments = [\"space\", \"depth\"]",
+        "experiments = [\"spice\"]",
+        "variant.experiments: there is no \"spice\"; there are: space, depth, maps",
+    ),
+    (
+        "paper.toml",
+        "scale = \"half\"",
+        "scale = \"quarter\"",
+        "variant.scale: experiment \"space\" has no scale \"quarter\"; it has half, full",
+    ),
+    ("paper.toml", "scale = \"full\"\n", "", "variant.scale: is missing"),
+    ("paper.toml", "seeds = [3]\n", "", "variant.seeds: is missing"),
+    ("paper.toml", "seeds = [3]", "seeds = 0", "seeds: expected how many"),
+    (
+        "paper.toml",
+        "ftl.gc.victim = \"greedy\"",
+        "ftl.gc.victims = 1",
+        "ftl.gc.victims: unknown key",
+    ),
+    (
+        "paper.toml",
+        "stacks = { \"empty.toml\"",
+        "stacks = { \"none.toml\"",
+        "variant.stacks: no experiment of the variant has \"none.toml\"",
+    ),
+    (
+        "paper.toml",
+        "quick = { grid = { var.depth = [8] } }",
+        "grid = { var.depth = [2] }",
+        "statement.measured: variant \"filled\": experiment \"depth\" has no var.depth=8; it has 2",
+    ),
+    (
+        "paper.toml",
+        "quick = { grid = { var.depth = [8] } }",
+        "grid = { var.deep = [2] }",
+        "variant.grid: no experiment of the variant has this axis",
+    ),
+    (
+        "paper.toml",
+        "statements = [\"less\"",
+        "statements = [\"least\"",
+        "reason.statements: there is no \"least\"; there are: less, half, more, power",
+    ),
+    (
+        "paper.toml",
+        "variants = [\"base\"",
+        "variants = [\"bases\"",
+        "reason.variants: there is no \"bases\"; there are: base, greedy, filled",
+    ),
+    (
+        "paper.toml",
+        "scale.half = { set = { media.chunks = 40 } }",
+        "scale.half = 2",
+        "experiment.scale: expected a table of changes under half",
+    ),
+];
+
 const SLIPS_BESIDE: [Slip; 11] = [
     (
         "published.toml",
@@ -123,9 +185,9 @@ const SLIPS_BESIDE: [Slip; 11] = [
     ),
     (
         "published.toml",
-        "take = \"max\"",
-        "take = \"most\"",
-        "statement.measured.take: expected mean | max | min",
+        "/stack=small.toml\" }",
+        "/stack=small.toml\", take = \"max\" }",
+        "statement.measured.take: unknown key",
     ),
     (
         "published.toml",
@@ -146,7 +208,8 @@ const SLIPS_BESIDE: [Slip; 11] = [
 /// Whatever is wrong has a file, a line, a column and a key, and says what would be right.
 #[test]
 fn wrong_papers_name_their_place() {
-    for (at, slip) in RENAMED.iter().chain(&SLIPS_OF_PAPERS).chain(&SLIPS_BESIDE).enumerate() {
+    let all = RENAMED.iter().chain(&SLIPS_OF_PAPERS).chain(&SLIPS_OF_VARIANTS).chain(&SLIPS_BESIDE);
+    for (at, slip) in all.enumerate() {
         let (file, from, to, message) = *slip;
         let load = |folder: &Path| Paper::load(Files::Host, folder, false, &Table::new());
         let error = changed(&format!("wrong-{at}"), file, (from, to), load).unwrap_err();
@@ -154,6 +217,56 @@ fn wrong_papers_name_their_place() {
         assert!(error.contains(message), "{from} -> {to}: {error}");
         assert!(error.contains(".toml:"), "{error}");
     }
+}
+
+/// A variant lays its scale, its keys and its stacks over the experiments that it names, with seeds of its own;
+/// under --quick one seed, and what it says besides. Points keep the names of the stacks that are replaced.
+#[test]
+fn variants_change_what_they_name() {
+    let load = |quick| Paper::load(Files::Host, &tiny(), quick, &Table::new()).unwrap();
+    let paper = load(false);
+    let names: Vec<String> = paper.sweeps().map(|(name, _)| name).collect();
+    assert_eq!(names, ["space", "depth", "maps", "space-greedy", "space-filled", "depth-filled"]);
+    let [greedy, filled] = paper.variants.as_slice() else { panic!("two variants") };
+    let (at, sweep) = &greedy.sweeps[0];
+    assert_eq!((*at, sweep.cases.len(), sweep.seeds.as_slice()), (0, 4, [1, 2].as_slice()));
+    for case in &sweep.cases {
+        for text in ["victim = \"greedy\"", "op_percent = 45", "chunks = 40"] {
+            assert!(case.stack.toml.contains(text), "{text}: {}", case.stack.toml);
+        }
+    }
+    let (_, sweep) = &filled.sweeps[0];
+    let stacks: Vec<(&str, &str)> = sweep
+        .cases
+        .iter()
+        .map(|case| (case.stack_name.as_str(), case.stack.name.as_str()))
+        .collect();
+    let replaced = ("empty.toml", "filled");
+    assert_eq!(stacks, [("small.toml", "small"), ("small.toml", "small"), replaced, replaced]);
+    assert_eq!(sweep.seeds, [3]);
+    let quick = load(true);
+    let depth = &quick.variants[1].sweeps[1].1;
+    assert_eq!((depth.cases.len(), depth.seeds.as_slice()), (2, [1].as_slice()));
+}
+
+/// Of the variants those stay that are named, and reasons with them.
+#[test]
+fn variants_are_left_by_name() {
+    let mut paper = Paper::load(Files::Host, &tiny(), false, &Table::new()).unwrap();
+    assert_eq!(paper.reason(0, Column::Variant(1)), Some(0));
+    assert!(paper.has_variant("base") && paper.has_variant("filled") && !paper.has_variant("full"));
+    assert_eq!(
+        paper.unknown_variant("full"),
+        "tiny has no variant \"full\"; it has base, greedy, filled"
+    );
+    paper.leave_variants(&["base".to_owned(), "filled".to_owned()]);
+    assert_eq!(paper.variants.len(), 1);
+    assert_eq!(
+        (paper.reason(0, Column::Variant(0)), paper.reason(0, Column::Base)),
+        (Some(0), Some(0))
+    );
+    paper.leave_variants(&["base".to_owned()]);
+    assert_eq!(paper.sweeps().count(), 3);
 }
 
 /// A key that is laid over every sweep reaches each stack, but for what the sweep's own grid sets.

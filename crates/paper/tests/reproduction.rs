@@ -22,13 +22,13 @@ fn answers(sweep: &Sweep) -> Answers {
 
 fn reproduce(folder: &Path, quick: bool) -> Reproduction {
     let paper = Paper::load(Files::Host, folder, quick, &Table::new()).unwrap();
-    let answers = paper.experiments.iter().map(|experiment| answers(&experiment.sweep)).collect();
+    let answers = paper.sweeps().map(|(_, sweep)| answers(sweep)).collect();
     Reproduction::new(paper, answers)
 }
 
 fn maker() -> Maker {
     let (program, command) = ("nandscape test".to_owned(), "nandscape paper tiny".to_owned());
-    Maker { program, command, quick: true }
+    Maker { program, command, quick: true, options: " --quick".to_owned() }
 }
 
 /// Each kind of verdict, every check that applies holds, and both outputs tell all of it.
@@ -66,7 +66,7 @@ fn a_paper_is_reproduced() {
     assert!(table.contains(&format!(">{chosen}<")), "{table}");
     assert_eq!(html.matches("<figure").count(), html.matches("\"id\":\"tiny-").count());
 
-    let json = one.to_json();
+    let json = one.to_json(&maker());
     assert_eq!(json["statements"][1]["verdict"], "partially");
     assert_eq!(json["statements"][0]["published"]["at_most"], 0.9);
     assert!(json["statements"][0]["measured"]["mean"].as_f64().unwrap() < 0.9);
@@ -87,7 +87,7 @@ fn a_paper_is_reproduced() {
 #[test]
 fn reproductions_are_repeatable() {
     let (one, other) = (reproduce(&tiny(), true), reproduce(&tiny(), true));
-    assert_eq!(one.to_json().to_string(), other.to_json().to_string());
+    assert_eq!(one.to_json(&maker()).to_string(), other.to_json(&maker()).to_string());
     assert_eq!(page(&[one], &maker()), page(&[other], &maker()));
 }
 
@@ -119,8 +119,48 @@ fn published_numbers_are_only_compared() {
     let usual = reproduce(&tiny(), true);
     let mut paper = usual.paper.clone();
     paper.statements[0].claim = Claim::AtMost(0.0001);
-    let bolder = Reproduction::new(paper, usual.answers.clone());
+    let answers = usual.answers.iter().chain(usual.variants.iter().flatten()).cloned().collect();
+    let bolder = Reproduction::new(paper, answers);
     assert_eq!(bolder.judged[0].seeds, usual.judged[0].seeds);
     assert_eq!(bolder.judged[0].judgement.verdict, Verdict::Partially);
     assert_eq!(bolder.judged[1..], usual.judged[1..]);
+}
+
+/// Every statement has a verdict on its own under each variant that changes its experiment, with the reason where
+/// one is given and its figures of the same runs; page and JSON have both.
+#[test]
+fn variants_have_verdicts() {
+    let one = reproduce(&tiny(), false);
+    let under = |statement: usize, variant: usize| one.judged[statement].variants[variant].as_ref();
+    assert!(under(2, 0).is_none(), "the variant does not change this experiment");
+    assert!(under(3, 0).is_none() && under(3, 1).is_none(), "nothing is measured");
+    let [greedy, filled] = [0, 1].map(|variant| under(0, variant).unwrap());
+    assert_eq!(greedy.seeds.len(), 2);
+    assert_eq!((filled.seeds.len(), filled.judgement.verdict), (1, Verdict::Disagrees));
+    assert_ne!(greedy.seeds, one.judged[0].seeds);
+    assert_eq!(one.judged[0].judgement.verdict, Verdict::Agrees);
+    assert_eq!(one.judged[0].because, None, "what agrees needs no reason");
+    let because = filled.because.as_ref().unwrap();
+    let names: Vec<&str> = because.figures.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["waf.gc (small)", "waf.gc (empty)"]);
+    let own = one.judged[1].because.as_ref().unwrap();
+    assert_ne!(own.figures, because.figures, "figures are those of the column");
+
+    let json = one.to_json(&maker());
+    assert_eq!(json["variants"][1]["id"], "filled");
+    assert_eq!(json["variants"][0]["experiments"][0]["runs"], 8);
+    let column = &json["statements"][0]["variants"][1];
+    assert_eq!((&column["variant"], &column["verdict"]), (&"filled".into(), &"disagrees".into()));
+    let command = &column["reason"]["command"];
+    assert!(command.as_str().unwrap().ends_with("tiny --quick --variant filled"), "{command}");
+    assert_eq!(json["statements"][0]["reason"], serde_json::Value::Null);
+    assert_eq!(json["statements"][2]["variants"].as_array().unwrap().len(), 1);
+
+    let html = page(std::slice::from_ref(&one), &maker());
+    for text in ["Verdicts by variant", "another victim and more room", "the fresh device has room"]
+    {
+        assert!(html.contains(text), "{text}");
+    }
+    let table = html.split_once("Verdicts by variant").unwrap().1.split_once("</table>").unwrap().0;
+    assert!(table.contains(">disagrees "), "{table}");
 }

@@ -16,6 +16,7 @@ Examples:
   nandscape paper js-pblk --out js                  one, in full; then open js/index.html
   nandscape paper fa-ftl --seeds 30                 one, with more repetitions than it asks for
   nandscape paper js-pblk --set host.cores=64       one, on another host
+  nandscape paper js-pblk --variant aged            one, with one of its variants
   nandscape paper my/paper --check                  is a folder of one's own sound?
 
 What a paper states is compared with what is measured, with a verdict for each statement: agrees, \
@@ -39,6 +40,10 @@ pub(crate) struct PaperArgs {
     /// Repetitions of every run, with the seeds from 1; without it, as many as each paper says
     #[arg(long, value_name = "N", value_parser = whole::<1, SEEDS_MAX>)]
     pub(crate) seeds: Option<u64>,
+    /// Run this variant beside the paper as it stands, and no other (may be repeated; `base` runs none); without it,
+    /// all variants run
+    #[arg(long, value_name = "ID")]
+    pub(crate) variant: Vec<String>,
     /// Change a key of every stack that a sweep does not set in its grid (may be repeated)
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     pub(crate) set: Vec<String>,
@@ -46,7 +51,7 @@ pub(crate) struct PaperArgs {
     #[arg(long, value_name = "DIR", default_value = "papers-report")]
     pub(crate) out: PathBuf,
     /// List the papers that ship
-    #[arg(long, conflicts_with_all = ["quick", "check", "seeds", "set"])]
+    #[arg(long, conflicts_with_all = ["quick", "check", "seeds", "set", "variant"])]
     pub(crate) list: bool,
     /// Read everything that papers say, and run nothing
     #[arg(long)]

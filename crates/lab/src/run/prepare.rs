@@ -14,7 +14,11 @@ use crate::state::{
 };
 use nandscape_media::{LinkTiming, Media, MediaConfig, SnapshotError};
 use nandscape_rt::{Nanos, Stream};
+use std::io::Read;
 use std::path::Path;
+
+/// What messages call a state that is in memory.
+const BYTES: &str = "the device as the step before left it";
 
 /// Media at rest and without timing.
 pub(super) struct Prepared {
@@ -52,7 +56,7 @@ pub(super) fn prepare(
     program: &str,
     observer: &mut dyn Observer,
 ) -> Result<Prepared, RunError> {
-    if !matches!(states, States::File(_)) {
+    if !matches!(states, States::File(_) | States::Bytes(_)) {
         stack.check_makes_fs("--state FILE names one")?;
     }
     let text = state::text(stack, seed);
@@ -60,11 +64,10 @@ pub(super) fn prepare(
     let prepared =
         |(media, done)| Ok(Prepared::new(media, Some(Before { done, state: key, origin: None })));
     match states {
-        States::File(path) => {
-            let (mut prepared, header) = from_file(stack, Some(seed), path, program)?;
-            let told = header.origin().and_then(|origin| origin_warning(stack, origin));
-            prepared.warnings.extend(told);
-            Ok(prepared)
+        States::File(path) => Ok(warned(stack, from_file(stack, Some(seed), path, program)?)),
+        States::Bytes(bytes) => {
+            let opened = state::opened(BYTES, bytes)?;
+            Ok(warned(stack, from_state(stack, Some(seed), BYTES, opened, program)?))
         }
         _ if stack.precondition.is_none() => Ok(Prepared::new(fresh(stack, seed)?, None)),
         States::Make => preconditioned(stack, seed, observer).and_then(prepared),
@@ -73,6 +76,13 @@ pub(super) fn prepare(
             wanted.fetch(cache, observer).and_then(prepared)
         }
     }
+}
+
+/// A device of a state, with what its origin asks a reader to know.
+fn warned(stack: &Stack, (mut prepared, header): (Prepared, Header)) -> Prepared {
+    let origin = header.origin().and_then(|origin| origin_warning(stack, origin));
+    prepared.warnings.extend(origin);
+    prepared
 }
 
 /// Makes the preconditioned device of `stack`, as a state.
@@ -228,9 +238,18 @@ pub(super) fn from_file(
     path: &Path,
     program: &str,
 ) -> Result<(Prepared, Header), RunError> {
-    let name = path.display().to_string();
-    let error = |problem: String| StateError::new(&name, problem);
-    let (header, input) = state::open(path)?;
+    from_state(stack, seed, &path.display().to_string(), state::open(path)?, program)
+}
+
+/// The opened state called `name`, in the same way.
+fn from_state(
+    stack: &Stack,
+    seed: Option<u64>,
+    name: &str,
+    (header, input): (Header, impl Read),
+    program: &str,
+) -> Result<(Prepared, Header), RunError> {
+    let error = |problem: String| StateError::new(name, problem);
     let origin = header.origin();
     let text = state::text(stack, seed.unwrap_or(header.seed));
     let mut differences = state::differences(&header.text, &text);
@@ -250,7 +269,7 @@ pub(super) fn from_file(
         warnings.push(format!("the state was made by another program: {theirs}, not {ours}"));
     }
     let by = Some(Before { done: header.preconditioned, state: header.key, origin });
-    Ok((Prepared { media, by, file: Some(name), warnings }, header))
+    Ok((Prepared { media, by, file: Some(name.to_owned()), warnings }, header))
 }
 
 /// What a reader should know about a run on a device of this origin.

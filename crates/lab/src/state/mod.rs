@@ -68,6 +68,8 @@ pub enum States<'a> {
     Cached(&'a dyn StateCache),
     /// From this file, whatever the stack says of preconditioning.
     File(&'a Path),
+    /// From these bytes, which are those of such a file, in the same way.
+    Bytes(&'a [u8]),
 }
 
 /// Opens the state at `path`: its header, and the rest to be restored.
@@ -77,8 +79,12 @@ pub enum States<'a> {
 pub fn open(path: &Path) -> Result<(Header, impl Read), StateError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|error| StateError::new(&name, error))?;
-    let mut input = BufReader::new(file);
-    let header = Header::read(&mut input).map_err(|error| StateError::new(&name, error))?;
+    opened(&name, BufReader::new(file))
+}
+
+/// The state called `name` that `input` holds: its header, and the rest to be restored.
+pub(crate) fn opened<R: Read>(name: &str, mut input: R) -> Result<(Header, R), StateError> {
+    let header = Header::read(&mut input).map_err(|error| StateError::new(name, error))?;
     Ok((header, input))
 }
 

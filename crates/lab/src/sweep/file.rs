@@ -52,12 +52,16 @@ pub(super) fn read(
             "does not go with until_steady, which says itself how long jobs run",
         ));
     }
-    let jobs = Jobs { texts: &jobs, runtime, environment };
+    let session = root.optional("session")?.unwrap_or(false).then(|| name.clone());
+    if session.is_some() && until_steady.is_some() {
+        return Err(root.reject("session", "does not go with until_steady"));
+    }
+    let jobs = Jobs { texts: &jobs, runtime, session, environment };
     let set = root.table("set")?;
     let axes = read_axes(root.table("grid")?)?;
     let place = root.node("grid").map_or(&place, |node| &node.key_place).clone();
     root.close()?;
-    let (mut cases, remarks) = cases(bases, jobs, set, &axes, &place)?;
+    let (mut cases, remarks) = cases(bases, &jobs, set, &axes, &place)?;
     cases.iter_mut().for_each(|case| case.until_steady = until_steady);
     Sweep { name, cases, seeds, report, lines, remarks }.checked(&place, "grid")
 }
@@ -209,12 +213,32 @@ fn in_file_order(table: &Table) -> Vec<(&String, &Node)> {
 }
 
 /// What runs at each point, and how it is read.
-#[derive(Clone, Copy)]
 struct Jobs<'a> {
     texts: &'a [JobText],
     /// How long each of them runs, if the sweep says so.
     runtime: Option<Runtime>,
+    /// The name of the session that they are together, if they are one.
+    session: Option<String>,
     environment: &'a dyn Environment,
+}
+
+impl Jobs<'_> {
+    /// How many jobs each point has.
+    const fn len(&self) -> usize {
+        if self.session.is_some() { 1 } else { self.texts.len() }
+    }
+
+    /// The jobs with these variables.
+    fn read(&self, vars: &Vars, readers: &mut Readers) -> Result<Vec<Arc<Job>>, StackError> {
+        let parse = |text: &JobText| {
+            text.parse(vars, self.environment, readers, self.runtime).map(Arc::new)
+        };
+        let jobs: Vec<Arc<Job>> = self.texts.iter().map(parse).collect::<Result<_, _>>()?;
+        Ok(match &self.session {
+            Some(name) => vec![Arc::new(Job::session(name, &jobs))],
+            None => jobs,
+        })
+    }
 }
 
 /// A point of the grid before its stack is resolved.
@@ -224,12 +248,12 @@ type Point = (Base, Vec<(String, Json)>);
 /// them. A job is read once for each set of variables.
 fn cases(
     bases: Vec<Base>,
-    jobs: Jobs<'_>,
+    jobs: &Jobs<'_>,
     set: Option<&Table>,
     axes: &[Axis<'_>],
     place: &Place,
 ) -> Result<(Vec<Case>, Vec<String>), StackError> {
-    let lengths = axes.iter().map(|axis| axis.values.len()).chain([bases.len(), jobs.texts.len()]);
+    let lengths = axes.iter().map(|axis| axis.values.len()).chain([bases.len(), jobs.len()]);
     let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul);
     if count.is_none_or(|count| count > super::RUNS_MAX) {
         let message = format!("more than {} points", super::RUNS_MAX);
@@ -241,20 +265,17 @@ fn cases(
         merge(&mut base.table, set.cloned().unwrap_or_default());
         let points = axes.iter().fold(vec![(base, Vec::new())], cross);
         let resolved = points.into_iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-        for job in jobs.texts {
-            let mut read = BTreeMap::new();
-            for case in &resolved {
-                let job = match read.entry(&case.vars) {
-                    Entry::Occupied(found) => found.into_mut(),
-                    Entry::Vacant(new) => {
-                        let job =
-                            job.parse(&case.vars, jobs.environment, &mut readers, jobs.runtime)?;
-                        new.insert(Arc::new(job))
-                    }
-                };
-                cases.push(case.under(job));
+        let mut read = BTreeMap::new();
+        for case in &resolved {
+            if let Entry::Vacant(new) = read.entry(&case.vars) {
+                new.insert(jobs.read(&case.vars, &mut readers)?);
             }
         }
+        let of_job = |job: usize| {
+            let read = &read;
+            resolved.iter().map(move |case| case.under(&read[&case.vars][job]))
+        };
+        cases.extend((0..jobs.len()).flat_map(of_job));
         resolved.iter().for_each(|case| readers.add_stack(&case.stack_name, &case.vars));
         given.extend(resolved.into_iter().map(|case| case.vars));
     }

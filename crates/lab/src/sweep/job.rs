@@ -8,6 +8,7 @@ use nandscape_workload::wml::{self, WmlError, Workload};
 use std::cell::RefCell;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// A job that was understood.
@@ -28,6 +29,8 @@ pub enum JobLoad {
     Fio(JobFile),
     /// A workload of Filebench's.
     Filebench(Workload),
+    /// Jobs of a session, one after the other on the same device.
+    Session(Vec<Arc<Job>>),
 }
 
 impl PartialEq for Job {
@@ -78,7 +81,7 @@ impl Job {
     /// Whether it says itself how long it runs, so that it cannot go on until it is steady.
     #[must_use]
     pub const fn ends_by_itself(&self) -> bool {
-        matches!(self.load, JobLoad::Filebench(_))
+        matches!(self.load, JobLoad::Filebench(_) | JobLoad::Session(_))
     }
 
     /// What of it has no effect on `stack`.
@@ -91,10 +94,11 @@ impl Job {
             JobLoad::Filebench(workload) => {
                 workload.notices.iter().map(ToString::to_string).collect()
             }
+            JobLoad::Session(steps) => steps.iter().flat_map(|step| step.notices(stack)).collect(),
         }
     }
 
-    /// Runs it.
+    /// Runs one that is no session.
     pub(super) fn run(
         &self,
         stack: &Stack,
@@ -105,6 +109,7 @@ impl Job {
         match &self.load {
             JobLoad::Fio(file) => run(stack, file, seed, manner, observer),
             JobLoad::Filebench(workload) => run_workload(stack, workload, seed, manner, observer),
+            JobLoad::Session(_) => Err(RunError::Job("a session within a session".to_owned())),
         }
     }
 }

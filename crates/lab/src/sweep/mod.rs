@@ -10,6 +10,7 @@ mod file;
 mod job;
 mod question;
 mod row;
+mod session;
 mod vars;
 
 pub use job::{Job, JobLoad};
@@ -215,8 +216,8 @@ impl Sweep {
     ) -> Result<String, RunError> {
         let (case, seed) = self.at(index);
         let manner = Manner { until_steady: case.until_steady, ..manner };
-        let outcome = case.job.run(&case.stack, seed, manner, observer)?;
-        Ok(row::row(case, seed, commit, &outcome))
+        let outcomes = case.job.run_all(&case.stack, seed, manner, observer)?;
+        Ok(row::row(case, seed, commit, &outcomes))
     }
 
     /// The row of a run, made of that of a run of the same name, which `other` may call otherwise: the same

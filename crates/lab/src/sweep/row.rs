@@ -19,13 +19,27 @@ pub(super) fn run_id(case: u128, seed: u64) -> String {
     format!("{:032x}", xxh3_128(&bytes))
 }
 
-/// The row of a run.
-pub(super) fn row(case: &Case, seed: u64, commit: &str, outcome: &Outcome) -> String {
+/// The row of a run. That of a session has the result of its last step, and under `steps` those of all.
+pub(super) fn row(case: &Case, seed: u64, commit: &str, outcomes: &[Outcome]) -> String {
+    let mut results: Vec<Value> = outcomes.iter().map(|outcome| result(outcome, commit)).collect();
+    let mut last = results.last().cloned().unwrap_or_default();
+    let steps = case.job.steps();
+    if !steps.is_empty() {
+        for (result, step) in results.iter_mut().zip(steps) {
+            result["step"] = step.name.clone().into();
+        }
+        last["steps"] = results.into();
+    }
+    format!("{}{last}}}", head(case, seed, commit))
+}
+
+/// A result without anything that differs between two runs of the same.
+fn result(outcome: &Outcome, commit: &str) -> Value {
     let mut result = outcome.to_json(commit);
     let ours = &mut result["nandscape"];
     without_wall_time(ours);
     without_wall_time(&mut ours["precondition"]);
-    format!("{}{result}}}", head(case, seed, commit))
+    result
 }
 
 /// A row up to its result: what its sweep calls the run.
@@ -69,8 +83,13 @@ impl FinishedRow {
     /// Whether a job of this run failed, or its workload ended early.
     #[must_use]
     pub fn failed(&self) -> bool {
-        let jobs = self.result.get("jobs").and_then(Value::as_array);
-        jobs.is_some_and(|jobs| jobs.iter().any(|job| job["error"] != 0))
-            || self.result.pointer("/nandscape/wml/failure").is_some_and(Value::is_string)
+        let steps = self.result.get("steps").and_then(Value::as_array);
+        failed(&self.result) || steps.is_some_and(|steps| steps.iter().any(failed))
     }
+}
+
+fn failed(result: &Value) -> bool {
+    let jobs = result.get("jobs").and_then(Value::as_array);
+    jobs.is_some_and(|jobs| jobs.iter().any(|job| job["error"] != 0))
+        || result.pointer("/nandscape/wml/failure").is_some_and(Value::is_string)
 }

@@ -2,11 +2,12 @@
 //! verdicts; then each paper with its statements, figures, assumptions, extensions, and checks.
 
 mod plots;
+mod verdicts;
 
-use crate::answers::{Answer, each_run};
+use crate::answers::{Answer, Answers, each_run};
 use crate::checks::Checked;
 use crate::judge::{Judged, Sensitivity};
-use crate::model::{Assumption, Extension, Filter, Paper, Statement, distinct_runs};
+use crate::model::{Assumption, Column, Extension, Filter, Paper, Statement, distinct_runs};
 use crate::reproduction::Reproduction;
 use crate::verdict::Verdict;
 use nandscape_report::{Axis, Cell, Document, Figure, Report, Row, Run, Tone, axes, label, plain};
@@ -23,6 +24,17 @@ pub struct Maker {
     pub command: String,
     /// Whether experiments are the smaller ones of `--quick`.
     pub quick: bool,
+    /// What of the command changes results: `--quick`, `--seeds` and `--set` as they were given.
+    pub options: String,
+}
+
+impl Maker {
+    /// The command that measures one column of a paper again.
+    #[must_use]
+    pub fn command_of(&self, paper: &Paper, column: Column) -> String {
+        let (name, options) = (&paper.name, &self.options);
+        format!("nandscape paper {name}{options} --variant {}", paper.column_name(column))
+    }
 }
 
 /// The page about these papers.
@@ -41,7 +53,7 @@ pub fn page(all: &[Reproduction], maker: &Maker) -> String {
     page.failures("Results that make no physical sense", &nonsense);
     overview(&mut page, all);
     for one in all {
-        chapter(&mut page, one);
+        chapter(&mut page, one, maker);
     }
     again(&mut page, maker);
     page.html()
@@ -73,12 +85,13 @@ fn overview(page: &mut Document, all: &[Reproduction]) {
     );
 }
 
-fn chapter(page: &mut Document, one: &Reproduction) {
+fn chapter(page: &mut Document, one: &Reproduction, maker: &Maker) {
     let Paper { id, title, authors, venue, year, claims, .. } = &one.paper;
     page.chapter(id, title);
     page.note(&format!("{authors}: {venue}, {year}"));
     page.text(claims);
     statements(page, one);
+    verdicts::table(page, one, maker);
     figures(page, one);
     assumptions(page, one);
     extensions(page, one);
@@ -262,7 +275,7 @@ fn checks(page: &mut Document, one: &Reproduction) {
 /// What the results are of, what was decided, and what to be careful about.
 fn made_of(page: &mut Document, one: &Reproduction) {
     page.section("What this is made of");
-    let names = one.paper.experiments.iter().map(|experiment| experiment.id.as_str());
+    let all: Vec<(String, &Answers)> = one.all_answers().collect();
     let run = |(experiment, Answer { point, seed, result, .. }): (&str, Answer<'_>)| Run {
         source: experiment.to_owned(),
         stack: plain(point.at("stack")),
@@ -271,15 +284,18 @@ fn made_of(page: &mut Document, one: &Reproduction) {
         seed,
         result: result.clone(),
     };
-    let runs = each_run(names.zip(&one.answers)).into_iter().map(run).collect();
+    let runs = each_run(all.iter().map(|(name, answers)| (name.as_str(), *answers)))
+        .into_iter()
+        .map(run)
+        .collect();
     let report = Report::new(&one.paper.title, runs);
     page.facts(&report.facts());
-    let experiments = one.paper.experiments.iter().map(|experiment| {
+    let experiments = one.paper.sweeps().map(|(name, sweep)| {
         vec![
-            Cell::Head(experiment.id.clone()),
-            Cell::Words(experiment.file.clone()),
-            Cell::Number(experiment.sweep.cases.len().to_string()),
-            Cell::Number(experiment.sweep.seeds.len().to_string()),
+            Cell::Head(name),
+            Cell::Words(sweep.name.clone()),
+            Cell::Number(sweep.cases.len().to_string()),
+            Cell::Number(sweep.seeds.len().to_string()),
         ]
     });
     page.table(&["experiment", "sweep", "points", "seeds"], experiments);

@@ -91,6 +91,15 @@ impl super::Stack {
         }
     }
 
+    /// The same stack on a device that holds its file system already.
+    pub(crate) fn on_its_file_system(&self) -> Self {
+        let mut stack = self.clone();
+        if let Some(fs) = &mut stack.fs {
+            fs.config = fs.config.clone().without_format();
+        }
+        stack
+    }
+
     /// Whether a device with these capabilities can hold the file system, if one is made.
     ///
     /// # Errors
