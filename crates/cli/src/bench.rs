@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
 fn measure(rw: &str, ios: u64, set: &[String]) -> Result<Outcome, Failure> {
     let stack = Stack::load("bench-8g", set).map_err(Failure::input)?;
     let text = format!(
-        "[bench]\nrw={rw}\nbs=4k\niodepth=32\nnorandommap\nnumber_ios={ios}\nloops=1\nio_size={}\n",
+        "[bench]\nrw={rw}\ndirect=1\nbs=4k\niodepth=32\nnorandommap\nnumber_ios={ios}\nloops=1\nio_size={}\n",
         ios.saturating_mul(4096)
     );
     let job = parse(&text, "bench.fio", &HostEnvironment).map_err(Failure::input)?;

@@ -3,7 +3,7 @@
 
 use crate::paint::{Paint, Tone};
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{Outcome, VERSION, WINDOW_ROUNDS};
+use nandscape_lab::run::{IoPath, Outcome, VERSION, WINDOW_ROUNDS};
 use nandscape_lab::state::{Origin, Preconditioned};
 use nandscape_lab::workload::engine::{JobResult, Latencies};
 use nandscape_lab::workload::fio::Direction;
@@ -24,7 +24,7 @@ pub(crate) fn summary(
     page.line("", &paint.paint(Tone::Heading, &title));
     match &outcome.flowops {
         Some(report) => page.flowops(report),
-        None => outcome.workload.jobs.iter().for_each(|job| page.job(job)),
+        None => outcome.workload.jobs.iter().for_each(|job| page.job(job, outcome.io_path(job))),
     }
     page.trace(outcome);
     page.rounds(outcome);
@@ -58,10 +58,10 @@ impl Page {
         self.text.push('\n');
     }
 
-    fn job(&mut self, job: &JobResult) {
+    fn job(&mut self, job: &JobResult, path: IoPath) {
         let clones = if job.jobs > 1 { format!(" ({} jobs)", job.jobs) } else { String::new() };
         self.gap();
-        self.line("  ", &format!("{}{clones}, {}", job.name, time(job.runtime)));
+        self.line("  ", &format!("{}{clones}, {}, {path}", job.name, time(job.runtime)));
         for direction in Direction::ALL {
             let result = job.direction(direction);
             if result.ios > 0 {
@@ -152,10 +152,10 @@ impl Page {
     }
 
     fn files(&mut self, outcome: &Outcome) {
-        let (Some(stack), Some(counts)) = (&outcome.stack.fs, &outcome.fs) else { return };
+        let Some(counts) = &outcome.fs else { return };
         let written = outcome.fs_amplification().map_or_else(
-            || "nothing written to files".to_owned(),
-            |factor| format!("{factor:.3} sectors on the device for a sector of a file"),
+            || "nothing written by jobs".to_owned(),
+            |factor| format!("{factor:.3} sectors on the device for a sector that jobs wrote"),
         );
         let mut phrases = counts.fs.detail.phrases().into_iter();
         let first = phrases.next().map_or_else(String::new, |phrase| phrase + "; ");
@@ -167,9 +167,16 @@ impl Page {
         }
         phrases.for_each(|phrase| text += &format!("; {phrase}"));
         self.gap();
-        let choices = stack.config.choices().into_iter().take(1);
-        let choices: String = choices.map(|(key, value)| format!(", {key}={value}")).collect();
-        self.line("  ", &format!("{}{choices}: {text}", stack.config.kind().name()));
+        let name = outcome.stack.fs.as_ref().map_or_else(
+            || "page cache".to_owned(),
+            |stack| {
+                let choices = stack.config.choices().into_iter().take(1);
+                let choices: String =
+                    choices.map(|(key, value)| format!(", {key}={value}")).collect();
+                format!("{}{choices}", stack.config.kind().name())
+            },
+        );
+        self.line("  ", &format!("{name}: {text}"));
     }
 
     fn amplification(&mut self, outcome: &Outcome) {

@@ -27,24 +27,27 @@ fn a_run_is_summed_up() {
 #[test]
 fn a_runtime_is_given() {
     let folder = Folder::new("runtime");
-    folder.write("long.fio", "[w]\nrw=randwrite\ntime_based\nruntime=1000\nthinktime=100ms\n");
+    folder.write(
+        "long.fio",
+        "[w]\nrw=randwrite\ndirect=1\ntime_based\nruntime=1000\nthinktime=100ms\n",
+    );
     let args = ["run", "long.fio", "--stack", "small.toml", "--runtime", "2"];
     let text = out(&folder.run(&args));
-    assert!(text.contains("  w, 2.00 s\n"), "{text}");
+    assert!(text.contains("  w, 2.00 s, direct\n"), "{text}");
     let again = "again: nandscape run long.fio --stack small.toml --runtime 2 --seed 1\n";
     assert!(text.ends_with(again), "{text}");
     for wrong in [&["--runtime", "0"][..], &["--runtime", "2", "--until-steady"]] {
         let output = folder.command(&args[..4]).args(wrong).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
     }
-    folder.write("open.fio", "[w]\nrw=randwrite\ntime_based\nthinktime=100ms\n");
+    folder.write("open.fio", "[w]\nrw=randwrite\ndirect=1\ntime_based\nthinktime=100ms\n");
     let open = ["run", "open.fio", "--stack", "small.toml"];
     let lacks = folder.run(&open);
     assert_eq!(lacks.status.code(), Some(2));
-    assert!(err(&lacks).contains("open.fio:3:1: time_based: needs a runtime"), "{}", err(&lacks));
+    assert!(err(&lacks).contains("open.fio:4:1: time_based: needs a runtime"), "{}", err(&lacks));
     for (given, shown) in [("500ms", "500 ms"), ("0.5", "500 ms"), ("1s", "1.00 s")] {
         let text = out(&folder.command(&open).args(["--runtime", given]).output().unwrap());
-        assert!(text.contains(&format!("  w, {shown}\n")), "{given}: {text}");
+        assert!(text.contains(&format!("  w, {shown}, direct\n")), "{given}: {text}");
     }
     for wrong in ["soon", "5 parsecs", "-1s", "367d", ""] {
         let runtime = format!("--runtime={wrong}");
@@ -58,7 +61,7 @@ fn a_runtime_is_given() {
 #[test]
 fn a_runtime_is_given_to_many_runs() {
     let folder = Folder::new("runtimes");
-    folder.write("open.fio", "[w]\nrw=randwrite\ntime_based\nthinktime=10ms\n");
+    folder.write("open.fio", "[w]\nrw=randwrite\ndirect=1\ntime_based\nthinktime=10ms\n");
     folder.write("grid.toml", "stacks = \"small.toml\"\njobs = \"open.fio\"\nruntime = \"1s\"\n");
     folder.write("lacks.toml", "stacks = \"small.toml\"\njobs = \"open.fio\"\n");
     folder.write("wrong.toml", "jobs = \"open.fio\"\nruntime = -3\n");
@@ -79,7 +82,7 @@ fn a_runtime_is_given_to_many_runs() {
     let given = [&sweep[..], &["--runtime", "0.5s"]].concat();
     ios(&given, 50, "sweep grid.toml --runtime 0.5 --output rows.jsonl");
     let cases: [(&[&str], &str); 5] = [
-        (&["sweep", "lacks.toml"], "open.fio:3:1: time_based: needs a runtime"),
+        (&["sweep", "lacks.toml"], "open.fio:4:1: time_based: needs a runtime"),
         (&["sweep", "wrong.toml"], "wrong.toml:2:11: runtime: expected a time above zero"),
         (&["sweep", "both.toml"], "both.toml:2:11: runtime: does not go with until_steady"),
         (&["sweep", "grid.toml", "--runtime", "x"], "--runtime"),
@@ -244,14 +247,14 @@ fn a_trace_is_replayed() {
 #[test]
 fn wrong_input_names_its_place() {
     let folder = Folder::new("wrong");
-    folder.write("bad.fio", "[w]\nrw=randwrite\nblocksize_of_nothing=4k\n");
+    folder.write("bad.fio", "[w]\nrw=randwrite\ndirect=1\nblocksize_of_nothing=4k\n");
     folder.write("bad.toml", "extends = \"small.toml\"\n[ftl]\nvictim = \"greedy\"\n");
-    folder.write("large.fio", "[w]\nrw=write\nsize=1t\n");
+    folder.write("large.fio", "[w]\nrw=write\ndirect=1\nsize=1t\n");
     folder.write("tight.toml", "extends = \"small.toml\"\n[ftl]\nop_percent = 3\n");
     let small = ["--stack", "small.toml"];
     std::fs::write(folder.0.join("bytes.toml"), [0xff, 0xfe]).unwrap();
     folder.write("oops.json", "oops");
-    folder.write("iolog.fio", "[w]\nrw=write\nwrite_iolog=none/x\n");
+    folder.write("iolog.fio", "[w]\nrw=write\ndirect=1\nwrite_iolog=none/x\n");
     let cases: [(&[&str], &str); 29] = [
         (&["trace", "info", "x", "--skip-bad-lines", "-1"], ": expected a whole number from 0 to "),
         (
@@ -289,7 +292,7 @@ fn wrong_input_names_its_place() {
         (&["stacks", "show", "nope"], "stack: no stack \"nope\": "),
         (&["run", "--stack", "bytes.toml"], "stack: cannot read bytes.toml: "),
         (&["sweep", "none.toml"], "nandscape: none.toml: No such file"),
-        (&["run", "bad.fio"], "bad.fio:3"),
+        (&["run", "bad.fio"], "bad.fio:4"),
         (&["run", "none.fio"], "none.fio"),
         (&["run", "job.fio", "--stack", "bad.toml"], "bad.toml:3:1: ftl.victim: unknown key"),
         (&["run", "job.fio", "--stack", "pblkk"], "did you mean \"pblk\"?"),

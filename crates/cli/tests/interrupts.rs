@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 /// Far longer than a signal takes, and yet a run that ends.
-const LONG: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nio_size=128g\n";
+const LONG: &str = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=4\nio_size=128g\n";
 const LONG_IOS: u64 = 32 << 20;
 const STACK: [&str; 2] = ["--stack", "small.toml"];
 

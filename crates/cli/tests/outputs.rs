@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 const RUN: [&str; 4] = ["run", "job.fio", "--stack", "small.toml"];
-const LOGGED: &str = "[w]\nrw=randrw\nbs=4k\niodepth=4\nnumber_ios=2000\nfsync=50\n\
+const LOGGED: &str = "[w]\nrw=randrw\ndirect=1\nbs=4k\niodepth=4\nnumber_ios=2000\nfsync=50\n\
                       write_lat_log=each\nwrite_hist_log\nlog_hist_msec=10\n";
 
 fn json(output: &std::process::Output) -> Value {
@@ -50,7 +50,7 @@ fn logs_are_written() {
 #[test]
 fn a_log_without_a_place_is_an_error() {
     let folder = Folder::new("log-place");
-    folder.write("job.fio", "[w]\nrw=randwrite\nnumber_ios=10\nwrite_bw_log=none/such\n");
+    folder.write("job.fio", "[w]\nrw=randwrite\ndirect=1\nnumber_ios=10\nwrite_bw_log=none/such\n");
     let output = folder.run(&RUN);
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("none/such_bw.1.log"), "{}", err(&output));

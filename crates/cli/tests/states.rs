@@ -129,7 +129,7 @@ fn a_damaged_entry_is_a_notice() {
 fn parallel_runs_share_a_state() {
     let folder = Folder::new("state-shared");
     let jobs: String = (0..6)
-        .map(|n| format!("j{n} = \"[j]\\nrw=randwrite\\nnumber_ios={}\\n\"\n", 100 + n))
+        .map(|n| format!("j{n} = \"[j]\\nrw=randwrite\\ndirect=1\\nnumber_ios={}\\n\"\n", 100 + n))
         .collect();
     folder.write(
         "grid.toml",

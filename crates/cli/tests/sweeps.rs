@@ -89,7 +89,7 @@ fn rows_are_recognised_by_what_they_follow_from() {
     assert_eq!(new(&grid(2)), 2);
     assert_eq!(new(&grid(1).replace("\"fifo\"", "\"fifo\", \"random\"")), 1);
     assert_eq!(rows(&folder, "grid.jsonl").lines().count(), 5);
-    folder.write("job.fio", "[w]\nrw=randwrite\nbs=4k\nnumber_ios=500\n");
+    folder.write("job.fio", "[w]\nrw=randwrite\ndirect=1\nbs=4k\nnumber_ios=500\n");
     assert_eq!(new(&grid(1)), 2);
     assert_eq!(rows(&folder, "grid.jsonl").lines().count(), 7);
 }
@@ -258,7 +258,7 @@ fn stacks_are_compared() {
 #[test]
 fn usual_figures_are_of_all_jobs() {
     let folder = Folder::new("sweep-jobs");
-    let load = |name: &str, rw: &str| format!("[{name}]\nrw={rw}\nnumber_ios=300\n");
+    let load = |name: &str, rw: &str| format!("[{name}]\nrw={rw}\ndirect=1\nnumber_ios=300\n");
     let job =
         load("r", "randread") + &load("w", "randwrite") + "fsync=10\n" + &load("v", "randwrite");
     folder.write("job.fio", &job);

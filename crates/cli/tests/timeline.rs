@@ -47,7 +47,10 @@ fn what_goes_wrong_has_an_exit_code() {
         assert_eq!(output.status.code(), Some(2), "{window}");
     }
     assert_eq!(run(&["--trace-window", "0,1ms"]).status.code(), Some(2), "without --trace");
-    folder.write("long.fio", "[w]\nrw=randwrite\nbs=4k\niodepth=4\nnorandommap\nio_size=1g\n");
+    folder.write(
+        "long.fio",
+        "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=4\nnorandommap\nio_size=1g\n",
+    );
     let failing =
         ["--set", "media.faults.erase_rate=1.0", "--set", "precondition.random_overwrite=0"];
     let args = ["run", "long.fio", "--stack", "small.toml", "--trace", "b.json"];

@@ -33,7 +33,7 @@ fn read(folder: &Folder, name: &str) -> Option<String> {
 #[test]
 fn a_full_disk_leaves_what_was_there() {
     let folder = Folder::new("whole-full");
-    let job = "[w]\nrw=randwrite\nnumber_ios=2000\n";
+    let job = "[w]\nrw=randwrite\ndirect=1\nnumber_ios=2000\n";
     folder.write("logs.fio", &format!("{job}write_lat_log=log\n"));
     folder.write("iolog.fio", &format!("{job}write_iolog=iolog\n"));
     folder.write("t.trace", &"1000 0 0 8 0\n".repeat(200));
@@ -72,7 +72,7 @@ fn a_full_disk_leaves_what_was_there() {
 #[test]
 fn wrong_input_costs_no_log() {
     let folder = Folder::new("whole-wrong");
-    folder.write("long.fio", "[w]\nrw=write\nsize=1t\nwrite_lat_log=log\n");
+    folder.write("long.fio", "[w]\nrw=write\ndirect=1\nsize=1t\nwrite_lat_log=log\n");
     let files = ["run.trace", "run.hlog", "log_slat.1.log"];
     let beside = ["--trace", files[0], "--hdr-log", files[1]];
     files.iter().for_each(|name| folder.write(name, "old"));
@@ -102,7 +102,8 @@ fn a_new_file_is_what_the_old_one_was() {
     std::fs::create_dir(at("sub")).unwrap();
     symlink("sub/nowhere", at("first.link")).unwrap();
     symlink("first.link", at("iolog.link")).unwrap();
-    folder.write("job.fio", "[w]\nrw=randwrite\nnumber_ios=100\nwrite_iolog=iolog.link\n");
+    folder
+        .write("job.fio", "[w]\nrw=randwrite\ndirect=1\nnumber_ios=100\nwrite_iolog=iolog.link\n");
     let beside = ["--trace", "trace.link", "--hdr-log", "hlog.link", "--report", "html.link"];
     let output = folder.run(&[&RUN[..], &["--output", "result.link"], &beside].concat());
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));

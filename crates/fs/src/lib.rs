@@ -4,6 +4,7 @@
 //! each file system is a module of its own. The crates above use them through [`FsKind`], [`FsConfig`]
 //! and [`MountedFs`], whatever their kind.
 
+pub mod bdev;
 pub mod cache;
 pub mod contract;
 mod counts;

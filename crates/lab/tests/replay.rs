@@ -53,7 +53,7 @@ fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
 /// The same requests at the same depth: the same latencies, and the same work for the FTL.
 #[test]
 fn a_trace_of_a_job_is_the_job() {
-    let job = "[w]\nrw=write\nbs=16k\niodepth=8\nnumber_ios=2000\n";
+    let job = "[w]\nrw=write\ndirect=1\nbs=16k\niodepth=8\nnumber_ios=2000\n";
     let job = parse(job, "w.fio", &HostEnvironment).unwrap();
     let expected = run(&stack(), &job, 1, Manner::default(), &mut Unobserved).unwrap();
     let outcome = replayed(&writes(), FAST, 1).unwrap();

@@ -38,7 +38,7 @@ fn outcome(set: &[&str], text: &str, seed: u64) -> Outcome {
 /// old data: what else is read compares equal.
 #[test]
 fn unreadable_sectors_are_errors_and_never_old_data() {
-    let text = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\nsize=2m\nloops=3\n\
+    let text = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=8\nnorandommap\nsize=2m\nloops=3\n\
                 verify=crc32c\ncontinue_on_error=read\nend_fsync=1\n";
     let faulty = outcome(&["media.faults.unreadable_rate=0.05"], text, 1);
     let job = &faulty.workload.jobs[0];
@@ -58,7 +58,7 @@ fn unreadable_sectors_are_errors_and_never_old_data() {
 /// Bad chunks come off the capacity, as the seed draws them.
 #[test]
 fn bad_chunks_reduce_capacity() {
-    let write = "[w]\nrw=write\nbs=64k\nsize=1m\n";
+    let write = "[w]\nrw=write\ndirect=1\nbs=64k\nsize=1m\n";
     let sound = outcome(&[], write, 1);
     let bad = ["media.faults.bad_chunk_rate=0.05"];
     let (one, again, other) =
@@ -78,7 +78,7 @@ fn bad_chunks_reduce_capacity() {
 /// Lines span all units, so one slow unit holds everything up, in virtual time.
 #[test]
 fn a_slow_unit_lowers_throughput() {
-    let write = "[w]\nrw=write\nbs=64k\niodepth=8\nsize=8m\nend_fsync=1\n";
+    let write = "[w]\nrw=write\ndirect=1\nbs=64k\niodepth=8\nsize=8m\nend_fsync=1\n";
     let iops = |set: &[&str]| outcome(set, write, 1).workload.jobs[0].iops(Direction::Write);
     let slow = iops(&["media.faults.slow_unit=3", "media.faults.slow_percent=400"]);
     assert!(slow < 0.7 * iops(&[]), "{slow} of {}", iops(&[]));
@@ -89,12 +89,12 @@ fn a_slow_unit_lowers_throughput() {
 #[test]
 fn progress_rises_with_the_bytes() {
     let jobs = [
-        "[w]\nrw=write\nbs=64k\niodepth=4\nsize=8m\n",
-        "[v]\nrw=write\nbs=32k\nsize=8m\nverify=crc32c\n",
-        "[t]\nrw=trimwrite\nbs=16k\nsize=8m\n",
-        "[r]\nrw=randread\nbs=128k,4k\nsize=8m\nloops=4\n",
-        "[w]\nrw=randwrite\nbs=16k\niodepth=4\nsize=8m\nloops=2\nramp_time=10ms\n",
-        "[a]\nrw=write\nbs=4k\nruntime=20ms\ntime_based\n[b]\nstonewall\nrw=read\nbs=4k\nruntime=20ms\ntime_based\nramp_time=10ms\n",
+        "[w]\nrw=write\ndirect=1\nbs=64k\niodepth=4\nsize=8m\n",
+        "[v]\nrw=write\ndirect=1\nbs=32k\nsize=8m\nverify=crc32c\n",
+        "[t]\nrw=trimwrite\ndirect=1\nbs=16k\nsize=8m\n",
+        "[r]\nrw=randread\ndirect=1\nbs=128k,4k\nsize=8m\nloops=4\n",
+        "[w]\nrw=randwrite\ndirect=1\nbs=16k\niodepth=4\nsize=8m\nloops=2\nramp_time=10ms\n",
+        "[a]\nrw=write\ndirect=1\nbs=4k\nruntime=20ms\ntime_based\n[b]\nstonewall\nrw=read\ndirect=1\nbs=4k\nruntime=20ms\ntime_based\nramp_time=10ms\n",
     ];
     for text in jobs {
         let mut heard = Told::default();
@@ -111,7 +111,7 @@ fn progress_rises_with_the_bytes() {
 /// Who sets host resources of which nothing comes is told so; nobody else is.
 #[test]
 fn host_resources_are_remarked_upon_when_set() {
-    let write = "[w]\nrw=write\nbs=64k\nsize=1m\n";
+    let write = "[w]\nrw=write\ndirect=1\nbs=64k\nsize=1m\n";
     let remarks = |set: &[&str]| {
         let warnings = outcome(set, write, 1).warnings;
         warnings.iter().filter(|warning| warning.contains("[host]")).count()
@@ -126,7 +126,7 @@ fn host_resources_are_remarked_upon_when_set() {
 /// text only. What costs something tells where it went.
 #[test]
 fn a_host_that_costs_nothing_changes_nothing() {
-    let load = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nsize=2m\nfsync=8\nnumjobs=3\n";
+    let load = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=4\nsize=2m\nfsync=8\nnumjobs=3\n";
     let result = |set: &[&str]| {
         let mut json = outcome(set, load, 1).to_json("test");
         let ours = json["nandscape"].as_object_mut().unwrap();
@@ -157,7 +157,7 @@ fn a_host_that_costs_nothing_changes_nothing() {
 /// that the mount padded.
 #[test]
 fn valid_counts_of_lines_are_shown() {
-    let read = "[r]\nrw=read\nbs=4k\nsize=4k\n";
+    let read = "[r]\nrw=read\ndirect=1\nbs=4k\nsize=4k\n";
     let filled = outcome(&["precondition.fill=1"], read, 1);
     let (last, others) = filled.line_valid.split_last().unwrap();
     assert!(*last > 10 && others.iter().sum::<u64>() <= 1, "{:?}", filled.line_valid);

@@ -482,7 +482,6 @@ fn file_systems_that_cannot_be_are_refused() {
         ("[fs]\n[hints]\nfsync = \"file\"\n", "my.toml:13:9: hints.fsync: a file system says"),
         ("[fs]\ndiscard = 1\n", "my.toml:12:11: fs.discard: expected true or false"),
         ("[fs]\n[host]\ncopy_ns = 2_000_000_000\n", "my.toml:13:11: host.copy_ns: must be at most"),
-        ("[host]\nmemory_of = \"all\"\n", "my.toml:12:13: host.memory_of: needs a file system"),
         ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: is host.syscall_ns now"),
         ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: is host.copy_ns now"),
         ("[host]\nmemory = \"1023KiB\"\n", "my.toml:12:10: host.memory: must be at least 1MiB"),

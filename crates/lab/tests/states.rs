@@ -31,7 +31,7 @@ op_percent = 35
 recipe = \"random\"
 ";
 
-const JOB: &str = "[w]\nrw=randrw\nbs=4k\niodepth=8\nnumber_ios=3000\nfsync=32\n";
+const JOB: &str = "[w]\nrw=randrw\ndirect=1\nbs=4k\niodepth=8\nnumber_ios=3000\nfsync=32\n";
 
 fn stack(set: &[&str]) -> Stack {
     Stack::parse("small.toml", STACK, set).unwrap()
@@ -161,8 +161,8 @@ impl Observer for Ear {
 /// share one, axes of the FTL and seeds do not. Its rows are those of a sweep without a cache.
 #[test]
 fn a_sweep_preconditions_once() {
-    let text = "seeds = 2\n[jobs]\na = \"[a]\\nrw=randwrite\\nnumber_ios=200\\n\"\n\
-                b = \"[b]\\nrw=randread\\nnumber_ios=200\\n\"\n\
+    let text = "seeds = 2\n[jobs]\na = \"[a]\\nrw=randwrite\\ndirect=1\\nnumber_ios=200\\n\"\n\
+                b = \"[b]\\nrw=randread\\ndirect=1\\nnumber_ios=200\\n\"\n\
                 [set]\nmedia.chunks = 48\nmedia.sectors = 512\nftl.op_percent = 35\n\
                 [grid]\nmedia.timing.program_ns = [500000, 900000]\nftl.gc.victim = [\"greedy\", \"fifo\"]\n";
     let sweep = Sweep::parse("grid.toml", text, &HostEnvironment).unwrap();
@@ -407,7 +407,7 @@ fn leave(stack: &Stack, text: &str, states: States<'_>) -> (String, Vec<u8>) {
 #[test]
 fn a_run_leaves_what_it_wrote() {
     const SECTORS: u64 = 301;
-    let text = "[w]\nrw=write\nbs=4k\niodepth=8\nsize=1204k\n";
+    let text = "[w]\nrw=write\ndirect=1\nbs=4k\niodepth=8\nsize=1204k\n";
     let small = ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35"];
     let cached = "ftl.map.cache=100%";
     for name in ["pblk", "pblk-4.13", "js-pblk", "fa-ftl", "dftl", "qblk", "combined"] {

@@ -16,7 +16,7 @@ op_percent = 35
 recipe = \"none\"
 ";
 
-const WRITE: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=1m\nnumber_ios=10\n";
+const WRITE: &str = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=8\nsize=1m\nnumber_ios=10\n";
 
 fn stack(set: &[&str]) -> Stack {
     Stack::parse("small.toml", STACK, set).unwrap()
@@ -33,7 +33,7 @@ fn run(set: &[&str], job: &str, until: &str) -> Result<Outcome, RunError> {
 /// past the end of the job as it stands, and its figures are of that end alone.
 #[test]
 fn a_fresh_device_is_run_until_it_is_steady() {
-    let job = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nio_size=1m\n";
+    let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=8\nio_size=1m\n";
     let outcome = run(&[], job, "").unwrap();
     let rounds = outcome.rounds.unwrap();
     assert!(outcome.steady, "{:?}", outcome.warnings);
@@ -65,7 +65,7 @@ fn a_fresh_device_is_run_until_it_is_steady() {
 /// What does not settle ends after as many rounds as were allowed, with a warning that says why.
 #[test]
 fn what_never_settles_is_said() {
-    let job = "[w]\nrw=randwrite\nbs=4k\niodepth=8\n";
+    let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=8\n";
     let outcome = run(&["precondition.recipe=fill"], job, "round=10%,rounds=6").unwrap();
     assert!(!outcome.steady);
     assert_eq!(outcome.rounds.unwrap().rounds, 6);
@@ -77,7 +77,8 @@ fn what_never_settles_is_said() {
 /// ramp comes before the first round, and grouped jobs stay one report.
 #[test]
 fn rounds_of_time() {
-    let job = "[global]\nbs=4k\nramp_time=7ms\ngroup_reporting\n[r]\nrw=randread\nnumjobs=3\n";
+    let job =
+        "[global]\nbs=4k\nramp_time=7ms\ngroup_reporting\n[r]\nrw=randread\ndirect=1\nnumjobs=3\n";
     let outcome = run(&["precondition.recipe=fill"], job, "round=20ms").unwrap();
     assert!(outcome.steady, "{:?}", outcome.warnings);
     let jobs = &outcome.workload.jobs;
@@ -91,9 +92,9 @@ fn rounds_of_time() {
 
 #[test]
 fn stages_have_no_steady_state() {
-    let job = "[a]\nrw=write\nsize=1m\n[b]\nstonewall\nrw=read\nsize=1m\n";
+    let job = "[a]\nrw=write\ndirect=1\nsize=1m\n[b]\nstonewall\nrw=read\ndirect=1\nsize=1m\n";
     let error = run(&[], job, "").unwrap_err();
-    assert!(error.is_bad_input() && error.to_string().contains("w.fio:4"), "{error}");
+    assert!(error.is_bad_input() && error.to_string().contains("w.fio:5"), "{error}");
 }
 
 /// A recipe starts its section anew; keys beside it or laid over it win.
@@ -128,7 +129,7 @@ fn a_device_that_is_not_full_is_remarked_upon() {
         outcome.warnings.join("\n")
     };
     assert!(warnings(&[], WRITE).contains("the device was fresh"));
-    assert!(!warnings(&[], "[w]\nrw=write\nsize=1m\n").contains("fresh"));
+    assert!(!warnings(&[], "[w]\nrw=write\ndirect=1\nsize=1m\n").contains("fresh"));
     assert!(!warnings(&["precondition.recipe=fill"], WRITE).contains("fresh"));
     assert!(
         warnings(&["precondition.fill=0.5"], WRITE)

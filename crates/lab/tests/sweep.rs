@@ -11,9 +11,10 @@ const GRID: &str = "seeds = [7, 3]
 w = \"\"\"
 [w]
 rw=randwrite
+direct=1
 number_ios=100
 \"\"\"
-r = \"[r]\\nrw=randread\\nnumber_ios=100\\n\"
+r = \"[r]\\nrw=randread\\ndirect=1\\nnumber_ios=100\\n\"
 [set]
 media.chunks = 48
 media.sectors = 128
@@ -29,7 +30,7 @@ struct OneFile;
 impl Environment for OneFile {
     fn read(&self, path: &Path) -> io::Result<String> {
         match path.to_str() {
-            Some("folder/job.fio") => Ok("[f]\nrw=write\nsize=1m\n".into()),
+            Some("folder/job.fio") => Ok("[f]\nrw=write\ndirect=1\nsize=1m\n".into()),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -102,23 +103,23 @@ fn what_is_wrong_is_told_with_its_place() {
         ("seeds = [7, 3]", "report = [\"a\", 1]", ":1:16: report: expected strings, found 1"),
         ("seeds = [7, 3]", "stacks = [\"pblkk\"]", ":1:11: stacks: no stack \"pblkk\""),
         ("rw=randwrite", "wr=randwrite", ":3:5: jobs.w: folder/jobs.w (inline):2"),
-        ("[35, 40]", "[35, 4000]", ":14:23: ftl.op_percent: "),
-        ("[35, 40]", "35", ":14:18: grid.ftl.op_percent: expected a list of values, found 35"),
-        ("[35, 40]", "[35, 35]", ":13:2: grid: the same run twice"),
-        ("[35, 40]", "[]", ":14:18: grid.ftl.op_percent: expected a list of values"),
-        ("op_percent", "opercent", ":14:5: ftl.opercent: unknown key"),
-        ("media.sectors = 128", "media.sectors = \"big\"", ":11:17: media.sectors: expected"),
-        ("[grid]", "[gird]", ":13:2: gird: unknown key; did you mean \"grid\"?"),
-        ("[grid]", "[grid", ":13:6: "),
-        ("seeds = [7, 3]", "seeds = 30000", ":13:2: grid: more than 100000 runs"),
-        ("128", "\"${wide}\"", ":11:17: sectors: no variable var.wide is set"),
-        ("128", "128\nvar = 3", ":12:7: var: expected a table of variables, found 3"),
-        ("128", "128\nvar.a = 3\nvar.b = {a = 3}", ":13:14: var.a: the variable is set twice"),
-        ("128", "128\nvar.a = [3]", ":12:9: var.a: expected text or a number"),
-        ("[grid]", "[[line]]\nvalue = 1\n[grid]", ":13:1: line.figure: is missing"),
-        ("[grid]", "[[line]]\nfigure = 1\n[grid]", ":14:10: line.figure: expected a string"),
-        ("[grid]", "[[line]]\nfigure = \"a\"\nlable = 1\n[grid]", ":13:1: line.value: is missing"),
-        ("[grid]", "[line]\nvalue = 1\n[grid]", ":13:1: line: expected [[line]] tables"),
+        ("[35, 40]", "[35, 4000]", ":15:23: ftl.op_percent: "),
+        ("[35, 40]", "35", ":15:18: grid.ftl.op_percent: expected a list of values, found 35"),
+        ("[35, 40]", "[35, 35]", ":14:2: grid: the same run twice"),
+        ("[35, 40]", "[]", ":15:18: grid.ftl.op_percent: expected a list of values"),
+        ("op_percent", "opercent", ":15:5: ftl.opercent: unknown key"),
+        ("media.sectors = 128", "media.sectors = \"big\"", ":12:17: media.sectors: expected"),
+        ("[grid]", "[gird]", ":14:2: gird: unknown key; did you mean \"grid\"?"),
+        ("[grid]", "[grid", ":14:6: "),
+        ("seeds = [7, 3]", "seeds = 30000", ":14:2: grid: more than 100000 runs"),
+        ("128", "\"${wide}\"", ":12:17: sectors: no variable var.wide is set"),
+        ("128", "128\nvar = 3", ":13:7: var: expected a table of variables, found 3"),
+        ("128", "128\nvar.a = 3\nvar.b = {a = 3}", ":14:14: var.a: the variable is set twice"),
+        ("128", "128\nvar.a = [3]", ":13:9: var.a: expected text or a number"),
+        ("[grid]", "[[line]]\nvalue = 1\n[grid]", ":14:1: line.figure: is missing"),
+        ("[grid]", "[[line]]\nfigure = 1\n[grid]", ":15:10: line.figure: expected a string"),
+        ("[grid]", "[[line]]\nfigure = \"a\"\nlable = 1\n[grid]", ":14:1: line.value: is missing"),
+        ("[grid]", "[line]\nvalue = 1\n[grid]", ":14:1: line: expected [[line]] tables"),
     ];
     for (from, to, expected) in cases {
         let error = parse(&GRID.replacen(from, to, 1)).unwrap_err();
@@ -137,7 +138,7 @@ fn what_is_wrong_is_told_with_its_place() {
 #[test]
 fn variables_change_jobs_and_stacks_together() {
     let sweep = parse(
-        "jobs = { a = \"[a]\\nrw=write\\nsize=${size}\\nnumber_ios=${count}\\n\" }
+        "jobs = { a = \"[a]\\nrw=write\\ndirect=1\\nsize=${size}\\nnumber_ios=${count}\\n\" }
         [set]
         hints.journal_range = [\"0\", \"${size}\"]
         [grid]
@@ -168,7 +169,7 @@ fn one_name_for_two_things_is_told() {
         format!(
             "stacks = \"ext4-pblk\"
             [jobs]
-            a = \"[a]\\nrw=write\\nsize=${{size}}\\n\"
+            a = \"[a]\\nrw=write\\ndirect=1\\nsize=${{size}}\\n\"
             \"a.f\" = \"{set} define file name=a,path=/a,size=$size define process name=p
             {{ thread name=t {{ flowop statfile name=s,filename=a }} }}\"
             [set]
@@ -240,7 +241,7 @@ fn workloads_are_jobs() {
 #[test]
 fn a_device_that_cannot_be_is_refused_at_once() {
     let error = parse(&GRID.replace("[35, 40]", "[40, 5]")).unwrap_err();
-    assert!(error.starts_with("folder/grid.toml:14:"), "{error}");
+    assert!(error.starts_with("folder/grid.toml:15:"), "{error}");
     assert!(error.contains("ftl.op_percent: ") && error.contains("too few"), "{error}");
 }
 

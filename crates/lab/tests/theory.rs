@@ -25,7 +25,7 @@ fn measure(
          [precondition]\nfill = 1.0\nrandom_overwrite = 2.0\n"
     );
     let stack = Stack::parse("theory", &text, &[] as &[&str]).unwrap();
-    let job = "[w]\nrw=randwrite\nbs=4k\nnorandommap\niodepth=1\nloops=2\n";
+    let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\nnorandommap\niodepth=1\nloops=2\n";
     let job = parse(job, "theory.fio", &HostEnvironment).unwrap();
     run(&stack, &job, 1, Manner::default(), &mut Unobserved).unwrap()
 }
@@ -76,7 +76,7 @@ fn greedy_with_short_lines() {
 /// The shipped conventional SSD: each instance is a log of its own, with data of its own.
 #[test]
 fn the_shipped_ssd() {
-    let job = "[w]\nrw=randwrite\nbs=4k\nnorandommap\niodepth=1\n";
+    let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\nnorandommap\niodepth=1\n";
     let job = parse(job, "theory.fio", &HostEnvironment).unwrap();
     for (victim, op_percent) in
         ["fifo", "greedy"].iter().flat_map(|v| [7, 11, 20].map(|op| (v, op)))

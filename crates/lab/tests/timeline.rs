@@ -37,10 +37,12 @@ bs=4k
 norandommap
 [readers]
 rw=randread
+direct=1
 iodepth=2
 number_ios=1000
 [writers]
 rw=randwrite
+direct=1
 iodepth=4
 number_ios=2000
 fsync=100
@@ -292,7 +294,7 @@ fn a_timeline_changes_no_result() {
 #[test]
 fn a_failed_run_leaves_a_valid_timeline() {
     let set = ["media.faults.erase_rate=1.0", "precondition.random_overwrite=0.0"];
-    let job = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nnorandommap\nio_size=1g\n";
+    let job = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=4\nnorandommap\nio_size=1g\n";
     let (outcome, document, _) = trace_job(&set, job, ALL);
     assert!(outcome.is_err() || outcome.unwrap().workload.jobs[0].failed());
     let failed = events(&document, "X").into_iter();

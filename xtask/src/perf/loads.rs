@@ -59,7 +59,7 @@ impl Load {
     pub(super) fn job(&self, ios: u64) -> String {
         let (rw, bytes) = (self.rw, ios * 4096);
         format!(
-            "[bench]\nrw={rw}\nbs=4k\niodepth=32\nnorandommap\nnumber_ios={ios}\nloops=1\n\
+            "[bench]\nrw={rw}\ndirect=1\nbs=4k\niodepth=32\nnorandommap\nnumber_ios={ios}\nloops=1\n\
              io_size={bytes}\n"
         )
     }

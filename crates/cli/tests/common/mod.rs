@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 /// A stack small enough that runs take no time.
 const SMALL: &str = "name = \"small\"\nextends = \"pblk\"\n[media]\nchunks = 48\nsectors = 128\n\
                      [ftl]\nop_percent = 35\n[precondition]\nfill = 1.0\nrandom_overwrite = 0.5\n";
-const JOB: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=4\nnumber_ios=2000\nfsync=50\n";
+const JOB: &str = "[w]\nrw=randwrite\ndirect=1\nbs=4k\niodepth=4\nnumber_ios=2000\nfsync=50\n";
 
 /// A folder of one test, with a small stack and job in it; removed at the end.
 pub(crate) struct Folder(pub(crate) PathBuf);

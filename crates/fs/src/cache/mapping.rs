@@ -216,6 +216,16 @@ impl<F> Mapping<F> {
         gone.reserved
     }
 
+    /// Forgets clean pages of a range, and reads of them that are in flight (`invalidate_inode_pages2_range`). What is
+    /// dirty, on its way to the device or reserved stays.
+    pub fn invalidate(&self, range: Range<u64>) {
+        let gone = self.0.pages.borrow_mut().forget_clean(range);
+        drop_by(&self.0.core.resident, gone);
+        if gone > 0 {
+            self.0.settled.notify_waiters();
+        }
+    }
+
     /// Waits until no page of the range is on its way to the device.
     pub async fn written(&self, range: Range<u64>) {
         let is_writing = || self.0.pages.borrow().is_writing(range.clone());

@@ -252,6 +252,12 @@ impl Pages {
         self.forget_some(range, |chunk, bits| chunk.present & bits)
     }
 
+    /// Forgets clean pages, and reads of them. Returns how many.
+    pub(super) fn forget_clean(&mut self, range: Range<u64>) -> u64 {
+        let clean = |chunk: &Chunk| chunk.present & !(chunk.dirty | chunk.writing | chunk.reserved);
+        self.forget_some(range, |chunk, bits| clean(chunk) & bits).pages
+    }
+
     /// Forgets those pages of a range that `which` tells of each chunk, by the range's bits in it.
     fn forget_some(&mut self, range: Range<u64>, which: impl Fn(&Chunk, u64) -> u64) -> Forgotten {
         let mut gone = Forgotten::default();
@@ -438,6 +444,12 @@ mod tests {
             assert_eq!(self.pages.forget(range), expected);
         }
 
+        fn forget_clean(&mut self, range: Range<u64>) {
+            let clean = |page: &Page| !(page.dirty || page.writing || page.reserved);
+            let gone = self.model.extract_if(range.clone(), |_, page| clean(page)).count();
+            assert_eq!(self.pages.forget_clean(range), gone as u64);
+        }
+
         fn evict(&mut self, count: u64) {
             let (mut looked, mut gone, mut next) = (0, Vec::new(), 0);
             for (&at, page) in self.model.range_mut(self.hand..).take(count as usize) {
@@ -503,7 +515,7 @@ mod tests {
     proptest! {
         /// Pages in chunks are what pages by themselves would be.
         #[test]
-        fn chunks_are_pages(steps in vec((0..9_u8, 0..200_u64, 1..150_u64, any::<bool>()), 1..80)) {
+        fn chunks_are_pages(steps in vec((0..10_u8, 0..200_u64, 1..150_u64, any::<bool>()), 1..80)) {
             let mut both = Both::default();
             for (salt, (step, first, len, flag)) in (0..).zip(steps) {
                 let (range, id) = (first..first + len, salt as u32 + 1);
@@ -523,6 +535,7 @@ mod tests {
                     5 => both.end_writing(flag),
                     6 => both.forget(range.clone()),
                     7 => both.evict(len / 2 + 1),
+                    8 => both.forget_clean(range.clone()),
                     _ => both.settle(range.clone()),
                 }
                 both.compare(range);

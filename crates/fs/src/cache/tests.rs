@@ -10,9 +10,9 @@ use nandscape_rt::Executor;
 use nandscape_rt::combine::join_all;
 
 /// Remembers the bios that it was sent.
-struct Recorder {
-    below: MemDevice,
-    bios: Vec<(Op, u64, u32)>,
+pub(crate) struct Recorder {
+    pub(crate) below: MemDevice,
+    pub(crate) bios: Vec<(Op, u64, u32)>,
 }
 
 impl BlockDevice for Recorder {

@@ -31,7 +31,7 @@ pub(crate) use space::SpaceReservation;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, Result};
 use content::Writer;
-use nandscape_block::{SECTOR_BYTES, SectorData};
+use nandscape_block::{FlushScope, SECTOR_BYTES, SectorData};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use writeback::Submitted;
@@ -101,6 +101,11 @@ pub(crate) trait DataPath: Sized + 'static {
 
     /// Whether writes past the page cache are possible; otherwise they go through it.
     fn may_bypass_cache(&self) -> bool;
+
+    /// What the flush of an fsync covers.
+    fn flush_scope(&self) -> FlushScope {
+        FlushScope::Owner
+    }
 
     /// What the first of up to `most` pages from `page` on are mapped to. The caller holds the file's
     /// `extent_lock`.

@@ -3,7 +3,7 @@
 use super::writeback::writepages;
 use super::{DataPath, InodeCache, Pages};
 use crate::contract::Result;
-use nandscape_block::{Bio, FlushScope};
+use nandscape_block::Bio;
 use std::rc::Rc;
 
 /// Writes all dirty pages of a file and waits for them.
@@ -13,7 +13,7 @@ pub(crate) async fn write_out<V: DataPath>(volume: &Rc<V>, file: &Rc<V::File>) -
 }
 
 /// Writes the dirty pages of a range and waits for them, whatever becomes of some.
-pub(super) async fn write_out_range<V: DataPath>(
+pub(crate) async fn write_out_range<V: DataPath>(
     volume: &Rc<V>,
     file: &Rc<V::File>,
     pages: &Pages,
@@ -54,7 +54,7 @@ pub(crate) async fn sync_file<V: DataPath>(
 /// Makes the data of one file durable. What leads to it is already.
 async fn flush_file<V: DataPath>(volume: &Rc<V>, file: &Rc<V::File>) -> Result<()> {
     let owner = Some(file.pages.owner());
-    let flush = Bio { owner, scope: FlushScope::Owner, ..Bio::flush() };
+    let flush = Bio { owner, scope: volume.flush_scope(), ..Bio::flush() };
     volume.env().device.submit(flush).await?;
     Ok(())
 }

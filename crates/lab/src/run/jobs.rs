@@ -5,7 +5,7 @@ use super::device::LabDevice;
 use super::drive::drive;
 use super::engine::{JobsUnderWay, first_ramp, writes_at_random};
 use super::error::RunError;
-use super::files::{Contents, Layout};
+use super::files::{Above, Contents, Layout, buffered, run_as};
 use super::load::{Load, Measured};
 use super::observer::Observer;
 use super::rounds::UntilSteady;
@@ -28,16 +28,22 @@ pub fn run(
     manner: Manner<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    let layout = stack.fs.as_ref().map(|_| Layout::new(job, seed)).transpose()?;
-    let contents = layout.map(Contents::Jobs);
-    let jobs = Jobs { file: job, until_steady: manner.until_steady };
-    run_load(stack, jobs, contents, seed, manner, observer)
+    let above = match (&stack.fs, buffered(stack, job)?) {
+        (Some(_), _) => Above::FileSystem(Contents::Jobs(Layout::new(job, seed)?)),
+        (None, Some(direct)) => Above::PageCache(direct),
+        (None, None) => Above::Nothing,
+    };
+    let (file, warnings) = run_as(stack, job);
+    let jobs = Jobs { file: &file, until_steady: manner.until_steady, warnings };
+    run_load(stack, jobs, above, seed, manner, observer)
 }
 
 /// A job file, and whether it is to go on until it is steady.
 struct Jobs<'a> {
     file: &'a JobFile,
     until_steady: Option<UntilSteady>,
+    /// What is different from what the file asks for.
+    warnings: Vec<String>,
 }
 
 impl Load for Jobs<'_> {
@@ -47,10 +53,12 @@ impl Load for Jobs<'_> {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
-        match self.until_steady {
-            None => measure_whole(self.file, device, seed, observer),
-            Some(until) => steady::measure(self.file, until, device, seed, observer),
-        }
+        let mut measured = match self.until_steady {
+            None => measure_whole(self.file, device, seed, observer)?,
+            Some(until) => steady::measure(self.file, until, device, seed, observer)?,
+        };
+        measured.warnings.extend(self.warnings);
+        Ok(measured)
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn remarks(
     all.extend(measured.warnings.iter().cloned());
     all.extend(measured.steady.as_ref().err().cloned());
     all.extend(defects(measured));
-    all.extend(host(stack).map(str::to_owned));
+    all.extend(host(stack, measured.counts.fs.is_some()).map(str::to_owned));
     all.extend(measured.trace.iter().flat_map(trace));
     all
 }
@@ -36,14 +36,15 @@ fn interruption(measured: &Measured) -> Option<String> {
         .then(|| format!("the run was interrupted, and all figures are of the {length} before"))
 }
 
-/// On what the stack says of the host and nothing comes of.
-fn host(stack: &Stack) -> impl Iterator<Item = &'static str> {
-    let unused = stack.host.memory_bytes.filter(|_| stack.fs.is_none());
-    let memory = unused.map(|_| "[host] memory limits nothing: the stack has no file system");
-    // Calls of a file system use cores; jobs and traces on a block device use none.
-    let idle = stack.host.cores.filter(|_| !stack.ftl.charges_host() && stack.fs.is_none());
-    let cores = idle
-        .map(|_| "[host] cores limit nothing: the stack sets no ftl.cpu and has no file system");
+/// On what the stack says of the host and nothing comes of; `cached` says whether a page cache was used.
+fn host(stack: &Stack, cached: bool) -> impl Iterator<Item = &'static str> {
+    let unused = stack.host.memory_bytes.filter(|_| !cached);
+    let memory = unused.map(|_| "[host] memory limits nothing: nothing used a page cache");
+    // Calls to a page cache use cores; direct jobs and traces on a block device use none.
+    let idle = stack.host.cores.filter(|_| !stack.ftl.charges_host() && !cached);
+    let cores = idle.map(
+        |_| "[host] cores limit nothing: the stack sets no ftl.cpu, and nothing used a page cache",
+    );
     memory.into_iter().chain(cores).chain(without_buffers(stack)).chain(without_areas(stack))
 }
 
@@ -143,7 +144,7 @@ mod tests {
     fn idle_cores_are_told() {
         let told = |name: &str, set: &[&str]| {
             let stack = Stack::load(name, set).unwrap();
-            host(&stack).any(|remark| remark.contains("cores"))
+            host(&stack, stack.fs.is_some()).any(|remark| remark.contains("cores"))
         };
         assert!(told("pblk", &["host.cores=2"]));
         assert!(!told("ext4-pblk", &["host.cores=2"]), "calls share them");
@@ -156,7 +157,7 @@ mod tests {
     fn numbers_without_effect_are_reported() {
         let reported = |name: &str, set: &[&str], key: &str| {
             let stack = Stack::load(name, set).unwrap();
-            host(&stack).any(|remark| remark.starts_with(key))
+            host(&stack, stack.fs.is_some()).any(|remark| remark.starts_with(key))
         };
         let buffers = |set: &[&str]| reported("pblk", set, "ftl.write_buffers has no effect");
         assert!(buffers(&["ftl.write_buffers=4"]));

@@ -5,6 +5,7 @@ use super::device::{self, LabDevice};
 use super::drive::{UnderWay, drive};
 use super::engine::Sampler;
 use super::error::RunError;
+use super::files::Above;
 use super::load::{Load, Measured, options};
 use super::observer::Observer;
 use super::steps::run_load;
@@ -46,7 +47,7 @@ pub fn replay(
         let why = "a trace is replayed on a block device, not on files: leave out [fs]";
         return Err(stack.error("fs", why).into());
     }
-    run_load(stack, trace, None, seed, manner, observer)
+    run_load(stack, trace, Above::Nothing, seed, manner, observer)
 }
 
 /// Whether all that is to be issued of a trace fits the device of `stack`, before anything is written to

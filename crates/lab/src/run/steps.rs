@@ -5,7 +5,7 @@ use super::Manner;
 use super::device::{self, Hinted, LabDevice, RunFtl};
 use super::drive::End;
 use super::error::RunError;
-use super::files::{Contents, set_up};
+use super::files::{Above, set_up, set_up_cache};
 use super::load::{Load, Measured};
 use super::observer::{Observer, go_on};
 use super::outcome::{EraseCounts, Outcome, WallTime, line_valid};
@@ -18,11 +18,11 @@ use nandscape_ftl::Ftl;
 use nandscape_media::{ChunkState, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
 
-/// Runs `load` on a device of `stack`, with these contents in its file system if there is one.
+/// Runs `load` on a device of `stack` with this above it.
 pub(super) fn run_load(
     stack: &Stack,
     load: impl Load,
-    contents: Option<Contents>,
+    above: Above,
     seed: u64,
     manner: Manner<'_>,
     observer: &mut dyn Observer,
@@ -33,12 +33,15 @@ pub(super) fn run_load(
         prepare(stack, seed, states, program, observer)?;
     let run = Run { stack, seed, program, before, warnings, began_s };
     let device = run.power_on(media, file.as_deref())?;
-    match (&stack.fs, contents) {
-        (Some(fs), Some(contents)) => {
+    match (above, &stack.fs, &stack.host.device_cache) {
+        (Above::FileSystem(contents), Some(fs), _) => {
             let fresh = before.is_none();
             let file = file.as_deref();
             let files = set_up(stack, fs, contents, (device, fresh), file, seed)?;
             run.on(files, load, observer)
+        }
+        (Above::PageCache(direct), _, Some(cache)) => {
+            run.on(set_up_cache(stack, cache, direct, device)?, load, observer)
         }
         _ => run.on(device, load, observer),
     }

@@ -4,7 +4,7 @@ use super::course::Totals;
 use super::device::{LabDevice, Mounted};
 use super::drive::{End, UnderWay, drive};
 use super::error::RunError;
-use super::files::Contents;
+use super::files::{Above, Contents};
 use super::load::{INTERVAL, Load, Measured, POINTS_MAX};
 use super::observer::Observer;
 use super::silence::{SILENCE, Silent, stood_still};
@@ -48,7 +48,7 @@ pub fn run_workload(
     let workload = Rc::new(workload.clone());
     let load = Flowops { workload: Rc::clone(&workload) };
     let contents = Contents::Trees(workload, trees);
-    run_load(stack, load, Some(contents), seed, manner, observer)
+    run_load(stack, load, Above::FileSystem(contents), seed, manner, observer)
 }
 
 /// A workload.

@@ -1,6 +1,7 @@
 //! The keys of a stack file, section by section (DESIGN, "The stack file"): what each may hold, its
 //! default, and what it means to the crates below.
 
+use super::cache::{self, Defaults};
 use super::document::Table;
 use super::place::{Place, StackError};
 use super::reader::{Places, Section, Size, SizeRange, Words};
@@ -63,7 +64,10 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
     Ok(Stack { name, host, media, link, ftl, fs, hints, precondition, toml, places, place })
 }
 
-/// Only a file system has system calls and needs memory.
+/// Why a key of a page cache is refused.
+const NEEDS_CACHE: &str = "needs a page cache: a file system, [fs], or host.page_cache = true";
+
+/// Keys of a host without a page cache are refused.
 fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), StackError> {
     let cores = host.optional("cores")?;
     host.check("cores", cores != Some(0), "must be at least 1")?;
@@ -75,27 +79,47 @@ fn read_host(mut host: Section<'_>, has_fs: bool) -> Result<(Host, String), Stac
     let memory_bytes = memory.map(|Size(bytes)| bytes);
     let is_enough = memory_bytes.is_none_or(|bytes| bytes >= fs::MEMORY_BYTES_MIN);
     host.check("memory", is_enough, "must be at least 1MiB")?;
-    let memory_of = if has_fs {
-        host.choice("memory_of", "page-cache", &MEMORY_OF)?
-    } else {
-        MemoryOf::default()
+    let has_cache = has_fs || host.optional("page_cache")?.unwrap_or(true);
+    let memory_of = match (has_fs, has_cache) {
+        (true, _) => host.choice("memory_of", "page-cache", &MEMORY_OF)?,
+        (false, true) => host.optional_choice("memory_of", &MEMORY_OF)?.unwrap_or_default(),
+        (false, false) => MemoryOf::default(),
     };
-    let cost = read_cost(&mut host, has_fs)?;
-    host.refuse(if has_fs { &[] } else { &["memory_of"] }, "needs a file system, [fs]")?;
-    Ok((Host { cores, memory_bytes, memory_of, cost }, titled("host", host)?))
+    let cost = read_cost(&mut host, has_fs, has_cache)?;
+    let mut config = Host { cores, memory_bytes, memory_of, cost, device_cache: None };
+    if has_fs {
+        host.refuse(
+            &["page_cache"],
+            "a file system, [fs], has its own: direct=1 of a job bypasses it",
+        )?;
+        host.refuse(&cache::KEYS, "goes into [fs], where there is one")?;
+    } else if has_cache {
+        let memory = config.memory_or_default();
+        config.device_cache = Some(cache::read(&mut host, memory, Defaults::Left)?);
+    } else {
+        host.refuse(&["memory_of"], NEEDS_CACHE)?;
+        host.refuse(&cache::KEYS, NEEDS_CACHE)?;
+    }
+    Ok((config, titled("host", host)?))
 }
 
-/// What the host's work takes of its cores; system calls are those of a file system.
-fn read_cost(host: &mut Section<'_>, has_fs: bool) -> Result<CallCost, StackError> {
-    let mut cost = |key, default: u64| {
-        let cost = host.or(key, default)?;
-        host.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
-        Ok(Nanos(cost))
+/// What the host's work takes of its cores; system calls are those that go to a page cache.
+fn read_cost(
+    host: &mut Section<'_>,
+    has_fs: bool,
+    has_cache: bool,
+) -> Result<CallCost, StackError> {
+    let call: u64 = match (has_fs, has_cache) {
+        (true, _) => host.or("syscall_ns", SYSCALL_NS)?,
+        (false, true) => host.optional("syscall_ns")?.unwrap_or(SYSCALL_NS),
+        (false, false) => 0,
     };
-    let call = if has_fs { cost("syscall_ns", SYSCALL_NS)? } else { Nanos::ZERO };
-    let copy = cost("copy_ns", Attach::COPY_NS_PER_SECTOR)?;
-    host.refuse(if has_fs { &[] } else { &["syscall_ns"] }, "needs a file system, [fs]")?;
-    Ok(CallCost { call, copy })
+    let copy: u64 = host.or("copy_ns", Attach::COPY_NS_PER_SECTOR)?;
+    for (key, cost) in [("syscall_ns", call), ("copy_ns", copy)] {
+        host.check(key, cost <= CALL_NS_MAX, "must be at most 1,000,000,000, which is a second")?;
+    }
+    host.refuse(if has_cache { &[] } else { &["syscall_ns"] }, NEEDS_CACHE)?;
+    Ok(CallCost { call: Nanos(call), copy: Nanos(copy) })
 }
 
 /// The device, the link that goes with its timing, and both as text.

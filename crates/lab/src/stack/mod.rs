@@ -5,6 +5,7 @@
 //! [`Stack`] with its resolved text, in which defaults are written out; that text, read again,
 //! resolves to itself.
 
+mod cache;
 pub mod document;
 mod fs;
 mod ftl;
@@ -28,6 +29,7 @@ pub use source::{SHIPPED, shipped, summary};
 pub use timing::NamedTiming;
 pub(crate) use units::{parse_size, parse_time};
 
+use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_ftl::{Attach, FtlConfig, FtlError};
 use nandscape_media::{
@@ -76,6 +78,9 @@ pub struct Host {
     pub cores: Option<u32>,
     /// Limit of memory in bytes. Always given with a file system.
     pub memory_bytes: Option<u64>,
+    /// The page cache of the block device; `None`: jobs on the block device are direct. `None` with a file system,
+    /// which has its own.
+    pub device_cache: Option<CacheConfig>,
     /// What shares that memory.
     pub memory_of: MemoryOf,
     /// Time that calls of a file system take of the core of the thread that makes them.
@@ -102,12 +107,18 @@ impl Host {
         self.cores.unwrap_or(DEFAULT_CORES)
     }
 
+    /// Limit of memory in bytes, whether the stack gives one or not.
+    #[must_use]
+    pub fn memory_or_default(&self) -> u64 {
+        self.memory_bytes.unwrap_or(fs::MEMORY_BYTES)
+    }
+
     /// A host of these sizes, idle.
     #[must_use]
     pub fn build(&self) -> nandscape_rt::Host {
         nandscape_rt::Host::new(HostConfig {
             cores: u16::try_from(self.cores_or_default()).unwrap_or(u16::MAX),
-            memory_bytes: self.memory_bytes,
+            memory_bytes: Some(self.memory_or_default()),
         })
     }
 }

@@ -22,6 +22,8 @@ pub(crate) const KEYS: Keys<'static> = Keys {
         // The stack's text and its hash are input.
         "nandscape/resolved_stack",
         "nandscape/resolved_stack_hash",
+        // Which way I/O went follows from job and stack.
+        "nandscape/io",
     ],
     counted: &["nandscape/warnings"],
     renamed: &[],

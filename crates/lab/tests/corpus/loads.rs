@@ -94,7 +94,7 @@ impl Load {
     }
 
     fn run(&self, text: &str, manner: Manner<'_>, observer: &mut dyn Observer) -> Outcome {
-        let size = if self.0.fs.is_some() { "size=4m" } else { "size=100%" };
+        let size = if self.0.fs.is_some() { "size=4m" } else { "size=100%\ndirect=1" };
         let job = parse(&text.replace("SIZE", size), "corpus.fio", &HostEnvironment).unwrap();
         let outcome = run(&self.0, &job, SEED, manner, observer)
             .unwrap_or_else(|error| panic!("{}: {error}", self.0.name));
@@ -127,7 +127,8 @@ impl Load {
     pub(crate) fn until_steady(&self) -> Outcome {
         let until_steady = Some("".parse().unwrap());
         let manner = Manner { until_steady, ..Manner::default() };
-        let text = "[w]\nrw=randwrite\nbs=4k\niodepth=8\nSIZE\nio_size=1m\n";
+        let text =
+            "[global]\ndirect=1\n[w]\nrw=randwrite\nbs=4k\niodepth=8\nsize=100%\nio_size=1m\n";
         self.run(text, manner, &mut Unobserved)
     }
 

@@ -38,10 +38,13 @@ fn syncs(facts: &Facts<'_>) -> (u64, f64) {
 
 /// An fsync lasts as long as its parts.
 pub(super) fn fsyncs(facts: &Facts<'_>) -> Finding {
-    if facts.at("/fs").is_some() { of_files(facts) } else { of_device(facts) }
+    match ["/fs", "/page_cache"].into_iter().find(|section| facts.at(section).is_some()) {
+        Some(section) => of_cache(facts, section),
+        None => of_device(facts),
+    }
 }
 
-/// On a block device an fsync is a flush, if nothing else flushes and no core costs anything.
+/// On a block device an fsync of direct I/O is a flush, if nothing else flushes and no core costs anything.
 fn of_device(facts: &Facts<'_>) -> Finding {
     let flushes = facts.count("/flush/waited")? + facts.count("/flush/empty")?;
     let (fsyncs, lasted) = syncs(facts);
@@ -54,17 +57,19 @@ fn of_device(facts: &Facts<'_>) -> Finding {
     })
 }
 
-/// On files it is the wait for its thread, the file's dirty pages, a commit and a flush. A sync of several
+/// On files, and on a block device with a page cache, it is the wait for its thread, dirty pages, a commit and a flush. A sync of several
 /// files is several calls, and other calls sync a file, too; what is theirs cannot be told apart.
-fn of_files(facts: &Facts<'_>) -> Finding {
+fn of_cache(facts: &Facts<'_>, section: &str) -> Finding {
     let (fsyncs, lasted) = syncs(facts);
-    if fsyncs == 0 || fsyncs != facts.count("/fs/fsyncs")? {
+    if fsyncs == 0 || fsyncs != facts.count(&format!("{section}/fsyncs"))? {
         return None;
     }
-    let part = |name: &&str| facts.count(&format!("/fs/fsync_times/{name}"));
+    let part = |name: &&str| facts.count(&format!("{section}/fsync_times/{name}"));
     let parts = FSYNC_PARTS.iter().map(part).sum::<Option<u64>>()? as f64;
     holds((lasted - parts).abs() <= ROUNDING * parts, || {
-        format!("{fsyncs} fsyncs of files lasted {lasted} ns in all, their parts {parts} ns")
+        format!(
+            "{fsyncs} fsyncs through a page cache lasted {lasted} ns in all, their parts {parts} ns"
+        )
     })
 }
 

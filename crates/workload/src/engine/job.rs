@@ -141,6 +141,7 @@ impl Job {
                 name: spec.name.clone(),
                 description: spec.description.clone(),
                 jobs: 1,
+                direct_jobs: u32::from(spec.files.direct || spec.replays()),
                 depth: spec.depth(),
                 options: spec.options.clone(),
                 ..JobResult::default()

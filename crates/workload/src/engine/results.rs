@@ -44,6 +44,8 @@ pub struct JobResult {
     pub group: u32,
     /// Jobs in this report, clones of `numjobs` included.
     pub jobs: u32,
+    /// Those of them that bypass the page cache (`direct=1`), or replay a log.
+    pub direct_jobs: u32,
     /// Its `iodepth`.
     pub depth: u32,
     /// Keys of its section, as they stand in the job file.
@@ -118,6 +120,7 @@ impl JobResult {
     pub(super) fn merge(&mut self, other: &Self) {
         self.add(other);
         self.jobs += other.jobs;
+        self.direct_jobs += other.direct_jobs;
         self.runtime = self.runtime.max(other.runtime);
         for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
             mine.bandwidth_kib.merge(&theirs.bandwidth_kib);

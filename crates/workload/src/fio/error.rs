@@ -78,8 +78,6 @@ impl fmt::Display for JobFileError {
 /// Why a key does nothing here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// Buffered I/O is none on a block device; on files it is.
-    NoPageCache,
     /// Names of files mean nothing on a block device; on files they do.
     NoFiles,
     /// There are no files to lay out on a block device; on files it would have an effect that is not
@@ -92,7 +90,6 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoPageCache => "jobs run on the block device itself, without a page cache",
             Self::NoFiles => "every job runs on the one block device of the stack",
             Self::NotOnFiles => "there are no files to lay out on a block device",
             Self::Always(why) => why,

@@ -94,8 +94,8 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["fdatasync"], store!(fdatasync, |v| v.count(0, u64::MAX))),
     (&["end_fsync"], store!(end_fsync, |v| v.flag())),
     (&["sync"], store!(sync, sync)),
-    (&["direct"], |job, value| direct(job, value.flag()?)),
-    (&["buffered"], |job, value| direct(job, !value.flag()?)),
+    (&["direct"], store!(files.direct, |v| v.flag())),
+    (&["buffered"], store!(files.direct, |v| v.flag().map(|buffered| !buffered))),
     (&["filename"], file_name),
     (&["directory"], |job, value| {
         job.files.directory = value.text("the name of a folder")?.into();
@@ -253,11 +253,6 @@ fn file_service(value: &Value<'_>) -> Result<FileService, String> {
     };
     let ios = ios.map_or(Some(1), |text| text.parse().ok()).filter(|ios| *ios > 0);
     Ok(FileService { order, ios: ios.ok_or(expected)? })
-}
-
-fn direct(job: &mut JobSpec, direct: bool) -> Set {
-    job.files.direct = direct;
-    Ok((!direct).then_some(Why::NoPageCache))
 }
 
 fn file_name(job: &mut JobSpec, value: &Value<'_>) -> Set {

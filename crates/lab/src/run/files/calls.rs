@@ -1,5 +1,6 @@
-//! Bios of the engine as calls of a file system.
+//! Bios of the engine as calls of a file system, or of the page cache of a block device.
 //!
+//! On files:
 //! - A read or write of a stretch of the address space is a read or write of each file in it, in order.
 //! - A flush is an fsync (or fdatasync) of each file that its job has written since its last one; of the
 //!   job's first file if there is none. A durable write ([`Flags::FUA`]) goes on with a sync of what it
@@ -8,6 +9,7 @@
 //! - Each job is a thread of the host. Each call takes so much of the thread's core before the file system
 //!   begins, and waits for other work on that core.
 
+use super::device_calls::DeviceCalls;
 use super::layout::Layout;
 use crate::run::counts::FileCounts;
 use nandscape_block::{Bio, BlockError, Completion, Done, Flags, Op, Payload};
@@ -20,68 +22,108 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Open files, and who calls.
+/// Calls to a page cache, and the host that they work on.
 pub(super) struct Calls {
     pub(super) handle: Handle,
-    pub(super) fs: Rc<dyn MountedFs>,
-    pub(super) layout: Layout,
-    /// The files' numbers.
-    inodes: Vec<Ino>,
+    pub(super) target: Target,
     /// What calls take of their threads.
     pub(super) cost: CallCost,
     /// The host that calls work on.
     pub(super) host: Host,
-    /// Its memory that the FTL and the file system take.
+    /// Its memory that the FTL, the file system and the page cache take.
     _memory: Vec<Lease>,
-    /// Files that each clone has written since its last sync.
-    written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
     /// Calls that ended.
     pub(super) done: RefCell<Vec<Completion>>,
-    counts: Cell<FileCounts>,
+    /// Time of flushes until they began.
+    fsync_thread_ns: Cell<u64>,
+}
+
+/// What calls go to.
+pub(super) enum Target {
+    /// Files of a file system.
+    Files(FileCalls),
+    /// A block device behind its page cache.
+    Device(DeviceCalls),
 }
 
 impl Calls {
-    /// Calls to `fs`, on which the files of `layout` have these numbers, at this cost on cores of `host`.
+    /// Calls to `target` at this cost on cores of `host`.
     pub(super) fn new(
         handle: Handle,
-        fs: Rc<dyn MountedFs>,
-        layout: Layout,
-        inodes: Vec<Ino>,
+        target: Target,
         (host, memory, cost): (Host, Vec<Lease>, CallCost),
     ) -> Self {
-        let _memory = memory;
-        let (written, done) = (RefCell::default(), RefCell::default());
-        Self {
-            handle,
-            fs,
-            layout,
-            inodes,
-            cost,
-            host,
-            _memory,
-            written,
-            done,
-            counts: Cell::default(),
-        }
+        let (done, fsync_thread_ns) = Default::default();
+        Self { handle, target, cost, host, _memory: memory, done, fsync_thread_ns }
     }
 
     /// Serves a bio, and notes its end.
     pub(super) async fn serve(&self, bio: Bio, token: Token) {
         let caller = caller(&bio);
-        let core = self.host.core(caller.thread);
-        let thread_ns = self.host.work(&self.handle, core, self.cost_of(&bio)).await.0;
-        let result = self.call(caller, &bio).await.map_err(|error| block_error(error, bio.lba));
+        let mut thread_ns = 0;
+        if let Some(cost) = self.cost_of(&bio) {
+            let core = self.host.core(caller.thread);
+            thread_ns = self.host.work(&self.handle, core, cost).await.0;
+        }
+        let result = match &self.target {
+            Target::Files(files) => files.call(caller, &bio).await,
+            Target::Device(device) => device.call(caller, clone_of(&bio), &bio).await,
+        };
+        let result = result.map_err(|error| block_error(error, bio.lba));
         if bio.op == Op::Flush && result.is_ok() {
-            self.count(|counts| counts.fsync_thread_ns += thread_ns);
+            self.fsync_thread_ns.set(self.fsync_thread_ns.get() + thread_ns);
         }
         let done = Done::new(self.handle.now(), result);
         self.done.borrow_mut().push(Completion { token, done });
     }
 
-    fn cost_of(&self, bio: &Bio) -> Nanos {
+    /// What a bio takes of its thread's core. Direct I/O on a block device takes nothing, as on one without a page
+    /// cache.
+    fn cost_of(&self, bio: &Bio) -> Option<Nanos> {
+        let clone = clone_of(bio);
+        let io = match &self.target {
+            Target::Files(files) => files.way(clone),
+            Target::Device(device) if device.is_direct(clone) => return None,
+            Target::Device(_) => Io::Buffered,
+        };
         let moves = matches!(bio.op, Op::Read | Op::Write);
         let bytes = if moves { u64::from(bio.sectors) * SECTOR_BYTES } else { 0 };
-        self.cost.of_moving(bytes, self.way(clone_of(bio)))
+        Some(self.cost.of_moving(bytes, io))
+    }
+
+    /// All that was counted since the mount.
+    pub(super) fn counts(&self) -> FileCounts {
+        let counts = match &self.target {
+            Target::Files(files) => files.counts(),
+            Target::Device(device) => device.counts(),
+        };
+        FileCounts { fsync_thread_ns: self.fsync_thread_ns.get(), ..counts }
+    }
+
+    /// Everything is written out, and a file system unmounted.
+    pub(super) async fn close(&self) -> Result<()> {
+        match &self.target {
+            Target::Files(files) => files.fs.unmount().await,
+            Target::Device(device) => device.close().await,
+        }
+    }
+}
+
+/// Calls to open files.
+pub(super) struct FileCalls {
+    pub(super) fs: Rc<dyn MountedFs>,
+    pub(super) layout: Layout,
+    /// The files' numbers.
+    inodes: Vec<Ino>,
+    /// Files that each clone has written since its last sync.
+    written: RefCell<BTreeMap<usize, BTreeSet<usize>>>,
+    counts: Cell<FileCounts>,
+}
+
+impl FileCalls {
+    /// Calls to `fs`, on which the files of `layout` have these numbers.
+    pub(super) fn new(fs: Rc<dyn MountedFs>, layout: Layout, inodes: Vec<Ino>) -> Self {
+        Self { fs, layout, inodes, written: RefCell::default(), counts: Cell::default() }
     }
 
     async fn call(&self, caller: Caller, bio: &Bio) -> Result<Reply> {
@@ -179,8 +221,7 @@ impl Calls {
         self.counts.set(counts);
     }
 
-    /// All that was counted since the mount.
-    pub(super) fn counts(&self) -> FileCounts {
+    fn counts(&self) -> FileCounts {
         FileCounts {
             fs: self.fs.counts(),
             cached_pages: self.fs.memory().cached_pages,

@@ -1,7 +1,6 @@
-//! The jobs' files, as the device that the engine runs on.
+//! The jobs' files, or a block device behind its page cache, as the device that the engine runs on.
 
-use super::calls::Calls;
-use super::layout::Layout;
+use super::calls::{Calls, Target};
 use super::tasks::{in_time, told};
 use crate::run::counts::FileCounts;
 use crate::run::device::{Hinted, LabDevice, Mounted, RunFtl};
@@ -38,21 +37,23 @@ impl Files {
         calls: Calls,
         planted: Vec<Planted>,
     ) -> Self {
-        let keeps_content = device.with(|device| device.caps().keeps_content);
-        let caps = caps(keeps_content, &calls.layout);
+        let caps = device.with(|device| caps(device.caps(), &calls.target));
         let (calls, reset) = (Rc::new(calls), FileCounts::default());
         let (requests, under_way, heard) = (None, 0, Nanos::ZERO);
         Self { executor, device, calls, caps, planted, reset, requests, under_way, heard }
     }
 }
 
-/// What files can do on a device that keeps content, or does not.
-fn caps(keeps_content: bool, layout: &Layout) -> DeviceCaps {
-    DeviceCaps {
-        atomic_sectors: 0,
-        scoped_flush: true,
-        keeps_content,
-        ..DeviceCaps::conventional(layout.sectors())
+/// What the target of calls can do on a device that can do this. Behind a page cache, nothing is atomic.
+fn caps(device: &DeviceCaps, target: &Target) -> DeviceCaps {
+    match target {
+        Target::Device(_) => DeviceCaps { atomic_sectors: 0, ..device.clone() },
+        Target::Files(files) => DeviceCaps {
+            atomic_sectors: 0,
+            scoped_flush: true,
+            keeps_content: device.keeps_content,
+            ..DeviceCaps::conventional(files.layout.sectors())
+        },
     }
 }
 
@@ -116,7 +117,10 @@ impl LabDevice for Files {
     }
 
     fn files(&self) -> Vec<Vec<Range<u64>>> {
-        self.calls.layout.of_clones()
+        match &self.calls.target {
+            Target::Files(files) => files.layout.of_clones(),
+            Target::Device(_) => Vec::new(),
+        }
     }
 
     fn fs_counts(&self) -> Option<FileCounts> {
@@ -128,10 +132,11 @@ impl LabDevice for Files {
     }
 
     fn mounted(&mut self) -> Option<Mounted> {
+        let Target::Files(files) = &self.calls.target else { return None };
         Some(Mounted {
             rt: self.calls.handle.clone(),
             host: self.calls.host.clone(),
-            fs: self.calls.fs.clone(),
+            fs: files.fs.clone(),
             planted: std::mem::take(&mut self.planted),
             cost: self.calls.cost,
         })
@@ -142,9 +147,9 @@ impl LabDevice for Files {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        let fs = self.calls.fs.clone();
-        let unmounted = in_time(&mut self.executor, async move { fs.unmount().await })?;
-        unmounted.map_err(|error| error.to_string())
+        let calls = Rc::clone(&self.calls);
+        let closed = in_time(&mut self.executor, async move { calls.close().await })?;
+        closed.map_err(|error| error.to_string())
     }
 
     fn release(self) -> Option<RunFtl> {
@@ -161,8 +166,8 @@ mod tests {
     use crate::run::drive::drive;
     use crate::run::engine::JobsUnderWay;
     use crate::run::error::RunError;
-    use crate::run::files::Contents;
     use crate::run::files::set_up::set_up;
+    use crate::run::files::{Contents, Layout};
     use crate::run::observer::Unobserved;
     use crate::run::prepare;
     use crate::stack::Stack;

@@ -7,8 +7,9 @@
 //! So a run begins with an empty journal and nothing else in RAM, neither in the page cache nor in a write
 //! buffer, as with fio's `invalidate=1`.
 
-use super::calls::Calls;
+use super::calls::{Calls, FileCalls, Target};
 use super::device::Files;
+use super::device_calls::DeviceCalls;
 use super::lay_out::{LaidOut, ROOT, lay_out};
 use super::memory::share;
 use super::tasks::{at_once, driven};
@@ -19,6 +20,8 @@ use crate::run::error::RunError;
 use crate::run::prepare::off_and_on;
 use crate::stack::{FsStack, Stack};
 use nandscape_block::{AsyncDevice, BlockDevice};
+use nandscape_fs::bdev::CachedDevice;
+use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::OpenFlags;
 use nandscape_fs::{FsConfig, MountedFs};
 use nandscape_ftl::Ftl;
@@ -47,7 +50,9 @@ pub(in crate::run) fn set_up(
     let on = |error: VolumeError| error.on(stack, file);
     let host = device.host().clone();
     let mut config = fs.config.for_run(seed, fresh);
-    let memory = share(stack, &host, &device.look(Ftl::memory), &mut config)?;
+    let ftl = device.look(Ftl::memory);
+    let (pages, memory) = share(stack, &host, &ftl, |bytes| config.limit_metadata(bytes))?;
+    config.limit_page_cache(pages);
     let write = |rt, device| write_volume(rt, device, config, contents);
     let (ready, device) = once(device, on, write)?;
     let device = Hinted::new(off_and_on(stack, device.ftl, seed)?, &stack.hints, &host);
@@ -60,8 +65,27 @@ pub(in crate::run) fn set_up(
         Contents::Trees(..) => Layout::default(),
     };
     let LaidOut { inodes, planted } = laid_out;
-    let calls = Calls::new(handle, mounted, layout, inodes, (host, memory, stack.host.cost));
+    let target = Target::Files(FileCalls::new(mounted, layout, inodes));
+    let calls = Calls::new(handle, target, (host, memory, stack.host.cost));
     Ok(Files::new(executor, device, calls, planted))
+}
+
+/// The page cache of a block device, empty, for jobs of which these clones are direct. The device is as it is.
+pub(in crate::run) fn set_up_cache(
+    stack: &Stack,
+    cache: &CacheConfig,
+    direct: Vec<bool>,
+    device: Hinted,
+) -> Result<Files, RunError> {
+    let host = device.host().clone();
+    let (pages, memory) = share(stack, &host, &device.look(Ftl::memory), |_| Vec::new())?;
+    let (executor, device) = driven(device);
+    let handle = executor.handle();
+    let config = CacheConfig { pages, ..cache.clone() };
+    let cached = CachedDevice::new(&handle, device.erased(), config);
+    let target = Target::Device(DeviceCalls::new(cached, direct));
+    let calls = Calls::new(handle, target, (host, memory, stack.host.cost));
+    Ok(Files::new(executor, device, calls, Vec::new()))
 }
 
 /// What `work` brings on a device that it lets go again.

@@ -1,4 +1,4 @@
-//! What the file system did, as part of a result (docs/formats/result.md).
+//! What a file system, or the page cache of a block device, did, as part of a result (docs/formats/result.md).
 
 use crate::run::counts::FileCounts;
 use crate::stack::FsStack;
@@ -6,13 +6,25 @@ use nandscape_block::SECTOR_BYTES;
 use serde_json::{Map, Value, json};
 
 pub(super) fn fs(stack: &FsStack, counts: &FileCounts) -> Value {
-    let times = &counts.fs.fsync_times;
     let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("kind", stack.config.kind().name().into());
+    object.insert("kind".to_owned(), stack.config.kind().name().into());
     for (key, value) in stack.config.choices() {
-        put(key, value.into());
+        object.insert(key.to_owned(), value.into());
     }
+    put_counts(&mut object, counts);
+    Value::Object(object)
+}
+
+/// What the page cache of a block device did.
+pub(super) fn page_cache(counts: &FileCounts) -> Value {
+    let mut object = Map::new();
+    put_counts(&mut object, counts);
+    Value::Object(object)
+}
+
+fn put_counts(object: &mut Map<String, Value>, counts: &FileCounts) {
+    let times = &counts.fs.fsync_times;
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put("read_sectors", counts.read_sectors.into());
     put("written_sectors", counts.written_sectors.into());
     put("fsyncs", counts.fsyncs.into());
@@ -33,5 +45,4 @@ pub(super) fn fs(stack: &FsStack, counts: &FileCounts) -> Value {
     let lookups = counts.fs.lookups;
     put("cache", json!({ "hits": lookups.hits, "misses": lookups.misses }));
     put("cache_bytes", (counts.cached_pages * SECTOR_BYTES).into());
-    Value::Object(object)
 }

@@ -5,6 +5,7 @@ use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
 use nandscape_ftl::{Detail, MapCounts};
+use nandscape_workload::engine::JobResult;
 use nandscape_workload::trace::TraceCounts;
 use serde_json::{Map, Value, json};
 
@@ -32,8 +33,8 @@ impl Outcome {
         put("geometry", curves::geometry(&self.stack.media.geometry));
         put("precondition", self.precondition_json());
         put("waf", self.waf_json());
-        if let (Some(stack), Some(counts)) = (&self.stack.fs, &self.fs) {
-            put("fs", fs::fs(stack, counts));
+        for (key, value) in self.cache_json() {
+            put(key, value);
         }
         put("sectors", json!(self.ftl.sectors));
         put("erases", self.ftl.erases.into());
@@ -66,7 +67,7 @@ impl Outcome {
             let cpu = host::host_cpu(counts, &self.ftl.flush, self.virtual_time);
             put("host_cpu", cpu);
         }
-        if self.stack.fs.is_some() || self.stack.ftl.charges_host() {
+        if self.fs.is_some() || self.stack.ftl.charges_host() {
             put("host", host::host(&self.cores));
         }
         let busy = curves::utilisation(&self.utilisation, &self.link, self.virtual_time);
@@ -77,6 +78,21 @@ impl Outcome {
         put("resolved_stack", self.stack.toml.clone().into());
         put("resolved_stack_hash", format!("{:016x}", self.stack.hash()).into());
         Value::Object(ours)
+    }
+
+    /// What was between jobs and the device, and which way their I/O went.
+    fn cache_json(&self) -> Vec<(&'static str, Value)> {
+        let mut all = Vec::new();
+        match (&self.stack.fs, &self.fs) {
+            (Some(stack), Some(counts)) => all.push(("fs", fs::fs(stack, counts))),
+            (None, Some(counts)) => all.push(("page_cache", fs::page_cache(counts))),
+            _ => {}
+        }
+        if self.flowops.is_none() {
+            let path = |job: &JobResult| self.io_path(job).json(&job.name);
+            all.push(("io", self.workload.jobs.iter().map(path).collect()));
+        }
+        all
     }
 
     fn precondition_json(&self) -> Value {
@@ -144,8 +160,9 @@ impl Outcome {
         let parts = self.memory.parts.iter().filter(|(name, _)| *name != "map");
         memory.extend(parts.map(part));
         memory.insert("media_bytes".to_owned(), self.media_bytes.into());
-        if self.stack.fs.is_some() {
-            let host = host::memory(self.stack.host.memory_bytes, &self.host_memory);
+        if self.fs.is_some() {
+            let limit = self.stack.host.memory_or_default();
+            let host = host::memory(Some(limit), &self.host_memory);
             memory.insert("host".to_owned(), host);
         }
         Value::Object(memory)

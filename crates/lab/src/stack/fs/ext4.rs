@@ -2,12 +2,11 @@
 //! dirty ratios Linux's.
 
 use super::super::Host;
+use super::super::cache::{self, Defaults};
 use super::super::document::Value;
 use super::super::place::StackError;
 use super::super::reader::{Section, Size, Span, Words};
-use super::MEMORY_BYTES;
 use nandscape_block::SECTOR_BYTES;
-use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::ext4::format::Features;
 use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsOptions};
 use nandscape_fs::ext4::{Commit, Config, DataMode, MountOptions};
@@ -35,7 +34,7 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
     let commit = read_commit(fs, host)?;
     let commit_interval = fs.or("commit_interval", Span(Nanos::from_secs(5)))?.0;
     fs.check("commit_interval", commit_interval > Nanos::ZERO, "must be more than nothing")?;
-    let cache = read_cache(fs, host)?;
+    let cache = cache::read(fs, host.memory_or_default(), Defaults::Written)?;
     let format = read_mkfs(fs)?;
     let mount = MountOptions { data, commit, commit_interval, cache, ..MountOptions::default() };
     Ok(Config { format, mount })
@@ -55,28 +54,6 @@ fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> 
     let slot_blocks = given.unwrap_or(0);
     let slots = areas.unwrap_or_else(|| host.cores_or_default());
     Ok(Commit::Ijournal { slots, slot_blocks })
-}
-
-fn read_cache(fs: &mut Section<'_>, host: &Host) -> Result<CacheConfig, StackError> {
-    let default = CacheConfig::default();
-    let mut percent = |key, default: u8| -> Result<u8, StackError> {
-        let percent: u32 = fs.or(key, default.into())?;
-        fs.check(key, (1..=100).contains(&percent), "must be 1 to 100 percent of host.memory")?;
-        Ok(percent as u8)
-    };
-    let background_percent = percent("dirty_background_percent", default.background_percent)?;
-    let dirty_percent = percent("dirty_percent", default.dirty_percent)?;
-    let ordered = background_percent < dirty_percent;
-    fs.check("dirty_percent", ordered, "must be more than dirty_background_percent")?;
-    let period = fs.or("writeback_period", Span(default.period))?.0;
-    fs.check("writeback_period", period > Nanos::ZERO, "must be more than nothing")?;
-    let age = fs.or("writeback_age", Span(default.age))?.0;
-    let ahead = Size(u64::from(default.read_ahead_pages) * SECTOR_BYTES);
-    let Size(ahead) = fs.or("read_ahead", ahead)?;
-    fs.check("read_ahead", ahead <= 1 << 30, "must be at most 1GiB")?;
-    let pages = host.memory_bytes.unwrap_or(MEMORY_BYTES) / SECTOR_BYTES;
-    let read_ahead_pages = (ahead / SECTOR_BYTES) as u32;
-    Ok(CacheConfig { pages, background_percent, dirty_percent, period, age, read_ahead_pages })
 }
 
 /// How a file system is made; nothing where the one on the device is mounted.
