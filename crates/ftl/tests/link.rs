@@ -44,7 +44,7 @@ fn configs() -> [Config; 4] {
         cache: CacheSize::Bytes(4 * 4_096),
         policy: MapPolicy::Lru,
         loads_max: 8,
-        evict_batch: 1,
+        ..MapConfig::default()
     };
     let per_core = Routing { base: BaseRouting::PerCore(CoreChoice::Core), ..Routing::default() };
     [

@@ -7,7 +7,7 @@ mod common;
 use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, Flags, Lba};
 use nandscape_ftl::pblk::config::{
-    CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy,
+    CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy, WriteMiss,
 };
 use nandscape_ftl::{Ftl, FtlError, FtlRun, Pblk};
 use nandscape_media::{Kind, Media, MediaConfig};
@@ -34,7 +34,7 @@ fn roomy(map: MapConfig) -> Config {
 
 fn small(policy: MapPolicy, blocks: u64) -> MapConfig {
     let cache = CacheSize::Bytes(blocks * 4_096);
-    MapConfig { block_bytes: 4_096, cache, policy, loads_max: 8, evict_batch: 1 }
+    MapConfig { block_bytes: 4_096, cache, policy, loads_max: 8, ..MapConfig::default() }
 }
 
 /// Random overwrites, flushes, discards and reads; checks every read.
@@ -86,6 +86,64 @@ fn every_policy_keeps_every_sector() {
             }
         }
     }
+}
+
+/// Blind updates: the buffer holds from a few entries to more than the table has, and every sector reads
+/// as written, through merges, collection, discards and a power cut.
+#[test]
+fn blind_updates_keep_every_sector() {
+    for timing in ["none", TIMED] {
+        for (policy, percent, blocks) in [
+            (MapPolicy::Lru, 1, 4),
+            (MapPolicy::Lru, 50, 2),
+            (MapPolicy::Hotness(HotnessConfig::history()), 50, 12),
+            (MapPolicy::Lru, 95, 60),
+        ] {
+            let map = small(policy, blocks);
+            let config = roomy(MapConfig { write_miss: WriteMiss::Blind { percent }, ..map });
+            let mut driver = Driver::new(timing, config.clone());
+            let mut expected = vec![0; driver.sectors() as usize];
+            for seed in 1..4 {
+                load(&mut driver, &mut expected, 6_000, seed);
+                driver.ftl.check_invariants().expect("invariants");
+            }
+            driver.check(&expected);
+            let map = driver.detail().map.expect("a cached map");
+            assert!(map.blind_updates > 500, "{percent} %: {map:?}");
+            assert!(map.merged_entries > 100 || percent == 95, "{percent} %: {map:?}");
+            driver.flush();
+            let mut driver = driver.power_cut(config.clone());
+            driver.check(&expected);
+            load(&mut driver, &mut expected, 2_000, 9);
+            driver.check(&expected);
+            driver.ftl.check_invariants().expect("invariants");
+        }
+    }
+}
+
+/// Uniform overwrites through a cache of four blocks: a block comes once for the updates that
+/// were gathered for it, and not once per write, in the same memory.
+#[test]
+fn a_merge_serves_many_updates() {
+    let run = |write_miss| {
+        let map = small(MapPolicy::Lru, 4);
+        let mut driver = Driver::new(TIMED, roomy(MapConfig { write_miss, ..map }));
+        let mut expected = vec![0; driver.sectors() as usize];
+        driver.overwrite(&mut expected, 0, 20_000, 3);
+        let map = driver.detail().map.expect("a cached map");
+        let memory = driver.ftl.memory().map;
+        let cache: u64 = memory
+            .iter()
+            .filter(|(name, _)| matches!(*name, "cache" | "blind"))
+            .map(|(_, bytes)| bytes)
+            .sum();
+        (map, cache)
+    };
+    let (load, memory) = run(WriteMiss::Load);
+    let (blind, blind_memory) = run(WriteMiss::Blind { percent: 50 });
+    assert!(blind_memory <= memory, "{blind_memory} of {memory} bytes");
+    assert!(blind.loads * 5 < load.loads, "{blind:?} {load:?}");
+    assert!(blind.blind_updates >= blind.merged_entries, "{blind:?}");
 }
 
 /// One slot is enough: whoever waits for a block is served before the next one comes, and what pins

@@ -114,7 +114,7 @@ fn a_mount_takes_what_a_fresh_device_takes() {
             cache: CacheSize::Bytes(bytes),
             policy: MapPolicy::Lru,
             loads_max: 8,
-            evict_batch: 1,
+            ..MapConfig::default()
         };
         MapKind::Cached(config)
     };

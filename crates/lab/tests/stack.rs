@@ -314,13 +314,10 @@ fn a_cached_map_is_described_key_by_key() {
         MapConfig { cache: CacheSize::Percent(32), policy, ..MapConfig::default() }
     );
     let lines = "block = \"4KiB\"\ncache = \"6MiB\"\npolicy = \"dftl\"\nprotected_percent = 50\nloads = 1\nevict_batch = 100\n";
-    let expected = MapConfig {
-        block_bytes: 4_096,
-        cache: CacheSize::Bytes(6 << 20),
-        policy: MapPolicy::Dftl { protected_percent: 50 },
-        loads_max: 1,
-        evict_batch: 100,
-    };
+    let policy = MapPolicy::Dftl { protected_percent: 50 };
+    let cache = CacheSize::Bytes(6 << 20);
+    let expected = MapConfig { block_bytes: 4_096, cache, policy, loads_max: 1, ..default };
+    let expected = MapConfig { evict_batch: 100, ..expected };
     assert_eq!(map(lines), MapKind::Cached(expected));
     let hotness = "policy = \"hotness\"\n[ftl.map.hotness]\njournal = 7\nidle_ns = 0\n";
     let points = HotnessConfig { journal: 7, idle_per_point: None, ..HotnessConfig::history() };

@@ -75,7 +75,17 @@ impl<M: OpenChannel> Pblk<M> {
             ensure(!empty || bits == 0, || format!("line {id} is empty but valid: {line:?}"))?;
             valid += u64::from(bits);
         }
-        ensure(valid >= mapped, || format!("{valid} valid sectors, {mapped} mapped"))
+        let blind = self.mapping.as_ref().and_then(|mapping| mapping.blind.as_ref());
+        let mut superseded = 0;
+        for at in blind.iter().flat_map(|blind| blind.unsettled()) {
+            superseded += 1;
+            ensure(self.lines.is_valid(at), || format!("{at:?} was freed before its merge"))?;
+        }
+        ensure(valid >= mapped + superseded, || {
+            format!(
+                "{valid} valid sectors, {mapped} mapped, {superseded} superseded by blind updates"
+            )
+        })
     }
 
     fn line_sectors(&self, id: LineId) -> impl Iterator<Item = Ppa> {
@@ -94,6 +104,7 @@ impl<M: OpenChannel> Pblk<M> {
             located += self.check_block(mapping, block)?;
             let sectors = mapping.cache.sectors_of(block);
             let in_ring = (sectors.start..sectors.end.min(self.l2p.len()))
+                .filter(|&lba| !mapping.holds_blind(Lba(lba)))
                 .filter(|&lba| self.named(self.l2p.get(Lba(lba))) == Named::Volatile);
             let entries = in_ring.count() as u32;
             pinned += u32::from(entries > 0);
@@ -116,7 +127,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// How many sectors of a block are on media.
     fn check_block(&self, mapping: &Mapping, block: u32) -> Result<u32, String> {
         let shape = mapping.store.shape;
-        let settled = mapping.cache.is_settled(block);
+        let settled = mapping.is_settled(block);
         if mapping.location(block, 0).is_none() {
             // A device that is worn out may not have written it any more.
             let blank = !settled

@@ -227,6 +227,19 @@ impl CacheSize {
     }
 }
 
+/// What a write does whose mapping is not in RAM.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum WriteMiss {
+    /// It waits for its mapping block.
+    #[default]
+    Load,
+    /// Its entry waits in a buffer, and is merged with others of its block. For caches of whole blocks.
+    Blind {
+        /// Share of the cache's memory that the buffer takes, 1 to 99.
+        percent: u32,
+    },
+}
+
 /// A mapping table on media, of which a part is cached in RAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapConfig {
@@ -242,6 +255,8 @@ pub struct MapConfig {
     /// Blocks that leave a full cache together; the paper's code evicts 100. DFTL batches by
     /// translation page instead.
     pub evict_batch: u32,
+    /// What a write miss does.
+    pub write_miss: WriteMiss,
 }
 
 impl Default for MapConfig {
@@ -253,6 +268,7 @@ impl Default for MapConfig {
             policy: MapPolicy::Hotness(HotnessConfig::journal()),
             loads_max: 64,
             evict_batch: 1,
+            write_miss: WriteMiss::Load,
         }
     }
 }

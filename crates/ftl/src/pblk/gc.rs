@@ -457,7 +457,7 @@ impl<M: OpenChannel> Pblk<M> {
                 if room == 0 {
                     let request = &self.gc.requests[number];
                     let (_, key) = request.sectors[request.inserted];
-                    self.gc.awaits = key_lba(key).and_then(|lba| self.block_of(lba));
+                    self.gc.awaits = key_lba(key).and_then(|lba| self.awaited_block(lba, true));
                     break;
                 }
                 self.insert_request(number, room);
@@ -513,8 +513,14 @@ impl<M: OpenChannel> Pblk<M> {
             let moved = key_lba(key)
                 .filter(|lba| self.l2p.switch(*lba, MapEntry::Flash(at), MapEntry::Buffered(slot)));
             let Some(lba) = moved else {
-                debug_assert!(!key_is_live(key) || !self.lines.is_valid(at));
                 rb.turn_stale();
+                if key_is_live(key) && self.lines.is_valid(at) {
+                    let blind = self.mapping.as_mut().and_then(|mapping| mapping.blind.as_mut());
+                    let held = blind.zip(key_lba(key)).map(|(blind, lba)| blind.settle(lba));
+                    debug_assert!(held.is_some(), "a valid sector is the newest of its address");
+                    self.lines.clear_bit(at);
+                    (cleared, gate) = (cleared + 1, self.next_seq);
+                }
                 continue;
             };
             if self.run.keep_content {
@@ -523,6 +529,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.lines.clear_bit(at);
             (cleared, gate) = (cleared + 1, self.next_seq);
             if let Some(mapping) = &mut self.mapping {
+                mapping.add_blind(lba, None);
                 mapping.changed(lba, Named::Elsewhere, Named::Volatile);
             }
         }

@@ -140,7 +140,7 @@ impl<M: OpenChannel> Pblk<M> {
             let Some(mut queued) = self.buffers[id].queue.pop_front() else { break };
             let room = self.mapped_part(&mut queued, room);
             if room == 0 {
-                self.buffers[id].awaits = self.block_of(queued.next());
+                self.buffers[id].awaits = self.awaited_block(queued.next(), !discard);
                 self.buffers[id].queue.push_front(queued);
                 break;
             }
@@ -183,7 +183,9 @@ impl<M: OpenChannel> Pblk<M> {
             }
             rb.owned_by(queued.file);
             let before = self.l2p.replace(lba, MapEntry::Buffered(slot));
-            if let MapEntry::Flash(at) = before {
+            if self.mapping.is_some() {
+                self.supersede(lba, before, seq + 1);
+            } else if let MapEntry::Flash(at) = before {
                 self.invalidate(at, seq + 1);
             }
             let named = if self.mapping.is_some() { self.named(before) } else { Named::Elsewhere };

@@ -14,6 +14,7 @@
 //! ahead; reads wait each for itself; copies at the head of the requests that have arrived.
 
 use super::Pblk;
+use super::mapcache::blind::BlindBuffer;
 use super::mapcache::{Access, By, Load, Lookup, MapCache};
 use super::mapread::Reads;
 use super::mapstore::MapStore;
@@ -41,6 +42,10 @@ const ENTRIES_AHEAD: u32 = 32;
 pub(super) struct Mapping {
     pub(super) cache: MapCache,
     pub(super) store: MapStore,
+    /// Entries that wait for their blocks; `None`: a write miss loads its block.
+    pub(super) blind: Option<Box<BlindBuffer>>,
+    /// The block that was asked for last to be merged, until it is.
+    pub(super) merge_last: Option<u32>,
     /// Loads that may be in flight.
     loads_max: usize,
     /// Sectors whose mapping is to be loaded, in order of demand, each once.
@@ -77,11 +82,21 @@ impl Mapping {
         let MapKind::Cached(map) = &config.map else { return Ok(None) };
         let cache = MapCache::new(map, logical_sectors, entry_bytes)?;
         let store = MapStore::new(map, geometry, cache.blocks(), frontier);
+        let blind = match cache.blind_bytes() {
+            0 => None,
+            bytes => {
+                let entry_bytes = u64::from(entry_bytes) + 4;
+                let buffer = BlindBuffer::new(bytes, entry_bytes, logical_sectors, cache.blocks());
+                Some(Box::new(buffer.ok_or(FtlError::AddressSpace)?))
+            }
+        };
         let wants = if cache.is_whole() { u64::from(cache.blocks()) } else { logical_sectors };
         let in_ring = vec![0; cache.blocks() as usize].into_boxed_slice();
         Ok(Some(Box::new(Self {
             cache,
             store,
+            blind,
+            merge_last: None,
             loads_max: map.loads_max as usize,
             wants: VecDeque::new(),
             wanted: vec![0; wants.div_ceil(64) as usize].into_boxed_slice(),
@@ -96,17 +111,24 @@ impl Mapping {
     }
 
     /// How many of a request's next sectors have their mapping in RAM; asks for the first that has
-    /// not. Each sector is counted as a look-up once, `looked` says how far that is.
+    /// not. Each sector is counted as a look-up once, `looked` says how far that is. Up to `spare`
+    /// sectors may go on without it.
     pub(super) fn ready(
         &mut self,
         first: Lba,
         range: Range<u32>,
         looked: &mut u32,
-        access: Access,
+        (access, mut spare): (Access, u64),
         now: Nanos,
     ) -> u32 {
         for index in range.clone() {
-            if !self.look(first.plus(u64::from(index)), index, looked, access, now) {
+            let lba = first.plus(u64::from(index));
+            if !self.is_here(lba, index, looked, access, now) {
+                if spare > 0 {
+                    spare -= 1;
+                    continue;
+                }
+                self.want_for(lba, access);
                 if !self.cache.is_whole() {
                     self.ask_along(first, index + 1..range.end, looked, access, now);
                 }
@@ -119,16 +141,51 @@ impl Mapping {
     /// Whether the sector's mapping is in RAM; if not it is asked for.
     #[inline]
     fn look(&mut self, lba: Lba, index: u32, looked: &mut u32, access: Access, now: Nanos) -> bool {
-        let loaded = if index < *looked {
-            self.cache.is_loaded(lba)
-        } else {
-            *looked = index + 1;
-            self.cache.access(lba, access, now) == Lookup::Hit
-        };
-        if !loaded {
+        let here = self.is_here(lba, index, looked, access, now);
+        if !here {
             self.want(lba);
         }
-        loaded
+        here
+    }
+
+    /// Whether the sector's mapping is in RAM, in its block or as a blind update.
+    #[inline]
+    fn is_here(
+        &mut self,
+        lba: Lba,
+        index: u32,
+        looked: &mut u32,
+        access: Access,
+        now: Nanos,
+    ) -> bool {
+        let is_new = index >= *looked;
+        *looked = (*looked).max(index + 1);
+        if self.holds_blind(lba) {
+            if is_new {
+                self.cache.count(access, Lookup::Hit);
+            }
+            return true;
+        }
+        if is_new {
+            self.cache.access(lba, access, now) == Lookup::Hit
+        } else {
+            self.cache.is_loaded(lba)
+        }
+    }
+
+    /// Asks for what lets a look-up go on: where the buffer of blind updates is full, for a merge.
+    #[cold]
+    fn want_for(&mut self, lba: Lba, access: Access) {
+        let merges = access.write && self.is_full();
+        if !(merges && (self.merge_last.is_some() || self.merge_one())) {
+            self.want(lba);
+        }
+    }
+
+    /// Whether what media hold of a block is the truth about all of it.
+    pub(super) fn is_settled(&self, block: u32) -> bool {
+        let blind = self.blind.as_ref().is_some_and(|blind| blind.has_block(block));
+        !blind && self.cache.is_settled(block)
     }
 
     /// Entries of one block can come with one read, if all are asked for before it begins.
@@ -153,7 +210,7 @@ impl Mapping {
 
     /// Queues a load, unless it is under way already.
     #[cold]
-    fn want(&mut self, lba: Lba) {
+    pub(super) fn want(&mut self, lba: Lba) {
         if self.cache.is_loading(lba) {
             return;
         }
@@ -182,6 +239,9 @@ impl Mapping {
         let in_ring = &mut self.in_ring[self.cache.block_of(lba) as usize];
         *in_ring += u32::from(to != Named::Elsewhere);
         *in_ring -= u32::from(from != Named::Elsewhere);
+        if self.holds_blind(lba) {
+            return;
+        }
         if !self.pins {
             return self.changed_unpinned(lba);
         }
@@ -190,6 +250,17 @@ impl Mapping {
             (false, true) => self.cache.pin(lba),
             (true, false) => self.unpin(lba),
             _ => {}
+        }
+    }
+
+    /// A blind update becomes a change of its block, which is in RAM now.
+    pub(super) fn merged(&mut self, lba: Lba, named: Named) {
+        if !self.pins {
+            return self.changed_unpinned(lba);
+        }
+        self.cache.dirty(lba);
+        if named == Named::Volatile {
+            self.cache.pin(lba);
         }
     }
 
@@ -221,6 +292,10 @@ impl Mapping {
         let mut memory = self.cache.memory();
         memory.directory_bytes += self.store.directory_bytes();
         memory.staging_bytes = self.store.staging_bytes();
+        if let Some(blind) = &self.blind {
+            memory.blind_bytes = blind.bytes();
+            memory.directory_bytes += blind.index_bytes();
+        }
         memory
     }
 
@@ -249,7 +324,8 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mapping) = &mut self.mapping else { return room };
         let range = queued.inserted..queued.inserted + room;
         let access = Access::of(true, queued.flags);
-        mapping.ready(queued.lba, range, &mut queued.looked, access, self.now)
+        let spare = if queued.discard { 0 } else { mapping.spare() };
+        mapping.ready(queued.lba, range, &mut queued.looked, (access, spare), self.now)
     }
 
     /// How many of the next `room` copies of a request can be looked up now. Stale ones need no
@@ -260,14 +336,20 @@ impl<M: OpenChannel> Pblk<M> {
         let access = Access { write: true, by: By::Ftl };
         let (from, len) = (request.inserted, request.sectors.len());
         let mut ready = None;
+        let mut spare = mapping.spare();
         for index in from..len.min(from + mapping.loads_max.max(room as usize)) {
             let (at, key) = request.sectors[index];
             let Some(lba) = key_lba(key).filter(|_| self.lines.is_valid(at)) else { continue };
             if ready.is_some() && index < request.looked as usize {
                 continue;
             }
-            if !mapping.look(lba, index as u32, &mut request.looked, access, self.now) {
-                ready.get_or_insert((index - from) as u32);
+            if !mapping.is_here(lba, index as u32, &mut request.looked, access, self.now) {
+                if ready.is_none() && spare > 0 {
+                    spare -= 1;
+                } else {
+                    mapping.want_for(lba, access);
+                    ready.get_or_insert((index - from) as u32);
+                }
             }
             if ready.is_none() && index + 1 == from + room as usize {
                 break;
@@ -282,7 +364,7 @@ impl<M: OpenChannel> Pblk<M> {
         for buffer in &mut self.buffers {
             let end = buffer.queue.len().min(mapping.loads_max);
             for queued in buffer.queue.range_mut(buffer.looked.min(end)..end) {
-                if queued.looked == 0 {
+                if queued.looked == 0 && (queued.discard || mapping.blind.is_none()) {
                     let access = Access::of(true, queued.flags);
                     mapping.look(queued.lba, 0, &mut queued.looked, access, self.now);
                 }
@@ -300,6 +382,7 @@ impl<M: OpenChannel> Pblk<M> {
         self.look_ahead();
         let mut moved = self.collect_map()?;
         moved |= self.write_blocks()?;
+        moved |= self.merge_ahead();
         moved |= self.start_loads()?;
         Ok(moved)
     }
@@ -385,7 +468,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// A block that media hold must be what the table says, since nobody can have changed it.
     fn verify_block(&mut self, block: u32) {
         let Some(mapping) = &self.mapping else { return };
-        if !self.run.keep_content || !mapping.cache.is_settled(block) {
+        if !self.run.keep_content || !mapping.is_settled(block) {
             return;
         }
         let shape = mapping.store.shape;
@@ -471,6 +554,7 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Whoever waits for this block goes on. Others would find nothing new.
     fn serve_mapped(&mut self, block: u32) -> Result<(), FtlError> {
+        self.merge_block(block);
         self.resume_reads(block)?;
         if self.gc.awaits.take_if(|awaited| *awaited == block).is_some() {
             self.insert_copies();
@@ -482,10 +566,5 @@ impl<M: OpenChannel> Pblk<M> {
             }
         }
         Ok(())
-    }
-
-    /// The mapping block of a sector, where the map is cached.
-    pub(super) fn block_of(&self, lba: Lba) -> Option<u32> {
-        self.mapping.as_ref().map(|mapping| mapping.cache.block_of(lba))
     }
 }

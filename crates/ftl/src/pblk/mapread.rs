@@ -92,7 +92,7 @@ impl<M: OpenChannel> Pblk<M> {
             let Some(mapping) = &mut self.mapping else { break };
             let access = Access::of(false, read.bio.flags);
             let range = read.next..read.bio.sectors;
-            let part = mapping.ready(read.bio.lba, range, &mut read.looked, access, self.now);
+            let part = mapping.ready(read.bio.lba, range, &mut read.looked, (access, 0), self.now);
             if part == 0 {
                 return Ok(false);
             }

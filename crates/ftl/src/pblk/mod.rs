@@ -12,6 +12,7 @@
 //! every sector carries a global write sequence and recovery replays by it; and a line is erased only
 //! when everything that superseded its content is durable.
 
+mod blind;
 mod buffers;
 mod capacity;
 mod check;

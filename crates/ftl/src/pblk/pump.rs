@@ -85,6 +85,7 @@ impl<M: OpenChannel> Pblk<M> {
         Ok(self.relieve(RateLimiter::relieve)
             || self.force_drain()
             || self.relieve(|rl| rl.relieve_users(free_chunks))
+            || (self.is_short_of_space() && self.merge_for_space())
             || self.take_all()
             || self.pad_one()?
             || self.give_up())

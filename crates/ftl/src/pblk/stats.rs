@@ -61,6 +61,12 @@ counts! {
         pub evictions_dirty: u64,
         /// Times that everything was pinned.
         pub all_slots_pinned: u64,
+        /// Updates of sectors whose block was not in RAM and was not loaded for them.
+        pub blind_updates: u64,
+        /// Blocks that such updates were merged into.
+        pub merges: u64,
+        /// Updates merged.
+        pub merged_entries: u64,
         /// Sectors of mapping blocks read, for whatever reason.
         pub read_sectors: u64,
         /// Padding in write units of mapping blocks, a part of the mapping sectors written.
@@ -138,7 +144,10 @@ counts! {
 pub struct MapMemoryUse {
     /// The table, or the cache.
     pub cache_bytes: u64,
-    /// What is kept for each mapping block: locations, version, cache slot, hotness.
+    /// The buffer of blind updates.
+    pub blind_bytes: u64,
+    /// What is kept for each mapping block: locations, version, cache slot, hotness, and where its blind
+    /// updates are.
     pub directory_bytes: u64,
     /// What is kept for each slot of the cache.
     pub slot_bytes: u64,
@@ -154,9 +163,10 @@ pub struct MapMemoryUse {
 
 impl MapMemoryUse {
     /// What it is made of, by name, and the figures that are not in the total.
-    pub(crate) const fn parts(&self) -> [(&'static str, u64); 7] {
+    pub(crate) const fn parts(&self) -> [(&'static str, u64); 8] {
         [
             ("cache", self.cache_bytes),
+            ("blind", self.blind_bytes),
             ("directory", self.directory_bytes),
             ("slot", self.slot_bytes),
             ("staging", self.staging_bytes),
@@ -169,6 +179,10 @@ impl MapMemoryUse {
     /// What the table really takes.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.cache_bytes + self.directory_bytes + self.slot_bytes + self.staging_bytes
+        self.cache_bytes
+            + self.blind_bytes
+            + self.directory_bytes
+            + self.slot_bytes
+            + self.staging_bytes
     }
 }

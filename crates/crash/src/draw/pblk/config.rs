@@ -8,7 +8,7 @@ use crate::draw::pblk::maps::{self, MapChoice};
 use crate::draw::sample::{between, log_uniform, pick};
 use nandscape_ftl::pblk::config::{
     CacheSize, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
-    Pacing, Victim,
+    Pacing, Victim, WriteMiss,
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
@@ -91,8 +91,11 @@ pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
         let _ = line.write_fmt(words);
     };
     if let MapKind::Cached(map) = &config.map {
-        let MapConfig { block_bytes, cache, policy, loads_max, evict_batch } = map;
+        let MapConfig { block_bytes, cache, policy, loads_max, evict_batch, write_miss } = map;
         put(format_args!(" map={block_bytes}:{cache:?}:{policy:?}:{loads_max}:{evict_batch}"));
+        if let WriteMiss::Blind { percent } = write_miss {
+            put(format_args!(":blind-{percent}"));
+        }
     }
     if !config.cpu.is_free() {
         put(format_args!(" cpu={:?}", config.cpu));

@@ -2,7 +2,9 @@
 //! cache sizes so small that a campaign's device misses all the time.
 
 use crate::draw::sample::{between, pick};
-use nandscape_ftl::pblk::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
+use nandscape_ftl::pblk::config::{
+    CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy, WriteMiss,
+};
 use nandscape_rt::Stream;
 
 /// Share of cache that DFTL protects where nothing else is said: its authors' simulator's.
@@ -101,11 +103,33 @@ pub(crate) fn draw(seed: u64, given: Option<MapKind>, pinned: Option<MapChoice>)
     };
     let own = if cached { MapKind::Cached(drawn) } else { MapKind::Resident };
     let map = given.map_or(own, sized);
-    match (pinned, map) {
+    let map = match (pinned, map) {
         (None, map) => map,
         (Some(choice), MapKind::Resident) => choice.apply_to(MapKind::Cached(drawn)),
         (Some(choice), map) => choice.apply_to(map),
+    };
+    with_write_miss(seed, map, given)
+}
+
+/// Where whole blocks are cached half of the seeds, or a stack that says so, have blind updates, for which
+/// memory is added.
+fn with_write_miss(seed: u64, map: MapKind, given: Option<MapKind>) -> MapKind {
+    let rng = &mut Stream::new(seed, "scenario-write-miss");
+    let (drawn, percent) = (rng.chance(0.5), between(rng, 1, 80));
+    let MapKind::Cached(map) = map else { return map };
+    let whole = !matches!(map.policy, MapPolicy::Dftl { .. });
+    let blind = match given {
+        Some(MapKind::Cached(given)) => given.write_miss != WriteMiss::Load,
+        _ => drawn,
+    };
+    if !(whole && blind) {
+        return MapKind::Cached(MapConfig { write_miss: WriteMiss::Load, ..map });
     }
+    let cache = match map.cache {
+        CacheSize::Bytes(bytes) => CacheSize::Bytes(bytes * 100 / u64::from(100 - percent) + 1),
+        share @ CacheSize::Percent(_) => share,
+    };
+    MapKind::Cached(MapConfig { cache, write_miss: WriteMiss::Blind { percent }, ..map })
 }
 
 /// A cached map, often in hardly any RAM.
@@ -124,7 +148,7 @@ fn draw_cached(rng: &mut Stream) -> MapConfig {
     let (loads_max, evict_batch) = (between(rng, 1, 8), between(rng, 1, 3));
     let history = rng.chance(0.3) && matches!(policy, MapPolicy::Hotness(_));
     let policy = if history { MapPolicy::Hotness(HotnessConfig::history()) } else { policy };
-    MapConfig { block_bytes, cache, policy, loads_max, evict_batch }
+    MapConfig { block_bytes, cache, policy, loads_max, evict_batch, write_miss: WriteMiss::Load }
 }
 
 #[cfg(test)]

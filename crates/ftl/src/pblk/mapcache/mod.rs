@@ -17,6 +17,7 @@
 //! Two granularities: whole blocks ([`blocks`], replaced by LRU or [`hotness`]), and single entries
 //! ([`dftl`]). Nothing allocates or hashes after the start.
 
+pub(super) mod blind;
 mod blocks;
 mod dftl;
 mod directory;
@@ -27,7 +28,7 @@ mod lru;
 mod tests;
 
 use crate::error::FtlError;
-use crate::pblk::config::{CacheSize, MapConfig, MapPolicy};
+use crate::pblk::config::{CacheSize, MapConfig, MapPolicy, WriteMiss};
 use crate::pblk::stats::{MapCounts, MapMemoryUse};
 use blocks::BlockCache;
 use dftl::EntryCache;
@@ -128,6 +129,7 @@ pub(super) struct MapCache {
     /// A sector's block is its address shifted by this.
     block_shift: u32,
     cache_bytes: u64,
+    blind_bytes: u64,
 }
 
 impl MapCache {
@@ -141,7 +143,7 @@ impl MapCache {
         entry_bytes: u32,
     ) -> Result<Self, FtlError> {
         let size = Size::new(config, logical_sectors, entry_bytes)?;
-        let Size { per_block, blocks, slots, .. } = size;
+        let Size { per_block, blocks, slots, blind_bytes, .. } = size;
         let cache = match config.policy {
             MapPolicy::Dftl { protected_percent } => {
                 let shape = dftl::Shape { logical_sectors, per_block, slots, protected_percent };
@@ -157,6 +159,7 @@ impl MapCache {
             stats: MapCounts::default(),
             block_shift: per_block.trailing_zeros(),
             cache_bytes: u64::from(slots) * size.slot_bytes,
+            blind_bytes,
         })
     }
 
@@ -169,6 +172,11 @@ impl MapCache {
     /// The sectors that a block maps; the last block may map less.
     pub(super) const fn sectors_of(&self, block: u32) -> std::ops::Range<u64> {
         (block as u64) << self.block_shift..(block as u64 + 1) << self.block_shift
+    }
+
+    /// Bytes of the cache's memory that are for blind updates.
+    pub(super) const fn blind_bytes(&self) -> u64 {
+        self.blind_bytes
     }
 
     /// Whether a slot is free.
@@ -189,6 +197,13 @@ impl MapCache {
             Cache::Blocks(cache) => cache.access((lba.0 >> self.block_shift) as u32, access, now),
             Cache::Entries(cache) => cache.access(lba),
         };
+        self.count(access, lookup);
+        lookup
+    }
+
+    /// Counts a look-up.
+    #[inline]
+    pub(super) fn count(&mut self, access: Access, lookup: Lookup) {
         let internal = access.by == By::Ftl;
         let counts = if internal { &mut self.stats.internal } else { &mut self.stats.host };
         match lookup {
@@ -196,7 +211,6 @@ impl MapCache {
             Lookup::Miss => counts.misses += 1,
             Lookup::Loading => counts.joined_loads += 1,
         }
-        lookup
     }
 
     /// Whether the sector's mapping is in RAM.
@@ -372,6 +386,7 @@ impl MapCache {
                 Cache::Entries(cache) => cache.index_bytes(),
             },
             staging_bytes: 0,
+            blind_bytes: 0,
         }
     }
 }
@@ -389,6 +404,17 @@ fn check(config: &MapConfig, logical_sectors: u64) -> Result<(), FtlError> {
     }
     if config.evict_batch == 0 {
         return refused("ftl.map.evict_batch", "must be at least 1");
+    }
+    if let WriteMiss::Blind { percent } = config.write_miss {
+        if !(1..=99).contains(&percent) {
+            return refused("ftl.map.blind_percent", "must be 1 to 99");
+        }
+        if matches!(config.policy, MapPolicy::Dftl { .. }) {
+            return refused(
+                "ftl.map.write_miss",
+                "\"blind\" goes with caches of whole blocks only",
+            );
+        }
     }
     if let MapPolicy::Dftl { protected_percent: 100.. } = config.policy {
         return refused("ftl.map.protected_percent", "must be less than 100");
@@ -410,6 +436,8 @@ pub(super) struct Size {
     /// Members that the cache holds.
     slots: u32,
     slot_bytes: u64,
+    /// Bytes beside them, for blind updates.
+    blind_bytes: u64,
 }
 
 impl Size {
@@ -428,7 +456,14 @@ impl Size {
             MapPolicy::Dftl { .. } => (logical_sectors, u64::from(entry_bytes) + 4),
             MapPolicy::Lru | MapPolicy::Hotness(_) => (u64::from(blocks), block_bytes),
         };
-        let bytes = config.cache.bytes(u64::from(blocks) * block_bytes);
+        let all = config.cache.bytes(u64::from(blocks) * block_bytes);
+        let blind_bytes = match config.write_miss {
+            WriteMiss::Load => 0,
+            WriteMiss::Blind { percent } => {
+                (u128::from(all) * u128::from(percent) / 100).max(1) as u64
+            }
+        };
+        let bytes = all - blind_bytes;
         // A share of the table is one slot at least.
         let least = u64::from(matches!(config.cache, CacheSize::Percent(1..)));
         let slots = (bytes / slot_bytes).max(least).min(members) as u32;
@@ -436,7 +471,12 @@ impl Size {
             let why = format!("must hold at least {slot_bytes} bytes");
             return Err(FtlError::Config { key: "ftl.map.cache", why });
         }
-        Ok(Self { per_block, blocks, members, slots, slot_bytes })
+        let entry = u64::from(entry_bytes) + 4;
+        if (1..entry).contains(&blind_bytes) {
+            let why = format!("must leave at least {entry} bytes for blind updates");
+            return Err(FtlError::Config { key: "ftl.map.cache", why });
+        }
+        Ok(Self { per_block, blocks, members, slots, slot_bytes, blind_bytes })
     }
 
     /// What copying may pad, in requests of `request_sectors` whose copies are in the order of their

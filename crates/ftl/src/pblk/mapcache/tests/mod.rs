@@ -28,6 +28,7 @@ pub(super) fn config(policy: MapPolicy, cache_bytes: u64) -> MapConfig {
         policy,
         loads_max: 4,
         evict_batch: 1,
+        write_miss: WriteMiss::Load,
     }
 }
 

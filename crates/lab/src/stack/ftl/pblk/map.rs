@@ -4,17 +4,32 @@ use crate::stack::place::StackError;
 use crate::stack::reader::{Section, Size, Words};
 use crate::stack::resolved::{join, titled};
 use crate::stack::units::{parse_size, show_size};
-use nandscape_ftl::pblk::config::{CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy};
+use nandscape_ftl::pblk::config::{
+    CacheSize, HotnessConfig, MapConfig, MapKind, MapPolicy, WriteMiss,
+};
 use nandscape_rt::Nanos;
 
 /// Share of DFTL's cache for entries that were used again, when a stack does not say.
 const PROTECTED_PERCENT: u32 = 80;
 
 /// Keys that say how it is cached.
-const CACHED_KEYS: [&str; 7] =
-    ["block", "cache", "policy", "loads", "evict_batch", "protected_percent", "hotness"];
+const CACHED_KEYS: [&str; 9] = [
+    "block",
+    "cache",
+    "policy",
+    "loads",
+    "evict_batch",
+    "write_miss",
+    "blind_percent",
+    "protected_percent",
+    "hotness",
+];
+
+/// Share of the memory for blind updates, when a stack does not say.
+const BLIND_PERCENT: u32 = 50;
 
 const KIND: Words<bool> = Words { here: &[("resident", false), ("cached", true)], later: &[] };
+const IS_BLIND: Words<bool> = Words { here: &[("load", false), ("blind", true)], later: &[] };
 const POLICY: Words<MapPolicy> = Words {
     here: &[
         ("lru", MapPolicy::Lru),
@@ -42,8 +57,21 @@ pub(super) fn read(mut map: Section<'_>) -> Result<(MapKind, String), StackError
     let evict_batch = map.or("evict_batch", default.evict_batch)?;
     map.check("evict_batch", evict_batch > 0, "must be at least 1")?;
     let (policy, hotness_text) = read_policy(&mut map, policy)?;
-    let config = MapConfig { block_bytes: block as u32, cache, policy, loads_max, evict_batch };
+    let write_miss = read_write_miss(&mut map)?;
+    let block_bytes = block as u32;
+    let config = MapConfig { block_bytes, cache, policy, loads_max, evict_batch, write_miss };
     Ok((MapKind::Cached(config), join([titled("ftl.map", map)?, hotness_text])))
+}
+
+/// What a write miss does.
+fn read_write_miss(map: &mut Section<'_>) -> Result<WriteMiss, StackError> {
+    if !map.choice("write_miss", "load", &IS_BLIND)? {
+        map.refuse(&["blind_percent"], "goes with write_miss = \"blind\" only")?;
+        return Ok(WriteMiss::Load);
+    }
+    let percent = map.or("blind_percent", BLIND_PERCENT)?;
+    map.check("blind_percent", (1..=99).contains(&percent), "must be 1 to 99")?;
+    Ok(WriteMiss::Blind { percent })
 }
 
 /// The numbers that go with a policy.
