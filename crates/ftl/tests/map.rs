@@ -5,12 +5,12 @@
 mod common;
 
 use common::{Driver, GEOMETRY, config};
-use nandscape_block::{Bio, Flags, Lba};
+use nandscape_block::{Bio, Flags, Lba, Payload, Tag};
 use nandscape_ftl::pblk::config::{
     CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy, WriteMiss,
 };
 use nandscape_ftl::{Ftl, FtlError, FtlRun, Pblk};
-use nandscape_media::{Kind, Media, MediaConfig};
+use nandscape_media::{Geometry, Kind, Media, MediaConfig};
 use nandscape_rt::Stream;
 
 /// Timing in which commands overlap.
@@ -144,6 +144,29 @@ fn a_merge_serves_many_updates() {
     assert!(blind_memory <= memory, "{blind_memory} of {memory} bytes");
     assert!(blind.loads * 5 < load.loads, "{blind:?} {load:?}");
     assert!(blind.blind_updates >= blind.merged_entries, "{blind:?}");
+}
+
+/// With writes in flight the blocks that they evict share write units: less than one sector of padding per
+/// 50 write-backs, where a unit for each would take seven.
+#[test]
+fn blocks_written_back_under_load_share_units() {
+    for policy in [MapPolicy::Lru, MapPolicy::Hotness(HotnessConfig::history())] {
+        let geometry = Geometry { chunks: 160, sectors: 512, ..GEOMETRY };
+        let mut driver = Driver::on(geometry, TIMED, roomy(small(policy, 32)));
+        let (end, mut rng) = (driver.sectors(), Stream::new(1, "load"));
+        let mut pending = 0;
+        for token in 0..20_000 {
+            let lba = Lba(rng.below(end));
+            let bio = Bio::write(lba, 1, Payload::Run(Tag::new(token)));
+            pending += usize::from(driver.submit(bio, token).is_none());
+            while pending >= 16 {
+                pending -= driver.step().len();
+            }
+        }
+        let map = driver.detail().map.expect("a cached map");
+        assert!(map.write_backs > 5_000, "{map:?}");
+        assert!(map.pad_sectors * 50 < map.write_backs, "{policy:?}: {map:?}");
+    }
 }
 
 /// One slot is enough: whoever waits for a block is served before the next one comes, and what pins

@@ -102,7 +102,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Takes one more block to be written back, if the collection of lines keeps its own.
-    fn begin_write_back(&mut self) -> Result<bool, FtlError> {
+    pub(super) fn begin_write_back(&mut self) -> Result<bool, FtlError> {
         let Some(block) = self.mapping.as_ref().and_then(|mapping| mapping.next_block()) else {
             return Ok(false);
         };
@@ -150,11 +150,15 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    /// Fills the next unit of the mapping line with pieces. Whether there was one.
+    /// Fills the next unit of the mapping line with pieces. Whether there was one. What does not fill a
+    /// unit waits for more while a unit is in flight, so that few are padded.
     fn write_pieces(&mut self) -> Result<bool, FtlError> {
         let Some(mapping) = self.mapping.as_ref().filter(|m| !m.store.out.is_empty()) else {
             return Ok(false);
         };
+        if mapping.store.units.len() > 0 && !mapping.store.fills_unit() {
+            return Ok(false);
+        }
         let frontier = mapping.store.frontier;
         let Some(spot) = self.seek(frontier)? else { return Ok(false) };
         self.program_pieces(spot)?;

@@ -408,7 +408,8 @@ impl<M: OpenChannel> Pblk<M> {
                 Load::Joined => mapping.want_served(),
                 Load::WriteBack => {
                     mapping.owed += 1;
-                    self.write_blocks()?;
+                    // Written with what the next loads evict, so that they share write units.
+                    while self.begin_write_back()? {}
                 }
                 Load::Busy => break,
                 Load::NoSlot => {

@@ -165,6 +165,15 @@ impl MapStore {
         waiting as u64 * u64::from(self.shape.unit)
     }
 
+    /// Whether what waits fills a write unit.
+    pub(super) fn fills_unit(&self) -> bool {
+        let mut sectors = 0;
+        self.out.iter().any(|piece| {
+            sectors += piece.sectors;
+            sectors >= self.shape.unit
+        })
+    }
+
     /// Bytes of directory beyond the first pieces'.
     pub(super) fn directory_bytes(&self) -> u64 {
         size_of_val(&*self.rest) as u64
