@@ -72,7 +72,8 @@ pub(super) fn accepted(facts: &Facts<'_>) -> Finding {
     })
 }
 
-/// What victims held was copied, or had become stale on the way, which is padding.
+/// What victims held was copied, or became stale: on its way, which is padding, or before it was read, for which the
+/// host wrote or discarded it.
 pub(super) fn victims(facts: &Facts<'_>) -> Finding {
     let victims = facts.count("/gc/victims").filter(|victims| *victims > 0)?;
     let held = facts.of_buffers("victim_valid")?;
@@ -80,8 +81,12 @@ pub(super) fn victims(facts: &Facts<'_>) -> Finding {
     let line = facts.count("/capacity/line_sectors")?;
     let ratio = facts.number("/gc/valid_ratio_mean")?;
     let under_way = VICTIMS_UNDER_WAY * line;
-    if copied > held + under_way || held > copied + pad + under_way {
-        let why = format!("victims held {held} sectors, {copied} were copied and {pad} padded");
+    let (user, trimmed) =
+        (facts.count("/sectors/user")?, facts.count("/discards/sectors").unwrap_or(0));
+    if copied > held + under_way || held > copied + pad + user + trimmed + under_way {
+        let why = format!(
+            "victims held {held} sectors, {copied} were copied, {pad} padded, and the host wrote {user}"
+        );
         return Some(Err(why));
     }
     for buffer in facts.at("/buffers")?.as_array()? {
