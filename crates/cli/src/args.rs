@@ -52,7 +52,7 @@ Examples:
   nandscape trace run my.trace --stack pblk --fold  and what a stack makes of it
   nandscape stacks show pblk > mine.toml            a stack to change
   nandscape run --stack mine.toml                   and to run
-  nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
+  nandscape compare pblk rflush --device pblk --seeds 3   two FTLs on one device
   nandscape sweep examples/op-vs-victim.toml        a grid of runs, on all cores
   nandscape run --until-steady                      until SNIA's steady state, of which it reports
   nandscape state save --output filled.state        a preconditioned device, to run on again
@@ -211,7 +211,7 @@ pub(crate) struct JobsArgs {
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  nandscape compare pblk-4.13 pblk pblk-5.11 --seeds 3
+  nandscape compare pblk-4.13 pblk pblk-5.11 --device pblk-5.11 --seeds 3
   nandscape compare pblk mine.toml --job my.fio --seeds 5 --output mine.jsonl
   nandscape compare pblk-4.13 pblk-5.11 --set media.chunks=120 --figure waf.gc --figure write.iops
   nandscape compare pblk pblk-5.11 --seeds 5 --figure \"waf.gc / stack=pblk\"
@@ -220,13 +220,17 @@ Examples:
   nandscape compare ext4-pblk ext4-js-pblk --job examples/varmail.f --runtime 5s
 
 Figures are means over the seeds with their 95 % confidence interval (Student's t), and beside \
-them the ratio to the first stack. A figure is a path, a ratio of two (\"sectors.gc / sectors.user\"), \
+them the ratio to the first stack. Stacks bring their own devices; a warning names the keys in which \
+these differ, and --device puts every FTL on one. A figure is a path, a ratio of two (\"sectors.gc / sectors.user\"), \
 or either relative to one stack, seed by seed (\"waf.gc / stack=pblk\"). With --output, finished \
 runs are kept as in a sweep.")]
 pub(crate) struct CompareArgs {
     /// Stacks that ship (see `nandscape stacks`), or stack files
     #[arg(value_name = "STACK", required = true)]
     pub(crate) stacks: Vec<String>,
+    /// Put every FTL on the device of this stack: its media, link, overprovisioning and preconditioning
+    #[arg(long, value_name = "STACK")]
+    pub(crate) device: Option<String>,
     /// A fio job file, or a Filebench workload (.f); without one, the built-in example: 4 KiB random writes,
     /// queue depth 32
     #[arg(long, value_name = "JOB")]

@@ -62,7 +62,7 @@ fn steady() -> Result<(), Failure> {
         "steady  {} placed sectors/s, {} host writes/s at write amplification {waf:.2}, steady {}\n",
         count(placed_per_s(&outcome)),
         count(user_per_s(&outcome)),
-        outcome.steady,
+        outcome.is_steady(),
     ))
 }
 

@@ -32,7 +32,9 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
         }
         false => return Err(Failure::input(anyhow!("{name} is no workload that has variables"))),
     };
-    let mut sweep = Sweep::compare(&args.stacks, &keys, job, args.seeds, args.rounds.until_steady)
+    let device = args.device.as_deref();
+    let until_steady = args.rounds.until_steady;
+    let mut sweep = Sweep::compare(&args.stacks, device, &keys, job, args.seeds, until_steady)
         .map_err(Failure::input)?;
     tell_notices(&sweep);
     if !args.figure.is_empty() {
@@ -40,7 +42,7 @@ pub(crate) fn compare(args: &CompareArgs, color: ColorChoice) -> Result<(), Fail
         let named = |text: &String| Named { text: text.clone(), place: place.clone(), key: "" };
         sweep.report = Report::Chosen(args.figure.iter().map(named).collect());
     }
-    let mut table = Table::new(&sweep)?;
+    let mut table = Table::new(&sweep)?.with_devices(&sweep);
     let cache = Cache::open(&args.cache)?;
     let finished = complete(&sweep, args.output.as_deref(), args.jobs, cache.as_ref())?;
     table.fill(&sweep, &finished.ids, &finished.rows);
@@ -64,6 +66,9 @@ fn again(args: &CompareArgs) -> String {
     words.extend(args.stacks.iter().map(|stack| quoted(stack)));
     if let Some(job) = &args.job {
         words.extend(["--job".to_owned(), quoted(&job.display().to_string())]);
+    }
+    if let Some(device) = &args.device {
+        words.extend(["--device".to_owned(), quoted(device)]);
     }
     words.extend(["--seeds".to_owned(), args.seeds.to_string()]);
     words.extend(set_words(&args.set));

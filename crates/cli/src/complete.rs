@@ -41,8 +41,9 @@ impl Finished {
             n => format!("  warning: {n} of {runs} runs had not settled (steady, warnings)\n"),
         };
         format!(
-            "\n{unsteady}  nandscape {VERSION} ({COMMIT}): {all}, {} of them new{place}\n  \
+            "\n{}{unsteady}  nandscape {VERSION} ({COMMIT}): {all}, {} of them new{place}\n  \
              again: {again}\n",
+            table.warning(),
             self.new
         )
     }

@@ -82,7 +82,9 @@ fn write_html(file: &Path, report: &Report) -> Result<(), Failure> {
 /// The report of one run of `job`.
 pub(crate) fn report_run(file: &Path, job: &str, result: Value) -> Result<(), Failure> {
     let ours = &result["nandscape"];
-    let stack = ours["stack"].as_str().unwrap_or_default().to_owned();
+    let set = ours["set"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    let set: String = set.map(|assignment| format!(" + {assignment}")).collect();
+    let stack = ours["stack"].as_str().unwrap_or_default().to_owned() + &set;
     let title = format!("{job} on {stack}");
     let seed = ours["seed"].as_u64().unwrap_or_default();
     let run =

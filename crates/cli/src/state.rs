@@ -94,7 +94,8 @@ fn describe(
         size(geometry.total_sectors()),
         payload_name(header.payload)
     )?;
-    writeln!(out, "  holds    {}", before(preconditioned, header.origin()))?;
+    let settled = header.text.contains("precondition.settled");
+    writeln!(out, "  holds    {}", before(preconditioned, header.origin(), settled))?;
     let wear = &summary.wear;
     writeln!(
         out,

@@ -20,14 +20,15 @@ pub(crate) fn summary(
     paint: Paint,
 ) -> String {
     let mut page = Page { text: String::new(), paint };
-    let title = format!("{job_name} on {}, seed {}", outcome.stack.name, outcome.seed);
+    let title = format!("{job_name} on {}, seed {}", outcome.stack.label(), outcome.seed);
     page.line("", &paint.paint(Tone::Heading, &title));
     match &outcome.flowops {
         Some(report) => page.flowops(report),
         None => outcome.workload.jobs.iter().for_each(|job| page.job(job, outcome.io_path(job))),
     }
+    page.all_jobs(outcome);
     page.trace(outcome);
-    page.rounds(outcome);
+    page.steady(outcome);
     page.files(outcome);
     page.amplification(outcome);
     page.garbage(outcome);
@@ -65,12 +66,10 @@ impl Page {
         for direction in Direction::ALL {
             let result = job.direction(direction);
             if result.ios > 0 {
-                let iops = format!("{} IOPS", count(job.iops(direction)));
-                let rate = format!("{}/s", bytes(job.bytes_per_s(direction)));
-                let [iops, rate] = [iops, rate].map(|text| self.paint.paint(Tone::Figure, &text));
-                let all = bytes(result.bytes as f64);
-                let first = format!("    {:<7}", direction.name());
-                self.line(&first, &format!("{iops}, {rate}, {all} in all"));
+                let passed = job.runtime > Nanos::ZERO;
+                let iops = passed.then(|| job.iops(direction));
+                let rate = passed.then(|| job.bytes_per_s(direction));
+                self.rates(direction, iops, rate, result.bytes);
                 self.line("           ", &latencies(&result.latency));
             }
         }
@@ -88,6 +87,33 @@ impl Page {
         for failure in &job.failures {
             let failed = self.paint.paint(Tone::Failure, "FAILED");
             self.line("    ", &format!("{failed} {failure}"));
+        }
+    }
+
+    /// Rates of a direction, and what it transferred in all.
+    fn rates(&mut self, direction: Direction, iops: Option<f64>, rate: Option<f64>, all: u64) {
+        let rates = match (iops, rate) {
+            (Some(iops), Some(rate)) => {
+                let rates = [format!("{} IOPS", count(iops)), format!("{}/s", bytes(rate))];
+                rates.map(|text| self.paint.paint(Tone::Figure, &text)).join(", ")
+            }
+            _ => "IOPS n/a (no virtual time passed)".to_owned(),
+        };
+        let first = format!("    {:<7}", direction.name());
+        self.line(&first, &format!("{rates}, {} in all", bytes(all as f64)));
+    }
+
+    /// All jobs together, as fio's "Run status group".
+    fn all_jobs(&mut self, outcome: &Outcome) {
+        if outcome.flowops.is_some() || outcome.workload.jobs.len() < 2 {
+            return;
+        }
+        let totals = outcome.workload.totals();
+        self.gap();
+        self.line("  ", &format!("all jobs, {}", time(totals.length)));
+        for direction in Direction::ALL.into_iter().filter(|d| totals.ios[*d as usize] > 0) {
+            let (iops, rate) = (totals.iops(direction), totals.bytes_per_s(direction));
+            self.rates(direction, iops, rate, totals.bytes[direction as usize]);
         }
     }
 
@@ -143,12 +169,16 @@ impl Page {
         self.line("    ", &text);
     }
 
-    fn rounds(&mut self, outcome: &Outcome) {
-        let Some(run) = outcome.rounds else { return };
-        let end = if outcome.steady { "steady" } else { "not steady" };
-        let window = WINDOW_ROUNDS.min(run.rounds);
-        let (round, rounds) = (run.asked.round, run.rounds);
-        self.line("    ", &format!("{end}: the last {window} of {rounds} rounds of {round}"));
+    /// Whether the figures are those of a steady state, and over what.
+    fn steady(&mut self, outcome: &Outcome) {
+        let reason = outcome.not_steady.as_deref().unwrap_or("steady state");
+        let rounds = outcome.rounds.map_or_else(String::new, |run| {
+            let window = WINDOW_ROUNDS.min(run.rounds);
+            let (round, rounds) = (run.asked.round, run.rounds);
+            format!("; figures are of the last {window} of {rounds} rounds of {round}")
+        });
+        self.gap();
+        self.line("  ", &format!("{reason}{rounds}"));
     }
 
     fn files(&mut self, outcome: &Outcome) {
@@ -179,29 +209,45 @@ impl Page {
         self.line("  ", &format!("{name}: {text}"));
     }
 
+    /// The amplification of all media writes, and the parts that add up to it.
     fn amplification(&mut self, outcome: &Outcome) {
-        let waf = outcome.write_amplification();
-        let (Some(gc), Some(gc_pad), Some(media)) = (waf.gc, waf.gc_pad, waf.media) else {
+        let sectors = &outcome.ftl.sectors;
+        let copies = counted(sectors.gc + sectors.stale, ["copy", "copies"]);
+        let Some(media) = outcome.write_amplification().media else {
+            if sectors.user + sectors.gc + sectors.stale > 0 {
+                let user = counted(sectors.user, SECTORS);
+                let least = grouped(outcome.amplification_min());
+                self.gap();
+                let text = format!(
+                    "WAF n/a: {user} written for users, fewer than the {least} of a line; {copies} of garbage \
+                     collection"
+                );
+                self.line("  ", &text);
+            }
             return;
         };
-        let sectors = &outcome.ftl.sectors;
-        let meta = sectors.line_meta + sectors.trim;
-        let rows = [
-            (gc, format!("garbage collection: {}", counted(sectors.gc, ["copy", "copies"]))),
-            (gc_pad, format!("and padding: {}", counted(sectors.pad, SECTORS))),
-            (media, format!("and metadata: {}", counted(meta + sectors.map, SECTORS))),
-        ];
+        let named = |name: &str| match name {
+            "gc" => "GC",
+            "stale" => "stale GC copies",
+            "pad" => "padding",
+            "meta" => "metadata",
+            "map" => "translation",
+            _ => "user",
+        };
+        let shown =
+            |(name, part): &(&str, f64)| *part >= 0.0005 || !["stale", "map"].contains(name);
+        let parts = outcome.amplification_parts().into_iter().filter(shown);
+        let parts: Vec<_> =
+            parts.map(|(name, part)| format!("{part:.3} {}", named(name))).collect();
+        let waf = self.paint.paint(Tone::Figure, &format!("WAF {media:.3}"));
         self.gap();
-        self.line("  ", "write amplification, in media sectors a user sector");
-        for (waf, text) in rows {
-            let waf = self.paint.paint(Tone::Figure, &format!("{waf:>6.3}"));
-            self.line(&format!("    {waf}  "), &text);
-        }
+        self.line("  ", &format!("{waf} = {}", parts.join(" + ")));
         self.bar(&[
             (Tone::User, "user", sectors.user),
-            (Tone::Gc, "gc", sectors.gc),
-            (Tone::Pad, "pad", sectors.pad),
-            (Tone::Meta, "meta", meta),
+            (Tone::Gc, "GC", sectors.gc),
+            (Tone::Gc, "stale", sectors.stale),
+            (Tone::Pad, "padding", sectors.pad.saturating_sub(sectors.stale)),
+            (Tone::Meta, "metadata", sectors.line_meta + sectors.trim),
             (Tone::Map, "translation", sectors.map),
         ]);
     }
@@ -225,11 +271,12 @@ impl Page {
         if ftl.erases == 0 {
             return;
         }
+        let valid = outcome.victim_valid_ratio();
+        let valid = valid
+            .map_or_else(String::new, |valid| format!(", {:.1} % valid on average", valid * 100.0));
         let text = format!(
-            "{} collected, {:.1} % valid on average; {} erased; each chunk erased {} to {} times in its \
-             life",
+            "{} collected{valid}; {} erased; each chunk erased {} to {} times in its life",
             counted(gc.victims, ["line", "lines"]),
-            outcome.victim_valid_ratio() * 100.0,
             counted(ftl.erases, ["chunk", "chunks"]),
             outcome.wear.erases_min,
             outcome.wear.erases_max
@@ -244,16 +291,20 @@ impl Page {
             return;
         }
         let share = |part_ns: u64| 100.0 * part_ns as f64 / flush.total_ns.max(1) as f64;
-        let text = format!(
-            "a flush waited {}: {:.0} % behind user data, {:.0} % behind copies, {:.0} % for padding, \
-             {:.0} % for its program",
-            time(Nanos(flush.total_ns / flush.waited)),
-            share(flush.queue_ns),
-            share(flush.gc_ns),
-            share(flush.padding_ns),
-            share(flush.program_ns)
-        );
-        self.line("  ", &text);
+        let parts = [
+            ("waiting for user data", flush.queue_ns),
+            ("waiting for copies", flush.gc_ns),
+            ("padding", flush.padding_ns),
+            ("the rest of its program", flush.program_ns),
+            ("cores and locks", flush.cpu_ns),
+            ("the writer thread", flush.writer_ns),
+        ];
+        let host = flush.cpu_ns + flush.writer_ns > 0;
+        let parts = parts.into_iter().take(if host { 6 } else { 4 });
+        let parts: Vec<String> =
+            parts.map(|(name, ns)| format!("{:.1} % {name}", share(ns))).collect();
+        let mean = time(Nanos(flush.total_ns / flush.waited));
+        self.line("  ", &format!("a flush took {mean}: {}", parts.join(", ")));
     }
 
     fn failures(&mut self, outcome: &Outcome) {
@@ -289,11 +340,19 @@ impl Page {
             stack.media.timing.name
         );
         let sizes = format!(
-            "{} on media, {} for the host",
+            "{} on media, {} for the host: OP {:.1} % of raw, {:.1} % of usable",
             sector_bytes(size.physical_sectors),
-            sector_bytes(size.logical_sectors)
+            sector_bytes(size.logical_sectors),
+            size.op_percent_of_raw(),
+            size.op_percent_of_usable()
         );
-        let before = before(&outcome.preconditioned, outcome.origin);
+        let settled = !stack.timing().nand.is_instant();
+        let mut before = before(&outcome.preconditioned, outcome.origin, settled);
+        if outcome.prefilled > 0 {
+            let footprint = sector_bytes(outcome.prefilled);
+            before +=
+                &format!("; then {footprint} that the trace reads or writes, in order, untimed");
+        }
         let memory = format!(
             "{} for the FTL ({} of it the map), {} for the virtual media",
             bytes(outcome.memory.total() as f64),
@@ -310,7 +369,9 @@ impl Page {
 
     fn foot(&mut self, outcome: &Outcome, commit: &str, again: &str) {
         self.gap();
-        for warning in &outcome.warnings {
+        // Why it is not steady stands above.
+        let told = |warning: &&String| outcome.not_steady.as_ref() != Some(*warning);
+        for warning in outcome.warnings.iter().filter(told) {
             let word = self.paint.paint(Tone::Warning, "warning:");
             self.line("  ", &format!("{word} {warning}"));
         }
@@ -328,7 +389,7 @@ impl Page {
 }
 
 /// What a device held before anything was measured on it, and how that came there.
-pub(crate) fn before(done: &Preconditioned, origin: Option<Origin>) -> String {
+pub(crate) fn before(done: &Preconditioned, origin: Option<Origin>, settled: bool) -> String {
     let filled = sector_bytes(done.fill_sectors);
     let steady = match done.steady {
         None => "",
@@ -340,14 +401,20 @@ pub(crate) fn before(done: &Preconditioned, origin: Option<Origin>) -> String {
         Some(Origin::Image) => format!("{filled} of an image"),
         Some(Origin::Run) => format!("{filled}, as a run left it"),
         None if *done == Preconditioned::default() => "nothing: the device was fresh".to_owned(),
-        None => format!("{filled} written in order, {over} overwritten at random, untimed{steady}"),
+        None => {
+            let settles = settled && done.overwrite_sectors > 0;
+            let settling = if settles { " but for settling at the end" } else { "" };
+            format!(
+                "{filled} written in order, {over} overwritten at random, untimed{settling}{steady}"
+            )
+        }
     }
 }
 
 /// Latencies, or other times, in a line.
 pub(crate) fn latencies(latencies: &Latencies) -> String {
-    let histogram = latencies.histogram();
-    let at = |quantile| time(Nanos(histogram.value_at_quantile(quantile)));
+    let rank = latencies.ranks();
+    let at = |share| time(rank(share));
     format!(
         "mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
         time(Nanos(latencies.mean_ns() as u64)),

@@ -22,6 +22,8 @@ pub(crate) struct Table {
     columns: Vec<Column>,
     /// What they are set against.
     lines: Vec<Line>,
+    /// Keys of the device in which the points differ.
+    differences: Vec<String>,
     /// Runs whose jobs failed.
     failed: usize,
     /// Runs that had not settled.
@@ -40,9 +42,30 @@ impl Table {
             labels: labels(&points),
             lines: lines(sweep, &columns)?,
             columns,
+            differences: Vec::new(),
             failed: 0,
             unsteady: 0,
         })
+    }
+
+    /// With the device of each point, and the keys in which these differ.
+    pub(crate) fn with_devices(mut self, sweep: &Sweep) -> Self {
+        let devices = sweep.cases.iter().map(|case| case.stack.device_label()).collect();
+        self.labels.push(("device".to_owned(), devices));
+        self.differences = sweep.device_differences();
+        self
+    }
+
+    /// What a reader should know before the figures are set beside each other.
+    pub(crate) fn warning(&self) -> String {
+        if self.differences.is_empty() {
+            return String::new();
+        }
+        let keys = self.differences.join(", ");
+        format!(
+            "  warning: the stacks differ in their devices ({keys}), so the figures are not of the FTLs alone; \
+             --device STACK puts all of them on one\n"
+        )
     }
 
     /// Takes in the rows of the finished sweep.
@@ -99,6 +122,7 @@ impl Table {
                 "stack": case.stack_name,
                 "job": case.job.name,
                 "keys": case.keys.iter().cloned().collect::<Map<_, _>>(),
+                "device": case.stack.device_label(),
                 "figures": figures.collect::<Map<_, _>>(),
             })
         });
@@ -107,6 +131,7 @@ impl Table {
             "version": VERSION,
             "commit": COMMIT,
             "seeds": sweep.seeds,
+            "device_differences": self.differences,
             "failed_runs": self.failed,
             "unsteady_runs": self.unsteady,
             "lines": self.lines.iter().map(line_entry).collect::<Vec<_>>(),

@@ -13,6 +13,7 @@ use crate::paint::ColorChoice;
 use crate::replace::deliver;
 use crate::summary::{bytes, count, latencies, time};
 use crate::writable::expect_writable;
+use anyhow::anyhow;
 use nandscape_lab::SECTOR_BYTES;
 use nandscape_lab::run::{Manner, Trace, check_trace, replay};
 use nandscape_lab::stack::Stack;
@@ -20,7 +21,7 @@ use nandscape_lab::sweep::program;
 use nandscape_lab::workload::engine::Latencies;
 use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::trace::{
-    DirectionInfo, Format, How, Info, Pace, ReadOptions, SIZE_CLASSES, TraceReader,
+    DirectionInfo, Footprint, Format, How, Info, Pace, ReadOptions, SIZE_CLASSES, TraceReader,
 };
 use nandscape_rt::words::{counted, grouped};
 use serde_json::{Value, json};
@@ -79,12 +80,9 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let reader = open(&args.trace)?;
     let length = length(&args.trace)?;
     let how = how(args);
-    // What can be read twice is read once before the device is written.
-    if length.is_some() && !args.fold {
-        check_trace(&stack, args.seed, &mut open(&args.trace)?, &how).map_err(classify)?;
-    }
+    let prefill = prefill(args, &stack, &how, length.is_some())?;
     let name = reader.name().to_owned();
-    let trace = Trace { reader, bytes: length.unwrap_or(0), how };
+    let trace = Trace { reader, bytes: length.unwrap_or(0), how, prefill };
     let cache = Cache::open(&args.cache)?;
     let left = args.device.save_state.as_deref();
     let mut watch = Watch::of(Wanted {
@@ -100,6 +98,30 @@ fn run(args: &TraceRunArgs, color: ColorChoice) -> Result<(), Failure> {
     let again = again(args);
     let told = Told { name: &name, again: &again, args: &args.output, color, left };
     conclude(outcome, watch, &told)
+}
+
+/// What is written before a trace is replayed. What can be read twice is read once before the device is written.
+fn prefill(
+    args: &TraceRunArgs,
+    stack: &Stack,
+    how: &How,
+    is_file: bool,
+) -> Result<Footprint, Failure> {
+    let is_fresh = stack.precondition.is_none() && args.device.state.is_none();
+    let wanted = args.prefill || (is_fresh && !args.no_prefill);
+    if !is_file {
+        let why = "--prefill: a trace on standard input cannot be read twice; give a file";
+        return if args.prefill {
+            Err(Failure::input(anyhow!(why)))
+        } else {
+            Ok(Footprint::NOTHING)
+        };
+    }
+    if !wanted && args.fold {
+        return Ok(Footprint::NOTHING);
+    }
+    let checked = check_trace(stack, args.seed, &mut open(&args.trace)?, how).map_err(classify)?;
+    Ok(if wanted { checked } else { Footprint::NOTHING })
 }
 
 fn how(args: &TraceRunArgs) -> How {
@@ -130,6 +152,8 @@ fn again(args: &TraceRunArgs) -> String {
     put(args.as_fast_as_possible, "--as-fast-as-possible".to_owned());
     put(!args.as_fast_as_possible && args.scale != 1.0, format!("--scale {}", args.scale));
     put(args.fold, "--fold".to_owned());
+    put(args.prefill, "--prefill".to_owned());
+    put(args.no_prefill, "--no-prefill".to_owned());
     put(args.iodepth.is_some(), format!("--iodepth {}", args.iodepth.unwrap_or(0)));
     words.extend(runtime_words(args.length));
     words.extend(["--seed".to_owned(), args.seed.to_string()]);
@@ -192,8 +216,8 @@ fn class_bytes(class: usize) -> Option<u64> {
 }
 
 fn intervals_json(intervals: &Latencies) -> Value {
-    let histogram = intervals.histogram();
-    let at = |percent: f64| histogram.value_at_quantile(percent / 100.0);
+    let rank = intervals.ranks();
+    let at = |percent: f64| rank(percent / 100.0).0;
     let ranks = PERCENTILES.map(|percent| (format!("{percent:.6}"), at(percent).into()));
     json!({
         "N": intervals.count(),

@@ -14,7 +14,9 @@ fn a_run_is_summed_up() {
     let output = folder.run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = out(&output);
-    for expected in ["job.fio on small, seed 1", "write amplification", "p99", "a flush waited"] {
+    for expected in
+        ["job.fio on small + ftl.gc.victim=greedy, seed 1", "WAF ", "steady", "p99", "a flush took"]
+    {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
     let again =

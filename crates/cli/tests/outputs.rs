@@ -127,7 +127,7 @@ fn a_pipe_gets_no_escape_codes() {
     let folder = Folder::new("color");
     let text = out(&folder.command(&RUN).env("CLICOLOR_FORCE", "1").output().unwrap());
     assert!(!text.contains('\u{1b}'), "{text}");
-    for line in ["    write  ", "    [", "  write amplification", "  memory  "] {
+    for line in ["    write  ", "    [", "  WAF ", "  memory  "] {
         assert!(text.lines().any(|found| found.starts_with(line)), "{line:?} in:\n{text}");
     }
     let colored = out(&folder.command(&RUN).args(["--color", "always"]).output().unwrap());

@@ -275,7 +275,11 @@ fn usual_figures_are_of_all_jobs() {
     let row = json(&rows(&folder, "plain.jsonl"));
     let iops = |job: usize| row["result"]["jobs"][job]["write"]["iops"].as_f64().unwrap();
     assert!(iops(0) == 0.0 && iops(1) > 0.0 && iops(2) > 0.0);
-    assert_eq!(usual["all.write.iops"]["mean"], iops(1) + iops(2));
+    let totals = &row["result"]["nandscape"]["totals"]["write"];
+    assert_eq!(totals["total_ios"], 600);
+    let mean = usual["all.write.iops"]["mean"].as_f64().unwrap();
+    assert!((mean / totals["iops"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{mean}: {totals}");
+    assert!(mean < iops(1) + iops(2), "the jobs end apart");
     for told in ["all.read.iops", "all.write.clat_ns.p99", "all.sync.lat_ns.p99"] {
         assert!(usual[told]["mean"].as_f64().unwrap() > 0.0, "{told}: {usual}");
     }
@@ -298,4 +302,35 @@ fn usual_figures_are_of_operations() {
     let (code, text, errors) = sweep(&folder, &["grid.toml"]);
     assert_eq!(code, Some(0), "{errors}");
     assert!(text.contains("wml.summary.ops_per_s  wml.summary.latency_mean_ns"), "{text}");
+}
+
+/// FA-FTL's example as the README compares it: what the table has over all jobs is bytes over virtual time; devices
+/// that differ are named by their keys, and one device for all is none that differs.
+#[test]
+fn comparisons_are_of_one_device() {
+    let folder = Folder::new("compare-device");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fsync-threads.fio");
+    let figures = ["all.write.bw_bytes", "all.write.io_bytes", "virtual_s"];
+    let shown: Vec<&str> = figures.iter().flat_map(|figure| ["--figure", figure]).collect();
+    let table = |stacks: &[&str], more: &[&str]| {
+        let args = ["--job", example, "--runtime", "50ms"];
+        let output = folder.run(&[&["compare"], stacks, &args, &shown[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        out(&output)
+    };
+    let result = json(&table(&["fa-ftl", "pblk-4.13"], &["--output-format", "json"]));
+    let point = &result["points"][0]["figures"];
+    let of = |figure: &str| point[figure]["mean"].as_f64().unwrap();
+    let expected = of("all.write.io_bytes") / of("virtual_s");
+    assert!((of("all.write.bw_bytes") / expected - 1.0).abs() < 0.01, "{point}");
+    assert_eq!(result["device_differences"], serde_json::json!([]));
+    let unlike = ["fa-ftl", "js-pblk"];
+    let text = table(&unlike, &[]);
+    assert!(
+        text.contains("device") && text.contains("warning: the stacks differ in their devices")
+    );
+    assert!(text.contains("media.groups") && text.contains("ftl.op_percent"), "{text}");
+    let text = table(&unlike, &["--device", "fa-ftl"]);
+    assert!(!text.contains("warning: the stacks differ"), "{text}");
+    assert!(text.contains("--device fa-ftl"), "{text}");
 }

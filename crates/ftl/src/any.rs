@@ -3,7 +3,7 @@
 
 use crate::device::{self, DeviceFtl};
 use crate::error::FtlError;
-use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse};
+use crate::face::{Attach, DeviceSize, EraseUnit, Ftl, MemoryUse, Rest};
 use crate::kind::{FtlKind, FtlRun, Side};
 use crate::pblk::config::{Config, Discard, MapKind};
 use crate::pblk::costs::CpuSpan;
@@ -238,6 +238,10 @@ impl<M: OpenChannel> Ftl for AnyFtl<M> {
 
     fn memory(&self) -> MemoryUse {
         of_each!(self, ftl => ftl.memory())
+    }
+
+    fn rest(&self) -> Option<Rest> {
+        of_each!(self, ftl => ftl.rest())
     }
 
     fn erase_units(&self) -> Vec<EraseUnit> {

@@ -23,7 +23,7 @@ pub trait Ftl: BlockDevice {
     /// Sizes; they never change.
     fn size(&self) -> DeviceSize;
 
-    /// Sectors written to media since the last reset. Sampled often: a copy of seven numbers.
+    /// Sectors written to media since the last reset. Sampled often: a copy of eight numbers.
     fn sectors(&self) -> SectorCounts;
 
     /// Everything counted since the last reset.
@@ -58,6 +58,12 @@ pub trait Ftl: BlockDevice {
 
     /// The media, in order to change how it behaves.
     fn media_mut(&mut self) -> &mut Self::Media;
+
+    /// When collection comes to rest, and whether it can; `None` where a fixed number of free erase units is kept.
+    /// Reads the whole map.
+    fn rest(&self) -> Option<Rest> {
+        None
+    }
 
     /// Drops everything in RAM and returns the media: a power cut, as the media see it.
     fn power_off(self) -> Self::Media
@@ -99,6 +105,33 @@ impl Attach {
     }
 }
 
+/// What collection waits for before it rests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rest {
+    /// Collection goes on while fewer chunks are free.
+    pub wanted_chunks: u64,
+    /// Chunks that can be free at once, with as much on the device as there is now and no stale sector left.
+    pub free_chunks_max: u64,
+    /// Chunks of the device.
+    pub chunks: u64,
+    /// Chunks of an erase unit.
+    pub line_chunks: u64,
+    /// Logical sectors that hold something.
+    pub mapped_sectors: u64,
+}
+
+impl Rest {
+    /// The share of the device that may be stale at rest, as its inverse: with less, a line that is collected is
+    /// more than 98 % valid, and collecting it frees next to nothing.
+    const STALE_INVERSE: u64 = 64;
+
+    /// Whether collection comes to rest, but for a device that is hardly written.
+    #[must_use]
+    pub const fn is_possible(&self) -> bool {
+        self.free_chunks_max >= self.wanted_chunks + self.chunks / Self::STALE_INVERSE
+    }
+}
+
 /// Sizes of the device, in sectors of 4 KiB. An erase unit is what the FTL erases and collects as a whole
 /// (pblk: line; device FTLs: superblock).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
@@ -120,6 +153,34 @@ pub struct DeviceSize {
     /// Those of them that can hold data.
     #[serde(skip)]
     pub erase_unit_data_sectors: u32,
+}
+
+impl DeviceSize {
+    /// Data sectors beyond those that may hold data at once: what there is for data that were superseded, and for
+    /// erase units that are being written.
+    #[must_use]
+    pub fn spare_sectors(&self) -> u64 {
+        let (all, data) = (self.erase_unit_sectors.max(1), self.erase_unit_data_sectors);
+        let data = u128::from(self.physical_sectors) * u128::from(data) / u128::from(all);
+        u64::try_from(data).unwrap_or(u64::MAX).saturating_sub(self.live_sectors)
+    }
+
+    /// Overprovisioning in percent of all sectors of good chunks, metadata included: as pblk counts it.
+    #[must_use]
+    pub fn op_percent_of_raw(&self) -> f64 {
+        self.op_percent_of(self.physical_sectors)
+    }
+
+    /// Overprovisioning in percent of what holds data: as SNIA and vendors count it.
+    #[must_use]
+    pub fn op_percent_of_usable(&self) -> f64 {
+        self.op_percent_of(self.live_sectors)
+    }
+
+    fn op_percent_of(&self, whole: u64) -> f64 {
+        let spare = self.physical_sectors.saturating_sub(self.live_sectors);
+        if whole == 0 { 0.0 } else { 100.0 * spare as f64 / whole as f64 }
+    }
 }
 
 /// An erase unit as a report shows it.

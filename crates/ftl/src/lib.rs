@@ -13,7 +13,7 @@ pub mod report;
 pub use any::{AnyFtl, FtlConfig};
 pub use device::DeviceFtl;
 pub use error::FtlError;
-pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
+pub use face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse, Rest};
 pub use kind::{FtlKind, FtlRun, OmittedRule, Side};
 pub use pblk::costs::{CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, ThreadCounts};
 pub use pblk::stats::{BufferCounts, MapCounts};

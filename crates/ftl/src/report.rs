@@ -25,6 +25,8 @@ counts! {
         pub trim: u64,
         /// User sectors that carried the JOURNAL flag (also counted in `user`).
         pub journal: u64,
+        /// Garbage-collection copies that became stale before they were written (also counted in `pad`).
+        pub stale: u64,
     }
 }
 
@@ -40,6 +42,8 @@ counts! {
         pub discarded: u64,
         /// Reads that a write buffer served.
         pub buffer_hits: u64,
+        /// Reads of sectors that hold nothing: never written, or discarded.
+        pub unwritten: u64,
         /// Longest time that a write waited for admission.
         pub stall_ns_max: Nanos = max,
     }

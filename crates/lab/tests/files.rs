@@ -9,7 +9,7 @@ use nandscape_fs::ext4::Counts;
 use nandscape_lab::run::{FileCounts, Manner, Outcome, RunError, Trace, Unobserved, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{Format, How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, Format, How, Pace, ReadOptions, TraceReader};
 
 /// A small device, on which every run is short.
 const SMALL: [&str; 4] =
@@ -317,7 +317,7 @@ fn traces_do_not_go_to_files() {
     let options = ReadOptions { format: Some(Format::Msr), ..ReadOptions::default() };
     let reader = TraceReader::new("x.csv", &b""[..], options).unwrap();
     let how = How { pace: Pace::AsFastAsPossible, iodepth: 1, fold: false, runtime: None };
-    let trace = Trace { reader, bytes: 0, how };
+    let trace = Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING };
     let error = replay(&stack("ext4-pblk", &[]), trace, 1, Manner::default(), &mut Unobserved);
     assert!(matches!(error, Err(RunError::Stack(error)) if error.key == "fs"));
 }

@@ -76,7 +76,7 @@ fn same_input_same_result() {
 fn golden_hash() {
     let json = json(1);
     let hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(json.as_bytes()));
-    assert_eq!(hash, "ba96e93dfe92b0e7", "the result changed:\n{json}");
+    assert_eq!(hash, "75d60eb8628a489d", "the result changed:\n{json}");
 }
 
 /// The golden run does what it is there for: everything that is counted is there.
@@ -108,7 +108,6 @@ fn json_has_the_promised_keys() {
         "/wall_s",
         "/io/0/io",
         "/capacity/physical_sectors",
-        "/capacity/logical_sectors",
         "/precondition/wall_s",
         "/waf/gc",
         "/waf/gc_pad",
@@ -140,6 +139,9 @@ fn json_has_the_promised_keys() {
         "/wear/program_failures",
         "/wear/erase_failures",
         "/steady",
+        "/reads/unwritten",
+        "/totals/write/iops",
+        "/capacity/op_usable_percent",
         "/warnings",
         "/map/bytes",
         "/map/hit_ratio",

@@ -6,12 +6,17 @@ use nandscape_lab::run::{
 };
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
 use nandscape_lab::workload::wml;
 use std::io::Cursor;
 
-const SMALL: [&str; 4] =
-    ["media.chunks=48", "media.sectors=128", "ftl.op_percent=35", "host.memory=16MiB"];
+const SMALL: [&str; 5] = [
+    "media.chunks=48",
+    "media.sectors=128",
+    "ftl.op_percent=35",
+    "ftl.gc.pacing=immediate",
+    "host.memory=16MiB",
+];
 
 fn stack(name: &str, set: &[&str]) -> Stack {
     Stack::load(name, &[&SMALL, set].concat()).unwrap()
@@ -68,19 +73,20 @@ fn jobs_tell_what_they_have() {
     }
 }
 
-/// Rounds that were whole, and the one that was cut short if there is one; nothing is steady.
+/// Rounds that were whole, and the one that was cut short if there is one; nothing is steady. Rounds of reads are
+/// as long as they are asked to be.
 #[test]
 fn rounds_tell_what_they_have() {
     let until_steady = Some("round=10ms".parse().unwrap());
     let manner = Manner { until_steady, ..Manner::default() };
-    let job = job("[w]\nrw=randwrite\nbs=4k\niodepth=4\nsize=4m\n");
+    let job = job("[w]\nrw=randread\nbs=4k\niodepth=4\nsize=4m\n");
     for (ms, rounds) in [(20, 2), (25, 3)] {
         let watch = &mut Impatient(Phase::Measure, ms);
         let part = run(&stack("pblk", &[]), &job, 1, manner, watch).unwrap();
         is_marked(&part);
         assert_eq!(part.rounds.unwrap().rounds, rounds);
         assert_eq!(part.virtual_time.0, u64::from(ms) * 1_000_000);
-        assert!(!part.steady && part.workload.jobs[0].directions[1].ios > 0);
+        assert!(!part.is_steady() && part.workload.jobs[0].directions[0].ios > 0);
     }
 }
 
@@ -109,7 +115,7 @@ fn traces_tell_what_they_have() {
         "fio version 3 iolog\n0 dev add\n0 dev open\n".to_owned() + &lines.collect::<String>();
     let reader = TraceReader::new("i.log", Cursor::new(text), ReadOptions::default()).unwrap();
     let how = How { pace: Pace::AsFastAsPossible, iodepth: 8, fold: false, runtime: None };
-    let trace = Trace { reader, bytes: 1, how };
+    let trace = Trace { reader, bytes: 1, how, prefill: Footprint::NOTHING };
     let watch = &mut Impatient(Phase::Measure, 1);
     let part = replay(&stack("pblk", &[]), trace, 1, Manner::default(), watch).unwrap();
     is_marked(&part);

@@ -4,7 +4,7 @@
 use nandscape_lab::run::{Manner, Outcome, RunError, Trace, Unobserved, replay, run};
 use nandscape_lab::stack::Stack;
 use nandscape_lab::workload::fio::{Direction, HostEnvironment, parse};
-use nandscape_lab::workload::trace::{How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
 use std::fmt::Write;
 use std::io::Cursor;
 
@@ -43,7 +43,7 @@ fn replayed(text: &str, how: How, seed: u64) -> Result<Outcome, RunError> {
         TraceReader::new("w.log", Cursor::new(text.to_owned()), ReadOptions::default()).unwrap();
     replay(
         &stack(),
-        Trace { reader, bytes: text.len() as u64, how },
+        Trace { reader, bytes: text.len() as u64, how, prefill: Footprint::NOTHING },
         seed,
         Manner::default(),
         &mut Unobserved,

@@ -130,7 +130,7 @@ fn a_host_that_costs_nothing_changes_nothing() {
     let result = |set: &[&str]| {
         let mut json = outcome(set, load, 1).to_json("test");
         let ours = json["nandscape"].as_object_mut().unwrap();
-        for key in ["resolved_stack", "resolved_stack_hash", "wall_s", "precondition"] {
+        for key in ["set", "resolved_stack", "resolved_stack_hash", "wall_s", "precondition"] {
             ours.remove(key);
         }
         json

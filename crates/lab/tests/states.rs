@@ -11,7 +11,7 @@ use nandscape_lab::stack::Stack;
 use nandscape_lab::state::{FORMAT_VERSION, Header, StateCache, StateKey, States};
 use nandscape_lab::sweep::Sweep;
 use nandscape_lab::workload::fio::{HostEnvironment, JobFile, parse};
-use nandscape_lab::workload::trace::{How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
 use nandscape_media::SnapshotError;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -452,7 +452,14 @@ fn what_a_trace_leaves_has_a_name() {
         let how = How { pace: Pace::AsFastAsPossible, iodepth: 32, fold: false, runtime: None };
         let mut keeper = Keeper::default();
         let manner = Manner { program: "test", ..Manner::default() };
-        replay(&stack(&[]), Trace { reader, bytes: 0, how }, 1, manner, &mut keeper).unwrap();
+        replay(
+            &stack(&[]),
+            Trace { reader, bytes: 0, how, prefill: Footprint::NOTHING },
+            1,
+            manner,
+            &mut keeper,
+        )
+        .unwrap();
         keeper.0.unwrap().unwrap().header.key
     };
     assert_eq!(leave(1), leave(1));

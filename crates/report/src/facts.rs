@@ -3,7 +3,7 @@
 
 use crate::Report;
 use crate::case::Run;
-use crate::path::quantile;
+use crate::path::{look_up, quantile};
 use crate::point::each_once;
 use crate::units::{bytes, grouped, number, time};
 use serde_json::Value;
@@ -156,11 +156,13 @@ fn tile(name: &str, value: String, detail: String) -> (String, String, String) {
 
 /// Requests of all jobs together.
 fn request(run: &Run, key: &str) -> Option<(String, String, String)> {
-    let sum = |of: &str| jobs(run).filter_map(|job| job[key][of].as_f64()).sum::<f64>();
+    let rate = |of: &str| look_up(&run.result, &format!("all.{key}.{of}")).flatten();
     let tail = tail(run, key)?;
     let name = format!("{}{} throughput", key[..1].to_uppercase(), &key[1..]);
-    let value = format!("{} /s", number(sum("iops")));
-    Some(tile(&name, value, format!("{}/s, p99 {}", bytes(sum("bw_bytes")), time(tail))))
+    let shown = |rate: Option<String>| rate.unwrap_or_else(|| "n/a".to_owned());
+    let value = shown(rate("iops").map(|iops| format!("{} /s", number(iops))));
+    let bandwidth = shown(rate("bw_bytes").map(|rate| format!("{}/s", bytes(rate))));
+    Some(tile(&name, value, format!("{bandwidth}, p99 {}", time(tail))))
 }
 
 fn flushes(run: &Run) -> Option<(String, String, String)> {

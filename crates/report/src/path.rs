@@ -6,8 +6,14 @@ use serde_json::{Map, Value};
 /// What a path begins with that is of all jobs together.
 pub(crate) const ALL: &str = "all.";
 
-/// Amounts and rates of a request, which add up over jobs.
-const ADD_UP: [&str; 4] = ["iops", "bw_bytes", "io_bytes", "total_ios"];
+/// Amounts of a request, which add up over jobs.
+const AMOUNTS: [&str; 2] = ["io_bytes", "total_ios"];
+
+/// Rates of a request, each with the amount that it is of. Over jobs they are totals over the time of all jobs.
+const RATES: [(&str, &str); 2] = [("bw_bytes", "io_bytes"), ("iops", "total_ios")];
+
+/// Figures of latencies that say nothing of none.
+const OF_SAMPLES: [&str; 4] = ["max", "mean", "min", "stddev"];
 
 /// Times of a request that `latency_cdf` is of: submission takes none.
 const LATENCIES: [&str; 2] = ["clat_ns", "lat_ns"];
@@ -29,20 +35,36 @@ pub(crate) fn look_up(result: &Value, path: &str) -> Option<Option<f64>> {
     roots.into_iter().flatten().find_map(|root| below(root, path)).map(number)
 }
 
-/// Of all jobs: the sum of what adds up, and percentiles of the distribution over all requests, for those
+/// Of all jobs: the sum of amounts, total amounts over the time of all jobs, and percentiles of the distribution over all requests, for those
 /// of single jobs cannot be merged.
 fn over_jobs(result: &Value, path: &str) -> Option<Option<f64>> {
     let jobs = result.get("jobs")?.as_array()?;
     let (request, figure) = path.split_once('.')?;
-    if ADD_UP.contains(&figure) {
-        let numbers = jobs.iter().filter_map(|job| number(below(job, path)?));
-        return numbers.reduce(|sum, more| sum + more).map(Some);
+    let amount = |figure: &str| {
+        let path = format!("{request}.{figure}");
+        let numbers = jobs.iter().filter_map(|job| number(below(job, &path)?));
+        numbers.reduce(|sum, more| sum + more)
+    };
+    if AMOUNTS.contains(&figure) {
+        return amount(figure).map(Some);
+    }
+    if let Some((_, of)) = RATES.iter().find(|(rate, _)| *rate == figure) {
+        let seconds = group_seconds(result);
+        return amount(of).map(|amount| Some(amount / seconds?).filter(|rate| rate.is_finite()));
     }
     let (latency, rank) = figure.split_once(".p").filter(|(key, _)| LATENCIES.contains(key))?;
     below(jobs.first()?, &format!("{request}.{latency}"))?;
     let share = rank.parse::<f64>().ok()? / 100.0;
     let cdf = result.get("nandscape")?.get("latency_cdf")?.get(request);
     Some(cdf.and_then(|cdf| quantile(cdf, share)))
+}
+
+/// The time of all jobs: from the first start of one until the last end. Results of earlier versions have the length
+/// of the measured phase alone.
+fn group_seconds(result: &Value) -> Option<f64> {
+    let ours = result.get("nandscape")?;
+    let totals = ours.get("totals").and_then(|totals| totals.get("seconds"));
+    totals.or_else(|| ours.get("virtual_s"))?.as_f64()
 }
 
 /// The shortest latency of a distribution function that this share of requests does not exceed.
@@ -61,10 +83,21 @@ fn below<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
 
 fn step<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     match value {
+        Value::Object(keys) if says_nothing(keys, key) => Some(&Value::Null),
         Value::Object(keys) => keys.get(key).or_else(|| percentile(keys, key)),
         Value::Array(entries) => entries.get(key.parse::<usize>().ok()?),
         _ => None,
     }
+}
+
+/// fio writes a mean of 0 where there were no samples, and a rate of 0 where there were I/Os and no time passed.
+fn says_nothing(keys: &Map<String, Value>, key: &str) -> bool {
+    let of = |key: &str| keys.get(key).and_then(Value::as_f64);
+    let no_samples = OF_SAMPLES.contains(&key) && of("N") == Some(0.0);
+    let no_time = RATES.iter().any(|(rate, amount)| {
+        *rate == key && of(rate) == Some(0.0) && of(amount).is_some_and(|amount| amount > 0.0)
+    });
+    no_samples || no_time
 }
 
 /// Without I/Os there are no percentiles, and yet asking for one is no mistake.
@@ -118,21 +151,47 @@ mod tests {
         }
     }
 
+    /// A mean of no samples is none, nor is a rate where no time passed.
+    #[test]
+    fn nothing_is_no_zero() {
+        let result = json!({
+            "jobs": [{
+                "read": { "iops": 0.0, "bw_bytes": 0, "total_ios": 5, "io_bytes": 20_480 },
+                "write": { "iops": 0.0, "bw_bytes": 0, "total_ios": 0, "io_bytes": 0 },
+                "sync": { "lat_ns": { "N": 0, "mean": 0.0, "max": 0, "stddev": 0.0 } },
+            }],
+            "nandscape": { "totals": { "seconds": 0.0 } },
+        });
+        for path in
+            ["sync.lat_ns.mean", "sync.lat_ns.max", "read.iops", "read.bw_bytes", "all.read.iops"]
+        {
+            assert_eq!(look_up(&result, path), Some(None), "{path}");
+        }
+        for path in ["write.iops", "write.bw_bytes", "sync.lat_ns.N"] {
+            assert_eq!(look_up(&result, path), Some(Some(0.0)), "{path}");
+        }
+    }
+
     /// What is of all jobs is the same whichever comes first: amounts add up, and percentiles are of all
     /// requests, also where the first job has none. What does neither is nowhere.
     #[test]
     fn paths_are_of_all_jobs() {
         let none = || json!({ "stddev": 0.0 });
         let some = || json!({ "stddev": 1.0, "percentile": { "99.000000": 1 } });
-        let writes = |iops: f64| json!({ "write": { "iops": iops, "clat_ns": some(), "slat_ns": none() }, "sync": { "lat_ns": none() } });
+        let writes = |ios: u64| json!({ "write": { "iops": 1e6, "total_ios": ios, "io_bytes": 4096 * ios, "clat_ns": some(), "slat_ns": none() }, "sync": { "lat_ns": none() } });
         let result = json!({
-            "jobs": [{ "write": { "iops": 0, "clat_ns": none(), "slat_ns": none() }, "sync": { "lat_ns": none() } }, writes(10.5), writes(20.0)],
-            "nandscape": { "latency_cdf": { "write": { "ns": [1, 5, 9], "share": [0.5, 0.999, 1.0] } } },
+            "jobs": [{ "write": { "iops": 0, "total_ios": 0, "io_bytes": 0, "clat_ns": none(), "slat_ns": none() }, "sync": { "lat_ns": none() } }, writes(10), writes(20)],
+            "nandscape": {
+                "totals": { "seconds": 2.0 },
+                "latency_cdf": { "write": { "ns": [1, 5, 9], "share": [0.5, 0.999, 1.0] } },
+            },
         });
         let mut turned = result.clone();
         turned["jobs"].as_array_mut().unwrap().reverse();
         let cases = [
-            ("all.write.iops", Some(Some(30.5))),
+            ("all.write.iops", Some(Some(15.0))),
+            ("all.write.bw_bytes", Some(Some(15.0 * 4096.0))),
+            ("all.write.total_ios", Some(Some(30.0))),
             ("all.write.clat_ns.p50", Some(Some(1.0))),
             ("all.write.clat_ns.p99.9", Some(Some(5.0))),
             ("all.write.clat_ns.p99.99", Some(Some(9.0))),

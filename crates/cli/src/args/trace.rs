@@ -86,7 +86,8 @@ pub(crate) struct TraceInfoArgs {
 #[command(after_long_help = "\
 Requests go out at the times of the trace, counted from its first request. One that finds the device \
 full waits, and its latency counts from when it was due. Reads and writes are widened to sectors of \
-4 KiB, trims narrowed.
+4 KiB, trims narrowed. On a fresh device everything that the trace reads or writes is written first \
+(--no-prefill leaves that out); of a trace on standard input, which cannot be read twice, nothing is.
 
 Examples:
   nandscape trace run my.trace --stack pblk --fold
@@ -108,6 +109,13 @@ pub(crate) struct TraceRunArgs {
     /// Take addresses beyond the device modulo its size
     #[arg(long)]
     pub(crate) fold: bool,
+    /// Write every sector that the trace reads or writes once, in order and untimed, before it is replayed: the
+    /// default on a device that nothing else was written to
+    #[arg(long, overrides_with = "no_prefill")]
+    pub(crate) prefill: bool,
+    /// Replay on the device as it is: reads of sectors that hold nothing cost no media time
+    #[arg(long)]
+    pub(crate) no_prefill: bool,
     /// Requests in the device at most [default: 1024, or 32 as fast as possible]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) iodepth: Option<u16>,

@@ -41,7 +41,7 @@ pub(super) struct Request {
     pub(super) done: u32,
     /// Sectors that crossed the link and have their share of the buffer, but are not in.
     crossed: u32,
-    /// When all that crossed has arrived.
+    /// When all that crossed has arrived; of a discard, when the controller has accepted it.
     arrived: Nanos,
     /// Instances that it wrote to.
     touched: InstanceSet,
@@ -110,7 +110,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
             payload: bio.payload,
             done: 0,
             crossed: 0,
-            arrived: self.now,
+            arrived: match bio.op {
+                Op::Discard => self.link.accepted(self.now),
+                _ => self.now,
+            },
             touched: 0,
             awaits,
             since: self.now,

@@ -17,6 +17,8 @@ struct Reading {
     end: Nanos,
     /// Sectors in the buffer.
     hits: u32,
+    /// Sectors that hold nothing.
+    unwritten: u32,
     /// Sectors in a row on one page of media.
     run: Option<(Ppa, u32)>,
     error: Option<BlockError>,
@@ -49,7 +51,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let (first, last) = (self.pages.unit_of(lba), self.pages.unit_of(Lba(end.0 - 1)));
         let instances = self.instances.len() as u64;
         let ready = self.link.read_ready(self.now, sectors);
-        let mut reading = Reading { ready, end: ready, hits: 0, run: None, error: None };
+        let mut reading =
+            Reading { ready, end: ready, hits: 0, unwritten: 0, run: None, error: None };
         for start in (first..=last).take(instances as usize) {
             for unit in (start..=last).step_by(instances as usize) {
                 let from = self.pages.first_of(unit).0.max(lba.0);
@@ -58,9 +61,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
             }
             self.read_run(&mut reading)?;
         }
-        if reading.hits > 0 {
+        // What media do not hold crosses the link like everything else.
+        let elsewhere = reading.hits + reading.unwritten;
+        if elsewhere > 0 {
             self.counts.host.buffer_hits += u64::from(reading.hits);
-            let crossing = self.link.data_out(reading.hits).piece(self.now, ready, reading.hits);
+            self.counts.host.unwritten += u64::from(reading.unwritten);
+            let crossing = self.link.data_out(elsewhere).piece(self.now, ready, elsewhere);
             reading.end = reading.end.max(crossing.end);
         }
         Ok((reading.end, reading.error))
@@ -70,7 +76,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
     #[inline]
     fn read_piece(&mut self, reading: &mut Reading, piece: Piece) -> Result<(), FtlError> {
         let at = match self.pages.l2p.get(Lba(piece.unit)) {
-            MapEntry::Unmapped => return Ok(()),
+            MapEntry::Unmapped => {
+                reading.unwritten += piece.sectors;
+                return Ok(());
+            }
             MapEntry::Buffered(_) => {
                 reading.hits += piece.sectors;
                 return Ok(());

@@ -5,7 +5,7 @@ use super::cpu::CpuQueues;
 use super::stats::PblkReport;
 use super::{Capacity, Pblk};
 use crate::common::lines::{Line, LineState};
-use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
+use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse, Rest};
 use crate::kind::FtlKind;
 use crate::pblk::costs::CpuSpan;
 use crate::report::{Detail, FtlReport, SectorCounts};
@@ -89,6 +89,10 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
 
     fn mapped_sectors(&self) -> u64 {
         self.l2p.mapped()
+    }
+
+    fn rest(&self) -> Option<Rest> {
+        self.rest_state()
     }
 
     fn attach(&mut self, attach: Attach) {

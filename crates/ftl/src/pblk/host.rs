@@ -103,7 +103,7 @@ impl<M: OpenChannel> Pblk<M> {
     #[inline]
     fn admitted(&mut self, queued: &Queued) -> Submit {
         if queued.discard && !queued.flags.has(Flags::FUA) {
-            return Submit::Done(Done::ok(self.now));
+            return Submit::Done(Done::ok(self.discarded()));
         }
         if self.buffers[usize::from(queued.buffer)].rb.backlog() >= self.geometry.ws_opt {
             self.needs_pump = true;
@@ -213,6 +213,11 @@ impl<M: OpenChannel> Pblk<M> {
     fn discard_has_room(&mut self) -> bool {
         let unit = u64::from(self.geometry.ws_opt);
         !self.logs_discards() || (self.trim_has_slot() && self.user_space(0) >= unit)
+    }
+
+    /// When a discard is complete that is to be admitted now: a command is accepted, and a record enters a buffer.
+    fn discarded(&self) -> Nanos {
+        self.media.link().accepted(self.now).max(self.now + self.copy_in(1))
     }
 
     /// Hides the next `sectors` sectors of a discard, which have a record of their own.

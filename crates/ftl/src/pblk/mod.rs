@@ -46,6 +46,7 @@ mod pump;
 mod rb;
 mod read;
 mod recovery;
+mod rest;
 mod rl;
 mod route;
 mod space;

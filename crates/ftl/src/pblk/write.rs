@@ -226,6 +226,7 @@ impl<M: OpenChannel> Pblk<M> {
         sectors.gc += u64::from(tally.gc);
         sectors.trim += u64::from(tally.trim);
         sectors.pad += u64::from(tally.stale + padding);
+        sectors.stale += u64::from(tally.stale);
         let buffer = &mut self.stats.buffers[usize::from(id)];
         buffer.user += u64::from(tally.user + tally.trim);
         buffer.gc += u64::from(tally.gc);

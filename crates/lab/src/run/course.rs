@@ -3,6 +3,7 @@
 use super::amplification::WriteAmplification;
 use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
+use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{IntervalLatency, LatencyTotals, Point as Counted};
 
 /// Totals at one instant of the measured phase.
@@ -45,17 +46,7 @@ impl Totals {
 
     /// Write amplification since `earlier`.
     pub(super) fn waf_since(&self, earlier: &Self) -> WriteAmplification {
-        let (now, before) = (&self.sectors, &earlier.sectors);
-        let since = |of: fn(&SectorCounts) -> u64| of(now).saturating_sub(of(before));
-        WriteAmplification::of(&SectorCounts {
-            user: since(|sectors| sectors.user),
-            gc: since(|sectors| sectors.gc),
-            pad: since(|sectors| sectors.pad),
-            line_meta: since(|sectors| sectors.line_meta),
-            map: since(|sectors| sectors.map),
-            trim: since(|sectors| sectors.trim),
-            journal: since(|sectors| sectors.journal),
-        })
+        WriteAmplification::of(&self.sectors.since(&earlier.sectors))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::counts::{Counts, FileCounts};
 use super::error::RunError;
+use super::free::free_sectors;
 use super::observer::Observer;
 use crate::stack::{Fsync, Hints, Stack};
 use crate::timeline::{LOG_ROOM, Request, Requests};
@@ -157,6 +158,11 @@ pub(super) trait LabDevice: BlockDevice {
     /// Sectors placed since the last reset.
     fn sectors(&self) -> SectorCounts {
         self.look(Ftl::sectors)
+    }
+
+    /// Data sectors that can be written without reclaiming anything.
+    fn free_sectors(&self) -> u64 {
+        self.look(free_sectors)
     }
 
     /// What was counted since the last reset.

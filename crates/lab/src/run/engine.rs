@@ -7,9 +7,10 @@ use super::error::RunError;
 use super::estimate::Estimate;
 use super::load::{INTERVAL, POINTS_MAX, options};
 use super::observer::Observer;
-use nandscape_ftl::SectorCounts;
+use nandscape_ftl::{HostIo, SectorCounts};
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
+use nandscape_rt::words::grouped;
 use nandscape_workload::engine::{Engine, EngineError, Options, Probe, RunState};
 use nandscape_workload::fio::{Direction, JobFile};
 
@@ -63,7 +64,9 @@ impl JobsUnderWay {
     ) -> Result<RunState, RunError> {
         let run = self.engine.run_until(device, &mut self.sampler, Some(stop));
         run.map_err(|error| match error {
-            EngineError::TimeStandsStill { .. } => RunError::Job(error.to_string()),
+            EngineError::TimeStandsStill { .. } => {
+                RunError::Job(format!("{error}{}", why_no_time(&device.counts().ftl.host)))
+            }
             EngineError::Stuck { .. } => {
                 let waiting =
                     device.waiting().map_or_else(String::new, |waiting| format!("; {waiting}"));
@@ -90,6 +93,17 @@ impl<D: LabDevice> UnderWay<D> for JobsUnderWay {
     fn fraction(&self) -> f64 {
         self.estimate.fraction(self.bytes(), self.engine.now())
     }
+}
+
+/// Why I/Os took no time, if they only read what was never written.
+fn why_no_time(host: &HostIo) -> String {
+    if host.unwritten == 0 || host.unwritten < host.read || host.written > 0 {
+        return String::new();
+    }
+    let sectors = grouped(host.read);
+    format!(
+        "; all {sectors} sectors that they read hold nothing: precondition.recipe=fill writes them"
+    )
 }
 
 /// Samples the FTL's counters for the series.

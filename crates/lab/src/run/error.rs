@@ -1,12 +1,15 @@
 //! Why a run could not begin or did not end.
 
-use crate::stack::{Stack, StackError};
+use crate::stack::{MediaFaults, Stack, StackError};
 use crate::state::StateError;
 use nandscape_block::BlockError;
 use nandscape_ftl::FtlError;
 use nandscape_media::MediaError;
 use nandscape_workload::trace::TraceError;
 use thiserror::Error;
+
+/// How keys of faults begin.
+const FAULTS: &str = "media.faults.";
 
 /// Why there is no result.
 #[derive(Clone, PartialEq, Eq, Error, Debug)]
@@ -66,6 +69,15 @@ impl RunError {
     pub(super) fn precondition(stack: &Stack, error: Self) -> Self {
         match error {
             Self::Precondition(BlockError::MemoryCap) => Self::memory_cap(stack),
+            Self::Precondition(error) if stack.media.faults != MediaFaults::default() => {
+                let set = stack.resolved_keys().filter(|(key, _)| key.starts_with(FAULTS));
+                let set: Vec<String> = set.map(|(key, value)| format!("{key} = {value}")).collect();
+                Self::Failed(format!(
+                    "preconditioning: {error}; faults strike while the device is preconditioned, too: {}; lower \
+                     their rates, or write less before measuring ([precondition])",
+                    set.join(", ")
+                ))
+            }
             other => other,
         }
     }

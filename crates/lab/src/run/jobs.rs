@@ -9,6 +9,7 @@ use super::files::{Above, Contents, Layout, buffered, run_as};
 use super::load::{Load, Measured};
 use super::observer::Observer;
 use super::rounds::UntilSteady;
+use super::settled::Ground;
 use super::steps::run_load;
 use super::{Manner, Outcome, steady};
 use crate::stack::Stack;
@@ -50,12 +51,13 @@ impl Load for Jobs<'_> {
     fn measure<D: LabDevice>(
         self,
         device: &mut D,
+        ground: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
         let mut measured = match self.until_steady {
-            None => measure_whole(self.file, device, seed, observer)?,
-            Some(until) => steady::measure(self.file, until, device, seed, observer)?,
+            None => measure_whole(self.file, device, ground, seed, observer)?,
+            Some(until) => steady::measure(self.file, until, (device, ground), seed, observer)?,
         };
         measured.warnings.extend(self.warnings);
         Ok(measured)
@@ -65,6 +67,7 @@ impl Load for Jobs<'_> {
 fn measure_whole<D: LabDevice>(
     file: &JobFile,
     device: &mut D,
+    ground: &Ground,
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
@@ -79,7 +82,9 @@ fn measure_whole<D: LabDevice>(
         device.reset_counts();
         jobs.until = Nanos::MAX;
     }
+    let free = device.free_sectors();
     let end = drive(&mut jobs, device, observer)?;
     let measured = Measured::new(jobs.engine.finish(), first, device.counts(), end);
+    let measured = measured.judged(ground, (free, device.free_sectors()));
     Ok(Measured { random_writes: writes_at_random(file), ..measured })
 }

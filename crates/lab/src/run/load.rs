@@ -7,11 +7,12 @@ use super::drive::End;
 use super::error::RunError;
 use super::observer::Observer;
 use super::rounds::RoundsRun;
+use super::settled::{Ground, Stretch};
 use super::silence::Silent;
 use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::{Options, Results};
-use nandscape_workload::trace::TraceCounts;
+use nandscape_workload::trace::{Footprint, TraceCounts};
 use nandscape_workload::wml::engine::Report;
 
 /// Distance of the first points of a series.
@@ -19,12 +20,22 @@ pub(super) const INTERVAL: Nanos = Nanos::from_ms(1);
 /// Points of a series at most.
 pub(super) const POINTS_MAX: usize = 256;
 
+/// What is said of a steady state that was not looked for.
+pub(super) const NOT_JUDGED: &str = "steady state was not judged";
+
 /// What runs on a device in the measured phase.
 pub(super) trait Load {
-    /// Runs it to its end.
+    /// What is written to the device before the measured phase, untimed and in order.
+    fn prefill(&self) -> &Footprint {
+        const NOTHING: &Footprint = &Footprint::NOTHING;
+        NOTHING
+    }
+
+    /// Runs it to its end on a device of which `ground` holds.
     fn measure<D: LabDevice>(
         self,
         device: &mut D,
+        ground: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError>;
@@ -55,6 +66,18 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// The same, judged as a whole: `free` are the free sectors when it began and when it ended.
+    pub(super) fn judged(self, ground: &Ground, free: (u64, u64)) -> Self {
+        let sectors = self.counts.ftl.sectors;
+        let steady = match self.end {
+            End::Interrupted => Err("not steady: the run was interrupted".to_owned()),
+            End::Whole => ground
+                .check(&Stretch { written_before: 0, sectors, free })
+                .and_then(|()| course::steady(&self.totals)),
+        };
+        Self { steady, ..self }
+    }
+
     /// From what was measured behind `first`, where counters began.
     pub(super) fn new(
         results: Results<SectorCounts>,
@@ -67,7 +90,7 @@ impl Measured {
         let points: Vec<Totals> = points.map(Totals::from).collect();
         let totals = [vec![first], points].concat();
         Self {
-            steady: course::steady(&totals),
+            steady: Err(NOT_JUDGED.to_owned()),
             totals,
             length,
             results,

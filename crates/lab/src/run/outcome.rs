@@ -1,7 +1,7 @@
 //! What a run found out. Everything but wall times and the commit is a function of stack, job and
 //! seed. All figures are of the measured phase.
 
-use super::amplification::WriteAmplification;
+use super::amplification::{self, WriteAmplification};
 use super::counts::FileCounts;
 use super::course::Point;
 use super::rounds::RoundsRun;
@@ -77,6 +77,8 @@ pub struct Outcome {
     pub size: DeviceSize,
     /// What was written before measuring.
     pub preconditioned: Preconditioned,
+    /// Sectors of a trace's footprint that were written after that, in order and untimed.
+    pub prefilled: u64,
     /// Names the device state that this left; `None`: the device was fresh.
     pub state: Option<StateKey>,
     /// What wrote that, if not preconditioning.
@@ -116,8 +118,8 @@ pub struct Outcome {
     pub line_valid: [u64; VALID_CLASSES],
     /// The course of the run.
     pub series: Vec<Point>,
-    /// Whether the course was steady.
-    pub steady: bool,
+    /// Why the figures are not those of a steady state; `None`: they are.
+    pub not_steady: Option<String>,
     /// How a run until steady state went, if it was one.
     pub rounds: Option<RoundsRun>,
     /// Whether it was ended before its end: all figures are of what had happened until then.
@@ -127,10 +129,36 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Write amplification, three ways.
+    /// Whether the figures are those of a steady state.
+    #[must_use]
+    pub const fn is_steady(&self) -> bool {
+        self.not_steady.is_none()
+    }
+
+    /// Write amplification, three ways; none where it would say nothing ([`Outcome::amplification_min`]).
     #[must_use]
     pub fn write_amplification(&self) -> WriteAmplification {
-        WriteAmplification::of(&self.ftl.sectors)
+        let sectors = &self.ftl.sectors;
+        if sectors.user < self.amplification_min() {
+            return WriteAmplification::default();
+        }
+        WriteAmplification::of(sectors)
+    }
+
+    /// User sectors below which there is no write amplification. Garbage is collected an erase unit at a time, so
+    /// copies belong to a smaller number of user sectors by accident only. Without copies, one sector will do.
+    #[must_use]
+    pub fn amplification_min(&self) -> u64 {
+        let sectors = &self.ftl.sectors;
+        let copies = sectors.gc + sectors.stale > 0;
+        if copies { self.size.erase_unit_data_sectors.into() } else { 1 }
+    }
+
+    /// What media were written for, in media sectors per user sector. Together they are
+    /// [`WriteAmplification::media`].
+    #[must_use]
+    pub fn amplification_parts(&self) -> [(&'static str, f64); 6] {
+        amplification::parts(&self.ftl.sectors)
     }
 
     /// Sectors that the device took from a file system for each that jobs wrote to files.
@@ -140,11 +168,11 @@ impl Outcome {
         (files > 0).then(|| self.ftl.host.written as f64 / files as f64)
     }
 
-    /// Mean share of valid sectors in a victim; zero without victims.
+    /// Mean share of valid sectors in a victim; `None` without victims.
     #[must_use]
-    pub fn victim_valid_ratio(&self) -> f64 {
+    pub fn victim_valid_ratio(&self) -> Option<f64> {
         let gc = &self.ftl.gc;
-        if gc.victim_data == 0 { 0.0 } else { gc.victim_valid as f64 / gc.victim_data as f64 }
+        (gc.victim_data > 0).then(|| gc.victim_valid as f64 / gc.victim_data as f64)
     }
 }
 

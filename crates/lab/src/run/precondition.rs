@@ -1,14 +1,23 @@
 //! Writing a device into the state in which it is to be measured: a sequential fill in large bios,
 //! then random 4 KiB overwrites, so many or until write amplification is steady, all through the same
 //! write path as the measured phase and without timing: no virtual time passes.
+//!
+//! Without timing, user writes never wait in a write buffer, so a limiter that divides the buffer between users
+//! and collection divides nothing, and the free space ends where an idle device has it. A device under load has
+//! less. So random overwrites end with a *settling phase*: they go on with NAND timing until the free space no
+//! longer falls. The NAND of that phase is the same for all stacks, since the division does not depend on it;
+//! stacks that differ in timing alone share their states. A stack without timing needs no such phase.
 
 use super::course;
 use super::error::RunError;
+use super::free::free_sectors;
 use crate::stack::Precondition;
 use crate::state::Preconditioned;
 use nandscape_block::{Bio, Completion, Lba, Payload, Submit, Tag, Token};
 use nandscape_ftl::Ftl;
 use nandscape_rt::{Nanos, Stream};
+use nandscape_workload::trace::Footprint;
+use std::ops::Range;
 
 /// Sectors of a bio of the fill, where the device takes as many.
 const FILL_SECTORS: u32 = 1024;
@@ -20,11 +29,18 @@ const REPORT_SECTORS: u64 = 1 << 16;
 /// Rounds of the overwrites that go on until write amplification is steady, in a logical space.
 const ROUNDS: u64 = 4;
 
-/// Writes what `plan` asks for and drains it. `progress` hears of the fraction done, and may end it.
-pub(super) fn precondition(
-    ftl: &mut impl Ftl,
+/// Rounds of the settling phase, in a spare space.
+const SETTLING_ROUNDS: u64 = 4;
+/// Spare spaces that the settling phase writes at most.
+const SETTLING_MAX: u64 = 4;
+
+/// Writes what `plan` asks for and drains it. After random overwrites `take_time`, if given, switches the NAND's
+/// timing on, and they go on until the device has settled. `progress` receives the fraction done, and may end it.
+pub(super) fn precondition<F: Ftl>(
+    ftl: &mut F,
     plan: Precondition,
     seed: u64,
+    take_time: Option<impl FnOnce(&mut F)>,
     progress: impl FnMut(f64) -> Result<(), RunError>,
 ) -> Result<Preconditioned, RunError> {
     let logical = ftl.caps().live_sectors();
@@ -40,9 +56,24 @@ pub(super) fn precondition(
         0 => None,
         most => Some(writer.overwrite_until_steady(most, &mut addresses)?),
     };
+    if let Some(take_time) = take_time.filter(|_| plan.overwrites()) {
+        writer.take_time(take_time)?;
+        writer.settle(&mut addresses)?;
+    }
     let overwrite_sectors = writer.written - fill_sectors;
     writer.finish()?;
     Ok(Preconditioned { fill_sectors, overwrite_sectors, steady })
+}
+
+/// Writes every sector of `footprint` once, in order, and drains it; no virtual time passes.
+pub(super) fn prefill(
+    ftl: &mut impl Ftl,
+    footprint: &Footprint,
+    progress: impl FnMut(f64) -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let mut writer = Writer::new(ftl, footprint.sectors(), progress);
+    footprint.ranges().iter().try_for_each(|range| writer.write_range(range.clone()))?;
+    writer.finish()
 }
 
 /// Keeps a device busy with writes, [`DEPTH`] at a time.
@@ -53,6 +84,9 @@ struct Writer<'a, F, P> {
     /// Sectors in all, for the progress.
     total: u64,
     progress: P,
+    /// Until when everything has happened.
+    now: Nanos,
+    is_timed: bool,
     under_way: u32,
     written: u64,
     keeps_content: bool,
@@ -63,7 +97,27 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     fn new(device: &'a mut F, total: u64, progress: P) -> Self {
         let (keeps_content, logical) = (device.caps().keeps_content, device.caps().live_sectors());
         let (under_way, written, completions) = (0, 0, Vec::new());
-        Self { device, logical, total, progress, under_way, written, keeps_content, completions }
+        let (now, is_timed) = (device.now(), false);
+        Self {
+            device,
+            logical,
+            total,
+            progress,
+            now,
+            is_timed,
+            under_way,
+            written,
+            keeps_content,
+            completions,
+        }
+    }
+
+    /// From now on the device takes time. It is at rest then.
+    fn take_time(&mut self, take_time: impl FnOnce(&mut F)) -> Result<(), RunError> {
+        self.drain()?;
+        take_time(self.device);
+        self.is_timed = true;
+        Ok(())
     }
 
     fn max_sectors(&self) -> u32 {
@@ -75,12 +129,23 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
 
     /// In order, from the beginning again where it goes beyond the end.
     fn fill(&mut self, sectors: u64) -> Result<(), RunError> {
-        let step = u64::from(FILL_SECTORS.min(self.max_sectors()));
         let mut at = 0;
         while at < sectors {
             let lba = at % self.logical;
-            let part = step.min(sectors - at).min(self.logical - lba);
-            self.write(Lba(lba), part as u32)?;
+            let part = (sectors - at).min(self.logical - lba);
+            self.write_range(lba..lba + part)?;
+            at += part;
+        }
+        Ok(())
+    }
+
+    /// In order, in large bios.
+    fn write_range(&mut self, range: Range<u64>) -> Result<(), RunError> {
+        let step = u64::from(FILL_SECTORS.min(self.max_sectors()));
+        let mut at = range.start;
+        while at < range.end {
+            let part = step.min(range.end - at);
+            self.write(Lba(at), part as u32)?;
             at += part;
         }
         Ok(())
@@ -115,6 +180,23 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
         Ok(false)
     }
 
+    /// Overwrites until the free space of a round's end is no longer below that of its beginning by as much as an
+    /// erase unit. What is written then is a function of the stack alone, as everything before it.
+    fn settle(&mut self, addresses: &mut Stream) -> Result<(), RunError> {
+        let size = self.device.size();
+        let round = (size.spare_sectors() / SETTLING_ROUNDS).max(1);
+        let mut before = free_sectors(self.device);
+        for _ in 0..SETTLING_ROUNDS * SETTLING_MAX {
+            self.overwrite(round, addresses)?;
+            let free = free_sectors(self.device);
+            if free + u64::from(size.erase_unit_data_sectors) > before {
+                break;
+            }
+            before = free;
+        }
+        Ok(())
+    }
+
     /// Every sector written gets a tag of its own.
     fn write(&mut self, lba: Lba, sectors: u32) -> Result<(), RunError> {
         let payload = match self.keeps_content {
@@ -123,7 +205,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
         };
         self.written += u64::from(sectors);
         if self.written.is_multiple_of(REPORT_SECTORS) {
-            (self.progress)(self.written as f64 / self.total as f64)?;
+            (self.progress)((self.written as f64 / self.total as f64).min(1.0))?;
         }
         self.submit(Bio::write(lba, sectors, payload))?;
         while self.under_way >= DEPTH {
@@ -133,7 +215,7 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
     }
 
     fn submit(&mut self, bio: Bio) -> Result<(), RunError> {
-        match self.device.submit(Nanos::ZERO, bio, Token(0)) {
+        match self.device.submit(self.now, bio, Token(0)) {
             Submit::Done(done) => {
                 done.result?;
             }
@@ -144,10 +226,12 @@ impl<'a, F: Ftl, P: FnMut(f64) -> Result<(), RunError>> Writer<'a, F, P> {
 
     /// Lets the device act on its next event.
     fn step(&mut self) -> Result<(), RunError> {
-        if self.device.next_event().ok_or(RunError::Stuck)? > Nanos::ZERO {
+        let next = self.device.next_event().ok_or(RunError::Stuck)?;
+        if next > self.now && !self.is_timed {
             return Err(RunError::TimePassed);
         }
-        self.device.advance(Nanos::ZERO, &mut self.completions);
+        self.now = self.now.max(next);
+        self.device.advance(self.now, &mut self.completions);
         for completion in self.completions.drain(..) {
             self.under_way -= 1;
             completion.done.result?;

@@ -12,11 +12,16 @@ use crate::stack::Stack;
 use crate::state::{
     self, Header, Origin, Preconditioned, State, StateCache, StateError, StateKey, States,
 };
-use nandscape_media::{LinkTiming, Media, MediaConfig, SnapshotError};
+use nandscape_ftl::{Attach, Ftl};
+use nandscape_media::{
+    DeviceTiming, Layer, LinkTiming, Media, MediaConfig, NandTiming, SnapshotError,
+};
 use nandscape_rt::{Nanos, Stream};
 use std::io::Read;
 use std::path::Path;
 
+/// The preset whose NAND the settling phase has.
+const SETTLING_NAND: &str = "nvmevirt-970pro";
 /// What messages call a state that is in memory.
 const BYTES: &str = "the device as the step before left it";
 
@@ -116,9 +121,20 @@ fn preconditioned(
         observer.progress(Phase::Precondition, fraction);
         go_on(observer)
     };
-    let done = precondition(&mut ftl, stack.precondition, seed, report)
+    let take_time = (!stack.timing().nand.is_instant()).then_some(settling_timing);
+    let done = precondition(&mut ftl, stack.precondition, seed, take_time, report)
         .map_err(|error| RunError::precondition(stack, error))?;
-    Ok((device::power_off(ftl).into_inner(), done))
+    let mut media = device::power_off(ftl).into_inner();
+    media.set_timing(NandTiming::none());
+    Ok((media, done))
+}
+
+/// The NAND of the settling phase, of every stack that has timing; the link and the host take no time. From now on
+/// collection keeps the pace that the stack gives it.
+fn settling_timing(ftl: &mut RunFtl) {
+    let nand = DeviceTiming::preset(SETTLING_NAND).map_or(NandTiming::none(), |timing| timing.nand);
+    ftl.media_mut().inner_mut().set_timing(nand);
+    ftl.attach(Attach { host: None, link: LinkTiming::none(), copy_ns_per_sector: 0 });
 }
 
 /// The same FTL after its power was off, in order: what it had flushed is there, and nothing in RAM.

@@ -1,28 +1,28 @@
 //! What a reader should know before believing a figure.
 
 use super::drive::End;
-use super::load::Measured;
+use super::load::{Measured, NOT_JUDGED};
 use super::prepare::Before;
+use super::settled::is_fresh;
 use crate::stack::{FsStack, Stack};
-use nandscape_ftl::DeviceSize;
+use nandscape_ftl::{DeviceSize, Rest};
+use nandscape_rt::words::grouped;
 use nandscape_workload::trace::TraceCounts;
-
-/// A device on which so many times its size was written is no longer taken for fresh: writes at random
-/// have reached 95 % of it by then (1 - 1/e^3), and SNIA's Performance Test Specification calls one that
-/// was written twice preconditioned.
-const NO_LONGER_FRESH: u64 = 3;
 
 /// All remarks on a run, those on the beginning first.
 pub(super) fn remarks(
     stack: &Stack,
-    size: &DeviceSize,
+    (size, rest): (&DeviceSize, Option<Rest>),
     before: Option<Before>,
     measured: &Measured,
 ) -> Vec<String> {
     let mut all: Vec<String> = interruption(measured).into_iter().collect();
     all.extend(beginning(stack, size, before, measured));
     all.extend(measured.warnings.iter().cloned());
-    all.extend(measured.steady.as_ref().err().cloned());
+    all.extend(unwritten(stack, measured));
+    all.extend(rest.and_then(|rest| restless(&rest, size, measured)));
+    let judged = |why: &&String| !why.starts_with(NOT_JUDGED);
+    all.extend(measured.steady.as_ref().err().filter(judged).cloned());
     all.extend(defects(measured));
     all.extend(host(stack, measured.counts.fs.is_some()).map(str::to_owned));
     all.extend(measured.trace.iter().flat_map(trace));
@@ -71,6 +71,7 @@ fn beginning(
     let wrote = measured.counts.ftl.host.written > 0;
     let fresh = before.is_none()
         && measured.random_writes
+        && wrote
         && is_fresh(size.logical_sectors, measured.counts.ftl.host.written);
     let remedy = match (&stack.fs, &measured.flowops) {
         (None, _) => "precondition it (precondition.recipe)",
@@ -100,9 +101,42 @@ fn beginning(
     fresh.into_iter().chain(partly).chain(restless)
 }
 
-/// Whether so much written to a fresh device says how fast a fresh device is.
-fn is_fresh(logical_sectors: u64, written_sectors: u64) -> bool {
-    (1..=logical_sectors.saturating_mul(NO_LONGER_FRESH)).contains(&written_sectors)
+/// On reads of sectors that hold nothing. A file system reads a few of its own structures before it wrote them.
+fn unwritten(stack: &Stack, measured: &Measured) -> Option<String> {
+    let host = &measured.counts.ftl.host;
+    let few = if stack.fs.is_some() { host.read / 100 } else { 0 };
+    let remedy = match (&stack.fs, &measured.trace) {
+        (Some(_), _) => "let the workload write what it reads",
+        (None, Some(_)) => "let the footprint of the trace be written first (--prefill)",
+        (None, None) => "write them first (precondition.recipe=fill)",
+    };
+    (host.unwritten > few).then(|| {
+        format!(
+            "{} of {} sectors read hold nothing; such reads cost a command and the link, and no media \
+             time: {remedy}",
+            grouped(host.unwritten),
+            grouped(host.read)
+        )
+    })
+}
+
+/// On collection that cannot come to rest.
+fn restless(rest: &Rest, size: &DeviceSize, measured: &Measured) -> Option<String> {
+    let collects = measured.counts.ftl.gc.victims > 0;
+    (collects && !rest.is_possible()).then(|| {
+        let lines = |chunks: u64| chunks as f64 / rest.line_chunks.max(1) as f64;
+        format!(
+            "the limiter of pblk cannot rest: it collects until {} chunks ({:.1} lines) are free, and with {} of {} \
+             logical sectors in use at most {} ({:.1} lines) can be, so it collects while the host is idle, too \
+             (ftl.limiter=reserve-2 keeps two lines free)",
+            rest.wanted_chunks,
+            lines(rest.wanted_chunks),
+            grouped(rest.mapped_sectors),
+            grouped(size.logical_sectors),
+            rest.free_chunks_max,
+            lines(rest.free_chunks_max)
+        )
+    })
 }
 
 /// On what should not happen.
@@ -170,13 +204,5 @@ mod tests {
         assert!(areas(&["fs.ijournal_areas=4"]));
         assert!(!areas(&["fs.ijournal_areas=4", "fs.commit=ijournal"]));
         assert!(!areas(&[]));
-    }
-
-    /// A device ceases to be fresh when it was written several times over; one that was not written at
-    /// all is not slower later.
-    #[test]
-    fn devices_are_fresh_until_they_are_overwritten() {
-        let fresh = [0, 1, 100, 300, 301, u64::MAX].map(|written| is_fresh(100, written));
-        assert_eq!(fresh, [false, true, true, true, false, false]);
     }
 }

@@ -6,8 +6,9 @@ use super::drive::{UnderWay, drive};
 use super::engine::Sampler;
 use super::error::RunError;
 use super::files::Above;
-use super::load::{Load, Measured, options};
+use super::load::{Load, Measured, NOT_JUDGED, options};
 use super::observer::Observer;
+use super::settled::Ground;
 use super::steps::run_load;
 use super::{Manner, Outcome, prepare};
 use crate::stack::Stack;
@@ -16,7 +17,7 @@ use nandscape_ftl::{Ftl, SectorCounts};
 use nandscape_rt::Nanos;
 use nandscape_workload::engine::RunState;
 use nandscape_workload::fio::Direction;
-use nandscape_workload::trace::{self, How, Replay, ReplayError, TraceReader};
+use nandscape_workload::trace::{self, Footprint, How, Replay, ReplayError, TraceReader};
 
 /// Events between two pauses.
 const PAUSE_EVENTS: u64 = 1 << 16;
@@ -29,6 +30,8 @@ pub struct Trace {
     pub bytes: u64,
     /// How it is replayed.
     pub how: How,
+    /// What is written to the device before that, untimed; empty: nothing.
+    pub prefill: Footprint,
 }
 
 /// Replays `trace` on `stack` in this manner.
@@ -51,7 +54,7 @@ pub fn replay(
 }
 
 /// Whether all that is to be issued of a trace fits the device of `stack`, before anything is written to
-/// one.
+/// one; and the sectors that it reads or writes there.
 ///
 /// # Errors
 /// A stack that cannot be built, or the first request that does not fit.
@@ -60,15 +63,20 @@ pub fn check_trace(
     seed: u64,
     reader: &mut TraceReader,
     how: &How,
-) -> Result<(), RunError> {
+) -> Result<Footprint, RunError> {
     let ftl = device::format(stack, device::sound(prepare::fresh(stack, seed)?), seed)?;
     Ok(trace::check(reader, ftl.caps(), how)?)
 }
 
 impl Load for Trace {
+    fn prefill(&self) -> &Footprint {
+        &self.prefill
+    }
+
     fn measure<D: LabDevice>(
         self,
         device: &mut D,
+        _: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
@@ -80,7 +88,8 @@ impl Load for Trace {
         let (results, counts) = trace.replay.finish();
         let random_writes = results.jobs.iter().any(|job| job.direction(Direction::Write).ios > 0);
         let measured = Measured::new(results, Totals::default(), device.counts(), end);
-        Ok(Measured { trace: Some(counts), random_writes, ..measured })
+        let steady = Err(format!("{NOT_JUDGED}: a trace is as long as it is"));
+        Ok(Measured { trace: Some(counts), random_writes, steady, ..measured })
     }
 }
 

@@ -3,12 +3,16 @@
 //! five, the measurement window, are what is reported.
 //!
 //! SNIA's rounds are sets of tests or minutes; here a round is an amount of I/O or of virtual time. A
-//! round ends at the first millisecond at which its amount is reached.
+//! round ends at the first millisecond at which its amount is reached, and not before it has written a fifth of the
+//! spare space, if it writes at all: a window of shorter rounds could lie within a transient.
 
 use super::counts::Counts;
 use super::course::{self, Totals, WINDOWS};
+use super::settled::{Ground, Stretch};
 use nandscape_block::SECTOR_BYTES;
+use nandscape_ftl::SectorCounts;
 use nandscape_rt::Nanos;
+use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::JobResult;
 use std::collections::VecDeque;
 use std::fmt;
@@ -142,20 +146,30 @@ pub(super) struct RoundDone {
     /// Totals when it began and when it ended.
     pub(super) from: Totals,
     pub(super) to: Totals,
+    /// Free sectors when it began and when it ended.
+    pub(super) free: (u64, u64),
     pub(super) reports: Vec<JobResult>,
     pub(super) counts: Counts,
 }
 
 /// The rounds so far: figures of all, everything else of the last five.
-#[derive(Default)]
 pub(super) struct Rounds {
+    ground: Ground,
+    /// User sectors placed in all rounds.
+    written: u64,
     iops: Vec<f64>,
     waf: Vec<Option<f64>>,
     window: VecDeque<RoundDone>,
 }
 
 impl Rounds {
+    /// None yet, on this device.
+    pub(super) fn new(ground: Ground) -> Self {
+        Self { ground, written: 0, iops: Vec::new(), waf: Vec::new(), window: VecDeque::new() }
+    }
+
     pub(super) fn push(&mut self, round: RoundDone) {
+        self.written += round.counts.ftl.sectors.user;
         self.iops.push(round.to.iops_since(&round.from));
         self.waf.push(round.to.waf_since(&round.from).gc);
         self.window.push_back(round);
@@ -174,7 +188,17 @@ impl Rounds {
         let waf: Option<Vec<f64>> = self.waf[first..].iter().copied().collect();
         course::settled("IOPS", &self.iops)
             .and_then(|()| waf.map_or(Ok(()), |waf| course::settled("write amplification", &waf)))
+            .and_then(|()| self.ground.check(&self.stretch()))
             .map_err(|why| format!("{why}, after {} rounds", self.len()))
+    }
+
+    /// The window as a whole.
+    fn stretch(&self) -> Stretch {
+        let mut sectors = SectorCounts::default();
+        self.window.iter().for_each(|round| sectors.add(&round.counts.ftl.sectors));
+        let from = self.window.front().map_or(0, |round| round.free.0);
+        let to = self.window.back().map_or(0, |round| round.free.1);
+        Stretch { written_before: self.written - sectors.user, sectors, free: (from, to) }
     }
 
     /// Where the window begins, and what jobs and device did in it.

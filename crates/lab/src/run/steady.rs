@@ -8,7 +8,8 @@ use super::engine::{JobsUnderWay, first_ramp, writes_at_random};
 use super::error::RunError;
 use super::load::{INTERVAL, Measured};
 use super::observer::Observer;
-use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady};
+use super::rounds::{RoundDone, Rounds, RoundsRun, UntilSteady, WINDOW_ROUNDS};
+use super::settled::Ground;
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
 use nandscape_workload::engine::{JobResult, RunState};
@@ -19,7 +20,7 @@ use nandscape_workload::fio::JobFile;
 pub(super) fn measure<D: LabDevice>(
     file: &JobFile,
     until: UntilSteady,
-    device: &mut D,
+    (device, ground): (&mut D, &Ground),
     seed: u64,
     observer: &mut dyn Observer,
 ) -> Result<Measured, RunError> {
@@ -32,7 +33,7 @@ pub(super) fn measure<D: LabDevice>(
         drive(&mut jobs, device, observer)?;
         restart(&mut jobs, device);
     }
-    let mut course = Course::new(jobs, until, device);
+    let mut course = Course::new(jobs, until, *ground, device);
     let end = drive(&mut course, device, observer)?;
     let measured = course.finish(device, end);
     Ok(Measured { random_writes: writes_at_random(&file), ..measured })
@@ -73,18 +74,32 @@ struct Course {
     /// Totals when the one under way began, and bytes of all directions.
     from: Totals,
     from_bytes: u64,
+    /// Free sectors then.
+    from_free: u64,
+    /// User sectors that a round writes at least, if it writes any.
+    round_min: u64,
 }
 
 impl Course {
-    fn new<D: LabDevice>(jobs: JobsUnderWay, until: UntilSteady, device: &D) -> Self {
+    fn new<D: LabDevice>(
+        jobs: JobsUnderWay,
+        until: UntilSteady,
+        ground: Ground,
+        device: &D,
+    ) -> Self {
         let (from, from_bytes) = (totals(&jobs, device), jobs.bytes());
-        Self { jobs, until, rounds: Rounds::default(), from, from_bytes }
+        let round_min = ground.round_min(WINDOW_ROUNDS.into());
+        let (rounds, from_free) = (Rounds::new(ground), device.free_sectors());
+        Self { jobs, until, rounds, from, from_bytes, from_free, round_min }
     }
 
-    /// The round under way has taken so much.
-    fn is_round_over(&self, logical_sectors: u64) -> bool {
+    /// The round under way has taken so much, and written so much.
+    fn is_round_over<D: LabDevice>(&self, device: &D) -> bool {
         let now = (self.jobs.engine.now(), self.jobs.bytes());
-        self.until.round.is_over(logical_sectors, (self.from.at, self.from_bytes), now)
+        let written = device.sectors().user;
+        let sectors = device.caps().sectors;
+        self.until.round.is_over(sectors, (self.from.at, self.from_bytes), now)
+            && (written == 0 || written >= self.round_min)
     }
 
     /// Ends the round under way, and begins the next.
@@ -93,7 +108,9 @@ impl Course {
         let (reports, counts) = restart(&mut self.jobs, device);
         let from = std::mem::replace(&mut self.from, totals(&self.jobs, device));
         self.from_bytes = self.jobs.bytes();
-        self.rounds.push(RoundDone { from, to, reports, counts });
+        let to_free = device.free_sectors();
+        let free = (std::mem::replace(&mut self.from_free, to_free), to_free);
+        self.rounds.push(RoundDone { from, to, free, reports, counts });
     }
 
     fn finish<D: LabDevice>(mut self, device: &mut D, end: End) -> Measured {
@@ -111,6 +128,7 @@ impl Course {
         for (job, window) in results.jobs.iter_mut().zip(reports) {
             (job.directions, job.sync) = (window.directions, window.sync);
             (job.runtime, job.depths) = (window.runtime, window.depths);
+            (job.began, job.ended) = (window.began, window.ended);
         }
         let mut measured = Measured::new(results, from, counts, end);
         if measured.totals.last().is_none_or(|known| known.at < last.at) {
@@ -126,7 +144,7 @@ impl<D: LabDevice> UnderWay<D> for Course {
         let state = self.jobs.run_to(device, stop)?;
         // Jobs without end that have ended: something failed.
         let failed = state == RunState::Finished;
-        if !failed && !self.is_round_over(device.caps().sectors) {
+        if !failed && !self.is_round_over(device) {
             return Ok(RunState::Paused);
         }
         self.end_round(device);

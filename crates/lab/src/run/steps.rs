@@ -7,9 +7,11 @@ use super::drive::End;
 use super::error::RunError;
 use super::files::{Above, set_up, set_up_cache};
 use super::load::{Load, Measured};
-use super::observer::{Observer, go_on};
+use super::observer::{Observer, Phase, go_on};
 use super::outcome::{EraseCounts, Outcome, WallTime, line_valid};
+use super::precondition::prefill;
 use super::prepare::{self, Before, Prepared, prepare};
+use super::settled::Ground;
 use super::{course, leave, remarks};
 use crate::stack::Stack;
 use crate::state::State;
@@ -17,6 +19,7 @@ use nandscape_block::BlockError;
 use nandscape_ftl::Ftl;
 use nandscape_media::{ChunkState, Layer, Media};
 use nandscape_workload::engine::{FailureKind, Results};
+use nandscape_workload::trace::Footprint;
 
 /// Runs `load` on a device of `stack` with this above it.
 pub(super) fn run_load(
@@ -31,8 +34,12 @@ pub(super) fn run_load(
     let Manner { states, program, .. } = manner;
     let Prepared { media, by: before, file, warnings } =
         prepare(stack, seed, states, program, observer)?;
-    let run = Run { stack, seed, program, before, warnings, began_s };
-    let device = run.power_on(media, file.as_deref())?;
+    let prefilled = load.prefill().sectors();
+    let run = Run { stack, seed, program, before, prefilled, warnings, began_s };
+    let mut device = run.power_on(media, file.as_deref())?;
+    if prefilled > 0 {
+        device = run.prefill(device, load.prefill(), observer)?;
+    }
     match (above, &stack.fs, &stack.host.device_cache) {
         (Above::FileSystem(contents), Some(fs), _) => {
             let fresh = before.is_none();
@@ -54,6 +61,8 @@ struct Run<'a> {
     program: &'a str,
     /// How the media were preconditioned; `None`: they are fresh.
     before: Option<Before>,
+    /// Sectors of a trace's footprint that were written after that.
+    prefilled: u64,
     /// What a reader should know about how they came about.
     warnings: Vec<String>,
     began_s: f64,
@@ -72,6 +81,24 @@ impl Run<'_> {
         };
         // The one host of the run. It is charged from the measured phase on.
         Ok(Hinted::new(ftl, &stack.hints, &stack.host.build()))
+    }
+
+    /// The device with this footprint written, off and on again as it is after preconditioning.
+    fn prefill(
+        &self,
+        mut device: Hinted,
+        footprint: &Footprint,
+        observer: &mut dyn Observer,
+    ) -> Result<Hinted, RunError> {
+        let Self { stack, seed, .. } = *self;
+        let host = device.host().clone();
+        let report = |fraction| {
+            observer.progress(Phase::Precondition, fraction);
+            go_on(observer)
+        };
+        prefill(&mut device.ftl, footprint, report)
+            .map_err(|error| RunError::precondition(stack, error))?;
+        Ok(Hinted::new(prepare::off_and_on(stack, device.ftl, seed)?, &stack.hints, &host))
     }
 
     /// Everything from the moment at which the device holds what it is to hold.
@@ -107,7 +134,8 @@ impl Run<'_> {
         observer: &mut dyn Observer,
     ) -> Result<(Measured, WallTime), RunError> {
         let ready_s = observer.wall_s();
-        let measured = load.measure(device, self.seed, observer);
+        let ground = device.look(|ftl| Ground::new(ftl, self.before));
+        let measured = load.measure(device, &ground, self.seed, observer);
         device.end_timeline(observer);
         let mut measured = measured?;
         if hit_memory_cap(&measured.results) {
@@ -122,7 +150,7 @@ impl Run<'_> {
     fn conclude(&self, ftl: &RunFtl, measured: Measured, wall: WallTime) -> Outcome {
         let Self { stack, seed, before, .. } = *self;
         let size = ftl.size();
-        let warnings = remarks::remarks(stack, &size, before, &measured);
+        let warnings = remarks::remarks(stack, (&size, ftl.rest()), before, &measured);
         let media = ftl.media().inner();
         let in_service = media.report().filter(|(_, info)| info.state != ChunkState::Offline);
         Outcome {
@@ -131,6 +159,7 @@ impl Run<'_> {
             size,
             preconditioned: before.map(|before| before.done).unwrap_or_default(),
             state: before.map(|before| before.state),
+            prefilled: self.prefilled,
             virtual_time: measured.length,
             origin: before.and_then(|before| before.origin),
             wall,
@@ -149,7 +178,7 @@ impl Run<'_> {
             cores: measured.counts.cores,
             line_valid: line_valid(&ftl.erase_units()),
             series: course::points(&measured.totals),
-            steady: measured.steady.is_ok(),
+            not_steady: measured.steady.err(),
             rounds: measured.rounds,
             interrupted: measured.end == End::Interrupted,
             warnings,

@@ -7,6 +7,7 @@ use super::error::RunError;
 use super::files::{Above, Contents};
 use super::load::{INTERVAL, Load, Measured, POINTS_MAX};
 use super::observer::Observer;
+use super::settled::Ground;
 use super::silence::{SILENCE, Silent, stood_still};
 use super::steps::run_load;
 use super::{Manner, Outcome};
@@ -60,6 +61,7 @@ impl Load for Flowops {
     fn measure<D: LabDevice>(
         self,
         device: &mut D,
+        ground: &Ground,
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Measured, RunError> {
@@ -74,8 +76,10 @@ impl Load for Flowops {
         device.begin_timeline(observer, std::iter::empty());
         session.start();
         let mut threads = Threads::new(session, &self.workload, began);
+        let free = device.free_sectors();
         let end = drive(&mut threads, device, observer)?;
-        Ok(threads.finish(device, end))
+        let measured = threads.finish(device, end);
+        Ok(measured.judged(ground, (free, device.free_sectors())))
     }
 }
 
@@ -225,7 +229,7 @@ fn measured<D: LabDevice>(
     let at_random = |row: &Row| row.count > 0 && scatters(&row.op);
     let random_writes = sums.writes > 0 && report.rows.iter().any(at_random);
     let results = Results {
-        jobs: jobs(&report),
+        jobs: jobs(&report, began),
         series,
         iologs: Vec::new(),
         ended: began.saturating_add(report.length),
@@ -235,12 +239,14 @@ fn measured<D: LabDevice>(
 }
 
 /// Each thread as a job: its reads, its writes, its syncs.
-fn jobs(report: &Report) -> Vec<JobResult> {
+fn jobs(report: &Report, began: Nanos) -> Vec<JobResult> {
     let job = |(index, (name, instances)): (usize, &(String, u64))| {
         let mut job = JobResult {
             name: name.clone(),
             jobs: *instances as u32,
             depth: 1,
+            began,
+            ended: began.saturating_add(report.length),
             runtime: report.length,
             ..JobResult::default()
         };

@@ -61,7 +61,8 @@ pub(super) fn read(table: &Table, place: &Place) -> Result<Stack, StackError> {
         [host_text, media_text, link_text, ftl_text, fs_text, hints_text, precondition_text];
     let toml = join([root.close()?, join(texts)]);
     let (places, place) = (Places::new(), place.clone());
-    Ok(Stack { name, host, media, link, ftl, fs, hints, precondition, toml, places, place })
+    let set = Vec::new();
+    Ok(Stack { name, host, media, link, ftl, fs, hints, precondition, set, toml, places, place })
 }
 
 /// Why a key of a page cache is refused.

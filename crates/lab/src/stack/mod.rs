@@ -11,6 +11,7 @@ mod fs;
 mod ftl;
 mod grammar;
 mod link;
+mod on_device;
 mod place;
 pub mod reader;
 mod recipe;
@@ -63,6 +64,8 @@ pub struct Stack {
     pub hints: Hints,
     /// What is written before measuring.
     pub precondition: Precondition,
+    /// What the command line set, as `key=value`, in order.
+    pub set: Vec<String>,
     /// The resolved stack as TOML.
     pub toml: String,
     /// Where each key stands.
@@ -199,6 +202,12 @@ impl Precondition {
     pub fn is_none(&self) -> bool {
         *self == Self { fill: 0.0, random_overwrite: 0.0, steady_overwrite: 0.0 }
     }
+
+    /// Whether anything is overwritten at random.
+    #[must_use]
+    pub fn overwrites(&self) -> bool {
+        self.random_overwrite + self.steady_overwrite > 0.0
+    }
 }
 
 impl MediaStack {
@@ -246,7 +255,8 @@ impl Stack {
         for assignment in overrides {
             document::merge(&mut table, document::parse_set(assignment.as_ref())?);
         }
-        Self::from_table(&table, &place)
+        let set = overrides.iter().map(|assignment| assignment.as_ref().to_owned()).collect();
+        Ok(Self { set, ..Self::from_table(&table, &place)? })
     }
 
     /// The stack that `table` holds; its file begins at `place`.
@@ -305,6 +315,27 @@ impl Stack {
     #[must_use]
     pub fn tells(&self, notice: &Notice) -> bool {
         self.fs.is_none() || notice.holds_on_files()
+    }
+
+    /// Its name, and what was set beside it: `pblk + ftl.gc.victim=greedy`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let set = self.set.iter().map(|assignment| format!(" + {assignment}"));
+        format!("{}{}", self.name, set.collect::<String>())
+    }
+
+    /// Every key with its value, from the resolved text and in its order.
+    pub fn resolved_keys(&self) -> impl Iterator<Item = (String, &str)> {
+        let mut section = "";
+        self.toml.lines().filter_map(move |line| {
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                section = name;
+                return None;
+            }
+            let (key, value) = line.split_once(" = ")?;
+            let dot = if section.is_empty() { "" } else { "." };
+            Some((format!("{section}{dot}{key}"), value))
+        })
     }
 
     /// A hash of the resolved text: same hash, same stack.

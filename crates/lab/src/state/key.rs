@@ -2,7 +2,8 @@
 //!
 //! The text is the resolved stack without what preconditioning never sees: name, host, hints, timing and
 //! CPU costs (they are off meanwhile) and the limit of RAM. All other keys count, whether they are known to matter
-//! or not. The program is no part of it; a cache adds its own.
+//! or not. Of the timing only that there is one counts: then random overwrites end with a settling phase, which has
+//! a timing of its own. The program is no part of it; a cache adds its own.
 
 use crate::stack::reader::{renamed_key, renamed_word};
 use crate::stack::{DEFAULT_CORES, Stack};
@@ -48,16 +49,11 @@ impl StateKey {
 #[must_use]
 pub fn text(stack: &Stack, seed: u64) -> String {
     let mut lines = format!("format = {}\nseed = {seed}\n", super::FORMAT_VERSION);
-    let mut section = "";
-    for line in stack.toml.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            section = name;
-        } else if let Some((key, value)) = line.split_once(" = ") {
-            let key = format!("{section}.{key}");
-            if counts(&key, &stack.ftl) {
-                lines.push_str(&format!("{key} = {value}\n"));
-            }
-        }
+    for (key, value) in stack.resolved_keys().filter(|(key, _)| counts(key, &stack.ftl)) {
+        lines.push_str(&format!("{key} = {value}\n"));
+    }
+    if stack.precondition.overwrites() && !stack.timing().nand.is_instant() {
+        lines.push_str("precondition.settled = true\n");
     }
     if let Some(buffers) = buffers_of_cores(stack) {
         lines.push_str(&format!("ftl.write_buffers = {buffers}\n"));
@@ -150,7 +146,6 @@ mod tests {
             "name=other",
             "host.cores=4",
             "hints.journal_range=[\"0\", \"1MiB\"]",
-            "media.timing=none",
             "media.timing={ preset = \"qemu-ocssd\", planes = 4, read_priority = \"suspend\" }",
             "media.memory_cap=1GiB",
             "ftl.cpu=qemu",
@@ -161,6 +156,7 @@ mod tests {
         }
         let seen = [
             "media.chunks=61",
+            "media.timing=none",
             "media.payload=none",
             "media.endurance_erases=9",
             "media.faults.program_rate=0.1",

@@ -110,20 +110,26 @@ impl Sweep {
         file::read(file, text, over, environment)
     }
 
-    /// The sweep that sets stacks, each with the same `overrides`, beside each other under one job.
+    /// The sweep that sets stacks, each with the same `overrides`, beside each other under one job; if one is named,
+    /// all on the device of that stack.
     ///
     /// # Errors
     /// The first thing wrong with a stack, and where; or a stack that stands there twice.
     pub fn compare<S: AsRef<str>>(
         stacks: &[String],
+        device: Option<&str>,
         overrides: &[S],
         job: Job,
         seeds: u64,
         until_steady: Option<UntilSteady>,
     ) -> Result<Self, StackError> {
         let (name, job) = (job.name.clone(), Arc::new(job));
+        let device = device.map(|name| Stack::load(name, overrides)).transpose()?;
         let case = |name: &String| {
-            let stack = Stack::load(name, overrides)?;
+            let stack = match &device {
+                Some(device) => Stack::load_on(name, device, overrides)?,
+                None => Stack::load(name, overrides)?,
+            };
             let (stack_name, keys, job) = (name.clone(), Vec::new(), job.clone());
             Ok(Case { stack_name, keys, stack, job, until_steady })
         };
@@ -172,6 +178,31 @@ impl Sweep {
             }
         }
         notices
+    }
+
+    /// The keys of the device in which cases differ, in the order of the stacks' files.
+    #[must_use]
+    pub fn device_differences(&self) -> Vec<String> {
+        let keys = |case: &Case| {
+            let keys = case.stack.device_keys();
+            keys.map(|(key, value)| (key, value.to_owned())).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = self.cases.iter().map(keys).collect();
+        let mut names: Vec<&String> = Vec::new();
+        for (key, _) in all.iter().flatten() {
+            if !names.contains(&key) {
+                names.push(key);
+            }
+        }
+        let of = |keys: &[(String, String)], name: &str| {
+            keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        };
+        let differs = |name: &&&String| {
+            let mut values = all.iter().map(|keys| of(keys, name));
+            let first = values.next();
+            values.any(|value| Some(value) != first)
+        };
+        names.iter().filter(differs).map(ToString::to_string).collect()
     }
 
     /// How many runs there are.

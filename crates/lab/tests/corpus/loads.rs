@@ -9,7 +9,7 @@ use nandscape_lab::run::{
 use nandscape_lab::stack::Stack;
 use nandscape_lab::state::{State, States};
 use nandscape_lab::workload::fio::{HostEnvironment, parse};
-use nandscape_lab::workload::trace::{How, Pace, ReadOptions, TraceReader};
+use nandscape_lab::workload::trace::{Footprint, How, Pace, ReadOptions, TraceReader};
 use nandscape_lab::workload::wml;
 use std::fmt::Write;
 use std::io::Cursor;
@@ -119,7 +119,7 @@ impl Load {
         let (bytes, input) = (text.len() as u64, Cursor::new(text));
         let reader = TraceReader::new("corpus.log", input, ReadOptions::default()).unwrap();
         let how = How { pace: Pace::Timed(2.0), iodepth: 32, fold: true, runtime: None };
-        let trace = Trace { reader, bytes, how };
+        let trace = Trace { reader, bytes, how, prefill: Footprint::NOTHING };
         replay(&self.0, trace, SEED, Manner::default(), &mut Unobserved).unwrap()
     }
 

@@ -153,6 +153,22 @@ impl HostLink {
         Nanos(sent.0 + latency)
     }
 
+    /// When the controller has accepted a command without data that the host sends at `sent`: the fixed part
+    /// of what a write takes. It acts on nothing else, so the command is complete then.
+    #[inline]
+    #[must_use]
+    pub const fn accepted(&self, sent: Nanos) -> Nanos {
+        Nanos(self.command(sent).0 + self.timing.buffer_base_ns)
+    }
+
+    /// When a read of `sectors` sectors that hold nothing, submitted at `now`, is complete: the controller takes
+    /// as long as for any read, and zeroes cross the link; no unit is involved.
+    #[inline]
+    pub fn read_unwritten(&mut self, now: Nanos, sectors: u32) -> Nanos {
+        let ready = self.read_ready(now, sectors);
+        self.data_out(sectors).piece(now, ready, sectors).end
+    }
+
     /// Reserves the transfer of a write of `sectors` sectors, submitted at `now`, that the host sends
     /// at `sent`: the controller accepts the command, then the data cross. The device has the write
     /// when the crossing ends.

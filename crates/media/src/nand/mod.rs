@@ -162,7 +162,8 @@ impl NandTiming {
     }
 
     /// Whether no command takes any time.
-    pub(crate) const fn is_instant(&self) -> bool {
+    #[must_use]
+    pub const fn is_instant(&self) -> bool {
         self.read_sector_lsb_ns
             | self.read_sector_msb_ns
             | self.read_page_lsb_ns

@@ -39,8 +39,8 @@ pub enum EngineError {
     },
     /// Only the passing of time can end the jobs, and it does not pass.
     #[error(
-        "virtual time stands still at {at} after {ios} more I/Os, and only time can end the jobs: \
-         on a device without timing give them a size or number_ios, and no time_based"
+        "virtual time stands still at {at} after {ios} more I/Os, which take no time on this device, and \
+         only time can end the jobs: give them a size or number_ios, and no time_based"
     )]
     TimeStandsStill {
         /// Where time stands.

@@ -522,7 +522,7 @@ impl Job {
         if self.ramp_end != Nanos::MAX {
             self.end_ramp(now);
         }
-        self.result.runtime = now.saturating_sub(self.counted);
+        self.result.set_time(self.counted, now);
         self.result.latency_depth = self.search().map(|search| search.depth());
         let since_began = self.since_began(now);
         self.log.iter_mut().for_each(|log| log.end(since_began));
@@ -562,9 +562,9 @@ impl Job {
             name: self.result.name.clone(),
             group: self.result.group,
             jobs: 1,
-            runtime: now.saturating_sub(since),
             ..JobResult::default()
         };
+        result.set_time(since, now);
         self.report(&mut result);
         self.ramp_end = Nanos::MAX;
         self.forget(now);

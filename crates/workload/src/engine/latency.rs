@@ -122,6 +122,13 @@ impl Latencies {
         counts.map(|(bucket, count)| (floor_ns(bucket), *count))
     }
 
+    /// The latency that a share of them does not exceed, to three significant digits. None lies outside the
+    /// shortest and the longest, although a bucket of the histogram may.
+    pub fn ranks(&self) -> impl Fn(f64) -> Nanos + use<> {
+        let (histogram, min, max) = (self.histogram(), self.min().0, self.max().0);
+        move |share| Nanos(histogram.value_at_quantile(share).clamp(min, max))
+    }
+
     /// All of them as a histogram with three significant digits, for percentiles, standard
     /// deviation and export.
     #[must_use]
@@ -140,6 +147,18 @@ impl Latencies {
 mod tests {
     use super::*;
     use nandscape_rt::Stream;
+
+    /// No percentile lies outside what was recorded, however wide its bucket is.
+    #[test]
+    fn percentiles_lie_within_extremes() {
+        let mut latencies = Latencies::default();
+        assert_eq!(latencies.ranks()(0.5), Nanos::ZERO);
+        [3_663_944, 3_663_945].into_iter().for_each(|ns| latencies.record(Nanos(ns)));
+        let rank = latencies.ranks();
+        for share in [0.0, 0.5, 0.999, 1.0] {
+            assert!((latencies.min()..=latencies.max()).contains(&rank(share)), "{share}");
+        }
+    }
 
     /// Nothing is lost on the way to a histogram: it equals one that recorded the same latencies.
     #[test]

@@ -58,7 +58,7 @@ pub use latency::Latencies;
 pub use latency_totals::{IntervalLatency, LatencyTotals};
 pub use rates::{DEPTH_CLASSES, Spread};
 pub use record::{Completed, Recorder};
-pub use results::{DirectionResult, Failure, FailureKind, JobResult, Results};
+pub use results::{DirectionResult, Failure, FailureKind, GroupTotals, JobResult, Results};
 pub use series::{NoProbe, Point, Probe, Series};
 pub use shadow::Content;
 pub use task::run;

@@ -31,6 +31,52 @@ impl<S> Results<S> {
     pub fn failed(&self) -> bool {
         self.jobs.iter().any(JobResult::failed)
     }
+
+    /// What all jobs did together.
+    #[must_use]
+    pub fn totals(&self) -> GroupTotals {
+        let ran = || self.jobs.iter().filter(|job| job.ended > job.began);
+        let began = ran().map(|job| job.began).min().unwrap_or_default();
+        let ended = ran().map(|job| job.ended).max().unwrap_or_default();
+        let sum = |of: fn(&DirectionResult) -> u64| {
+            std::array::from_fn(|at| self.jobs.iter().map(|job| of(&job.directions[at])).sum())
+        };
+        GroupTotals {
+            length: ended.saturating_sub(began),
+            ios: sum(|direction| direction.ios),
+            bytes: sum(|direction| direction.bytes),
+        }
+    }
+}
+
+/// What jobs did together. Rates are totals over the time of all of them, as in fio's "Run status group": jobs
+/// that end early do not count as if they had gone on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct GroupTotals {
+    /// From when the first began to count until the last ended.
+    pub length: Nanos,
+    /// Completed I/Os; indexed by [`Direction`].
+    pub ios: [u64; 3],
+    /// Bytes of them, likewise.
+    pub bytes: [u64; 3],
+}
+
+impl GroupTotals {
+    /// I/Os a second; `None` if no time passed.
+    #[must_use]
+    pub fn iops(&self, direction: Direction) -> Option<f64> {
+        self.per_second(self.ios[direction as usize])
+    }
+
+    /// Bytes a second; `None` if no time passed.
+    #[must_use]
+    pub fn bytes_per_s(&self, direction: Direction) -> Option<f64> {
+        self.per_second(self.bytes[direction as usize])
+    }
+
+    fn per_second(&self, count: u64) -> Option<f64> {
+        (self.length > Nanos::ZERO).then(|| per_second(count, self.length))
+    }
 }
 
 /// What one job, or one reporting group, did.
@@ -58,6 +104,10 @@ pub struct JobResult {
     pub sync: Latencies,
     /// The queue depth that `latency_target` led to.
     pub latency_depth: Option<u32>,
+    /// When it began to count: at its start, or after its ramp. Of several jobs, the first.
+    pub began: Nanos,
+    /// When it ended. Of several jobs, the last.
+    pub ended: Nanos,
     /// Counted time: from the job's start (behind its ramp) to its end.
     pub runtime: Nanos,
     /// Sectors that were read and compared.
@@ -97,6 +147,12 @@ impl JobResult {
         per_second(self.direction(direction).bytes, self.runtime)
     }
 
+    /// It counted from `began` until `ended`; a job that never began to count has no time.
+    pub(crate) fn set_time(&mut self, began: Nanos, ended: Nanos) {
+        (self.began, self.ended) = (began.min(ended), ended);
+        self.runtime = ended.saturating_sub(began);
+    }
+
     /// Takes in what its windows brought.
     pub(crate) fn set_rates(&mut self, rates: Rates, totals: Totals) {
         let (bandwidth, iops) = rates.end(self.runtime, totals);
@@ -110,6 +166,7 @@ impl JobResult {
     pub fn extend(&mut self, later: &Self) {
         self.add(later);
         self.runtime = self.runtime.saturating_add(later.runtime);
+        self.ended = later.ended;
         for (mine, theirs) in self.directions.iter_mut().zip(&later.directions) {
             mine.bandwidth_kib.extend(&theirs.bandwidth_kib);
             mine.iops.extend(&theirs.iops);
@@ -122,6 +179,10 @@ impl JobResult {
         self.jobs += other.jobs;
         self.direct_jobs += other.direct_jobs;
         self.runtime = self.runtime.max(other.runtime);
+        if other.ended > other.began {
+            let first = if self.ended > self.began { self.began } else { other.began };
+            (self.began, self.ended) = (first.min(other.began), self.ended.max(other.ended));
+        }
         for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
             mine.bandwidth_kib.merge(&theirs.bandwidth_kib);
             mine.iops.merge(&theirs.iops);

@@ -9,6 +9,7 @@
 
 use super::error::{ReplayError, TraceError};
 use super::fit::{Extent, Extents, FitCounts, Fitter};
+use super::footprint::Footprint;
 use super::reader::{ReadCounts, TraceReader};
 use super::record::{Action, Record};
 use crate::engine::{
@@ -79,19 +80,29 @@ pub struct TraceCounts {
 }
 
 /// Whether every request that a trace replayed so may issue fits a device with these capabilities, without
-/// any device.
+/// any device; and the sectors that these requests read or write.
 ///
 /// # Errors
 /// The first request that is malformed or does not fit, as a replay would have it.
-pub fn check(reader: &mut TraceReader, caps: &DeviceCaps, how: &How) -> Result<(), TraceError> {
+pub fn check(
+    reader: &mut TraceReader,
+    caps: &DeviceCaps,
+    how: &How,
+) -> Result<Footprint, TraceError> {
     let mut fitter = Fitter::new(caps, how.fold);
+    let mut footprint = Footprint::default();
     while let Some(record) = reader.next_record()? {
         if how.due(Nanos::ZERO, record.at) >= how.end(Nanos::ZERO) {
             break;
         }
-        fitter.fit(&record).map_err(|problem| reader.error(record.line, problem))?;
+        let fitted = fitter.fit(&record).map_err(|problem| reader.error(record.line, problem))?;
+        if let (Action::Io(Direction::Read | Direction::Write), Some(extents)) =
+            (record.action, fitted)
+        {
+            footprint.add(extents);
+        }
     }
-    Ok(())
+    Ok(footprint.whole())
 }
 
 /// A request that may be in flight.
@@ -218,7 +229,7 @@ impl<S> Replay<S> {
     /// What was measured, as of a job, and what happened to the trace.
     #[must_use]
     pub fn finish(mut self) -> (Results<S>, TraceCounts) {
-        self.result.runtime = self.now.saturating_sub(self.began);
+        self.result.set_time(self.began, self.now);
         let totals = self.totals();
         self.result.set_rates(self.rates, totals);
         if let Some(recorder) = &mut self.recorder {

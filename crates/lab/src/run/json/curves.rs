@@ -4,12 +4,26 @@
 use crate::run::course::Point;
 use nandscape_media::{Geometry, LinkUse, Utilisation};
 use nandscape_rt::Nanos;
-use nandscape_workload::engine::{IntervalLatency, JobResult, Latencies};
+use nandscape_workload::engine::{GroupTotals, IntervalLatency, JobResult, Latencies};
 use nandscape_workload::fio::Direction;
 use serde_json::{Map, Value, json};
 
 /// What flushes are called, as in fio's JSON.
 const SYNC: &str = "sync";
+
+/// What all jobs did together, by direction; rates are null where no time passed.
+pub(super) fn totals(totals: &GroupTotals) -> Value {
+    let mut out = json!({ "seconds": totals.length.as_secs_f64() });
+    for direction in Direction::ALL {
+        out[direction.name()] = json!({
+            "total_ios": totals.ios[direction as usize],
+            "io_bytes": totals.bytes[direction as usize],
+            "iops": totals.iops(direction),
+            "bw_bytes": totals.bytes_per_s(direction),
+        });
+    }
+    out
+}
 
 /// Size and write rules of the device.
 pub(super) fn geometry(geometry: &Geometry) -> Value {
@@ -109,7 +123,7 @@ fn put_cdf(out: &mut Map<String, Value>, name: &str, parts: impl Iterator<Item =
 /// Points of the distribution function, each latency with the share that is no longer: every percent,
 /// then every tenth of what is left, down to single I/Os.
 fn cdf(latencies: &Latencies) -> Value {
-    let histogram = latencies.histogram();
+    let rank = latencies.ranks();
     let (mut ns, mut shares) = (vec![latencies.min().0], vec![1.0 / latencies.count() as f64]);
     let mut put = |value: u64, share: f64| {
         if ns.last().is_some_and(|last| *last < value) {
@@ -120,7 +134,7 @@ fn cdf(latencies: &Latencies) -> Value {
         }
     };
     for share in shares_of(latencies.count()) {
-        put(histogram.value_at_quantile(share).min(latencies.max().0), share);
+        put(rank(share).0, share);
     }
     put(latencies.max().0, 1.0);
     json!({ "ns": ns, "share": shares })

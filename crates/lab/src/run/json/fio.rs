@@ -154,8 +154,8 @@ fn ranked(latencies: &Latencies, detail: Detail) -> Value {
         "N": latencies.count(),
     });
     if latencies.count() > 0 {
-        let at = |percent: f64| histogram.value_at_quantile(percent / 100.0);
-        let rank = |percent: f64| (format!("{percent:.6}"), at(percent).into());
+        let at = latencies.ranks();
+        let rank = |percent: f64| (format!("{percent:.6}"), at(percent / 100.0).0.into());
         out["percentile"] = Value::Object(PERCENTILES.into_iter().map(rank).collect());
         if detail == Detail::Bins {
             let bins = bins(latencies).into_iter();

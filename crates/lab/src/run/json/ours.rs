@@ -17,19 +17,17 @@ impl Outcome {
         };
         let mut ours = Map::new();
         let mut put = |key: &str, value: Value| ours.insert(key.into(), value);
-        put("version", VERSION.into());
-        put("commit", commit.into());
-        put("stack", self.stack.name.clone().into());
-        put("seed", self.seed.into());
-        put("virtual_s", self.virtual_time.as_secs_f64().into());
-        put("wall_s", self.wall.measured_s.into());
+        for (key, value) in self.what_ran(commit) {
+            put(key, value);
+        }
         if let Some(counts) = &self.trace {
             put("trace", trace(counts));
         }
         if let Some(report) = &self.flowops {
             put("wml", wml::wml(report));
         }
-        put("capacity", json!(self.size));
+        put("totals", curves::totals(&self.workload.totals()));
+        put("capacity", self.capacity_json());
         put("geometry", curves::geometry(&self.stack.media.geometry));
         put("precondition", self.precondition_json());
         put("waf", self.waf_json());
@@ -51,7 +49,8 @@ impl Outcome {
             Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
             Detail::Device(detail) => put("device", json!(detail)),
         };
-        put("steady", self.steady.into());
+        put("steady", self.not_steady.is_none().into());
+        put("steady_reason", self.not_steady.clone().into());
         put("steady_criterion", criterion(self.rounds.is_some()).into());
         if let Some(run) = &self.rounds {
             put("until_steady", rounds(run));
@@ -95,6 +94,19 @@ impl Outcome {
         all
     }
 
+    /// The program, what it ran, and for how long.
+    fn what_ran(&self, commit: &str) -> [(&'static str, Value); 7] {
+        [
+            ("version", VERSION.into()),
+            ("commit", commit.into()),
+            ("stack", self.stack.name.clone().into()),
+            ("set", self.stack.set.clone().into()),
+            ("seed", self.seed.into()),
+            ("virtual_s", self.virtual_time.as_secs_f64().into()),
+            ("wall_s", self.wall.measured_s.into()),
+        ]
+    }
+
     fn precondition_json(&self) -> Value {
         let mut json = json!({
             "wall_s": self.wall.precondition_s,
@@ -103,22 +115,44 @@ impl Outcome {
             "steady": self.preconditioned.steady,
             "state": self.state.map(|state| state.to_string()),
         });
+        if self.trace.is_some() {
+            json["prefill_sectors"] = self.prefilled.into();
+        }
         if let Some(origin) = self.origin {
             json["origin"] = origin.key().into();
         }
         json
     }
 
+    /// Sizes, and the overprovisioning by both definitions.
+    fn capacity_json(&self) -> Value {
+        let mut json = json!(self.size);
+        json["op_raw_percent"] = self.size.op_percent_of_raw().into();
+        json["op_usable_percent"] = self.size.op_percent_of_usable().into();
+        json
+    }
+
+    /// Factors, and the parts that add up to that of all media writes.
     fn waf_json(&self) -> Value {
         let waf = self.write_amplification();
-        json!({ "gc": waf.gc, "gc_pad": waf.gc_pad, "media": waf.media, "fs": self.fs_amplification() })
+        let parts = waf.media.map(|_| self.amplification_parts());
+        let parts =
+            parts.map(|parts| Map::from_iter(parts.map(|(key, part)| (key.into(), part.into()))));
+        json!({
+            "gc": waf.gc,
+            "gc_pad": waf.gc_pad,
+            "media": waf.media,
+            "fs": self.fs_amplification(),
+            "parts": parts,
+        })
     }
 
     fn gc_json(&self) -> Value {
         json!({
             "victims": self.ftl.gc.victims,
             "valid_ratio_mean": self.victim_valid_ratio(),
-            "in_use_sectors_mean": self.ftl.in_use_sectors_mean,
+            "in_use_sectors_mean":
+                (self.ftl.host.written > 0).then_some(self.ftl.in_use_sectors_mean),
             "empty_victims": self.ftl.gc.empty_victims,
             "forced_flushes": self.ftl.gc.forced_flushes,
         })
@@ -128,6 +162,7 @@ impl Outcome {
         json!({
             "sectors": self.ftl.host.read,
             "write_buffer_hits": self.ftl.host.buffer_hits,
+            "unwritten": self.ftl.host.unwritten,
             "uncorrectable": self.ftl.media_errors.uncorrectable,
             "mismatches": self.ftl.media_errors.mismatches,
         })

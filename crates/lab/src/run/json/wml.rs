@@ -22,9 +22,10 @@ pub(super) fn wml(report: &Report) -> Value {
     })
 }
 
-fn per(number: f64, length: Nanos) -> f64 {
+/// A rate; none where no time passed.
+fn per(number: f64, length: Nanos) -> Option<f64> {
     let seconds = length.as_secs_f64();
-    if seconds > 0.0 { number / seconds } else { 0.0 }
+    (seconds > 0.0).then(|| number / seconds)
 }
 
 fn summary(sums: &Sums, length: Nanos) -> Value {
@@ -35,7 +36,7 @@ fn summary(sums: &Sums, length: Nanos) -> Value {
         "writes_per_s": per(sums.writes as f64, length),
         "bytes": sums.bytes(),
         "bytes_per_s": per(sums.bytes() as f64, length),
-        "latency_mean_ns": sums.mean_ns(),
+        "latency_mean_ns": (sums.ops > 0).then(|| sums.mean_ns()),
     })
 }
 
@@ -55,10 +56,8 @@ fn latency(latency: &Latencies) -> Value {
     if latency.count() == 0 {
         return Value::Null;
     }
-    let histogram = latency.histogram();
-    let at = |(name, quantile): (&str, f64)| {
-        (name.to_owned(), histogram.value_at_quantile(quantile).into())
-    };
+    let rank = latency.ranks();
+    let at = |(name, share): (&str, f64)| (name.to_owned(), rank(share).0.into());
     let percentiles: Map<String, Value> = PERCENTILES.into_iter().map(at).collect();
     json!({
         "min": latency.min().0,
