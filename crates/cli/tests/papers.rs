@@ -29,13 +29,13 @@ fn reproductions_repeat_and_go_on() {
         "verdict",
         "partially",
         "inconclusive",
-        "checks of physical sense hold in 10 runs",
+        "checks of physical sense hold in 17 runs",
         "--quick --out one\n",
         "one/index.html",
     ] {
         assert!(text.contains(expected), "{expected} in:\n{text}");
     }
-    assert!(err(&first).contains("10 of 10: "), "{}", err(&first));
+    assert!(err(&first).contains("17 of 17: "), "{}", err(&first));
     let second = reproduce(&folder, "two");
     assert_eq!(second.status.code(), Some(0));
     let files =
@@ -80,15 +80,15 @@ fn twins_are_run_once() {
     let reproduce = || folder.run(&["paper", "mine", "--quick", "--out", "out", "--jobs", "2"]);
     let first = reproduce();
     assert_eq!(first.status.code(), Some(0), "{}", err(&first));
-    assert!(err(&first).contains("11 of 11: "), "one of 12 is a twin: {}", err(&first));
-    let held = "checks of physical sense hold in 11 runs";
+    assert!(err(&first).contains("18 of 18: "), "one of 19 is a twin: {}", err(&first));
+    let held = "checks of physical sense hold in 18 runs";
     assert!(out(&first).contains(held), "{}", out(&first));
     let page = read(&folder, "out/index.html");
     assert!(
-        page.contains("One paper, 11 runs on the virtual clock"),
+        page.contains("One paper, 18 runs on the virtual clock"),
         "a twin is no run of its own"
     );
-    assert!(page.contains("holds in 11 of 11") && !page.contains("holds in 12 of 12"));
+    assert!(page.contains("holds in 18 of 18") && !page.contains("holds in 19 of 19"));
     let result = |file: &str| {
         let rows = read(&folder, file);
         let row = rows.lines().next().unwrap().split_once(",\"result\":").unwrap();
@@ -104,7 +104,7 @@ fn twins_are_run_once() {
     assert_eq!(read(&folder, "out/mine-again.jsonl"), rows);
     let check = folder.run(&["paper", "mine", "--check"]);
     assert!(
-        out(&check).contains("20 runs (12 if quick), 19 of them distinct (11)"),
+        out(&check).contains("36 runs (22 if quick), 35 of them distinct (18)"),
         "{}",
         out(&check)
     );
@@ -132,13 +132,13 @@ fn papers_are_checked_and_listed() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(
         out(&output).ends_with(
-            "4 statements, 3 experiments, 18 runs (10 if quick), 18 of them distinct (10)\n"
+            "4 statements, 3 experiments, 34 runs (20 if quick), 34 of them distinct (17)\n"
         ),
         "{}",
         out(&output)
     );
     let output = folder.run(&["paper", TINY, "--check", "--seeds", "3"]);
-    let runs = "30 runs (30 if quick), 30 of them distinct (30)\n";
+    let runs = "66 runs (60 if quick), 54 of them distinct (51)\n";
     assert!(out(&output).ends_with(runs), "{}", out(&output));
     let output = folder.run(&["paper", TINY, "--list"]);
     assert!(out(&output).contains("A Paper that Nobody Wrote (the tests of nandscape, 2026)"));
@@ -149,7 +149,7 @@ fn papers_are_checked_and_listed() {
     assert_eq!(json("--list")[0]["title"], "A Paper that Nobody Wrote");
     let checked = &json("--check")[0];
     assert_eq!((&checked["name"], &checked["statements"]), (&TINY.into(), &4.into()));
-    assert_eq!(checked["runs_if_quick"], serde_json::json!({ "all": 10, "distinct": 10 }));
+    assert_eq!(checked["runs_if_quick"], serde_json::json!({ "all": 20, "distinct": 17 }));
 }
 
 /// Wrong input is exit code 2 with its place, before anything runs.

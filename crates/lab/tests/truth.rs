@@ -10,6 +10,8 @@ use std::io::Cursor;
 /// A small device that writes in 480 lines, of which users see little more than half.
 const SMALL: &str = "name = \"small\"
 extends = \"pblk\"
+[host]
+page_cache = false
 [media]
 chunks = 96
 sectors = 256

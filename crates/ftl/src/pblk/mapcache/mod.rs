@@ -460,7 +460,7 @@ impl Size {
         let blind_bytes = match config.write_miss {
             WriteMiss::Load => 0,
             WriteMiss::Blind { percent } => {
-                (u128::from(all) * u128::from(percent) / 100).max(1) as u64
+                ((u128::from(all) * u128::from(percent) / 100) as u64).max(1).min(all)
             }
         };
         let bytes = all - blind_bytes;
