@@ -12,7 +12,7 @@ const BAR_HEIGHT: u32 = 30;
 /// Width of a stand-alone plot.
 const WIDTH: u32 = 640;
 /// Width that a legend can count on, and what a letter and a symbol take of it.
-const LEGEND_WIDTH: usize = 380;
+const LEGEND_WIDTH: usize = 250;
 const LETTER_WIDTH: usize = 7;
 const SYMBOL_WIDTH: usize = 40;
 /// Letters that a line of a title may have: what fits a narrow window.
