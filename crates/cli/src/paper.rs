@@ -92,21 +92,18 @@ fn leave_variants(papers: &mut [Paper], names: &[String]) -> Result<(), Failure>
     if names.is_empty() {
         return Ok(());
     }
-    let mut known = vec![false; names.len()];
-    let mut last = String::new();
+    let is_known = |name: &String| papers.iter().any(|paper| paper.has_variant(name));
+    if let Some(name) = names.iter().find(|name| !is_known(name))
+        && let Some(paper) = papers.last()
+    {
+        return Err(Failure::input(anyhow!(paper.unknown_variant(name))));
+    }
     for paper in papers {
-        let has = |name: &String| paper.has_variant(name);
-        let own: Vec<String> = names.iter().filter(|name| has(name)).cloned().collect();
-        known.iter_mut().zip(names).for_each(|(known, name)| *known |= has(name));
-        if let Some(name) = names.iter().find(|name| !has(name)) {
-            last = paper.unknown_variant(name);
-        }
+        let own = names.iter().filter(|name| paper.has_variant(name));
+        let own: Vec<String> = own.cloned().collect();
         paper.leave_variants(&own);
     }
-    match known.iter().all(|known| *known) {
-        true => Ok(()),
-        false => Err(Failure::input(anyhow!(last))),
-    }
+    Ok(())
 }
 
 fn list(names: &[String], args: &PaperArgs) -> Result<(), Failure> {

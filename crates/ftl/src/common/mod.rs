@@ -5,6 +5,7 @@
 //! Nothing here knows how data are buffered, routed or admitted: durability is the owner's
 //! knowledge and comes in as a sequence.
 
+pub(crate) mod bits;
 pub(crate) mod events;
 pub(crate) mod free_space;
 pub(crate) mod ids;

@@ -9,6 +9,7 @@
 //! The sequence of the newest copy so far is read again where the table points, for those few units of which there
 //! are several copies. A column of sequences would take twice the memory of the table.
 
+use super::bits::bit;
 use super::l2p::{L2p, MapEntry};
 use super::lines::Lines;
 use super::trims::TrimRecord;
@@ -117,7 +118,8 @@ impl Replay {
         for (_, _, at, record) in copies {
             let mut news = false;
             for unit in units_of(&record, unit_bits, l2p) {
-                let (word, bit) = (&mut hidden[(unit / 64) as usize], 1 << (unit % 64));
+                let (word, bit) = bit(unit);
+                let word = &mut hidden[word];
                 let unmapped = l2p.get(Lba(unit)) == MapEntry::Unmapped;
                 news |= unmapped && *word & bit == 0;
                 *word |= bit;

@@ -88,7 +88,7 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn merge_ahead(&mut self) -> bool {
         let Some(mapping) = &mut self.mapping else { return false };
         let mut asked = false;
-        while mapping.blind.as_ref().is_some_and(|it| it.is_full()) && mapping.merge_one() {
+        while mapping.blind.as_ref().is_some_and(|it| it.wants_merge()) && mapping.merge_one() {
             asked = true;
         }
         asked

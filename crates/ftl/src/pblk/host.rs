@@ -183,11 +183,7 @@ impl<M: OpenChannel> Pblk<M> {
             }
             rb.owned_by(queued.file);
             let before = self.l2p.replace(lba, MapEntry::Buffered(slot));
-            if self.mapping.is_some() {
-                self.supersede(lba, before, seq + 1);
-            } else if let MapEntry::Flash(at) = before {
-                self.invalidate(at, seq + 1);
-            }
+            self.supersede(lba, before, seq + 1);
             let named = if self.mapping.is_some() { self.named(before) } else { Named::Elsewhere };
             if let Some(mapping) = &mut self.mapping {
                 mapping.changed(lba, named, Named::Volatile);

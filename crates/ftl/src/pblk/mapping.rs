@@ -15,11 +15,12 @@
 
 use super::Pblk;
 use super::mapcache::blind::BlindBuffer;
-use super::mapcache::{Access, By, Load, Lookup, MapCache};
+use super::mapcache::{Access, By, Load, Lookup, MapCache, single_entry_bytes};
 use super::mapread::Reads;
 use super::mapstore::MapStore;
 use super::units::WriteUnit;
 use super::waiting::Queued;
+use crate::common::bits::bit;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
 use crate::error::FtlError;
@@ -85,8 +86,8 @@ impl Mapping {
         let blind = match cache.blind_bytes() {
             0 => None,
             bytes => {
-                let entry_bytes = u64::from(entry_bytes) + 4;
-                let buffer = BlindBuffer::new(bytes, entry_bytes, logical_sectors, cache.blocks());
+                let entry = single_entry_bytes(entry_bytes);
+                let buffer = BlindBuffer::new(bytes, entry, logical_sectors, cache.blocks());
                 Some(Box::new(buffer.ok_or(FtlError::AddressSpace)?))
             }
         };
@@ -223,7 +224,7 @@ impl Mapping {
 
     fn want_bit(&self, lba: Lba) -> (usize, u64) {
         let key = if self.cache.is_whole() { self.cache.block_of(lba).into() } else { lba.0 };
-        ((key / 64) as usize, 1 << (key % 64))
+        bit(key)
     }
 
     fn want_served(&mut self) {

@@ -4,6 +4,7 @@
 //! The buffer gives the block with about the most entries: blocks are listed by the logarithm of their
 //! count, and one that has grown since is skipped, so that no operation grows with the table.
 
+use crate::common::bits::bit;
 use nandscape_block::Lba;
 use nandscape_column::Column;
 use nandscape_media::Ppa;
@@ -38,10 +39,6 @@ pub(in crate::pblk) struct BlindBuffer {
     merging: u64,
     /// A bit for each such block.
     chosen: Box<[u64]>,
-}
-
-const fn bit(index: u64) -> (usize, u64) {
-    ((index / 64) as usize, 1 << (index % 64))
 }
 
 impl BlindBuffer {
@@ -125,7 +122,7 @@ impl BlindBuffer {
     }
 
     /// Whether another block should be merged.
-    pub(in crate::pblk) const fn is_full(&self) -> bool {
+    pub(in crate::pblk) const fn wants_merge(&self) -> bool {
         self.len - self.merging > self.capacity - self.capacity.div_ceil(AHEAD)
     }
 

@@ -425,6 +425,11 @@ fn check(config: &MapConfig, logical_sectors: u64) -> Result<(), FtlError> {
     Ok(())
 }
 
+/// Bytes of an entry that is kept by itself: with its address.
+pub(super) const fn single_entry_bytes(entry_bytes: u32) -> u64 {
+    entry_bytes as u64 + 4
+}
+
 /// How large a table is, and how much of it the cache holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
@@ -453,7 +458,7 @@ impl Size {
         let per_block = config.block_bytes / entry_bytes;
         let blocks = logical_sectors.div_ceil(u64::from(per_block)) as u32;
         let (members, slot_bytes) = match config.policy {
-            MapPolicy::Dftl { .. } => (logical_sectors, u64::from(entry_bytes) + 4),
+            MapPolicy::Dftl { .. } => (logical_sectors, single_entry_bytes(entry_bytes)),
             MapPolicy::Lru | MapPolicy::Hotness(_) => (u64::from(blocks), block_bytes),
         };
         let all = config.cache.bytes(u64::from(blocks) * block_bytes);
@@ -471,7 +476,7 @@ impl Size {
             let why = format!("must hold at least {slot_bytes} bytes");
             return Err(FtlError::Config { key: "ftl.map.cache", why });
         }
-        let entry = u64::from(entry_bytes) + 4;
+        let entry = single_entry_bytes(entry_bytes);
         if (1..entry).contains(&blind_bytes) {
             let why = format!("must leave at least {entry} bytes for blind updates");
             return Err(FtlError::Config { key: "ftl.map.cache", why });
