@@ -68,18 +68,20 @@ impl Cache {
         Ok(part.take_place()?)
     }
 
-    /// Removes what was used longest ago, until the rest is within the limit.
+    /// Removes what was used longest ago, until the rest is within the limit. Other runs and programs
+    /// add and remove files meanwhile: one that is gone is no matter.
     fn shrink(&self) -> io::Result<()> {
         let mut entries = Vec::new();
         for file in fs::read_dir(&self.folder)? {
             let file = file?;
-            let (path, data) = (file.path(), file.metadata()?);
+            let Some(data) = unless_gone(file.metadata())? else { continue };
+            let path = file.path();
             let used = data.modified()?;
             let kind = path.extension().and_then(|kind| kind.to_str());
             if kind == Some(ENTRY) {
                 entries.push((used, data.len(), path));
             } else if kind == Some(PART) && used.elapsed().is_ok_and(|age| age > FORGOTTEN) {
-                fs::remove_file(path)?;
+                unless_gone(fs::remove_file(path))?;
             }
         }
         entries.sort();
@@ -88,10 +90,18 @@ impl Cache {
             if bytes <= self.limit_bytes {
                 break;
             }
-            fs::remove_file(path)?;
+            unless_gone(fs::remove_file(path))?;
             bytes -= size;
         }
         Ok(())
+    }
+}
+
+/// `None` where the file does not exist any more.
+fn unless_gone<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        outcome => outcome.map(Some),
     }
 }
 
@@ -153,6 +163,7 @@ pub(crate) fn states<'a>(file: Option<&'a Path>, cache: Option<&'a Cache>) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn cache(name: &str, limit_bytes: u64) -> Cache {
         let folder = std::env::temp_dir().join(format!("nandscape-{name}-{}", std::process::id()));
@@ -185,6 +196,30 @@ mod tests {
         assert_eq!(kept(&cache), [0, 2, 3], "0 was used since");
         keep(&cache, 4, 101);
         assert_eq!(kept(&cache), [] as [u128; 0], "larger than all of the room");
+        fs::remove_dir_all(&cache.folder).unwrap();
+    }
+
+    /// Locks and parts of other runs come and go while the folder is searched.
+    #[test]
+    fn files_of_other_runs_may_vanish() {
+        let cache = cache("vanish", 100);
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let locks = (0..40).map(|key| cache.path(StateKey(key), "lock"));
+                    locks.clone().for_each(|path| fs::write(path, "").unwrap());
+                    locks.for_each(|path| fs::remove_file(path).unwrap());
+                }
+            });
+            let outcomes: Vec<_> = (0..2_000).map(|_| cache.shrink()).collect();
+            over.store(true, Ordering::Relaxed);
+            assert!(
+                outcomes.iter().all(Result::is_ok),
+                "{:?}",
+                outcomes.iter().find(|o| o.is_err())
+            );
+        });
         fs::remove_dir_all(&cache.folder).unwrap();
     }
 
