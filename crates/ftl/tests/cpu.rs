@@ -9,7 +9,8 @@ use nandscape_block::{
 };
 use nandscape_ftl::Ftl;
 use nandscape_ftl::pblk::config::{
-    BaseRouting, Config, CoreChoice, FileRouting, FlushScope, Routing,
+    BaseRouting, CacheSize, Config, CoreChoice, FileRouting, FlushScope, MapConfig, MapKind,
+    Routing,
 };
 use nandscape_ftl::pblk::costs::{CpuCosts, CpuTrack, MapUpdate};
 use nandscape_rt::Nanos;
@@ -117,6 +118,70 @@ fn writer_threads_bound_what_reaches_the_media() {
     assert_near(crowded, command, "one core");
 }
 
+/// A cached map with blocks of one sector, of which so many fit, and what its thread's commands cost.
+fn cached(blocks: u64) -> Config {
+    let cpu = CpuCosts { map_command_ns: 20_000, map_block_sector_ns: 500, ..CpuCosts::default() };
+    let cache = CacheSize::Bytes(blocks * 4_096);
+    let map = MapConfig { block_bytes: 4_096, cache, loads_max: 8, ..MapConfig::default() };
+    Config { map: MapKind::Cached(map), ..single(cpu) }
+}
+
+/// With room for what copying through two blocks pads.
+fn cached_barely() -> Config {
+    Config { op_percent: Some(60), ..cached(2) }
+}
+
+fn per_core_cached() -> Config {
+    Config { routing: per_core(CpuCosts::default()).routing, ..cached_barely() }
+}
+
+/// One thread reads and writes mapping blocks: of misses at one instant, first comes a unit of victims that make
+/// room for all, then one load after the other.
+#[test]
+fn the_mapping_thread_loads_one_block_after_the_other() {
+    let mut driver = Driver::new("none", cached(8));
+    let sectors = driver.sectors();
+    driver.write_run(0, sectors, 1);
+    driver.flush();
+    while driver.ftl.next_event().is_some() {
+        driver.step();
+    }
+    let begun = driver.now;
+    for block in 0..3 {
+        let read = Bio { owner: write_of(0, 0).owner, ..Bio::read(Lba(block * 1_024), 1) };
+        assert_eq!(driver.submit(read, block), None);
+    }
+    let mut ends = vec![Nanos::ZERO; 3];
+    while ends.contains(&Nanos::ZERO) {
+        for completion in driver.step() {
+            ends[completion.token.0 as usize] = completion.done.at - begun;
+        }
+    }
+    let write_back = 20_000 + u64::from(common::GEOMETRY.ws_opt) * 500;
+    let expected: Vec<_> = (1..=3).map(|number| Nanos(write_back + number * 20_500)).collect();
+    assert_eq!(ends, expected);
+}
+
+/// Loads and write-backs take what they cost: a command each, and every sector of it.
+#[test]
+fn the_mapping_thread_is_charged_for_loads_and_write_backs() {
+    let mut driver = Driver::new(TIMED, cached_barely());
+    let sectors = driver.sectors();
+    for round in 0..40 {
+        for lba in (round..sectors).step_by(1_024) {
+            driver.write(lba, lba + 1, Flags::NONE);
+        }
+        driver.flush();
+    }
+    let (report, detail) = (driver.report(), driver.detail());
+    let (map, cpu) = (detail.map.expect("a cached map"), detail.cpu.expect("charged"));
+    assert!(map.loads > 40 && map.write_backs > 40 && map.victims == 0, "{map:?}");
+    let units = report.sectors.map / u64::from(common::GEOMETRY.ws_opt);
+    assert_eq!(cpu.mapper.jobs, map.loads + units, "{map:?}");
+    let moved = map.read_sectors + report.sectors.map;
+    assert_eq!(cpu.mapper.busy_ns, cpu.mapper.jobs * 20_000 + moved * 500, "{map:?}");
+}
+
 /// Where the medium is slower than all that, it alone decides.
 #[test]
 fn a_slow_medium_hides_the_host() {
@@ -216,7 +281,7 @@ fn a_flush_covers_its_writes_through_power_cuts() {
 #[test]
 fn spans_of_one_track_never_overlap() {
     let cpu = CpuCosts::preset("null-block").expect("a preset");
-    let mut driver = Driver::new("none", per_core(cpu));
+    let mut driver = Driver::new("none", Config { cpu, ..per_core_cached() });
     driver.ftl.cpu_spans(Some(1 << 20));
     race(&mut driver, 8);
     let mut ends: BTreeMap<String, Nanos> = BTreeMap::new();
@@ -226,7 +291,8 @@ fn spans_of_one_track_never_overlap() {
         assert!(span.start >= *end, "{span:?} before {end}");
         *end = span.end;
     }
-    let tracks = [CpuTrack::Core(3), CpuTrack::Writer(3), CpuTrack::Ring(3), CpuTrack::Map];
+    let tracks = [CpuTrack::Core(3), CpuTrack::Writer(3), CpuTrack::Ring(3)];
+    let tracks = [&tracks[..], &[CpuTrack::Map, CpuTrack::Mapper]].concat();
     assert!(tracks.iter().all(|track| spans.iter().any(|span| span.track == *track)));
     assert_eq!(driver.ftl.cpu_spans(None), []);
 }

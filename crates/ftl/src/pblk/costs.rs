@@ -3,7 +3,8 @@
 //! pblk works on the host. A submitting core claims entries under the write buffer's lock, copies into them
 //! and changes the mapping under another lock; a writer thread a buffer makes write commands of the entries;
 //! another thread copies for garbage collection (Linux `drivers/lightnvm`: pblk-rb.c, pblk-cache.c,
-//! pblk-write.c, pblk-gc.c). MT-FTL and QBLK are about these locks and threads, and change nothing else.
+//! pblk-write.c, pblk-gc.c). MT-FTL and QBLK are about these locks and threads, and change nothing else. Where
+//! the mapping table is cached one more thread reads and writes its blocks (chosen).
 
 use nandscape_rt::{Nanos, counts};
 
@@ -26,6 +27,10 @@ pub struct CpuCosts {
     pub writer_sector_ns: u64,
     /// The collecting thread, for each sector that it puts into a buffer, besides the locks.
     pub gc_sector_ns: u64,
+    /// The mapping thread, for each command that reads or writes mapping blocks.
+    pub map_command_ns: u64,
+    /// The same thread, for each sector of the command, padding included.
+    pub map_block_sector_ns: u64,
 }
 
 impl CpuCosts {
@@ -42,7 +47,8 @@ impl CpuCosts {
     ///   a 4 KiB write without pblk, 2.9 us with it; cited from memory, the text was not at hand. The 2.0 us are
     ///   a request's own way, and that of a command that the writer thread submits. The 0.9 us are divided in
     ///   equal parts among buffer lock, mapping lock and copying; building a command costs the
-    ///   writer, and copying for collection its thread, as much a sector as one of them (all of that chosen).
+    ///   writer, copying for collection its thread, and copying entries of mapping blocks theirs, as much a
+    ///   sector as one of them (all of that chosen).
     /// - `qemu`: the papers' machines are guests of qemu-nvme, where a 4 KiB write command takes 55 us at depth
     ///   1 (OpenChannelSSD/qemu-nvme, issue 25). All of it is charged to the thread that submits the command
     ///   (chosen); everything else as in `null-block`.
@@ -57,11 +63,13 @@ impl CpuCosts {
             writer_unit_ns: 2_000,
             writer_sector_ns: 300,
             gc_sector_ns: 300,
+            map_command_ns: 2_000,
+            map_block_sector_ns: 300,
         };
         match name {
             "none" => Some(Self::default()),
             "null-block" => Some(null_block),
-            "qemu" => Some(Self { writer_unit_ns: 55_000, ..null_block }),
+            "qemu" => Some(Self { writer_unit_ns: 55_000, map_command_ns: 55_000, ..null_block }),
             _ => None,
         }
     }
@@ -102,7 +110,7 @@ counts! {
     /// What was counted of a thread of the FTL.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub struct ThreadCounts {
-        /// Commands built, or batches copied.
+        /// Commands built, batches copied, or orders of the mapping served.
         pub jobs: u64,
         /// Time that it ran, with all that it spun.
         pub busy_ns: u64,
@@ -129,6 +137,8 @@ counts! {
         pub writers: Vec<ThreadCounts>,
         /// The collecting thread.
         pub collector: ThreadCounts,
+        /// The mapping thread.
+        pub mapper: ThreadCounts,
     }
 }
 
@@ -159,6 +169,10 @@ pub enum CpuWork {
     Build,
     /// Copying for garbage collection.
     Copy,
+    /// Reading mapping blocks.
+    LoadMap,
+    /// Writing mapping blocks.
+    WriteMap,
 }
 
 /// Who does it, for a timeline.
@@ -170,6 +184,8 @@ pub enum CpuTrack {
     Writer(u8),
     /// The collecting thread.
     Collector,
+    /// The mapping thread.
+    Mapper,
     /// The lock of a buffer.
     Ring(u8),
     /// The lock of the mapping.

@@ -31,6 +31,30 @@ pub(super) enum Task {
     Build(BufferId, u64, u32),
     /// Puts so many copies into a buffer.
     Copy(BufferId, u32),
+    /// Builds commands for mapping blocks.
+    Map(MapOrder),
+}
+
+/// What the mapping thread does next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MapOrder {
+    pub(super) what: MapTask,
+    /// Commands, and sectors of all of them.
+    pub(super) commands: u32,
+    pub(super) sectors: u32,
+}
+
+/// Commands for mapping blocks that are issued together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MapTask {
+    /// Reads this block into the cache.
+    Load(u32),
+    /// Reads the block that the write-back with this number merges its entries into.
+    Merge(u32),
+    /// Reads what is copied out of a mapping line next.
+    Copies,
+    /// Writes the unit with this number.
+    Unit(u32),
 }
 
 /// What a task asks of the locks.
@@ -67,6 +91,8 @@ pub(super) struct CpuQueues {
     map: Nanos,
     writing: Vec<bool>,
     collecting: bool,
+    /// What the mapping thread has to do, what it does now included.
+    mapping: VecDeque<MapOrder>,
     counts: CpuCounts,
     log: Option<Vec<CpuSpan>>,
     log_room: usize,
@@ -88,6 +114,7 @@ impl CpuQueues {
             map: Nanos::ZERO,
             writing: vec![false; buffers],
             collecting: false,
+            mapping: VecDeque::new(),
             counts: CpuCounts::new(count, buffers),
             log: None,
             log_room: 0,
@@ -111,9 +138,17 @@ impl CpuQueues {
         match task {
             Task::Build(id, ..) => self.writing[usize::from(id)] = true,
             Task::Copy(..) => self.collecting = true,
-            Task::Request(_) => {}
+            Task::Request(_) | Task::Map(_) => {}
         }
         self.enqueue(now, Affinity::Any, task);
+    }
+
+    /// The mapping thread has one more order, and does one after the other.
+    pub(super) fn order(&mut self, now: Nanos, order: MapOrder) {
+        self.mapping.push_back(order);
+        if self.mapping.len() == 1 {
+            self.wake(now, Task::Map(order));
+        }
     }
 
     fn enqueue(&mut self, since: Nanos, on: Affinity, task: Task) {
@@ -142,6 +177,7 @@ impl CpuQueues {
             Task::Request(_) => &mut self.counts.core_wait_ns,
             Task::Build(id, ..) => &mut self.counts.writers[usize::from(id)].wait_ns,
             Task::Copy(..) => &mut self.counts.collector.wait_ns,
+            Task::Map(_) => &mut self.counts.mapper.wait_ns,
         };
         *sum += wait.0;
     }
@@ -175,6 +211,9 @@ impl CpuQueues {
                 let at = self.pass_locks(now, core, demand, work);
                 at.saturating_add(times(costs.gc_sector_ns, sectors))
             }
+            Task::Map(MapOrder { commands, sectors, .. }) => now
+                .saturating_add(times(costs.map_command_ns, commands))
+                .saturating_add(times(costs.map_block_sector_ns, sectors)),
         };
         self.running[core.index()] = Some(task);
         self.host.occupy(core, end);
@@ -186,6 +225,8 @@ impl CpuQueues {
         match task {
             Task::Build(..) => CpuWork::Build,
             Task::Copy(..) => CpuWork::Copy,
+            Task::Map(MapOrder { what: MapTask::Unit(_), .. }) => CpuWork::WriteMap,
+            Task::Map(_) => CpuWork::LoadMap,
             Task::Request(number) => match &self.requests[number as usize] {
                 Some(request) => work_of(&request.bio),
                 None => CpuWork::Flush,
@@ -230,6 +271,7 @@ impl CpuQueues {
                 (CpuTrack::Writer(id), &mut self.counts.writers[usize::from(id)])
             }
             Task::Copy(..) => (CpuTrack::Collector, &mut self.counts.collector),
+            Task::Map(_) => (CpuTrack::Mapper, &mut self.counts.mapper),
         };
         thread.jobs += 1;
         thread.busy_ns += ran;
@@ -237,12 +279,18 @@ impl CpuQueues {
     }
 
     /// A core is done with its task, and may begin another.
-    pub(super) fn end(&mut self, core: CoreId) -> Option<Task> {
+    pub(super) fn end(&mut self, now: Nanos, core: CoreId) -> Option<Task> {
         let task = self.running[core.index()].take()?;
         self.host.release(core);
         match task {
             Task::Build(id, ..) => self.writing[usize::from(id)] = false,
             Task::Copy(..) => self.collecting = false,
+            Task::Map(_) => {
+                self.mapping.pop_front();
+                if let Some(&next) = self.mapping.front() {
+                    self.wake(now, Task::Map(next));
+                }
+            }
             Task::Request(_) => {}
         }
         Some(task)
@@ -267,7 +315,7 @@ impl CpuQueues {
 
     /// Whether no thread of the FTL has anything to do.
     pub(super) fn is_idle(&self) -> bool {
-        !self.collecting && !self.writing.contains(&true)
+        !self.collecting && self.mapping.is_empty() && !self.writing.contains(&true)
     }
 
     /// Cores that bring a request in: their ends are nothing that the FTL itself waits for.

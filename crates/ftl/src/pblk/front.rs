@@ -1,14 +1,16 @@
 //! The way in where the host's CPU costs something: a request passes its core and the locks before the FTL
-//! learns of it, a write command is built before it is issued, and a batch of copies keeps the
-//! collecting thread busy. A request that finds no room waits behind all that, and costs nothing more.
+//! learns of it, a write command is built before it is issued, a batch of copies keeps the
+//! collecting thread busy, and commands for blocks of a cached mapping pass the mapping thread. A request that
+//! finds no room waits behind all that, and costs nothing more.
 //!
-//! Not charged: completions, metadata of lines, and blocks of a cached mapping.
+//! Not charged: completions, and metadata of lines.
 
 use super::Pblk;
-use super::cpu::{LockDemand, Task};
+use super::cpu::{LockDemand, MapOrder, MapTask, Task};
 use super::events::EventKind;
 use super::ids::BufferId;
 use super::waiting::Entered;
+use crate::error::FtlError;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Flags, Op, Submit, Token};
 use nandscape_media::OpenChannel;
@@ -58,6 +60,19 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
+    /// Issues commands for mapping blocks, at once or when the mapping thread has built them.
+    pub(super) fn order_map(&mut self, what: MapTask) -> Result<(), FtlError> {
+        if self.host.is_none() {
+            return self.issue_map(what);
+        }
+        let (commands, sectors) = self.map_demand(what);
+        if let Some(host) = &mut self.host {
+            host.order(self.now, MapOrder { what, commands, sectors });
+            self.run_cores();
+        }
+        Ok(())
+    }
+
     /// Whether a buffer's writer thread is busy.
     #[inline]
     pub(super) fn is_building(&self, id: BufferId) -> bool {
@@ -90,7 +105,7 @@ impl<M: OpenChannel> Pblk<M> {
     fn lock_demand(&mut self, task: Task) -> LockDemand {
         match task {
             Task::Request(number) => self.request_demand(number),
-            Task::Build(..) => LockDemand::default(),
+            Task::Build(..) | Task::Map(_) => LockDemand::default(),
             Task::Copy(id, sectors) => {
                 LockDemand { rings: 1 << id, inserted: sectors, mapped: sectors }
             }
@@ -128,14 +143,17 @@ impl<M: OpenChannel> Pblk<M> {
     /// A core is done: a request has come in, a command can be issued, or the collecting thread goes on.
     pub(super) fn core_done(&mut self, core: CoreId) {
         let Some(host) = &mut self.host else { return };
-        match host.end(core) {
-            Some(Task::Request(number)) => self.come_in(number),
-            Some(Task::Build(id, number, _)) => {
-                if let Err(error) = self.issue_built(id, number) {
-                    self.stop(error.into());
-                }
+        let issued = match host.end(self.now, core) {
+            Some(Task::Request(number)) => {
+                self.come_in(number);
+                Ok(())
             }
-            Some(Task::Copy(..)) | None => {}
+            Some(Task::Build(id, number, _)) => self.issue_built(id, number),
+            Some(Task::Map(order)) => self.issue_map(order.what),
+            Some(Task::Copy(..)) | None => Ok(()),
+        };
+        if let Err(error) = issued {
+            self.stop(error.into());
         }
         self.run_cores();
     }

@@ -11,6 +11,7 @@
 //! - Sectors that an open chunk does not serve yet are read from RAM (`staging_bytes`).
 
 use super::Pblk;
+use super::cpu::MapTask;
 use super::mapping::Mapping;
 use super::mapstore::{Cause, Job, MapVictim, Piece, Unit};
 use super::open::Cursor;
@@ -116,8 +117,7 @@ impl<M: OpenChannel> Pblk<M> {
         };
         let number = self.add_job(block, begun.version, true);
         if begun.read.is_some() {
-            let end = self.read_pieces(block)?;
-            self.events.push(end, EventKind::MapMerge(number));
+            self.order_map(MapTask::Merge(number))?;
         } else {
             self.send_job(number);
         }
@@ -161,45 +161,100 @@ impl<M: OpenChannel> Pblk<M> {
         }
         let frontier = mapping.store.frontier;
         let Some(spot) = self.seek(frontier)? else { return Ok(false) };
-        self.program_pieces(spot)?;
+        let number = self.fill_unit(spot);
+        self.order_map(MapTask::Unit(number))?;
         self.line_chores(frontier)?;
         Ok(true)
     }
 
-    fn program_pieces(&mut self, spot: Spot) -> Result<(), FtlError> {
-        let Some(mapping) = &mut self.mapping else { return Ok(()) };
+    /// Takes what waits into a unit at this place; its number. There is a cached map.
+    fn fill_unit(&mut self, spot: Spot) -> u32 {
         let ws_opt = self.geometry.ws_opt;
-        let mut keys = [KEY_EMPTY; MAX_UNIT];
+        let Some(mapping) = &mut self.mapping else { return 0 };
         let mut pieces = SmallVec::new();
         let mut used = 0;
-        self.scratch.clear();
         while let Some(piece) = mapping.store.out.front().filter(|p| used + p.sectors <= ws_opt) {
+            used += piece.sectors;
+            pieces.extend(mapping.store.out.pop_front());
+        }
+        mapping.counts.pad_sectors += u64::from(ws_opt - used);
+        let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
+        let number = mapping.store.units.add(unit);
+        self.stats.sectors.map += u64::from(ws_opt);
+        self.busy[spot.pu as usize] = true;
+        self.lines.use_up(spot.line, ws_opt);
+        let line = self.lines.get_mut(spot.line);
+        line.pending += used;
+        line.in_flight += 1;
+        number
+    }
+
+    /// Issues the write command of a unit.
+    fn program_unit(&mut self, number: u32) -> Result<(), FtlError> {
+        let ws_opt = self.geometry.ws_opt;
+        let Some(mapping) = &mut self.mapping else { return Ok(()) };
+        let seq = mapping.store.next_seq;
+        mapping.store.next_seq += u64::from(ws_opt);
+        let Some(unit) = mapping.store.units.get_mut(number) else { return Ok(()) };
+        let mut keys = [KEY_EMPTY; MAX_UNIT];
+        let mut used = 0;
+        self.scratch.clear();
+        for piece in &unit.pieces {
             for index in 0..piece.sectors {
                 keys[(used + index) as usize] = piece.key + index;
                 self.scratch.push(SectorData::Tag(piece.tag));
             }
             used += piece.sectors;
-            pieces.extend(mapping.store.out.pop_front());
         }
         self.scratch
             .resize(if self.run.keep_content { ws_opt as usize } else { 0 }, SectorData::Absent);
-        let seq = mapping.store.next_seq;
-        mapping.store.next_seq += u64::from(ws_opt);
-        mapping.counts.pad_sectors += u64::from(ws_opt - used);
         let keys = &keys[..ws_opt as usize];
         let data = &self.scratch;
         let cmd =
-            WriteCmd { at: spot.at, kind: Kind::Map, seq, seq_deltas: &[], aux: &[], keys, data };
+            WriteCmd { at: unit.at, kind: Kind::Map, seq, seq_deltas: &[], aux: &[], keys, data };
         let outcome = self.media.write(self.now, self.now, cmd)?;
-        self.stats.sectors.map += u64::from(ws_opt);
-        self.busy[spot.pu as usize] = true;
-        let unit = Unit { line: spot.line, pu: spot.pu, at: spot.at, pieces };
-        let number = mapping.store.units.add(unit);
         self.events.push(outcome.at, EventKind::MapUnit(number, outcome.status));
-        self.lines.use_up(spot.line, ws_opt);
-        let line = self.lines.get_mut(spot.line);
-        line.pending += used;
-        line.in_flight += 1;
+        Ok(())
+    }
+
+    /// Commands for mapping blocks, and their sectors.
+    pub(super) fn map_demand(&mut self, what: MapTask) -> (u32, u32) {
+        let Some(mapping) = &mut self.mapping else { return (0, 0) };
+        let shape = mapping.store.shape;
+        let of_block = |mapping: &Mapping, block| {
+            let on_media = (0..shape.pieces).filter(|&p| mapping.location(block, p).is_some());
+            on_media.fold((0, 0), |(count, sum), p| (count + 1, sum + shape.piece_len(p)))
+        };
+        match what {
+            MapTask::Load(block) => of_block(mapping, block),
+            MapTask::Merge(number) => {
+                let block = mapping.store.jobs.get_mut(number).map(|job| job.block);
+                block.map_or((0, 0), |block| of_block(mapping, block))
+            }
+            MapTask::Copies => {
+                let copies = &mapping.store.copies;
+                (copies.len() as u32, copies.iter().map(|copy| copy.sectors).sum())
+            }
+            MapTask::Unit(_) => (1, self.geometry.ws_opt),
+        }
+    }
+
+    /// Issues commands for mapping blocks.
+    pub(super) fn issue_map(&mut self, what: MapTask) -> Result<(), FtlError> {
+        match what {
+            MapTask::Load(block) => self.read_block(block),
+            MapTask::Merge(number) => self.read_merged(number),
+            MapTask::Copies => self.read_copies(),
+            MapTask::Unit(number) => self.program_unit(number),
+        }
+    }
+
+    /// Reads what a write-back merges its entries into.
+    fn read_merged(&mut self, number: u32) -> Result<(), FtlError> {
+        let job = self.mapping.as_mut().and_then(|mapping| mapping.store.jobs.get_mut(number));
+        let Some(block) = job.map(|job| job.block) else { return Ok(()) };
+        let end = self.read_pieces(block)?;
+        self.events.push(end, EventKind::MapMerge(number));
         Ok(())
     }
 
@@ -346,16 +401,15 @@ impl<M: OpenChannel> Pblk<M> {
         true
     }
 
-    /// Reads the next valid pieces of the victim, or lets it go when there are none.
+    /// Has the next valid pieces of the victim read, or lets it go when there are none.
     fn copy_some(&mut self, mut victim: MapVictim) -> Result<(), FtlError> {
         let (width, ws_opt) = (self.layout.width, self.geometry.ws_opt);
-        let mut arrived = self.now;
         let mut units = 0;
         while victim.at < self.line_end() && units < COPY_UNITS {
             let at = self.ppa_at(victim.id, victim.at);
             let mask = self.lines.valid_mask(at, ws_opt);
             if mask != 0 {
-                arrived = arrived.max(self.copy_unit(at, mask)?);
+                self.list_copies(at, mask);
                 units += 1;
             }
             victim.at.step(width);
@@ -363,16 +417,16 @@ impl<M: OpenChannel> Pblk<M> {
         let Some(mapping) = &mut self.mapping else { return Ok(()) };
         if units > 0 {
             mapping.store.victim = Some(victim);
-            self.events.push(arrived, EventKind::MapCopies);
+            self.order_map(MapTask::Copies)
         } else {
             mapping.store.victim = None;
             self.end_map_victim(victim.id);
+            Ok(())
         }
-        Ok(())
     }
 
-    fn copy_unit(&mut self, first: Ppa, mut mask: u64) -> Result<Nanos, FtlError> {
-        let mut arrived = self.now;
+    /// Notes the valid pieces of a unit as copies to be read.
+    fn list_copies(&mut self, first: Ppa, mut mask: u64) {
         while mask != 0 {
             let from = first.plus(mask.trailing_zeros());
             let key = self.media.oob(from).key;
@@ -380,7 +434,6 @@ impl<M: OpenChannel> Pblk<M> {
             let Some((block, piece)) = mapping.store.shape.of_key(key) else { break };
             let sectors = mapping.store.shape.piece_len(piece);
             mask &= !((u64::MAX >> (64 - sectors)) << mask.trailing_zeros());
-            arrived = arrived.max(self.read_piece(from, sectors)?);
             let tag = match self.media.data(from) {
                 SectorData::Tag(tag) if self.media.readable(from) => tag,
                 _ => self.digest(block),
@@ -392,7 +445,23 @@ impl<M: OpenChannel> Pblk<M> {
                 mapping.counts.copied_sectors += u64::from(sectors);
             }
         }
-        Ok(arrived)
+    }
+
+    /// Reads the pieces that were listed.
+    fn read_copies(&mut self) -> Result<(), FtlError> {
+        let mut arrived = self.now;
+        let listed = self.mapping.as_ref().map_or(0, |mapping| mapping.store.copies.len());
+        for index in 0..listed {
+            let Some(copy) = self.mapping.as_ref().map(|mapping| mapping.store.copies[index])
+            else {
+                break;
+            };
+            if let Cause::Copy(from) = copy.cause {
+                arrived = arrived.max(self.read_piece(from, copy.sectors)?);
+            }
+        }
+        self.events.push(arrived, EventKind::MapCopies);
+        Ok(())
     }
 
     /// Copies have been read.

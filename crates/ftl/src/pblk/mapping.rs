@@ -14,6 +14,7 @@
 //! ahead; reads wait each for itself; copies at the head of the requests that have arrived.
 
 use super::Pblk;
+use super::cpu::MapTask;
 use super::mapcache::blind::BlindBuffer;
 use super::mapcache::{Access, By, Load, Lookup, MapCache, single_entry_bytes};
 use super::mapread::Reads;
@@ -404,7 +405,7 @@ impl<M: OpenChannel> Pblk<M> {
                 }
                 Load::Read(_) => {
                     mapping.want_served();
-                    self.read_block(block)?;
+                    self.order_map(MapTask::Load(block))?;
                 }
                 Load::Joined => mapping.want_served(),
                 Load::WriteBack => {
@@ -447,7 +448,7 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Reads a mapping block, and compares it with the truth.
-    fn read_block(&mut self, block: u32) -> Result<(), FtlError> {
+    pub(super) fn read_block(&mut self, block: u32) -> Result<(), FtlError> {
         let end = self.read_pieces(block)?;
         self.verify_block(block);
         self.events.push(end, EventKind::MapLoad(block));

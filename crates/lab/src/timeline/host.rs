@@ -3,7 +3,8 @@
 use super::{CORES, LOCKS, Micros, THREADS, Timeline};
 use nandscape_ftl::{CpuCounts, CpuSpan, CpuTrack, CpuWork};
 
-/// The track of the mapping's lock, and of the collecting thread, behind those of buffers.
+/// The track of the collecting thread, and of the mapping's lock, after those of buffers; the next one is the
+/// mapping thread's.
 const COMMON: u32 = 1_000;
 
 const fn name(work: CpuWork) -> &'static str {
@@ -14,6 +15,8 @@ const fn name(work: CpuWork) -> &'static str {
         CpuWork::Discard => "trim",
         CpuWork::Build => "build command",
         CpuWork::Copy => "copy",
+        CpuWork::LoadMap => "load mapping blocks",
+        CpuWork::WriteMap => "write mapping blocks",
     }
 }
 
@@ -23,6 +26,7 @@ fn place(track: CpuTrack) -> (u32, u32) {
         CpuTrack::Core(core) => (CORES, u32::from(core) + 1),
         CpuTrack::Writer(buffer) => (THREADS, u32::from(buffer) + 1),
         CpuTrack::Collector => (THREADS, COMMON),
+        CpuTrack::Mapper => (THREADS, COMMON + 1),
         CpuTrack::Ring(buffer) => (LOCKS, u32::from(buffer) + 1),
         CpuTrack::Map => (LOCKS, COMMON),
     }
@@ -43,6 +47,7 @@ impl Timeline {
             self.name_host_track(CpuTrack::Ring(buffer), &format!("lock of buffer {buffer}"));
         }
         self.name_host_track(CpuTrack::Collector, "garbage collection");
+        self.name_host_track(CpuTrack::Mapper, "mapping blocks");
         self.name_host_track(CpuTrack::Map, "lock of the mapping");
     }
 

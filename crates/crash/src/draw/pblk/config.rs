@@ -218,6 +218,8 @@ fn draw_cpu(seed: u64) -> CpuCosts {
         writer_unit_ns: cost(1 << 20),
         writer_sector_ns: cost(1 << 14),
         gc_sector_ns: cost(1 << 16),
+        map_command_ns: cost(1 << 20),
+        map_block_sector_ns: cost(1 << 14),
     }
 }
 

@@ -53,6 +53,7 @@ pub(super) fn host_cpu(counts: &CpuCounts, flush: &FlushTime, length: Nanos) -> 
         "map_lock": lock(&counts.map),
         "writers": counts.writers.iter().map(thread).collect::<Vec<_>>(),
         "gc_thread": thread(&counts.collector),
+        "map_thread": thread(&counts.mapper),
         "flush": { "cpu_ns": flush.cpu_ns, "writer_ns": flush.writer_ns },
     })
 }

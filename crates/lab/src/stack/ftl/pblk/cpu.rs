@@ -16,6 +16,8 @@ const COSTS: &[Cost] = &[
     ("writer_unit_ns", |costs| &mut costs.writer_unit_ns),
     ("writer_sector_ns", |costs| &mut costs.writer_sector_ns),
     ("gc_sector_ns", |costs| &mut costs.gc_sector_ns),
+    ("map_command_ns", |costs| &mut costs.map_command_ns),
+    ("map_block_sector_ns", |costs| &mut costs.map_block_sector_ns),
 ];
 
 const MAP_UPDATE: Words<MapUpdate> =
