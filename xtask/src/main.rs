@@ -1,6 +1,6 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
 //! instructions, `acceptance` runs the checks of the architecture, `campaign` runs a long crash campaign, and
-//! `verdicts` sets reproductions of papers beside each other.
+//! `verdicts` prints reproductions of papers as tables.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
@@ -19,7 +19,7 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
        cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
-       cargo xtask verdicts LABEL=PAPER.JSON...     verdicts of reproductions of the same papers, as a table";
+       cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -37,18 +37,16 @@ fn main() -> ExitCode {
             Some(options) => finish("campaign", campaign::run(&repository, &options)),
             None => complain(USAGE),
         },
-        ["verdicts", columns @ ..] if !columns.is_empty() => verdicts(columns),
+        ["verdicts", files @ ..] if !files.is_empty() => verdicts(files),
         _ => complain(USAGE),
     }
 }
 
-/// Prints the table of the reproductions that `columns` name.
-fn verdicts(columns: &[&str]) -> ExitCode {
-    let columns =
-        columns.iter().map(|one| verdicts::Column::read(one)).collect::<Result<Vec<_>, _>>();
-    match columns.and_then(|columns| verdicts::table(&verdicts::Column::merge(columns))) {
-        Ok(table) => {
-            print!("{table}");
+/// Prints the tables of the reproductions in these files.
+fn verdicts(files: &[&str]) -> ExitCode {
+    match verdicts::tables(files) {
+        Ok(tables) => {
+            print!("{tables}");
             ExitCode::SUCCESS
         }
         Err(error) => complain(&format!("verdicts: {error}")),
