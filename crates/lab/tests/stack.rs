@@ -12,7 +12,7 @@ use nandscape_fs::ext4::{Commit, MountOptions};
 use nandscape_ftl::FtlConfig;
 use nandscape_ftl::pblk::config::{
     BaseRouting, CacheSize, CapacityRules, Config, CoreChoice, FileRouting, FlushScope, GcStream,
-    HotnessConfig, Limiter, LineSet, MapConfig, MapKind, MapPolicy, Routing, StreamUnits, Victim,
+    HotnessConfig, Limiter, LineSet, MapConfig, MapKind, MapPolicy, Routing, Victim,
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
@@ -346,7 +346,6 @@ fn buffers_are_chosen_by_words() {
     let lines = "[host]\ncores = 3\n[ftl]\nrouting = [\"per-core\", \"journal\", \"per-file\"]\n\
                  core_choice = \"most-free\"\nfsync_rings = 5\nfsync_threshold = 0\n\
                  special_buffer = 1024\nflush_scope = \"file-ring\"\nline_set = \"units-2\"\n\
-                 normal_units = 16\nfsync_units = 4\njournal_units = 8\n\
                  [ftl.gc]\nstream = \"by-origin\"\n[hints]\nfsync = \"file\"\n";
     let stack = Stack::parse("my.toml", &format!("{MEDIA}\n{lines}"), &NONE).unwrap();
     let expected = Routing {
@@ -359,42 +358,10 @@ fn buffers_are_chosen_by_words() {
     assert_eq!((pblk(&stack).fsync_threshold, pblk(&stack).special_ring_sectors), (0, Some(1024)));
     assert_eq!(pblk(&stack).flush_scope, FlushScope::FileRing);
     assert_eq!(pblk(&stack).line_set, LineSet::Units(2));
-    let widths = StreamUnits { normal: Some(16), fsync: Some(4), journal: Some(8), gc: None };
-    assert_eq!(pblk(&stack).stream_units, widths);
     assert_eq!(pblk(&stack).gc_stream, GcStream::ByOrigin);
     assert_eq!(stack.hints.fsync, Fsync::File);
     let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
     assert_eq!((again.ftl, again.toml), (stack.ftl, stack.toml));
-}
-
-/// Widths that no stream or no lines have are refused where they stand.
-#[test]
-fn widths_that_the_device_does_not_have_are_refused() {
-    let cases = [
-        (
-            "gc_units = 4\nline_set = \"units-2\"",
-            "my.toml:12:12: ftl.gc_units: there is no such stream",
-        ),
-        (
-            "journal_units = 4\nline_set = \"units-2\"",
-            "my.toml:12:17: ftl.journal_units: there is no",
-        ),
-        (
-            "fsync_units = 4\nrouting = \"journal\"",
-            "my.toml:12:15: ftl.fsync_units: there is no such",
-        ),
-        (
-            "journal_units = 3\nrouting = \"journal\"",
-            "my.toml:12:17: ftl.journal_units: with lines of",
-        ),
-        ("normal_units = 0", "my.toml:12:16: ftl.normal_units: with lines of"),
-    ];
-    for (lines, expected) in cases {
-        let text = format!("{MEDIA}\n[ftl]\n{lines}\n");
-        let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
-        let found = stack.check_device().unwrap_err().to_string();
-        assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
-    }
 }
 
 /// Cores of the host, write buffers and ijournal areas are three numbers; the last two are as many as cores

@@ -164,11 +164,10 @@ impl Capacity {
             Limiter::Reserve(lines) => lines,
         };
         let plan = Plan::new(config, &layout)?;
-        let frontiers = plan.frontiers();
-        let moving_lines = match frontiers {
+        let moving_lines = match plan.frontiers() {
             1 => 4,
             // A stream's frontiers share copies, so that many lines of theirs are open at once.
-            _ => frontiers + 2 + padded_out(geometry, plan.widest()),
+            frontiers => frontiers + 2 + padded_out(geometry, plan.widest()),
         };
         let data_lines = self.physical_sectors / u64::from(self.line_sectors);
         let others = u64::from(kept_lines + moving_lines + self.map_lines);
@@ -184,7 +183,7 @@ impl Capacity {
             return Err(FtlError::Config { key: "ftl.op_percent", why });
         }
         self.check_copies(data_lines - others)?;
-        check_open_chunks(geometry, frontiers + u32::from(self.map_lines > 0))?;
+        check_open_chunks(geometry, plan.frontiers() + u32::from(self.map_lines > 0))?;
         self.check_limiter(config)
     }
 
