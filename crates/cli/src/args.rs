@@ -344,9 +344,10 @@ Each seed chooses a small device, a load, faults, and the instants at which powe
 the device recovers. A violation is shown with everything that led to it; --first SEED --seeds 1 \
 shows it again. The exit code is 1 if any promise was broken.
 
-A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP, with * where the seed may choose; what \
-is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotness-journal or dftl, the \
-cached ones also with -serial: one miss at a time. A matrix runs only compositions that --composition \
+A composition is ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP/WIDTHS, with * where the seed may choose; \
+what is left out at the end is the seed's, too. MAP is resident, lru, hotness, hotness-journal or dftl, \
+the cached ones also with -serial: one miss at a time. WIDTHS is usual, as a name that ends with MAP \
+has it, or wide: a number of lines for each stream, which the seed draws. A matrix runs only compositions that --composition \
 permits. docs/formats/crash.md describes the JSON.
 
 Rules for --omit: those of the FTL and, with --fs, of the file system; an unknown name lists them.
@@ -365,6 +366,7 @@ Examples:
   nandscape crash --matrix pairs --jobs 2                a few that meet each other, 1000 cuts each
   nandscape crash --matrix pairs --output-format json --output pairs.json
   nandscape crash --matrix all --composition '*/*/*/data/dftl-serial'
+  nandscape crash --composition '*/*/units-2/*/*/wide'   streams of several lines each
   nandscape crash --omit stale-map --composition '*/*/*/*/lru'
   nandscape crash --composition per-core+journal+fsync-aware/file-ring/units-2/own/dftl
   nandscape crash --fs ext4 --stack js-pblk --set fs.data=journal --cuts 2000

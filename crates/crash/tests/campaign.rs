@@ -2,7 +2,7 @@
 //!
 //! The 10,000-cut campaign is `nandscape crash`; this is its short form.
 
-use nandscape_crash::composition::{self, Pins};
+use nandscape_crash::composition::{self, Pins, Widths};
 use nandscape_crash::family::ScenarioFamily;
 use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
@@ -274,7 +274,7 @@ fn compositions_keep_every_promise() {
 #[test]
 fn every_composition_is_run_or_refused_with_a_sentence() {
     let matrix = Matrix::all(&Pins::default(), 50, 0);
-    assert_eq!(matrix.legal.len() + matrix.refused.len(), composition::all().len());
+    assert_eq!(matrix.legal.len() + matrix.refused.len(), composition::all(Widths::Usual).len());
     assert!(matrix.legal.len() > 1_000, "{} legal", matrix.legal.len());
     for (refused, why) in &matrix.refused {
         assert!(why.split_whitespace().count() > 8, "{refused}: {why}");

@@ -25,6 +25,39 @@ pub(crate) enum UnitSet {
     Units(u32),
 }
 
+/// Each `step`-th stripe, from `first` on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StripeSet {
+    first: u32,
+    step: u32,
+}
+
+impl StripeSet {
+    /// All stripes.
+    pub(crate) const ALL: Self = Self { first: 0, step: 1 };
+
+    /// The stripe alone.
+    pub(crate) const fn only(stripe: u32) -> Self {
+        Self { first: stripe, step: u32::MAX }
+    }
+
+    /// One of `parts` sets that divide the stripes. Neighbours, which may lie on different channels, are in
+    /// different ones.
+    pub(crate) const fn part(index: u32, parts: u32) -> Self {
+        Self { first: index, step: parts }
+    }
+
+    /// Its stripes, of a device with so many.
+    pub(crate) fn of(self, stripes: u32) -> impl Iterator<Item = u32> {
+        (self.first..stripes).step_by(self.step as usize)
+    }
+
+    /// Whether a stripe is in it.
+    pub(crate) const fn has(self, stripe: u32) -> bool {
+        stripe >= self.first && (stripe - self.first).is_multiple_of(self.step)
+    }
+}
+
 /// How lines lie on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {

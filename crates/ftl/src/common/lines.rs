@@ -12,7 +12,7 @@
 
 use super::free_space::FreeSpace;
 use super::ids::{LineId, MAP_ORIGIN, OriginId};
-use super::layout::{Layout, StripeOrder};
+use super::layout::{Layout, StripeOrder, StripeSet};
 use nandscape_column::Column;
 use nandscape_media::{Geometry, Ppa};
 use std::collections::VecDeque;
@@ -292,16 +292,15 @@ impl Lines {
         self.free[self.layout.stripe_of(line) as usize].push_back(line);
     }
 
-    /// Takes the line of a stripe that has been free for longest, to prepare it for data; without a
-    /// stripe, of the one with most free lines. Mapping blocks take from what is kept for them, and
-    /// no other caller does.
-    pub(crate) fn take_free(&mut self, stripe: Option<u32>, for_map: bool) -> Option<LineId> {
+    /// Takes the line that has been free for longest, to prepare it for data, of that of these stripes which
+    /// has most free lines. Mapping blocks take from what is kept for them, and no other caller does.
+    pub(crate) fn take_free(&mut self, stripes: StripeSet, for_map: bool) -> Option<LineId> {
         let own = if for_map { self.kept > 0 } else { self.free_lines > self.kept };
         if !own {
             return None;
         }
-        let freest = || (0..self.layout.stripes()).max_by_key(|&stripe| self.free_in(stripe));
-        let stripe = stripe.or_else(freest).unwrap_or(0);
+        let stripes = stripes.of(self.layout.stripes());
+        let stripe = stripes.max_by_key(|&stripe| self.free_in(stripe))?;
         let line = self.free[stripe as usize].pop_front()?;
         self.kept -= u32::from(for_map);
         self.taken(line);
@@ -461,7 +460,7 @@ mod tests {
     #[test]
     fn a_line_is_released_when_its_own_gate_is_durable() {
         let mut lines = lines();
-        let ids = [0, 1, 2].map(|_| lines.take_free(None, false).expect("free"));
+        let ids = [0, 1, 2].map(|_| lines.take_free(StripeSet::ALL, false).expect("free"));
         for (id, gate) in ids.into_iter().zip([30, 10, 20]) {
             lines.get_mut(id).gate = gate;
             lines.quarantine_line(id);
@@ -510,7 +509,7 @@ mod tests {
         let mut lines = lines();
         assert_eq!(lines.free_space().lines_for(2 * u64::from(lines.nominal)), 2);
         for chunks in [1, 3] {
-            let id = lines.take_free(None, false).expect("free");
+            let id = lines.take_free(StripeSet::ALL, false).expect("free");
             for _ in chunks..4 {
                 lines.remove_chunk(id, 128);
             }
@@ -533,10 +532,10 @@ mod tests {
     #[test]
     fn the_line_that_was_free_for_longest_is_taken() {
         let mut lines = lines();
-        let first = lines.take_free(None, false);
-        assert_eq!((first, lines.take_free(None, false)), (Some(0), Some(1)));
+        let first = lines.take_free(StripeSet::ALL, false);
+        assert_eq!((first, lines.take_free(StripeSet::ALL, false)), (Some(0), Some(1)));
         lines.release(0);
-        let rest: Vec<_> = std::iter::from_fn(|| lines.take_free(None, false)).collect();
+        let rest: Vec<_> = std::iter::from_fn(|| lines.take_free(StripeSet::ALL, false)).collect();
         assert_eq!((rest.first(), rest.last()), (Some(&2), Some(&0)));
     }
 
@@ -546,7 +545,7 @@ mod tests {
     fn writable_space_is_counted_once() {
         let mut lines = lines();
         let all = u64::from(LINE_CAPACITY * GEOMETRY.chunks);
-        let id = lines.take_free(None, false).expect("free");
+        let id = lines.take_free(StripeSet::ALL, false).expect("free");
         assert_eq!((lines.writable, lines.free_chunks), (all, 4 * 39));
         lines.use_up(id, 8);
         lines.remove_chunk(id, 128);

@@ -8,6 +8,7 @@ use super::DeviceFtl;
 use super::buffer::PageId;
 use super::flight::InFlight;
 use crate::common::ids::LineId;
+use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
 use crate::common::trims::TrimRecord;
 use crate::error::FtlError;
@@ -105,7 +106,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 self.lines.write_off(line, u32::MAX);
                 self.retire_full(instance, stream)?;
             }
-            let Some(line) = self.lines.take_free(Some(instance as u32), false) else {
+            let Some(line) = self.lines.take_free(StripeSet::only(instance as u32), false) else {
                 return Ok(None);
             };
             let entry = self.lines.get_mut(line);

@@ -10,6 +10,7 @@ use super::rl::{RateLimiter, Share};
 use super::units::Units;
 use super::waiting::{Queued, Waiter};
 use crate::common::ids::MAP_ORIGIN;
+use crate::common::layout::StripeSet;
 use crate::error::FtlError;
 use crate::pblk::config::{Config, FlushScope, GcStream};
 use nandscape_media::Geometry;
@@ -80,25 +81,18 @@ impl Plan {
         }
     }
 
-    /// The frontiers of a buffer.
-    fn frontiers_of(&self, buffer: BufferId) -> Range<FrontierId> {
-        if self.shared() == 0 {
-            buffer..buffer + 1
-        } else if self.normal.contains(&buffer) {
-            0..self.shared() as FrontierId
-        } else {
-            let own = self.shared() as FrontierId + (buffer - self.normal.end);
-            own..own + 1
-        }
-    }
-
     /// Makes the frontiers, without lines; that of mapping blocks is the last.
     pub(super) fn make_frontiers(&self, with_map: bool) -> Vec<Frontier> {
-        let shared = (0..self.shared()).map(|stripe| Frontier::new(0, Some(stripe)));
-        let first = if self.shared() == 0 { 0 } else { self.normal.end };
-        let own = (first..self.len()).map(|buffer| Frontier::new(buffer, None));
-        let map = with_map.then(|| Frontier::new(MAP_ORIGIN, None));
-        shared.chain(own).chain(map).collect()
+        let mut frontiers: Vec<Frontier> = Vec::with_capacity(self.frontiers() as usize + 1);
+        for buffer in 0..self.len() {
+            let parts = self.frontiers_of(buffer).len() as u32;
+            let is_first = usize::from(self.frontiers_of(buffer).start) == frontiers.len();
+            let of_group =
+                (0..parts).map(|index| Frontier::new(buffer, StripeSet::part(index, parts)));
+            frontiers.extend(of_group.filter(|_| is_first));
+        }
+        frontiers.extend(with_map.then(|| Frontier::new(MAP_ORIGIN, StripeSet::ALL)));
+        frontiers
     }
 
     /// Makes the buffers, empty.

@@ -62,8 +62,7 @@ impl Capacity {
     /// The key of the choice that does not fit, and why.
     pub fn of(geometry: &Geometry, config: &Config, good_chunks: u64) -> Result<Self, FtlError> {
         let capacity = Self::new(geometry, config, good_chunks)?;
-        let plan = Plan::new(config, &line_layout(geometry, config.line_set)?)?;
-        capacity.check(geometry, config, plan.frontiers())?;
+        capacity.check(geometry, config)?;
         Ok(capacity)
     }
 
@@ -148,13 +147,13 @@ impl Capacity {
         })
     }
 
-    /// Whether the device can always make progress with this many frontiers: logical space, the
+    /// Whether the device can always make progress with its frontiers: logical space, the
     /// reserve, the open lines, a victim and one line lost to a power cut must fit at once, and the
     /// line that a single frontier always prepares.
     ///
     /// # Errors
     /// The key of the choice that does not fit, and why.
-    fn check(&self, geometry: &Geometry, config: &Config, frontiers: u32) -> Result<(), FtlError> {
+    fn check(&self, geometry: &Geometry, config: &Config) -> Result<(), FtlError> {
         if self.logical_sectors > u64::from(KEY_MAX) + 1 {
             let why = format!("{} logical sectors do not fit 32-bit keys", self.logical_sectors);
             return Err(FtlError::Config { key: "media.chunks", why });
@@ -164,10 +163,11 @@ impl Capacity {
             Limiter::Kernel => self.reserved_chunks.div_ceil(layout.width) + layout.stripes(),
             Limiter::Reserve(lines) => lines,
         };
-        let moving_lines = match frontiers {
+        let plan = Plan::new(config, &layout)?;
+        let moving_lines = match plan.frontiers() {
             1 => 4,
-            // Stripes share copies, so that many lines of theirs are open at once.
-            _ => frontiers + 2 + padded_out(geometry, layout.stripes()),
+            // A stream's frontiers share copies, so that many lines of theirs are open at once.
+            frontiers => frontiers + 2 + padded_out(geometry, plan.widest()),
         };
         let data_lines = self.physical_sectors / u64::from(self.line_sectors);
         let others = u64::from(kept_lines + moving_lines + self.map_lines);
@@ -183,7 +183,7 @@ impl Capacity {
             return Err(FtlError::Config { key: "ftl.op_percent", why });
         }
         self.check_copies(data_lines - others)?;
-        check_open_chunks(geometry, frontiers + u32::from(self.map_lines > 0))?;
+        check_open_chunks(geometry, plan.frontiers() + u32::from(self.map_lines > 0))?;
         self.check_limiter(config)
     }
 
@@ -410,7 +410,7 @@ mod tests {
 
     fn sizes(geometry: &Geometry, config: &Config) -> Result<Capacity, FtlError> {
         let capacity = Capacity::new(geometry, config, all_chunks(geometry))?;
-        capacity.check(geometry, config, 1).map(|()| capacity)
+        capacity.check(geometry, config).map(|()| capacity)
     }
 
     fn rules(capacity_rules: CapacityRules) -> Config {

@@ -25,6 +25,7 @@ impl<M: OpenChannel> Pblk<M> {
         let mapped = self.check_table()?;
         self.check_valid_bits(mapped)?;
         self.check_space()?;
+        self.check_frontiers()?;
         self.check_open_lines()?;
         self.check_open_chunks()?;
         self.check_map()?;
@@ -153,6 +154,31 @@ impl<M: OpenChannel> Pblk<M> {
             }
         }
         Ok(located)
+    }
+
+    /// The lines of frontiers are of their stripes, and no two frontiers of a buffer have any in common.
+    fn check_frontiers(&self) -> Result<(), String> {
+        for (f, frontier) in self.frontiers.iter().enumerate() {
+            for line in frontier.lines() {
+                let stripe = self.layout.stripe_of(line);
+                ensure(frontier.stripes.has(stripe), || {
+                    format!(
+                        "line {line} of stripe {stripe} is frontier {f}'s, of {:?}",
+                        frontier.stripes
+                    )
+                })?;
+            }
+        }
+        for buffer in &self.buffers {
+            for stripe in 0..self.layout.stripes() {
+                let own = buffer.frontiers.clone().map(|f| &self.frontiers[usize::from(f)]);
+                let takers = own.filter(|frontier| frontier.stripes.has(stripe)).count();
+                ensure(takers == 1, || {
+                    format!("{takers} of frontiers {:?} take stripe {stripe}", buffer.frontiers)
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// An open line takes as much as it has left. Of a program that failed nobody may know yet.

@@ -128,6 +128,22 @@ pub enum LineSet {
     Units(u32),
 }
 
+/// How many parallel units each stream writes to at once, where lines are narrower than the device: it has
+/// so many units' lines open, which its write units go to in turn. A number is a line's, times a power of two.
+/// `None` takes those of the device for the normal buffers, which share their lines, and those of one line
+/// for every other buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct StreamUnits {
+    /// The normal buffers together.
+    pub normal: Option<u32>,
+    /// Each buffer for files that are fsynced.
+    pub fsync: Option<u32>,
+    /// The journal's buffer.
+    pub journal: Option<u32>,
+    /// The buffer for copies.
+    pub gc: Option<u32>,
+}
+
 /// Where garbage collection's copies go.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum GcStream {
@@ -308,6 +324,8 @@ pub struct Config {
     pub flush_scope: FlushScope,
     /// Which chunks make a line.
     pub line_set: LineSet,
+    /// How many parallel units each stream writes to at once.
+    pub stream_units: StreamUnits,
     /// Where copies go.
     pub gc_stream: GcStream,
     /// Whether copies are made of the journal's own lines.
@@ -340,6 +358,7 @@ impl Default for Config {
             special_ring_sectors: None,
             flush_scope: FlushScope::default(),
             line_set: LineSet::default(),
+            stream_units: StreamUnits::default(),
             gc_stream: GcStream::default(),
             journal_lines: JournalLines::default(),
             map: MapKind::default(),
@@ -364,11 +383,16 @@ impl Config {
         self.gc_pacing.unwrap_or(by_limiter)
     }
 
+    /// Whether there are buffers for files that are fsynced.
+    #[must_use]
+    pub fn has_fsync_buffers(&self) -> bool {
+        matches!(self.routing.files, FileRouting::FsyncAware | FileRouting::PerFile)
+    }
+
     /// Whether any number of buffers follows from `write_buffers`.
     #[must_use]
     pub fn uses_write_buffers(&self) -> bool {
-        let binds_files =
-            matches!(self.routing.files, FileRouting::FsyncAware | FileRouting::PerFile);
+        let binds_files = self.has_fsync_buffers();
         self.routing.base != BaseRouting::Single || (binds_files && self.fsync_rings.is_none())
     }
 }

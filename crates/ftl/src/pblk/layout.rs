@@ -18,8 +18,8 @@ pub(super) fn line_layout(geometry: &Geometry, set: LineSet) -> Result<Layout, F
     Layout::of(geometry, units).map_err(|why| FtlError::Config { key: "ftl.line_set", why })
 }
 
-/// Lines of garbage collection, beyond one, that a power cut may use up at once: where open chunks are
-/// limited recovery leaves none open.
-pub(super) fn padded_out(geometry: &Geometry, shared_frontiers: u32) -> u32 {
-    if geometry.limits_open_chunks() { shared_frontiers.saturating_sub(1) } else { 0 }
+/// Lines of garbage collection, beyond one, that a power cut may use up at once, given the most frontiers of a
+/// stream: where open chunks are limited recovery leaves none open.
+pub(super) fn padded_out(geometry: &Geometry, frontiers_max: u32) -> u32 {
+    if geometry.limits_open_chunks() { frontiers_max.saturating_sub(1) } else { 0 }
 }

@@ -12,6 +12,7 @@ use super::format::{MAP_FRONTIER, Smeta};
 use super::ids::{BufferId, FrontierId};
 use super::write::{MAX_UNIT, Spot};
 use crate::common::ids::{LineId, MAP_ORIGIN};
+use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
 use crate::pblk::events::EventKind;
@@ -48,8 +49,8 @@ impl Cursor {
 /// metadata is under way.
 #[derive(Debug)]
 pub(super) struct Frontier {
-    /// The stripe that its lines come from; `None` takes them where most are free.
-    pub(super) stripe: Option<u32>,
+    /// The stripes that its lines come from, each from that of them where most are free.
+    pub(super) stripes: StripeSet,
     /// The buffer, or the first of the buffers, that it belongs to.
     pub(super) buffer: BufferId,
     pub(super) open: Option<OpenLine>,
@@ -59,8 +60,8 @@ pub(super) struct Frontier {
 
 impl Frontier {
     /// Without a line.
-    pub(super) const fn new(buffer: BufferId, stripe: Option<u32>) -> Self {
-        Self { stripe, buffer, open: None, next: None, closing: VecDeque::new() }
+    pub(super) const fn new(buffer: BufferId, stripes: StripeSet) -> Self {
+        Self { stripes, buffer, open: None, next: None, closing: VecDeque::new() }
     }
 
     /// The lines that have room for its data.
@@ -235,7 +236,7 @@ impl<M: OpenChannel> Pblk<M> {
             return;
         }
         let buffer = frontier.buffer;
-        let taken = self.lines.take_free(frontier.stripe, buffer == MAP_ORIGIN);
+        let taken = self.lines.take_free(frontier.stripes, buffer == MAP_ORIGIN);
         let Some(id) = taken else { return };
         self.lines.get_mut(id).origin = buffer;
         let next = NextLine { id, erased_to: 0, erasing: 0, smeta: SmetaState::Missing };

@@ -209,7 +209,7 @@ impl<M: OpenChannel> Pblk<M> {
         let (f, buffer) = self.origin_of(frontier)?;
         let frontier = self.frontiers.get(usize::from(f))?;
         let stripe = self.layout.stripe_of(id);
-        let fits = frontier.open.is_none() && frontier.stripe.is_none_or(|own| own == stripe);
+        let fits = frontier.open.is_none() && frontier.stripes.has(stripe);
         self.lines.get_mut(id).origin = buffer;
         (fits && self.usable_sectors(id) > 0).then_some(f)
     }

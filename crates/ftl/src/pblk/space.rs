@@ -119,7 +119,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// What the lines hold that garbage collection needs free while it collects none. Only power cuts
     /// leave less.
     pub(super) fn reserved_lines(&self) -> u64 {
-        let lines = 2 + padded_out(&self.geometry, self.router.plan().shared());
+        let lines = 2 + padded_out(&self.geometry, self.router.plan().widest());
         u64::from(lines) * u64::from(self.capacity.line_data_sectors)
     }
 

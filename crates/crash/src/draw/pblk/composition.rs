@@ -1,10 +1,11 @@
-//! Compositions: routing x flush scope x line set x garbage-collection stream x map, by name, as
-//! `per-core+journal+fsync-aware/file-ring/units-2/own/dftl-serial`. All of them, and a choice of a
+//! Compositions: routing x flush scope x line set x garbage-collection stream x map x widths, by name, as
+//! `per-core+journal+fsync-aware/file-ring/units-2/own/dftl-serial/wide`. All of them, and a choice of a
 //! few in which every two choices meet.
 
 use crate::draw::pblk::maps::{MapChoice, Misses, Replacement};
 use nandscape_ftl::pblk::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, LineSet, Routing,
+    StreamUnits,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,6 +23,17 @@ pub struct Composition {
     pub gc_stream: GcStream,
     /// Where the mapping table is.
     pub map: MapChoice,
+    /// How wide streams are.
+    pub widths: Widths,
+}
+
+/// How wide streams are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Widths {
+    /// As the line set has it.
+    Usual,
+    /// Each stream's own number of lines; the seed draws them.
+    Wide,
 }
 
 /// Choices that are given; the seed draws the others.
@@ -37,6 +49,8 @@ pub struct Pins {
     pub gc_stream: Option<GcStream>,
     /// Where the mapping table is.
     pub map: Option<MapChoice>,
+    /// How wide streams are.
+    pub widths: Option<Widths>,
 }
 
 const BASES: [(BaseRouting, &str); 5] = [
@@ -76,6 +90,9 @@ const MATRIX_LINE_SETS: usize = 3;
 
 const GC_STREAMS: [(GcStream, &str); 3] =
     [(GcStream::Data, "data"), (GcStream::Own, "own"), (GcStream::ByOrigin, "by-origin")];
+
+/// A name has no part for usual widths.
+const WIDTHS: [(Widths, &str); 2] = [(Widths::Usual, "usual"), (Widths::Wide, "wide")];
 
 const RESIDENT: &str = "resident";
 
@@ -122,16 +139,24 @@ pub fn maps() -> impl Iterator<Item = MapChoice> {
     [MapChoice::Resident].into_iter().chain(cached)
 }
 
-/// Every composition that should keep the promises, refused ones too.
+/// Every composition with such widths that should keep the promises, refused ones too. Lines of the device leave
+/// streams no choice of width.
 #[must_use]
-pub fn all() -> Vec<Composition> {
+pub fn all(widths: Widths) -> Vec<Composition> {
+    let usual = usize::from(widths == Widths::Wide);
     let mut all = Vec::new();
     for routing in routings() {
         for flush_scope in safe_scopes() {
-            for line_set in line_sets().take(MATRIX_LINE_SETS) {
+            for line_set in line_sets().take(MATRIX_LINE_SETS).skip(usual) {
                 for gc_stream in gc_streams() {
-                    let with = |map| Composition { routing, flush_scope, line_set, gc_stream, map };
-                    all.extend(maps().map(with));
+                    all.extend(maps().map(|map| Composition {
+                        routing,
+                        flush_scope,
+                        line_set,
+                        gc_stream,
+                        map,
+                        widths,
+                    }));
                 }
             }
         }
@@ -163,19 +188,26 @@ impl Composition {
     /// What a configuration composes.
     #[must_use]
     pub fn of(config: &Config) -> Self {
-        let Config { routing, flush_scope, line_set, gc_stream, .. } = *config;
-        Self { routing, flush_scope, line_set, gc_stream, map: MapChoice::of(&config.map) }
+        let Config { routing, flush_scope, line_set, gc_stream, stream_units, .. } = *config;
+        let map = MapChoice::of(&config.map);
+        let usual = stream_units == StreamUnits::default();
+        let widths = if usual { Widths::Usual } else { Widths::Wide };
+        Self { routing, flush_scope, line_set, gc_stream, map, widths }
     }
 
     /// The configuration with these choices.
     #[must_use]
     pub fn apply_to(&self, config: Config) -> Config {
-        let Self { routing, flush_scope, line_set, gc_stream, map } = *self;
+        let Self { routing, flush_scope, line_set, gc_stream, map, widths } = *self;
         let map = map.apply_to(config.map);
-        Config { routing, flush_scope, line_set, gc_stream, map, ..config }
+        let stream_units = match widths {
+            Widths::Usual => StreamUnits::default(),
+            Widths::Wide => config.stream_units,
+        };
+        Config { routing, flush_scope, line_set, stream_units, gc_stream, map, ..config }
     }
 
-    fn names(&self) -> [&'static str; 8] {
+    fn names(&self) -> [&'static str; 9] {
         let [map, misses] = names_of_map(self.map);
         [
             name_of(&BASES, self.routing.base),
@@ -186,11 +218,13 @@ impl Composition {
             name_of(&GC_STREAMS, self.gc_stream),
             map,
             misses,
+            if self.widths == Widths::Wide { "/wide" } else { "" },
         ]
     }
 
+    /// Widths are not among them: they are the same in all of a matrix.
     fn pairs(&self) -> impl Iterator<Item = Pair> + use<> {
-        let names = self.names();
+        let [names @ .., _] = self.names();
         (0..names.len())
             .flat_map(move |a| (a + 1..names.len()).map(move |b| ((a, names[a]), (b, names[b]))))
     }
@@ -204,28 +238,32 @@ impl From<Composition> for Pins {
             line_set: Some(all.line_set),
             gc_stream: Some(all.gc_stream),
             map: Some(all.map),
+            widths: Some(all.widths),
         }
     }
 }
 
 impl fmt::Display for Composition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [base, journal, files, scope, lines, gc, map, misses] = self.names();
-        write!(f, "{base}{journal}{files}/{scope}/{lines}/{gc}/{map}{misses}")
+        let [base, journal, files, scope, lines, gc, map, misses, widths] = self.names();
+        write!(f, "{base}{journal}{files}/{scope}/{lines}/{gc}/{map}{misses}{widths}")
     }
 }
 
 impl std::str::FromStr for Pins {
     type Err = String;
 
-    /// Reads a composition's name; `*`, or a name that ends early, leaves choices to the seed.
+    /// Reads a composition's name; `*`, or a name that ends early, leaves choices to the seed. One that ends
+    /// with its map has usual widths.
     fn from_str(text: &str) -> Result<Self, String> {
+        let whole = text.split('/').count() == 5;
+        let text = if whole { format!("{text}/usual") } else { text.to_owned() };
         let mut parts = text.split('/');
         let mut part = || parts.next().unwrap_or("*");
-        let [routing, scope, lines, gc, map] = [(); 5].map(|()| part());
+        let [routing, scope, lines, gc, map, widths] = [(); 6].map(|()| part());
         if let Some(further) = parts.next() {
             return Err(format!(
-                "{further:?} is too much: expected ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP, * for any"
+                "{further:?} is too much: expected ROUTING/FLUSH-SCOPE/LINE-SET/GC-STREAM/MAP/WIDTHS, * for any"
             ));
         }
         Ok(Self {
@@ -234,6 +272,7 @@ impl std::str::FromStr for Pins {
             line_set: parse(&LINE_SETS, "line set", lines)?,
             gc_stream: parse(&GC_STREAMS, "stream of copies", gc)?,
             map: parse_map(map)?,
+            widths: parse(&WIDTHS, "choice of widths", widths)?,
         })
     }
 }
@@ -247,6 +286,7 @@ impl Pins {
             && self.line_set.is_none_or(|set| set == it.line_set)
             && self.gc_stream.is_none_or(|stream| stream == it.gc_stream)
             && self.map.is_none_or(|map| map == it.map)
+            && self.widths.is_none_or(|widths| widths == it.widths)
     }
 }
 
@@ -309,7 +349,7 @@ mod tests {
     /// Whatever two choices some composition has together, one of the chosen has together.
     #[test]
     fn the_pairwise_choice_is_small_and_complete() {
-        let legal: Vec<_> = all()
+        let legal: Vec<_> = all(Widths::Usual)
             .into_iter()
             .filter(|it| {
                 (it.routing.base, it.routing.files)
@@ -328,7 +368,7 @@ mod tests {
     #[test]
     fn names_lead_back_to_their_compositions() {
         let mut names = BTreeSet::new();
-        for composition in all() {
+        for composition in [Widths::Usual, Widths::Wide].into_iter().flat_map(all) {
             assert_eq!(composition.to_string().parse(), Ok(Pins::from(composition)));
             assert!(names.insert(composition.to_string()), "{composition} twice");
         }
@@ -336,13 +376,17 @@ mod tests {
         let scope = Pins { flush_scope: Some(FlushScope::SubmittedOnly), ..Pins::default() };
         assert_eq!("*/submitted-only/*/*".parse(), Ok(scope));
         assert_eq!("*/submitted-only".parse(), Ok(scope), "what is not named is the seed's");
+        let usual = Pins { widths: Some(Widths::Usual), ..Pins::default() };
+        assert_eq!("*/*/*/*/*".parse(), Ok(usual));
+        assert_eq!("*/*/*/*/*/*".parse(), Ok(Pins::default()));
     }
 
     #[test]
     fn unknown_names_are_refused_with_those_that_exist() {
         let refused = |text: &str| text.parse::<Pins>().expect_err(text);
-        assert!(refused("single/*/*/*/*/*").contains("FLUSH-SCOPE"));
+        assert!(refused("single/*/*/*/*/*/*").contains("FLUSH-SCOPE"));
         assert!(refused("single/*/*/*/clock").contains("hotness-journal-serial"));
+        assert!(refused("single/*/*/*/*/narrow").contains("wide"));
         assert!(refused("single/rings/*/*").contains("file-ring"));
         assert!(refused("journal+single/*/*/*").contains("+journal"));
     }

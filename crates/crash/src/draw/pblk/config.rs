@@ -3,12 +3,13 @@
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::family::ScenarioFamily;
 use crate::draw::geometry::in_stripes;
-use crate::draw::pblk::composition::{self, Composition, Pins};
+use crate::draw::pblk::composition::{self, Composition, Pins, Widths};
 use crate::draw::pblk::maps::{self, MapChoice};
+use crate::draw::pblk::widths;
 use crate::draw::sample::{between, log_uniform, pick};
 use nandscape_ftl::pblk::config::{
     CacheSize, CapacityRules, Config, Discard, JournalLines, Limiter, LineSet, MapConfig, MapKind,
-    Pacing, Victim, WriteMiss,
+    Pacing, StreamUnits, Victim, WriteMiss,
 };
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
@@ -64,13 +65,18 @@ impl KindDraw for ConfigDraw {
         };
         let map = maps::draw(seed, self.given.as_ref().map(|_| config.map), self.pins.map);
         let composition = Composition { map: MapChoice::of(&map), ..self.composition };
+        let composition = widths::choose(seed, composition, &self.pins, self.given.is_some());
         let (journal_lines, cpu) = match self.given {
             Some(_) => (config.journal_lines, config.cpu),
             None => (draw_journal_lines(seed), draw_cpu(seed)),
         };
         let gc_pacing = draw_pacing(seed, self.given.as_ref().map(Config::pacing));
         let config = Config { map, journal_lines, cpu, gc_pacing, ..config };
-        FtlConfig::Pblk(composition.apply_to(config))
+        let config = composition.apply_to(config);
+        FtlConfig::Pblk(match composition.widths {
+            Widths::Usual => config,
+            Widths::Wide => widths::draw(seed, config, geometry),
+        })
     }
 
     fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
@@ -110,6 +116,11 @@ pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
         config.pacing(),
         Composition::of(config)
     ));
+    let StreamUnits { normal, fsync, journal, gc } = config.stream_units;
+    let streams = [("normal", normal), ("fsync", fsync), ("journal", journal), ("gc", gc)];
+    for (stream, units) in streams.into_iter().filter_map(|(name, units)| Some((name, units?))) {
+        put(format_args!(" {stream}-units={units}"));
+    }
     line
 }
 
@@ -128,6 +139,7 @@ fn draw_composition(
         line_set: any(composition::line_sets(), rng),
         gc_stream: any(composition::gc_streams(), rng),
         map: MapChoice::Resident,
+        widths: Widths::Usual,
     };
     let drawn = if plain { Composition::of(&Config::default()) } else { drawn };
     let base = given.unwrap_or(drawn);
@@ -137,6 +149,7 @@ fn draw_composition(
         line_set: pins.line_set.unwrap_or(base.line_set),
         gc_stream: pins.gc_stream.unwrap_or(base.gc_stream),
         map: base.map,
+        widths: pins.widths.unwrap_or(base.widths),
     }
 }
 

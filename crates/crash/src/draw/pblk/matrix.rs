@@ -3,7 +3,7 @@
 //! threads may spread them.
 
 use crate::device::target::run_seed;
-use crate::draw::pblk::composition::{self, Composition, Pins};
+use crate::draw::pblk::composition::{self, Composition, Pins, Widths};
 use crate::draw::scenario::Options;
 use crate::outcome::{CampaignReport, Violation};
 use nandscape_ftl::pblk::config::Config;
@@ -43,11 +43,14 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Every legal composition with the choices that are given.
+    /// Every legal composition with the choices that are given; with usual widths, if none are given.
     #[must_use]
     pub fn all(given: &Pins, cuts: u64, first: u64) -> Self {
         let (mut legal, mut refused) = (Vec::new(), Vec::new());
-        for composition in composition::all().into_iter().filter(|it| given.permit(it)) {
+        for composition in composition::all(given.widths.unwrap_or(Widths::Usual))
+            .into_iter()
+            .filter(|it| given.permit(it))
+        {
             match refusal(&composition) {
                 None => legal.push(composition),
                 Some(why) => refused.push((composition, why)),

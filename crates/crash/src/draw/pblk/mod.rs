@@ -4,3 +4,4 @@ pub mod composition;
 pub(crate) mod config;
 pub mod maps;
 pub mod matrix;
+pub(crate) mod widths;

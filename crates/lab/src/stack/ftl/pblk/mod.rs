@@ -11,12 +11,12 @@ use crate::stack::reader::{Section, Span, Words};
 use crate::stack::resolved::{join, titled};
 use nandscape_ftl::pblk::config::{
     BaseRouting, CapacityRules, Config, CoreChoice, Discard, FileRouting, FlushScope, GcStream,
-    JournalLines, Limiter, LineSet, Pacing, Routing, Victim,
+    JournalLines, Limiter, LineSet, Pacing, Routing, StreamUnits, Victim,
 };
 use nandscape_rt::Nanos;
 
 /// Keys of `[ftl]`, in the order in which they are read.
-pub(super) const KEYS: [&str; 17] = [
+pub(super) const KEYS: [&str; 21] = [
     "capacity_rules",
     "op_percent",
     "routing",
@@ -27,6 +27,10 @@ pub(super) const KEYS: [&str; 17] = [
     "special_buffer",
     "flush_scope",
     "line_set",
+    "normal_units",
+    "fsync_units",
+    "journal_units",
+    "gc_units",
     "limiter",
     "discard",
     "ring",
@@ -188,6 +192,12 @@ fn read_buffers(ftl: &mut Section<'_>, config: &mut Config, host: &Host) -> Resu
     config.special_ring_sectors = ftl.optional("special_buffer")?;
     config.flush_scope = ftl.choice("flush_scope", "all", &FLUSH_SCOPE)?;
     config.line_set = ftl.word("line_set", "device", parse_line_set, |_, word| word.to_owned())?;
+    config.stream_units = StreamUnits {
+        normal: ftl.optional("normal_units")?,
+        fsync: ftl.optional("fsync_units")?,
+        journal: ftl.optional("journal_units")?,
+        gc: ftl.optional("gc_units")?,
+    };
     Ok(())
 }
 
