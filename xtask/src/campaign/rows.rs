@@ -31,7 +31,7 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
 pub(super) const COMPOSITIONS: &str = "compositions";
 
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 27] = [
+pub(super) const ROWS: [Row; 28] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),
@@ -69,6 +69,7 @@ pub(super) const ROWS: [Row; 27] = [
     seeds("compositions-own-gc", "--stack papers/js-pblk/stacks/own-gc.toml", 1, 1_000),
     seeds("compositions-js-by-origin", "--stack papers/js-pblk/stacks/js-by-origin.toml", 1, 1_000),
     seeds("compositions-js-own-gc", "--stack papers/js-pblk/stacks/js-own-gc.toml", 1, 1_000),
+    seeds("compositions-js-reserve", "--stack papers/js-pblk/stacks/js-reserve.toml", 1, 1_000),
     seeds(
         "compositions-js-own-gc-reserve",
         "--stack papers/js-pblk/stacks/js-own-gc-reserve.toml",
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn compositions_are_run_together() {
         let rows = Row::all_named(COMPOSITIONS);
-        assert_eq!(rows.len(), 11);
+        assert_eq!(rows.len(), 12);
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for row in rows {
             assert!(row.whole() >= 1_000, "{row:?}");
