@@ -18,7 +18,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
-       cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, or all compositions, resumed where it was interrupted
+       cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
        cargo xtask verdicts LABEL=PAPER.JSON...     verdicts of reproductions of the same papers, as a table";
 
 fn main() -> ExitCode {
