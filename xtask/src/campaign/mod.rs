@@ -7,7 +7,7 @@ mod rows;
 mod state;
 
 use crate::repository::Repository;
-use rows::{Amount, ROWS, Row};
+use rows::{Amount, COMPOSITIONS, ROWS, Row};
 use state::{Batch, Found};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,25 +22,41 @@ pub(crate) struct Options {
     pub(crate) restart: bool,
 }
 
-/// Runs a campaign to its end, prints what it found, and returns whether there was no violation.
+/// Runs a campaign to its end, or those of all compositions, prints what it found, and returns whether there was no
+/// violation.
 ///
 /// # Errors
 /// There is no such campaign, or something cannot be built, run, read or written.
 pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, String> {
-    let row = Row::named(&options.name).ok_or_else(|| {
+    let rows = Row::all_named(&options.name);
+    if rows.is_empty() {
         let known = ROWS.map(|row| row.name).join(", ");
-        format!("no campaign {:?}: expected one of {known}", options.name)
-    })?;
+        let name = &options.name;
+        return Err(format!("no campaign {name:?}: expected {COMPOSITIONS}, or one of {known}"));
+    }
     let binary = repository.release_binary()?;
+    let mut passed = true;
+    for row in rows {
+        passed &= run_row(repository, &binary, &row, options)?;
+    }
+    Ok(passed)
+}
+
+fn run_row(
+    repository: &Repository,
+    binary: &Path,
+    row: &Row,
+    options: &Options,
+) -> Result<bool, String> {
     let state = repository.target().join("campaigns").join(format!("{}.jsonl", row.name));
     if options.restart && state.exists() {
         std::fs::remove_file(&state).map_err(|e| format!("{}: {e}", state.display()))?;
     }
     let mut done = Done::of(state::read(&state)?)?;
-    while let Some((first, amount)) = next(&row, &done.found) {
+    while let Some((first, amount)) = next(row, &done.found) {
         let mut arguments = row.arguments(first, amount);
         arguments.extend(["--jobs".into(), options.jobs.to_string()]);
-        let batch = run_batch(&binary, &arguments)?;
+        let batch = run_batch(repository.root(), binary, &arguments)?;
         done.add(&batch).map_err(|e| format!("{}: {e}", state.display()))?;
         if batch.found.violations > 0 {
             println!("reproduce: nandscape {}", arguments.join(" "));
@@ -49,7 +65,7 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
         state::append(&state, &batch)?;
         println!("{}: {}", row.name, summary(&done.found));
     }
-    finish(repository, &row, &done)
+    finish(repository, row, &done)
 }
 
 /// Batches of one commit.
@@ -87,10 +103,12 @@ fn next(row: &Row, found: &Found) -> Option<(u64, u64)> {
     (left > 0).then_some((row.first + found.seeds, left))
 }
 
-/// Runs a batch; what it printed about violations goes on to the reader.
-fn run_batch(binary: &Path, arguments: &[String]) -> Result<Batch, String> {
+/// Runs a batch in `root`, to which the files of stacks are relative; what it printed about violations goes on to
+/// the reader.
+fn run_batch(root: &Path, binary: &Path, arguments: &[String]) -> Result<Batch, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", binary.display());
-    let output = Command::new(binary)
+    let output = Command::new(root.join(binary))
+        .current_dir(root)
         .args(arguments)
         .args(["--output-format", "json"])
         .stderr(Stdio::inherit())
@@ -135,12 +153,12 @@ mod tests {
     /// Batches follow each other to the whole amount, and then none is left.
     #[test]
     fn batches_follow_each_other() {
-        let row = Row::named("pblk-unreadable-10000").expect("it is there");
+        let row = Row::all_named("pblk-unreadable-10000")[0];
         let found = |seeds| Found { seeds, ..Found::default() };
         assert_eq!(next(&row, &found(0)), Some((100_000, 500)));
         assert_eq!(next(&row, &found(9_800)), Some((109_800, 200)));
         assert_eq!(next(&row, &found(10_000)), None);
-        let row = Row::named("ext4-pblk-2000").expect("it is there");
+        let row = Row::all_named("ext4-pblk-2000")[0];
         let found = Found { seeds: 30, cuts: 205, ..Found::default() };
         assert_eq!(next(&row, &found), Some((31, 200)));
     }

@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_row_names_command_and_commit() {
-        let row = Row::named("pblk-10000").expect("it is there");
+        let row = Row::all_named("pblk-10000")[0];
         let found = Found { seeds: 10_000, cuts: 52_838, cuts_in_recovery: 11_276, violations: 0 };
         let expected = "| `pblk-10000` | 10,000 seeds, 52,838 cuts (11,276 during recovery), no \
                         violation | `0123456789ab` | `crash --first 1 --seeds 10000` |";

@@ -27,8 +27,11 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
     Row { name, args, first: 1, amount: Amount::Cuts(cuts) }
 }
 
+/// Name of all rows of the compositions, which go beyond a paper: their names begin with it.
+pub(super) const COMPOSITIONS: &str = "compositions";
+
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 16] = [
+pub(super) const ROWS: [Row; 28] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),
@@ -63,11 +66,57 @@ pub(super) const ROWS: [Row; 16] = [
     ),
     cuts("ext4-js-pblk-2000", "--fs ext4 --stack js-pblk --oracle-every 20", 2_000),
     cuts("ext4-ijournal-2000", "--fs ext4 --set fs.commit=ijournal --oracle-every 20", 2_000),
+    seeds("compositions-own-gc", "--stack papers/js-pblk/stacks/own-gc.toml", 1, 1_000),
+    seeds("compositions-js-by-origin", "--stack papers/js-pblk/stacks/js-by-origin.toml", 1, 1_000),
+    seeds("compositions-js-own-gc", "--stack papers/js-pblk/stacks/js-own-gc.toml", 1, 1_000),
+    seeds("compositions-js-reserve", "--stack papers/js-pblk/stacks/js-reserve.toml", 1, 1_000),
+    seeds(
+        "compositions-js-own-gc-reserve",
+        "--stack papers/js-pblk/stacks/js-own-gc-reserve.toml",
+        1,
+        1_000,
+    ),
+    cuts(
+        "compositions-ext4-js-own-gc-reserve",
+        "--fs ext4 --stack js-pblk --set ftl.gc.stream=own --set ftl.limiter=reserve-1 \
+         --set fs.data=journal --oracle-every 20",
+        1_000,
+    ),
+    seeds(
+        "compositions-one-normal-ring",
+        "--stack papers/fa-ftl/stacks/one-normal-ring.toml",
+        1,
+        1_000,
+    ),
+    cuts(
+        "compositions-ext4-one-normal-ring",
+        "--fs ext4 --stack papers/fa-ftl/stacks/one-normal-ring.toml --oracle-every 20",
+        1_000,
+    ),
+    seeds(
+        "compositions-selective",
+        "--stack papers/selective-mapping/stacks/hotness-journal.toml",
+        1,
+        1_000,
+    ),
+    seeds("compositions-blind", "--stack papers/selective-mapping/stacks/blind.toml", 1, 10_000),
+    seeds(
+        "compositions-blind-faults",
+        "--stack papers/selective-mapping/stacks/blind.toml --faults 1000",
+        1,
+        10_000,
+    ),
+    seeds("compositions-all-techniques", "--stack papers/js-pblk/stacks/combined.toml", 1, 1_000),
 ];
 
 impl Row {
-    pub(super) fn named(name: &str) -> Option<Self> {
-        ROWS.into_iter().find(|row| row.name == name)
+    /// The rows of a name: one campaign, or all of the compositions.
+    pub(super) fn all_named(name: &str) -> Vec<Self> {
+        let is_asked = |row: &Self| match name {
+            COMPOSITIONS => row.name.starts_with(COMPOSITIONS),
+            _ => row.name == name,
+        };
+        ROWS.into_iter().filter(is_asked).collect()
     }
 
     /// The arguments that run this much from a seed on.
@@ -100,21 +149,39 @@ impl Row {
 mod tests {
     use super::*;
 
+    fn only(name: &str) -> Row {
+        Row::all_named(name)[0]
+    }
+
     /// Names are unique, and lead to their rows.
     #[test]
     fn names_lead_to_rows() {
         for row in ROWS {
-            assert_eq!(Row::named(row.name), Some(row));
+            assert_eq!(Row::all_named(row.name), [row]);
         }
-        assert_eq!(Row::named("no-such-row"), None);
+        assert_eq!(Row::all_named("no-such-row"), []);
+    }
+
+    /// One name runs every composition, each with at least 1,000 power cuts: a seed without a file system has
+    /// five on average. Their stacks are files of the repository.
+    #[test]
+    fn compositions_are_run_together() {
+        let rows = Row::all_named(COMPOSITIONS);
+        assert_eq!(rows.len(), 12);
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for row in rows {
+            assert!(row.whole() >= 1_000, "{row:?}");
+            let files = row.args.split(' ').filter(|word| word.ends_with(".toml"));
+            files.for_each(|file| assert!(root.join(file).is_file(), "{file}"));
+        }
     }
 
     #[test]
     fn arguments_say_how_much() {
-        let row = Row::named("pblk-faults-10000").expect("it is there");
+        let row = only("pblk-faults-10000");
         let expected = "crash --faults 1000 --first 7 --seeds 20";
         assert_eq!(row.arguments(7, 20).join(" "), expected);
-        let row = Row::named("ext4-ijournal-2000").expect("it is there");
+        let row = only("ext4-ijournal-2000");
         assert!(
             row.arguments(1, 200).join(" ").ends_with("--oracle-every 20 --first 1 --cuts 200")
         );
