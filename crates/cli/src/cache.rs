@@ -201,6 +201,7 @@ mod tests {
 
     /// Locks and parts of other runs come and go while the folder is searched.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "other runs are on threads of their own, too")]
     fn files_of_other_runs_may_vanish() {
         let cache = cache("vanish", 100);
         let over = AtomicBool::new(false);

@@ -170,6 +170,8 @@ fn a_limiter_without_rest_is_reported() {
     assert!(!warns(&fixed, "cannot rest"), "{:?}", fixed.warnings);
     let half = job_on(&small(&["precondition.fill=0.5", "precondition.random_overwrite=0"]), job);
     assert!(!warns(&half, "cannot rest"), "{:?}", half.warnings);
+    let busy = job_on(&small(&["precondition.fill=0.5", "precondition.random_overwrite=2"]), job);
+    assert!(busy.ftl.gc.victims > 0 && !warns(&busy, "cannot rest"), "{:?}", busy.warnings);
 }
 
 /// The sample whose length is `runtime` of a job on a small device: random choices of what decides how collection
