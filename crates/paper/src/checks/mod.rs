@@ -225,7 +225,7 @@ mod tests {
     fn a_wrong_number_is_caught() {
         let more = |value: &mut Value| *value = json!(value.as_f64().unwrap() * 1.5 + 1e6);
         let whole = |value: &mut Value| *value = json!(value.as_u64().unwrap() * 2 + 1_000_000);
-        let wrong: [(&str, &str, bool); 22] = [
+        let wrong: [(&str, &str, bool); 23] = [
             ("sectors", "/sectors/gc", true),
             ("sectors", "/utilisation/programmed_sectors", true),
             ("write amplification", "/waf/gc", false),
@@ -234,6 +234,7 @@ mod tests {
             ("buffers", "/gc/victims", true),
             ("accepted", "/writes/sectors", true),
             ("victims", "/buffers/0/victim_valid", true),
+            ("victims", "/sectors/gc", true),
             ("victims", "/gc/valid_ratio_mean", false),
             ("erases", "/erases", true),
             ("erases", "/gc/empty_victims", true),
@@ -257,6 +258,18 @@ mod tests {
             let finding = look(name, &result);
             assert!(matches!(finding, Some(Err(_))), "{name} {pointer}: {finding:?}");
         }
+    }
+
+    /// What victims held was copied, padded, or superseded by what the host wrote: it does not vanish.
+    #[test]
+    fn what_victims_held_leaves_a_trace() {
+        let result = result(|ours| {
+            for part in ["user", "gc", "pad"] {
+                ours["sectors"][part] = json!(1);
+            }
+        });
+        let finding = look("victims", &result);
+        assert!(matches!(finding, Some(Err(_))), "{finding:?}");
     }
 
     /// Latencies are checked where fio has them.
