@@ -1,11 +1,9 @@
 //! `cargo xtask verdicts FILE...`: reproductions of papers as Markdown, for docs/results.
 //!
 //! FILE is the `paper.json` of `nandscape paper --out DIR` (docs/formats/paper.md). Each paper becomes a table with
-//! one row for what is published, one for the paper as it stands and one for each variant, one column for each
-//! statement; and a list of what the statements say.
+//! one row for each statement, and columns for what is published, the paper as it stands, and each variant.
 
 use serde_json::Value;
-use std::fmt::Write;
 
 /// The tables of the papers in the files, in order.
 ///
@@ -29,24 +27,20 @@ fn tables_of(json: &str) -> Result<String, String> {
 fn table(paper: &Value) -> Result<String, String> {
     let statements = paper["statements"].as_array().ok_or("a paper without \"statements\"")?;
     let variants = paper["variants"].as_array().ok_or("a paper without \"variants\"")?;
-    let row = |name: &str, cell: &dyn Fn(&Value) -> String| {
-        let cells = statements.iter().map(|one| format!(" {} |", cell(one)));
-        format!("| {name} |{}\n", cells.collect::<String>())
-    };
-    let mut text = row("Variant", &|one| format!("`{}`", string(&one["id"])));
-    text += &format!("|---|{}\n", "---|".repeat(statements.len()));
-    text += &row("published", &|one| published(&one["published"]));
-    text += &row("**as it stands**", &outcome);
-    for variant in variants {
-        let id = string(&variant["id"]);
-        text += &row(&format!("`{id}`"), &|one| {
-            let under = one["variants"].as_array().into_iter().flatten();
-            under.clone().find(|under| under["variant"] == id).map_or("-".into(), outcome)
-        });
-    }
-    text.push('\n');
+    let names: Vec<&str> = variants.iter().map(|variant| string(&variant["id"])).collect();
+    let heads: String = names.iter().map(|name| format!(" `{name}` |")).collect();
+    let mut text = format!("| Statement | Published | As it stands |{heads}\n");
+    text += &format!("|---|---|---|{}\n", "---|".repeat(names.len()));
     for one in statements {
-        let _ = writeln!(text, "- `{}`: {}", string(&one["id"]), string(&one["text"]));
+        let under = one["variants"].as_array().into_iter().flatten();
+        let cells = names.iter().map(|name| {
+            let found = under.clone().find(|under| under["variant"] == *name);
+            format!(" {} |", found.map_or("-".into(), outcome))
+        });
+        let cells: String = cells.collect();
+        let (id, says) = (string(&one["id"]), string(&one["text"]));
+        let published = published(&one["published"]);
+        text += &format!("| `{id}`: {says} | {published} | {} |{cells}\n", outcome(one));
     }
     Ok(text + "\n")
 }
@@ -113,20 +107,15 @@ mod tests {
             {"id": "u", "text": "same", "published": {"between": [1.46, 1.5]}, "verdict": "agrees",
                 "measured": {"mean": 123.4, "ci95": null}, "variants": []}]}]}"#;
 
-    /// A row per variant, a column per statement; what a variant does not measure stays empty.
+    /// A row per statement, a column per variant; what a variant does not measure stays empty.
     #[test]
     fn a_paper_becomes_a_table() {
         let expected = "\
-            | Variant | `s` | `t` | `u` |\n\
-            |---|---|---|---|\n\
-            | published | 2.41 or 1.41 | at most 0.670 | 1.46 to 1.50 |\n\
-            | **as it stands** | 12.3 ± 0.2 agrees | inconclusive | 123 agrees |\n\
-            | `aged` | 0.500 disagrees | - | - |\n\
-            | `other` | - | - | - |\n\
-            \n\
-            - `s`: faster\n\
-            - `t`: less\n\
-            - `u`: same\n\
+            | Statement | Published | As it stands | `aged` | `other` |\n\
+            |---|---|---|---|---|\n\
+            | `s`: faster | 2.41 or 1.41 | 12.3 ± 0.2 agrees | 0.500 disagrees | - |\n\
+            | `t`: less | at most 0.670 | inconclusive | - | - |\n\
+            | `u`: same | 1.46 to 1.50 | 123 agrees | - | - |\n\
             \n";
         assert_eq!(tables_of(PAPER).unwrap(), expected);
     }

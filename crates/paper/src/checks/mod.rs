@@ -260,6 +260,22 @@ mod tests {
         }
     }
 
+    /// Of several buffers one hands back prepared lines, which are erased once more for it; a single one does not.
+    #[test]
+    fn lines_that_are_handed_back_are_erased_again() {
+        let with = |buffers: usize, line_meta: u64| {
+            result(|ours| {
+                let buffer = ours["buffers"][0].clone();
+                ours["buffers"] = Value::Array(vec![buffer; buffers]);
+                ours["erases"] = json!(330 + 27 * 8 + 72 * 8 + 2_000);
+                ours["sectors"]["line_meta"] = json!(line_meta);
+            })
+        };
+        let fits = |buffers, line_meta| look("erases", &with(buffers, line_meta)) == Some(Ok(()));
+        assert!(fits(2, 8 * 3_000));
+        assert!(!fits(2, 8 * 100) && !fits(1, 8 * 3_000));
+    }
+
     /// What victims held was copied, padded, or superseded by what the host wrote: it does not vanish.
     #[test]
     fn what_victims_held_leaves_a_trace() {
