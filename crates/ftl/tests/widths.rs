@@ -1,6 +1,7 @@
 //! Streams that write to several lines at once: where their units go, what that gains, and what a power cut
 //! leaves.
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod common;
 
 use common::{Driver, GEOMETRY, config};
