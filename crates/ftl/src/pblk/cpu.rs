@@ -49,8 +49,8 @@ pub(super) struct MapOrder {
 pub(super) enum MapTask {
     /// Reads this block into the cache.
     Load(u32),
-    /// Reads the block that the write-back with this number merges its entries into.
-    Merge(u32),
+    /// Reads the block, the second, that the write-back with the first number merges its entries into.
+    Merge(u32, u32),
     /// Reads what is copied out of a mapping line next.
     Copies,
     /// Writes the unit with this number.

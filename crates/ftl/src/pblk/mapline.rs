@@ -39,6 +39,14 @@ impl Mapping {
         self.store.rest[self.store.rest_index(block, piece)].checked_sub(1).map(Ppa)
     }
 
+    /// The pieces of a block that media hold: which, where, and how many sectors.
+    pub(super) fn pieces_of(&self, block: u32) -> impl Iterator<Item = (u32, Ppa, u32)> {
+        let shape = &self.store.shape;
+        (0..shape.pieces).filter_map(move |piece| {
+            Some((piece, self.location(block, piece)?, shape.piece_len(piece)))
+        })
+    }
+
     /// Notes where a piece after the first is.
     pub(super) fn place(&mut self, block: u32, piece: u32, at: Ppa) {
         if piece > 0 {
@@ -117,7 +125,7 @@ impl<M: OpenChannel> Pblk<M> {
         };
         let number = self.add_job(block, begun.version, true);
         if begun.read.is_some() {
-            self.order_map(MapTask::Merge(number))?;
+            self.order_map(MapTask::Merge(number, block))?;
         } else {
             self.send_job(number);
         }
@@ -218,19 +226,12 @@ impl<M: OpenChannel> Pblk<M> {
     }
 
     /// Commands for mapping blocks, and their sectors.
-    pub(super) fn map_demand(&mut self, what: MapTask) -> (u32, u32) {
-        let Some(mapping) = &mut self.mapping else { return (0, 0) };
-        let shape = mapping.store.shape;
-        let of_block = |mapping: &Mapping, block| {
-            let on_media = (0..shape.pieces).filter(|&p| mapping.location(block, p).is_some());
-            on_media.fold((0, 0), |(count, sum), p| (count + 1, sum + shape.piece_len(p)))
-        };
+    pub(super) fn map_demand(&self, what: MapTask) -> (u32, u32) {
+        let Some(mapping) = &self.mapping else { return (0, 0) };
         match what {
-            MapTask::Load(block) => of_block(mapping, block),
-            MapTask::Merge(number) => {
-                let block = mapping.store.jobs.get_mut(number).map(|job| job.block);
-                block.map_or((0, 0), |block| of_block(mapping, block))
-            }
+            MapTask::Load(block) | MapTask::Merge(_, block) => mapping
+                .pieces_of(block)
+                .fold((0, 0), |(count, sum), (_, _, sectors)| (count + 1, sum + sectors)),
             MapTask::Copies => {
                 let copies = &mapping.store.copies;
                 (copies.len() as u32, copies.iter().map(|copy| copy.sectors).sum())
@@ -243,19 +244,14 @@ impl<M: OpenChannel> Pblk<M> {
     pub(super) fn issue_map(&mut self, what: MapTask) -> Result<(), FtlError> {
         match what {
             MapTask::Load(block) => self.read_block(block),
-            MapTask::Merge(number) => self.read_merged(number),
+            MapTask::Merge(number, block) => {
+                let end = self.read_pieces(block)?;
+                self.events.push(end, EventKind::MapMerge(number));
+                Ok(())
+            }
             MapTask::Copies => self.read_copies(),
             MapTask::Unit(number) => self.program_unit(number),
         }
-    }
-
-    /// Reads what a write-back merges its entries into.
-    fn read_merged(&mut self, number: u32) -> Result<(), FtlError> {
-        let job = self.mapping.as_mut().and_then(|mapping| mapping.store.jobs.get_mut(number));
-        let Some(block) = job.map(|job| job.block) else { return Ok(()) };
-        let end = self.read_pieces(block)?;
-        self.events.push(end, EventKind::MapMerge(number));
-        Ok(())
     }
 
     /// A unit of mapping blocks is written, or has to go elsewhere.
@@ -354,8 +350,20 @@ impl<M: OpenChannel> Pblk<M> {
         self.line_lowered(self.lines.of(at));
     }
 
+    /// Reads pieces, given where they are and how many sectors each has. When the last arrives.
+    pub(super) fn read_all(
+        &mut self,
+        pieces: impl IntoIterator<Item = (Ppa, u32)>,
+    ) -> Result<Nanos, FtlError> {
+        let mut end = self.now;
+        for (at, sectors) in pieces {
+            end = end.max(self.read_piece(at, sectors)?);
+        }
+        Ok(end)
+    }
+
     /// Reads sectors of a piece: from media, or from RAM while media do not serve them.
-    pub(super) fn read_piece(&mut self, at: Ppa, sectors: u32) -> Result<Nanos, FtlError> {
+    fn read_piece(&mut self, at: Ppa, sectors: u32) -> Result<Nanos, FtlError> {
         if let Some(mapping) = &mut self.mapping {
             mapping.counts.read_sectors += u64::from(sectors);
         }
@@ -449,16 +457,14 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Reads the pieces that were listed.
     fn read_copies(&mut self) -> Result<(), FtlError> {
-        let mut arrived = self.now;
-        let listed = self.mapping.as_ref().map_or(0, |mapping| mapping.store.copies.len());
-        for index in 0..listed {
-            let Some(copy) = self.mapping.as_ref().map(|mapping| mapping.store.copies[index])
-            else {
-                break;
-            };
-            if let Cause::Copy(from) = copy.cause {
-                arrived = arrived.max(self.read_piece(from, copy.sectors)?);
-            }
+        let Some(mapping) = &mut self.mapping else { return Ok(()) };
+        let copies = std::mem::take(&mut mapping.store.copies);
+        let arrived = self.read_all(copies.iter().filter_map(|copy| match copy.cause {
+            Cause::Copy(from) => Some((from, copy.sectors)),
+            Cause::WriteBack(_) => None,
+        }))?;
+        if let Some(mapping) = &mut self.mapping {
+            mapping.store.copies = copies;
         }
         self.events.push(arrived, EventKind::MapCopies);
         Ok(())

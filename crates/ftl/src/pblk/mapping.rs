@@ -30,9 +30,10 @@ use crate::pblk::config::{Config, MapKind};
 use crate::pblk::events::EventKind;
 use crate::pblk::stats::{MapCounts, MapMemoryUse};
 use nandscape_block::{Lba, SectorData, Tag};
-use nandscape_media::{Geometry, Kind, OpenChannel};
+use nandscape_media::{Geometry, Kind, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -457,15 +458,10 @@ impl<M: OpenChannel> Pblk<M> {
 
     /// Reserves the time for reading all pieces of a block. When the last arrives.
     pub(super) fn read_pieces(&mut self, block: u32) -> Result<Nanos, FtlError> {
-        let mut end = self.now;
-        let pieces = self.mapping.as_ref().map_or(0, |mapping| mapping.store.shape.pieces);
-        for piece in 0..pieces {
-            let Some(mapping) = &self.mapping else { break };
-            let Some(at) = mapping.location(block, piece) else { continue };
-            let sectors = mapping.store.shape.piece_len(piece);
-            end = end.max(self.read_piece(at, sectors)?);
-        }
-        Ok(end)
+        let Some(mapping) = &self.mapping else { return Ok(self.now) };
+        let pieces: SmallVec<[(Ppa, u32); 2]> =
+            mapping.pieces_of(block).map(|(_, at, sectors)| (at, sectors)).collect();
+        self.read_all(pieces)
     }
 
     /// A block that media hold must be what the table says, since nobody can have changed it.
@@ -477,8 +473,7 @@ impl<M: OpenChannel> Pblk<M> {
         let shape = mapping.store.shape;
         let truth = self.digest(block);
         let (mut wrong, mut lost) = (0, 0);
-        for piece in 0..shape.pieces {
-            let Some(at) = mapping.location(block, piece) else { continue };
+        for (piece, at, _) in mapping.pieces_of(block) {
             let oob = self.media.oob(at);
             let holds = oob.kind == Kind::Map && oob.key == shape.key(block, piece);
             if !self.media.readable(at) {

@@ -142,7 +142,7 @@ impl Plan {
 /// How many lines a normal buffer, one for fsynced files, the journal's and that of copies write to at once.
 fn lines_at_once(config: &Config, layout: &Layout) -> Result<[u32; 4], FtlError> {
     let units = config.stream_units;
-    let unless = |there: bool, needed: &'static str| if there { None } else { Some(needed) };
+    let unless = |there: bool, needed: &'static str| (!there).then_some(needed);
     let fsync = unless(config.has_fsync_buffers(), "routing = \"fsync-aware\" and \"per-file\"");
     let journal = unless(config.routing.journal, "routing = \"journal\"");
     let gc = unless(config.gc_stream == GcStream::Own, "gc.stream = \"own\"");
