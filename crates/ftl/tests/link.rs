@@ -109,12 +109,14 @@ proptest! {
         let mut expected = vec![0; driver.sectors() as usize];
         driver.write_run(0, driver.sectors(), 1);
         driver.overwrite(&mut expected, 0, driver.sectors(), 1);
-        for request in requests {
+        let unwritten = [Request::Discard { at: 0, sectors: 9 }, Request::Read { at: 0, sectors: 9 }];
+        for request in unwritten.into_iter().chain(requests) {
             serve(&mut driver, request);
         }
         let (programmed, read) = media_bytes(&driver);
         // Zeroes of what was never written cross the link, and come from no medium.
         let zeroes = driver.report().host.unwritten * 4_096;
+        prop_assert!(zeroes > 0, "all that was read was written");
         prop_assert_eq!(link_bytes(&driver), (programmed, read + zeroes));
         prop_assert!(driver.report().sectors.gc > 0, "nothing was collected");
         let before = media_bytes(&driver);

@@ -166,9 +166,14 @@ fn frontiers_are_counted_into_what_a_device_needs() {
     let open = |maxocpu| Geometry { maxocpu, ..GEOMETRY };
     assert_eq!(refused(usual, open(24)), None);
     assert_eq!((refused(wide, open(47)), refused(wide, open(48))), (Some("media.maxocpu"), None));
-    let least = |stream_units| {
-        let fits = |&chunks: &u32| refused(stream_units, Geometry { chunks, ..GEOMETRY }).is_none();
+    let least_of = |stream_units, maxocpu| {
+        let geometry = |chunks| Geometry { chunks, maxocpu, ..GEOMETRY };
+        let fits = |&chunks: &u32| refused(stream_units, geometry(chunks)).is_none();
         (1..=GEOMETRY.chunks).find(fits).expect("the whole device")
     };
+    let least = |stream_units| least_of(stream_units, 0);
     assert!(least(wide) > least(usual), "{} and {}", least(wide), least(usual));
+    // Where open chunks are limited a power cut uses up a line of each frontier of the widest stream.
+    let limited = least_of(usual, 60);
+    assert!(limited > least(usual), "{limited} and {}", least(usual));
 }
