@@ -2,12 +2,14 @@
 //! power is cut; a reference model that shares no code with what it checks specifies what every sector
 //! may show afterwards ("The crash model" in DESIGN.md).
 
+mod coverage;
 mod device;
 mod draw;
 pub mod fs;
 mod loss;
 pub mod outcome;
 
+pub use coverage::Coverage;
 pub use device::campaign::run_device;
 pub use device::target::{run_campaign, run_seed};
 pub use device::{load, model, request, streams, subject, trigger};

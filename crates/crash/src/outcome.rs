@@ -1,6 +1,7 @@
 //! What a campaign found out: counts, violations with their event log, and the summary that people
 //! read. Plain fields; whoever wants JSON takes them from here.
 
+use crate::coverage::Coverage;
 use nandscape_block::Lba;
 use nandscape_rt::words::{counted, grouped};
 use std::fmt;
@@ -107,6 +108,8 @@ pub struct SeedOutcome {
     pub scenario: String,
     /// What was done.
     pub counts: Counts,
+    /// Of a campaign on files: what was reached.
+    pub coverage: Coverage,
     /// The first promise that was not kept.
     pub violation: Option<Box<Violation>>,
 }
@@ -129,6 +132,8 @@ pub struct CampaignReport {
     pub seeds: u64,
     /// Sums over the seeds.
     pub counts: Counts,
+    /// Of a campaign on files: what was reached.
+    pub coverage: Coverage,
     /// In order of seeds added.
     pub violations: Vec<Violation>,
 }
@@ -138,6 +143,7 @@ impl CampaignReport {
     pub fn add(&mut self, outcome: SeedOutcome) {
         self.seeds += 1;
         self.counts += outcome.counts;
+        self.coverage += &outcome.coverage;
         self.violations.extend(outcome.violation.map(|v| *v));
     }
 

@@ -4,6 +4,7 @@
 //! A seed's run is a function of the seed and the options alone. A violation is logged by running the
 //! seed once more with the model watching the sector at fault.
 
+use crate::coverage::Coverage;
 use crate::device::drive::{CheckFailure, Driver, End};
 use crate::device::host::{HostView, Phase, host_of};
 use crate::device::model::{Model, Object};
@@ -35,7 +36,7 @@ pub fn run_device<S: DeviceUnderTest>(
         let (round, what, scenario) = (run.round, failure.what, scenario.clone());
         Box::new(Violation { seed, round, what, lba, expected, got, event_log, scenario })
     });
-    SeedOutcome { seed, scenario, counts: run.counts, violation }
+    SeedOutcome { seed, scenario, counts: run.counts, coverage: Coverage::default(), violation }
 }
 
 /// Runs the seed once more and returns the last lines about one object.

@@ -1,5 +1,6 @@
 //! An FTL of any kind over media with faults, as a campaign breaks it.
 
+use crate::coverage::Coverage;
 use crate::device::campaign::run_device;
 use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use crate::device::trigger::CommandTrigger;
@@ -127,6 +128,7 @@ pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
         seed,
         scenario: scenario.to_string(),
         counts: Counts { redrawn: scenario.refused.len() as u64, ..Counts::default() },
+        coverage: Coverage::default(),
         violation: Some(Box::new(violation)),
     }
 }

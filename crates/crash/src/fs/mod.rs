@@ -7,19 +7,20 @@
 //! the seed and the options alone, with an oracle or without.
 
 mod draw;
+mod load;
 mod model;
 mod options;
 mod oracle;
 mod power_switch;
 mod rounds;
 mod tree;
-mod writer;
 
 use crate::device::drive::CheckFailure;
 use crate::device::target::{broken, draw_device};
 use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
 use nandscape_block::MemDevice;
+use nandscape_fs::contract::FsError;
 use nandscape_rt::{Nanos, Stream};
 pub use options::{Base, FsOptions};
 pub use oracle::{Image, Oracle};
@@ -29,6 +30,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Latency of the reference device.
 const LATENCY: Nanos = Nanos::from_us(40);
+
+impl From<FsError> for CheckFailure {
+    fn from(error: FsError) -> Self {
+        Self::new(error.to_string())
+    }
+}
 
 /// Runs one seed. A panic is a violation like any other.
 #[must_use]
@@ -69,5 +76,6 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             scenario: line.clone(),
         })
     });
-    SeedOutcome { seed, scenario: line, counts: run.counts(), violation }
+    let coverage = run.coverage();
+    SeedOutcome { seed, scenario: line, counts: run.counts(), coverage, violation }
 }

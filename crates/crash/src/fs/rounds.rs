@@ -3,13 +3,14 @@
 //! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
+use super::load::{Ended, Progress, Shared, Style, Writer};
 use super::model::Model;
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
-use super::tree::{Fs, PAGE, Tree, read_tree};
-use super::writer::{Style, Writer};
+use super::tree::{Fs, PAGE, Tree, check_links, read_tree};
 use super::{FsOptions, Image, LATENCY, Oracle};
+use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
 use crate::draw::family::ScenarioFamily;
 use crate::draw::plan::{CutPlan, Trigger, draw_cut};
@@ -25,8 +26,6 @@ use std::fmt;
 use std::future::Future;
 use std::rc::Rc;
 
-/// Blocks that are left to the writers.
-const SPARE_BLOCKS: u64 = 640;
 const BALLAST: &str = "ballast";
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
@@ -46,12 +45,7 @@ impl Choices {
     fn draw(seed: u64) -> Self {
         let rng = &mut Stream::new(seed, "fs-choices");
         Self {
-            style: Style {
-                writers: 1 + rng.below(4) as u16,
-                operations: 50 << rng.below(7),
-                sync_percent: [5, 15, 30, 50][rng.below(4) as usize],
-                pause_ns: if rng.chance(0.5) { log_uniform(rng, 1 << 34) } else { 0 },
-            },
+            style: Style::draw(seed),
             commit_interval: Nanos(log_uniform(rng, 5_000_000_000).max(100_000)),
             write_back: Nanos(log_uniform(rng, 30_000_000_000).max(1_000_000)),
             cache_pages: [96, 512, 4_096][rng.below(3) as usize],
@@ -61,16 +55,8 @@ impl Choices {
 
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Style { writers, operations, sync_percent, pause_ns } = self.style;
-        write!(
-            f,
-            "writers={writers} operations={operations} syncs={sync_percent}% pause={} commit={} \
-             write-back={} cache={}",
-            Nanos(pause_ns),
-            self.commit_interval,
-            self.write_back,
-            self.cache_pages
-        )
+        let Self { style, commit_interval, write_back, cache_pages } = self;
+        write!(f, "{style} commit={commit_interval} write-back={write_back} cache={cache_pages}")
     }
 }
 
@@ -82,6 +68,7 @@ pub(crate) struct Run<'a> {
     choices: Choices,
     models: Vec<Rc<RefCell<Model>>>,
     counts: Counts,
+    coverage: Rc<RefCell<Coverage>>,
     round: u32,
     now: Nanos,
     mounts: u64,
@@ -115,6 +102,7 @@ impl<'a> Run<'a> {
             choices,
             models: (0..choices.style.writers).map(model).collect(),
             counts: Counts::default(),
+            coverage: Rc::new(RefCell::new(Coverage::listed())),
             round: 0,
             now: Nanos::ZERO,
             mounts: 0,
@@ -129,6 +117,10 @@ impl<'a> Run<'a> {
 
     pub(crate) fn counts(&self) -> Counts {
         self.counts
+    }
+
+    pub(crate) fn coverage(&self) -> Coverage {
+        self.coverage.borrow().clone()
     }
 
     pub(crate) fn event_log(&self) -> Vec<String> {
@@ -238,6 +230,7 @@ impl<'a> Run<'a> {
     /// Makes the volume, the writers' directories, and a file that takes most of the room.
     fn make(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let (config, models) = (self.next_config(), self.models.clone());
+        let spare = self.choices.style.spare_blocks;
         let work = move |handle: Handle, device: Device| async move {
             let made = config.format(&device.erased()).await;
             made.map_err(|error| CheckFailure::new(format!("mkfs: {error}")))?;
@@ -248,7 +241,7 @@ impl<'a> Run<'a> {
                 let made = fs.mkdir(Caller::default(), fs.root(), name.as_bytes(), 0o755).await;
                 made.map_err(failed("mkdir"))?;
             }
-            fill(&fs).await.map_err(failed("ballast"))?;
+            fill(&fs, spare).await.map_err(failed("ballast"))?;
             fs.unmount().await.map_err(failed("unmount"))
         };
         let (made, medium) = self.stretch(medium, work)?;
@@ -281,29 +274,45 @@ impl<'a> Run<'a> {
         let (config, models) = (self.next_config(), self.models.clone());
         let (seed, style, round) = (self.seed, self.choices.style, self.round);
         let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
+        let coverage = Rc::clone(&self.coverage);
         let told = Rc::clone(&event_log);
         let work = move |handle: Handle, device: Device| async move {
             let mounted = config.mount(mount_env(&handle, &device)).await;
-            let (fs, _) = mounted.map_err(failed("mount"))?;
+            let (fs, report) = mounted.map_err(failed("mount"))?;
+            for step in report.steps {
+                coverage.borrow_mut().count("recovery", step.name, step.count);
+            }
             let tree = read_tree(&fs).await.map_err(failed("reading the tree"))?;
             verify(&tree, &models, &event_log, Model::verify)?;
             for model in &models {
                 model.borrow_mut().settle(&tree);
             }
-            let writers = (0..).zip(&models).map(|(number, model)| {
-                Writer::new(&handle, &fs, number, style, model, seed, round).run()
-            });
+            let progress = Rc::new(Progress::default());
+            let shared = Shared {
+                handle: handle.clone(),
+                fs: Rc::clone(&fs),
+                style,
+                coverage: Rc::clone(&coverage),
+                progress: Rc::clone(&progress),
+                seed,
+                round,
+            };
+            let writers = (0..)
+                .zip(&models)
+                .map(|(number, model)| Writer::new(shared.clone(), number, model).run());
+            let load = run_all(writers, &models, &event_log);
             let Some(cut) = cut else {
-                run_all(writers, &models, &event_log).await?;
+                load.await?;
                 return fs.unmount().await.map_err(failed("unmount"));
             };
-            let load = run_all(writers, &models, &event_log);
-            match select2(load, cut_is_due(&handle, &device, &cut)).await {
+            let ended = match select2(load, cut_is_due(&handle, &device, &cut)).await {
                 // What the load says when power is off is void.
                 Either::First(Err(_)) if device.with(PowerSwitch::is_off) => Ok(()),
                 Either::First(ended) => ended,
                 Either::Second(()) => Ok(()),
-            }
+            };
+            note_cut(&fs, &progress, &mut coverage.borrow_mut());
+            ended
         };
         let ended = self.stretch(medium, work);
         self.event_log = told.take();
@@ -447,8 +456,24 @@ fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
     ours.keys().chain(theirs.keys()).find(differs)
 }
 
+/// Notes what was in progress at a cut, and what the file system had counted.
+fn note_cut(fs: &Fs, progress: &Progress, coverage: &mut Coverage) {
+    coverage.state(match progress.syncs.get() {
+        0 => "cut, no sync in progress",
+        _ => "cut, sync in progress",
+    });
+    if progress.unlinked.get() > 0 {
+        coverage.state("cut, unlinked file open");
+    }
+    for group in fs.counts().detail.groups() {
+        for (name, count) in group.counts {
+            coverage.count(group.name, name, count);
+        }
+    }
+}
+
 /// Runs the writers until all have ended or one fails.
-async fn run_all<F: Future<Output = Result<(), FsError>>>(
+async fn run_all<F: Future<Output = Ended>>(
     writers: impl Iterator<Item = F>,
     models: &[Rc<RefCell<Model>>],
     event_log: &RefCell<Vec<String>>,
@@ -456,7 +481,7 @@ async fn run_all<F: Future<Output = Result<(), FsError>>>(
     for (ended, model) in join_all(writers).await.into_iter().zip(models) {
         if let Err(error) = ended {
             *event_log.borrow_mut() = model.borrow().event_log();
-            return Err(CheckFailure::new(format!("{}: {error}", model.borrow().root())));
+            return Err(CheckFailure::new(format!("{}: {}", model.borrow().root(), error.what)));
         }
     }
     Ok(())
@@ -476,6 +501,7 @@ fn verify(
             return Err(CheckFailure::new(what));
         }
     }
+    check_links(tree).map_err(CheckFailure::new)?;
     let ballast = tree.get(BALLAST).ok_or_else(|| CheckFailure::new("the ballast is gone"))?;
     let mut pages = (1..).zip(&ballast.pages);
     match pages.find(|(tag, page)| **page != SectorData::Tag(Tag::new(*tag))) {
@@ -485,9 +511,9 @@ fn verify(
 }
 
 /// Writes the ballast: all that is free but for what the writers are to have.
-async fn fill(fs: &Fs) -> Result<(), FsError> {
+async fn fill(fs: &Fs, spare: u64) -> Result<(), FsError> {
     let me = Caller::default();
-    let pages = fs.statfs(me).await?.free.saturating_sub(SPARE_BLOCKS);
+    let pages = fs.statfs(me).await?.free.saturating_sub(spare);
     let file = fs.create(me, fs.root(), BALLAST.as_bytes(), 0o600).await?.ino;
     for first in (0..pages).step_by(WINDOW as usize) {
         let count = WINDOW.min(pages - first) as u32;

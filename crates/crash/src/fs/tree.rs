@@ -28,9 +28,19 @@ pub(crate) struct FileSnapshot {
     pub(crate) kind: Kind,
     /// Of a file; else 0.
     pub(crate) size: u64,
+    /// Names that lead to it; of a directory, as `stat` counts them.
+    pub(crate) links: u32,
+    pub(crate) mode: u16,
+    pub(crate) uid: u32,
+    /// Of a symbolic link.
+    pub(crate) target: Vec<u8>,
+    pub(crate) xattrs: Xattrs,
     /// Of a file. What lies behind its end in its last page is zeroes here.
     pub(crate) pages: Vec<SectorData>,
 }
+
+/// Extended attributes by name.
+pub(crate) type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// By path from the root, without the first slash.
 pub(crate) type Tree = BTreeMap<String, FileSnapshot>;
@@ -73,19 +83,64 @@ async fn names(fs: &Fs, dir: Ino) -> Result<Vec<(String, Ino)>, FsError> {
     }
 }
 
-async fn see(fs: &Fs, attr: &Attr) -> Result<FileSnapshot, FsError> {
+/// What an inode shows.
+pub(crate) async fn see(fs: &Fs, attr: &Attr) -> Result<FileSnapshot, FsError> {
+    let me = Caller::default();
     let size = if attr.kind == Kind::File { attr.size } else { 0 };
     let mut pages = Vec::new();
     for first in (0..size.div_ceil(PAGE)).step_by(PAGES as usize) {
         let len = (PAGES * PAGE).min(size - first * PAGE);
-        let data = fs.read(Caller::default(), attr.ino, first * PAGE, len, Io::Buffered).await?;
+        let data = fs.read(me, attr.ino, first * PAGE, len, Io::Buffered).await?;
         pages.extend(into_pages(data, len));
     }
-    Ok(FileSnapshot { identity: identity(attr), kind: attr.kind, size, pages })
+    let mut xattrs = Xattrs::new();
+    for name in fs.listxattr(me, attr.ino).await? {
+        let value = fs.getxattr(me, attr.ino, &name).await?;
+        xattrs.insert(name, value);
+    }
+    let target = match attr.kind {
+        Kind::Symlink => fs.readlink(me, attr.ino).await?,
+        _ => Vec::new(),
+    };
+    Ok(FileSnapshot {
+        identity: identity(attr),
+        kind: attr.kind,
+        size,
+        links: attr.links,
+        mode: attr.mode,
+        uid: attr.uid,
+        target,
+        xattrs,
+        pages,
+    })
+}
+
+/// Counts the names that lead to each inode: they are what its links say.
+///
+/// # Errors
+/// A path whose inode says another number.
+pub(crate) fn check_links(tree: &Tree) -> Result<(), String> {
+    let mut names: BTreeMap<Identity, u32> = BTreeMap::new();
+    for (path, seen) in tree {
+        *names.entry(seen.identity).or_default() += 1;
+        // A directory counts itself, and the `..` of each directory in it.
+        if seen.kind == Kind::Directory {
+            *names.entry(seen.identity).or_default() += 1;
+            let above = path.rsplit_once('/').and_then(|(above, _)| tree.get(above));
+            above.into_iter().for_each(|above| *names.entry(above.identity).or_default() += 1);
+        }
+    }
+    match tree.iter().find(|(_, seen)| names.get(&seen.identity) != Some(&seen.links)) {
+        None => Ok(()),
+        Some((path, seen)) => {
+            let count = names.get(&seen.identity).copied().unwrap_or_default();
+            Err(format!("{path} has {} links, and {count} lead to it", seen.links))
+        }
+    }
 }
 
 /// Content as whole pages; a part of a page is filled with zeroes.
-fn into_pages(data: Data, len: u64) -> Vec<SectorData> {
+pub(crate) fn into_pages(data: Data, len: u64) -> Vec<SectorData> {
     let count = len.div_ceil(PAGE);
     match data {
         Data::Sectors(payload, _) => (0..count).map(|index| payload.sector(index as u32)).collect(),

@@ -75,8 +75,11 @@ impl Ext4 {
         let (name, value) = (name.to_vec(), value.map(<[u8]>::to_vec));
         self.run(async move |volume| {
             let inode = volume.inode_of(ino).await?;
-            let _exclusive = inode.lock_exclusive().await?;
-            volume.change_xattr(caller, &inode, &name, value.as_deref(), mode).await
+            let change = async || {
+                let _exclusive = inode.lock_exclusive().await?;
+                volume.change_xattr(caller, &inode, &name, value.as_deref(), mode).await
+            };
+            retry_after_commit(&**volume, change).await
         })
         .await
     }

@@ -1,0 +1,128 @@
+//! What a campaign on files has reached: calls, states, and steps of recovery, with counts. Calls and states
+//! are listed here, so that one that no seed reached shows as a zero; counts of the file system and of its
+//! recovery come with their own names.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// Calls of the contract, with the flags and outcomes that matter.
+const CALLS: [&str; 50] = [
+    "close",
+    "create",
+    "create: no space",
+    "fallocate: reserve",
+    "fallocate: reserve, length kept",
+    "fallocate: punch hole",
+    "fallocate: zero range",
+    "fallocate: zero range, length kept",
+    "fallocate: no space",
+    "fdatasync",
+    "fsync of a directory",
+    "fsync of a file",
+    "getattr",
+    "getxattr",
+    "link",
+    "link: no space",
+    "listxattr",
+    "lookup",
+    "mkdir",
+    "mkdir: no space",
+    "open",
+    "read",
+    "read, direct",
+    "readdir",
+    "readlink",
+    "removexattr",
+    "rename of a directory",
+    "rename: exchange",
+    "rename: new name",
+    "rename: no replace",
+    "rename: replace",
+    "rmdir",
+    "seek",
+    "set_write_hint",
+    "setattr: mode or owner",
+    "setattr: shorter",
+    "setattr: longer",
+    "setxattr in the inode",
+    "setxattr in a block",
+    "setxattr: no space",
+    "statfs",
+    "symlink, long",
+    "symlink, short",
+    "syncfs",
+    "unlink",
+    "write",
+    "write, append",
+    "write, direct",
+    "write, O_SYNC or O_DSYNC",
+    "write: no space",
+];
+
+/// States in which calls or cuts came.
+const STATES: [&str; 14] = [
+    "cut, no sync in progress",
+    "cut, sync in progress",
+    "cut, unlinked file open",
+    "direct and buffered writes of a file mixed",
+    "page of JBD2's magic written",
+    "page written beside a sync of its file, then synced",
+    "rename over a file that is open",
+    "rename over a synced file",
+    "space ran out",
+    "sync of an unlinked file",
+    "truncate of an unlinked file",
+    "unlink of an open file",
+    "write into preallocated space",
+    "write of a part of a page",
+];
+
+/// Counts by group and name.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Coverage(BTreeMap<(&'static str, &'static str), u64>);
+
+impl Coverage {
+    /// Every call and state that is listed, none reached.
+    #[must_use]
+    pub fn listed() -> Self {
+        let calls = CALLS.into_iter().map(|call| ("calls", call));
+        let states = STATES.into_iter().map(|state| ("states", state));
+        Self(calls.chain(states).map(|row| (row, 0)).collect())
+    }
+
+    /// A call was made.
+    pub(crate) fn call(&mut self, call: &'static str) {
+        debug_assert!(CALLS.contains(&call), "{call} is not listed");
+        self.count("calls", call, 1);
+    }
+
+    /// A state was reached.
+    pub(crate) fn state(&mut self, state: &'static str) {
+        debug_assert!(STATES.contains(&state), "{state} is not listed");
+        self.count("states", state, 1);
+    }
+
+    /// Adds a count of any group.
+    pub(crate) fn count(&mut self, group: &'static str, name: &'static str, count: u64) {
+        *self.0.entry((group, name)).or_default() += count;
+    }
+
+    /// Group, name and count of each row, in order.
+    pub fn rows(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        self.0.iter().map(|((group, name), count)| (*group, *name, *count))
+    }
+
+    /// Whether there are no rows at all: the campaign was none on files.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl AddAssign<&Self> for Coverage {
+    fn add_assign(&mut self, other: &Self) {
+        for (row, count) in &other.0 {
+            *self.0.entry(*row).or_default() += count;
+        }
+    }
+}

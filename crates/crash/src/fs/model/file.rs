@@ -1,0 +1,287 @@
+//! What a file may hold after a power cut: pages, length, attributes.
+//!
+//! - A page holds what it held when a sync covered it, or anything it was meant to hold since. Zeroes
+//!   are what a hole holds, and what was cut off.
+//! - A length is one that the file had since a sync covered it, or the beginning of what a write made
+//!   longer: write-back moves the length page by page.
+//! - With `data=writeback`, a page that may have got its block since may hold anything.
+
+use super::versions::{Moment, Versions};
+use crate::fs::tree::{FileSnapshot, PAGE, Xattrs, cut_page};
+use nandscape_block::{SectorData, Tag};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+pub(super) const ZERO: SectorData = SectorData::Tag(Tag::ZERO);
+
+/// What a page may hold.
+#[derive(Clone, Debug)]
+struct Page {
+    versions: Versions<SectorData>,
+    /// What may lie behind the end of the file in this page, of writes that a cut took the length of.
+    behind: Vec<SectorData>,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { versions: Versions::of(ZERO), behind: Vec::new() }
+    }
+}
+
+impl Page {
+    fn values(&self) -> impl Iterator<Item = &SectorData> {
+        self.versions.all().chain(&self.behind)
+    }
+
+    /// Whether it may have got its block since it was covered.
+    fn may_be_new(&self) -> bool {
+        self.versions.has_later() && self.values().any(|value| *value == ZERO)
+    }
+
+    /// Its content is changed; so is what lies behind the end of the file.
+    fn change(&mut self, at: Moment, change: impl Fn(&SectorData) -> SectorData) {
+        let content = change(self.versions.newest());
+        for index in 0..self.behind.len() {
+            let changed = change(&self.behind[index]);
+            if !self.behind.contains(&changed) {
+                self.behind.push(changed);
+            }
+        }
+        self.versions.push(at, content);
+    }
+
+    fn cover(&mut self, until: Moment) {
+        if self.versions.cover(until) && matches!(self.versions.covered(), SectorData::Tag(_)) {
+            self.behind.clear();
+        }
+    }
+}
+
+/// Attributes that calls set.
+#[derive(Clone, Default, Debug)]
+struct Attributes {
+    /// Permission bits and owner.
+    owner: Versions<(u16, u32)>,
+    xattrs: BTreeMap<Vec<u8>, Versions<Option<Vec<u8>>>>,
+}
+
+/// What a file may be.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct File {
+    size: Versions<u64>,
+    pages: BTreeMap<u64, Page>,
+    attributes: Attributes,
+}
+
+impl File {
+    /// A new file.
+    pub(super) fn new(mode: u16) -> Self {
+        let owner = Versions::of((mode, 0));
+        Self { attributes: Attributes { owner, ..Attributes::default() }, ..Self::default() }
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        *self.size.newest()
+    }
+
+    /// Part of a page is written with what `with` holds there; `with` is a whole page.
+    pub(super) fn write(&mut self, at: Moment, page: u64, part: Range<usize>, with: &SectorData) {
+        let whole = part.len() as u64 == PAGE;
+        let laid = |old: &SectorData| match whole {
+            true => with.clone(),
+            false => old.overlaid(part.clone(), with).unwrap_or_default(),
+        };
+        self.pages.entry(page).or_default().change(at, laid);
+        self.grow(at, page * PAGE + part.end as u64);
+    }
+
+    /// The length is at least this now.
+    pub(super) fn grow(&mut self, at: Moment, end: u64) {
+        if end > self.size() {
+            self.size.push(at, end);
+        }
+    }
+
+    /// The length is set.
+    pub(super) fn truncate(&mut self, at: Moment, size: u64) {
+        self.size.push(at, size);
+        for (index, page) in self.pages.range_mut(size / PAGE..) {
+            let kept = size.saturating_sub(index * PAGE);
+            page.change(at, |old| cut_page(old, kept));
+        }
+    }
+
+    /// A range becomes zeroes.
+    pub(super) fn zero(&mut self, at: Moment, range: &Range<u64>) {
+        for (index, page) in self.pages.range_mut(range.start / PAGE..range.end.div_ceil(PAGE)) {
+            let from = range.start.saturating_sub(index * PAGE).min(PAGE) as usize;
+            let to = (range.end - index * PAGE).min(PAGE) as usize;
+            page.change(at, |old| old.overlaid(from..to, &ZERO).unwrap_or_default());
+        }
+    }
+
+    pub(super) fn set_owner(&mut self, at: Moment, mode: Option<u16>, uid: Option<u32>) {
+        let (old_mode, old_uid) = *self.attributes.owner.newest();
+        self.attributes.owner.push(at, (mode.unwrap_or(old_mode), uid.unwrap_or(old_uid)));
+    }
+
+    pub(super) fn set_xattr(&mut self, at: Moment, name: &[u8], value: Option<&[u8]>) {
+        let versions = self.attributes.xattrs.entry(name.to_vec()).or_default();
+        versions.push(at, value.map(<[u8]>::to_vec));
+    }
+
+    /// The first page that is no zeroes.
+    pub(super) fn first_data(&self) -> Option<u64> {
+        let end = self.size().div_ceil(PAGE);
+        let mut pages = self.pages.range(..end);
+        pages.find(|(_, page)| *page.versions.newest() != ZERO).map(|(index, _)| *index)
+    }
+
+    /// Extended attributes as they were set last.
+    pub(super) fn xattrs(&self) -> Xattrs {
+        let newest = |(name, value): (&Vec<u8>, &Versions<Option<Vec<u8>>>)| {
+            Some((name.clone(), value.newest().clone()?))
+        };
+        self.attributes.xattrs.iter().filter_map(newest).collect()
+    }
+
+    /// Content that was there at a moment is covered, the length with it.
+    pub(super) fn cover_content(&mut self, until: Moment) {
+        self.size.cover(until);
+        self.pages.values_mut().for_each(|page| page.cover(until));
+    }
+
+    /// Everything that was there at a moment is covered.
+    pub(super) fn cover(&mut self, until: Moment) {
+        self.cover_content(until);
+        self.attributes.owner.cover(until);
+        for value in self.attributes.xattrs.values_mut() {
+            value.cover(until);
+        }
+    }
+
+    fn may_have(&self, size: u64) -> bool {
+        let all = || self.size.all().copied();
+        let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+        all().any(|known| known == size)
+            || (least..=most).contains(&size) && size.is_multiple_of(PAGE)
+    }
+
+    /// Whether a power cut may have left this.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) fn judge(&self, seen: &FileSnapshot, stale_allowed: bool) -> Result<(), String> {
+        if !self.may_have(seen.size) {
+            let (size, later) = (self.size.covered(), self.size.later().collect::<Vec<_>>());
+            return Err(format!("length {}; covered {size}, later {later:?}", seen.size));
+        }
+        let unknown = Page::default();
+        for (index, content) in (0..).zip(&seen.pages) {
+            let page = self.pages.get(&index).unwrap_or(&unknown);
+            let len = (seen.size - index * PAGE).min(PAGE);
+            let known = page.values().any(|value| same(value, content, len));
+            let permitted = known || stale_allowed && page.may_be_new();
+            if !permitted {
+                let (content, covered) = (describe(content), describe(page.versions.covered()));
+                let later: Vec<String> = page.versions.later().map(describe).collect();
+                return Err(format!(
+                    "page {index} holds {content}; covered {covered}, later {}",
+                    later.join(" ")
+                ));
+            }
+        }
+        self.attributes.judge(seen)
+    }
+
+    /// Whether a read in operation may show this content of a page, up to the end of the file.
+    pub(super) fn may_show(&self, index: u64, content: &SectorData) -> bool {
+        let len = self.size().saturating_sub(index * PAGE).min(PAGE);
+        let Some(page) = self.pages.get(&index) else { return *content == ZERO };
+        same(page.versions.newest(), content, len)
+            || page.behind.iter().any(|value| same(value, content, len))
+    }
+
+    /// What a cut left is what was covered. What may lie behind the end stays possible.
+    pub(super) fn settle(&mut self, seen: &FileSnapshot) {
+        let pages = (0..).zip(&seen.pages).map(|(index, content)| {
+            let len = seen.size - index * PAGE;
+            let known = self.pages.get(&index).filter(|_| len < PAGE);
+            let values = known.into_iter().flat_map(Page::values);
+            let behind = values.filter(|value| same(value, content, len)).cloned().collect();
+            (index, Page { versions: Versions::of(content.clone()), behind })
+        });
+        let pages = pages.collect();
+        let xattrs = seen.xattrs.iter();
+        let xattrs =
+            xattrs.map(|(name, value)| (name.clone(), Versions::of(Some(value.clone())))).collect();
+        let owner = Versions::of((seen.mode, seen.uid));
+        *self =
+            Self { size: Versions::of(seen.size), pages, attributes: Attributes { owner, xattrs } };
+    }
+
+    /// A refused call may have done a part of its work: the newest content is what the file shows.
+    ///
+    /// # Errors
+    /// It shows what the call was not to leave.
+    pub(super) fn relearn(&mut self, at: Moment, seen: &FileSnapshot) -> Result<(), String> {
+        self.judge(seen, false)?;
+        self.size.push(at, seen.size);
+        for (index, content) in (0..).zip(&seen.pages) {
+            let page = self.pages.entry(index).or_default();
+            page.versions.push(at, content.clone());
+        }
+        for (_, page) in self.pages.range_mut(seen.pages.len() as u64..) {
+            page.versions.push(at, ZERO);
+        }
+        self.attributes.relearn(at, &seen.xattrs, (seen.mode, seen.uid));
+        Ok(())
+    }
+}
+
+impl Attributes {
+    fn judge(&self, seen: &FileSnapshot) -> Result<(), String> {
+        let (mode, uid) = (seen.mode, seen.uid);
+        if !self.owner.all().any(|known| *known == (mode, uid)) {
+            let known: Vec<_> = self.owner.all().collect();
+            return Err(format!("mode and owner {:?}; may be {known:?}", (mode, uid)));
+        }
+        let unknown = Versions::default();
+        for name in self.xattrs.keys().chain(seen.xattrs.keys()) {
+            let known = self.xattrs.get(name).unwrap_or(&unknown);
+            let value = seen.xattrs.get(name);
+            if !known.all().any(|known| known.as_ref() == value) {
+                let name = String::from_utf8_lossy(name);
+                let len = |value: &Option<Vec<u8>>| value.as_ref().map(Vec::len);
+                let lens: Vec<_> = known.all().map(len).collect();
+                let shown = value.map(Vec::len);
+                return Err(format!("xattr {name} of {shown:?} bytes; may be {lens:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn relearn(&mut self, at: Moment, xattrs: &Xattrs, owner: (u16, u32)) {
+        self.owner.push(at, owner);
+        for (name, versions) in &mut self.xattrs {
+            versions.push(at, xattrs.get(name).cloned());
+        }
+    }
+}
+
+/// Whether a content is what a page shows whose first `len` bytes are in the file.
+fn same(value: &SectorData, shown: &SectorData, len: u64) -> bool {
+    if len >= PAGE { value == shown } else { cut_page(value, len) == *shown }
+}
+
+/// A content in few words.
+fn describe(content: &SectorData) -> String {
+    match content {
+        SectorData::Absent => "nothing that was kept".to_owned(),
+        SectorData::Tag(Tag::ZERO) => "zeroes".to_owned(),
+        SectorData::Tag(tag) => format!("tag {:x}", tag.bits()),
+        bytes => bytes
+            .bytes()
+            .map_or_else(String::new, |bytes| format!("bytes {:02x?}...", &bytes[..16])),
+    }
+}
