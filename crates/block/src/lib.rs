@@ -4,6 +4,7 @@
 //! `fs` and `workload` know this crate and nothing below it; FTLs implement [`BlockDevice`].
 
 pub mod address;
+pub mod adversary;
 pub mod bio;
 pub mod bits;
 pub mod caps;
@@ -22,6 +23,7 @@ pub mod tag;
 pub mod zone;
 
 pub use address::{Lba, SECTOR_BYTES, SectorBytes};
+pub use adversary::AdversaryDevice;
 pub use bio::{Bio, Flags, FlushScope, Op, Owner, Placement};
 pub use caps::{DeviceCaps, Fua};
 pub use device::{Attention, BlockDevice, Completion, Done, Reply, Submit, Token};

@@ -9,7 +9,7 @@ mod report;
 mod state;
 mod trace;
 
-pub(crate) use crash::CrashFsArgs;
+pub(crate) use crash::{BaseChoice, CrashFsArgs};
 pub(crate) use fs::{
     DumpArgs, DumpWhat, FsckArgs, ImageCommand, ImageExportArgs, ImageImportArgs, ImagesArgs,
     KindChoice, MkfsArgs,
@@ -372,6 +372,7 @@ Examples:
   nandscape crash --fs ext4 --stack js-pblk --set fs.data=journal --cuts 2000
   nandscape crash --fs ext4 --stack pblk --cuts 200 --oracle-every 10   with e2fsck as oracle
   nandscape crash --fs ext4 --set fs.commit=ijournal --cuts 2000
+  nandscape crash --fs ext4 --base adversary --cuts 5000 on a device that does the worst it may
   nandscape crash --fs ext4 --omit missing-revoke        is a broken journal detected?")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too

@@ -43,14 +43,14 @@ fn ext4_on_pblk_keeps_every_promise() {
 #[test]
 fn ext4_on_a_cache_that_loses_any_subset_keeps_every_promise() {
     for data in MODES {
-        campaign(&in_mode(Base::Memory, data), 100..108);
+        campaign(&in_mode(Base::Adversary, data), 100..108);
     }
 }
 
 #[test]
 fn file_level_commits_keep_every_promise() {
     let commit = Commit::Ijournal { slots: 2, slot_blocks: 24 };
-    for base in [flash(), Base::Memory] {
+    for base in [flash(), Base::Adversary] {
         let fs = ext4(MountOptions { commit, ..MountOptions::default() });
         campaign(&FsOptions::new(base, fs), 200..208);
     }
@@ -80,6 +80,6 @@ fn broken_journals_on_pblk_are_caught() {
 #[test]
 fn broken_journals_on_a_cache_are_caught() {
     for defect in Defect::ALL {
-        assert!(is_caught(Base::Memory, defect), "{defect:?} went unnoticed");
+        assert!(is_caught(Base::Adversary, defect), "{defect:?} went unnoticed");
     }
 }

@@ -18,6 +18,9 @@ pub(crate) struct CrashFsArgs {
     /// Put a file system on each device, run a load on files, and verify files and names
     #[arg(long, value_enum, conflicts_with_all = NOT_ON_FS)]
     pub(crate) fs: Option<KindChoice>,
+    /// What the file system stands on
+    #[arg(long, value_enum, default_value = "flash", requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    pub(crate) base: BaseChoice,
     /// Same as --set fs.data=MODE
     #[arg(long, value_enum, hide = true, requires = "fs", conflicts_with_all = NOT_ON_FS)]
     data: Option<DataChoice>,
@@ -44,6 +47,26 @@ impl CrashFsArgs {
         });
         let data = data.map(|data| ("data", data));
         data.into_iter().chain(commit.map(|commit| ("commit", commit)))
+    }
+}
+
+/// What is below a file system.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum BaseChoice {
+    /// An FTL over media: drawn, or that of --stack
+    Flash,
+    /// A device in memory that does whatever the crash model permits: completions out of order, flushes
+    /// that cover nothing in flight, power cuts that keep any subset
+    Adversary,
+}
+
+impl BaseChoice {
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Flash => "flash",
+            Self::Adversary => "adversary",
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Campaigns on a file system: seeds from the first on, until there are cuts enough.
 
 use super::{is_of_fs, key_of, omit, oracle};
-use crate::args::CrashArgs;
+use crate::args::{BaseChoice, CrashArgs};
 use crate::output::Failure;
 use crate::pool::spread;
 use crate::progress::Progress;
@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Cuts when nobody says how many.
 const CUTS: u64 = 200;
 
-/// What a campaign found, and the file system that it ran on.
+/// What a campaign found, and the file system and the base that it ran on.
 pub(crate) struct FsReport {
     pub(crate) report: CampaignReport,
     pub(crate) fs: FsConfig,
+    pub(crate) base: BaseChoice,
 }
 
 impl fmt::Display for FsReport {
@@ -27,12 +28,13 @@ impl fmt::Display for FsReport {
         for (key, value) in self.fs.choices() {
             write!(f, ", {key}={value}")?;
         }
-        write!(f, "\n{}", self.report)
+        write!(f, ", base={}\n{}", self.base.name(), self.report)
     }
 }
 
 /// Runs a campaign.
 pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failure> {
+    check_base(args)?;
     let mut options = options(kind, args)?;
     let oracle = args.on_fs.oracle_every.map(|_| oracle::find(kind)).transpose()?;
     options.oracle_every = args.on_fs.oracle_every.unwrap_or(1);
@@ -40,7 +42,7 @@ pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failu
     let report = until(args, end, &|seed| {
         run_fs_seed(seed, &options, oracle.as_deref().map(|oracle| oracle as _))
     });
-    Ok(FsReport { report, fs: options.fs().clone() })
+    Ok(FsReport { report, fs: options.fs().clone(), base: args.on_fs.base })
 }
 
 /// Runs seeds until there are cuts or violations enough. Which seeds count does not depend on the
@@ -111,10 +113,30 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
         faults: Some(FaultRates::default()),
         ..Options::default()
     };
+    let base = args.on_fs.base;
     if let Some(name) = &args.omit {
         omit::rule(name, &mut flash, Some(&mut fs))?;
+        if base == BaseChoice::Adversary && flash.omit.is_some() {
+            let why = "a rule of an FTL: --base adversary has none";
+            return Err(Failure::input(anyhow!("--omit {name}: {why}")));
+        }
     }
-    Ok(FsOptions::new(Base::Flash(Box::new(flash)), fs))
+    let base = match base {
+        BaseChoice::Flash => Base::Flash(Box::new(flash)),
+        BaseChoice::Adversary => Base::Adversary,
+    };
+    Ok(FsOptions::new(base, fs))
+}
+
+/// A stack describes what the hostile device takes the place of.
+fn check_base(args: &CrashArgs) -> Result<(), Failure> {
+    match (args.on_fs.base, &args.stack) {
+        (BaseChoice::Adversary, Some(stack)) => Err(Failure::input(anyhow!(
+            "--base adversary --stack {stack}: a stack has an FTL and media, which this base replaces; \
+             --set fs.KEY=VALUE chooses the modes of the file system"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Key and value of an override that chooses one of these modes of the file system.

@@ -15,8 +15,8 @@ pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
 
 /// A campaign on a file system.
 pub(super) fn fs_campaign(found: &FsReport, first: u64) -> Value {
-    let FsReport { report, fs } = found;
-    let kind = [("kind", fs.kind().name())].into_iter();
+    let FsReport { report, fs, base } = found;
+    let kind = [("kind", fs.kind().name()), ("base", base.name())].into_iter();
     let mounted = kind.chain(fs.choices()).map(|(key, value)| (key.to_owned(), value.into()));
     joined(campaign(report, first), json!({ "fs": Value::Object(mounted.collect()) }))
 }

@@ -1,4 +1,4 @@
-//! Power cuts under a file system: on a pblk over media, or on the reference device.
+//! Power cuts under a file system: on an FTL over media, or on a hostile device in memory.
 //!
 //! A seed chooses device, load and cuts. After each cut the FTL recovers, then the journal, each perhaps
 //! cut again on the way; then every file and name must be one that the `model` permits
@@ -19,7 +19,7 @@ use crate::device::drive::CheckFailure;
 use crate::device::target::{broken, draw_device};
 use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
-use nandscape_block::MemDevice;
+use nandscape_block::AdversaryDevice;
 use nandscape_fs::contract::FsError;
 use nandscape_rt::{Nanos, Stream};
 pub use options::{Base, FsOptions};
@@ -28,7 +28,7 @@ use power_switch::Medium;
 use rounds::Run;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Latency of the reference device.
+/// Latency of the device under copies of volumes.
 const LATENCY: Nanos = Nanos::from_us(40);
 
 impl From<FsError> for CheckFailure {
@@ -41,10 +41,10 @@ impl From<FsError> for CheckFailure {
 #[must_use]
 pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) -> SeedOutcome {
     let (line, medium) = match &options.base {
-        Base::Memory => {
-            let device = MemDevice::new(options.volume_sectors()).with_latency(LATENCY);
-            let rng = Stream::new(seed, "memory");
-            (format!("seed={seed} memory"), Medium::Memory(Box::new(device), rng))
+        Base::Adversary => {
+            let rng = Stream::new(seed, "adversary");
+            let device = AdversaryDevice::new(options.volume_sectors(), rng);
+            (format!("seed={seed} adversary"), Medium::adversary(device))
         }
         Base::Flash(flash) => {
             let flash = Options {

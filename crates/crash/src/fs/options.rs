@@ -11,8 +11,9 @@ use std::fmt;
 pub enum Base {
     /// An FTL and media that the seed draws, or whose stack is given.
     Flash(Box<Options>),
-    /// The reference device, of whose volatile cache any subset survives.
-    Memory,
+    /// A device in memory that does whatever the crash model permits
+    /// ([`nandscape_block::AdversaryDevice`]).
+    Adversary,
 }
 
 /// What is given from outside; the seed chooses the rest.

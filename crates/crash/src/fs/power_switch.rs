@@ -1,19 +1,23 @@
-//! The device under a file system: a pblk over media, or the reference device, below a switch that
-//! notices when the planned power cut is due.
+//! The device under a file system: an FTL over media, a hostile device in memory, or a copy of a volume,
+//! below a switch that notices when the planned power cut is due.
+//!
+//! What media commands are to an FTL's media, its steps are to the hostile device: a piece of a write that
+//! lands is a program, a piece of a read that takes its data a read, a flush that takes effect an erase.
 //!
 //! Once a media command was refused because power is off, every answer is void: the switch refuses
 //! whatever comes, and what was still to be answered ends with [`BlockError::PowerLost`].
 
 use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use crate::device::target::{PoweredOffDevice, Target};
+use crate::device::trigger::CommandKind;
 use crate::draw::plan::{CutPlan, Trigger};
 use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done, Flags, MemDevice, Op,
-    Submit, Token,
+    AdversaryDevice, AsyncDevice, Bio, BlockDevice, BlockError, Completion, DeviceCaps, Done,
+    Flags, MemDevice, Op, Submit, Token,
 };
 use nandscape_rt::combine::select2;
 use nandscape_rt::sync::Notify;
-use nandscape_rt::{Handle, Nanos, Stream};
+use nandscape_rt::{Handle, Nanos};
 use std::collections::BTreeMap;
 
 /// The device of every file system here, so that file systems are compiled for one.
@@ -23,14 +27,17 @@ pub(crate) type Device = AsyncDevice<PowerSwitch>;
 pub(crate) enum Medium {
     /// An FTL over media.
     Flash(Box<Target>),
-    /// Memory behind a volatile cache that loses any subset, and its randomness.
-    Memory(Box<MemDevice>, Stream),
+    /// A hostile device, and at how many steps of a kind the switch is to notice it.
+    Adversary(Box<AdversaryDevice>, Option<(CommandKind, u64)>),
+    /// A copy of a volume, under which power does not fail.
+    Memory(Box<MemDevice>),
 }
 
 /// What a power cut leaves.
 pub(crate) enum PoweredOffMedium {
     Flash(Box<PoweredOffDevice>),
-    Memory(Box<MemDevice>, Stream),
+    Adversary(Box<AdversaryDevice>),
+    Memory(Box<MemDevice>),
 }
 
 /// How a medium came back.
@@ -43,69 +50,104 @@ pub(crate) enum PowerOnResult {
     Failed(String),
 }
 
+/// How many steps of a kind the hostile device has done.
+fn steps_of(device: &AdversaryDevice, kind: CommandKind) -> u64 {
+    let steps = device.steps();
+    match kind {
+        CommandKind::Write => steps.landings,
+        CommandKind::Read => steps.takings,
+        CommandKind::Reset => steps.flushes,
+    }
+}
+
 impl Medium {
+    pub(crate) fn adversary(device: AdversaryDevice) -> Self {
+        Self::Adversary(Box::new(device), None)
+    }
+
     /// Power fails.
     pub(crate) fn cut(self, at: Nanos) -> PoweredOffMedium {
         match self {
             Self::Flash(target) => PoweredOffMedium::Flash(Box::new(target.cut(at))),
-            Self::Memory(mut device, mut rng) => {
-                device.cut_power(&mut rng);
-                // What was in flight has nobody left to tell.
-                device.advance(Nanos::MAX, &mut Vec::new());
-                PoweredOffMedium::Memory(device, rng)
+            Self::Adversary(mut device, _) => {
+                device.cut_power();
+                PoweredOffMedium::Adversary(device)
             }
+            Self::Memory(device) => PoweredOffMedium::Memory(device),
         }
     }
 
     pub(crate) fn ready_at(&self) -> Nanos {
         match self {
             Self::Flash(target) => target.ready_at(),
-            Self::Memory(..) => Nanos::ZERO,
+            Self::Adversary(..) | Self::Memory(_) => Nanos::ZERO,
         }
     }
 
     pub(crate) fn commands(&self) -> CommandCounts {
         match self {
             Self::Flash(target) => target.commands(),
-            Self::Memory(..) => CommandCounts::default(),
+            Self::Adversary(..) | Self::Memory(_) => CommandCounts::default(),
         }
     }
 
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         match self {
             Self::Flash(target) => target.check_invariants(),
-            Self::Memory(..) => Ok(()),
+            Self::Adversary(..) | Self::Memory(_) => Ok(()),
         }
     }
 
     fn device(&self) -> &dyn BlockDevice {
         match self {
             Self::Flash(target) => &**target,
-            Self::Memory(device, _) => &**device,
+            Self::Adversary(device, _) => &**device,
+            Self::Memory(device) => &**device,
         }
     }
 
     fn device_mut(&mut self) -> &mut dyn BlockDevice {
         match self {
             Self::Flash(target) => &mut **target,
-            Self::Memory(device, _) => &mut **device,
+            Self::Adversary(device, _) => &mut **device,
+            Self::Memory(device) => &mut **device,
         }
     }
 
     fn power(&self) -> Power {
         match self {
             Self::Flash(target) => target.power(),
-            Self::Memory(..) => Power::On,
+            Self::Adversary(device, awaited) => match (device.off_at(), awaited) {
+                (Some(at), _) => Power::Off(at),
+                (None, Some((kind, steps))) if steps_of(device, *kind) >= *steps => {
+                    Power::Noticed(Nanos::ZERO)
+                }
+                _ => Power::On,
+            },
+            Self::Memory(_) => Power::On,
         }
     }
 
     fn watch(&mut self, trigger: Option<Trigger>) {
-        let Self::Flash(target) = self else { return };
-        target.watch(match trigger {
+        let mode = match trigger {
             Some(Trigger::Command(kind, n)) => TriggerMode::Notice(kind, n),
             Some(Trigger::OffAfter(n)) => TriggerMode::OffAfter(n),
             _ => TriggerMode::Nothing,
-        });
+        };
+        match self {
+            Self::Flash(target) => target.watch(mode),
+            Self::Adversary(device, awaited) => {
+                device.switch_off_after(match mode {
+                    TriggerMode::OffAfter(n) => Some(n),
+                    TriggerMode::Nothing | TriggerMode::Notice(..) => None,
+                });
+                *awaited = match mode {
+                    TriggerMode::Notice(kind, n) => Some((kind, steps_of(device, kind) + n)),
+                    TriggerMode::Nothing | TriggerMode::OffAfter(_) => None,
+                };
+            }
+            Self::Memory(_) => {}
+        }
     }
 }
 
@@ -113,7 +155,9 @@ impl PoweredOffMedium {
     /// Comes back at `now`; power fails again after so many media commands.
     pub(crate) fn recover(self, now: Nanos, off_after: Option<u64>) -> PowerOnResult {
         match self {
-            Self::Memory(device, rng) => PowerOnResult::Up(Medium::Memory(device, rng), now),
+            Self::Memory(device) => PowerOnResult::Up(Medium::Memory(device), now),
+            // It has nothing to recover, so there is nothing to cut.
+            Self::Adversary(device) => PowerOnResult::Up(Medium::Adversary(device, None), now),
             Self::Flash(remains) => match Target::recover(*remains, now, off_after) {
                 Recovery::Up(target) => {
                     let ready = target.ready_at().max(now);
@@ -213,7 +257,7 @@ impl PowerSwitch {
 
     /// Takes the medium out.
     pub(crate) fn take(&mut self) -> Medium {
-        let nothing = Medium::Memory(Box::new(MemDevice::new(1)), Stream::new(0, "nothing"));
+        let nothing = Medium::Memory(Box::new(MemDevice::new(1)));
         std::mem::replace(&mut self.medium, nothing)
     }
 
@@ -256,16 +300,12 @@ impl PowerSwitch {
         let tail = kept.filter(|(promise, _)| *promise == DurabilityKind::Tail).map(|(_, at)| at);
         self.bios.acknowledged += u64::from(acknowledged.is_some());
         self.bios.tails += u64::from(tail.is_some());
-        let on_flash = matches!(self.medium, Medium::Flash(_));
         let changes = self.bios.changes - self.before.changes;
         let barriers = self.bios.barriers - self.before.barriers;
         let tails = self.bios.tails - self.before.tails;
         let answered = self.bios.acknowledged - self.before.acknowledged;
         let since = match (plan.trigger, power) {
             (Trigger::Request(n), _) if changes >= n => Some(now),
-            (Trigger::Command(_, n) | Trigger::OffAfter(n), _) if !on_flash && changes >= n => {
-                Some(now)
-            }
             (Trigger::BarrierSubmitted(n), _) if barriers >= n => Some(now),
             (Trigger::BarrierAcked(n), _) if answered >= n => acknowledged,
             (Trigger::TailMoved(n), _) if tails >= n => tail,

@@ -427,7 +427,7 @@ impl<'a> Run<'a> {
     fn recover_copy(&mut self, image: Image) -> Result<(Tree, Image), CheckFailure> {
         let sectors = self.options.volume_sectors();
         let device = MemDevice::new(sectors).with_latency(LATENCY);
-        let medium = Medium::Memory(Box::new(device), Stream::new(self.seed, "copy"));
+        let medium = Medium::Memory(Box::new(device));
         let (counts, now, mounts) = (self.counts, self.now, self.mounts);
         let config = self.next_config();
         let work = move |handle: Handle, device: Device| async move {

@@ -89,8 +89,8 @@ fn file_systems(corpus: &mut Corpus) {
         each(corpus, &format!("ext4-pblk-{data}"), 0..8, |seed| run_fs_seed(seed, &options, None));
     }
     for commit in ["jbd2", "ijournal"] {
-        let options = ext4(Base::Memory, [("data", "ordered"), ("commit", commit)]);
-        let name = format!("ext4-memory-{commit}");
+        let options = ext4(Base::Adversary, [("data", "ordered"), ("commit", commit)]);
+        let name = format!("ext4-adversary-{commit}");
         each(corpus, &name, 0..8, |seed| run_fs_seed(seed, &options, None));
     }
 }
