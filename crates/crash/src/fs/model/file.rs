@@ -20,11 +20,13 @@ struct Page {
     versions: Versions<SectorData>,
     /// What may lie behind the end of the file in this page, of writes that a cut took the length of.
     behind: Vec<SectorData>,
+    /// A cut left what its block held before: it may lie behind the end of the file, too.
+    stale: bool,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self { versions: Versions::of(ZERO), behind: Vec::new() }
+        Self { versions: Versions::of(ZERO), behind: Vec::new(), stale: false }
     }
 }
 
@@ -33,9 +35,9 @@ impl Page {
         self.versions.all().chain(&self.behind)
     }
 
-    /// Whether it may have got its block since it was covered.
-    fn may_be_new(&self) -> bool {
-        self.versions.has_later() && self.values().any(|value| *value == ZERO)
+    /// Whether it may show what its block held before: it may have got it since it was covered.
+    fn may_be_stale(&self) -> bool {
+        self.stale || self.versions.has_later() && self.values().any(|value| *value == ZERO)
     }
 
     /// Its content is changed; so is what lies behind the end of the file.
@@ -53,6 +55,7 @@ impl Page {
     fn cover(&mut self, until: Moment) {
         if self.versions.cover(until) && matches!(self.versions.covered(), SectorData::Tag(_)) {
             self.behind.clear();
+            self.stale = false;
         }
     }
 }
@@ -181,13 +184,14 @@ impl File {
             let page = self.pages.get(&index).unwrap_or(&unknown);
             let len = (seen.size - index * PAGE).min(PAGE);
             let known = page.values().any(|value| same(value, content, len));
-            let permitted = known || stale_allowed && page.may_be_new();
+            let permitted = known || stale_allowed && page.may_be_stale();
             if !permitted {
-                let (content, covered) = (describe(content), describe(page.versions.covered()));
+                let (shown, covered) = (describe(content), describe(page.versions.covered()));
                 let later: Vec<String> = page.versions.later().map(describe).collect();
                 return Err(format!(
-                    "page {index} holds {content}; covered {covered}, later {}",
-                    later.join(" ")
+                    "page {index} holds {shown}; covered {covered}, later {}{}",
+                    later.join(" "),
+                    where_differs(content, page.versions.newest())
                 ));
             }
         }
@@ -198,7 +202,8 @@ impl File {
     pub(super) fn may_show(&self, index: u64, content: &SectorData) -> bool {
         let len = self.size().saturating_sub(index * PAGE).min(PAGE);
         let Some(page) = self.pages.get(&index) else { return *content == ZERO };
-        same(page.versions.newest(), content, len)
+        page.stale
+            || same(page.versions.newest(), content, len)
             || page.behind.iter().any(|value| same(value, content, len))
     }
 
@@ -208,8 +213,10 @@ impl File {
             let len = seen.size - index * PAGE;
             let known = self.pages.get(&index).filter(|_| len < PAGE);
             let values = known.into_iter().flat_map(Page::values);
-            let behind = values.filter(|value| same(value, content, len)).cloned().collect();
-            (index, Page { versions: Versions::of(content.clone()), behind })
+            let behind: Vec<_> =
+                values.filter(|value| same(value, content, len)).cloned().collect();
+            let stale = known.is_some_and(|page| page.stale || behind.is_empty());
+            (index, Page { versions: Versions::of(content.clone()), behind, stale })
         });
         let pages = pages.collect();
         let xattrs = seen.xattrs.iter();
@@ -272,6 +279,14 @@ impl Attributes {
 /// Whether a content is what a page shows whose first `len` bytes are in the file.
 fn same(value: &SectorData, shown: &SectorData, len: u64) -> bool {
     if len >= PAGE { value == shown } else { cut_page(value, len) == *shown }
+}
+
+/// The bytes in which two contents differ, as the first and the last.
+fn where_differs(one: &SectorData, other: &SectorData) -> String {
+    let (Some(one), Some(other)) = (one.expand(), other.expand()) else { return String::new() };
+    let mut differ = (0..one.len()).filter(|at| one[*at] != other[*at]);
+    let (first, last) = (differ.next(), differ.next_back());
+    format!("; differs from the newest in bytes {first:?} to {last:?}")
 }
 
 /// A content in few words.

@@ -56,7 +56,8 @@ enum Body {
 #[must_use]
 pub(crate) struct Undo {
     change: Change,
-    nodes: Vec<Node>,
+    /// What had changed each of these nodes before the call.
+    changed: Vec<(Node, Option<Changed>)>,
 }
 
 /// The operations on names that changed a node.
@@ -187,15 +188,17 @@ impl Model {
         let undo = self.history.push(change);
         let after: Vec<Node> = paths.iter().filter_map(|path| self.directory_of(path)).collect();
         let last = self.history.last();
-        let all = before.into_iter().chain(after).chain(nodes.iter().copied());
-        for node in all.collect::<BTreeSet<_>>() {
+        let all: BTreeSet<Node> = before.into_iter().chain(after).chain(nodes).collect();
+        let earlier = all.iter().map(|node| (*node, self.changed.get(node).copied()));
+        let undo = Undo { change: undo, changed: earlier.collect() };
+        for node in all {
             let changed = self.changed.entry(node).or_default();
             (changed.before, changed.last) = (changed.last, last);
             if let Some(record) = self.recorded.get_mut(&node) {
                 record.certain = false;
             }
         }
-        Undo { change: undo, nodes }
+        undo
     }
 
     fn directory_of(&self, path: &str) -> Option<Node> {
@@ -205,7 +208,13 @@ impl Model {
     /// The call was refused, so that the names are what they were before it.
     pub(crate) fn undo(&mut self, undo: Undo) {
         self.unborn = None;
-        drop(self.change(undo.change, undo.nodes));
+        drop(self.change(undo.change, Vec::new()));
+        for (node, changed) in undo.changed {
+            match changed {
+                Some(changed) => drop(self.changed.insert(node, changed)),
+                None => drop(self.changed.remove(&node)),
+            }
+        }
     }
 
     fn make(&mut self, path: &str, body: Body) -> (Node, Undo) {
