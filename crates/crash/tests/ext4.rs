@@ -4,10 +4,16 @@
 use nandscape_crash::fs::{Base, FsOptions, run_fs_seed};
 use nandscape_crash::{CampaignReport, FaultRates, Options};
 use nandscape_fs::FsConfig;
-use nandscape_fs::ext4::journal::Defect;
-use nandscape_fs::ext4::{Commit, Config, DataMode, MountOptions};
+use nandscape_fs::ext4::{Commit, Config, DataMode, MountOptions, OmittedRule};
 
 const MODES: [DataMode; 3] = [DataMode::Ordered, DataMode::Journal, DataMode::Writeback];
+/// Rules without which the same campaign must fail on any base.
+const BROKEN: [OmittedRule; 4] = [
+    OmittedRule::CommitBeforeData,
+    OmittedRule::TailBeforeCheckpoint,
+    OmittedRule::MissingRevoke,
+    OmittedRule::MissingBarrier,
+];
 /// Seeds in which a broken rule must show.
 const SEEDS_MAX: u64 = 400;
 
@@ -64,22 +70,22 @@ fn a_seed_is_all_there_is_to_a_run() {
     assert_eq!(first, again);
 }
 
-fn is_caught(base: Base, defect: Defect) -> bool {
-    let mount = MountOptions { defect: Some(defect), ..MountOptions::default() };
+fn is_caught(base: Base, rule: OmittedRule) -> bool {
+    let mount = MountOptions { omit: Some(rule), ..MountOptions::default() };
     let options = FsOptions::new(base, ext4(mount));
     (0..SEEDS_MAX).any(|seed| run_fs_seed(seed, &options, None).violation.is_some())
 }
 
 #[test]
 fn broken_journals_on_pblk_are_caught() {
-    for defect in Defect::ALL {
-        assert!(is_caught(flash(), defect), "{defect:?} went unnoticed");
+    for rule in BROKEN {
+        assert!(is_caught(flash(), rule), "{} went unnoticed", rule.name());
     }
 }
 
 #[test]
 fn broken_journals_on_a_cache_are_caught() {
-    for defect in Defect::ALL {
-        assert!(is_caught(Base::Adversary, defect), "{defect:?} went unnoticed");
+    for rule in BROKEN {
+        assert!(is_caught(Base::Adversary, rule), "{} went unnoticed", rule.name());
     }
 }

@@ -3,9 +3,9 @@
 
 use super::Ext4;
 use super::format::Superblock;
-use super::journal::Defect;
 use super::mkfs::{self, Choice, MkfsError, MkfsOptions, mkfs};
 use super::options::{Commit, DataMode, MountOptions};
+use super::rules::OmittedRule;
 use crate::contract::FsError;
 use crate::kind::{
     ConfigError, FormatError, FormatRequest, Formatted, FsKind, MountEnv, MountReport, Mounted,
@@ -60,23 +60,6 @@ impl Commit {
         }
     }
 }
-
-impl Defect {
-    /// Its name: the rule of the journal that it breaks.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CommitBeforeData => "commit-before-data",
-            Self::TailBeforeCheckpoint => "tail-before-checkpoint",
-            Self::MissingRevoke => "missing-revoke",
-            Self::MissingBarrier => "missing-barrier",
-        }
-    }
-}
-
-/// Names of all [`Defect`]s.
-pub(crate) const RULES: [&str; 4] =
-    [Defect::ALL[0].name(), Defect::ALL[1].name(), Defect::ALL[2].name(), Defect::ALL[3].name()];
 
 /// The name of a choice in a [`ConfigError`].
 const fn choice_name(choice: Choice) -> &'static str {
@@ -175,10 +158,9 @@ impl Config {
     }
 
     pub(crate) fn omit(&mut self, rule: &str) -> Result<(), ConfigError> {
-        let defect = Defect::ALL.into_iter().find(|defect| defect.name() == rule);
         let unknown = || format!("ext4 has no rule called {rule:?}");
-        let defect = defect.ok_or_else(|| ConfigError { key: "omit", why: unknown() })?;
-        self.mount.defect = Some(defect);
+        let rule = OmittedRule::named(rule);
+        self.mount.omit = Some(rule.ok_or_else(|| ConfigError { key: "omit", why: unknown() })?);
         Ok(())
     }
 

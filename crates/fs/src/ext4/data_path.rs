@@ -9,6 +9,7 @@
 use super::format::Feature;
 use super::inode::Inode;
 use super::options::DataMode;
+use super::rules::OmittedRule;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::cache::{PageLocation, WriteRun};
@@ -65,6 +66,14 @@ impl DataPath for Volume {
 
     fn may_bypass_cache(&self) -> bool {
         self.options.data != DataMode::Journal
+    }
+
+    fn sync_passes(&self) -> u32 {
+        if self.omits(OmittedRule::RedirtiedPage) { 1 } else { 2 }
+    }
+
+    fn sync_waits(&self) -> bool {
+        !self.omits(OmittedRule::SyncWait)
     }
 
     async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
@@ -124,6 +133,9 @@ impl DataPath for Volume {
             return Err(FsError::corrupt("extent tree", format!("inode {}", inode.number)));
         };
         let pages = at..at + blocks;
+        if unwritten && self.omits(OmittedRule::UnwrittenEarly) {
+            Box::pin(self.mark(inode, &pages, true)).await?;
+        }
         let extent = MappedExtent { pages: pages.clone(), unwritten, new };
         Ok(submit(&**self, inode, run, (pages, start), sync, extent, || {
             if let Some(tx) = tx {
@@ -175,7 +187,12 @@ impl DataPath for Volume {
     }
 
     async fn preallocate(&self, caller: Caller, inode: &Inode, pages: &Pages) -> Result<()> {
-        self.allocate_range(caller, inode, pages).await
+        if self.omits(OmittedRule::AppendSize) {
+            let mut raw = inode.raw.borrow_mut();
+            raw.size = raw.size.max(pages.end * PAGE);
+        }
+        let unwritten = !self.omits(OmittedRule::DirectWritten);
+        self.allocate_range(caller, inode, pages, unwritten).await
     }
 
     async fn mark_written(&self, inode: &Inode, pages: &Pages) -> Result<()> {
@@ -190,7 +207,9 @@ impl DataPath for Volume {
     /// must not show when the file grows again. So the file is an orphan meanwhile.
     async fn begin_growth(&self, inode: &Rc<Inode>) -> Result<()> {
         let tx = self.begin(6, 0).await?;
-        self.add_orphan(&tx, inode).await?;
+        if !self.omits(OmittedRule::AppendOrphan) {
+            self.add_orphan(&tx, inode).await?;
+        }
         self.write_inode(&tx, inode, true).await?;
         tx.stop();
         Ok(())
@@ -204,7 +223,7 @@ impl DataPath for Volume {
             raw.size = raw.size.max(end);
         }
         self.remove_orphan(&tx, inode).await?;
-        self.write_inode(&tx, inode, true).await?;
+        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         Ok(())
     }

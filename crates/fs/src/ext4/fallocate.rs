@@ -2,6 +2,7 @@
 
 use super::data_path::MAP_CREDITS;
 use super::inode::Inode;
+use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::contract::{Allocate, Caller, FsError, Result};
 use crate::vfs::content::{self, Writer};
@@ -32,10 +33,11 @@ impl Volume {
             self.punch(writer, inode, offset, end).await?;
         }
         let pages = offset / PAGE..end.div_ceil(PAGE);
+        let unwritten = !self.omits(OmittedRule::FallocateWritten);
         let (done, size) = match what {
             Allocate::PunchHole => (Ok(()), 0),
             Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => {
-                let reserved = self.allocate_range(writer.caller, inode, &pages).await;
+                let reserved = self.allocate_range(writer.caller, inode, &pages, unwritten).await;
                 let grows = reserved.is_ok() && !keep_size;
                 (reserved, if grows { end } else { 0 })
             }
@@ -45,7 +47,7 @@ impl Volume {
         inode.set_size(inode.size.get().max(size));
         inode.raw.borrow_mut().size = inode.size.get();
         inode.touch(self.env.now(), true);
-        self.write_inode(&tx, inode, true).await?;
+        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         done
     }
@@ -76,12 +78,13 @@ impl Volume {
         inode.pages.discard(first..last);
         Ok(())
     }
-    /// Gives blocks, which read as zeroes, to what has none in a range.
+    /// Gives blocks, which read as zeroes as long as they are `unwritten`, to what has none in a range.
     pub(super) async fn allocate_range(
         &self,
         caller: Caller,
         inode: &Inode,
         range: &Pages,
+        unwritten: bool,
     ) -> Result<()> {
         let mut at = range.start;
         while at < range.end {
@@ -89,7 +92,7 @@ impl Volume {
             let mapped = self.map_extent(inode, at, range.end - at).await?;
             drop(extents);
             if let Mapped::Hole(blocks) = mapped {
-                at += self.allocate_some(caller, inode, &(at..at + blocks)).await?;
+                at += self.allocate_some(caller, inode, &(at..at + blocks), unwritten).await?;
             } else {
                 at += mapped.blocks();
             }
@@ -98,7 +101,13 @@ impl Volume {
     }
 
     /// One step of it; returns how many blocks it got on.
-    async fn allocate_some(&self, caller: Caller, inode: &Inode, range: &Pages) -> Result<u64> {
+    async fn allocate_some(
+        &self,
+        caller: Caller,
+        inode: &Inode,
+        range: &Pages,
+        unwritten: bool,
+    ) -> Result<u64> {
         let wanted = (range.end - range.start).min(MAP_BLOCKS);
         let reservation = self.reserve(caller, wanted)?;
         let tx = self.begin(MAP_CREDITS, 0).await?;
@@ -109,7 +118,7 @@ impl Volume {
         let taken = self.take_blocks(&tx, goal, wanted as u32).await?;
         drop(reservation);
         let blocks = taken.end - taken.start;
-        self.map_blocks(&tx, inode, range.start, taken, true).await?;
+        self.map_blocks(&tx, inode, range.start, taken, unwritten).await?;
         drop(extents);
         self.write_inode(&tx, inode, true).await?;
         tx.stop();

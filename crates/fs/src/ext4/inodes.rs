@@ -6,6 +6,7 @@ use super::format::{
     flag, mode,
 };
 use super::inode::{Inode, kept};
+use super::rules::OmittedRule;
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
@@ -142,6 +143,19 @@ impl Volume {
         if large { self.need(tx, Feature::LARGE_FILE).await } else { Ok(()) }
     }
 
+    /// Writes an inode with this transaction; a sync of the file commits it, unless the rule is left out.
+    pub(crate) async fn write_synced(
+        &self,
+        tx: &Tx,
+        inode: &Inode,
+        rule: OmittedRule,
+    ) -> Result<()> {
+        if self.omits(rule) {
+            return self.write_slot(tx, inode).await;
+        }
+        self.write_inode(tx, inode, true).await
+    }
+
     /// Looks at what the table holds of an inode behind its fields; of a late inode these are older.
     pub(crate) async fn with_slot<R>(
         &self,
@@ -163,6 +177,9 @@ impl Volume {
         let (block, slot) = self.inode_slot(inode.number)?;
         let buffer = self.read_block(block).await?;
         tx.edit_parts(&buffer, |block| edit(block.part(slot))).await?;
+        if self.omits(OmittedRule::XattrSync) {
+            return self.write_slot(tx, inode).await;
+        }
         self.write_inode(tx, inode, false).await
     }
 

@@ -35,6 +35,7 @@ mod orphan;
 mod orphan_file;
 mod own;
 mod rename;
+mod rules;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -44,8 +45,9 @@ mod volume;
 mod xattr;
 
 pub use config::Config;
-pub(crate) use config::RULES;
 pub use counts::Counts;
 pub use fs::Ext4;
 pub use mount::MountReport;
 pub use options::{Commit, DataMode, MountOptions};
+pub(crate) use rules::NAMES as RULES;
+pub use rules::OmittedRule;

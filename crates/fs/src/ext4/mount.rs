@@ -10,7 +10,8 @@ use super::format::{
 };
 use super::fs::Ext4;
 use super::journal::{
-    Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records, recover,
+    Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records,
+    recover_omitting,
 };
 use super::options::MountOptions;
 use super::orphan_file::OrphanFile;
@@ -163,7 +164,7 @@ impl Ext4 {
         let raw = open(&device).await?;
         let log = log_extents(&raw).await?;
         let recovered = if raw.sb.has(Feature::NEEDS_RECOVERY) {
-            recover(&device, &log).await?
+            recover_omitting(&device, &log, options.omit).await?
         } else {
             // Somebody chose to do without what the log holds, if it holds anything.
             discard(&device, &log).await?
@@ -207,7 +208,7 @@ fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
     Config {
         commit_interval: options.commit_interval,
         epoch_s: options.epoch_s.max(0) as u64,
-        defect: options.defect,
+        omit: options.omit,
         ..Config::of_file_system(sb.has(Feature::METADATA_CSUM), sb.has(Feature::BIT64))
     }
 }

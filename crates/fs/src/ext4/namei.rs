@@ -8,6 +8,7 @@ use super::dir::{Found, Vacancy};
 use super::format::{Place, mode};
 use super::inode::Inode;
 use super::inodes::LINKS_MAX;
+use super::rules::OmittedRule;
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
@@ -226,11 +227,15 @@ impl Volume {
         let tx = self.begin(NAME_CREDITS, 0).await?;
         let file_mode = inode.raw.borrow().mode;
         self.add_name(&tx, &dir, vacancy, name, inode.number, file_mode).await?;
-        self.bar_record(&tx, inode.number);
+        if !self.omits(OmittedRule::RecordLink) {
+            self.bar_record(&tx, inode.number);
+        }
         inode.raw.borrow_mut().links_count += 1;
         inode.touch(self.env.now(), false);
         dir.touch(self.env.now(), true);
-        self.write_inode(&tx, &inode, true).await?;
+        if !self.omits(OmittedRule::LinkCount) {
+            self.write_synced(&tx, &inode, OmittedRule::LinkSync).await?;
+        }
         self.write_inode(&tx, &dir, true).await?;
         tx.stop();
         drop(_file);
@@ -264,7 +269,8 @@ impl Volume {
         let tx = self.begin(NAME_CREDITS, 0).await?;
         self.bar_record(&tx, dir.number);
         self.remove_found(&tx, &dir, &found).await?;
-        self.lose_link(&tx, &dir, &inode).await?;
+        let orphan = inode.opens.get() == 0 || !self.omits(OmittedRule::OpenUnlink);
+        self.lose_link(&tx, &dir, &inode, orphan).await?;
         dir.touch(self.env.now(), true);
         self.write_inode(&tx, &dir, true).await?;
         tx.stop();
@@ -272,16 +278,25 @@ impl Volume {
         self.delete_if_unused(&inode).await
     }
 
-    /// Counts a name less, in the transaction that took it from `dir`.
-    pub(super) async fn lose_link(&self, tx: &Tx, dir: &Inode, inode: &Rc<Inode>) -> Result<()> {
-        self.bar_record(tx, inode.number);
+    /// Counts a name less, in the transaction that took it from `dir`. Without names it is an orphan, if it
+    /// is to be one.
+    pub(super) async fn lose_link(
+        &self,
+        tx: &Tx,
+        dir: &Inode,
+        inode: &Rc<Inode>,
+        orphan: bool,
+    ) -> Result<()> {
+        if !self.omits(OmittedRule::RecordUnlink) {
+            self.bar_record(tx, inode.number);
+        }
         let links = if inode.is_dir() { 0 } else { inode.links().saturating_sub(1) };
         if inode.is_dir() {
             self.remove_subdir(dir);
         }
         inode.raw.borrow_mut().links_count = links;
         inode.touch(self.env.now(), false);
-        if links == 0 {
+        if links == 0 && orphan {
             self.add_orphan(tx, inode).await?;
         }
         self.write_inode(tx, inode, true).await

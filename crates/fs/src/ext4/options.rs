@@ -1,6 +1,7 @@
 //! What can be chosen at mount.
 
-use super::journal::{Buffer, Defect};
+use super::journal::Buffer;
+use super::rules::OmittedRule;
 use crate::cache::CacheConfig;
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
@@ -51,8 +52,8 @@ pub struct MountOptions {
     pub epoch_s: i64,
     /// Seed of inode generations.
     pub seed: u64,
-    /// A journal with one rule broken, for campaigns that must notice.
-    pub defect: Option<Defect>,
+    /// A rule that is left out, for campaigns that must notice.
+    pub omit: Option<OmittedRule>,
 }
 
 impl MountOptions {
@@ -90,7 +91,7 @@ impl Default for MountOptions {
             inodes: 16_384,
             epoch_s: 1_700_000_000,
             seed: 1,
-            defect: None,
+            omit: None,
         }
     }
 }

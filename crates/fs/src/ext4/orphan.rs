@@ -7,6 +7,7 @@
 
 use super::format::STATE_ERRORS;
 use super::inode::Inode;
+use super::rules::OmittedRule;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{FsError, Kind, Result};
@@ -89,7 +90,12 @@ impl Volume {
         let found: Vec<_> = self.orphans.lock().await.iter().rev().map(Rc::clone).collect();
         let count = found.len() as u32;
         for inode in found {
-            if inode.links() == 0 {
+            let unlinked = inode.links() == 0;
+            let rule =
+                if unlinked { OmittedRule::OrphanUnlink } else { OmittedRule::OrphanTruncate };
+            if self.omits(rule) {
+                self.leave_orphan(&inode).await?;
+            } else if unlinked {
                 self.delete(&inode).await?;
             } else {
                 self.zero_orphan_tail(&inode).await?;
@@ -97,6 +103,17 @@ impl Volume {
             }
         }
         Ok(count)
+    }
+
+    /// Without [`OmittedRule::OrphanUnlink`] or [`OmittedRule::OrphanTruncate`]: an orphan stays as it is, and leaves
+    /// the list.
+    async fn leave_orphan(&self, inode: &Inode) -> Result<()> {
+        let tx = self.begin(8, 0).await?;
+        inode.deleted.set(inode.links() == 0);
+        self.remove_orphan(&tx, inode).await?;
+        self.write_inode(&tx, inode, false).await?;
+        tx.stop();
+        Ok(())
     }
 
     /// Linux makes zeroes of what lies behind the new end in a transaction that may have come too late. What

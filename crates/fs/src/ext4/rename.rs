@@ -3,6 +3,7 @@
 use super::format::{Place, ROOT_INODE};
 use super::inode::Inode;
 use super::namei::{NAME_BLOCKS, NAME_CREDITS, check_name};
+use super::rules::OmittedRule;
 use super::tx::Tx;
 use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, RenameMode, Result};
@@ -146,7 +147,8 @@ impl Volume {
         match victim {
             Some(victim) => {
                 self.retarget(&tx, &to.dir, to.name, moved.number, file_mode).await?;
-                self.lose_link(&tx, &to.dir, victim).await?;
+                let orphan = !self.omits(OmittedRule::RenameOrphan);
+                self.lose_link(&tx, &to.dir, victim, orphan).await?;
             }
             None => {
                 let vacancy = self.vacancy(&to.dir, to.name).await?;
@@ -196,9 +198,13 @@ impl Volume {
         moved.touch(self.env.now(), false);
         from.touch(self.env.now(), true);
         to.touch(self.env.now(), true);
-        for inode in [moved, from, to] {
-            self.bar_record(tx, inode.number);
-            self.write_inode(tx, inode, true).await?;
+        if !self.omits(OmittedRule::RecordRename) {
+            self.bar_record(tx, moved.number);
+        }
+        self.write_synced(tx, moved, OmittedRule::RenameSync).await?;
+        for dir in [from, to] {
+            self.bar_record(tx, dir.number);
+            self.write_inode(tx, dir, true).await?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::file_commit::Recorded;
 use super::inode::Inode;
 use super::journal::{CommitHook, JournalError, Tid};
+use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::contract::Result;
 use nandscape_block::BlockError;
@@ -16,7 +17,9 @@ impl Volume {
         data_only: bool,
     ) -> Result<bool> {
         let tid = if data_only { inode.datasync_tid.get() } else { inode.sync_tid.get() };
-        let Some(tid) = tid.filter(|tid| !self.is_committed(*tid)) else { return Ok(false) };
+        let Some(tid) = tid.filter(|tid| !self.is_committed(*tid)) else {
+            return Ok(self.omits(OmittedRule::FsyncFlush));
+        };
         match self.commit_file(inode).await? {
             Recorded::Now => return Ok(true),
             Recorded::Before => return Ok(false),
@@ -24,7 +27,7 @@ impl Volume {
         }
         let barrier = self.journal.will_send_barrier(tid);
         self.journal.commit(tid).await?;
-        Ok(barrier)
+        Ok(barrier || self.omits(OmittedRule::BarrierSent))
     }
 }
 
@@ -47,7 +50,7 @@ impl CommitHook for VolumeHook {
     async fn write_out(&self, tid: Tid) -> Result<(), BlockError> {
         let Some(volume) = self.0.upgrade() else { return Ok(()) };
         let files = volume.ordered.borrow_mut().remove(&tid.0).unwrap_or_default();
-        for inode in files.into_values() {
+        for inode in files.into_values().filter(|_| !volume.omits(OmittedRule::OrderedWait)) {
             inode.in_flight.settle().await;
         }
         Ok(())

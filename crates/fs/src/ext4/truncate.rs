@@ -7,6 +7,7 @@ use super::extents::Logical;
 use super::format::{Extent, mode};
 use super::inode::Inode;
 use super::options::DataMode;
+use super::rules::OmittedRule;
 use super::tx::Tx;
 use super::volume::Volume;
 use crate::contract::{Kind, Result};
@@ -84,7 +85,7 @@ impl Volume {
         inode.set_size(size);
         inode.raw.borrow_mut().size = size;
         inode.touch(self.env.now(), true);
-        self.write_inode(&tx, inode, true).await?;
+        self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         if shrinks { self.cut(inode).await } else { Ok(()) }
     }

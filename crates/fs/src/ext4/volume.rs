@@ -10,6 +10,7 @@ use super::inode::Inode;
 use super::journal::{Buffers, FileJournal, Journal, Tid};
 use super::options::MountOptions;
 use super::own::OwnBlocks;
+use super::rules::OmittedRule;
 use super::tx::{BufferRef, Tx};
 use crate::contract::Result;
 use crate::vfs::{InodeCache, VolumeEnv};
@@ -133,6 +134,11 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
+    /// Whether this rule is left out.
+    pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
+        self.options.omit == Some(rule)
+    }
+
     pub(crate) fn blocks_count(&self) -> u64 {
         self.sb.borrow().blocks_count
     }

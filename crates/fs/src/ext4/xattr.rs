@@ -9,9 +9,12 @@ use super::format::{
     seal_xattr_block,
 };
 use super::inode::Inode;
+use super::rules::OmittedRule;
 use super::tx::{BufferRef, Tx};
 use super::volume::{Volume, corrupt};
 use crate::contract::{Caller, FsError, NAME_MAX, Result, XattrMode};
+use nandscape_block::{Lba, Payload, SectorData};
+use std::sync::Arc;
 
 /// Credits of a change: inode, old and new block, bitmap and descriptor twice, superblock.
 const XATTR_CREDITS: u32 = 13;
@@ -147,7 +150,9 @@ impl Volume {
         inode: &Inode,
         bytes: &mut [u8; BLOCK_BYTES],
     ) -> Result<()> {
-        self.bar_record(tx, inode.number);
+        if !self.omits(OmittedRule::RecordXattr) {
+            self.bar_record(tx, inode.number);
+        }
         let old = inode.raw.borrow().file_acl;
         let own = old != 0 && self.xattr_block(inode, old).await?.0 == 1;
         let (block, buffer) = if own {
@@ -160,12 +165,25 @@ impl Volume {
             (block, tx.fresh(block)?)
         };
         seal_xattr_block(bytes, block, self.sb.borrow().csum_seed());
+        if own && self.omits(OmittedRule::XattrLogged) {
+            return self.write_unlogged(&buffer, bytes).await;
+        }
         tx.edit(&buffer, |target| target.copy_from_slice(bytes)).await
+    }
+
+    /// Without [`OmittedRule::XattrLogged`]: writes a block home, past the log.
+    async fn write_unlogged(&self, buffer: &BufferRef, bytes: &[u8; BLOCK_BYTES]) -> Result<()> {
+        buffer.change_unlogged(bytes);
+        let content = SectorData::Bytes(Arc::new(*bytes));
+        let at = Lba(buffer.block());
+        Ok(self.env.device.write(at, 1, Payload::collect(vec![content])).await?)
     }
 
     /// Gives up the inode's block of attributes; the caller writes the inode.
     pub(crate) async fn drop_xattr_block(&self, tx: &Tx, inode: &Inode) -> Result<()> {
-        self.bar_record(tx, inode.number);
+        if !self.omits(OmittedRule::RecordXattr) {
+            self.bar_record(tx, inode.number);
+        }
         let block = inode.raw.borrow().file_acl;
         if block == 0 {
             return Ok(());

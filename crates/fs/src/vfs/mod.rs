@@ -107,6 +107,17 @@ pub(crate) trait DataPath: Sized + 'static {
         FlushScope::Owner
     }
 
+    /// How often a sync looks for dirty pages: the second time takes those that were on their way the first time
+    /// and had been written to again.
+    fn sync_passes(&self) -> u32 {
+        2
+    }
+
+    /// Whether a sync waits for the pages that it sends.
+    fn sync_waits(&self) -> bool {
+        true
+    }
+
     /// What the first of up to `most` pages from `page` on are mapped to. The caller holds the file's
     /// `extent_lock`.
     async fn map(&self, file: &Self::File, page: u64, most: u64) -> Result<Mapped>;

@@ -18,12 +18,13 @@ pub(crate) async fn write_out_range<V: DataPath>(
     file: &Rc<V::File>,
     pages: &Pages,
 ) -> Result<()> {
-    // Pages that were in flight at first and had been written to again have the second turn.
     let mut result = Ok(());
-    for _ in 0..2 {
+    for _ in 0..volume.sync_passes() {
         let pass = file.pages.pass_over(pages.clone());
         result = result.and(writepages(volume, file, pass, u64::MAX, true).await);
-        file.pages.written(pages.clone()).await;
+        if volume.sync_waits() {
+            file.pages.written(pages.clone()).await;
+        }
     }
     result
 }

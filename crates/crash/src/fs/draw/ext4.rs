@@ -4,7 +4,7 @@
 use super::Mounted;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::ext4::mkfs::MkfsOptions;
-use nandscape_fs::ext4::{Commit, Config, MountOptions};
+use nandscape_fs::ext4::{Commit, Config, MountOptions, OmittedRule};
 use nandscape_rt::Nanos;
 
 /// Sectors of a volume. Little beside a journal of the smallest size.
@@ -49,7 +49,7 @@ pub(super) fn config(given: &Config, mounted: &Mounted) -> Config {
         cache,
         // Generations must not come again: they tell files apart.
         seed: seed.wrapping_mul(1_000).wrapping_add(mount),
-        defect: given.mount.defect,
+        omit: given.mount.omit,
         ..MountOptions::default()
     };
     Config { format: Some(format), mount }
@@ -62,6 +62,7 @@ pub(super) fn oracle_recovers(given: &Config) -> bool {
 
 /// The modes on one line.
 pub(super) fn describe(given: &Config) -> String {
-    let MountOptions { data, commit, defect, .. } = &given.mount;
-    format!("data={data:?} commit={commit:?} defect={defect:?}")
+    let MountOptions { data, commit, omit, .. } = &given.mount;
+    let omit = omit.map_or("none", OmittedRule::name);
+    format!("data={data:?} commit={commit:?} omit={omit}")
 }

@@ -12,6 +12,7 @@
 use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_BLOCK_UNINIT, Place};
+use crate::ext4::rules::OmittedRule;
 use crate::ext4::tx::{BufferRef, Tx};
 use crate::ext4::volume::{Bitmap, HeldBits, Volume, corrupt};
 use std::ops::Range;
@@ -147,7 +148,9 @@ impl Volume {
             if !bitmap.with(|bytes| bits::all(bytes, bits.clone(), true)) {
                 return Err(corrupt("block bitmap: freed twice", Place::BlockBitmap(group)));
             }
-            self.hold(tx, group, bits.clone());
+            if !self.omits(OmittedRule::ReuseBeforeCommit) {
+                self.hold(tx, group, bits.clone());
+            }
             self.change_block_bits(tx, group, &bitmap, bits, false).await?;
             from = end;
         }

@@ -7,6 +7,7 @@
 //! them, too, until it has them: it may have to wait before that.
 
 use crate::contract::{Caller, Result};
+use crate::ext4::rules::OmittedRule;
 use crate::ext4::volume::Volume;
 use crate::vfs::SpaceReservation;
 
@@ -20,7 +21,8 @@ impl Volume {
     pub(crate) fn available_blocks(&self, caller: Caller) -> u64 {
         let root = if caller.uid == 0 { 0 } else { self.sb.borrow().r_blocks_count };
         self.release_held();
-        let reserved = self.env.space.reserved();
+        let counts = !self.omits(OmittedRule::Reservation);
+        let reserved = if counts { self.env.space.reserved() } else { 0 };
         let kept = reserved + self.held_blocks.get() + self.metadata_pool() + root;
         self.free_blocks.get().saturating_sub(kept)
     }

@@ -238,6 +238,11 @@ impl Buffer {
         change(&mut state.block_mut());
     }
 
+    /// Changes the content without a transaction, for campaigns that must notice.
+    pub(crate) fn change_unlogged(&self, bytes: &SectorBytes) {
+        self.state.borrow_mut().block_mut().whole().copy_from_slice(bytes);
+    }
+
     /// Replaces the content as a whole.
     pub(super) fn replace(&self, state: &mut State, content: SectorData) {
         state.set(content);

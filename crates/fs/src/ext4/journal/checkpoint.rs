@@ -4,12 +4,12 @@
 //! written only when a flush has covered the home writes. After `fs/jbd2/checkpoint.c`.
 
 use super::buffer::Buffer;
-use super::config::Defect;
 use super::disk::{Position, Superblock};
 use super::error::JournalError;
 use super::open::write_superblock;
 use super::state::Shared;
 use super::tid::Tid;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::{BlockError, Flags};
 use nandscape_rt::sync::MutexGuard;
 use std::rc::Rc;
@@ -45,7 +45,7 @@ impl Shared {
         if committing == Some(keep.tid) {
             return self.commit(keep.tid).await;
         }
-        if self.has_defect(Defect::TailBeforeCheckpoint) {
+        if self.omits(OmittedRule::TailBeforeCheckpoint) {
             return self.drop_oldest(keep.tid).await;
         }
         self.checkpoint(keep.tid).await?;
@@ -95,7 +95,7 @@ impl Shared {
         if keep == self.state.borrow().ring.tail() {
             return Ok(());
         }
-        if !self.has_defect(Defect::MissingBarrier) {
+        if !self.omits(OmittedRule::MissingBarrier) && !self.omits(OmittedRule::TailFlush) {
             let flushed = self.device.flush().await;
             self.try_io(flushed)?;
         }
@@ -109,7 +109,7 @@ impl Shared {
         keep: Position,
     ) -> Result<(), JournalError> {
         superblock.set_start(keep);
-        self.write_superblock(&superblock, true).await?;
+        self.write_superblock(&superblock, !self.omits(OmittedRule::TailFua)).await?;
         self.state.borrow_mut().ring.set_tail(keep);
         self.changed.notify_waiters();
         Ok(())
@@ -122,7 +122,7 @@ impl Shared {
         durably: bool,
     ) -> Result<(), JournalError> {
         self.state.borrow_mut().counts.superblocks += 1;
-        let durably = durably && !self.has_defect(Defect::MissingBarrier);
+        let durably = durably && !self.omits(OmittedRule::MissingBarrier);
         let written = write_superblock(&self.device, &self.extents, superblock, durably).await;
         match written {
             Err(JournalError::Io(error)) => self.try_io(Err(error)),
@@ -142,7 +142,7 @@ impl Shared {
         })
     }
 
-    /// The defect: gives up the oldest transaction's log space, and writes it home afterwards.
+    /// Without [`OmittedRule::TailBeforeCheckpoint`]: gives up the oldest transaction's log space, and writes it home afterwards.
     async fn drop_oldest(self: &Rc<Self>, tid: Tid) -> Result<(), JournalError> {
         let superblock = self.superblock.lock().await;
         let next = {

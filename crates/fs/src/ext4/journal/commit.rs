@@ -4,11 +4,11 @@
 
 use super::buffer::{Buffer, Claim, LogCopy};
 use super::buffers::Runs;
-use super::config::Defect;
 use super::disk::{BLOCK_BYTES, Commit, Descriptor, Position, Tag, encode_revokes, escape};
 use super::error::JournalError;
 use super::state::{Committing, Logged, Shared};
 use super::tid::Tid;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::sparse::{LINE_BYTES, lines_of};
 use nandscape_block::{Bio, BlockError, Flags, SectorBytes, SectorData, SparseBytes};
 use nandscape_rt::Nanos;
@@ -86,15 +86,18 @@ async fn commit_running(shared: &Rc<Shared>, hook: &impl CommitHook) -> Result<(
     hook.complete()?;
     let Some(work) = shared.switch() else { return Ok(()) };
     shared.mark_in_use(&work).await?;
-    if shared.has_defect(Defect::CommitBeforeData) {
+    if shared.omits(OmittedRule::CommitBeforeData) {
         shared.write_commit_block(&work).await?;
     }
     let (data, copies) = join2(hook.write_out(work.tid), shared.write_copies(&work)).await;
     data?;
     copies?;
-    let freed = shared.tail_to_move();
-    if !shared.has_defect(Defect::CommitBeforeData) {
+    let mut freed = shared.tail_to_move();
+    if !shared.omits(OmittedRule::CommitBeforeData) {
         shared.write_commit_block(&work).await?;
+    }
+    if shared.omits(OmittedRule::LateHome) {
+        freed = shared.tail_to_move();
     }
     let tid = work.tid;
     shared.conclude_all(work).await?;
@@ -155,7 +158,7 @@ impl Shared {
             let list = if buffer_state.to_log { &mut dirty } else { &mut forgotten };
             list.push(Rc::clone(&buffer));
         }
-        let revokes: Vec<u64> = match self.has_defect(Defect::MissingRevoke) {
+        let revokes: Vec<u64> = match self.omits(OmittedRule::MissingRevoke) {
             true => Vec::new(),
             false => running.revokes.into_iter().collect(),
         };
@@ -190,7 +193,10 @@ impl Shared {
     /// Writes revoke blocks, descriptors and copies, all at once, and waits for them.
     async fn write_copies(&self, work: &Work) -> Result<(), JournalError> {
         let bios = self.copy_bios(work)?;
-        let pending: Vec<_> = bios.into_iter().map(|bio| self.device.submit(bio)).collect();
+        let mut pending: Vec<_> = bios.into_iter().map(|bio| self.device.submit(bio)).collect();
+        if self.omits(OmittedRule::CopiesWait) {
+            pending.clear();
+        }
         let mut result = Ok(());
         for reply in pending {
             result = result.and(reply.await.map(drop));
@@ -253,19 +259,26 @@ impl Shared {
         for bio in log.finish() {
             self.device.submit(bio.with(self.commit_flags())).await?;
         }
-        if !self.fua && !self.has_defect(Defect::MissingBarrier) {
+        if !self.fua && self.makes_commits_durable() {
             self.device.flush().await?;
         }
         Ok(())
     }
 
     fn commit_flags(&self) -> Flags {
-        let fua = if self.fua { Flags::FUA } else { Flags::NONE };
-        match self.config.defect {
-            Some(Defect::MissingBarrier) => Flags::NONE,
-            Some(Defect::CommitBeforeData) => fua,
-            _ => Flags::PREFLUSH | fua,
-        }
+        let durable = self.fua && self.makes_commits_durable();
+        let fua = if durable { Flags::FUA } else { Flags::NONE };
+        let omitted = [
+            OmittedRule::MissingBarrier,
+            OmittedRule::CommitBeforeData,
+            OmittedRule::CommitPreflush,
+        ];
+        let flushes = !omitted.into_iter().any(|rule| self.omits(rule));
+        fua | if flushes { Flags::PREFLUSH } else { Flags::NONE }
+    }
+
+    fn makes_commits_durable(&self) -> bool {
+        !self.omits(OmittedRule::MissingBarrier) && !self.omits(OmittedRule::CommitFua)
     }
 
     /// The buffers now wait to be written home; those that were freed leave.
@@ -277,7 +290,8 @@ impl Shared {
         for buffer in forgotten {
             self.conclude(tid, &buffer);
             // The block may be used for something else soon, over which this must not be written.
-            while buffer.state.borrow().going_home {
+            let waits = !self.omits(OmittedRule::HomeInFlight);
+            while waits && buffer.state.borrow().going_home {
                 self.alive()?;
                 self.homed.notified().await;
             }

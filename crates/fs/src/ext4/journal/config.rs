@@ -1,6 +1,7 @@
 //! What can be chosen about a journal.
 
 use super::disk::Features;
+use crate::ext4::rules::OmittedRule;
 use nandscape_rt::Nanos;
 
 /// The choices.
@@ -12,8 +13,8 @@ pub struct Config {
     pub epoch_s: u64,
     /// Features of the log from now on.
     pub features: Features,
-    /// A defect for campaigns that must find it; `None` in all other use.
-    pub defect: Option<Defect>,
+    /// A rule that is left out, for campaigns that must notice; `None` in all other use.
+    pub omit: Option<OmittedRule>,
 }
 
 impl Config {
@@ -24,30 +25,7 @@ impl Config {
             commit_interval: Nanos::from_secs(5),
             epoch_s: 0,
             features: Features::of_file_system(metadata_csum, wide),
-            defect: None,
+            omit: None,
         }
     }
-}
-
-/// A journal that breaks one rule. Only for tests: a crash campaign must catch each of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Defect {
-    /// The commit block is written, durably, before what it commits.
-    CommitBeforeData,
-    /// The tail moves over transactions whose blocks were not written home.
-    TailBeforeCheckpoint,
-    /// Freed blocks are not revoked.
-    MissingRevoke,
-    /// Nothing is flushed, no write is FUA.
-    MissingBarrier,
-}
-
-impl Defect {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::CommitBeforeData,
-        Self::TailBeforeCheckpoint,
-        Self::MissingRevoke,
-        Self::MissingBarrier,
-    ];
 }

@@ -5,6 +5,7 @@ use super::error::JournalError;
 use super::state::{Shared, Transaction};
 use super::tid::Tid;
 use crate::ext4::format::BlockMut;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::{Owner, SectorBytes, SectorData};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -241,7 +242,7 @@ impl TransactionHandle {
         let frozen = {
             let mut state = buffer.state.borrow_mut();
             state.running = Claim::Dirty;
-            state.freeze()
+            !self.shared.omits(OmittedRule::FrozenCopies) && state.freeze()
         };
         self.shared.state.borrow_mut().counts.frozen += u64::from(frozen);
         self.with_running(|running| {

@@ -5,6 +5,7 @@ use super::buffers::Runs;
 use super::error::JournalError;
 use super::state::Shared;
 use super::tid::Tid;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::{Flags, Lba, SectorData};
 use nandscape_rt::Nanos;
 use std::rc::Rc;
@@ -26,7 +27,8 @@ impl Shared {
         buffers: impl IntoIterator<Item = Rc<Buffer>>,
         flags: Flags,
     ) -> Result<(), JournalError> {
-        let mut going: Vec<Going> = buffers.into_iter().filter_map(set_out).collect();
+        let mut going: Vec<Going> =
+            buffers.into_iter().filter_map(|buffer| self.set_out(buffer)).collect();
         if going.is_empty() {
             return Ok(());
         }
@@ -48,6 +50,17 @@ impl Shared {
         self.write_home(old, Flags::NONE).await
     }
 
+    /// Marks a buffer as on its way home, if it may go.
+    fn set_out(&self, buffer: Rc<Buffer>) -> Option<Going> {
+        let mut state = buffer.state.borrow_mut();
+        let may_go = state.is_settled() || self.omits(OmittedRule::ClaimedHome);
+        let tid = state.checkpoint.filter(|_| may_go && !state.going_home)?;
+        state.going_home = true;
+        let content = state.share();
+        drop(state);
+        Some(Going { buffer, tid, content })
+    }
+
     fn arrive(&self, buffer: &Buffer, tid: Tid) {
         let mut buffer = buffer.state.borrow_mut();
         let mut state = self.state.borrow_mut();
@@ -58,16 +71,6 @@ impl Shared {
         }
         state.counts.home_blocks += 1;
     }
-}
-
-/// Marks a buffer as on its way home, if it may go.
-fn set_out(buffer: Rc<Buffer>) -> Option<Going> {
-    let mut state = buffer.state.borrow_mut();
-    let tid = state.checkpoint.filter(|_| state.is_settled() && !state.going_home)?;
-    state.going_home = true;
-    let content = state.share();
-    drop(state);
-    Some(Going { buffer, tid, content })
 }
 
 async fn write(shared: Rc<Shared>, going: Vec<Going>, flags: Flags) -> Result<(), JournalError> {
@@ -87,7 +90,9 @@ async fn write(shared: Rc<Shared>, going: Vec<Going>, flags: Flags) -> Result<()
     let pending: Vec<_> = bios.map(|bio| (bio.sectors, shared.device.submit(bio))).collect();
     let mut homes = homes.into_iter();
     for (sectors, reply) in pending {
-        if let Err(error) = reply.await {
+        if !shared.omits(OmittedRule::HomeWait)
+            && let Err(error) = reply.await
+        {
             return shared.try_io(Err(error));
         }
         homes.by_ref().take(sectors as usize).for_each(|(buffer, tid)| shared.arrive(&buffer, tid));

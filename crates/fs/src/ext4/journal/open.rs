@@ -11,6 +11,7 @@ use super::handle::TransactionHandle;
 use super::log::{Limits, Ring};
 use super::state::{Counts, Shared, State};
 use super::tid::Tid;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Fua, Payload, SectorBytes, SectorData};
 use nandscape_rt::sync::{Mutex, Notify};
 use nandscape_rt::{Handle, Nanos};
@@ -242,8 +243,10 @@ impl Journal {
             }
             state.next_tid
         };
-        let flushed = self.0.device.flush().await;
-        self.0.try_io(flushed)?;
+        if !self.0.omits(OmittedRule::EmptyFlush) {
+            let flushed = self.0.device.flush().await;
+            self.0.try_io(flushed)?;
+        }
         superblock.set_start(Position { tid: next, block: 0 });
         self.0.write_superblock(&superblock, true).await?;
         let mut state = self.0.state.borrow_mut();

@@ -12,6 +12,7 @@ use super::extents::LogExtents;
 use super::files::Layout;
 use super::open::{read_superblock, write_superblock};
 use super::tid::Tid;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::{AsyncDevice, Flags, Lba, SectorBytes, SectorData};
 use std::collections::BTreeMap;
 
@@ -43,6 +44,19 @@ pub async fn recover(
     device: &AsyncDevice,
     extents: &LogExtents,
 ) -> Result<Recovered, JournalError> {
+    recover_omitting(device, extents, None).await
+}
+
+/// The same without one rule, for campaigns that must notice.
+///
+/// # Errors
+/// Those of [`recover`].
+pub async fn recover_omitting(
+    device: &AsyncDevice,
+    extents: &LogExtents,
+    omit: Option<OmittedRule>,
+) -> Result<Recovered, JournalError> {
+    let omits = |rule| omit == Some(rule);
     let mut superblock = read_superblock(device, extents).await?;
     let start = superblock.start();
     let errno = superblock.errno();
@@ -50,15 +64,24 @@ pub async fn recover(
         return of_empty_log(device, extents, superblock).await;
     }
     let mut log = LogReader::new(device, extents, &superblock);
+    log.checks = !omits(OmittedRule::LogChecksums);
     let found = scan(&mut log, start).await?;
-    let revoked = revokes(&found);
+    let mut revoked = revokes(&found);
+    if omits(OmittedRule::RevokeOrder) {
+        revoked.values_mut().for_each(|tid| *tid = found.end);
+    }
     let (homes, hits) = copies(&mut log, &found, &revoked).await?;
     let blocks = homes.len() as u64;
     write_homes(device, homes).await?;
-    device.flush().await?;
+    if !omits(OmittedRule::RecoveryFlush) {
+        device.flush().await?;
+    }
     // What the first unfinished transaction left in the log must not be taken for the next one's.
     superblock.set_start(Position { tid: found.end.next(), block: 0 });
     fix_files(&mut superblock, found.end);
+    if omits(OmittedRule::RecordCover) {
+        count_all_files(&mut superblock);
+    }
     write_superblock(device, extents, &superblock, true).await?;
     Ok(Recovered { transactions: found.end.since(start.tid), blocks, revoked: hits, errno })
 }
@@ -107,6 +130,13 @@ fn fix_files(superblock: &mut Superblock, end: Tid) -> bool {
     layout.applying.is_none()
 }
 
+/// Without [`OmittedRule::RecordCover`]: all records count that were written since the area is in use.
+fn count_all_files(superblock: &mut Superblock) {
+    if let Some(layout) = superblock.files() {
+        superblock.set_files(Layout { applying: Some(Tid(layout.epoch)), ..layout });
+    }
+}
+
 /// Where the log ends, and what its committed transactions say.
 struct Found {
     /// The first transaction that is not committed.
@@ -130,7 +160,7 @@ enum Record {
 
 /// Walks the log to the first block that does not belong to it.
 async fn scan(log: &mut LogReader<'_>, start: Position) -> Result<Found, JournalError> {
-    let mut scan = Scan::new(log.codec, start, log.len());
+    let mut scan = Scan { checks: log.checks, ..Scan::new(log.codec, start, log.len()) };
     while !scan.over {
         let content = log.read(scan.at).await?;
         // Blocks of the log are written as bytes; a tag is a page of `data=journal`.
@@ -160,6 +190,8 @@ struct Scan {
     /// A block of this transaction has a wrong checksum: it may be a leftover of long ago.
     doubtful: Option<u32>,
     over: bool,
+    /// Whether it looks at checksums.
+    checks: bool,
 }
 
 impl Scan {
@@ -175,6 +207,7 @@ impl Scan {
             last_commit: None,
             doubtful: None,
             over: false,
+            checks: true,
         }
     }
 
@@ -206,7 +239,7 @@ impl Scan {
 
     fn revoke(&mut self, block: &SectorBytes) {
         match Revokes::parse(&self.codec, block) {
-            Some(revokes) if revokes.checksum_holds() => {
+            Some(revokes) if !self.checks || revokes.checksum_holds() => {
                 self.records.push(Record::Revokes { tid: self.tid, blocks: revokes.collect() });
             }
             _ => self.doubtful = Some(self.at),
@@ -220,7 +253,7 @@ impl Scan {
         if !Commit::checksum_holds(&self.codec, block) {
             self.doubtful.get_or_insert(self.at);
         }
-        if let Some(at) = self.doubtful {
+        if let Some(at) = self.doubtful.filter(|_| self.checks) {
             if self.last_commit.is_none_or(|last| commit >= last) {
                 return Err(corrupt(at, "wrong checksum"));
             }
@@ -277,7 +310,7 @@ fn original(
     if tag.block >= log.device_blocks {
         return Err(JournalError::Corrupt { place, what: "beyond the device" });
     }
-    if !tag.holds(&log.codec, tid, &copy) {
+    if log.checks && !tag.holds(&log.codec, tid, &copy) {
         return Err(JournalError::Corrupt { place, what: "wrong checksum" });
     }
     if !tag.escaped {
@@ -318,6 +351,8 @@ struct LogReader<'a> {
     /// The blocks read last, and which is the first of them.
     window: Vec<SectorData>,
     window_at: u32,
+    /// Whether checksums are looked at.
+    checks: bool,
 }
 
 impl<'a> LogReader<'a> {
@@ -331,6 +366,7 @@ impl<'a> LogReader<'a> {
             end: superblock.blocks(),
             window: Vec::new(),
             window_at: 0,
+            checks: true,
         }
     }
 

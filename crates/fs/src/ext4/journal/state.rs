@@ -3,12 +3,13 @@
 
 use super::buffer::{Buffer, Claim};
 use super::buffers::Buffers;
-use super::config::{Config, Defect};
+use super::config::Config;
 use super::disk::{Codec, Position, Superblock};
 use super::error::JournalError;
 use super::extents::LogExtents;
 use super::log::{Limits, Ring};
 use super::tid::Tid;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::{AsyncDevice, SectorBytes};
 use nandscape_rt::sync::{Mutex, Notify};
 use nandscape_rt::{Handle, Nanos};
@@ -178,8 +179,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn has_defect(&self, defect: Defect) -> bool {
-        self.config.defect == Some(defect)
+    /// Whether this rule is left out.
+    pub(super) fn omits(&self, rule: OmittedRule) -> bool {
+        self.config.omit == Some(rule)
     }
 
     /// # Errors
@@ -225,6 +227,9 @@ impl Shared {
         let mut state = buffer.state.borrow_mut();
         let claim = std::mem::take(&mut state.committing);
         (state.frozen, state.to_log) = (None, false);
+        if claim == Claim::Forgotten && self.omits(OmittedRule::ForgottenHome) {
+            return false;
+        }
         if let Some(older) = state.checkpoint.take() {
             self.state.borrow_mut().release(older);
         }

@@ -3,10 +3,11 @@
 
 use crate::common::device::{Device, medium, on_device};
 use nandscape_block::{Bio, Fua, Lba, MemDevice, Owner, Payload};
+use nandscape_fs::ext4::OmittedRule;
 use nandscape_fs::ext4::journal::disk::{Features, Superblock};
 use nandscape_fs::ext4::journal::{
-    Buffers, Config, Defect, FileJournal, FileRecord, Journal, JournalError, LogExtents,
-    file_records, recover,
+    Buffers, Config, FileJournal, FileRecord, Journal, JournalError, LogExtents, file_records,
+    recover_omitting,
 };
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::RefCell;
@@ -40,9 +41,9 @@ fn formatted(fua: Fua) -> MemDevice {
     on_device(medium(LOG + LOG_BLOCKS, fua), None, 0, write).1
 }
 
-fn config(defect: Option<Defect>) -> Config {
+fn config(omit: Option<OmittedRule>) -> Config {
     let commit_interval = Nanos::from_us(100);
-    Config { commit_interval, defect, ..Config::of_file_system(true, true) }
+    Config { commit_interval, omit, ..Config::of_file_system(true, true) }
 }
 
 fn content(version: u64) -> [u8; 4_096] {
@@ -129,10 +130,10 @@ async fn load(
     seed: u64,
     before: Promised,
     stop: bool,
-    defect: Option<Defect>,
+    omit: Option<OmittedRule>,
 ) -> Result<(Promised, u64), JournalError> {
     let buffers = Buffers::new(&rt, device.clone(), 100);
-    let journal = Journal::open(&rt, &buffers, log(), config(defect)).await?;
+    let journal = Journal::open(&rt, &buffers, log(), config(omit)).await?;
     journal.start_commits(());
     let files = journal.enable_files(SLOTS, SLOT_BLOCKS).await?;
     let last = before.values().max().copied().unwrap_or(0);
@@ -163,8 +164,12 @@ async fn load(
 }
 
 /// Recovers, applies the records that count, and ends the area; gives back how many there were.
-async fn recover_files(rt: Handle, device: Device) -> Result<usize, JournalError> {
-    recover(&device, &log()).await?;
+async fn recover_files(
+    rt: Handle,
+    device: Device,
+    omit: Option<OmittedRule>,
+) -> Result<usize, JournalError> {
+    recover_omitting(&device, &log(), omit).await?;
     let records = file_records(&device, &log()).await?;
     let buffers = Buffers::new(&rt, device, 100);
     let journal = Journal::open(&rt, &buffers, log(), config(None)).await?;
@@ -187,7 +192,7 @@ struct Life {
     seed: u64,
     cut: Option<u64>,
     recovery_cuts: Vec<u64>,
-    defect: Option<Defect>,
+    omit: Option<OmittedRule>,
 }
 
 /// What a life leaves.
@@ -203,13 +208,14 @@ impl Life {
     /// Lives, and checks what comes back.
     fn live(&self, medium: MemDevice, before: &Promised) -> Result<Left, String> {
         let (seed, cut) = (self.seed, self.cut);
-        let run = |rt, device| load(rt, device, seed, before.clone(), cut.is_none(), self.defect);
+        let run = |rt, device| load(rt, device, seed, before.clone(), cut.is_none(), self.omit);
         let (ended, mut medium, bios) = on_device(medium, cut, seed, run);
         let (promised, _) = ended.unwrap_or_else(|_| (before.clone(), 0));
+        let recover = |rt, device| recover_files(rt, device, self.omit);
         for &cut in &self.recovery_cuts {
-            medium = on_device(medium, Some(cut), seed ^ cut << 20, recover_files).1;
+            medium = on_device(medium, Some(cut), seed ^ cut << 20, recover).1;
         }
-        let (applied, medium, _) = on_device(medium, None, 0, recover_files);
+        let (applied, medium, _) = on_device(medium, None, 0, recover);
         let applied = applied.map_err(|error| format!("recovery: {error}"))?;
         let mut found = Promised::new();
         for file in 0..FILES {
@@ -233,16 +239,16 @@ fn check(medium: &MemDevice, file: u64, least: u64) -> Result<u64, String> {
 }
 
 /// Cuts a load at each of its bios; gives back how many records recoveries needed.
-fn cut_everywhere(seed: u64, defect: Option<Defect>) -> Result<usize, String> {
+fn cut_everywhere(seed: u64, omit: Option<OmittedRule>) -> Result<usize, String> {
     let fua = if seed % 4 == 3 { Fua::Refused } else { Fua::Honoured };
-    let whole = Life { seed, cut: None, recovery_cuts: Vec::new(), defect };
+    let whole = Life { seed, cut: None, recovery_cuts: Vec::new(), omit };
     let bios = whole.live(formatted(fua), &Promised::new())?.bios;
     let mut rng = Stream::new(seed, "cuts");
     let mut applied = 0;
     for cut in 0..bios {
         let recovery_cuts: Vec<u64> = (0..rng.below(3)).map(|_| rng.below(25)).collect();
         let again = rng.below(60);
-        let life = Life { seed, cut: Some(cut), recovery_cuts, defect };
+        let life = Life { seed, cut: Some(cut), recovery_cuts, omit };
         let left = life.live(formatted(fua), &Promised::new())?;
         applied += left.applied;
         let next = Life { seed: seed + 100, cut: Some(again), ..life };
@@ -260,11 +266,14 @@ fn acknowledged_fsyncs_come_back() {
     assert!(applied > 500, "only {applied} records were needed");
 }
 
-/// Records without barriers are caught.
+/// Records are caught without their barriers, or without the rules on which of them count.
 #[test]
-fn records_without_barriers_are_caught() {
-    let caught = (0..12).find_map(|seed| cut_everywhere(seed, Some(Defect::MissingBarrier)).err());
-    assert!(caught.is_some(), "nobody noticed");
+fn broken_records_are_caught() {
+    let rules = [OmittedRule::MissingBarrier, OmittedRule::RecordCover];
+    for rule in rules {
+        let caught = (0..12).find_map(|seed| cut_everywhere(seed, Some(rule)).err());
+        assert!(caught.is_some(), "{} is not caught", rule.name());
+    }
 }
 
 /// While records may count, the superblock says so, with a shorter log; after a clean end it is as it

@@ -4,9 +4,9 @@
 use super::history::History;
 use crate::common::device::Device;
 use nandscape_block::{Lba, Payload, SectorBytes};
+use nandscape_fs::ext4::OmittedRule;
 use nandscape_fs::ext4::journal::{
-    Buffers, CommitHook, Config, Counts, Defect, Journal, JournalError, LogExtents, Tid,
-    disk::Features,
+    Buffers, CommitHook, Config, Counts, Journal, JournalError, LogExtents, Tid, disk::Features,
 };
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     pub(crate) tasks: u64,
     pub(crate) steps: u64,
     pub(crate) features: Features,
-    pub(crate) defect: Option<Defect>,
+    pub(crate) omit: Option<OmittedRule>,
 }
 
 impl Plan {
@@ -36,7 +36,7 @@ impl Plan {
             tasks: rng.within(1..4),
             steps: rng.within(10..40),
             features: Features::of_file_system(rng.chance(0.5), rng.chance(0.5)),
-            defect: None,
+            omit: None,
         }
     }
 
@@ -54,7 +54,7 @@ impl Plan {
     fn config(&self) -> Config {
         Config {
             commit_interval: Nanos::from_us(50),
-            defect: self.defect,
+            omit: self.omit,
             features: self.features,
             ..Config::of_file_system(true, true)
         }

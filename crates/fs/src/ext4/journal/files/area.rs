@@ -2,10 +2,10 @@
 
 use super::record::{FileRecord, Stamp};
 use crate::ext4::journal::buffers::Runs;
-use crate::ext4::journal::config::Defect;
 use crate::ext4::journal::error::JournalError;
 use crate::ext4::journal::state::Shared;
 use crate::ext4::journal::tid::Tid;
+use crate::ext4::rules::OmittedRule;
 use nandscape_block::{Bio, BlockError, Flags, FlushScope, Owner, Reply, SectorBytes, SectorData};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -139,7 +139,8 @@ impl FileJournal {
             for reply in pending {
                 written = written.and(reply.await.map(drop));
             }
-            if written.is_ok() && !files.0.shared.fua {
+            let durable = files.0.shared.fua || files.0.shared.omits(OmittedRule::RecordFua);
+            if written.is_ok() && !durable {
                 let flush = Bio { owner: Some(owner), scope: FlushScope::Owner, ..Bio::flush() };
                 written = files.0.shared.device.submit(flush).await.map(drop);
             }
@@ -153,7 +154,10 @@ impl FileJournal {
     fn place(&self, record: &FileRecord, owner: Owner) -> Result<Option<Placed>, JournalError> {
         let Inner { shared, layout, .. } = &*self.0;
         shared.alive()?;
-        let (tid, committed) = shared.label();
+        let (tid, mut committed) = shared.label();
+        if shared.omits(OmittedRule::RecordPlace) {
+            committed = tid;
+        }
         let stamp = Stamp { epoch: layout.epoch, tid, sequence: self.0.sequence.get() };
         let Some(blocks) = record.encode(stamp, self.0.seed) else { return Ok(None) };
         let slot = usize::from(owner.core) % layout.slots as usize;
@@ -197,9 +201,11 @@ impl FileJournal {
             pieces.extend(runs.push_owned(lba, content, Some(owner)));
         }
         pieces.extend(runs.take());
-        let barrier = !shared.has_defect(Defect::MissingBarrier);
-        let fua = if shared.fua && barrier { Flags::FUA } else { Flags::NONE };
-        let preflush = if barrier { Flags::PREFLUSH } else { Flags::NONE };
+        let barrier = !shared.omits(OmittedRule::MissingBarrier);
+        let durable = shared.fua && barrier && !shared.omits(OmittedRule::RecordFua);
+        let fua = if durable { Flags::FUA } else { Flags::NONE };
+        let flushes = barrier && !shared.omits(OmittedRule::RecordPreflush);
+        let preflush = if flushes { Flags::PREFLUSH } else { Flags::NONE };
         let first = std::iter::once(preflush).chain(std::iter::repeat(Flags::NONE));
         let bios = pieces.into_iter().zip(first).map(|(piece, preflush)| {
             let bio = piece.into_bio(Flags::JOURNAL | Flags::SYNC | preflush | fua);
