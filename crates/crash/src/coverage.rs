@@ -2,7 +2,9 @@
 //! are listed here, so that one that no seed reached shows as a zero; counts of the file system and of its
 //! recovery come with their own names.
 
+use nandscape_rt::words::grouped;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::AddAssign;
 
 /// Calls of the contract, with the flags and outcomes that matter.
@@ -77,6 +79,9 @@ const STATES: [&str; 14] = [
     "write of a part of a page",
 ];
 
+/// Columns of a table of counts.
+const COLUMNS: usize = 3;
+
 /// Counts by group and name.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Coverage(BTreeMap<(&'static str, &'static str), u64>);
@@ -116,6 +121,26 @@ impl Coverage {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Coverage {
+    /// A table of three columns for each group, and what was not reached.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: Vec<_> = self.rows().collect();
+        for (index, group) in rows.chunk_by(|one, other| one.0 == other.0).enumerate() {
+            write!(f, "{}  {}:", if index == 0 { "" } else { "\n" }, group[0].0)?;
+            let width = group.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
+            for (index, (_, name, count)) in group.iter().enumerate() {
+                f.write_str(if index % COLUMNS == 0 { "\n    " } else { "  " })?;
+                write!(f, "{name:width$} {:>11}", grouped(*count))?;
+            }
+        }
+        let none: Vec<&str> = rows.iter().filter(|row| row.2 == 0).map(|row| row.1).collect();
+        match &none[..] {
+            [] => Ok(()),
+            none => write!(f, "\n  not reached: {}", none.join("; ")),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ impl fmt::Display for FsReport {
         for (key, value) in self.fs.choices() {
             write!(f, ", {key}={value}")?;
         }
-        write!(f, ", base={}\n{}", self.base.name(), self.report)
+        write!(f, ", base={}\n{}\n{}", self.base.name(), self.report, self.report.coverage)
     }
 }
 
@@ -48,7 +48,8 @@ pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failu
 /// Runs seeds until there are cuts or violations enough. Which seeds count does not depend on the
 /// number of threads.
 fn until(args: &CrashArgs, end: u64, run: &(dyn Fn(u64) -> SeedOutcome + Sync)) -> CampaignReport {
-    let violations_max = Options::default().violations_max;
+    // That a rule is left out is known after one.
+    let violations_max = if args.omit.is_some() { 1 } else { Options::default().violations_max };
     let (wanted, cuts, violations) =
         (args.cuts.unwrap_or(CUTS), AtomicU64::new(0), AtomicU64::new(0));
     let (mut progress, mut all) = (Progress::new(), Vec::new());

@@ -6,7 +6,7 @@ use nandscape_crash::composition::Composition;
 use nandscape_crash::matrix::MatrixReport;
 use nandscape_crash::{CampaignReport, Counts, Violation};
 use nandscape_lab::run::VERSION;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// A campaign whose first seed was `first`.
 pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
@@ -18,7 +18,18 @@ pub(super) fn fs_campaign(found: &FsReport, first: u64) -> Value {
     let FsReport { report, fs, base } = found;
     let kind = [("kind", fs.kind().name()), ("base", base.name())].into_iter();
     let mounted = kind.chain(fs.choices()).map(|(key, value)| (key.to_owned(), value.into()));
-    joined(campaign(report, first), json!({ "fs": Value::Object(mounted.collect()) }))
+    let of_fs = json!({ "fs": Value::Object(mounted.collect()), "coverage": coverage(report) });
+    joined(campaign(report, first), of_fs)
+}
+
+/// What was reached, by group and name.
+fn coverage(report: &CampaignReport) -> Value {
+    let mut groups = Map::new();
+    for (group, name, count) in report.coverage.rows() {
+        let rows = groups.entry(group).or_insert_with(|| Value::Object(Map::new()));
+        rows.as_object_mut().into_iter().for_each(|rows| drop(rows.insert(name.into(), count.into())));
+    }
+    Value::Object(groups)
 }
 
 /// A matrix: the findings of each composition, and what the FTL refuses.

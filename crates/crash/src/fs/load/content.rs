@@ -269,7 +269,8 @@ impl Writer {
         let Some(target) = self.any_file().await? else { return Ok(()) };
         let pages = self.rng.below(PAGES);
         let size = pages * PAGE + if self.rng.chance(0.5) { self.rng.below(PAGE) } else { 0 };
-        self.truncate_to(&target, size).await
+        self.truncate_to(&target, size).await?;
+        self.maybe_fsync(&target).await
     }
 
     pub(super) async fn truncate_to(&mut self, target: &Target, size: u64) -> Ended {
@@ -300,7 +301,8 @@ impl Writer {
         if self.rng.chance(0.5) {
             (offset, len) = (offset / PAGE * PAGE, len.div_ceil(PAGE) * PAGE);
         }
-        self.allocate_range(&target, what, offset, len).await
+        self.allocate_range(&target, what, offset, len).await?;
+        self.maybe_fsync(&target).await
     }
 
     pub(super) async fn allocate_range(
@@ -350,7 +352,7 @@ impl Writer {
         self.called("setattr: mode or owner");
         let change = SetAttr { mode, uid, ..SetAttr::default() };
         self.fs.setattr(self.caller, target.ino, change).await?;
-        Ok(())
+        self.maybe_fsync(&target).await
     }
 
     /// Sets or removes an extended attribute, and looks at all of them.
@@ -362,7 +364,8 @@ impl Writer {
             self.model.borrow_mut().set_xattr(target.node, &name, None);
             self.log(|| format!("removexattr {}", target.name));
             self.called("removexattr");
-            return Ok(self.fs.removexattr(self.caller, target.ino, &name).await?);
+            self.fs.removexattr(self.caller, target.ino, &name).await?;
+            return self.maybe_fsync(&target).await;
         }
         let large = self.rng.chance(0.5);
         let len = if large { 300 + self.rng.below(700) } else { self.rng.below(20) };
@@ -378,7 +381,8 @@ impl Writer {
             Err(FsError::NoSpace) => self.refused(&target, "setxattr: no space").await?,
             other => other?,
         }
-        self.look_at_xattrs(&target).await
+        self.look_at_xattrs(&target).await?;
+        self.maybe_fsync(&target).await
     }
 
     async fn look_at_xattrs(&mut self, target: &Target) -> Ended {

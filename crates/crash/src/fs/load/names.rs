@@ -62,7 +62,11 @@ impl Writer {
         self.log(|| format!("link {from} to {to}"));
         self.called("link");
         let made = self.fs.link(self.caller, ino, dir, name).await;
-        self.named(made, undo, "link: no space").await.map(drop)
+        if self.named(made, undo, "link: no space").await?.is_none() {
+            return Ok(());
+        }
+        let target = Target { ino, node, name: to, opened: None };
+        self.maybe_fsync(&target).await
     }
 
     pub(super) async fn unlink(&mut self) -> Ended {
@@ -99,7 +103,15 @@ impl Writer {
         let Some((from, _)) = self.any_name(|model, node| !model.is_directory(node)) else {
             return Ok(());
         };
-        self.move_name(&from, &to).await
+        self.move_name(&from, &to).await?;
+        let moved = self.model.borrow().names().get(&to).copied();
+        match moved {
+            Some(node) => {
+                let target = self.target(&to, node).await?;
+                self.maybe_fsync(&target).await
+            }
+            None => Ok(()),
+        }
     }
 
     pub(super) async fn move_name(&mut self, from: &str, to: &str) -> Ended {
@@ -134,19 +146,15 @@ impl Writer {
     /// Two names change places: of files, links and directories.
     pub(super) async fn exchange(&mut self) -> Ended {
         let any = |_: &crate::fs::model::Model, _| true;
-        let (Some((one, node)), Some((other, _))) = (self.any_name(any), self.any_name(any)) else {
+        let (Some((one, node)), Some((other, other_node))) =
+            (self.any_name(any), self.any_name(any))
+        else {
             return Ok(());
         };
         let below = |one: &str, other: &str| other.starts_with(&format!("{one}/"));
-        let same = self.model.borrow().names().get(&other) == Some(&node);
         // Directories keep names of their own, and nothing moves below itself.
-        let is_directory =
-            |path: &str| path.rsplit('/').next().is_some_and(|at| at.starts_with('d'));
-        if same
-            || below(&one, &other)
-            || below(&other, &one)
-            || is_directory(&one) != is_directory(&other)
-        {
+        let [is, other_is] = [node, other_node].map(|node| self.model.borrow().is_directory(node));
+        if node == other_node || is != other_is || below(&one, &other) || below(&other, &one) {
             return Ok(());
         }
         let (one_place, other_place) = (self.place(&one).await?, self.place(&other).await?);

@@ -64,6 +64,15 @@ impl Writer {
         self.make_durable(content_of(target)).await
     }
 
+    /// Makes durable what a call has just done to a file, now and then: little else is in the transaction.
+    pub(super) async fn maybe_fsync(&mut self, target: &Target) -> Ended {
+        match self.rng.below(8) {
+            0 => self.fdatasync(target).await,
+            1 | 2 => self.fsync(target).await,
+            _ => Ok(()),
+        }
+    }
+
     /// Begins an fsync that runs beside the calls that follow.
     pub(super) async fn begin_fsync(&mut self, target: &Target) -> Ended {
         self.begin_sync(whole(target)).await
