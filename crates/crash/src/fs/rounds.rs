@@ -33,13 +33,10 @@ const WINDOW: u64 = 32;
 /// Virtual time after which a stretch counts as not terminating.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
 
-/// What a seed chooses about mounts and load.
+/// What a seed chooses about the load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Choices {
     style: Style,
-    pub(super) commit_interval: Nanos,
-    pub(super) write_back: Nanos,
-    pub(super) cache_pages: u64,
 }
 
 impl Choices {
@@ -52,9 +49,6 @@ impl Choices {
                 sync_percent: [5, 15, 30, 50][rng.below(4) as usize],
                 pause_ns: if rng.chance(0.5) { log_uniform(rng, 1 << 34) } else { 0 },
             },
-            commit_interval: Nanos(log_uniform(rng, 5_000_000_000).max(100_000)),
-            write_back: Nanos(log_uniform(rng, 30_000_000_000).max(1_000_000)),
-            cache_pages: [96, 512, 4_096][rng.below(3) as usize],
         }
     }
 }
@@ -62,14 +56,10 @@ impl Choices {
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Style { writers, operations, sync_percent, pause_ns } = self.style;
+        let pause = Nanos(pause_ns);
         write!(
             f,
-            "writers={writers} operations={operations} syncs={sync_percent}% pause={} commit={} \
-             write-back={} cache={}",
-            Nanos(pause_ns),
-            self.commit_interval,
-            self.write_back,
-            self.cache_pages
+            "writers={writers} operations={operations} syncs={sync_percent}% pause={pause}"
         )
     }
 }
@@ -92,7 +82,8 @@ pub(crate) struct Run<'a> {
 
 impl fmt::Display for Run<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.options, self.choices)
+        write!(f, "{} {}", self.options, self.choices)?;
+        self.options.write_knobs(self.seed, f)
     }
 }
 
@@ -189,7 +180,7 @@ impl<'a> Run<'a> {
     /// How the volume is made and mounted next.
     fn next_config(&mut self) -> FsConfig {
         self.mounts += 1;
-        self.options.config(self.seed, self.mounts, &self.choices)
+        self.options.config(self.seed, self.mounts)
     }
 
     /// Runs something on a medium until it ends.
