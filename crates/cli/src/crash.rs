@@ -127,6 +127,8 @@ fn options(args: &CrashArgs) -> Result<Options, Failure> {
     }
     if let Some(name) = &args.omit {
         omit::rule(name, &mut options, None)?;
+        // That a rule is left out is known after one.
+        options.violations_max = 1;
     }
     Ok(options)
 }

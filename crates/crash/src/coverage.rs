@@ -79,8 +79,9 @@ const STATES: [&str; 14] = [
     "write of a part of a page",
 ];
 
-/// Columns of a table of counts.
-const COLUMNS: usize = 3;
+/// Characters of a line of a table of counts, and of a count.
+const LINE: usize = 112;
+const COUNT: usize = 11;
 
 /// Counts by group and name.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -125,15 +126,16 @@ impl Coverage {
 }
 
 impl fmt::Display for Coverage {
-    /// A table of three columns for each group, and what was not reached.
+    /// A table for each group, and what was not reached.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows: Vec<_> = self.rows().collect();
         for (index, group) in rows.chunk_by(|one, other| one.0 == other.0).enumerate() {
             write!(f, "{}  {}:", if index == 0 { "" } else { "\n" }, group[0].0)?;
             let width = group.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
+            let columns = (LINE / (width + COUNT + 3)).max(1);
             for (index, (_, name, count)) in group.iter().enumerate() {
-                f.write_str(if index % COLUMNS == 0 { "\n    " } else { "  " })?;
-                write!(f, "{name:width$} {:>11}", grouped(*count))?;
+                f.write_str(if index % columns == 0 { "\n    " } else { "  " })?;
+                write!(f, "{name:width$} {:>COUNT$}", grouped(*count))?;
             }
         }
         let none: Vec<&str> = rows.iter().filter(|row| row.2 == 0).map(|row| row.1).collect();

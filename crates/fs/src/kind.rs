@@ -8,6 +8,7 @@ use crate::contract::{FileSystem, FsError};
 use crate::counts::{FsCounts, FsMemory};
 use crate::ext4;
 use crate::image::ImageError;
+use crate::knob::Knob;
 use nandscape_block::{AsyncDevice, BlockError, DeviceCaps};
 use nandscape_rt::{BoxFuture, Handle};
 use std::fmt;
@@ -307,6 +308,27 @@ impl FsConfig {
             (Self::Ext4(_), FsError::Invalid(_)) => Some("ijournal_area"),
             _ => None,
         }
+    }
+
+    /// The timers and thresholds of such a mount, each of which [`FsConfig::set_knob`] sets.
+    #[must_use]
+    pub fn knobs(&self) -> Vec<Knob> {
+        match self {
+            Self::Ext4(config) => config.mount.knobs(),
+        }
+    }
+
+    /// Sets one of [`FsConfig::knobs`].
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn set_knob(&mut self, name: &str, value: u64) -> Result<(), ConfigError> {
+        let is_set = match self {
+            Self::Ext4(config) => config.mount.set_knob(name, value),
+        };
+        let unknown =
+            || format!("{} has no timer or threshold called {name:?}", self.kind().name());
+        if is_set { Ok(()) } else { Err(ConfigError { key: "knob", why: unknown() }) }
     }
 
     /// Makes the file system.

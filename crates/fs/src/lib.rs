@@ -11,6 +11,7 @@ mod counts;
 pub mod ext4;
 mod image;
 mod kind;
+mod knob;
 pub mod memfs;
 mod vfs;
 
@@ -20,3 +21,4 @@ pub use kind::{
     CheckReport, ConfigError, Finding, FormatError, FormatRequest, Formatted, FsConfig, FsKind,
     MountEnv, MountReport, Mounted, MountedFs, Probe, Promises, RecoveryStep,
 };
+pub use knob::{Knob, KnobUnit, KnobValue, NEVER_NS};

@@ -1,9 +1,9 @@
 //! What is given to campaigns on a file system; the seed chooses the rest.
 
 use super::draw::{FsDraw, Mounted, sizes};
-use super::rounds::Choices;
 use crate::draw::scenario::Options;
-use nandscape_fs::FsConfig;
+use super::draw::knobs::draw_knob;
+use nandscape_fs::{FsConfig, Knob};
 use std::fmt;
 
 /// What the file system stands on.
@@ -54,8 +54,23 @@ impl FsOptions {
     }
 
     /// How a seed makes and mounts its volume; `mount` counts its mounts.
-    pub(super) fn config(&self, seed: u64, mount: u64, choices: &Choices) -> FsConfig {
-        self.fs.for_mount(&Mounted { seed, mount, choices: *choices })
+    pub(super) fn config(&self, seed: u64, mount: u64) -> FsConfig {
+        let mut config = self.fs.for_mount(&Mounted { seed, mount });
+        for (knob, value) in self.knobs(seed) {
+            let set = config.set_knob(knob.name, value);
+            debug_assert_eq!(set, Ok(()));
+        }
+        config
+    }
+
+    /// Every timer and threshold, with the value that a seed draws.
+    fn knobs(&self, seed: u64) -> impl Iterator<Item = (Knob, u64)> {
+        self.fs.knobs().into_iter().map(move |knob| (knob, draw_knob(seed, &knob)))
+    }
+
+    /// The same on one line.
+    pub(super) fn write_knobs(&self, seed: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.knobs(seed).try_for_each(|(knob, value)| write!(f, " {}", knob.show(value)))
     }
 
     /// Whether tools of others can recover such a volume, or only check what our recovery left.

@@ -32,40 +32,12 @@ const WINDOW: u64 = 32;
 /// Virtual time after which a stretch counts as not terminating.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
 
-/// What a seed chooses about mounts and load.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Choices {
-    style: Style,
-    pub(super) commit_interval: Nanos,
-    pub(super) write_back: Nanos,
-    pub(super) cache_pages: u64,
-}
-
-impl Choices {
-    fn draw(seed: u64) -> Self {
-        let rng = &mut Stream::new(seed, "fs-choices");
-        Self {
-            style: Style::draw(seed),
-            commit_interval: Nanos(log_uniform(rng, 5_000_000_000).max(100_000)),
-            write_back: Nanos(log_uniform(rng, 30_000_000_000).max(1_000_000)),
-            cache_pages: [96, 512, 4_096][rng.below(3) as usize],
-        }
-    }
-}
-
-impl fmt::Display for Choices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { style, commit_interval, write_back, cache_pages } = self;
-        write!(f, "{style} commit={commit_interval} write-back={write_back} cache={cache_pages}")
-    }
-}
-
 /// A seed under way.
 pub(crate) struct Run<'a> {
     seed: u64,
     options: &'a FsOptions,
     oracle: Option<&'a dyn Oracle>,
-    choices: Choices,
+    style: Style,
     models: Vec<Rc<RefCell<Model>>>,
     counts: Counts,
     coverage: Rc<RefCell<Coverage>>,
@@ -79,7 +51,8 @@ pub(crate) struct Run<'a> {
 
 impl fmt::Display for Run<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.options, self.choices)
+        write!(f, "{} {}", self.options, self.style)?;
+        self.options.write_knobs(self.seed, f)
     }
 }
 
@@ -90,7 +63,7 @@ fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
-        let choices = Choices::draw(seed);
+        let style = Style::draw(seed);
         let promises = options.fs().promises();
         let (records, stale) = (promises.syncs_single_files, promises.may_show_stale_blocks);
         let model =
@@ -99,8 +72,8 @@ impl<'a> Run<'a> {
             seed,
             options,
             oracle,
-            choices,
-            models: (0..choices.style.writers).map(model).collect(),
+            style,
+            models: (0..style.writers).map(model).collect(),
             counts: Counts::default(),
             coverage: Rc::new(RefCell::new(Coverage::listed())),
             round: 0,
@@ -181,7 +154,7 @@ impl<'a> Run<'a> {
     /// How the volume is made and mounted next.
     fn next_config(&mut self) -> FsConfig {
         self.mounts += 1;
-        self.options.config(self.seed, self.mounts, &self.choices)
+        self.options.config(self.seed, self.mounts)
     }
 
     /// Runs something on a medium until it ends.
@@ -230,7 +203,7 @@ impl<'a> Run<'a> {
     /// Makes the volume, the writers' directories, and a file that takes most of the room.
     fn make(&mut self, medium: Medium) -> Result<Medium, CheckFailure> {
         let (config, models) = (self.next_config(), self.models.clone());
-        let spare = self.choices.style.spare_blocks;
+        let spare = self.style.spare_blocks;
         let work = move |handle: Handle, device: Device| async move {
             let made = config.format(&device.erased()).await;
             made.map_err(|error| CheckFailure::new(format!("mkfs: {error}")))?;
@@ -272,7 +245,7 @@ impl<'a> Run<'a> {
         cut: Option<&CutPlan>,
     ) -> Result<(Result<(), CheckFailure>, Medium), CheckFailure> {
         let (config, models) = (self.next_config(), self.models.clone());
-        let (seed, style, round) = (self.seed, self.choices.style, self.round);
+        let (seed, style, round) = (self.seed, self.style, self.round);
         let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
         let coverage = Rc::clone(&self.coverage);
         let told = Rc::clone(&event_log);

@@ -11,12 +11,12 @@ const TURN_PAGES: u64 = 1024;
 /// Writes old pages back, and the oldest when too many are dirty, until the cache is stopped.
 pub async fn flush_in_background<B: Backing>(cache: PageCache<B::File>, backing: B) {
     let core = &cache.core;
-    let mut look_at = core.handle.now() + core.config.period;
+    let mut look_at = core.handle.now().saturating_add(core.config.period);
     while !core.stopped.get() {
         let _ = select2(core.wake.notified(), core.handle.sleep_until(look_at)).await;
         while core.is_much_dirty() && turn(&cache, &backing, Nanos::MAX).await {}
         if core.handle.now() >= look_at {
-            look_at = core.handle.now() + core.config.period;
+            look_at = core.handle.now().saturating_add(core.config.period);
             let begun = core.handle.now();
             let expired = begun.saturating_sub(core.config.age);
             while begun >= core.config.age && turn(&cache, &backing, expired).await {}

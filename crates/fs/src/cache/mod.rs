@@ -18,6 +18,7 @@
 mod ahead;
 mod chunk;
 mod flusher;
+mod knobs;
 mod mapping;
 mod pages;
 mod read;
@@ -25,6 +26,7 @@ mod run;
 mod throttle;
 
 pub use flusher::flush_in_background;
+pub use knobs::KNOBS;
 pub use mapping::Mapping;
 pub use read::{Backing, PageLocation, read_pages};
 pub use run::{WriteRun, WritebackPass};

@@ -26,6 +26,7 @@ mod flags;
 mod fs;
 mod inode;
 mod inodes;
+mod knobs;
 mod late;
 mod logged;
 mod mount;

@@ -27,14 +27,10 @@ use crate::vfs::writeback::FileBacking;
 use crate::vfs::{InodeCache, VolumeEnv};
 use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::{Mutex, RwLock};
-use nandscape_rt::{BoxFuture, Handle, Nanos, Stream};
+use nandscape_rt::{BoxFuture, Handle, Stream};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// How often old metadata is looked for, and when it is old.
-const HOME_PERIOD: Nanos = Nanos::from_secs(5);
-const HOME_AGE: Nanos = Nanos::from_secs(30);
 
 /// What mount found to do.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -207,6 +203,8 @@ impl Ext4 {
 fn journal_config(sb: &Superblock, options: &MountOptions) -> Config {
     Config {
         commit_interval: options.commit_interval,
+        transaction_percent: options.transaction_percent,
+        tail_move_percent: options.tail_move_percent,
         epoch_s: options.epoch_s.max(0) as u64,
         omit: options.omit,
         ..Config::of_file_system(sb.has(Feature::METADATA_CSUM), sb.has(Feature::BIT64))
@@ -257,14 +255,14 @@ fn start_tasks(volume: &Rc<Volume>) {
     let home = Rc::clone(volume);
     drop(env.rt.spawn_daemon("metadata flusher", async move {
         loop {
-            home.env.rt.sleep(HOME_PERIOD).await;
-            let now = home.env.rt.now();
+            home.env.rt.sleep(home.options.home_period).await;
+            let (now, age) = (home.env.rt.now(), home.options.home_age);
             if home.env.calls.check_open().is_err() || home.journal.aborted().is_some() {
                 return;
             }
-            if now >= HOME_AGE {
+            if now >= age {
                 // An error aborts the journal, which every call then says.
-                let _ = home.journal.write_back(now - HOME_AGE).await;
+                let _ = home.journal.write_back(now - age).await;
             }
         }
     }));

@@ -42,6 +42,14 @@ pub struct MountOptions {
     pub commit: Commit,
     /// Age at which a running transaction is committed (ext4's `commit=`).
     pub commit_interval: Nanos,
+    /// How often committed metadata that is not at home is looked for.
+    pub home_period: Nanos,
+    /// When it is old, and written home. Of both the defaults are those of the page cache.
+    pub home_age: Nanos,
+    /// Share of the log that one transaction may take: a quarter at most, which is the kernel's.
+    pub transaction_percent: u8,
+    /// A commit moves the tail once so much of the log would come free: a quarter, as in the kernel.
+    pub tail_move_percent: u8,
     /// The page cache.
     pub cache: CacheConfig,
     /// Metadata blocks kept in memory.
@@ -86,6 +94,10 @@ impl Default for MountOptions {
             data: DataMode::default(),
             commit: Commit::default(),
             commit_interval: Nanos::from_secs(5),
+            home_period: Nanos::from_secs(5),
+            home_age: Nanos::from_secs(30),
+            transaction_percent: 25,
+            tail_move_percent: 25,
             cache: CacheConfig::default(),
             buffers: 16_384,
             inodes: 16_384,

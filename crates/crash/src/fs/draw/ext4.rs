@@ -2,17 +2,17 @@
 //! blocks are used again in a few hundred operations.
 
 use super::Mounted;
-use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::ext4::mkfs::MkfsOptions;
 use nandscape_fs::ext4::{Commit, Config, MountOptions, OmittedRule};
-use nandscape_rt::Nanos;
+use nandscape_rt::Stream;
+use std::ops::Range;
 
 /// Sectors of a volume. Little beside a journal of the smallest size.
 pub(super) const VOLUME_SECTORS: u64 = 2_560;
 /// Sectors of the largest media below it.
 pub(super) const DEVICE_SECTORS: u32 = 16_384;
-/// Blocks of the smallest journal.
-const JOURNAL_BLOCKS: u32 = 1_024;
+/// Blocks of a journal: from the smallest up to what leaves the writers their room.
+const JOURNAL_BLOCKS: Range<u64> = 1_024..1_281;
 /// Rings of file records and their blocks: little, so that they fill.
 const IJOURNAL: Commit = Commit::Ijournal { slots: 2, slot_blocks: 24 };
 
@@ -28,25 +28,18 @@ pub(super) fn in_small(config: Config) -> Config {
 
 /// How a seed makes and mounts its volume.
 pub(super) fn config(given: &Config, mounted: &Mounted) -> Config {
-    let Mounted { seed, mount, choices } = *mounted;
+    let Mounted { seed, mount } = *mounted;
+    let journal = Stream::new(seed, "journal-blocks").within(JOURNAL_BLOCKS);
     let format = MkfsOptions {
         blocks: Some(VOLUME_SECTORS),
-        journal_blocks: Some(JOURNAL_BLOCKS),
+        journal_blocks: Some(journal as u32),
         inode_ratio: Some(1 << 14),
         fresh: true,
         ..MkfsOptions::new(seed)
     };
-    let cache = CacheConfig {
-        pages: choices.cache_pages,
-        period: Nanos((choices.write_back.0 / 4).max(1)),
-        age: choices.write_back,
-        ..CacheConfig::default()
-    };
     let mount = MountOptions {
         data: given.mount.data,
         commit: given.mount.commit,
-        commit_interval: choices.commit_interval,
-        cache,
         // Generations must not come again: they tell files apart.
         seed: seed.wrapping_mul(1_000).wrapping_add(mount),
         omit: given.mount.omit,

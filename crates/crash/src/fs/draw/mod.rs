@@ -3,8 +3,8 @@
 //! arm in each `match`.
 
 mod ext4;
+pub(super) mod knobs;
 
-use super::rounds::Choices;
 use nandscape_fs::{FsConfig, FsKind};
 
 /// One mount of a seed's volume.
@@ -13,7 +13,6 @@ pub(super) struct Mounted {
     pub(super) seed: u64,
     /// Its number.
     pub(super) mount: u64,
-    pub(super) choices: Choices,
 }
 
 /// What a campaign draws of a file system.

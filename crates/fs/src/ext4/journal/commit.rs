@@ -316,7 +316,8 @@ impl Shared {
     fn tail_to_move(&self) -> Option<Position> {
         let mut state = self.state.borrow_mut();
         let keep = state.keep_from();
-        (state.ring.before(keep.block) >= self.limits.get().transaction_blocks).then_some(keep)
+        let freed = u64::from(state.ring.before(keep.block));
+        (freed >= self.limits.get().tail_move_blocks).then_some(keep)
     }
 
     /// Moves the tail, unless somebody moved it meanwhile.

@@ -1,23 +1,29 @@
 //! The log as a ring: where the next transaction goes, and where what must be kept begins.
 
+use super::config::Config;
 use super::disk::{Codec, Position};
 use super::tid::Tid;
 
-/// How much transactions may hold, which follows from the log's length.
+/// How much transactions may hold, which follows from the log's length and the shares that are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Limits {
-    /// Log blocks that one transaction may take: a quarter of them, as in the kernel.
+    /// Log blocks that one transaction may take.
     pub(super) transaction_blocks: u32,
+    /// Log blocks that must come free before a commit moves the tail.
+    pub(super) tail_move_blocks: u64,
     /// Credits that fit into that, once there are a commit block and descriptors.
     pub(super) credits: u32,
 }
 
 impl Limits {
-    pub(super) fn new(ring: &Ring, codec: &Codec) -> Self {
-        let transaction_blocks = ring.len() / 4;
+    pub(super) fn new(ring: &Ring, codec: &Codec, config: &Config) -> Self {
+        let share = |percent: u8| u64::from(ring.len()) * u64::from(percent) / 100;
+        let transaction_blocks = share(config.transaction_percent) as u32;
         let copies = codec.descriptor_copies() as u32;
         let room = transaction_blocks.saturating_sub(1);
-        Self { transaction_blocks, credits: room - room.div_ceil(copies + 1) }
+        let credits = room - room.div_ceil(copies + 1);
+        let tail_move_blocks = share(config.tail_move_percent);
+        Self { transaction_blocks, tail_move_blocks, credits }
     }
 }
 
@@ -122,7 +128,8 @@ mod tests {
     fn credits_leave_room_for_descriptors() {
         let codec = Codec::new(super::super::disk::Features::default(), &[0; 16]);
         for blocks in [16, 1_024, 16_384, 262_144] {
-            let limits = Limits::new(&Ring::new(1, blocks, Tid(1)), &codec);
+            let config = Config::of_file_system(true, true);
+            let limits = Limits::new(&Ring::new(1, blocks, Tid(1)), &codec, &config);
             let descriptors = limits.credits.div_ceil(codec.descriptor_copies() as u32);
             assert!(limits.credits + descriptors < limits.transaction_blocks, "{blocks}");
             assert!(limits.credits > 0);

@@ -301,7 +301,7 @@ fn share(
         buffers: buffers.clone(),
         extents,
         codec,
-        limits: Cell::new(Limits::new(&ring, &codec)),
+        limits: Cell::new(Limits::new(&ring, &codec, &config)),
         fua: caps.fua == Fua::Honoured,
         max_sectors: caps.max_sectors,
         state: RefCell::new(State::new(ring, next)),

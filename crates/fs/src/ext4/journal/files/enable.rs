@@ -66,6 +66,6 @@ impl Shared {
         let mut state = self.state.borrow_mut();
         let next = state.next_tid;
         state.ring = Ring::new(superblock.first(), superblock.blocks(), next);
-        self.limits.set(Limits::new(&state.ring, &self.codec));
+        self.limits.set(Limits::new(&state.ring, &self.codec, &self.config));
     }
 }
