@@ -491,7 +491,10 @@ async fn fill(fs: &Fs, spare: u64) -> Result<(), FsError> {
     for first in (0..pages).step_by(WINDOW as usize) {
         let count = WINDOW.min(pages - first) as u32;
         let data = Data::Sectors(Payload::Run(Tag::new(1 + first)), count);
-        fs.write_all(me, file, first * PAGE, data, Io::Buffered).await?;
+        match fs.write_all(me, file, first * PAGE, data, Io::Buffered).await {
+            Err(FsError::NoSpace) => break,
+            other => other?,
+        }
     }
     fs.fsync(me, file).await
 }

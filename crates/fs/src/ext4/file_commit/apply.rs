@@ -11,8 +11,8 @@ use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
 use crate::ext4::journal::{FileRecord, NewName};
 use crate::ext4::namei::NAME_CREDITS;
 use crate::ext4::volume::{Volume, corrupt};
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Range, RangeInclusive};
 
 /// Credits of a change of one group's bits: its bitmap and its descriptor.
 const GROUP_CREDITS: u32 = 2;
@@ -112,7 +112,7 @@ impl Volume {
         self.claim_inode(&tx, file.record.inode).await?;
         tx.stop();
         for run in file.blocks.all() {
-            let groups = self.groups_in(&run);
+            let groups = self.groups_in(&run).count() as u32;
             let tx = self.begin(GROUP_CREDITS * 2 * groups, 0).await?;
             self.claim_blocks(&tx, run).await?;
             tx.stop();
@@ -120,9 +120,9 @@ impl Volume {
         Ok(())
     }
 
-    fn groups_in(&self, run: &Range<u64>) -> u32 {
+    fn groups_in(&self, run: &Range<u64>) -> RangeInclusive<u32> {
         let sb = self.sb.borrow();
-        sb.group_of(run.end.max(1) - 1) - sb.group_of(run.start) + 1
+        sb.group_of(run.start)..=sb.group_of(run.end.max(1) - 1)
     }
 
     /// Writes a file as its record has it, with its names, and frees blocks that it no longer has: one
@@ -131,9 +131,10 @@ impl Volume {
         let record = &file.record;
         let old = self.blocks_before(file).await?;
         let lost = lost_runs(&old, &file.blocks);
-        let groups: u32 = lost.iter().map(|run| self.groups_in(run)).sum();
+        // Runs of one group change the same two blocks, however many there are.
+        let groups: BTreeSet<u32> = lost.iter().flat_map(|run| self.groups_in(run)).collect();
         let names = NAME_CREDITS * record.names.len() as u32;
-        let credits = 4 + names + record.nodes.len() as u32 + GROUP_CREDITS * groups;
+        let credits = 4 + names + record.nodes.len() as u32 + GROUP_CREDITS * groups.len() as u32;
         let tx = self.begin(credits, old.nodes.len() as u32).await?;
         for (block, content) in &record.nodes {
             let buffer = tx.fresh(*block)?;
