@@ -139,8 +139,6 @@ rules! {
     RecordRename = "record-rename",
     /// A sync of a file writes a record, although its block of attributes has changed.
     RecordXattr = "record-xattr",
-    /// A sync of a file writes a record, although its inode was another file's before the last commit.
-    RecordInode = "record-inode",
 }
 
 /// Names of all rules.

@@ -5,7 +5,6 @@
 use super::bits::{self, View};
 use crate::contract::{FsError, Result};
 use crate::ext4::format::{GROUP_INODE_UNINIT, InodePlace, Place, ROOT_INODE};
-use crate::ext4::rules::OmittedRule;
 use crate::ext4::tx::{BufferRef, Tx};
 use crate::ext4::volume::{Bitmap, Volume, corrupt};
 
@@ -127,9 +126,7 @@ impl Volume {
         let place = self.sb.borrow().inode_place(inode);
         let InodePlace { group, index } =
             place.ok_or_else(|| corrupt("inode number", Place::Inode(inode)))?;
-        if !self.omits(OmittedRule::RecordInode) {
-            self.bar_record(tx, inode);
-        }
+        self.bar_record(tx, inode);
         let bitmap = self.inode_bitmap(tx, group).await?;
         tx.access(&bitmap).await?;
         if !bitmap.with(|bytes| bits::all(bytes, index..index + 1, true)) {

@@ -5,6 +5,7 @@ mod attributes;
 mod content;
 mod durability;
 mod names;
+mod rules;
 
 use crate::common::device::{OpenDevice, powered};
 use nandscape_block::{Lba, MemDevice, Payload, SectorData, Tag};
