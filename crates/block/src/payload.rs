@@ -114,6 +114,7 @@ impl PartialEq for SectorData {
             (Self::Tag(a), Self::Tag(b)) => a == b,
             (Self::Absent, Self::Absent) => true,
             (Self::Pieces(a), Self::Pieces(b)) if a == b => true,
+            (Self::Bytes(a), Self::Bytes(b)) => Arc::ptr_eq(a, b) || a == b,
             (Self::Absent, _) | (_, Self::Absent) => false,
             _ => self.expand() == other.expand(),
         }

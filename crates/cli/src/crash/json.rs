@@ -27,7 +27,9 @@ fn coverage(report: &CampaignReport) -> Value {
     let mut groups = Map::new();
     for (group, name, count) in report.coverage.rows() {
         let rows = groups.entry(group).or_insert_with(|| Value::Object(Map::new()));
-        rows.as_object_mut().into_iter().for_each(|rows| drop(rows.insert(name.into(), count.into())));
+        rows.as_object_mut()
+            .into_iter()
+            .for_each(|rows| drop(rows.insert(name.into(), count.into())));
     }
     Value::Object(groups)
 }

@@ -1,8 +1,8 @@
 //! What is given to campaigns on a file system; the seed chooses the rest.
 
+use super::draw::knobs::draw_knob;
 use super::draw::{FsDraw, Mounted, sizes};
 use crate::draw::scenario::Options;
-use super::draw::knobs::draw_knob;
 use nandscape_fs::{FsConfig, Knob};
 use std::fmt;
 

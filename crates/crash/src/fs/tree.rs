@@ -165,5 +165,6 @@ pub(crate) fn cut_page(content: &SectorData, len: u64) -> SectorData {
     if len >= PAGE {
         return content.clone();
     }
-    content.expand().map_or(SectorData::Absent, |bytes| head(&*bytes, len as usize))
+    let zeroes = SectorData::Tag(Tag::ZERO);
+    content.overlaid(len as usize..PAGE as usize, &zeroes).unwrap_or_default()
 }

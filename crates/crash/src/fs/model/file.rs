@@ -12,51 +12,87 @@ use nandscape_block::{SectorData, Tag};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub(super) const ZERO: SectorData = SectorData::Tag(Tag::ZERO);
+const ZERO: SectorData = SectorData::Tag(Tag::ZERO);
+/// Bytes of a page.
+const BYTES: usize = PAGE as usize;
 
 /// What a page may hold.
 #[derive(Clone, Debug)]
 struct Page {
     versions: Versions<SectorData>,
-    /// What may lie behind the end of the file in this page, of writes that a cut took the length of.
+    /// Parts that were changed, as long as no sync covers that.
+    changed: Vec<(Moment, Range<usize>)>,
+    /// What a cut may have left behind the end of the file: it may show there when the file grows.
     behind: Vec<SectorData>,
-    /// A cut left what its block held before: it may lie behind the end of the file, too.
+    /// Where the end of the file was, in this page.
+    end: usize,
+    /// A cut left what the block held before the file had it: so may the bytes behind the end be.
     stale: bool,
 }
 
 impl Default for Page {
     fn default() -> Self {
-        Self { versions: Versions::of(ZERO), behind: Vec::new(), stale: false }
+        Self::of(ZERO)
     }
 }
 
 impl Page {
-    fn values(&self) -> impl Iterator<Item = &SectorData> {
-        self.versions.all().chain(&self.behind)
+    fn of(covered: SectorData) -> Self {
+        let (changed, behind) = (Vec::new(), Vec::new());
+        Self { versions: Versions::of(covered), changed, behind, end: BYTES, stale: false }
     }
 
     /// Whether it may show what its block held before: it may have got it since it was covered.
     fn may_be_stale(&self) -> bool {
-        self.stale || self.versions.has_later() && self.values().any(|value| *value == ZERO)
+        self.stale || self.versions.has_later() && self.versions.all().any(|value| *value == ZERO)
     }
 
-    /// Its content is changed; so is what lies behind the end of the file.
-    fn change(&mut self, at: Moment, change: impl Fn(&SectorData) -> SectorData) {
-        let content = change(self.versions.newest());
-        for index in 0..self.behind.len() {
-            let changed = change(&self.behind[index]);
-            if !self.behind.contains(&changed) {
-                self.behind.push(changed);
-            }
-        }
+    /// A part of its content is changed to that of `with`.
+    fn change(&mut self, at: Moment, part: Range<usize>, with: &SectorData) {
+        let content = match part.len() {
+            BYTES => with.clone(),
+            _ => self.versions.newest().overlaid(part.clone(), with).unwrap_or_default(),
+        };
         self.versions.push(at, content);
+        if !self.behind.is_empty() || self.stale {
+            self.changed.push((at, part));
+        }
     }
 
     fn cover(&mut self, until: Moment) {
-        if self.versions.cover(until) && matches!(self.versions.covered(), SectorData::Tag(_)) {
-            self.behind.clear();
-            self.stale = false;
+        if !self.versions.cover(until) {
+            return;
         }
+        let count = self.changed.partition_point(|(at, _)| *at <= until);
+        for (_, part) in self.changed.drain(..count) {
+            if part.len() == BYTES {
+                self.behind.clear();
+                self.stale = false;
+            }
+            for behind in &mut self.behind {
+                let covered = behind.overlaid(part.clone(), self.versions.covered());
+                *behind = covered.unwrap_or_default();
+            }
+        }
+    }
+
+    /// Whether the first `len` bytes are those of a version, or behind the old end what a cut may have left.
+    fn shows(&self, version: &SectorData, content: &SectorData, len: u64) -> bool {
+        same(version, content, len) || self.shows_behind(version, content, len as usize)
+    }
+
+    fn shows_behind(&self, version: &SectorData, content: &SectorData, len: usize) -> bool {
+        if self.behind.is_empty() || len <= self.end {
+            return false;
+        }
+        let (Some(version), Some(content)) = (version.expand(), content.expand()) else {
+            return false;
+        };
+        let behind: Vec<_> = self.behind.iter().filter_map(SectorData::expand).collect();
+        (0..len).all(|at| {
+            let shown = content[at];
+            shown == version[at] || at >= self.end && behind.iter().any(|old| old[at] == shown)
+        })
     }
 }
 
@@ -89,13 +125,8 @@ impl File {
 
     /// Part of a page is written with what `with` holds there; `with` is a whole page.
     pub(super) fn write(&mut self, at: Moment, page: u64, part: Range<usize>, with: &SectorData) {
-        let whole = part.len() as u64 == PAGE;
-        let laid = |old: &SectorData| match whole {
-            true => with.clone(),
-            false => old.overlaid(part.clone(), with).unwrap_or_default(),
-        };
-        self.pages.entry(page).or_default().change(at, laid);
         self.grow(at, page * PAGE + part.end as u64);
+        self.pages.entry(page).or_default().change(at, part, with);
     }
 
     /// The length is at least this now.
@@ -109,8 +140,8 @@ impl File {
     pub(super) fn truncate(&mut self, at: Moment, size: u64) {
         self.size.push(at, size);
         for (index, page) in self.pages.range_mut(size / PAGE..) {
-            let kept = size.saturating_sub(index * PAGE);
-            page.change(at, |old| cut_page(old, kept));
+            let kept = size.saturating_sub(index * PAGE) as usize;
+            page.change(at, kept..BYTES, &ZERO);
         }
     }
 
@@ -119,7 +150,7 @@ impl File {
         for (index, page) in self.pages.range_mut(range.start / PAGE..range.end.div_ceil(PAGE)) {
             let from = range.start.saturating_sub(index * PAGE).min(PAGE) as usize;
             let to = (range.end - index * PAGE).min(PAGE) as usize;
-            page.change(at, |old| old.overlaid(from..to, &ZERO).unwrap_or_default());
+            page.change(at, from..to, &ZERO);
         }
     }
 
@@ -183,7 +214,7 @@ impl File {
         for (index, content) in (0..).zip(&seen.pages) {
             let page = self.pages.get(&index).unwrap_or(&unknown);
             let len = (seen.size - index * PAGE).min(PAGE);
-            let known = page.values().any(|value| same(value, content, len));
+            let known = page.versions.all().any(|value| page.shows(value, content, len));
             let permitted = known || stale_allowed && page.may_be_stale();
             if !permitted {
                 let (shown, covered) = (describe(content), describe(page.versions.covered()));
@@ -202,21 +233,21 @@ impl File {
     pub(super) fn may_show(&self, index: u64, content: &SectorData) -> bool {
         let len = self.size().saturating_sub(index * PAGE).min(PAGE);
         let Some(page) = self.pages.get(&index) else { return *content == ZERO };
-        page.stale
-            || same(page.versions.newest(), content, len)
-            || page.behind.iter().any(|value| same(value, content, len))
+        page.stale || page.shows(page.versions.newest(), content, len)
     }
 
     /// What a cut left is what was covered. What may lie behind the end stays possible.
     pub(super) fn settle(&mut self, seen: &FileSnapshot) {
         let pages = (0..).zip(&seen.pages).map(|(index, content)| {
+            let settled = Page::of(content.clone());
             let len = seen.size - index * PAGE;
-            let known = self.pages.get(&index).filter(|_| len < PAGE);
-            let values = known.into_iter().flat_map(Page::values);
-            let behind: Vec<_> =
-                values.filter(|value| same(value, content, len)).cloned().collect();
-            let stale = known.is_some_and(|page| page.stale || behind.is_empty());
-            (index, Page { versions: Versions::of(content.clone()), behind, stale })
+            let Some(known) = self.pages.get(&index).filter(|_| len < PAGE) else {
+                return (index, settled);
+            };
+            let old = known.versions.all().chain(&known.behind);
+            let behind: Vec<_> = old.filter(|value| same(value, content, len)).cloned().collect();
+            let stale = known.stale || behind.is_empty();
+            (index, Page { behind, stale, end: len as usize, ..settled })
         });
         let pages = pages.collect();
         let xattrs = seen.xattrs.iter();
