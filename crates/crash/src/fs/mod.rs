@@ -6,6 +6,7 @@
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
 //! the seed and the options alone, with an oracle or without.
 
+mod damage;
 mod draw;
 mod model;
 mod options;
@@ -21,7 +22,7 @@ use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
 use nandscape_block::AdversaryDevice;
 use nandscape_rt::{Nanos, Stream};
-pub use options::{Base, FsOptions};
+pub use options::{Base, DAMAGE_EVERY, FsOptions};
 pub use oracle::{Image, Oracle};
 use power_switch::Medium;
 use rounds::Run;
