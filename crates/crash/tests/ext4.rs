@@ -62,6 +62,16 @@ fn file_level_commits_keep_every_promise() {
     }
 }
 
+/// Checksums notice what is torn, lost or flipped in a live log, and bits flipped elsewhere.
+#[test]
+fn damaged_copies_are_noticed() {
+    for data in MODES {
+        let mut options = in_mode(Base::Adversary, data);
+        options.damage_every = 1;
+        campaign(&options, 300..312);
+    }
+}
+
 /// The same seed does the same, whatever ran before it.
 #[test]
 fn a_seed_is_all_there_is_to_a_run() {

@@ -9,7 +9,7 @@ use crate::counts::{FsCounts, FsMemory};
 use crate::ext4;
 use crate::image::ImageError;
 use crate::knob::Knob;
-use nandscape_block::{AsyncDevice, BlockError, DeviceCaps};
+use nandscape_block::{AsyncDevice, BlockError, DeviceCaps, Lba};
 use nandscape_rt::{BoxFuture, Handle};
 use std::fmt;
 use std::rc::Rc;
@@ -136,6 +136,17 @@ pub struct Probe {
     pub has_errors: bool,
     /// When it was last mounted or written, in seconds since 1970.
     pub last_write_s: i64,
+}
+
+/// A sector of a log that recovery would use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogSector {
+    /// The sector.
+    pub lba: Lba,
+    /// The first sector of its transaction: without what it says, the log ends before the transaction.
+    pub transaction: Lba,
+    /// From its first byte on, so many whose change recovery must notice: a format may let others pass.
+    pub checked_bytes: usize,
 }
 
 /// Something that is wrong with a file system.
@@ -447,6 +458,20 @@ impl FsKind {
     pub fn check(self, device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, ImageError>> {
         match self {
             Self::Ext4 => Box::pin(async move { Ok(ext4::check::check(device).await?.into()) }),
+        }
+    }
+
+    /// The sectors of the log that recovery would use, of a file system that was not unmounted; none of a
+    /// kind without a log.
+    ///
+    /// # Errors
+    /// [`ImageError`] if the log cannot be read.
+    pub fn live_log(
+        self,
+        device: &AsyncDevice,
+    ) -> BoxFuture<'_, Result<Vec<LogSector>, ImageError>> {
+        match self {
+            Self::Ext4 => Box::pin(ext4::live_log(device)),
         }
     }
 

@@ -19,6 +19,6 @@ pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};
 pub use image::{BlockBytes, ImageError, ImageReader};
 pub use kind::{
     CheckReport, ConfigError, Finding, FormatError, FormatRequest, Formatted, FsConfig, FsKind,
-    MountEnv, MountReport, Mounted, MountedFs, Probe, Promises, RecoveryStep,
+    LogSector, MountEnv, MountReport, Mounted, MountedFs, Probe, Promises, RecoveryStep,
 };
 pub use knob::{Knob, KnobUnit, KnobValue, NEVER_NS};

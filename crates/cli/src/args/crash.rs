@@ -31,6 +31,10 @@ pub(crate) struct CrashFsArgs {
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS,
         value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) oracle_every: Option<u64>,
+    /// Damage copies of what one in K cuts leaves: the log's checksums and those of the volume must notice
+    /// (0: never) [default: 20]
+    #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS)]
+    pub(crate) damage_every: Option<u64>,
 }
 
 impl CrashFsArgs {

@@ -38,6 +38,7 @@ pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failu
     let mut options = options(kind, args)?;
     let oracle = args.on_fs.oracle_every.map(|_| oracle::find(kind)).transpose()?;
     options.oracle_every = args.on_fs.oracle_every.unwrap_or(1);
+    options.damage_every = args.on_fs.damage_every.unwrap_or(options.damage_every);
     let end = u64::MAX;
     let report = until(args, end, &|seed| {
         run_fs_seed(seed, &options, oracle.as_deref().map(|oracle| oracle as _))

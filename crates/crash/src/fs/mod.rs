@@ -6,6 +6,7 @@
 //! that recover the same image, and judge what our recovery made of it. A seed's run is a function of
 //! the seed and the options alone, with an oracle or without.
 
+mod damage;
 mod draw;
 mod load;
 mod model;
@@ -22,7 +23,7 @@ use crate::outcome::{SeedOutcome, Violation};
 use nandscape_block::AdversaryDevice;
 use nandscape_fs::contract::FsError;
 use nandscape_rt::{Nanos, Stream};
-pub use options::{Base, FsOptions};
+pub use options::{Base, DAMAGE_EVERY, FsOptions};
 pub use oracle::{Image, Oracle};
 use power_switch::Medium;
 use rounds::Run;

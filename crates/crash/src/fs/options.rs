@@ -16,6 +16,9 @@ pub enum Base {
     Adversary,
 }
 
+/// Of so many cuts one leaves copies that are damaged, unless somebody says otherwise.
+pub const DAMAGE_EVERY: u64 = 20;
+
 /// What is given from outside; the seed chooses the rest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FsOptions {
@@ -27,13 +30,15 @@ pub struct FsOptions {
     pub rounds: u32,
     /// The oracle sees one in so many cuts.
     pub oracle_every: u64,
+    /// Copies of what one in so many cuts left are damaged, by a draw of the seed; 0: none.
+    pub damage_every: u64,
 }
 
 impl FsOptions {
     /// A file system on this base, as small as campaigns need it.
     #[must_use]
     pub fn new(base: Base, fs: FsConfig) -> Self {
-        Self { base, fs: fs.in_small(), rounds: 4, oracle_every: 20 }
+        Self { base, fs: fs.in_small(), rounds: 4, oracle_every: 20, damage_every: DAMAGE_EVERY }
     }
 
     /// The file system.

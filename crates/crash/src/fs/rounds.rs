@@ -34,16 +34,16 @@ const LIMIT: Nanos = Nanos::from_secs(100_000);
 
 /// A seed under way.
 pub(crate) struct Run<'a> {
-    seed: u64,
-    options: &'a FsOptions,
+    pub(super) seed: u64,
+    pub(super) options: &'a FsOptions,
     oracle: Option<&'a dyn Oracle>,
     style: Style,
     models: Vec<Rc<RefCell<Model>>>,
-    counts: Counts,
+    pub(super) counts: Counts,
     coverage: Rc<RefCell<Coverage>>,
-    round: u32,
-    now: Nanos,
-    mounts: u64,
+    pub(super) round: u32,
+    pub(super) now: Nanos,
+    pub(super) mounts: u64,
     rng: Stream,
     /// Of the writer that is at fault.
     event_log: Vec<String>,
@@ -117,6 +117,7 @@ impl<'a> Run<'a> {
             if self.oracle_due() {
                 medium = self.run_oracle(medium)?;
             }
+            medium = self.damage_copies(medium)?;
         }
         self.round = self.options.rounds;
         self.end(medium)
@@ -152,13 +153,13 @@ impl<'a> Run<'a> {
     }
 
     /// How the volume is made and mounted next.
-    fn next_config(&mut self) -> FsConfig {
+    pub(super) fn next_config(&mut self) -> FsConfig {
         self.mounts += 1;
         self.options.config(self.seed, self.mounts)
     }
 
     /// Runs something on a medium until it ends.
-    fn stretch<T: 'static, F: Future<Output = T> + 'static>(
+    pub(super) fn stretch<T: 'static, F: Future<Output = T> + 'static>(
         &mut self,
         medium: Medium,
         work: impl FnOnce(Handle, Device) -> F + 'static,
@@ -419,12 +420,12 @@ impl<'a> Run<'a> {
 }
 
 /// What a mount stands on.
-fn mount_env(rt: &Handle, device: &Device) -> MountEnv {
+pub(super) fn mount_env(rt: &Handle, device: &Device) -> MountEnv {
     MountEnv { rt: rt.clone(), device: device.erased() }
 }
 
 /// Where two trees differ.
-fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
+pub(super) fn difference<'t>(ours: &'t Tree, theirs: &'t Tree) -> Option<&'t String> {
     let differs = |path: &&String| ours.get(*path) != theirs.get(*path);
     ours.keys().chain(theirs.keys()).find(differs)
 }
@@ -500,7 +501,7 @@ async fn fill(fs: &Fs, spare: u64) -> Result<(), FsError> {
 }
 
 /// Reads a whole volume.
-async fn export(device: Device, sectors: u64) -> Result<Image, CheckFailure> {
+pub(super) async fn export(device: Device, sectors: u64) -> Result<Image, CheckFailure> {
     let mut image = Image::new();
     for first in (0..sectors).step_by(WINDOW as usize) {
         let count = WINDOW.min(sectors - first) as u32;
@@ -512,7 +513,7 @@ async fn export(device: Device, sectors: u64) -> Result<Image, CheckFailure> {
 }
 
 /// Writes a whole volume, durably.
-async fn import(device: &Device, image: Image) -> Result<(), CheckFailure> {
+pub(super) async fn import(device: &Device, image: Image) -> Result<(), CheckFailure> {
     for (lba, content) in (0..).zip(image) {
         if content != SectorData::Tag(Tag::ZERO) {
             let written = device.write(Lba(lba), 1, Payload::collect(vec![content])).await;

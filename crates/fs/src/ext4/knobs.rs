@@ -8,8 +8,9 @@ use nandscape_rt::Nanos;
 /// Those of every mount.
 const KNOBS: [Knob; 7] = [
     Knob::timer("commit-interval", 100_000, 5_000_000_000, Some(0)),
-    Knob::timer("home-period", 250_000, 5_000_000_000, None),
-    Knob::timer("home-age", 500_000, 30_000_000_000, Some(0)),
+    // The defaults, 5 s and 30 s, are longer than the life of most volumes of a campaign.
+    Knob::timer("home-period", 100_000, 100_000_000, None),
+    Knob::timer("home-age", 100_000, 500_000_000, Some(0)),
     Knob {
         name: "metadata-buffers",
         least: 64,

@@ -11,8 +11,8 @@ use std::ops::Range;
 pub(super) const VOLUME_SECTORS: u64 = 2_560;
 /// Sectors of the largest media below it.
 pub(super) const DEVICE_SECTORS: u32 = 16_384;
-/// Blocks of a journal: from the smallest up to what leaves the writers their room.
-const JOURNAL_BLOCKS: Range<u64> = 1_024..1_281;
+/// Blocks of a journal: from the smallest up to the largest that such a volume may have, half of it.
+const JOURNAL_BLOCKS: Range<u64> = 1_024..VOLUME_SECTORS / 2 + 1;
 /// Rings of file records and their blocks: little, so that they fill.
 const IJOURNAL: Commit = Commit::Ijournal { slots: 2, slot_blocks: 24 };
 

@@ -22,7 +22,7 @@ fn usual(knob: &Knob, rng: &mut Stream) -> u64 {
     let Knob { least, most, .. } = *knob;
     let doublings = u64::from((most / least.max(1)).max(1).ilog2()) + 1;
     let low = least.max(1) << rng.below(doublings);
-    (low + rng.below(low)).clamp(least, most)
+    rng.within(low..(2 * low).min(most + 1))
 }
 
 #[cfg(test)]
