@@ -141,7 +141,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// An instance has what a collection needs, now or when what waits for its erase was erased.
     fn check_space(&self, instance: usize) -> Result<(), String> {
-        if self.stopped.is_some() {
+        // A program that failed may have taken what is given back when those in flight have completed.
+        if self.stopped.is_some() || !self.instances[instance].is_idle() {
             return Ok(());
         }
         let stripe = instance as u32;
@@ -149,12 +150,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let waiting = self.lines.quarantined_in(stripe).count();
         let point = &self.instances[instance].gc;
         let open = self.places_left(point.line) * self.sizes.page;
-        // What is being closed may be a victim as soon as its programs have completed.
-        let fits = |line: &Line| match line.state {
-            LineState::Closed => line.valid <= open,
-            LineState::Closing => line.pending > 0,
-            _ => false,
-        };
+        let fits = |line: &Line| line.state == LineState::Closed && line.valid <= open;
         let of = |&(id, _): &(LineId, &Line)| self.layout.stripe_of(id) == stripe;
         let has_victim = || self.lines.iter().filter(of).any(|(_, line)| fits(line));
         ensure(free + waiting > 0 || open >= self.sizes.line_sectors || has_victim(), || {
