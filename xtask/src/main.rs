@@ -1,6 +1,6 @@
 //! Repository chores: `cargo xtask tidy` checks what neither the compiler nor clippy can know, `perf` counts
-//! instructions, `acceptance` runs the checks of the architecture, `campaign` runs a long crash campaign, and
-//! `verdicts` prints reproductions of papers as tables.
+//! instructions, `acceptance` runs the checks of the architecture, `campaign` runs a long crash campaign, `rules`
+//! prints what campaigns need to find a safety rule missing, and `verdicts` prints reproductions of papers as tables.
 //!
 //! Exit codes: 0 nothing to say; 1 findings; 2 called wrongly, or the repository cannot be read.
 
@@ -8,6 +8,7 @@ mod acceptance;
 mod campaign;
 mod perf;
 mod repository;
+mod rules;
 mod tidy;
 mod verdicts;
 
@@ -19,6 +20,7 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
        cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
+       cargo xtask rules [--seeds N] [--jobs N]     seeds and cuts that find each safety rule missing
        cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
 
 fn main() -> ExitCode {
@@ -35,6 +37,10 @@ fn main() -> ExitCode {
         ["acceptance", "--quick"] => finish("acceptance", acceptance::run(&repository, true)),
         ["campaign", name, rest @ ..] => match campaign_options(name, rest) {
             Some(options) => finish("campaign", campaign::run(&repository, &options)),
+            None => complain(USAGE),
+        },
+        ["rules", rest @ ..] => match rule_options(rest) {
+            Some(options) => finish("rules", rules::run(&repository, &options)),
             None => complain(USAGE),
         },
         ["verdicts", files @ ..] if !files.is_empty() => verdicts(files),
@@ -73,6 +79,19 @@ fn campaign_options(name: &str, args: &[&str]) -> Option<campaign::Options> {
         match *arg {
             "--jobs" => options.jobs = args.next()?.parse().ok()?,
             "--restart" => options.restart = true,
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn rule_options(args: &[&str]) -> Option<rules::Options> {
+    let mut options = rules::Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--seeds" => options.seeds = args.next()?.parse().ok()?,
+            "--jobs" => options.jobs = args.next()?.parse().ok()?,
             _ => return None,
         }
     }

@@ -8,7 +8,7 @@ use nandscape_crash::matrix::{Matrix, MatrixReport};
 use nandscape_crash::{Options, Scenario, StackChoice, run_campaign, run_seed};
 use nandscape_ftl::pblk::config::{Config, Victim};
 use nandscape_ftl::{FtlConfig, OmittedRule};
-use nandscape_media::{DeviceTiming, Geometry};
+use nandscape_media::{Delays, DeviceTiming, Geometry};
 
 #[test]
 fn pblk_keeps_every_promise() {
@@ -109,7 +109,8 @@ fn assert_caught_with(options: &Options, seeds: u64) {
     assert!(!report.held(), "{options:?} was never caught\n{report}");
     let violation = &report.violations[0];
     assert!(violation.lba.is_some(), "caught by its content, not by accident: {violation}");
-    assert!(violation.event_log.iter().any(|line| line.contains("power cut")), "{violation}");
+    let cut = violation.event_log.iter().any(|line| line.contains("power cut"));
+    assert!(cut || violation.what.starts_with("a reset of unit"), "{violation}");
 }
 
 #[test]
@@ -130,6 +131,40 @@ fn a_commit_without_drain_is_caught() {
 #[test]
 fn unlogged_discards_are_caught() {
     assert_caught(OmittedRule::LostTrims, 400);
+}
+
+/// Rules that only a narrow window shows: the first seed of `cargo xtask rules` that finds each missing.
+#[test]
+fn narrow_rules_left_out_are_caught() {
+    for (rule, seed) in [(OmittedRule::SettledGate, 1_166), (OmittedRule::MovedTrims, 145)] {
+        let outcome = run_seed(seed, &Options { omit: Some(rule), ..Options::default() });
+        assert!(outcome.violation.is_some(), "{rule:?} was not caught in seed {seed}");
+        let outcome = run_seed(seed, &Options::default());
+        assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
+    }
+}
+
+/// A reset that takes a promised copy is noticed at once, whether or not power is cut soon after.
+#[test]
+fn resets_of_promised_copies_are_caught_without_a_cut() {
+    let omit = Some(OmittedRule::EraseRule);
+    let options = Options { omit, violations_max: 20, ..Options::default() };
+    let report = run_campaign(&options, 0..200, |_| {});
+    let at_reset = |what: &str| what.starts_with("a reset of unit");
+    let noticed = report.violations.iter().filter(|violation| at_reset(&violation.what)).count();
+    assert!(noticed >= 5, "{noticed} of {}", report.violations.len());
+}
+
+/// In some seeds completions of units come late and out of order; they keep every promise, too.
+#[test]
+fn delayed_media_keep_every_promise() {
+    let delays = Some(Delays { usual_max_ns: 1 << 20, stall_one_in: 50, stall_max_ns: 50_000_000 });
+    let report = run_campaign(&Options { delays, ..Options::default() }, 0..150, |_| {});
+    assert!(report.held() && report.counts.cuts > 450, "{report}");
+    let delayed = |seed: &u64| {
+        Scenario::draw(*seed, Vec::new(), &Options::default()).to_string().contains(" delays=")
+    };
+    assert!((60..140).contains(&(0..300).filter(delayed).count()), "one in three");
 }
 
 /// Linux 4.13's flush: what has been submitted counts as durable.
@@ -238,9 +273,9 @@ fn nobody_takes_what_another_waits_for() {
     ]);
 }
 
-/// What seeds chose when they were found: media lost no sectors then.
+/// What seeds chose when they were found: media lost no sectors then, and no command was delayed.
 fn as_found() -> Options {
-    Options { unreadable: Some(0), ..Options::default() }
+    Options { unreadable: Some(0), delays: Some(Delays::default()), ..Options::default() }
 }
 
 fn assert_kept(seeds: &[(u64, &str)]) {

@@ -1,7 +1,7 @@
 //! Campaigns on a conventional SSD: it keeps every promise with a volatile and with a power-safe buffer, on edge-case
 //! devices and with faults, and each safety rule left out is noticed. `nandscape crash --stack ssd` is the long form.
 
-use nandscape_crash::{CampaignReport, Options, StackChoice, run_campaign};
+use nandscape_crash::{CampaignReport, Options, StackChoice, run_campaign, run_seed};
 use nandscape_ftl::device::{BufferConfig, Config};
 use nandscape_ftl::{FtlConfig, OmittedRule};
 use nandscape_media::{DeviceTiming, Geometry};
@@ -87,4 +87,24 @@ fn every_rule_left_out_is_caught() {
         assert_caught(rule, false);
     }
     assert_caught(OmittedRule::BufferSave, true);
+}
+
+/// Rules that only a narrow window shows: for each a seed that finds it missing.
+#[test]
+fn narrow_rules_left_out_are_caught() {
+    for (rule, seed) in [
+        (OmittedRule::SettledGate, 13),
+        (OmittedRule::TrimSequence, 29),
+        (OmittedRule::CompactedTrims, 35),
+        (OmittedRule::BufferedTrims, 45),
+        (OmittedRule::CopyCompletion, 4),
+        (OmittedRule::TrimGate, 8),
+        (OmittedRule::FuaInstances, 9),
+        (OmittedRule::EraseGate, 4),
+    ] {
+        let outcome = run_seed(seed, &Options { omit: Some(rule), ..options(false) });
+        assert!(outcome.violation.is_some(), "{rule:?} was not caught in seed {seed}");
+        let outcome = run_seed(seed, &options(false));
+        assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
+    }
 }

@@ -94,11 +94,39 @@ pub enum OmittedRule {
     OneShotFlush,
     /// When power fails a power-safe buffer is not saved.
     BufferSave,
+    /// A line is erased one sequence before what superseded its sectors is durable.
+    EraseGate,
+    /// Sectors that were superseded while they waited for their program do not delay the erase of their line.
+    SettledGate,
+    /// A line may be erased before the records of the discards that superseded its sectors are durable.
+    TrimGate,
+    /// Trim records do not raise the sequence that recovery goes on with.
+    TrimSequence,
+    /// Trim records that change places in a write buffer are awaited at their old place.
+    MovedTrims,
+    /// A flush completes with the last program that it covers, although earlier ones are in flight.
+    ProgramOrder,
+    /// A flush completes when what it covers is submitted.
+    FlushCompletion,
+    /// A flush of a file does not cover discards.
+    FileTrims,
+    /// The gate of a line does not wait for what replaced its trim records.
+    RelogGate,
+    /// A write with FUA waits for the FTL instance of its last piece alone.
+    FuaInstances,
+    /// A victim is erased when its copies are submitted.
+    CopyCompletion,
+    /// Recovery takes mapping units of which a power cut left a part.
+    TornUnits,
+    /// Trim records are compacted before everything in the buffer is durable.
+    CompactedTrims,
+    /// A trim record is dropped when its units were written again, durable or not.
+    BufferedTrims,
 }
 
 impl OmittedRule {
     /// Those of pblk.
-    const PBLK: [Self; 7] = [
+    const PBLK: [Self; 16] = [
         Self::Sequence,
         Self::EraseRule,
         Self::PreflushDrain,
@@ -106,16 +134,34 @@ impl OmittedRule {
         Self::StaleMap,
         Self::MapPins,
         Self::Unreadable,
+        Self::EraseGate,
+        Self::SettledGate,
+        Self::TrimGate,
+        Self::TrimSequence,
+        Self::MovedTrims,
+        Self::ProgramOrder,
+        Self::FlushCompletion,
+        Self::FileTrims,
+        Self::RelogGate,
     ];
 
     /// Those of a page-mapped SSD.
-    const PAGE_MAP: [Self; 6] = [
+    const PAGE_MAP: [Self; 15] = [
         Self::Sequence,
         Self::EraseRule,
         Self::PreflushDrain,
         Self::LostTrims,
         Self::OneShotFlush,
         Self::BufferSave,
+        Self::EraseGate,
+        Self::SettledGate,
+        Self::TrimGate,
+        Self::TrimSequence,
+        Self::FuaInstances,
+        Self::CopyCompletion,
+        Self::TornUnits,
+        Self::CompactedTrims,
+        Self::BufferedTrims,
     ];
 
     /// The name on the command line.
@@ -131,6 +177,20 @@ impl OmittedRule {
             Self::Unreadable => "unreadable",
             Self::OneShotFlush => "one-shot-flush",
             Self::BufferSave => "buffer-save",
+            Self::EraseGate => "erase-gate",
+            Self::SettledGate => "settled-gate",
+            Self::TrimGate => "trim-gate",
+            Self::TrimSequence => "trim-sequence",
+            Self::MovedTrims => "moved-trims",
+            Self::ProgramOrder => "program-order",
+            Self::FlushCompletion => "flush-completion",
+            Self::FileTrims => "file-trims",
+            Self::RelogGate => "relog-gate",
+            Self::FuaInstances => "fua-instances",
+            Self::CopyCompletion => "copy-completion",
+            Self::TornUnits => "torn-units",
+            Self::CompactedTrims => "compacted-trims",
+            Self::BufferedTrims => "buffered-trims",
         }
     }
 

@@ -169,6 +169,8 @@ pub enum Fault {
     Program,
     /// The next reset fails.
     Erase,
+    /// The next write, read or reset keeps its unit busy for so much longer.
+    Delay(Nanos),
 }
 
 /// When a piece of a read is on its way from the channel to its destination.

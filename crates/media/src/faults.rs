@@ -1,5 +1,9 @@
 //! Middleware that makes things go wrong: program failures, erase failures and unreadable sectors,
-//! seeded or scripted, and the instant at which power goes.
+//! seeded or scripted, delays, and the instant at which power goes.
+//!
+//! A delay keeps a command's unit busy for longer than its timing says. So completions of different units come in
+//! any order, those of one unit in the order of its commands, and what a power cut leaves follows from the times
+//! that were drawn.
 //!
 //! Each kind of fault draws from its own random stream, one draw a command of that kind, so that the
 //! rate of one never shifts the others. After the cut every command is refused as
@@ -30,10 +34,42 @@ pub struct Faults {
     pub erases: BTreeSet<u64>,
     /// Data writes that leave one of their sectors uncorrectable, the first being 0.
     pub unreadable: BTreeSet<u64>,
+    /// How much longer commands take than their timing says.
+    pub delays: Delays,
     /// Commands from this instant on are refused.
     pub cut_at: Option<Nanos>,
     /// Commands after this many (writes, reads and resets) are refused.
     pub cut_after_commands: Option<u64>,
+}
+
+/// How much longer commands take than their timing says, each by a draw of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Delays {
+    /// Any command up to this much, short delays as often as long ones by order of magnitude; 0 means none.
+    pub usual_max_ns: u64,
+    /// One command in so many stalls its unit; 0 means never.
+    pub stall_one_in: u32,
+    /// How long stalls are at most, and half of it at least.
+    pub stall_max_ns: u64,
+}
+
+impl Delays {
+    /// Whether any command is delayed.
+    #[must_use]
+    pub const fn any(&self) -> bool {
+        self.usual_max_ns > 0 || self.stall_one_in > 0
+    }
+
+    /// The delay of the next command.
+    fn draw(&self, rng: &mut Stream) -> Nanos {
+        let (half, stalls) = (self.stall_max_ns / 2, u64::from(self.stall_one_in));
+        if stalls > 0 && rng.below(stalls) == 0 {
+            return Nanos(half + rng.below(half + 1));
+        }
+        let magnitudes = u64::from(u64::BITS - self.usual_max_ns.leading_zeros());
+        let below = 1 << rng.below(magnitudes + 1).min(63);
+        Nanos(rng.below(below).min(self.usual_max_ns))
+    }
 }
 
 /// Metadata are struck by chance alone.
@@ -68,6 +104,7 @@ pub struct FaultInjector<M> {
     erase: Source,
     unreadable: Source,
     metadata: Source,
+    delay: Stream,
     /// Sectors that were made uncorrectable at some time.
     injected: BTreeSet<Ppa>,
     commands: u64,
@@ -84,6 +121,7 @@ impl<M> FaultInjector<M> {
             erase: Source::new(seed, "media.faults.erase"),
             unreadable: Source::new(seed, "media.faults.unreadable"),
             metadata: Source::new(seed, "media.faults.metadata"),
+            delay: Stream::new(seed, "media.faults.delay"),
             injected: BTreeSet::new(),
             commands: 0,
         }
@@ -135,6 +173,15 @@ impl<M: OpenChannel> FaultInjector<M> {
         self.refuse(op, geometry.chunk_of(at), geometry.sector_of(at), sectors)
     }
 
+    /// A command passes: counts it, and delays it.
+    fn pass(&mut self) {
+        self.commands += 1;
+        if self.faults.delays.any() {
+            let by = self.faults.delays.draw(&mut self.delay);
+            self.inner.arm(Fault::Delay(by));
+        }
+    }
+
     /// What decides whether a write of this kind leaves a sector uncorrectable, and which: padding is of no use
     /// to anybody.
     fn flaws(&mut self, kind: Kind) -> Option<(&mut Source, f64, &BTreeSet<u64>)> {
@@ -179,7 +226,7 @@ impl<M: OpenChannel> Layer for FaultInjector<M> {
         if !self.powered(now) {
             return Err(self.refuse_at("write", cmd.at, cmd.keys.len() as u32));
         }
-        self.commands += 1;
+        self.pass();
         if self.program.should_fail(self.faults.program_rate, &self.faults.programs) {
             self.inner.arm(Fault::Program);
         }
@@ -204,7 +251,7 @@ impl<M: OpenChannel> Layer for FaultInjector<M> {
         if !self.powered(now) {
             return Err(self.refuse_at("read", at, sectors));
         }
-        self.commands += 1;
+        self.pass();
         self.inner.read(now, ready, at, sectors, out)
     }
 
@@ -217,7 +264,7 @@ impl<M: OpenChannel> Layer for FaultInjector<M> {
         if !self.powered(now) {
             return Err(self.refuse("reset", chunk, 0, 0));
         }
-        self.commands += 1;
+        self.pass();
         if self.erase.should_fail(self.faults.erase_rate, &self.faults.erases) {
             self.inner.arm(Fault::Erase);
         }

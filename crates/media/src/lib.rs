@@ -23,7 +23,7 @@ pub use command::{
     Kind, Oob, OpenChannel, Outcome, RuleError, Status, WriteCmd,
 };
 pub use device::{Media, MediaConfig, MediaError, Utilisation, Wear};
-pub use faults::{FaultInjector, Faults};
+pub use faults::{Delays, FaultInjector, Faults};
 pub use geometry::{AddressFormat, ChunkId, Geometry, GeometryError, Ppa, UnitId};
 pub use layer::Layer;
 pub use link::{Duplex, HostLink, LinkTiming, LinkUse, Linked, ToHost};

@@ -5,9 +5,9 @@ mod common;
 use common::{SMALL, append, append_data, chunk, device, info, ppa, read};
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
-    ChunkState, DeviceTiming, Fault, FaultInjector, Faults, Geometry, KEY_EMPTY, Kind, Media,
-    MediaConfig, MediaError, NandTiming, OpenChannel, PayloadMode, RuleError, Status, Tracer,
-    UnitId, WriteCmd,
+    ChunkState, Delays, DeviceTiming, Fault, FaultInjector, Faults, Geometry, KEY_EMPTY, Kind,
+    Media, MediaConfig, MediaError, NandTiming, OpenChannel, PayloadMode, RuleError, Status,
+    Tracer, UnitId, WriteCmd,
 };
 use nandscape_rt::Nanos;
 
@@ -177,6 +177,31 @@ fn injected_faults() {
     };
     assert_eq!(seeded(0.0), seeded(0.9), "one rate does not shift the other's draws");
     assert!((1..12).contains(&seeded(0.0).iter().filter(|&&f| f).count()));
+}
+
+/// Delays put completions of units out of order, and keep those of a unit in order; the same seed delays the
+/// same commands, and without delays nothing changes.
+#[test]
+fn delays_reorder_units_and_no_unit() {
+    let completions = |delays: Delays, preset| {
+        let faults = Faults { delays, ..Faults::default() };
+        let mut media = FaultInjector::new(device(SMALL, preset), faults, 3);
+        let write = |n: u32| append(&mut media, T0, chunk(n % 4, n / 24), 8, 0).unwrap().at;
+        (0..48).map(write).collect::<Vec<Nanos>>()
+    };
+    let delays = Delays { usual_max_ns: 1_000_000, stall_one_in: 8, stall_max_ns: 40_000_000 };
+    for preset in ["qemu-ocssd", "none"] {
+        let plain = completions(Delays::default(), preset);
+        assert!(plain.is_sorted() || preset != "none", "{plain:?}");
+        let delayed = completions(delays, preset);
+        assert!(!delayed.is_sorted(), "{delayed:?}");
+        let of_unit = |unit: usize| delayed.iter().skip(unit).step_by(4);
+        assert!((0..4).all(|unit| of_unit(unit).is_sorted()), "{delayed:?}");
+        let later = delayed.iter().zip(&plain).filter(|(delayed, plain)| delayed > plain).count();
+        assert!(later > 40, "{later}");
+        assert!(delayed.iter().any(|at| at.0 > 20_000_000), "a unit stalls");
+        assert_eq!(delayed, completions(delays, preset));
+    }
 }
 
 /// Seeded and scripted data writes leave exactly one sector that cannot be corrected, until it is

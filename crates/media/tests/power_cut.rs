@@ -10,8 +10,8 @@ mod common;
 use common::{SMALL, append_data, chunk, ppa};
 use nandscape_block::{SectorData, Tag};
 use nandscape_media::{
-    ChunkId, ChunkState, DeviceTiming, LinkScheduling, Media, MediaConfig, NandTiming, OpenChannel,
-    PayloadMode,
+    ChunkId, ChunkState, DeviceTiming, Fault, LinkScheduling, Media, MediaConfig, NandTiming,
+    OpenChannel, PayloadMode,
 };
 use nandscape_rt::{Nanos, Stream};
 use std::collections::BTreeMap;
@@ -116,6 +116,9 @@ impl Run {
     /// Writes or erases a random chunk of few, so that queues grow and chunks come round again.
     fn command(&mut self, rng: &mut Stream) {
         self.now += Nanos(rng.below(1_500_000));
+        if rng.chance(0.2) {
+            self.media.arm(Fault::Delay(Nanos(rng.below(10_000_000))));
+        }
         let id = chunk(rng.below(2) as u32, rng.below(3) as u32);
         let info = self.media.chunk(id);
         let left = SMALL.sectors - info.wp;

@@ -8,7 +8,7 @@ use crate::coverage::Coverage;
 use crate::device::drive::{CheckFailure, Driver, End};
 use crate::device::host::{HostView, Phase, host_of};
 use crate::device::model::{Model, Object};
-use crate::device::subject::{DeviceUnderTest, Recovery};
+use crate::device::subject::{DeviceUnderTest, Power, Recovery};
 use crate::draw::plan::{CutPlan, Plan};
 use crate::outcome::{Counts, SeedOutcome, Violation};
 use nandscape_rt::Nanos;
@@ -72,7 +72,10 @@ enum RecoveryResult {
 }
 
 impl<'a, S: DeviceUnderTest> Run<'a, S> {
-    fn new(seed: u64, plan: &'a Plan, device: S, watched: Option<Object>) -> Self {
+    fn new(seed: u64, plan: &'a Plan, mut device: S, watched: Option<Object>) -> Self {
+        if !plan.unreadable {
+            device.watch_resets();
+        }
         Self {
             plan,
             host: host_of(seed, plan, device.caps()),
@@ -101,8 +104,21 @@ impl<'a, S: DeviceUnderTest> Run<'a, S> {
 
     fn load_until_cut(&mut self, cut: &CutPlan) -> Result<Nanos, CheckFailure> {
         match self.drive(Phase::Load, |driver| driver.run(Some(cut)))? {
-            End::Cut(at) => Ok(at),
+            End::Cut(at) => {
+                self.check_at_cut()?;
+                Ok(at)
+            }
             End::Finished => Err(CheckFailure::new("the planned cut never came")),
+        }
+    }
+
+    /// Whatever is in flight, the state of a device agrees with itself; where power went off between two media
+    /// commands the device is in the middle of a step.
+    fn check_at_cut(&self) -> Result<(), CheckFailure> {
+        let device = self.device.as_ref().expect("a device serves until the cut");
+        match device.power() {
+            Power::Off(_) => Ok(()),
+            _ => self.check_invariants("before a power cut"),
         }
     }
 
@@ -125,6 +141,7 @@ impl<'a, S: DeviceUnderTest> Run<'a, S> {
                 Recovery::Up(device) => {
                     self.now = device.ready_at().max(at);
                     self.device = Some(device);
+                    self.drive(Phase::Inspect, |driver| driver.check_resets())?;
                     return Ok(RecoveryResult::Serving);
                 }
                 Recovery::CutAgain(left, off) if limit.is_some() => {

@@ -9,6 +9,7 @@ use crate::device::host::HostView;
 use crate::device::load::Next;
 use crate::device::model::{Issue, Mismatch, Model, Object};
 use crate::device::request::Request;
+use crate::device::resets::LostCopy;
 use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::outcome::Counts;
@@ -192,10 +193,14 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
             }
             self.now = self.now.max(at);
             match step {
-                Step::Device => self.advance(),
+                Step::Device => {
+                    self.advance();
+                    self.check_resets()?;
+                }
                 Step::Completion => self.complete(cut.as_mut())?,
                 Step::Submit(request) => {
                     self.submit(request);
+                    self.check_resets()?;
                     cut.iter_mut().for_each(|cut| cut.note_submitted(&request));
                     queue.next = self.host.next();
                 }
@@ -231,6 +236,23 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
                 self.expect(completion);
             }
         }
+    }
+
+    /// No reset may take the newest durable copy of a sector whose loss a power cut would show.
+    pub(crate) fn check_resets(&mut self) -> Result<(), CheckFailure> {
+        for lost in self.device.lost_copies() {
+            let checked = self.model.check_left(self.host.object(lost.lba), &lost.left);
+            checked.map_err(|mismatch| {
+                let LostCopy { lba, chunk, at, .. } = lost;
+                let what = format!(
+                    "a reset of unit {} chunk {} at {at} erases a promised copy of {lba}, \
+                     and nothing newer is durable",
+                    chunk.unit.0, chunk.chunk
+                );
+                CheckFailure { what, mismatch: Some(mismatch) }
+            })?;
+        }
+        Ok(())
     }
 
     fn expect(&mut self, completion: Completion) {

@@ -8,6 +8,7 @@ pub(crate) mod host;
 pub mod load;
 pub mod model;
 pub mod request;
+pub mod resets;
 pub mod streams;
 pub mod subject;
 pub(crate) mod target;

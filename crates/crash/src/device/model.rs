@@ -270,6 +270,20 @@ impl Model {
         self.check(now, seen)
     }
 
+    /// Whether an object may show `left` if power is cut now.
+    ///
+    /// # Errors
+    /// It must not.
+    pub fn check_left(&self, object: Object, left: &SectorData) -> Result<(), Mismatch> {
+        let unwritten = History::unwritten();
+        let history = self.objects.get(object.0 as usize).unwrap_or(&unwritten);
+        let next = ReadStart { event: self.events + 1, epoch: self.epoch() + 1 };
+        if permits(history, next, object, left) {
+            return Ok(());
+        }
+        Err(mismatch(history, next, object, left))
+    }
+
     /// Adds a line to the event log of the watched object.
     pub fn tell(&mut self, line: impl FnOnce() -> String) {
         if let Some(event_log) = &mut self.event_log {

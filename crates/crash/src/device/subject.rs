@@ -1,6 +1,7 @@
 //! What a campaign needs of whatever it breaks: a block device whose power can be cut and that
 //! comes back from what the cut left.
 
+use crate::device::resets::LostCopy;
 use crate::device::trigger::CommandKind;
 use nandscape_block::{BlockDevice, Lba, SectorData};
 use nandscape_rt::Nanos;
@@ -82,6 +83,14 @@ pub trait DeviceUnderTest: BlockDevice + Sized {
 
     /// What the sector's copies held that an injected fault has made unreadable.
     fn unreadable(&self, _lba: Lba) -> Vec<SectorData> {
+        Vec::new()
+    }
+
+    /// Has each reset compared with what media hold, from now on.
+    fn watch_resets(&mut self) {}
+
+    /// What resets took from media since this was asked last, where nothing durable replaces it.
+    fn lost_copies(&mut self) -> Vec<LostCopy> {
         Vec::new()
     }
 

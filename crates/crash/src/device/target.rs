@@ -2,6 +2,7 @@
 
 use crate::coverage::Coverage;
 use crate::device::campaign::run_device;
+use crate::device::resets::{LostCopy, ResetWatch};
 use crate::device::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
 use crate::device::trigger::CommandTrigger;
 use crate::draw::kind::cores;
@@ -26,7 +27,7 @@ const DRAWS_MAX: usize = 200;
 const COMMANDS_MAX: u64 = 2_000_000;
 
 /// The media, watched.
-type Watched = CommandTrigger<Tracer<Faulty>>;
+type Watched = CommandTrigger<ResetWatch<Tracer<Faulty>>>;
 
 /// What survives: the media, and with it what the campaign must not forget.
 #[derive(Debug)]
@@ -153,12 +154,13 @@ impl Target {
             erase_rate: rate(scenario.faults.erase_one_in),
             unreadable_rate: rate(scenario.faults.unreadable_one_in),
             unreadable_metadata_rate: rate(scenario.faults.unreadable_one_in),
+            delays: scenario.delays,
             ..Faults::default()
         };
         let media = media.map_err(|e| e.to_string())?;
         let media = FaultInjector::new(media, faults, scenario.seed);
         let (config, run, timing) = (scenario.config.clone(), scenario.run, scenario.timing.1);
-        let media = CommandTrigger::new(Tracer::new(media));
+        let media = CommandTrigger::new(ResetWatch::new(Tracer::new(media)));
         let mut ftl = config.format(media, run, timing.link).map_err(refusal)?;
         ftl.attach(attach(&config, &timing));
         if ftl.caps().sectors < sectors_min {
@@ -187,17 +189,22 @@ fn refusal(error: FtlError) -> String {
 /// Sets what may still pass before power goes off; without a limit, so much that only an FTL that
 /// does not terminate reaches it.
 fn limit(media: &mut Watched, off_after: Option<u64>) {
-    let injector = media.inner_mut().inner_mut();
+    let injector = media.inner_mut().inner_mut().inner_mut();
     let limit = injector.commands() + off_after.unwrap_or(COMMANDS_MAX);
     injector.faults_mut().cut_after_commands = Some(limit);
 }
 
+/// The media below everything that watches them.
+fn faulty(media: &Watched) -> &Faulty {
+    media.inner().inner().inner()
+}
+
 fn cut_media(media: &mut Watched, at: Nanos, rng: &mut Stream) {
-    let injector = media.inner_mut().inner_mut();
+    let injector = media.inner_mut().inner_mut().inner_mut();
     injector.restore_power();
     injector.inner_mut().power_cut(at, rng);
     media.wait_for(None);
-    media.inner_mut().take_counters();
+    media.inner_mut().inner_mut().take_counters();
 }
 
 impl BlockDevice for Target {
@@ -255,7 +262,7 @@ impl DeviceUnderTest for Target {
     }
 
     fn commands(&self) -> CommandCounts {
-        let counters = self.ftl.media().inner().counters();
+        let counters = self.ftl.media().inner().inner().counters();
         let kinds = [Kind::Data, Kind::Smeta, Kind::Emeta, Kind::Pad, Kind::Map];
         let writes = kinds.map(|kind| counters.writes(kind));
         CommandCounts {
@@ -270,12 +277,14 @@ impl DeviceUnderTest for Target {
         let Self { mut ftl, timing, config, run, loss, mut rng } = self;
         // A device that saves its buffer with residual energy does it after the cut.
         cut_media(ftl.media_mut(), at, &mut rng);
-        let media = ftl.power_off();
+        let mut media = ftl.power_off();
+        media.inner_mut().look_again();
         PoweredOffDevice { media, timing, config, run, loss, rng }
     }
 
     fn cut_remains(remains: &mut PoweredOffDevice, at: Nanos) {
         cut_media(&mut remains.media, at, &mut remains.rng);
+        remains.media.inner_mut().look_again();
     }
 
     fn recover(remains: PoweredOffDevice, now: Nanos, off_after: Option<u64>) -> Recovery<Self> {
@@ -301,11 +310,20 @@ impl DeviceUnderTest for Target {
     }
 
     fn unreadable(&self, lba: Lba) -> Vec<SectorData> {
-        self.loss.copies(self.ftl.media().inner().inner(), lba)
+        self.loss.copies(faulty(self.ftl.media()), lba)
+    }
+
+    fn watch_resets(&mut self) {
+        let unit = self.loss.durable_unit();
+        self.ftl.media_mut().inner_mut().watch(unit);
+    }
+
+    fn lost_copies(&mut self) -> Vec<LostCopy> {
+        self.ftl.media_mut().inner_mut().take_lost()
     }
 
     fn forgotten(remains: &PoweredOffDevice) -> Vec<(Lba, SectorData)> {
-        remains.loss.forgotten(remains.media.inner().inner())
+        remains.loss.forgotten(faulty(&remains.media))
     }
 
     fn check_invariants(&self) -> Result<(), String> {

@@ -1,7 +1,8 @@
 //! How often something goes wrong.
 
 use crate::draw::family::ScenarioFamily;
-use crate::draw::sample::pick;
+use crate::draw::sample::{log_uniform, pick};
+use nandscape_media::Delays;
 use nandscape_rt::Stream;
 
 /// How often media commands fail: one in so many; 0 means never.
@@ -38,4 +39,16 @@ pub(crate) fn draw(family: ScenarioFamily, rng: &mut Stream) -> FaultRates {
 pub(crate) fn draw_unreadable(seed: u64) -> u32 {
     let rng = &mut Stream::new(seed, "scenario-unreadable");
     if rng.below(8) == 0 { [2_000, 500, 100][pick(rng, &[1, 1, 1])] } else { 0 }
+}
+
+/// In one of three cases media commands take longer than their timing says: mostly a little, and now and then a
+/// unit stalls for many milliseconds.
+pub(crate) fn draw_delays(seed: u64) -> Delays {
+    let rng = &mut Stream::new(seed, "scenario-delays");
+    if rng.below(3) != 0 {
+        return Delays::default();
+    }
+    let usual_max_ns = log_uniform(rng, 1 << 23);
+    let stall_one_in = [0, 1_000, 200, 30][pick(rng, &[1, 1, 2, 1])];
+    Delays { usual_max_ns, stall_one_in, stall_max_ns: log_uniform(rng, 1 << 28) }
 }

@@ -14,7 +14,7 @@ use crate::draw::plan::Plan;
 use crate::draw::sample::{log_uniform, pick};
 use crate::draw::{edge_cases, geometry};
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun, OmittedRule};
-use nandscape_media::{ChunkId, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
+use nandscape_media::{ChunkId, Delays, DeviceTiming, Geometry, LinkTiming, NandTiming, UnitId};
 use nandscape_rt::Stream;
 use std::fmt;
 
@@ -38,6 +38,8 @@ pub struct Options {
     pub faults: Option<FaultRates>,
     /// The rate of writes that leave a sector uncorrectable, in place of the one in `faults` or of the seed's.
     pub unreadable: Option<u32>,
+    /// How much longer media commands take than the timing says; `None` lets the seed choose.
+    pub delays: Option<Delays>,
     /// A safety rule to leave out, to see that the campaign notices.
     pub omit: Option<OmittedRule>,
     /// Choices of routing, flush scope, lines, copies and map that are given.
@@ -64,6 +66,7 @@ impl Default for Options {
             stack: None,
             faults: None,
             unreadable: None,
+            delays: None,
             omit: None,
             pins: Pins::default(),
             family: None,
@@ -106,6 +109,8 @@ pub struct Scenario {
     pub run: FtlRun,
     /// Fault rates.
     pub faults: FaultRates,
+    /// How much longer media commands take than the timing says.
+    pub delays: Delays,
     /// Erases that a chunk survives; `None`: any number.
     pub endurance_erases: Option<u32>,
     /// Load, cuts and checks.
@@ -146,6 +151,7 @@ impl Scenario {
             config,
             run: FtlRun { seed, keep_content: true, omit: options.omit },
             faults: FaultRates { unreadable_one_in, ..faults },
+            delays: options.delays.unwrap_or_else(|| faults::draw_delays(seed)),
             endurance_erases: None,
             plan,
         };
@@ -219,6 +225,10 @@ impl fmt::Display for Scenario {
         )?;
         if self.faults.unreadable_one_in > 0 {
             write!(f, " unreadable=1/{}", self.faults.unreadable_one_in)?;
+        }
+        if self.delays.any() {
+            let Delays { usual_max_ns, stall_one_in, stall_max_ns } = self.delays;
+            write!(f, " delays={usual_max_ns}ns,1/{stall_one_in}:{stall_max_ns}ns")?;
         }
         if let Some(erases) = self.endurance_erases {
             write!(f, " endurance={erases}")?;

@@ -11,17 +11,23 @@ use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EraseUnits {
     unit: u64,
+    power_safe: bool,
 }
 
 impl EraseUnits {
     /// Those of a conventional SSD with these choices.
     pub(crate) fn of(config: &FtlConfig) -> Option<Self> {
-        let unit = device::of(config)?.map_unit_bytes / SECTOR_BYTES as u32;
-        Some(Self { unit: unit.into() })
+        let config = device::of(config)?;
+        let unit = config.map_unit_bytes / SECTOR_BYTES as u32;
+        Some(Self { unit: unit.into(), power_safe: config.buffer.power_safe })
     }
 }
 
 impl Loss for EraseUnits {
+    fn durable_unit(&self) -> Option<u32> {
+        (!self.power_safe).then_some(self.unit as u32)
+    }
+
     /// Trim records are one sector of their unit, and are lost with that one alone.
     fn forgotten(&self, media: &Faulty) -> Vec<(Lba, SectorData)> {
         // A chunk holds whole mapping units, and packed addresses count its sectors from a power of two.

@@ -10,6 +10,7 @@ use nandscape_media::{
     FaultInjector, Geometry, KEY_MAX, KEY_TRIM, Kind, Media, MemoryStore, OpenChannel, Ppa,
 };
 use std::fmt;
+use std::ops::Range;
 
 /// The media of a campaign's device, which fail as the scenario has it.
 pub(crate) type Faulty = FaultInjector<Media<MemoryStore>>;
@@ -20,6 +21,11 @@ pub(crate) trait Loss: fmt::Debug {
     fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
         let of_sector = |&at: &Ppa| u64::from(media.oob(at).key) == lba.0;
         lost_data(media).filter(of_sector).map(|at| media.data(at)).collect()
+    }
+
+    /// Sectors of a mapping unit, of which a mount takes whole ones, where what media hold is all that survives.
+    fn durable_unit(&self) -> Option<u32> {
+        Some(1)
     }
 
     /// Contents of lost copies whose addresses a mount cannot know, and what lost records discarded.
@@ -56,19 +62,23 @@ fn lost_data(media: &Faulty) -> impl Iterator<Item = Ppa> + '_ {
     media.injected().iter().copied().filter(lost)
 }
 
+/// The largest key that is a logical sector's.
+pub(crate) const KEYS_OF_DATA: u32 = KEY_MAX;
+
 /// Every sector that records of this content discard.
 fn discarded(records: &SectorData) -> impl Iterator<Item = Lba> + use<> {
-    let bytes = records.expand();
-    let word = |bytes: &[u8], at: usize| {
-        u64::from(u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i])))
-    };
-    let count = bytes.as_ref().map_or(0, |bytes| word(&bytes[..], 8) as usize);
-    let places = (1..=count).map(|record| record * TRIM_BYTES);
+    trim_records(records).into_iter().flat_map(|(sectors, _)| sectors).map(Lba)
+}
+
+/// The sectors of each record of this content, and the sequence before which it hides their copies.
+pub(crate) fn trim_records(records: &SectorData) -> Vec<(Range<u64>, u64)> {
+    let Some(bytes) = records.expand() else { return Vec::new() };
+    let word = |at: usize| u64::from(u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i])));
+    let places = (1..=word(8) as usize).map(|record| record * TRIM_BYTES);
     let places = places.take_while(|place| place + TRIM_BYTES <= SECTOR_BYTES as usize);
-    places.flat_map(move |place| {
-        let range =
-            bytes.as_ref().map(|bytes| (word(&bytes[..], place), word(&bytes[..], place + 4)));
-        let (first, sectors) = range.unwrap_or_default();
-        (first..first + sectors).map(Lba)
-    })
+    let record = |at: usize| {
+        let (first, sectors) = (word(at), word(at + 4));
+        (first..first + sectors, word(at + 8) | word(at + 12) << 32)
+    };
+    places.map(record).collect()
 }

@@ -107,6 +107,11 @@ impl TrimLog {
         }
     }
 
+    /// Positions of the sectors that were not durable when this was asked for last.
+    pub(crate) fn emitted(&self) -> impl Iterator<Item = u64> {
+        self.emitted.iter().map(|&(_, position)| position)
+    }
+
     /// Everything logged before this position is durable, given that all entries before `sync` are.
     pub(crate) fn durable(&mut self, sync: u64) -> u64 {
         while self.emitted.front().is_some_and(|&(_, position)| position < sync) {

@@ -6,7 +6,8 @@ use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use nandscape_block::Lba;
-use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
+use nandscape_media::{ChunkState, KEY_TRIM, Kind, OpenChannel, Ppa};
+use std::collections::BTreeSet;
 
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
@@ -17,7 +18,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
     pub(super) fn check(&self) -> Result<(), String> {
         let mapped = self.check_table()?;
         self.check_valid_bits(mapped)?;
+        self.check_sequences()?;
         self.check_lines()?;
+        self.check_trims()?;
         (0..self.instances.len()).try_for_each(|instance| self.check_space(instance))?;
         let (used, shares) = (self.buffer.used(), self.buffer.shares());
         ensure(used == shares, || {
@@ -52,6 +55,32 @@ impl<M: OpenChannel> DeviceFtl<M> {
             }
         }
         Ok(mapped)
+    }
+
+    /// What is written next has a higher sequence than anything that counts.
+    fn check_sequences(&self) -> Result<(), String> {
+        let sectors = (0..self.sizes.lines).flat_map(|id| self.sectors_of(id));
+        for at in sectors.filter(|&at| self.lines.is_valid(at) && self.media.readable(at)) {
+            let (oob, next) = (self.media.oob(at), self.next_seq);
+            ensure(oob.kind != Kind::Data || oob.seq < next, || {
+                format!("sequences go on with {next}, {at:?} holds {oob:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What the buffer holds where trim records are awaited are such; those of programs that completed are gone.
+    fn check_trims(&self) -> Result<(), String> {
+        let slots = self.buffer.filled_pages().flat_map(|(id, page)| {
+            let first = self.buffer.first_slot(id);
+            first..first + page.filled
+        });
+        let others = slots.filter(|&slot| self.buffer.key(slot) != KEY_TRIM);
+        let others: BTreeSet<u64> = others.map(|slot| self.buffer.seq(slot)).collect();
+        let wrong = self.discards.log.emitted().find(|seq| others.contains(seq));
+        ensure(wrong.is_none(), || {
+            format!("trim records are awaited at {wrong:?}, which holds none")
+        })
     }
 
     fn check_sector(&self, lba: Lba, at: Ppa, index: u32) -> Result<(), String> {
@@ -112,7 +141,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
 
     /// An instance has what a collection needs, now or when what waits for its erase was erased.
     fn check_space(&self, instance: usize) -> Result<(), String> {
-        if self.stopped.is_some() {
+        // A program that failed may have taken what is given back when those in flight have completed.
+        if self.stopped.is_some() || !self.instances[instance].is_idle() {
             return Ok(());
         }
         let stripe = instance as u32;

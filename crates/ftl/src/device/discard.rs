@@ -190,7 +190,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// everything must be durable: a unit in the buffer needs the record that hides its older copies.
     fn compact_trims(&mut self) -> Result<bool, FtlError> {
         self.push_out(InstanceSet::MAX)?;
-        if !self.emit_all_trims()? || !self.is_durable(self.next_seq, InstanceSet::MAX) {
+        let durable = self.emit_all_trims()? && self.is_durable(self.next_seq, InstanceSet::MAX);
+        if !durable && !self.run.omits(OmittedRule::CompactedTrims) {
             return Ok(false);
         }
         // Records that waited for pages may have been those of a compaction.
@@ -211,6 +212,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// A record is needed while any of its units is not on media. Those written since hide what it hid.
     pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
         let mut units = self.pages.whole_units(Lba(record.lba.into()), u64::from(record.sectors));
-        units.any(|unit| !matches!(self.pages.l2p.get(Lba(unit)), MapEntry::Flash(_)))
+        let buffered = !self.run.omits(OmittedRule::BufferedTrims);
+        units.any(|unit| match self.pages.l2p.get(Lba(unit)) {
+            MapEntry::Unmapped => true,
+            MapEntry::Buffered(_) => buffered,
+            MapEntry::Flash(_) => false,
+        })
     }
 }

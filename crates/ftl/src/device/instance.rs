@@ -208,8 +208,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
             (0..self.instances.len()).map(|instance| self.durable_in(instance)).collect();
         let discards = &self.discards;
         let omitted = self.run.omits(OmittedRule::EraseRule);
-        let passes = |line, stripe: u32, gate| {
-            omitted || gate <= durable[stripe as usize] && discards.gate(line) <= trims
+        let early = u64::from(self.run.omits(OmittedRule::EraseGate));
+        let passes = |line, stripe: u32, gate: u64| {
+            omitted
+                || gate.saturating_sub(early) <= durable[stripe as usize]
+                    && discards.gate(line).saturating_sub(early) <= trims
         };
         let passed: smallvec::SmallVec<[LineId; 8]> =
             std::iter::from_fn(|| self.lines.take_quarantined(passes)).collect();

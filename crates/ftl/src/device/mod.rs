@@ -183,7 +183,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let Instance { host, gc, .. } = &self.instances[instance];
         let oldest_of = |point: &WritePoint| point.flight.oldest().or_else(|| self.filling(point));
         let host = if self.config.buffer.power_safe { None } else { oldest_of(host) };
-        host.into_iter().chain(oldest_of(gc)).min().unwrap_or(u64::MAX)
+        let omitted = self.run.omits(OmittedRule::CopyCompletion);
+        let gc = if omitted { self.filling(gc) } else { oldest_of(gc) };
+        host.into_iter().chain(gc).min().unwrap_or(u64::MAX)
     }
 
     fn omits_one_shot_flush(&self) -> bool {

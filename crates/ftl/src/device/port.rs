@@ -291,6 +291,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 return Ok(false);
             }
             self.insert(request, instance, piece)?;
+            if self.run.omits(OmittedRule::FuaInstances) {
+                request.touched = 0;
+            }
             request.touched |= 1 << instance;
             request.done += piece.sectors;
             request.crossed -= piece.sectors;

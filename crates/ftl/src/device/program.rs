@@ -14,6 +14,7 @@ use crate::common::l2p::MapEntry;
 use crate::common::lines::LineState;
 use crate::common::oob::key_lba;
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use nandscape_block::{BlockError, Lba};
 use nandscape_media::{Cause, KEY_TRIM, Kind, OpenChannel, Outcome, Ppa, Status, WriteCmd};
 
@@ -136,9 +137,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         self.lines.set_valid(page.line, page.at, valid);
         // What did not become valid was superseded by something that may not be durable yet.
-        self.discards.raise_gate(page.line, self.gate());
+        if !self.run.omits(OmittedRule::SettledGate) {
+            self.discards.raise_gate(page.line, self.gate());
+            let line = self.lines.get_mut(page.line);
+            line.gate = line.gate.max(self.next_seq);
+        }
         let line = self.lines.get_mut(page.line);
-        line.gate = line.gate.max(self.next_seq);
         line.pending -= self.sizes.page;
         self.close_if_written(page.line)
     }
@@ -165,7 +169,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let gate = match by {
             By::Write => self.next_seq,
             By::Discard => {
-                self.discards.raise_gate(line, self.gate());
+                if !self.run.omits(OmittedRule::TrimGate) {
+                    self.discards.raise_gate(line, self.gate());
+                }
                 0
             }
         };

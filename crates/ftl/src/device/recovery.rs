@@ -171,7 +171,8 @@ impl<M: OpenChannel> DeviceFtl<M> {
             let oob = self.media.oob(at.plus(index));
             oob.kind == Kind::Data && oob.key == first.key + index
         };
-        let all = first.key == KEY_TRIM || (1..self.sizes.unit).all(follows);
+        let partial = first.key == KEY_TRIM || self.run.omits(OmittedRule::TornUnits);
+        let all = partial || (1..self.sizes.unit).all(follows);
         first.kind == Kind::Data && self.unit_readable(at) && all
     }
 
@@ -187,7 +188,9 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if !whole || (oob.key != KEY_TRIM && key_lba(oob.key).is_none()) || !self.is_whole(at) {
             return Ok(());
         }
-        replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.sizes.unit) - 1);
+        if oob.key != KEY_TRIM || !self.run.omits(OmittedRule::TrimSequence) {
+            replay.seq_max = replay.seq_max.max(oob.seq + u64::from(self.sizes.unit) - 1);
+        }
         let entry = self.lines.get_mut(line);
         entry.seq = entry.seq.max(oob.seq);
         let by_place = self.run.omits(OmittedRule::Sequence);

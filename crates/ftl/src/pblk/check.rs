@@ -9,7 +9,7 @@ use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use crate::kind::OmittedRule;
 use nandscape_block::{Lba, SectorData};
-use nandscape_media::{ChunkState, Kind, OpenChannel, Ppa};
+use nandscape_media::{ChunkState, KEY_TRIM, Kind, OpenChannel, Ppa};
 
 fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
@@ -22,8 +22,10 @@ impl<M: OpenChannel> Pblk<M> {
     /// The first invariant that does not hold, in words.
     pub(super) fn check(&self) -> Result<(), String> {
         self.check_pointers()?;
+        self.check_trims()?;
         let mapped = self.check_table()?;
         self.check_valid_bits(mapped)?;
+        self.check_sequences()?;
         self.check_space()?;
         self.check_frontiers()?;
         self.check_open_lines()?;
@@ -35,6 +37,15 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn check_pointers(&self) -> Result<(), String> {
         self.buffers.iter().try_for_each(|buffer| check_buffer(&buffer.rb, &buffer.rl))
+    }
+
+    /// Where trim records are awaited in the ring there are some.
+    fn check_trims(&self) -> Result<(), String> {
+        let rb = &self.buffers[0].rb;
+        self.trims.emitted().filter(|&position| position >= rb.sync).try_for_each(|position| {
+            let holds = position < rb.mem && rb.key(position) == KEY_TRIM;
+            ensure(holds, || format!("trim records are awaited at {position}, which holds none"))
+        })
     }
 
     /// Every table entry points at its sector. How many are on media.
@@ -87,6 +98,19 @@ impl<M: OpenChannel> Pblk<M> {
                 "{valid} valid sectors, {mapped} mapped, {superseded} superseded by blind updates"
             )
         })
+    }
+
+    /// What is written next has a higher sequence than anything that counts.
+    fn check_sequences(&self) -> Result<(), String> {
+        let sectors = (0..self.capacity.lines).flat_map(|id| self.line_sectors(id));
+        for at in sectors.filter(|&at| self.lines.is_valid(at) && self.media.readable(at)) {
+            let oob = self.media.oob(at);
+            let next = self.next_seq;
+            ensure(oob.kind != Kind::Data || oob.seq < next, || {
+                format!("sequences go on with {next}, {at:?} holds {oob:?}")
+            })?;
+        }
+        Ok(())
     }
 
     fn line_sectors(&self, id: LineId) -> impl Iterator<Item = Ppa> {
@@ -210,7 +234,10 @@ impl<M: OpenChannel> Pblk<M> {
             let open = (0..self.layout.width).map(|index| self.chunk_at(id, index));
             let open = open.filter(|&chunk| self.media.chunk(chunk).state == ChunkState::Open);
             let open = open.count();
-            ensure(open == 0, || format!("line {id} has {open} open chunks: {line:?}"))?;
+            // A program in flight may be the one that closes its chunk, or not be issued yet.
+            ensure(open == 0 || line.in_flight > 0, || {
+                format!("line {id} has {open} open chunks: {line:?}")
+            })?;
         }
         Ok(())
     }

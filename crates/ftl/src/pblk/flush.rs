@@ -13,6 +13,7 @@ use super::buffers::Buffer;
 use super::ids::{BufferId, FileKey};
 use super::units::{Submitted, WriteUnit};
 use super::waiting::{Entered, Waiter};
+use crate::kind::OmittedRule;
 use crate::pblk::config::FlushScope;
 use nandscape_block::{Bio, Completion, Done, Op, Submit, Token};
 use nandscape_media::OpenChannel;
@@ -144,6 +145,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Whether trim records wait for durability in buffer 0.
     fn trims_are_dirty(&mut self) -> bool {
         self.trims.durable(self.buffers[0].rb.sync) != u64::MAX
+            && !self.run.omits(OmittedRule::FileTrims)
     }
 
     /// Waits until everything before these positions is durable.
@@ -168,10 +170,9 @@ impl<M: OpenChannel> Pblk<M> {
         self.needs_pump = true;
     }
 
-    /// `sync` of a buffer has passed `unit`: whoever waited for that goes on.
-    pub(super) fn serve_waiters(&mut self, at: Nanos, id: BufferId, unit: &WriteUnit) {
+    /// Everything in a buffer before `sync` is durable, `unit` last: whoever waited for that goes on.
+    pub(super) fn serve_waiters(&mut self, at: Nanos, id: BufferId, unit: &WriteUnit, sync: u64) {
         let id = usize::from(id);
-        let sync = self.buffers[id].rb.sync;
         while self.buffers[id].waiters.front().is_some_and(|waiter| waiter.target <= sync) {
             let Some(waiter) = self.buffers[id].waiters.pop_front() else { return };
             let Some(flush) = self.flushes.arrive(waiter.flush) else { continue };

@@ -17,6 +17,7 @@ use crate::common::lines::{Line, LineState};
 use crate::common::oob::{key_is_live, key_lba};
 use crate::common::trims::{TrimRecord, decode_trims};
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use crate::pblk::config::{GcStream, JournalLines};
 use crate::pblk::events::EventKind;
 use nandscape_block::{Lba, SectorData};
@@ -543,7 +544,7 @@ impl<M: OpenChannel> Pblk<M> {
                 self.log_trim(record);
             }
         }
-        let gate = self.gate();
+        let gate = if self.run.omits(OmittedRule::RelogGate) { 0 } else { self.gate() };
         self.invalidate(at, gate);
     }
 

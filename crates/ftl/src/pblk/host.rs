@@ -220,7 +220,8 @@ impl<M: OpenChannel> Pblk<M> {
     fn discard(&mut self, queued: &Queued, sectors: u32) {
         let durable = self.logs_discards();
         let lba = queued.next();
-        let gate = self.next_seq + u64::from(durable);
+        let awaits_record = durable && !self.run.omits(OmittedRule::TrimGate);
+        let gate = self.next_seq + u64::from(awaits_record);
         let mut hidden = false;
         for lba in (lba.0..lba.0 + u64::from(sectors)).map(Lba) {
             let before = self.l2p.replace(lba, MapEntry::Unmapped);

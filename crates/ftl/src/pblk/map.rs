@@ -62,7 +62,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// The unit's entries are no longer pending in their line. What did not become valid was
     /// superseded by something in the ring, which must be durable before the line is erased.
     fn settle(&mut self, unit: &WriteUnit) {
-        let gate = self.gate();
+        let gate = if self.run.omits(OmittedRule::SettledGate) { 0 } else { self.gate() };
         let line = self.lines.get_mut(unit.line);
         line.gate = line.gate.max(gate);
         line.pending -= unit.entries;
@@ -135,7 +135,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Frees the lines whose gate has been passed.
     pub(super) fn release_durable_lines(&mut self) {
         if self.lines.quarantined() > 0 {
-            let durable = self.durable();
+            let durable = self.durable() + u64::from(self.run.omits(OmittedRule::EraseGate));
             if self.lines.release_durable_lines(durable) {
                 self.limiter_update();
             }

@@ -10,6 +10,7 @@ use super::ids::{BufferId, FileKey};
 use super::waiting::Waiter;
 use crate::common::l2p::MapEntry;
 use crate::common::oob::key_lba;
+use crate::kind::OmittedRule;
 use nandscape_block::Lba;
 use nandscape_media::OpenChannel;
 
@@ -57,7 +58,7 @@ impl<M: OpenChannel> Pblk<M> {
         for (lba, slot) in current {
             self.l2p.replace(lba, MapEntry::Buffered(slot));
         }
-        if id == 0 {
+        if id == 0 && !self.run.omits(OmittedRule::MovedTrims) {
             self.trims.entries_moved(&moves);
         }
         count

@@ -160,7 +160,9 @@ impl<M: OpenChannel> Pblk<M> {
             if oob.kind == Kind::Pad || (!readable && !told) {
                 continue;
             }
-            replay.seq_max = replay.seq_max.max(oob.seq);
+            if oob.key != KEY_TRIM || !self.run.omits(OmittedRule::TrimSequence) {
+                replay.seq_max = replay.seq_max.max(oob.seq);
+            }
             let by_line = self.run.omits(OmittedRule::Sequence);
             let order = if by_line { order + u64::from(i) } else { oob.seq };
             if oob.key == KEY_TRIM && readable {

@@ -8,6 +8,7 @@ use super::units::{UnitState, WriteUnit};
 use crate::common::ids::LineId;
 use crate::common::lines::LineState;
 use crate::error::FtlError;
+use crate::kind::OmittedRule;
 use crate::pblk::events::EventKind;
 use nandscape_block::SectorData;
 use nandscape_media::{Cause, KEY_EMPTY, Kind, OpenChannel, Ppa, Status, WriteCmd};
@@ -213,6 +214,9 @@ impl<M: OpenChannel> Pblk<M> {
         };
         let outcome = self.media.write(self.now, self.now, cmd)?;
         self.events.push(outcome.at, EventKind::Unit(id, number, outcome.status));
+        if self.run.omits(OmittedRule::FlushCompletion) {
+            self.serve_waiters(self.now, id, unit, unit.first + u64::from(unit.entries));
+        }
         Ok(())
     }
 
@@ -243,6 +247,10 @@ impl<M: OpenChannel> Pblk<M> {
         if done {
             unit.state = UnitState::Done;
         }
+        if done && self.run.omits(OmittedRule::ProgramOrder) {
+            let unit = *unit;
+            self.serve_waiters(at, id, &unit, unit.first + u64::from(unit.entries));
+        }
         if status != Status::Ok {
             self.chunk_failed(line, failed_at);
         }
@@ -261,7 +269,7 @@ impl<M: OpenChannel> Pblk<M> {
             self.buffers[buffer].rb.sync += u64::from(unit.entries);
             self.unpin_durable(id, &unit);
             self.buffers[buffer].rl.out(u32::from(unit.user), u32::from(unit.gc));
-            self.serve_waiters(at, id, &unit);
+            self.serve_waiters(at, id, &unit, self.buffers[buffer].rb.sync);
         }
         self.release_durable_lines();
     }

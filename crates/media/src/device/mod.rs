@@ -406,6 +406,7 @@ impl<S: Store> OpenChannel for Media<S> {
         match fault {
             Fault::Program => self.program_fault = true,
             Fault::Erase => self.erase_fault = true,
+            Fault::Delay(by) => self.schedule.delay_next(by),
         }
     }
 

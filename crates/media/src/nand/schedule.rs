@@ -14,6 +14,7 @@ use super::{NandTiming, ReadPriority};
 use crate::command::{Crossing, DataOut};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
+use std::mem::take;
 use std::ops::Range;
 
 /// A command's time on its unit.
@@ -170,6 +171,8 @@ pub(crate) struct Schedule {
     programmed_sectors: u64,
     /// One a unit where reads have priority, else none.
     calendars: Vec<Calendar>,
+    /// How much longer the next command takes.
+    delay_ns: u64,
     log: Option<Box<Log>>,
 }
 
@@ -183,6 +186,7 @@ impl Schedule {
             channels: vec![Lane::new(timing.placing); channels as usize],
             programmed_sectors: 0,
             calendars: calendars(&timing, units),
+            delay_ns: 0,
             log: None,
         }
     }
@@ -190,6 +194,11 @@ impl Schedule {
     /// Makes cell operations of a unit take `percent` of their time.
     pub(crate) fn slow_down(&mut self, unit: u32, percent: u32) {
         self.units[unit as usize].percent = percent;
+    }
+
+    /// Makes the next command keep its unit busy for so much longer.
+    pub(crate) fn delay_next(&mut self, by: Nanos) {
+        self.delay_ns = by.0.min(NandTiming::NS_MAX);
     }
 
     /// Other parameters from now on, on a device at rest.
@@ -201,6 +210,7 @@ impl Schedule {
 
     /// Forgets every reservation; time counts stay.
     pub(crate) fn reset_reservations(&mut self) {
+        self.delay_ns = 0;
         let placing = self.costs.timing.placing;
         for unit in &mut self.units {
             unit.free = 0;
@@ -221,18 +231,19 @@ impl Schedule {
         sectors: u32,
     ) -> Reserved {
         self.programmed_sectors += u64::from(sectors);
+        let delay_ns = take(&mut self.delay_ns);
         let costs = &self.costs;
         let number = unit;
         let unit = &mut self.units[unit as usize];
         let start = unit.begin(ready.0);
-        if costs.instant {
+        if costs.instant && delay_ns == 0 {
             return unit.take_no_time(start);
         }
         let channel = &mut self.channels[unit.channel as usize];
         let transfer_ns = costs.channel.ns(sectors);
         let crossed = channel.place(now.0, start, transfer_ns);
         let moved = crossed + costs.timing.channel_sector_ns * u64::from(sectors);
-        let done = moved + unit.scaled(costs.program_ns(sectors));
+        let done = moved + unit.scaled(costs.program_ns(sectors)) + delay_ns;
         unit.end(start, done);
         if self.log.is_some() {
             let on = Resource::Channel(unit.channel);
@@ -255,10 +266,11 @@ impl Schedule {
         Range { start: first, end }: Range<u32>,
         out: &mut impl DataOut,
     ) -> Nanos {
+        let delay_ns = take(&mut self.delay_ns);
         let costs = &self.costs;
         let number = unit as usize;
         let unit = &mut self.units[number];
-        if costs.instant && out.is_instant() {
+        if costs.instant && delay_ns == 0 && out.is_instant() {
             return Nanos(unit.begin(ready.0));
         }
         let channel = &mut self.channels[unit.channel as usize];
@@ -267,7 +279,7 @@ impl Schedule {
             Some(calendar) => calendar.begin_read(ready.0, &costs.timing, &mut self.log),
         };
         let command = Log::number(&self.log);
-        let (mut on_unit, mut done) = (start, start);
+        let (mut on_unit, mut done) = (start + delay_ns, start);
         let mut at = first;
         while at < end {
             let sensed_end = end.min(costs.sensed_end(at));
@@ -299,14 +311,15 @@ impl Schedule {
 
     /// Reserves an erase, submitted at `now`, that begins at `ready` or later.
     pub(crate) fn erase(&mut self, now: Nanos, ready: Nanos, unit: u32) -> Reserved {
+        let delay_ns = take(&mut self.delay_ns);
         let timing = &self.costs.timing;
         let number = unit;
         let unit = &mut self.units[unit as usize];
         let start = unit.begin(ready.0);
-        if self.costs.instant {
+        if self.costs.instant && delay_ns == 0 {
             return unit.take_no_time(start);
         }
-        let done = start + unit.scaled(timing.erase_ns);
+        let done = start + unit.scaled(timing.erase_ns) + delay_ns;
         unit.end(start, done);
         let suspending = (timing.erase_suspensions(), timing.erase_suspend_ns);
         self.operation(now, number, (start, done), suspending)
