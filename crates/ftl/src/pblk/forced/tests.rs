@@ -5,6 +5,7 @@ use crate::common::layout::StripeSet;
 use crate::common::lines::LineState;
 use crate::common::trims::TrimRecord;
 use crate::kind::FtlRun;
+use crate::pblk::Capacity;
 use crate::pblk::config::{Config, GcStream, Limiter, Pacing, Routing};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Submit, Tag, Token};
 use nandscape_media::{Geometry, LinkTiming, Linked, Media, MediaConfig, PayloadMode};
@@ -100,6 +101,7 @@ fn trim_records_are_written_to_anothers_line() {
     write(&mut pblk, 0, Flags::JOURNAL);
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
     assert!(pblk.hand_back(0, i64::MAX).is_some());
+    pblk.hand_back(1, i64::MAX);
     take_free_lines(&mut pblk);
     pblk.log_trim(TrimRecord { lba: 7, sectors: 1, seq: pblk.next_seq });
     assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
@@ -116,9 +118,17 @@ fn padding_is_not_padded_for() {
     let mut pblk = device(geometry, config);
     pblk.start_thread();
     write(&mut pblk, 0, Flags::FUA);
-    take_free_lines(&mut pblk);
-    let outcome = serve(&mut pblk, Bio::write(Lba(1), 64, Payload::Run(Tag::new(1))));
-    assert_eq!(outcome, Err(BlockError::ReadOnly("no line can be freed")));
+    let pads = (0..100).take_while(|_| {
+        pblk.pads = 0;
+        let padded = pblk.pad_one().expect("on");
+        while let Some(at) = pblk.next_at() {
+            pblk.run_round(at);
+        }
+        pblk.recycle_all();
+        padded
+    });
+    let pads = pads.count();
+    assert!((1..20).contains(&pads), "{pads} units");
 }
 
 /// Steps that gain nothing come to an end; whatever the host is served, or more room, begins anew.
@@ -133,4 +143,22 @@ fn steps_that_gain_nothing_end() {
     assert!(!pblk.gains_nothing());
     pblk.lines.writable += 1;
     assert!((0..most).all(|_| !pblk.gains_nothing()) && pblk.gains_nothing());
+}
+
+/// A copy enters a ring only beside free slots for trim records: a ring that never has as many would never be
+/// collected for.
+#[test]
+fn a_ring_without_room_for_a_copy_is_refused() {
+    let (units, ws_min, ws_opt, mw_cunits) = (1, 1, 1, 0);
+    let geometry = Geometry { units, ws_min, ws_opt, mw_cunits, ..GEOMETRY };
+    let chunks = u64::from(geometry.chunks);
+    let with = |ring| Config {
+        ring_sectors: Some(ring),
+        op_percent: Some(40),
+        limiter: Limiter::Reserve(1),
+        ..Config::default()
+    };
+    let refused = Capacity::of(&geometry, &with(2), chunks);
+    assert!(matches!(refused, Err(FtlError::Config { key: "ftl.ring", .. })), "{refused:?}");
+    assert_eq!(Capacity::of(&geometry, &with(4), chunks).map(|sizes| sizes.ring_sectors), Ok(4));
 }
