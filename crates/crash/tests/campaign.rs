@@ -273,6 +273,19 @@ fn nobody_takes_what_another_waits_for() {
     ]);
 }
 
+/// Seeds that once never came to rest: copies of two streams padded what their lines gained, and padding was
+/// padded for; and two that ended read-only, for trim records came to a buffer without a line.
+#[test]
+fn cornered_devices_go_on() {
+    let drawn = Options { delays: Some(Delays::default()), ..Options::default() };
+    let unreadable = Options { unreadable: Some(100), ..drawn.clone() };
+    let seeds = [(51_627, &drawn), (101_619, &unreadable), (201_826, &drawn), (205_258, &drawn)];
+    for (seed, options) in seeds {
+        let outcome = run_seed(seed, options);
+        assert!(outcome.violation.is_none(), "{seed}: {:?}", outcome.violation);
+    }
+}
+
 /// What seeds chose when they were found: media lost no sectors then, and no command was delayed.
 fn as_found() -> Options {
     Options { unreadable: Some(0), delays: Some(Delays::default()), ..Options::default() }

@@ -340,3 +340,24 @@ fn a_forgotten_copy_gives_way_to_what_was_before_it() {
     assert!(case.may_leave(&c.1));
     assert!(!case.may_leave(&a.1) && !case.may_leave(&b.1) && !case.may_leave(&ZEROES));
 }
+
+/// What overlapped a copy that is forgotten may have been before it, although a recovery had shown the copy;
+/// what was issued after its end was not.
+#[test]
+fn a_forgotten_copy_gives_way_to_what_overlapped_it() {
+    let mut case = Case::new();
+    let a = case.submit(OBJECT, Flags::NONE);
+    let b = case.submit(OBJECT, Flags::NONE);
+    case.ack(&b);
+    case.ack(&a);
+    case.flush();
+    let c = case.submit(OBJECT, Flags::NONE);
+    case.cut();
+    assert!(case.recovers(&a.1), "the later of two that overlapped");
+    case.cut();
+    case.0.forget([(OBJECT, a.1.clone())]);
+    for data in [&ZEROES, &a.1, &b.1] {
+        assert!(Case(case.0.clone()).recovers(data));
+    }
+    assert!(!case.recovers(&c.1), "void");
+}

@@ -132,9 +132,10 @@ impl History {
         self.0.iter_mut().filter(|v| v.shows_as(data)).for_each(|v| v.forgotten = true);
     }
 
-    /// Issue of the newest version that a read from `since` on may return and that is forgotten.
+    /// When the last of the versions ended that a read from `since` on may return and that are forgotten: what
+    /// was issued before that is earlier, or overlapped and may have been the earlier one.
     pub(crate) fn forgotten(&self, since: ReadStart) -> Option<Event> {
-        self.permitted(since).filter(|v| v.forgotten).map(|v| v.issued).max()
+        self.permitted(since).filter(|v| v.forgotten).map(|v| v.ended).max()
     }
 
     /// Whether the content is known but superseded.

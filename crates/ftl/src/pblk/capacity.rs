@@ -368,17 +368,17 @@ fn check_ring(key: &'static str, asked: u32, least: u32) -> Result<u32, FtlError
     }
     let why = format!(
         "{asked} must be a power of two from {least} to {RING_MAX} sectors: it holds two write \
-         units a parallel unit beside what media may refuse to read"
+         units a parallel unit, and a copy with its trim records, beside what media may refuse to read"
     );
     Err(FtlError::Config { key, why })
 }
 
-/// Two write units a parallel unit beside the tails of open chunks.
+/// Two write units a parallel unit, and without fail the slots of a copy, beside the tails of open chunks.
 fn ring_sectors_min(geometry: &Geometry) -> Result<u32, FtlError> {
     let units = geometry.total_units();
     let unreadable =
         u64::from(geometry.mw_cunits.next_multiple_of(geometry.ws_opt)) * u64::from(units);
-    let least = unreadable + 2 * u64::from(geometry.ws_opt) * u64::from(units);
+    let least = unreadable + u64::from(geometry.ws_opt * units * 2).max(super::SLOTS_NEEDED.into());
     if least > u64::from(RING_MAX) {
         let why = format!("{least} sectors would have to be buffered, at most {RING_MAX} can be");
         return Err(FtlError::Config { key: "media.mw_cunits", why });

@@ -5,7 +5,6 @@
 //! and a sector that the user overwrote on the way is stored as stale.
 
 use super::Pblk;
-use super::buffers::Buffer;
 use super::capacity::REQUEST_SECTORS;
 use super::ids::BufferId;
 use super::mapping::Named;
@@ -83,7 +82,10 @@ pub(super) struct Gc {
     /// What they need of what is writable.
     pub(super) needs: Needs,
     /// The next victims may be any lines that gain anything, exempt ones too.
-    takes_all: bool,
+    pub(super) takes_all: bool,
+    /// The buffer that took the copies of such victims last, until what they left of a unit is padded, and how many
+    /// sectors had been let in then.
+    pub(super) gathers_in: Option<(BufferId, u64)>,
     /// The mapping block that the first copy waits for.
     pub(super) awaits: Option<u32>,
 }
@@ -223,7 +225,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// policy's choice, or, where a power cut has left little room, the line that needs least. While
     /// there is space enough only lines with write errors are wanted.
     fn start_victim(&mut self) -> Result<bool, FtlError> {
-        let target = self.router.plan().gc.unwrap_or_else(|| self.router.copies_in_turn());
+        let target = self.copies_target();
         let Some(id) = self.choose_victim(target) else { return Ok(false) };
         let line = *self.lines.get(id);
         let buffer = self.copies_of(&line, target);
@@ -240,9 +242,28 @@ impl<M: OpenChannel> Pblk<M> {
         let victim = VictimLine { id, at: Cursor::START, unread, requests: 0, ready_at, buffer };
         self.gc.victims.push(victim);
         self.gc.to_come += u64::from(unread);
+        if self.gc.takes_all {
+            self.gc.gathers_in = Some((buffer, self.admitted_sectors()));
+        }
         self.plan_copies();
         self.limiter_update();
         Ok(true)
+    }
+
+    /// Where copies go that need not stay with their like. Where any line is a victim that gains anything, all
+    /// go to one buffer, that with most room: each buffer pads what they leave of a unit, which may be
+    /// more than their lines gain.
+    fn copies_target(&mut self) -> BufferId {
+        if let Some(gc) = self.router.plan().gc {
+            return gc;
+        }
+        if !self.gc.takes_all {
+            return self.router.copies_in_turn();
+        }
+        let normal = self.router.plan().normal.clone();
+        let roomiest = || normal.rev().max_by_key(|&id| self.uncommitted(id)).unwrap_or(0);
+        let gathers = self.gathers_in().filter(|_| self.is_gathering() || !self.gc.is_idle());
+        gathers.unwrap_or_else(roomiest)
     }
 
     /// Where lines are short on the whole, the stripe with most to gain is collected first; else each
@@ -289,27 +310,6 @@ impl<M: OpenChannel> Pblk<M> {
         })
     }
 
-    /// Nothing moves, and a write waits for space: whatever gains anything is a victim, journal lines that are
-    /// exempt too, the least valid first. Several are taken at once, since what their copies leave
-    /// of a unit would be padded for each. Whether that is news.
-    pub(super) fn take_all(&mut self) -> bool {
-        let news = self.is_short_of_space() && !std::mem::replace(&mut self.gc.takes_all, true);
-        if news {
-            self.thread.kick();
-        }
-        news
-    }
-
-    /// Whether a write waits for space that garbage collection can free.
-    pub(super) fn is_short_of_space(&self) -> bool {
-        let unit = u64::from(self.geometry.ws_opt);
-        let mut waiting = (0..).zip(&self.buffers).filter(|(_, buffer)| !buffer.queue.is_empty());
-        let short = |(id, buffer): (BufferId, &Buffer)| {
-            buffer.rl.user_room() == 0 || self.user_space(id) < unit
-        };
-        waiting.any(short)
-    }
-
     /// Whether lines of the journal are no victims now.
     fn spares_journal(&self) -> bool {
         self.config.journal_lines == JournalLines::Exempt && !self.gc.takes_all
@@ -318,7 +318,7 @@ impl<M: OpenChannel> Pblk<M> {
     /// Where a victim's copies go: to the buffer that they came from if that is wanted and they find
     /// room there, else to `target`.
     fn copies_of(&self, line: &Line, target: BufferId) -> BufferId {
-        let by_origin = self.config.gc_stream == GcStream::ByOrigin;
+        let by_origin = self.config.gc_stream == GcStream::ByOrigin && !self.gc.takes_all;
         let fits = by_origin && u64::from(line.valid) <= self.uncommitted(line.origin);
         if fits { line.origin } else { target }
     }

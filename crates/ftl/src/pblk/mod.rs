@@ -4,7 +4,7 @@
 //!
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
 //! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
-//! `pump` what moves when something has happened, `host` admission and flushes, `trims` durable discards,
+//! `pump` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
 //! `victims` the victim index, `cpu` and `front` what all this costs the host.
 //!
 //! The FTL is a state machine: it acts when a bio comes in or a media command completes, and then
@@ -22,6 +22,7 @@ mod counts;
 mod cpu;
 mod events;
 mod flush;
+mod forced;
 mod format;
 mod front;
 mod ftl;
@@ -71,6 +72,7 @@ use counts::PblkCounts;
 use cpu::CpuQueues;
 use events::EventKind;
 use flush::Flushes;
+use forced::Forced;
 use gc::Gc;
 use ids::BufferId;
 use mapping::Mapping;
@@ -139,6 +141,7 @@ pub struct Pblk<M> {
     drained: bool,
     /// Padding units written since anything else moved.
     pads: u32,
+    forced: Forced,
     /// With this many writable sectors, and no victim, any user data in the buffers leaves enough.
     plenty: u64,
     /// Why no more bios are served: all of them after a power loss or a defect, only writes when
@@ -242,6 +245,7 @@ impl<M: OpenChannel> Pblk<M> {
             needs_pump: false,
             drained: false,
             pads: 0,
+            forced: Forced::default(),
             stopped: None,
             scratch: Vec::new(),
             seq_scratch: Vec::new(),

@@ -161,6 +161,12 @@ impl<M: OpenChannel> Pblk<M> {
         needed || (!scarce && self.lines_for(group, &balance) > 0)
     }
 
+    /// Whether a frontier's group has a unit in its own lines that it does not need.
+    pub(super) fn spares_unit(&self, f: FrontierId) -> bool {
+        let group = self.router.plan().group_of(self.frontiers[usize::from(f)].buffer);
+        self.balance().groups[group].rest >= i64::from(self.geometry.ws_opt)
+    }
+
     /// Frontiers of buffers, which come before that of mapping blocks.
     #[inline]
     pub(super) fn data_frontiers(&self) -> usize {

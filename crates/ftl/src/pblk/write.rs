@@ -60,26 +60,57 @@ impl<M: OpenChannel> Pblk<M> {
 
     fn write_out_of(&mut self, id: BufferId) -> Result<bool, FtlError> {
         let mut moved = false;
-        while !self.is_building(id) {
-            let buffer = &self.buffers[usize::from(id)];
-            let frontier = if let Some(number) = buffer.units.next_failed() {
-                let Some(spot) = self.seek_for(id)? else { break };
-                self.buffers[usize::from(id)].units.retried();
-                self.resubmit(id, number, spot)?;
-                spot.frontier
-            } else {
-                let entries = self.entries_to_write(&buffer.rb);
-                if entries == 0 {
-                    break;
-                }
-                let Some(spot) = self.seek_for(id)? else { break };
-                self.write_unit(id, entries, spot)?;
-                spot.frontier
-            };
-            self.line_chores(frontier)?;
+        while !self.is_building(id) && self.write_next(id, |pblk| pblk.seek_for(id))? {
             moved = true;
         }
         Ok(moved)
+    }
+
+    /// Writes a buffer's next unit, one that failed before others, to the spot that `seek` finds. Whether there
+    /// was one.
+    #[inline]
+    fn write_next(
+        &mut self,
+        id: BufferId,
+        seek: impl FnOnce(&mut Self) -> Result<Option<Spot>, FtlError>,
+    ) -> Result<bool, FtlError> {
+        let buffer = &self.buffers[usize::from(id)];
+        let failed = buffer.units.next_failed();
+        let entries = if failed.is_some() { 0 } else { self.entries_to_write(&buffer.rb) };
+        if failed.is_none() && entries == 0 {
+            return Ok(false);
+        }
+        let Some(spot) = seek(self)? else { return Ok(false) };
+        if let Some(number) = failed {
+            self.buffers[usize::from(id)].units.retried();
+            self.resubmit(id, number, spot)?;
+        } else {
+            self.write_unit(id, entries, spot)?;
+        }
+        self.line_chores(spot.frontier)?;
+        Ok(true)
+    }
+
+    /// A buffer without a line has what it must write written to another's, if that can spare a unit: collection
+    /// logs trim records anew in buffer 0, whether or not a line is left for it. Whether anything was.
+    pub(super) fn lend_line(&mut self) -> Result<bool, FtlError> {
+        for id in 0..self.buffers.len() as BufferId {
+            if self.write_next(id, Self::seek_spare)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The next unit of a frontier of buffers whose group has more room than it needs.
+    fn seek_spare(&mut self) -> Result<Option<Spot>, FtlError> {
+        for f in 0..self.data_frontiers() as FrontierId {
+            let spot = if self.spares_unit(f) { self.seek(f)? } else { None };
+            if spot.is_some() {
+                return Ok(spot);
+            }
+        }
+        Ok(None)
     }
 
     /// Where a buffer's next unit goes: to the frontier whose turn it is, or the next that is ready.

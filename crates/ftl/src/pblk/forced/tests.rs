@@ -1,0 +1,164 @@
+//! Devices that are cornered by hand: free lines are taken away.
+
+use super::*;
+use crate::common::layout::StripeSet;
+use crate::common::lines::LineState;
+use crate::common::trims::TrimRecord;
+use crate::kind::FtlRun;
+use crate::pblk::Capacity;
+use crate::pblk::config::{Config, GcStream, Limiter, Pacing, Routing};
+use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Submit, Tag, Token};
+use nandscape_media::{Geometry, LinkTiming, Linked, Media, MediaConfig, PayloadMode};
+use nandscape_rt::Nanos;
+use std::collections::BTreeSet;
+
+const GEOMETRY: Geometry = Geometry {
+    groups: 1,
+    units: 2,
+    chunks: 38,
+    sectors: 40,
+    ws_min: 4,
+    ws_opt: 8,
+    mw_cunits: 24,
+    maxoc: 0,
+    maxocpu: 0,
+};
+
+fn device(geometry: Geometry, config: Config) -> Pblk<Media> {
+    let media = MediaConfig { payload: PayloadMode::Tags, ..MediaConfig::new(geometry) };
+    let media = Linked::new(Media::new(media).expect("a device"), LinkTiming::none());
+    let config = Config { op_percent: Some(40), limiter: Limiter::Reserve(1), ..config };
+    Pblk::format(media, config, FtlRun::default()).expect("fits")
+}
+
+/// A buffer for the journal beside the other.
+fn journal(gc_stream: GcStream) -> Config {
+    let routing = Routing { journal: true, ..Routing::default() };
+    Config { routing, gc_stream, gc_pacing: Some(Pacing::Immediate), ..Config::default() }
+}
+
+/// Serves a bio; its outcome, unless the device goes on for ever.
+fn serve(pblk: &mut Pblk<Media>, bio: Bio) -> Result<(), BlockError> {
+    let mut done = Vec::new();
+    if let Submit::Done(done) = pblk.submit(pblk.now, bio, Token(0)) {
+        return done.result.map(|_| ());
+    }
+    for _ in 0..100_000 {
+        let at = pblk.next_event().expect("something is under way");
+        pblk.advance(at, &mut done);
+        if let Some(completion) = done.pop() {
+            return completion.done.result.map(|_| ());
+        }
+    }
+    panic!("the device does not come to rest")
+}
+
+fn write(pblk: &mut Pblk<Media>, lba: u64, flags: Flags) {
+    let bio = Bio::write(Lba(lba), 1, Payload::Run(Tag::new(lba))).with(flags);
+    assert_eq!(serve(pblk, bio), Ok(()));
+}
+
+fn take_free_lines(pblk: &mut Pblk<Media>) {
+    while pblk.lines.take_free(StripeSet::ALL, false).is_some() {}
+    pblk.limiter_update();
+}
+
+/// What copies leave of a unit is padded in each buffer that has any: where each line gains less than that, two
+/// of different streams would gain nothing.
+#[test]
+fn copies_of_forced_victims_go_to_one_buffer() {
+    let mut pblk = device(GEOMETRY, journal(GcStream::ByOrigin));
+    let flags = |lba| if lba % 2 == 0 { Flags::JOURNAL } else { Flags::NONE };
+    for lba in (0..256).chain(0..6).chain(128..134) {
+        write(&mut pblk, lba, flags(lba));
+    }
+    assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
+    pblk.recycle_all();
+    pblk.gc.takes_all = true;
+    assert_eq!(pblk.fill_victims(), Ok(true));
+    let collected = pblk.lines.iter().filter(|(_, line)| line.state == LineState::Gc);
+    let origins: BTreeSet<_> = collected.map(|(_, line)| line.origin).collect();
+    let targets: BTreeSet<_> = pblk.gc.coming().map(|(buffer, _)| buffer).collect();
+    assert_eq!((origins.len(), targets.len()), (2, 1), "{origins:?} to {targets:?}");
+}
+
+/// As long as another line finds room its copies fill the unit that was begun, and nothing is padded.
+#[test]
+fn copies_wait_for_others_before_they_are_padded() {
+    let mut pblk = device(GEOMETRY, journal(GcStream::Data));
+    pblk.gc.gathers_in = Some((0, pblk.admitted_sectors()));
+    assert!(!pblk.is_gathering(), "nothing is left of a unit");
+    pblk.buffers[0].rb.push(0, crate::pblk::rb::Origin::Gc, 1);
+    assert!(pblk.is_gathering());
+    pblk.stats.host.written += 1;
+    assert!(!pblk.is_gathering(), "a write found room");
+}
+
+/// Trim records that collection logs anew come to a buffer for which no line is left.
+#[test]
+fn trim_records_are_written_to_anothers_line() {
+    let mut pblk = device(GEOMETRY, journal(GcStream::Own));
+    write(&mut pblk, 0, Flags::JOURNAL);
+    assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
+    assert!(pblk.hand_back(0, i64::MAX).is_some());
+    pblk.hand_back(1, i64::MAX);
+    take_free_lines(&mut pblk);
+    pblk.log_trim(TrimRecord { lba: 7, sectors: 1, seq: pblk.next_seq });
+    assert_eq!(serve(&mut pblk, Bio::flush()), Ok(()));
+    assert_eq!(pblk.check(), Ok(()));
+}
+
+/// Padding makes media serve what was written before, and is not padded for in turn: lines that hold nothing else
+/// are freed, and would take padding without end.
+#[test]
+fn padding_is_not_padded_for() {
+    let (groups, sectors, ws_min, ws_opt, mw_cunits) = (2, 3, 1, 1, 2);
+    let geometry = Geometry { groups, sectors, ws_min, ws_opt, mw_cunits, ..GEOMETRY };
+    let config = Config { gc_pacing: Some(Pacing::Kernel(Nanos(1_000))), ..Config::default() };
+    let mut pblk = device(geometry, config);
+    pblk.start_thread();
+    write(&mut pblk, 0, Flags::FUA);
+    let pads = (0..100).take_while(|_| {
+        pblk.pads = 0;
+        let padded = pblk.pad_one().expect("on");
+        while let Some(at) = pblk.next_at() {
+            pblk.run_round(at);
+        }
+        pblk.recycle_all();
+        padded
+    });
+    let pads = pads.count();
+    assert!((1..20).contains(&pads), "{pads} units");
+}
+
+/// Steps that gain nothing come to an end; whatever the host is served, or more room, begins anew.
+#[test]
+fn steps_that_gain_nothing_end() {
+    let mut pblk = device(GEOMETRY, Config::default());
+    let mut steps = || (0..100_000).find(|_| pblk.gains_nothing()).expect("an end");
+    let most = steps();
+    assert!(most > 38 * 8, "{most} steps");
+    assert_eq!(steps(), 0, "still nothing");
+    pblk.stats.host.written += 1;
+    assert!(!pblk.gains_nothing());
+    pblk.lines.writable += 1;
+    assert!((0..most).all(|_| !pblk.gains_nothing()) && pblk.gains_nothing());
+}
+
+/// A copy enters a ring only beside free slots for trim records: a ring that never has as many would never be
+/// collected for.
+#[test]
+fn a_ring_without_room_for_a_copy_is_refused() {
+    let (units, ws_min, ws_opt, mw_cunits) = (1, 1, 1, 0);
+    let geometry = Geometry { units, ws_min, ws_opt, mw_cunits, ..GEOMETRY };
+    let chunks = u64::from(geometry.chunks);
+    let with = |ring| Config {
+        ring_sectors: Some(ring),
+        op_percent: Some(40),
+        limiter: Limiter::Reserve(1),
+        ..Config::default()
+    };
+    let refused = Capacity::of(&geometry, &with(2), chunks);
+    assert!(matches!(refused, Err(FtlError::Config { key: "ftl.ring", .. })), "{refused:?}");
+    assert_eq!(Capacity::of(&geometry, &with(4), chunks).map(|sizes| sizes.ring_sectors), Ok(4));
+}
