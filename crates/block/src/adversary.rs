@@ -85,6 +85,7 @@ impl PartialOrd for Event {
 }
 
 /// A bio that has not completed.
+#[derive(Clone)]
 struct InFlight {
     token: Token,
     bio: Bio,
@@ -97,6 +98,7 @@ struct InFlight {
 }
 
 /// The device; see the head of this file.
+#[derive(Clone)]
 pub struct AdversaryDevice {
     caps: DeviceCaps,
     rng: Stream,
@@ -118,6 +120,14 @@ impl AdversaryDevice {
     pub fn new(sectors: u64, rng: Stream) -> Self {
         let conventional = DeviceCaps::conventional(sectors);
         Self::with_caps(DeviceCaps { scoped_flush: true, max_sectors: 256, ..conventional }, rng)
+    }
+
+    /// What another power cut at this instant leaves, one with this randomness.
+    #[must_use]
+    pub fn after_another_cut(&self, rng: Stream) -> Self {
+        let mut other = Self { rng, ..self.clone() };
+        other.cut_power();
+        other
     }
 
     /// A device with these capabilities, but all of it writable at random: zones and upcalls are refused.

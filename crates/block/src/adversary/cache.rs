@@ -16,6 +16,7 @@ pub(super) fn file(owner: Owner) -> File {
 }
 
 /// What a sector holds after a write landed.
+#[derive(Clone)]
 pub(super) struct Version {
     /// The number of the write.
     pub(super) write: u64,
@@ -26,6 +27,7 @@ pub(super) struct Version {
 }
 
 /// A write that has landed whole.
+#[derive(Clone)]
 pub(super) struct Write {
     pub(super) number: u64,
     pub(super) range: Range<u64>,
@@ -33,7 +35,7 @@ pub(super) struct Write {
 }
 
 /// The sectors.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cache {
     durable: BTreeMap<u64, SectorData>,
     /// The versions of each sector since it was last durable, in the order in which they landed.

@@ -11,7 +11,7 @@
 
 use super::power_switch::{Device, Medium};
 use super::rounds::{Run, difference, export, import, mount_env};
-use super::tree::{Tree, read_tree};
+use super::tree::{FileSnapshot, Tree, read_tree};
 use super::{Image, LATENCY};
 use crate::device::drive::CheckFailure;
 use nandscape_block::{Lba, MemDevice, SECTOR_BYTES, SectorData, Tag};
@@ -216,7 +216,7 @@ fn spoilt(
     SectorData::Bytes(std::sync::Arc::from(bytes))
 }
 
-/// A path that tells two trees apart, unless one page of one file is all that does.
+/// A path that tells two trees apart, unless one page of one file or the target of one link is all that does.
 fn more_than_a_page(before: &Tree, now: &Tree) -> Option<String> {
     let mut changed = 0;
     for path in before.keys().chain(now.keys()) {
@@ -226,9 +226,13 @@ fn more_than_a_page(before: &Tree, now: &Tree) -> Option<String> {
         if was == is {
             continue;
         }
-        let same = (was.identity, was.kind, was.size) == (is.identity, is.kind, is.size);
+        let all_but_content = |it: &FileSnapshot| {
+            let FileSnapshot { identity, kind, size, links, mode, uid, xattrs, .. } = it.clone();
+            (identity, kind, size, links, mode, uid, xattrs)
+        };
+        let same = all_but_content(was) == all_but_content(is);
         let pages = was.pages.iter().zip(&is.pages).filter(|(was, is)| was != is).count();
-        changed += pages;
+        changed += pages + usize::from(was.target != is.target);
         // Each path is met twice.
         if !same || changed > 2 {
             return Some(path.clone());

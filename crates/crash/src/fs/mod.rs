@@ -12,6 +12,7 @@ mod load;
 mod model;
 mod options;
 mod oracle;
+mod other_cuts;
 mod power_switch;
 mod rounds;
 mod tree;

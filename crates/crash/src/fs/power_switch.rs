@@ -17,7 +17,7 @@ use nandscape_block::{
 };
 use nandscape_rt::combine::select2;
 use nandscape_rt::sync::Notify;
-use nandscape_rt::{Handle, Nanos};
+use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 
 /// The device of every file system here, so that file systems are compiled for one.
@@ -63,6 +63,14 @@ fn steps_of(device: &AdversaryDevice, kind: CommandKind) -> u64 {
 impl Medium {
     pub(crate) fn adversary(device: AdversaryDevice) -> Self {
         Self::Adversary(Box::new(device), None)
+    }
+
+    /// What another power cut at this instant leaves; none where that cannot be told.
+    pub(crate) fn after_another_cut(&self, rng: Stream) -> Option<Self> {
+        match self {
+            Self::Adversary(device, _) => Some(Self::adversary(device.after_another_cut(rng))),
+            Self::Flash(_) | Self::Memory(_) => None,
+        }
     }
 
     /// Power fails.

@@ -38,7 +38,7 @@ pub(crate) struct Run<'a> {
     pub(super) options: &'a FsOptions,
     oracle: Option<&'a dyn Oracle>,
     style: Style,
-    models: Vec<Rc<RefCell<Model>>>,
+    pub(super) models: Vec<Rc<RefCell<Model>>>,
     pub(super) counts: Counts,
     coverage: Rc<RefCell<Coverage>>,
     pub(super) round: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Run<'a> {
     pub(super) mounts: u64,
     rng: Stream,
     /// Of the writer that is at fault.
-    event_log: Vec<String>,
+    pub(super) event_log: Vec<String>,
 }
 
 impl fmt::Display for Run<'_> {
@@ -57,7 +57,7 @@ impl fmt::Display for Run<'_> {
 }
 
 /// What a failed call is.
-fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
+pub(super) fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
     move |error| CheckFailure::new(format!("{what}: {error}"))
 }
 
@@ -230,14 +230,15 @@ impl<'a> Run<'a> {
     ) -> Result<PoweredOffMedium, CheckFailure> {
         let (verified, medium) = self.verify_then_load(medium, Some(cut))?;
         verified?;
-        Ok(self.cut(medium))
+        self.cut(medium)
     }
 
-    fn cut(&mut self, medium: Medium) -> PoweredOffMedium {
+    fn cut(&mut self, medium: Medium) -> Result<PoweredOffMedium, CheckFailure> {
+        self.verify_other_cuts(&medium)?;
         self.count_commands(&medium);
         self.counts.cuts += 1;
         self.now += Nanos(1);
-        medium.cut(self.now)
+        Ok(medium.cut(self.now))
     }
 
     fn verify_then_load(
@@ -311,7 +312,7 @@ impl<'a> Run<'a> {
         let (mounted, medium) = self.stretch(medium, work)?;
         mounted?;
         self.counts.cuts_in_recovery += 1;
-        Ok(self.cut(medium))
+        self.cut(medium)
     }
 
     /// The FTL's recovery, cut after so many media commands again and again.
@@ -462,7 +463,7 @@ async fn run_all<F: Future<Output = Ended>>(
 }
 
 /// Holds a tree against every writer's model, and against what the ballast is.
-fn verify(
+pub(super) fn verify(
     tree: &Tree,
     models: &[Rc<RefCell<Model>>],
     event_log: &RefCell<Vec<String>>,

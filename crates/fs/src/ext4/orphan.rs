@@ -65,7 +65,10 @@ impl Volume {
             if endless || !self.is_ordinary(next) {
                 return Err(FsError::corrupt("list of orphans", "superblock"));
             }
-            let inode = self.orphan(next).await?;
+            let inode = self.orphan(next).await.map_err(|error| match error {
+                FsError::NoEntry => FsError::corrupt("list of orphans", format!("inode {next}")),
+                other => other,
+            })?;
             next = inode.raw.borrow().dtime;
             found.push(inode);
         }

@@ -105,7 +105,7 @@ impl Style {
         });
         Self {
             writers: 1 + rng.below(4) as u16,
-            operations: 25 << rng.below(7),
+            operations: 25 << pick(rng, &[3, 3, 3, 3, 3, 2, 1]),
             sync_percent: [5, 15, 30, 50][rng.below(4) as usize],
             pause_ns: if rng.chance(0.5) { log_uniform(rng, 1 << 34) } else { 0 },
             spare_blocks: if rng.chance(0.25) { 48 + rng.below(300) } else { 640 },
