@@ -60,7 +60,11 @@ pub(crate) async fn read_tree(fs: &Fs) -> Result<Tree, FsError> {
             if path == "lost+found" {
                 continue;
             }
-            let attr = fs.getattr(me, ino).await?;
+            let attr = fs.getattr(me, ino).await.map_err(|error| match error {
+                // Nothing else happens while a tree is read.
+                FsError::NoEntry => FsError::corrupt("directory: a name leads nowhere", &*path),
+                other => other,
+            })?;
             if attr.kind == Kind::Directory {
                 left.push((path.clone(), ino));
             }

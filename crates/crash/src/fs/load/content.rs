@@ -227,7 +227,15 @@ impl Writer {
             return Ok(());
         }
         let first = self.rng.below(size.div_ceil(PAGE));
-        let len = (size - first * PAGE).min((1 + self.rng.below(WRITE_PAGES)) * PAGE);
+        let most = (1 + self.rng.below(WRITE_PAGES)) * PAGE;
+        self.read_pages(&target, first, most).await?;
+        self.seek(&target).await
+    }
+
+    /// Reads at most so many bytes from a page on, up to the end of the file.
+    pub(super) async fn read_pages(&mut self, target: &Target, first: u64, most: u64) -> Ended {
+        let size = self.model.borrow().size(target.node);
+        let len = size.saturating_sub(first * PAGE).min(most);
         let direct = target.opened.is_some_and(|fh| fh.flags.direct) || self.rng.chance(0.3);
         let io = if direct { Io::Direct } else { Io::Buffered };
         self.called(if direct { "read, direct" } else { "read" });
@@ -247,7 +255,7 @@ impl Writer {
                 return Err(CheckFailure::new(what));
             }
         }
-        self.seek(&target).await
+        Ok(())
     }
 
     async fn seek(&mut self, target: &Target) -> Ended {

@@ -122,6 +122,9 @@ impl Writer {
     pub(crate) async fn run(mut self) -> Ended {
         let root = self.model.borrow().root().to_owned();
         self.dir = self.fs.lookup(self.caller, self.fs.root(), root.as_bytes()).await?.ino;
+        if self.rng.chance(0.3) {
+            self.grow_all().await?;
+        }
         for _ in 0..self.style.operations {
             self.step().await?;
             self.call_ended();

@@ -3,6 +3,7 @@
 
 use super::{Ended, PAGES, SHELF, Target, Writer};
 use crate::draw::sample::log_uniform;
+use crate::fs::model::Node;
 use crate::fs::tree::PAGE;
 use nandscape_fs::contract::{Allocate, Io, OpenFlags};
 use nandscape_rt::Nanos;
@@ -14,6 +15,8 @@ const SHORT_LIVED: u64 = 24;
 const LONG_NAME: usize = 200;
 /// Extents of a file that has many: more than an inode and a block of them hold.
 const EXTENTS: u64 = 90;
+/// Pages by which all files grow.
+const GROWN_PAGES: u64 = 3;
 /// Writes of a file that takes all space, and pages of each.
 const FILL_WRITES: u64 = 40;
 const FILL_PAGES: u64 = 24;
@@ -93,6 +96,22 @@ impl Writer {
             let len = 1 + self.rng.below(300);
             self.write_bytes(&target, size, len).await?;
             self.fdatasync(&target).await?;
+        }
+        Ok(())
+    }
+
+    /// Every file becomes longer, and is read: what a cut left behind its end must not show.
+    pub(super) async fn grow_all(&mut self) -> Ended {
+        let files: Vec<(String, Node)> = {
+            let model = self.model.borrow();
+            let files = model.names().iter().filter(|(_, node)| model.is_file(**node));
+            files.map(|(path, node)| (path.clone(), *node)).collect()
+        };
+        for (path, node) in files {
+            let target = self.target(&path, node).await?;
+            let size = self.model.borrow().size(node);
+            self.truncate_to(&target, size + GROWN_PAGES * PAGE).await?;
+            self.read_pages(&target, size / PAGE, GROWN_PAGES * PAGE).await?;
         }
         Ok(())
     }

@@ -244,8 +244,9 @@ impl File {
             let Some(known) = self.pages.get(&index).filter(|_| len < PAGE) else {
                 return (index, settled);
             };
-            let old = known.versions.all().chain(&known.behind);
-            let behind: Vec<_> = old.filter(|value| same(value, content, len)).cloned().collect();
+            let same = known.versions.all().filter(|value| same(value, content, len));
+            // What was behind the end before may be there still, whatever was written before it.
+            let behind: Vec<_> = same.chain(&known.behind).cloned().collect();
             let stale = known.stale || behind.is_empty();
             (index, Page { behind, stale, end: len as usize, ..settled })
         });

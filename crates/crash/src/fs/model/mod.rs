@@ -544,3 +544,6 @@ impl Model {
         newest.verify(tree)
     }
 }
+
+#[cfg(test)]
+mod tests;
