@@ -192,9 +192,8 @@ fn what_lies_behind_the_end_may_show_later() {
     story.model.truncate(a, 300);
     story.model.call_ended();
     let left = short.overlaid(100..200, &page(2)).unwrap();
-    let shows = |story: &Story, content: &SectorData| {
-        story.may_leave(&[("a", a, 300, content.clone())])
-    };
+    let shows =
+        |story: &Story, content: &SectorData| story.may_leave(&[("a", a, 300, content.clone())]);
     assert!(shows(&story, &short) && shows(&story, &left));
     assert!(!shows(&story, &short.overlaid(200..210, &page(2)).unwrap()));
     assert!(!shows(&story, &short.overlaid(0..100, &page(2)).unwrap()));
