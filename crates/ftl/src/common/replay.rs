@@ -96,8 +96,13 @@ impl Replay {
     /// Sets the valid bits: of every sector that the table points at, and of trim sectors with a
     /// record that hides what no younger one does. Others may be in lines that were free already:
     /// one whose sectors were written and then discarded again looks needed, and is not. The places of the trim
-    /// sectors.
-    pub(crate) fn count_valid(self, l2p: &L2p, lines: &mut Lines) -> Vec<Ppa> {
+    /// sectors; `hides` gets each unit that is unmapped, with the youngest record that hides it.
+    pub(crate) fn count_valid(
+        self,
+        l2p: &L2p,
+        lines: &mut Lines,
+        mut hides: impl FnMut(u64, &TrimRecord),
+    ) -> Vec<Ppa> {
         let mask = u64::MAX >> (64 - (1 << self.unit_bits));
         for unit in (0..l2p.len()).map(Lba) {
             if let MapEntry::Flash(at) = l2p.get(unit) {
@@ -120,8 +125,10 @@ impl Replay {
             for unit in units_of(&record, unit_bits, l2p) {
                 let (word, bit) = bit(unit);
                 let word = &mut hidden[word];
-                let unmapped = l2p.get(Lba(unit)) == MapEntry::Unmapped;
-                news |= unmapped && *word & bit == 0;
+                if l2p.get(Lba(unit)) == MapEntry::Unmapped && *word & bit == 0 {
+                    hides(unit, &record);
+                    news = true;
+                }
                 *word |= bit;
             }
             if news && !lines.is_valid(at) {
@@ -182,7 +189,12 @@ mod tests {
         let at = |at| MapEntry::Flash(Ppa(at));
         let entries = [0, 1, 2, 3].map(|lba| l2p.get(Lba(lba)));
         assert_eq!(entries, [at(2), MapEntry::Unmapped, at(4), MapEntry::Unmapped]);
-        assert_eq!(replay.count_valid(&l2p, &mut lines), [Ppa(10)]);
+        let mut hides = Vec::new();
+        assert_eq!(
+            replay.count_valid(&l2p, &mut lines, |unit, by| hides.push((unit, by.seq))),
+            [Ppa(10)]
+        );
+        assert_eq!(hides, [(1, 8)], "the younger record hides what is unmapped");
         let valid: Vec<u64> = (0..64).filter(|&at| lines.is_valid(Ppa(at))).collect();
         assert_eq!(valid, [2, 4, 10], "the older record hides nothing that the younger does not");
     }

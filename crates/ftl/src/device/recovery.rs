@@ -90,7 +90,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         replay.hide_trimmed(&mut self.pages.l2p, |at| self.media.oob(at).seq);
         self.next_seq = replay.seq_max + 1;
         self.discards.places =
-            replay.count_valid(&self.pages.l2p, &mut self.lines).into_iter().collect();
+            replay.count_valid(&self.pages.l2p, &mut self.lines, |_, _| {}).into_iter().collect();
         self.now = end;
         for instance in 0..self.instances.len() {
             self.place_lines(instance)?;

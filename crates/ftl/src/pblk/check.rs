@@ -39,12 +39,16 @@ impl<M: OpenChannel> Pblk<M> {
         self.buffers.iter().try_for_each(|buffer| check_buffer(&buffer.rb, &buffer.rl))
     }
 
-    /// Where trim records are awaited in the ring there are some.
+    /// Where trim records are awaited in the ring there are some, and what records hide is not mapped.
     fn check_trims(&self) -> Result<(), String> {
         let rb = &self.buffers[0].rb;
         self.trims.emitted().filter(|&position| position >= rb.sync).try_for_each(|position| {
             let holds = position < rb.mem && rb.key(position) == KEY_TRIM;
             ensure(holds, || format!("trim records are awaited at {position}, which holds none"))
+        })?;
+        self.trimmed.sectors().try_for_each(|lba| {
+            let place = self.l2p.get(lba);
+            ensure(place == MapEntry::Unmapped, || format!("{lba} is discarded, but {place:?}"))
         })
     }
 

@@ -14,12 +14,12 @@ use crate::common::ids::LineId;
 use crate::common::l2p::MapEntry;
 use crate::common::lines::{Line, LineState};
 use crate::common::oob::{key_is_live, key_lba};
-use crate::common::trims::{TrimRecord, decode_trims};
+use crate::common::trims::decode_trims;
 use crate::error::FtlError;
 use crate::kind::OmittedRule;
 use crate::pblk::config::{GcStream, JournalLines};
 use crate::pblk::events::EventKind;
-use nandscape_block::{Lba, SectorData};
+use nandscape_block::SectorData;
 use nandscape_media::{Cause, Internal, KEY_TRIM, OpenChannel, Ppa, Status};
 use nandscape_rt::Nanos;
 use smallvec::SmallVec;
@@ -537,23 +537,16 @@ impl<M: OpenChannel> Pblk<M> {
         self.lines.cleared(request.line, cleared, gate);
     }
 
-    /// Logs again the records of a trim sector that still hide something.
-    fn relog_trims(&mut self, at: Ppa, data: &SectorData) {
+    /// Logs again the records of a trim sector that still hide something. The others are dropped: what hides their
+    /// sectors instead must be durable before the line is erased.
+    pub(super) fn relog_trims(&mut self, at: Ppa, data: &SectorData) {
         for record in decode_trims(data).unwrap_or_default() {
-            if self.still_hides(&record) {
+            if self.trimmed.is_needed(&record) {
                 self.log_trim(record);
             }
         }
         let gate = if self.run.omits(OmittedRule::RelogGate) { 0 } else { self.gate() };
         self.invalidate(at, gate);
-    }
-
-    /// A record is needed while any of its sectors is in the state that it made; sectors written
-    /// since hide what it hid.
-    pub(super) fn still_hides(&self, record: &TrimRecord) -> bool {
-        let first = u64::from(record.lba);
-        (first..first + u64::from(record.sectors))
-            .any(|lba| self.l2p.get(Lba(lba)) == MapEntry::Unmapped)
     }
 
     fn request_done(&mut self, number: usize) {

@@ -183,6 +183,9 @@ impl<M: OpenChannel> Pblk<M> {
             }
             rb.owned_by(queued.file);
             let before = self.l2p.replace(lba, MapEntry::Buffered(slot));
+            if before == MapEntry::Unmapped {
+                self.trimmed.written(lba);
+            }
             self.supersede(lba, before, seq + 1);
             let named = if self.mapping.is_some() { self.named(before) } else { Named::Elsewhere };
             if let Some(mapping) = &mut self.mapping {
@@ -238,7 +241,9 @@ impl<M: OpenChannel> Pblk<M> {
         }
         self.stats.host.discarded += u64::from(sectors);
         if hidden && durable {
-            self.log_trim(TrimRecord { lba: lba.0 as u32, sectors, seq: self.next_seq });
+            let record = TrimRecord { lba: lba.0 as u32, sectors, seq: self.next_seq };
+            self.trimmed.hide(record);
+            self.log_trim(record);
         }
     }
 

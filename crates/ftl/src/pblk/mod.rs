@@ -5,7 +5,8 @@
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
 //! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
 //! `pump` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
-//! `victims` the victim index, `cpu` and `front` what all this costs the host.
+//! `trimmed` which of their records hides a sector, `victims` the victim index,
+//! `cpu` and `front` what all this costs the host.
 //!
 //! The FTL is a state machine: it acts when a bio comes in or a media command completes, and then
 //! pumps until nothing moves. Two rules keep acknowledged data safe with any number of open lines:
@@ -52,6 +53,7 @@ mod rl;
 mod route;
 mod space;
 pub mod stats;
+mod trimmed;
 mod units;
 mod waiting;
 mod write;
@@ -86,6 +88,7 @@ use pacing::Thread;
 use parts::{Parts, caps, plenty};
 use rb::Ring;
 use route::Router;
+use trimmed::Trimmed;
 use waiting::Entered;
 
 /// Slots without which a buffer may not take even one copy, beside the two that trim records may need.
@@ -131,6 +134,7 @@ pub struct Pblk<M> {
     gc: Gc,
     thread: Thread,
     trims: TrimLog,
+    trimmed: Trimmed,
     flushes: Flushes,
     /// Completions not yet handed out.
     done: Vec<Completion>,
@@ -239,6 +243,7 @@ impl<M: OpenChannel> Pblk<M> {
             gc: Gc::default(),
             thread: Thread::default(),
             trims: TrimLog::default(),
+            trimmed: Trimmed::default(),
             flushes: Flushes::default(),
             done: Vec::new(),
             events: Events::default(),

@@ -69,7 +69,9 @@ impl<M: OpenChannel> Pblk<M> {
         }
         replay.hide_trimmed(&mut self.l2p, |at| self.media.oob(at).seq);
         self.next_seq = replay.seq_max + 1;
-        replay.count_valid(&self.l2p, &mut self.lines);
+        let trimmed = &mut self.trimmed;
+        let hides = |lba: u64, by: &TrimRecord| trimmed.hide_part(lba..lba + 1, *by);
+        replay.count_valid(&self.l2p, &mut self.lines, hides);
         let stale = self.adopt_map(&map);
         self.place_lines(found);
         self.limiter_update();
