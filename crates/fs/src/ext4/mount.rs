@@ -9,6 +9,7 @@ use super::format::{
     STATE_ERRORS, SUPERBLOCK_AT, SUPERBLOCK_BYTES, Superblock,
 };
 use super::fs::Ext4;
+use super::inode::Inode;
 use super::journal::{
     Buffers, Config, FileRecord, Journal, LogExtents, Recovered, discard, file_records,
     recover_omitting,
@@ -29,6 +30,7 @@ use nandscape_block::{AsyncDevice, Bio, Flags, Fua, Lba, Payload, SectorData};
 use nandscape_rt::sync::{Mutex, RwLock};
 use nandscape_rt::{BoxFuture, Handle, Stream};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -270,6 +272,10 @@ fn start_tasks(volume: &Rc<Volume>) {
 
 impl Volume {
     /// Finishes orphans, of which it returns the number, and applies file-level records.
+    ///
+    /// A file that grew by a direct write is an orphan until its new length is committed, which a record may tell
+    /// before that. Such a file is cut to the length of its record: cut to the committed one, it would lose what
+    /// the record made durable.
     async fn complete_recovery(
         self: &Rc<Self>,
         orphan_file: OrphanFile,
@@ -277,14 +283,25 @@ impl Volume {
     ) -> Result<u32> {
         self.load_orphans().await?;
         self.empty_orphan_file(orphan_file).await?;
-        let orphans = self.finish_orphans().await?;
-        if orphans > 0 {
+        let known: BTreeSet<_> =
+            records.iter().map(|record| (record.inode, record.generation)).collect();
+        let is_recorded = |inode: &Inode| {
+            let generation = inode.raw.borrow().generation;
+            inode.links() > 0 && known.contains(&(inode.number, generation))
+        };
+        let first = self.finish_orphans(|inode| !is_recorded(inode)).await?;
+        if first > 0 {
             // File-level records begin in an empty log.
             self.journal.flush().await?;
         }
         self.apply_files(records).await?;
+        self.reload_orphans().await?;
+        let recorded = self.finish_orphans(|_| true).await?;
+        if recorded > 0 {
+            self.journal.flush().await?;
+        }
         self.start_files().await?;
-        Ok(orphans)
+        Ok(first + recorded)
     }
 
     /// Ends what runs in the background, so that the device can be used by others; nothing is written.

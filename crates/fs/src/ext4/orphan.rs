@@ -88,9 +88,13 @@ impl Volume {
     }
 
     /// Finishes what the list says was begun: frees files without a name, cuts the others to their
-    /// length. Returns how many there were.
-    pub(crate) async fn finish_orphans(self: &Rc<Self>) -> Result<u32> {
-        let found: Vec<_> = self.orphans.lock().await.iter().rev().map(Rc::clone).collect();
+    /// length. Returns how many there were. Those that are not `wanted` wait.
+    pub(crate) async fn finish_orphans(
+        self: &Rc<Self>,
+        wanted: impl Fn(&Inode) -> bool,
+    ) -> Result<u32> {
+        let mut found: Vec<_> = self.orphans.lock().await.iter().rev().map(Rc::clone).collect();
+        found.retain(|inode| wanted(inode));
         let count = found.len() as u32;
         for inode in found {
             let unlinked = inode.links() == 0;
@@ -106,6 +110,22 @@ impl Volume {
             }
         }
         Ok(count)
+    }
+
+    /// Reads the inodes of the list again, after file-level records were applied to some.
+    pub(crate) async fn reload_orphans(&self) -> Result<()> {
+        let mut orphans = self.orphans.lock().await;
+        for inode in &mut *orphans {
+            *inode = self.orphan(inode.number).await?;
+        }
+        Ok(())
+    }
+
+    /// The next inode in the list after one, if that is in it; 0 is the end.
+    pub(crate) async fn orphan_after(&self, number: u32) -> Option<u32> {
+        let orphans = self.orphans.lock().await;
+        let inode = orphans.iter().find(|inode| inode.number == number)?;
+        Some(inode.raw.borrow().dtime)
     }
 
     /// Without [`OmittedRule::OrphanUnlink`] or [`OmittedRule::OrphanTruncate`]: an orphan stays as it is, and leaves

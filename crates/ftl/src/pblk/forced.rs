@@ -57,6 +57,7 @@ impl<M: OpenChannel> Pblk<M> {
             || (self.is_short_of_space() && self.merge_for_space())
             || self.take_all()
             || self.pad_one()?
+            || self.merge_for_space()
             || self.lend_line()?
             || self.give_up())
     }

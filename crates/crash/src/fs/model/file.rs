@@ -237,7 +237,7 @@ impl File {
     }
 
     /// What a cut left is what was covered. What may lie behind the end stays possible.
-    pub(super) fn settle(&mut self, seen: &FileSnapshot) {
+    pub(super) fn settle(&mut self, seen: &FileSnapshot, stale_allowed: bool) {
         let pages = (0..).zip(&seen.pages).map(|(index, content)| {
             let settled = Page::of(content.clone());
             let len = seen.size - index * PAGE;
@@ -247,7 +247,7 @@ impl File {
             let same = known.versions.all().filter(|value| same(value, content, len));
             // What was behind the end before may be there still, whatever was written before it.
             let behind: Vec<_> = same.chain(&known.behind).cloned().collect();
-            let stale = known.stale || behind.is_empty();
+            let stale = stale_allowed && (known.may_be_stale() || behind.is_empty());
             (index, Page { behind, stale, end: len as usize, ..settled })
         });
         let pages = pages.collect();
@@ -259,12 +259,21 @@ impl File {
             Self { size: Versions::of(seen.size), pages, attributes: Attributes { owner, xattrs } };
     }
 
-    /// A refused call may have done a part of its work: the newest content is what the file shows.
+    /// A call after `since` was refused, and may have done a part of its work: the newest content is what the
+    /// file shows. What the call was to write over may lie behind the end of the file still.
     ///
     /// # Errors
     /// It shows what the call was not to leave.
-    pub(super) fn relearn(&mut self, at: Moment, seen: &FileSnapshot) -> Result<(), String> {
+    pub(super) fn relearn(
+        &mut self,
+        since: Moment,
+        at: Moment,
+        seen: &FileSnapshot,
+    ) -> Result<(), String> {
         self.judge(seen, false)?;
+        for page in self.pages.values_mut() {
+            page.changed.retain(|(changed, _)| *changed <= since);
+        }
         self.size.push(at, seen.size);
         for (index, content) in (0..).zip(&seen.pages) {
             let page = self.pages.entry(index).or_default();

@@ -367,8 +367,9 @@ impl Model {
     /// The file shows what the call was not to leave.
     pub(crate) fn relearn(&mut self, node: Node, seen: &FileSnapshot) -> Result<(), String> {
         self.call_begins();
+        let since = self.before_call.map_or(self.now, |(moment, _)| moment);
         match self.bodies.get_mut(&node) {
-            Some(Body::File(file)) => file.relearn(self.now, seen),
+            Some(Body::File(file)) => file.relearn(since, self.now, seen),
             _ => Ok(()),
         }
     }
@@ -521,7 +522,7 @@ impl Model {
             self.identities.insert(seen.identity, node);
             names.insert(path.to_owned(), node);
             if let Some(Body::File(file)) = self.bodies.get_mut(&node) {
-                file.settle(seen);
+                file.settle(seen, self.stale_allowed);
             }
         }
         let kept: BTreeSet<Node> = names.values().copied().collect();

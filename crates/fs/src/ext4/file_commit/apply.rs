@@ -5,7 +5,7 @@
 //! when power goes before the records are given up.
 
 use super::record::Nodes;
-use crate::contract::Result;
+use crate::contract::{FsError, Result};
 use crate::ext4::dir::Search;
 use crate::ext4::format::{self, ExtentEntries, ExtentNode, Place};
 use crate::ext4::journal::{FileRecord, NewName};
@@ -140,9 +140,10 @@ impl Volume {
             let buffer = tx.fresh(*block)?;
             tx.change(&buffer, |bytes| bytes.copy_from_slice(&content[..]))?;
         }
+        let image = self.image(file).await;
         let (block, slot) = self.inode_slot(record.inode)?;
         let buffer = self.read_block(block).await?;
-        tx.edit(&buffer, |bytes| bytes[slot].copy_from_slice(&record.image)).await?;
+        tx.edit(&buffer, |bytes| bytes[slot].copy_from_slice(&image)).await?;
         for name in &record.names {
             self.apply_name(&tx, file, name).await?;
         }
@@ -157,15 +158,29 @@ impl Volume {
         Ok(())
     }
 
+    /// The inode as its record has it, but in the list of orphans exactly if it is there now.
+    async fn image(&self, File { record, raw, .. }: &File) -> Vec<u8> {
+        let dtime = self.orphan_after(record.inode).await.unwrap_or(0);
+        let raw = format::Inode { dtime, ..raw.clone() };
+        let seed = raw.seed(record.inode, &self.sb.borrow());
+        let mut image = record.image.clone();
+        raw.encode(&mut image, seed);
+        image
+    }
+
     async fn apply_name(
         &self,
         tx: &crate::ext4::tx::Tx,
         file: &File,
         NewName { parent, name, .. }: &NewName,
     ) -> Result<()> {
-        let dir = self.inode(*parent).await?;
+        let no_directory = || corrupt("record of a file: its directory", Place::Inode(*parent));
+        let dir = self.inode(*parent).await.map_err(|error| match error {
+            FsError::NoEntry => no_directory(),
+            other => other,
+        })?;
         if !dir.is_dir() {
-            return Err(corrupt("record of a file: its directory", Place::Inode(*parent)));
+            return Err(no_directory());
         }
         match self.search(&dir, name).await? {
             Search::Found(found) if found.inode() == file.record.inode => Ok(()),
