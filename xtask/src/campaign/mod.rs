@@ -7,7 +7,7 @@ mod rows;
 mod state;
 
 use crate::repository::Repository;
-use rows::{Amount, COMPOSITIONS, ROWS, Row};
+use rows::{Amount, GROUPS, ROWS, Row};
 use state::{Batch, Found};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,7 +32,8 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
     if rows.is_empty() {
         let known = ROWS.map(|row| row.name).join(", ");
         let name = &options.name;
-        return Err(format!("no campaign {name:?}: expected {COMPOSITIONS}, or one of {known}"));
+        let groups = GROUPS.join(", ");
+        return Err(format!("no campaign {name:?}: expected {groups}, or one of {known}"));
     }
     let binary = repository.release_binary()?;
     let mut passed = true;

@@ -27,11 +27,12 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
     Row { name, args, first: 1, amount: Amount::Cuts(cuts) }
 }
 
-/// Name of all rows of the compositions, which go beyond a paper: their names begin with it.
-pub(super) const COMPOSITIONS: &str = "compositions";
+/// Groups of rows, whose names begin with that of the group: compositions, which go beyond a paper, and a million cuts
+/// of FTLs and file systems.
+pub(super) const GROUPS: [&str; 2] = ["compositions", "million"];
 
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 28] = [
+pub(super) const ROWS: [Row; 39] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),
@@ -107,15 +108,33 @@ pub(super) const ROWS: [Row; 28] = [
         10_000,
     ),
     seeds("compositions-all-techniques", "--stack papers/js-pblk/stacks/combined.toml", 1, 1_000),
+    cuts("million-adversary-ordered", "--fs ext4 --base adversary", 150_000),
+    cuts("million-adversary-journal", "--fs ext4 --base adversary --set fs.data=journal", 150_000),
+    cuts(
+        "million-adversary-writeback",
+        "--fs ext4 --base adversary --set fs.data=writeback",
+        150_000,
+    ),
+    cuts(
+        "million-adversary-ijournal",
+        "--fs ext4 --base adversary --set fs.commit=ijournal",
+        150_000,
+    ),
+    cuts("million-drawn-ordered", "--fs ext4 --oracle-every 100", 15_000),
+    cuts("million-drawn-journal", "--fs ext4 --set fs.data=journal --oracle-every 100", 15_000),
+    cuts("million-drawn-writeback", "--fs ext4 --set fs.data=writeback", 15_000),
+    cuts("million-drawn-ijournal", "--fs ext4 --set fs.commit=ijournal", 15_000),
+    seeds("million-pblk", "", 1_000_000, 40_000),
+    seeds("million-pblk-faults", "--faults 1000", 2_000_000, 15_000),
+    seeds("million-ssd", "--stack ssd", 1_000_000, 10_000),
 ];
 
 impl Row {
-    /// The rows of a name: one campaign, or all of the compositions.
+    /// The rows of a name: one campaign, or all of a group.
     pub(super) fn all_named(name: &str) -> Vec<Self> {
-        let is_asked = |row: &Self| match name {
-            COMPOSITIONS => row.name.starts_with(COMPOSITIONS),
-            _ => row.name == name,
-        };
+        let is_group = GROUPS.contains(&name);
+        let is_asked =
+            |row: &Self| if is_group { row.name.starts_with(name) } else { row.name == name };
         ROWS.into_iter().filter(is_asked).collect()
     }
 
@@ -166,7 +185,7 @@ mod tests {
     /// five on average. Their stacks are files of the repository.
     #[test]
     fn compositions_are_run_together() {
-        let rows = Row::all_named(COMPOSITIONS);
+        let rows = Row::all_named("compositions");
         assert_eq!(rows.len(), 12);
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for row in rows {

@@ -30,7 +30,7 @@ const KNOBS: [Knob; 7] = [
     // A larger part would not leave room for one transaction behind the one on its way.
     Knob {
         name: "transaction",
-        least: 12,
+        least: 16,
         most: 25,
         at_once: None,
         never: None,

@@ -173,6 +173,25 @@ fn space_comes_back_in_the_midst_of_a_write() {
     });
 }
 
+/// 19: so is it for a block of attributes.
+#[test]
+fn space_comes_back_for_attributes() {
+    on_each(16, async |fs, _| {
+        let file = create(fs, fs.root(), "f").await;
+        let large = create(fs, fs.root(), "g").await;
+        let mut pages = 0;
+        let data = Data::Sectors(Payload::Run(Tag::new(1)), 16);
+        while let Ok(written) = fs.write(ME, large, pages * 4096, data.clone(), Io::Buffered).await
+        {
+            pages += written / 4096;
+        }
+        fs.syncfs(ME).await.expect("blocks");
+        fs.unlink(ME, fs.root(), b"g").await.expect("no file");
+        let set = fs.setxattr(ME, file, b"user.x", &[7; 2_000], XattrMode::Set).await;
+        assert_eq!(set, Ok(()));
+    });
+}
+
 /// 19: what has blocks is written again, however full the volume is.
 #[test]
 fn a_full_volume_is_written_over() {

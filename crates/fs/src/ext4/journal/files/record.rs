@@ -146,14 +146,16 @@ impl FileRecord {
     }
 }
 
-/// The checksum of a record, its own field taken for zero.
+/// The checksum of a record, its own field taken for zero. Of a block of an extent tree, the last bytes come first:
+/// they are the CRC-32C of what is before them, and one that goes over both in their order is the same for every
+/// content, so that a block of an older record would pass for that of this one.
 fn checksum<'a>(seed: u32, blocks: impl Iterator<Item = &'a SectorBytes>) -> u32 {
     blocks.enumerate().fold(seed, |sum, (index, block)| match index {
         0 => {
             let sum = crc32c(sum, &block[..at::CHECKSUM]);
             crc32c(crc32c(sum, &[0; 4]), &block[at::CHECKSUM + 4..])
         }
-        _ => crc32c(sum, block),
+        _ => crc32c(crc32c(sum, &block[BLOCK_BYTES - 4..]), &block[..BLOCK_BYTES - 4]),
     })
 }
 
