@@ -138,7 +138,8 @@ impl fmt::Display for Coverage {
                 write!(f, "{name:width$} {:>COUNT$}", grouped(*count))?;
             }
         }
-        let none: Vec<&str> = rows.iter().filter(|row| row.2 == 0).map(|row| row.1).collect();
+        let none = rows.iter().filter(|row| row.2 == 0);
+        let none: Vec<String> = none.map(|(group, name, _)| format!("{group}: {name}")).collect();
         match &none[..] {
             [] => Ok(()),
             none => write!(f, "\n  not reached: {}", none.join("; ")),
