@@ -159,7 +159,7 @@ impl Row {
     pub(super) fn batch(&self) -> u64 {
         match self.amount {
             Amount::Seeds(_) => 500,
-            Amount::Cuts(_) => 200,
+            Amount::Cuts(all) => (all / 50).max(200),
         }
     }
 }

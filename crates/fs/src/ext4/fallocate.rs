@@ -30,6 +30,7 @@ impl Volume {
             inode.check_addable()?;
         } else {
             inode.check_changeable()?;
+            self.commit_length(inode, offset, end).await?;
             self.punch(writer, inode, offset, end).await?;
         }
         let pages = offset / PAGE..end.div_ceil(PAGE);
@@ -43,13 +44,27 @@ impl Volume {
             }
         };
         let tx = self.begin(4, 0).await?;
-        // Delayed pages would have brought the length to disk; they may be gone now.
         inode.set_size(inode.size.get().max(size));
         inode.raw.borrow_mut().size = inode.size.get();
         inode.touch(self.env.now(), true);
         self.write_inode(&tx, inode, !self.omits(OmittedRule::FdatasyncSize)).await?;
         tx.stop();
         done
+    }
+
+    /// Delayed pages bring the length to disk when they are written. Those of a range that reaches the end of the file
+    /// are about to go: the length comes first, since a sync that runs beside this finds them no more. After
+    /// `ext4_update_disksize_before_punch`.
+    async fn commit_length(&self, inode: &Inode, offset: u64, end: u64) -> Result<()> {
+        let size = inode.size.get();
+        if !(offset..=end).contains(&size) || inode.raw.borrow().size >= size {
+            return Ok(());
+        }
+        let tx = self.begin(4, 0).await?;
+        inode.raw.borrow_mut().size = size;
+        self.write_inode(&tx, inode, true).await?;
+        tx.stop();
+        Ok(())
     }
 
     /// Makes a hole: zeroes in the pages at its ends, no blocks in between.

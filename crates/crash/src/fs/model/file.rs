@@ -269,8 +269,9 @@ impl File {
         since: Moment,
         at: Moment,
         seen: &FileSnapshot,
+        stale_allowed: bool,
     ) -> Result<(), String> {
-        self.judge(seen, false)?;
+        self.judge(seen, stale_allowed)?;
         for page in self.pages.values_mut() {
             page.changed.retain(|(changed, _)| *changed <= since);
         }

@@ -369,7 +369,7 @@ impl Model {
         self.call_begins();
         let since = self.before_call.map_or(self.now, |(moment, _)| moment);
         match self.bodies.get_mut(&node) {
-            Some(Body::File(file)) => file.relearn(since, self.now, seen),
+            Some(Body::File(file)) => file.relearn(since, self.now, seen, self.stale_allowed),
             _ => Ok(()),
         }
     }
