@@ -1,7 +1,7 @@
 //! A hostile device: sectors in memory behind a volatile cache that does whatever the crash model
 //! (docs/semantics/device.md) permits, and nothing else. What a host may not rely on, it breaks.
 //!
-//! - A bio completes after a drawn latency ([`pace`]), so completions come out of order. A write *lands*
+//! - A bio completes after a drawn latency (`pace.rs`), so completions come out of order. A write *lands*
 //!   in one to a few pieces, each at a drawn instant between submission and completion: reads see what
 //!   has landed, and overlapping writes in flight land in either order, sector by sector. A read takes
 //!   its sectors the same way.
@@ -10,7 +10,7 @@
 //!   before its payload lands.
 //! - FUA covers its own write, at its completion, and nothing else. A discard is a write of zeroes.
 //! - A power cut keeps a subset of what no flush covered, also of what was in flight, whole sectors
-//!   ([`cut`]). What it does not keep never comes back.
+//!   (`cut.rs`). What it does not keep never comes back.
 //!
 //! All choices come from one stream: the same seed and the same bios at the same instants do the same.
 
