@@ -149,11 +149,12 @@ fn the_stack_says_how_its_file_system_is_mounted() {
         let crash = ["crash", "--fs", "ext4", "--cuts", "1", "--stack", stack];
         let said = folder.run(&[&crash, args].concat());
         assert_eq!(said.status.code(), Some(0), "{stack} {args:?}: {}", err(&said));
-        let expected = format!("ext4, data={data}, commit={commit}\n");
+        let expected = format!("ext4, data={data}, commit={commit}, base=flash\n");
         assert!(out(&said).starts_with(&expected), "{expected}{}", out(&said));
         let json = folder.run(&[&crash, args, &["--output-format", "json"]].concat());
         let report: Value = serde_json::from_str(&out(&json)).unwrap();
-        let mounted = serde_json::json!({ "kind": "ext4", "data": data, "commit": commit });
+        let mounted =
+            serde_json::json!({ "kind": "ext4", "base": "flash", "data": data, "commit": commit });
         assert_eq!(report["fs"], mounted, "{stack} {args:?}");
     }
 }
