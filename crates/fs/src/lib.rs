@@ -9,11 +9,13 @@ pub mod cache;
 pub mod contract;
 mod counts;
 pub mod ext4;
+pub mod f2fs;
 mod image;
 mod kind;
 mod knob;
 pub mod memfs;
 mod vfs;
+mod wire;
 
 pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};
 pub use image::{BlockBytes, ImageError, ImageReader};

@@ -7,7 +7,7 @@
 use super::checksum::{CsumSeed, Editable};
 use super::error::{FormatError, Place};
 use super::inode::mode;
-use super::wire::{put_u16, put_u32, u16_at, u32_at};
+use crate::wire::{put_u16, put_u32, u16_at, u32_at};
 
 /// Bytes of a name at most.
 pub const NAME_BYTES_MAX: usize = 255;

@@ -4,7 +4,7 @@
 use super::BLOCK_BYTES;
 use super::checksum::CsumSeed;
 use super::error::{FormatError, Place};
-use super::wire::{put_u16, put_u32, put_uint, record, u16_at, u32_at, uint};
+use crate::wire::{put_u16, put_u32, put_uint, record, u16_at, u32_at, uint};
 
 /// Magic of a node.
 pub const EXTENT_MAGIC: u16 = 0xf30a;

@@ -5,7 +5,7 @@ use super::checksum::{CsumSeed, Summed, group_descriptor_crc16};
 use super::error::{FormatError, Place};
 use super::features::Feature;
 use super::superblock::Superblock;
-use super::wire::record;
+use crate::wire::record;
 
 /// `flags`: the inode table and bitmap were never initialised; no inode is in use.
 pub const GROUP_INODE_UNINIT: u16 = 1;
@@ -79,7 +79,7 @@ impl GroupDescriptor {
     pub fn encode(&self, bytes: &mut [u8], group: u32, sb: &Superblock) {
         self.write(bytes);
         if let Some(computed) = checksum(bytes, group, sb) {
-            super::wire::put_u16(bytes, 0x1e, computed);
+            crate::wire::put_u16(bytes, 0x1e, computed);
         }
     }
 

@@ -5,7 +5,7 @@
 use super::BLOCK_BYTES;
 use super::checksum::CsumSeed;
 use super::error::{FormatError, Place};
-use super::wire::{put_u16, put_u32, u16_at, u32_at};
+use crate::wire::{put_u16, put_u32, u16_at, u32_at};
 
 /// Levels of nodes below the root at most, without `large_dir`.
 pub const INDEX_LEVELS_MAX: u8 = 1;

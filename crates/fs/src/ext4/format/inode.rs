@@ -6,7 +6,7 @@
 use super::checksum::CsumSeed;
 use super::error::{FormatError, Place};
 use super::superblock::Superblock;
-use super::wire::{put_u16, record, u16_at};
+use crate::wire::{put_u16, record, u16_at};
 
 /// Bytes of an inode without extra fields.
 pub const INODE_BYTES_OLD: usize = 128;
@@ -277,7 +277,7 @@ impl Inode {
     /// Major and minor number of a device.
     #[must_use]
     pub fn device(&self) -> (u32, u32) {
-        let word = |at| super::wire::u32_at(&self.map, at);
+        let word = |at| crate::wire::u32_at(&self.map, at);
         match word(0) {
             0 => (word(4) >> 8 & 0xfff, word(4) & 0xff | word(4) >> 12 & 0xfff00),
             old => (old >> 8 & 0xff, old & 0xff),
@@ -288,10 +288,10 @@ impl Inode {
     pub fn set_device(&mut self, major: u32, minor: u32) {
         self.map = [0; INODE_MAP_BYTES];
         if major < 256 && minor < 256 {
-            super::wire::put_u32(&mut self.map, 0, major << 8 | minor);
+            crate::wire::put_u32(&mut self.map, 0, major << 8 | minor);
         } else {
             let new = minor & 0xff | (major & 0xfff) << 8 | (minor & !0xff) << 12;
-            super::wire::put_u32(&mut self.map, 4, new);
+            crate::wire::put_u32(&mut self.map, 4, new);
         }
     }
 

@@ -24,11 +24,12 @@ mod sums;
 mod superblock;
 #[cfg(test)]
 mod tests;
-mod wire;
+
 mod xattr;
 
 pub mod bitmap;
 
+pub use crate::wire::Field;
 pub use checksum::{CsumSeed, Editable, Summed, crc32c};
 pub use dir::*;
 pub use error::{FormatError, Place};
@@ -43,7 +44,6 @@ pub use orphan_file::{check_orphan_block, clear_orphan, parse_orphan_block};
 pub use pointers::*;
 pub(crate) use sums::{BlockMut, Sums, after_block, crc32c_padded, of_pattern};
 pub use superblock::*;
-pub use wire::Field;
 pub use xattr::*;
 
 /// Bytes of a block: the only size that is supported.

@@ -4,7 +4,7 @@
 use super::BLOCK_BYTES;
 use super::checksum::{CsumSeed, crc32c};
 use super::error::{FormatError, Place};
-use super::wire::{put_u32, u32_at};
+use crate::wire::{put_u32, u32_at};
 
 /// Magic of a block.
 const MAGIC: u32 = 0x0b10_ca04;

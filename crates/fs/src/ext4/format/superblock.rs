@@ -9,8 +9,8 @@ use super::checksum::{self, CsumSeed};
 use super::error::{FormatError, Place};
 use super::features::{Feature, Features};
 use super::hash::HashVersion;
-use super::wire::record;
 use super::{BLOCK_BYTES, INODE_BYTES_OLD};
+use crate::wire::record;
 use std::ops::Range;
 
 /// Where the superblock in use lies in block 0.
@@ -279,7 +279,7 @@ impl Superblock {
         self.write(bytes);
         if self.has(Feature::METADATA_CSUM) {
             let computed = checksum::superblock(bytes);
-            super::wire::put_u32(bytes, 0x3fc, computed);
+            crate::wire::put_u32(bytes, 0x3fc, computed);
         }
     }
 

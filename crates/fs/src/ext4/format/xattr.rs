@@ -7,7 +7,7 @@ use super::BLOCK_BYTES;
 use super::checksum::CsumSeed;
 use super::error::{FormatError, Place};
 use super::inode::INODE_BYTES_OLD;
-use super::wire::{put_u16, put_u32, record, u16_at, u32_at};
+use crate::wire::{put_u16, put_u32, record, u16_at, u32_at};
 use std::ops::Range;
 
 /// Magic of both kinds of region.

@@ -6,7 +6,7 @@
 //! - A field beyond the end of the bytes reads as 0 and is not written. So one table serves records
 //!   that grew, such as group descriptors of 32 and of 64 bytes.
 //! - The table stays at hand as `FIELDS`, for those who list a record, and for the byte tables of
-//!   docs/formats/ext4.md, which are checked against it.
+//!   docs/formats, which are checked against it.
 
 /// Where a field of a record lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub struct Field {
 }
 
 /// Where the last of these fields ends.
-pub(super) const fn end(fields: &[Field]) -> usize {
+pub(crate) const fn end(fields: &[Field]) -> usize {
     let (mut rest, mut end) = (fields, 0);
     while let [field, more @ ..] = rest {
         let (at, bytes) = match field.upper {
@@ -36,7 +36,7 @@ pub(super) const fn end(fields: &[Field]) -> usize {
 }
 
 /// What a field holds: an integer, or an array of them.
-pub(super) trait Wire: Sized {
+pub(crate) trait Wire: Sized {
     /// Its length.
     const BYTES: usize;
     /// Reads it from the beginning of `bytes`.
@@ -77,36 +77,36 @@ impl<T: Wire, const N: usize> Wire for [T; N] {
 }
 
 /// The `len` bytes at `at`, or 0 if they are not all there.
-pub(super) fn uint(bytes: &[u8], at: usize, len: usize) -> u64 {
+pub(crate) fn uint(bytes: &[u8], at: usize, len: usize) -> u64 {
     let place = bytes.get(at..at + len).unwrap_or_default();
     place.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
 /// Writes the low `len` bytes of `value` at `at`, if there is room for all of them.
 #[inline]
-pub(super) fn put_uint(bytes: &mut [u8], at: usize, len: usize, value: u64) {
+pub(crate) fn put_uint(bytes: &mut [u8], at: usize, len: usize, value: u64) {
     if let Some(place) = bytes.get_mut(at..at + len) {
         place.copy_from_slice(&value.to_le_bytes()[..len]);
     }
 }
 
 /// The 16-bit integer at `at`.
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::get(bytes.get(at..).unwrap_or_default())
 }
 
 /// The 32-bit integer at `at`.
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::get(bytes.get(at..).unwrap_or_default())
 }
 
 /// Writes a 16-bit integer at `at`.
-pub(super) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
+pub(crate) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     put_uint(bytes, at, 2, u64::from(value));
 }
 
 /// Writes a 32-bit integer at `at`.
-pub(super) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+pub(crate) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
     put_uint(bytes, at, 4, u64::from(value));
 }
 
@@ -127,19 +127,19 @@ macro_rules! record {
 
         impl $record {
             /// Where each field lies.
-            pub const FIELDS: &'static [$crate::ext4::format::Field] = &[
+            pub const FIELDS: &'static [$crate::wire::Field] = &[
                 $( record!(@field $name, $type, $at $(, $low, $high_at, $high)?), )*
             ];
 
             /// The fields as they stand in `bytes`, unchecked.
-            pub(super) fn read(bytes: &[u8]) -> Self {
+            pub(crate) fn read(bytes: &[u8]) -> Self {
                 Self { $( $name: record!(@get bytes, $type, $at $(, $low, $high_at, $high)?), )* }
             }
 
             /// Writes the fields over `bytes`.
-            pub(super) fn write(&self, bytes: &mut [u8]) {
+            pub(crate) fn write(&self, bytes: &mut [u8]) {
                 // Where all fields have room, whether each has need not be asked.
-                match bytes.first_chunk_mut::<{ $crate::ext4::format::wire::end(Self::FIELDS) }>() {
+                match bytes.first_chunk_mut::<{ $crate::wire::end(Self::FIELDS) }>() {
                     Some(all) => self.put(all),
                     None => self.put(bytes),
                 }
@@ -152,15 +152,15 @@ macro_rules! record {
         }
     };
     (@field $name:ident, $type:ty, $at:literal) => {
-        $crate::ext4::format::Field {
+        $crate::wire::Field {
             name: stringify!($name),
             at: $at,
-            bytes: <$type as $crate::ext4::format::wire::Wire>::BYTES,
+            bytes: <$type as $crate::wire::Wire>::BYTES,
             upper: None,
         }
     };
     (@field $name:ident, $type:ty, $at:literal, $low:literal, $high_at:literal, $high:literal) => {
-        $crate::ext4::format::Field {
+        $crate::wire::Field {
             name: stringify!($name),
             at: $at,
             bytes: $low,
@@ -168,22 +168,22 @@ macro_rules! record {
         }
     };
     (@get $bytes:ident, $type:ty, $at:literal) => {
-        <$type as $crate::ext4::format::wire::Wire>::get($bytes.get($at..).unwrap_or_default())
+        <$type as $crate::wire::Wire>::get($bytes.get($at..).unwrap_or_default())
     };
     (@get $bytes:ident, $type:ty, $at:literal, $low:literal, $high_at:literal, $high:literal) => {{
-        use $crate::ext4::format::wire::uint;
+        use $crate::wire::uint;
         (uint($bytes, $at, $low) | uint($bytes, $high_at, $high) << (8 * $low)) as $type
     }};
     (@put $bytes:ident, $value:expr, $at:literal) => {
-        $crate::ext4::format::wire::Wire::put(
+        $crate::wire::Wire::put(
             &$value,
             $bytes.get_mut($at..).unwrap_or_default(),
         )
     };
     (@put $bytes:ident, $value:expr, $at:literal, $low:literal, $high_at:literal, $high:literal) => {{
-        use $crate::ext4::format::wire::put_uint;
+        use $crate::wire::put_uint;
         put_uint($bytes, $at, $low, u64::from($value));
         put_uint($bytes, $high_at, $high, u64::from($value) >> (8 * $low));
     }};
 }
-pub(super) use record;
+pub(crate) use record;

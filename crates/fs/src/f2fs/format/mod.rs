@@ -1,0 +1,38 @@
+//! The on-disk structures of F2FS: parsing, encoding, checksums. Byte tables: docs/formats/f2fs.md.
+//!
+//! - Nothing here reads a device; everything is a function of bytes. `parse` never panics, whatever the
+//!   bytes, and its errors name the [`Place`].
+//! - `encode` writes over the bytes that a structure was read from, and touches only what the structure
+//!   knows: reserved bytes and fields of others survive an edit.
+
+/// Bytes of a block: the only size that is supported.
+pub const BLOCK_BYTES: usize = 4096;
+/// Blocks of a segment: the only number that is supported.
+pub const BLOCKS_PER_SEGMENT: u32 = 512;
+
+/// Number of a node: of an inode, the inode number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct Nid(pub u32);
+
+/// Number of a segment of the main area.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct SegNo(pub u32);
+
+/// A block of the volume as F2FS's structures name it, or what stands in the place of one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct BlockAddr(pub u32);
+
+impl BlockAddr {
+    /// No block: a hole (`NULL_ADDR`).
+    pub const NULL: Self = Self(0);
+    /// A block is reserved, and none is written (`NEW_ADDR`).
+    pub const NEW: Self = Self(u32::MAX);
+    /// The start of a compressed cluster (`COMPRESS_ADDR`).
+    pub const COMPRESS: Self = Self(u32::MAX - 1);
+
+    /// Whether it is a block, and not a mark that stands for one (`__is_valid_data_blkaddr`).
+    #[must_use]
+    pub const fn is_block(self) -> bool {
+        self.0 != 0 && self.0 < u32::MAX - 1
+    }
+}

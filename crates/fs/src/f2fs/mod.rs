@@ -1,0 +1,3 @@
+//! F2FS in its on-disk format, after Linux's `fs/f2fs`: rooms keep the kernel's names.
+
+pub mod format;
