@@ -5,6 +5,20 @@
 //! - `encode` writes over the bytes that a structure was read from, and touches only what the structure
 //!   knows: reserved bytes and fields of others survive an edit.
 
+mod dentry;
+mod hash;
+mod inode;
+mod node;
+#[cfg(test)]
+mod node_tests;
+mod xattr;
+
+pub use dentry::*;
+pub use hash::name_hash;
+pub use inode::*;
+pub use node::*;
+pub use xattr::*;
+
 /// Bytes of a block: the only size that is supported.
 pub const BLOCK_BYTES: usize = 4096;
 /// Blocks of a segment: the only number that is supported.
