@@ -14,7 +14,7 @@ use crate::contract::{Caller, Data, FsError, Kind, Result, WriteHint};
 use crate::vfs::content::{self, Writer};
 use crate::vfs::writeback::{Submitted, submit, write_blocks};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
-use nandscape_block::{FlushScope, Lba, SectorData};
+use nandscape_block::{FlushScope, Lba, Placement, SectorData};
 use nandscape_rt::combine::join_all;
 use std::ops::Range;
 use std::rc::Rc;
@@ -59,6 +59,10 @@ impl DataPath for Volume {
 
     fn flush_scope(&self) -> FlushScope {
         FlushScope::All
+    }
+
+    fn placement(&self, _inode: &Inode, start: u64) -> Placement {
+        self.placement_at(BlockAddr(start as u32))
     }
 
     async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
@@ -234,8 +238,9 @@ impl DataPath for Volume {
     ) -> Result<u64> {
         self.balance_fs().await?;
         let first = range.start / PAGE;
-        let most = range.start + RESERVE_PAGES * PAGE;
-        let range = range.start..range.end.min(most - most % PAGE);
+        // Bytes go page by page, whole sectors in runs.
+        let pages = if matches!(data.1, Data::Sectors(..)) { RESERVE_PAGES } else { 1 };
+        let range = range.start..range.end.min((first + pages) * PAGE);
         if inode.is_inline() && range.end > inode.inline_capacity() {
             self.convert_inline(inode).await?;
         }

@@ -2,7 +2,8 @@
 //! which a mount finds them after the last checkpoint and rolls the file forward; where that would not do, a
 //! checkpoint is written.
 
-use super::format::Nid;
+use super::checkpoint::Reason;
+use super::format::{CP_UMOUNT, Nid};
 use super::inode::{Dirty, Inode};
 use super::node::{FsyncMarks, NodeSet};
 use super::options::FsyncMode;
@@ -16,20 +17,32 @@ impl Volume {
     pub(super) async fn fsync(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
         let ino = Nid(inode.number);
         let is_dirty = inode.dirty.get() > if data_only { Dirty::Times } else { Dirty::No };
-        let is_written = inode.appended.get();
+        let is_written = self.inode_lists.appended.borrow().contains(&inode.number);
         let node_waits = self.nodes.dirty.borrow().contains(&(inode.number, inode.number))
             || self.nodes.nat.borrow().needs_inode_update(ino);
         if !is_dirty && !is_written && !node_waits {
             return Ok(true);
         }
-        if self.needs_checkpoint(inode) {
-            self.sync_fs().await?;
-            inode.appended.set(false);
-            return Ok(true);
+        // What is written from here on is another fsync's.
+        self.inode_lists.appended.borrow_mut().remove(&inode.number);
+        let synced = self.sync_nodes(inode, data_only).await;
+        if synced.is_err() {
+            inode.note_appended();
         }
+        synced
+    }
+
+    async fn sync_nodes(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
+        let ino = Nid(inode.number);
+        if self.needs_checkpoint(inode) {
+            return self.write_checkpoint(Reason::Sync).await;
+        }
+        let enough = if data_only { Dirty::Times } else { Dirty::No };
         loop {
             let op = self.begin().await?;
-            self.update_inode(&op, inode).await?;
+            if inode.dirty.get() > enough {
+                self.update_inode(&op, inode).await?;
+            }
             let marks = FsyncMarks {
                 ino: inode.number,
                 dentry: self.nodes.nat.borrow().needs_dentry_mark(ino)
@@ -46,7 +59,6 @@ impl Volume {
             // The last node that was written has no mark, or the inode itself was not written: once more, with it.
             inode.mark(Dirty::Content);
         }
-        inode.appended.set(false);
         Ok(self.omits(OmittedRule::FsyncFlush))
     }
 
@@ -58,6 +70,7 @@ impl Volume {
             nat.is_checkpointed(Nid(raw.pino)) || self.omits(OmittedRule::FsyncParent);
         let strict = self.options.fsync_mode == FsyncMode::Strict;
         inode.kind() != Kind::File
+            || self.checkpoints.last.borrow().has(CP_UMOUNT)
             || (raw.links != 1 && !self.omits(OmittedRule::FsyncLink))
             || (inode.has_wrong_pino() && !self.omits(OmittedRule::FsyncRename))
             || !self.space.has_room_for_roll_forward()

@@ -24,6 +24,9 @@ use std::rc::Rc;
 /// Sections that a search in the background looks at (`DEF_MAX_VICTIM_SEARCH`).
 const BACKGROUND_SEARCH: u32 = 4096;
 
+/// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
+const MAX_SKIPPED: u32 = 16;
+
 /// How a victim is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GcKind {
@@ -54,7 +57,7 @@ impl Volume {
     fn lacks_free_sections(&self, freed: u32) -> bool {
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
         let dents = self.sections_for(self.dirty_dir_pages());
-        let inodes = self.sections_for(self.dirty_inodes.borrow().len() as u64);
+        let inodes = self.sections_for(self.inode_lists.dirty.borrow().len() as u64);
         let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
         let reserved = reserved / self.layout.segments_per_section();
         self.segments.borrow().free_sections() + freed <= nodes + 2 * dents + inodes + reserved
@@ -79,13 +82,13 @@ impl Volume {
         if self.segments.borrow().prefree_segments() > 0 {
             self.write_checkpoint(Reason::Space).await?;
         }
-        let mut freed = 0;
-        while self.lacks_free_sections(freed) {
+        let (mut freed, mut skipped) = (0, 0);
+        while self.lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
             let Some(section) = self.victim(GcKind::Foreground) else { break };
             if self.clean_section(section, GcKind::Foreground).await? {
                 freed += 1;
-            } else if self.segments.borrow().prefree_segments() == 0 {
-                break;
+            } else {
+                skipped += 1;
             }
         }
         if freed > 0 || self.segments.borrow().prefree_segments() > 0 {

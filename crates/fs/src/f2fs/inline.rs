@@ -46,7 +46,7 @@ impl Volume {
             drop(raw);
             inode.mark(Dirty::Content);
         }
-        inode.appended.set(true);
+        inode.note_appended();
         Ok(())
     }
 

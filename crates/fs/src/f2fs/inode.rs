@@ -32,14 +32,21 @@ pub(crate) struct Inode {
     pub(crate) layout: Cell<InodeLayout>,
     /// What of `raw` is ahead of the node page.
     pub(crate) dirty: Cell<Dirty>,
-    /// Data pages were written since its nodes were last made durable (`FI_APPEND_WRITE`).
-    pub(crate) appended: Cell<bool>,
     /// Where its pages lie, as far as that was found lately.
     pub(crate) extents: ExtentCache,
     /// Dirty pages that cleaning moves: they go to the cold log.
     pub(crate) moving: RefCell<BTreeSet<u64>>,
-    /// Dirty inodes of the volume, which it joins.
-    dirty_inodes: DirtyInodes,
+    /// What the volume has to know of all inodes, those that are not in memory included.
+    lists: Rc<InodeLists>,
+}
+
+/// Numbers of inodes that a sync has to look at (`ino_management`).
+#[derive(Default)]
+pub(crate) struct InodeLists {
+    /// Those whose attributes their node pages do not have (`DIRTY_META`).
+    pub(crate) dirty: RefCell<BTreeSet<u32>>,
+    /// Those of which data were written that may not be durable (`APPEND_INO`).
+    pub(crate) appended: RefCell<BTreeSet<u32>>,
 }
 
 /// What of an inode its node page does not have.
@@ -53,9 +60,6 @@ pub(crate) enum Dirty {
     /// What leads to its content, or other attributes.
     Content,
 }
-
-/// Numbers of dirty inodes (`DIRTY_META`).
-pub(crate) type DirtyInodes = Rc<RefCell<BTreeSet<u32>>>;
 
 /// The inode whose pages are nodes.
 pub(crate) const NODE_INO: u32 = 1;
@@ -87,7 +91,7 @@ impl Inode {
         cache: &PageCache<Self>,
         number: u32,
         (raw, extra, layout): Parts,
-        dirty_inodes: &DirtyInodes,
+        lists: &Rc<InodeLists>,
     ) -> Rc<Self> {
         let owner = Owner { file: number.into(), generation: raw.generation, thread: 0, core: 0 };
         Rc::new_cyclic(|inode| Self {
@@ -97,17 +101,16 @@ impl Inode {
             extra: RefCell::new(extra),
             layout: Cell::new(layout),
             dirty: Cell::default(),
-            appended: Cell::new(false),
             extents: ExtentCache::default(),
             moving: RefCell::default(),
-            dirty_inodes: Rc::clone(dirty_inodes),
+            lists: Rc::clone(lists),
         })
     }
 
     /// Notes that the node page lacks something.
     pub(crate) fn mark(&self, what: Dirty) {
         if self.dirty.get() == Dirty::No {
-            self.dirty_inodes.borrow_mut().insert(self.number);
+            self.lists.dirty.borrow_mut().insert(self.number);
         }
         self.dirty.set(self.dirty.get().max(what));
     }
@@ -115,7 +118,7 @@ impl Inode {
     /// The node page has everything.
     pub(crate) fn mark_clean(&self) {
         self.dirty.set(Dirty::No);
-        self.dirty_inodes.borrow_mut().remove(&self.number);
+        self.lists.dirty.borrow_mut().remove(&self.number);
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -157,9 +160,14 @@ impl Inode {
     /// Pages lie elsewhere now, after each other from `start` on. What the inode says of its largest extent must stay
     /// true.
     pub(crate) fn note_moved(&self, pages: &Pages, start: BlockAddr) {
-        self.appended.set(true);
+        self.note_appended();
         self.forget_extent(pages);
         self.extents.insert(pages.start, start, pages.end - pages.start);
+    }
+
+    /// Data were written that may not be durable.
+    pub(crate) fn note_appended(&self) {
+        self.lists.appended.borrow_mut().insert(self.number);
     }
 
     /// Pages lie elsewhere, or nowhere.
@@ -214,9 +222,8 @@ impl Inode {
 
     /// Whether nothing needs it in memory but the cache of inodes.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_clean = self.dirty.get() == Dirty::No && !self.appended.get();
         let is_quiet = !self.pages.is_busy() && !self.pages.has_error();
-        self.opens.get() == 0 && self.links() > 0 && is_clean && is_quiet
+        self.opens.get() == 0 && self.links() > 0 && self.dirty.get() == Dirty::No && is_quiet
     }
 
     pub(crate) fn attr(&self) -> Attr {

@@ -66,7 +66,7 @@ impl Volume {
         if let Some(known) = self.inodes.get(number) {
             return Ok(known);
         }
-        let inode = Inode::new(&self.env.rt, &self.env.cache, number, parts, &self.dirty_inodes);
+        let inode = Inode::new(&self.env.rt, &self.env.cache, number, parts, &self.inode_lists);
         Ok(self.keep_inode(inode))
     }
 
@@ -104,12 +104,12 @@ impl Volume {
 
     /// Brings the attributes of all dirty inodes to their node pages (`f2fs_sync_inode_meta`).
     pub(crate) async fn update_dirty_inodes(&self, op: &Op) -> Result<()> {
-        let numbers: Vec<u32> = self.dirty_inodes.borrow().iter().copied().collect();
+        let numbers: Vec<u32> = self.inode_lists.dirty.borrow().iter().copied().collect();
         for number in numbers {
             match self.inodes.get(number) {
                 Some(inode) => self.update_inode(op, &inode).await?,
                 None => {
-                    self.dirty_inodes.borrow_mut().remove(&number);
+                    self.inode_lists.dirty.borrow_mut().remove(&number);
                 }
             }
         }
@@ -129,7 +129,7 @@ impl Volume {
     ) -> Result<Rc<Inode>> {
         let nid = self.take_nid().await?;
         let parts = self.new_parts(caller, parent, file_mode);
-        let inode = Inode::new(&self.env.rt, &self.env.cache, nid.0, parts, &self.dirty_inodes);
+        let inode = Inode::new(&self.env.rt, &self.env.cache, nid.0, parts, &self.inode_lists);
         self.new_node(op, &inode, nid, 0).await?;
         inode.mark(Dirty::Content);
         self.update_inode(op, &inode).await?;
@@ -235,6 +235,7 @@ impl Volume {
         }
         self.remove_node(&op, inode, Nid(inode.number)).await?;
         inode.mark_clean();
+        self.inode_lists.appended.borrow_mut().remove(&inode.number);
         self.checkpoints.orphans.remove(inode.number);
         self.inodes.remove(inode.number);
         Ok(())

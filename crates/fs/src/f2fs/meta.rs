@@ -86,7 +86,7 @@ impl Volume {
             let content: Vec<_> = some.iter().map(|(_, content)| content.clone()).collect();
             let mut bio = Bio::write(Lba(start.0.into()), count as u32, Payload::of(&content));
             bio = bio.with(flags | extra);
-            bio.placement = self.placement(*start);
+            bio.placement = self.placement_at(*start);
             replies.push(device.submit(bio));
             (extra, rest) = (Flags::NONE, after);
         }
@@ -100,7 +100,7 @@ impl Volume {
     }
 
     /// The placement hint of a block: that of its log (`whint_mode=fs-based`).
-    fn placement(&self, at: BlockAddr) -> Placement {
+    pub(super) fn placement_at(&self, at: BlockAddr) -> Placement {
         let segment = self.layout.segment_of(at).map(|(segment, _)| segment);
         let segments = self.segments.borrow();
         let hint = match segment.and_then(|segment| segments.segment(segment)) {

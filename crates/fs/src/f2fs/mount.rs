@@ -280,10 +280,10 @@ async fn load_volume(
     let at_mount =
         SegmentsAtMount { entries, logs: logs.logs, journal: logs.sit, version_bitmap: sit_bitmap };
     let env = VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s);
-    let dirty_inodes = super::inode::DirtyInodes::default();
+    let inode_lists = Rc::new(super::inode::InodeLists::default());
     let special = |number| {
         let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
-        Inode::new(rt, &env.cache, number, parts, &dirty_inodes)
+        Inode::new(rt, &env.cache, number, parts, &inode_lists)
     };
     let nat = Nat::new(layout.clone(), logs.nat, nat_bitmap, options.nat_entries);
     let first_search = layout.nat_place(checkpoint.next_free_nid).0;
@@ -297,7 +297,7 @@ async fn load_volume(
     let space = Space::new(checkpoint, layout.nids());
     let meta = special(META_INO);
     let segments = Segments::new(layout.clone(), at_mount);
-    let parts = VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, dirty_inodes };
+    let parts = VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists };
     Ok(Volume::new(env, options, parts))
 }
 
@@ -324,10 +324,7 @@ impl Volume {
         for ino in orphans {
             self.checkpoints.orphans.add(ino.0)?;
         }
-        if clean {
-            return Ok((Rolled::default(), 0));
-        }
-        let rolled = self.roll_forward().await?;
+        let rolled = self.roll_forward(clean).await?;
         if count > 0 {
             for number in self.checkpoints.orphans.all() {
                 self.finish_orphan(number).await?;
@@ -374,6 +371,6 @@ impl Volume {
         }
         result = result.and(sync_all(self, &self.inodes).await);
         self.env.cache.stop();
-        result.and(self.write_checkpoint(Reason::Umount).await)
+        result.and(self.write_checkpoint(Reason::Umount).await.map(drop))
     }
 }

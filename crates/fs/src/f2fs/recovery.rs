@@ -7,7 +7,8 @@
 //!
 //! Nothing of what is found is written over before the checkpoint that ends the recovery is durable: segments of the
 //! chain are kept from use, and all logs go on in fresh segments. A volume that was not unmounted gets that checkpoint
-//! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one.
+//! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
+//! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
 
 use super::checkpoint::Reason;
 use super::format::{
@@ -49,12 +50,15 @@ struct Fsynced {
 }
 
 impl Volume {
-    /// Rolls forward, and writes a checkpoint. For a volume that was not unmounted.
+    /// Rolls forward, and writes a checkpoint, unless the volume was unmounted (`clean`) and nothing was written since.
     ///
     /// # Errors
     /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if what the chain says contradicts the checkpoint; errors of the device.
-    pub(crate) async fn roll_forward(self: &Rc<Self>) -> Result<Rolled> {
+    pub(crate) async fn roll_forward(self: &Rc<Self>, clean: bool) -> Result<Rolled> {
         let chain = self.read_chain().await?;
+        if clean && chain.is_empty() {
+            return Ok(Rolled::default());
+        }
         let mut rolled = Rolled::default();
         let held = self.hold_chain(&chain);
         let fsynced = find_fsynced(&chain);
@@ -140,7 +144,7 @@ impl Volume {
         raw.inline &= inline::XATTR | inline::EXTRA_ATTR;
         (raw.size, raw.blocks, raw.links, raw.xattr_nid, raw.ext_len) = (0, 1, 1, 0, 0);
         let parts = (raw, extra, layout);
-        let made = Inode::new(&self.env.rt, &self.env.cache, ino.0, parts, &self.dirty_inodes);
+        let made = Inode::new(&self.env.rt, &self.env.cache, ino.0, parts, &self.inode_lists);
         self.new_node(op, &made, ino, 0).await?;
         made.mark(Dirty::Content);
         self.update_inode(op, &made).await

@@ -10,7 +10,7 @@ use super::checkpoint::Checkpoints;
 use super::discard::Discards;
 use super::format::{Layout, Superblock};
 use super::gc::GcCounts;
-use super::inode::{DirtyInodes, Inode};
+use super::inode::{Inode, InodeLists};
 use super::node::Nodes;
 use super::options::MountOptions;
 use super::rules::OmittedRule;
@@ -53,7 +53,7 @@ pub(crate) struct Volume {
     /// Where the search for a victim in the background goes on.
     pub(crate) last_victim: Cell<u32>,
     pub(crate) discards: Discards,
-    pub(crate) dirty_inodes: DirtyInodes,
+    pub(crate) inode_lists: Rc<InodeLists>,
     /// Writes of file data in flight.
     pub(crate) data_in_flight: InFlight,
     /// Writes of nodes, directory blocks and metadata in flight, which every checkpoint waits for.
@@ -72,7 +72,7 @@ pub(crate) struct VolumeParts {
     pub(crate) meta: Rc<Inode>,
     pub(crate) checkpoints: Checkpoints,
     pub(crate) space: Space,
-    pub(crate) dirty_inodes: DirtyInodes,
+    pub(crate) inode_lists: Rc<InodeLists>,
 }
 
 /// A share of the checkpoint lock, or all of it.
@@ -90,7 +90,7 @@ impl Volume {
         options: MountOptions,
         parts: VolumeParts,
     ) -> Rc<Self> {
-        let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, dirty_inodes } =
+        let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists } =
             parts;
         let rt = env.rt.clone();
         Rc::new_cyclic(|this| Self {
@@ -112,7 +112,7 @@ impl Volume {
             background_victims: RefCell::default(),
             last_victim: Cell::new(0),
             discards: Discards::default(),
-            dirty_inodes,
+            inode_lists,
             data_in_flight: InFlight::new(&rt, "file data"),
             metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
             stopped: Cell::new(false),

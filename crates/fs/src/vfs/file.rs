@@ -53,6 +53,11 @@ impl InFlight {
         self.arrived.notify_waiters();
     }
 
+    /// Whether nothing is in flight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent.borrow().is_empty()
+    }
+
     /// Waits until everything submitted so far has ended.
     pub(crate) async fn settle(&self) {
         let end = self.next.get();

@@ -31,7 +31,7 @@ pub(crate) use space::SpaceReservation;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, Result};
 use content::Writer;
-use nandscape_block::{FlushScope, SECTOR_BYTES, SectorData};
+use nandscape_block::{FlushScope, Placement, SECTOR_BYTES, SectorData};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use writeback::Submitted;
@@ -105,6 +105,13 @@ pub(crate) trait DataPath: Sized + 'static {
     /// What the flush of an fsync covers.
     fn flush_scope(&self) -> FlushScope {
         FlushScope::Owner
+    }
+
+    /// The placement hint of data of a file at a block: how long it is expected to live.
+    fn placement(&self, file: &Self::File, _start: u64) -> Placement {
+        // Placement 0 is no hint; a device with fewer handles has the longest-lived data in its last.
+        let handles = self.env().device.caps().placement_handles;
+        Placement((file.write_hint.get() as u16).min(handles))
     }
 
     /// How often a sync looks for dirty pages: the second time takes those that were on their way the first time

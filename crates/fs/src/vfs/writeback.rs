@@ -6,7 +6,7 @@
 use super::{DataPath, FileCore, Pages};
 use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
 use crate::contract::Result;
-use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, Placement, SectorData};
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, SectorData};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -146,8 +146,7 @@ pub(crate) fn write_blocks<V: DataPath>(
     let device = &volume.env().device;
     let caps = device.caps();
     let max = caps.max_sectors as usize;
-    // Placement 0 is no hint; a device with fewer handles has the longest-lived data in its last.
-    let placement = Placement((file.write_hint.get() as u16).min(caps.placement_handles));
+    let placement = volume.placement(file, start);
     let chunk = if max == 0 { data.len().max(1) } else { max };
     let mut lba = start;
     let mut replies = Vec::new();

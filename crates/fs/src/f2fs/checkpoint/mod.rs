@@ -106,7 +106,7 @@ impl Volume {
 
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
     pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
-        self.write_checkpoint(Reason::Sync).await
+        self.write_checkpoint(Reason::Sync).await.map(drop)
     }
 
     /// Whether the last checkpoint is not what memory has.
@@ -116,7 +116,7 @@ impl Volume {
             || segments.has_dirty_entries()
             || !self.nodes.dirty.borrow().is_empty()
             || self.checkpoints.orphans.changed()
-            || !self.dirty_inodes.borrow().is_empty()
+            || !self.inode_lists.dirty.borrow().is_empty()
             || !self.dirty_dirs().is_empty()
     }
 
@@ -128,18 +128,19 @@ impl Volume {
         dirs
     }
 
-    /// Writes a checkpoint, unless nothing has changed since the last one.
+    /// Writes a checkpoint, unless nothing has changed since the last one; whether it did.
     ///
     /// # Errors
     /// An error of a write stops the volume.
-    pub(crate) async fn write_checkpoint(self: &Rc<Self>, reason: Reason) -> Result<()> {
+    pub(crate) async fn write_checkpoint(self: &Rc<Self>, reason: Reason) -> Result<bool> {
         let _one = self.checkpoints.writing.lock().await;
         let op = self.freeze().await;
         self.check_running()?;
         if matches!(reason, Reason::Sync) && !self.is_dirty() {
-            return Ok(());
+            return Ok(false);
         }
-        self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))
+        self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
+        Ok(true)
     }
 
     async fn write_frozen(self: &Rc<Self>, op: &Op, reason: Reason) -> Result<()> {
@@ -152,7 +153,6 @@ impl Volume {
         for (at, bytes) in sit {
             self.write_meta(at, bytes);
         }
-        self.send_meta();
         let pack = self.build_pack(version, reason);
         self.write_pack(&pack).await?;
         self.checkpoints
@@ -208,18 +208,25 @@ impl Volume {
     }
 
     /// Writes a pack: all but its last block, then, when everything else is on the device, that one.
-    async fn write_pack(&self, pack: &pack::Pack) -> Result<()> {
+    async fn write_pack(self: &Rc<Self>, pack: &pack::Pack) -> Result<()> {
         let content = |block: &Box<super::segment::Block>| SectorData::Bytes(Arc::new(**block));
         let blocks =
             (pack.start..).zip(&pack.blocks).map(|(at, block)| (BlockAddr(at), content(block)));
         let mut blocks: Vec<_> = blocks.collect();
         let Some(last) = blocks.pop() else { return Ok(()) };
-        let written = self.write_blocks(blocks, Flags::META, Flags::NONE).await;
-        if !self.omits(OmittedRule::CheckpointWait) {
+        let written = self.write_blocks(blocks, Flags::META, Flags::NONE);
+        self.send_meta();
+        // A page that is on its way and dirty again has its turn after that.
+        while self.meta.pages.is_busy() && !self.omits(OmittedRule::CheckpointWait) {
             self.metadata_in_flight.settle().await;
+            self.send_meta();
         }
-        written?;
+        written.await?;
         self.check_running()?;
+        if self.data_in_flight.is_empty() {
+            // All of it was on the device before the flush.
+            self.inode_lists.appended.borrow_mut().clear();
+        }
         let preflush = !self.omits(OmittedRule::CheckpointPreflush);
         let durable = !self.omits(OmittedRule::CheckpointFua);
         let honours = self.env.device.caps().fua == Fua::Honoured;

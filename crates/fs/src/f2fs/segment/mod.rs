@@ -218,7 +218,10 @@ impl Segments {
 
     /// A segment that was held may be used.
     pub(crate) fn unhold(&mut self, segment: SegNo) {
-        self.free.release(segment.0);
+        let is_used = self.segment(segment).is_some_and(|found| found.valid > 0);
+        if !is_used && !self.is_open(segment) && !self.prefree.contains(&segment.0) {
+            self.free.release(segment.0);
+        }
     }
 
     /// Whether an entry differs from the last checkpoint's.
