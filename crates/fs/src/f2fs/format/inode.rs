@@ -7,10 +7,10 @@
 //! - Extra attributes that `extra_isize` leaves out read as 0 and are not written.
 //! - The checksum covers the whole block, footer included, so it is sealed after the last change.
 
-use super::BlockAddr;
 use super::node::{
     ADDRS_PER_INODE, AddrSlots, INODE_ADDRS_AT, NODE_FOOTER_AT, NodeBytes, NodeFooter, Unsound,
 };
+use super::{BlockAddr, ChecksumSeed, Feature, Features, INODE_CHECKSUM_AT, Nid};
 use crate::wire::{put_u32, record, u16_at, u32_at};
 use std::ops::Range;
 
@@ -32,8 +32,6 @@ const GENERATION_AT: usize = 0x44;
 const EXTRA_ISIZE_AT: usize = 0x168;
 /// Where the words of inline extended attributes are counted.
 const INLINE_XATTR_SIZE_AT: usize = 0x16a;
-/// Where the checksum stands.
-const CHECKSUM_AT: usize = 0x170;
 
 /// Bits of [`Inode::inline`].
 pub mod inline {
@@ -151,11 +149,11 @@ record! {
         /// Of a directory its levels of hashing; of a pinned file (16 bits) how often cleaning passed it.
         current_depth: u32 = 0x48,
         /// Node of extended attributes; 0: none.
-        xattr_nid: u32 = 0x4c,
+        xattr_nid: Nid = 0x4c,
         /// See [`inode_flag`].
         flags: u32 = 0x50,
         /// Inode of the directory that names the file.
-        pino: u32 = 0x54,
+        pino: Nid = 0x54,
         /// Bytes of the name.
         namelen: u32 = 0x58,
         /// The name, for recovery.
@@ -165,7 +163,7 @@ record! {
         /// Largest extent: first page.
         ext_fofs: u32 = 0x15c,
         /// Its first block.
-        ext_blk: u32 = 0x160,
+        ext_blk: BlockAddr = 0x160,
         /// Its blocks; 0: none.
         ext_len: u32 = 0x164,
     }
@@ -196,17 +194,6 @@ record! {
     }
 }
 
-/// The features of a volume that decide how its inodes are read.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct InodeFeatures {
-    /// `extra_attr`.
-    pub extra_attr: bool,
-    /// `flexible_inline_xattr`.
-    pub flexible_inline_xattr: bool,
-    /// `inode_checksum`.
-    pub inode_checksum: bool,
-}
-
 /// Which part of an inode is what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InodeLayout {
@@ -229,13 +216,13 @@ impl InodeLayout {
 
     /// The layout that the bytes of an inode ask for, cut to what fits.
     #[must_use]
-    pub fn of(node: &NodeBytes, features: InodeFeatures) -> Self {
+    pub fn of(node: &NodeBytes, features: Features) -> Self {
         let flags = node[INLINE_AT];
         let extra = match flags & inline::EXTRA_ATTR {
             0 => 0,
             _ => u32::from(u16_at(node, EXTRA_ISIZE_AT)),
         };
-        let xattr = match features.flexible_inline_xattr {
+        let xattr = match features.has(Feature::FLEXIBLE_INLINE_XATTR) {
             true => u32::from(u16_at(node, INLINE_XATTR_SIZE_AT)),
             false if flags & (inline::XATTR | inline::DENTRY) != 0 => INLINE_XATTR_WORDS,
             false => 0,
@@ -281,11 +268,6 @@ impl InodeLayout {
         let end = INODE_ADDRS_AT + 4 * ADDRS_PER_INODE as usize;
         let words = if self.has_xattr { self.xattr } else { 0 };
         end - 4 * words as usize..end
-    }
-
-    /// Whether extra attributes reach byte `end` of the block (`F2FS_FITS_IN_INODE`).
-    const fn reaches(self, end: usize) -> bool {
-        INODE_ADDRS_AT + self.extra_bytes() as usize >= end
     }
 }
 
@@ -360,10 +342,10 @@ impl ExtraAttrs {
 
     /// Writes those extra attributes that the layout has; the checksum is that of before.
     pub fn encode(&self, node: &mut NodeBytes, layout: InodeLayout) {
-        let kept = u32_at(node, CHECKSUM_AT);
+        let kept = u32_at(node, INODE_CHECKSUM_AT);
         let end = INODE_ADDRS_AT + layout.extra_bytes() as usize;
         self.write(&mut node[..end]);
-        put_u32(&mut node[..end], CHECKSUM_AT, kept);
+        put_u32(&mut node[..end], INODE_CHECKSUM_AT, kept);
     }
 }
 
@@ -377,46 +359,31 @@ pub fn device_number(node: &NodeBytes, layout: InodeLayout) -> (u32, u32) {
     }
 }
 
-/// Whether an inode carries a checksum (`f2fs_enable_inode_chksum`).
-fn is_summed(node: &NodeBytes, features: InodeFeatures) -> bool {
-    let footer = NodeFooter::parse(node);
-    features.inode_checksum
-        && footer.is_inode()
+/// Whether an inode carries a checksum (`f2fs_enable_inode_chksum`), if its volume has them.
+fn is_summed(node: &NodeBytes) -> bool {
+    NodeFooter::parse(node).is_inode()
         && node[INLINE_AT] & inline::EXTRA_ATTR != 0
-        && InodeLayout::of(node, features).reaches(CHECKSUM_AT + 4)
+        && usize::from(u16_at(node, EXTRA_ISIZE_AT)) >= INODE_CHECKSUM_AT + 4 - INODE_ADDRS_AT
 }
 
-/// The raw register of crc32 (reflected polynomial 0xEDB88320) after `bytes`.
-fn crc32(register: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(register, |register, byte| {
-        (0..8).fold(register ^ u32::from(*byte), |register, _| {
-            register >> 1 ^ if register & 1 == 1 { 0xedb8_8320 } else { 0 }
-        })
-    })
+fn computed(node: &NodeBytes, seed: ChecksumSeed) -> u32 {
+    seed.inode(node, NodeFooter::parse(node).ino.0, u32_at(node, GENERATION_AT))
 }
 
-/// The checksum of an inode: crc32 of its number, its generation, and its bytes with 0 for the checksum.
-/// `seed` is the volume's (crc32 of its UUID).
-fn computed(node: &NodeBytes, seed: u32) -> u32 {
-    let footer = NodeFooter::parse(node);
-    let register = crc32(seed, &footer.ino.to_le_bytes());
-    let register = crc32(register, &node[GENERATION_AT..GENERATION_AT + 4]);
-    let register = crc32(register, &node[..CHECKSUM_AT]);
-    crc32(crc32(register, &[0; 4]), &node[CHECKSUM_AT + 4..])
-}
-
-/// Writes the checksum of an inode, if it carries one. `seed` is the volume's (crc32 of its UUID).
-pub fn seal_inode(node: &mut NodeBytes, features: InodeFeatures, seed: u32) {
-    if is_summed(node, features) {
+/// Writes the checksum of an inode, if it carries one. `seed` is the volume's
+/// ([`super::Superblock::checksum_seed`]).
+pub fn seal_inode(node: &mut NodeBytes, seed: Option<ChecksumSeed>) {
+    if let Some(seed) = seed.filter(|_| is_summed(node)) {
         let sum = computed(node, seed);
-        put_u32(node, CHECKSUM_AT, sum);
+        put_u32(node, INODE_CHECKSUM_AT, sum);
     }
 }
 
 /// The checksum that an inode carries and the one that its bytes give; `None` if it carries none.
 #[must_use]
-pub fn inode_checksums(node: &NodeBytes, features: InodeFeatures, seed: u32) -> Option<(u32, u32)> {
-    is_summed(node, features).then(|| (u32_at(node, CHECKSUM_AT), computed(node, seed)))
+pub fn inode_checksums(node: &NodeBytes, seed: Option<ChecksumSeed>) -> Option<(u32, u32)> {
+    let seed = seed.filter(|_| is_summed(node))?;
+    Some((u32_at(node, INODE_CHECKSUM_AT), computed(node, seed)))
 }
 
 /// Whether a volume with these features may use an inode (`sanity_check_inode`, and what
@@ -426,7 +393,7 @@ pub fn inode_checksums(node: &NodeBytes, features: InodeFeatures, seed: u32) -> 
 /// The first thing that is wrong.
 pub fn check_inode(
     node: &NodeBytes,
-    features: InodeFeatures,
+    features: Features,
     is_data: impl Fn(BlockAddr) -> bool,
 ) -> Result<(), Unsound> {
     let unsound = |byte, what| Err(Unsound { byte, what });
@@ -438,9 +405,9 @@ pub fn check_inode(
         return unsound(NODE_FOOTER_AT, "is the node of another inode");
     }
     check_sizes(node, features)?;
-    let last = inode.ext_blk.checked_add(inode.ext_len.saturating_sub(1));
-    let in_main = |addr: Option<u32>| addr.is_some_and(|addr| is_data(BlockAddr(addr)));
-    if inode.ext_len != 0 && !(in_main(Some(inode.ext_blk)) && in_main(last)) {
+    let last = inode.ext_blk.0.checked_add(inode.ext_len.saturating_sub(1));
+    let in_main = is_data(inode.ext_blk) && last.is_some_and(|last| is_data(BlockAddr(last)));
+    if inode.ext_len != 0 && !in_main {
         return unsound(0x15c, "has its largest extent outside the main area");
     }
     if inode.has_inline(inline::DATA) && !inode.is_regular() && !inode.is_symlink() {
@@ -462,19 +429,19 @@ pub fn check_inode(
 }
 
 /// Whether extra attributes and inline extended attributes have sizes that the features allow.
-fn check_sizes(node: &NodeBytes, features: InodeFeatures) -> Result<(), Unsound> {
+fn check_sizes(node: &NodeBytes, features: Features) -> Result<(), Unsound> {
     const XATTR_WORDS_MAX: u32 =
         ADDRS_PER_INODE - EXTRA_BYTES_MAX / 4 - INLINE_RESERVED_WORDS - INLINE_DENTRY_WORDS_MIN;
     let unsound = |byte, what| Err(Unsound { byte, what });
     let flags = node[INLINE_AT];
     let has_extra = flags & inline::EXTRA_ATTR != 0;
-    if features.flexible_inline_xattr && !has_extra {
+    if features.has(Feature::FLEXIBLE_INLINE_XATTR) && !has_extra {
         return unsound(INLINE_AT, "has no extra attributes, which flexible_inline_xattr asks for");
     }
     if !has_extra {
         return Ok(());
     }
-    if !features.extra_attr {
+    if !features.has(Feature::EXTRA_ATTR) {
         return unsound(INLINE_AT, "has extra attributes without the feature extra_attr");
     }
     let extra = u32::from(u16_at(node, EXTRA_ISIZE_AT));
@@ -482,7 +449,7 @@ fn check_sizes(node: &NodeBytes, features: InodeFeatures) -> Result<(), Unsound>
         return unsound(EXTRA_ISIZE_AT, "size of extra attributes is out of range");
     }
     let xattr = u32::from(u16_at(node, INLINE_XATTR_SIZE_AT));
-    let is_used = features.flexible_inline_xattr && flags & inline::XATTR != 0;
+    let is_used = features.has(Feature::FLEXIBLE_INLINE_XATTR) && flags & inline::XATTR != 0;
     if is_used && !(1..=XATTR_WORDS_MAX).contains(&xattr) {
         return unsound(INLINE_XATTR_SIZE_AT, "size of inline extended attributes is out of range");
     }

@@ -7,7 +7,7 @@
 //!   [`first_page`] back from a node to the pages that it maps.
 //! - Slots beyond the end of a node read as no block and are not written, whatever a caller asks for.
 
-use super::{BLOCK_BYTES, BlockAddr, Nid};
+use super::{BLOCK_BYTES, BlockAddr, FormatError, Nid, Place};
 use crate::wire::{put_u32, record, u32_at};
 use std::fmt;
 
@@ -55,6 +55,14 @@ pub struct Unsound {
     pub what: &'static str,
 }
 
+impl Unsound {
+    /// The same as an error that names the structure.
+    #[must_use]
+    pub const fn at(self, place: Place) -> FormatError {
+        FormatError::corrupt(place, self.byte, self.what)
+    }
+}
+
 impl fmt::Display for Unsound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {:#x}: {}", self.byte, self.what)
@@ -66,15 +74,15 @@ record! {
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub struct NodeFooter {
         /// Number of the node.
-        nid: u32 = 0xfe8,
+        nid: Nid = 0xfe8,
         /// Inode that the node belongs to.
-        ino: u32 = 0xfec,
+        ino: Nid = 0xfec,
         /// [`node_flag`], and the place in the tree from bit 3 on.
         flag: u32 = 0xff0,
         /// Version of the checkpoint after which the node was written.
         cp_ver: u64 = 0xff4,
         /// The block after this one in its log.
-        next_blkaddr: u32 = 0xffc,
+        next_blkaddr: BlockAddr = 0xffc,
     }
 }
 
@@ -93,7 +101,7 @@ impl NodeFooter {
     /// Whether the node is an inode (`IS_INODE`).
     #[must_use]
     pub const fn is_inode(&self) -> bool {
-        self.nid == self.ino
+        self.nid.0 == self.ino.0
     }
 
     /// Whether these bits are set.
