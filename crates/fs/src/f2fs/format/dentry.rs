@@ -68,7 +68,7 @@ record! {
         /// Hash of the name ([`name_hash`]).
         hash_code: u32 = 0x0,
         /// Inode that the name leads to.
-        ino: Nid = 0x4,
+        ino: u32 = 0x4,
         /// Bytes of the name.
         name_len: u16 = 0x8,
         /// See [`file_type`].
@@ -199,7 +199,7 @@ impl<B: AsRef<[u8]>> Dentries<B> {
         let at = self.parts.names_at + slot * SLOT_BYTES;
         let name = self.bytes.as_ref().get(at..at + length);
         let name = name.ok_or_else(|| unsound("name is cut short"))?;
-        let (hash, ino, file_type) = (raw.hash_code, raw.ino, raw.file_type);
+        let (hash, ino, file_type) = (raw.hash_code, Nid(raw.ino), raw.file_type);
         Ok(Dentry { slot, hash, ino, file_type, name })
     }
 
@@ -284,7 +284,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Dentries<B> {
         if !fits {
             return;
         }
-        let raw = RawDentry { hash_code: hash, ino, name_len: name.len() as u16, file_type };
+        let raw = RawDentry { hash_code: hash, ino: ino.0, name_len: name.len() as u16, file_type };
         let at = self.parts.entries_at + slot * ENTRY_BYTES;
         let bytes = self.bytes.as_mut();
         raw.write(bytes.get_mut(at..at + ENTRY_BYTES).unwrap_or_default());
@@ -300,7 +300,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Dentries<B> {
 
     /// Lets a name lead to another inode (`f2fs_set_link`).
     pub fn set_target(&mut self, slot: usize, ino: Nid, file_type: u8) {
-        let raw = RawDentry { ino, file_type, ..self.raw(slot) };
+        let raw = RawDentry { ino: ino.0, file_type, ..self.raw(slot) };
         let at = self.parts.entries_at + slot * ENTRY_BYTES;
         if slot < self.parts.slots {
             raw.write(self.bytes.as_mut().get_mut(at..at + ENTRY_BYTES).unwrap_or_default());

@@ -10,7 +10,7 @@
 use super::node::{
     ADDRS_PER_INODE, AddrSlots, INODE_ADDRS_AT, NODE_FOOTER_AT, NodeBytes, NodeFooter, Unsound,
 };
-use super::{BlockAddr, ChecksumSeed, Feature, Features, INODE_CHECKSUM_AT, Nid};
+use super::{BlockAddr, ChecksumSeed, Feature, Features, INODE_CHECKSUM_AT};
 use crate::wire::{put_u32, record, u16_at, u32_at};
 use std::ops::Range;
 
@@ -149,11 +149,11 @@ record! {
         /// Of a directory its levels of hashing; of a pinned file (16 bits) how often cleaning passed it.
         current_depth: u32 = 0x48,
         /// Node of extended attributes; 0: none.
-        xattr_nid: Nid = 0x4c,
+        xattr_nid: u32 = 0x4c,
         /// See [`inode_flag`].
         flags: u32 = 0x50,
         /// Inode of the directory that names the file.
-        pino: Nid = 0x54,
+        pino: u32 = 0x54,
         /// Bytes of the name.
         namelen: u32 = 0x58,
         /// The name, for recovery.
@@ -163,7 +163,7 @@ record! {
         /// Largest extent: first page.
         ext_fofs: u32 = 0x15c,
         /// Its first block.
-        ext_blk: BlockAddr = 0x160,
+        ext_blk: u32 = 0x160,
         /// Its blocks; 0: none.
         ext_len: u32 = 0x164,
     }
@@ -194,6 +194,27 @@ record! {
     }
 }
 
+/// The features of a volume that decide how its inodes are read.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct InodeFeatures {
+    /// `extra_attr`.
+    pub extra_attr: bool,
+    /// `flexible_inline_xattr`.
+    pub flexible_inline_xattr: bool,
+    /// `inode_checksum`.
+    pub inode_checksum: bool,
+}
+
+impl From<Features> for InodeFeatures {
+    fn from(features: Features) -> Self {
+        Self {
+            extra_attr: features.has(Feature::EXTRA_ATTR),
+            flexible_inline_xattr: features.has(Feature::FLEXIBLE_INLINE_XATTR),
+            inode_checksum: features.has(Feature::INODE_CHECKSUM),
+        }
+    }
+}
+
 /// Which part of an inode is what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InodeLayout {
@@ -216,13 +237,13 @@ impl InodeLayout {
 
     /// The layout that the bytes of an inode ask for, cut to what fits.
     #[must_use]
-    pub fn of(node: &NodeBytes, features: Features) -> Self {
+    pub fn of(node: &NodeBytes, features: InodeFeatures) -> Self {
         let flags = node[INLINE_AT];
         let extra = match flags & inline::EXTRA_ATTR {
             0 => 0,
             _ => u32::from(u16_at(node, EXTRA_ISIZE_AT)),
         };
-        let xattr = match features.has(Feature::FLEXIBLE_INLINE_XATTR) {
+        let xattr = match features.flexible_inline_xattr {
             true => u32::from(u16_at(node, INLINE_XATTR_SIZE_AT)),
             false if flags & (inline::XATTR | inline::DENTRY) != 0 => INLINE_XATTR_WORDS,
             false => 0,
@@ -268,6 +289,11 @@ impl InodeLayout {
         let end = INODE_ADDRS_AT + 4 * ADDRS_PER_INODE as usize;
         let words = if self.has_xattr { self.xattr } else { 0 };
         end - 4 * words as usize..end
+    }
+
+    /// Whether extra attributes reach byte `end` of the block (`F2FS_FITS_IN_INODE`).
+    const fn reaches(self, end: usize) -> bool {
+        INODE_ADDRS_AT + self.extra_bytes() as usize >= end
     }
 }
 
@@ -359,21 +385,23 @@ pub fn device_number(node: &NodeBytes, layout: InodeLayout) -> (u32, u32) {
     }
 }
 
-/// Whether an inode carries a checksum (`f2fs_enable_inode_chksum`), if its volume has them.
-fn is_summed(node: &NodeBytes) -> bool {
-    NodeFooter::parse(node).is_inode()
+/// Whether an inode carries a checksum (`f2fs_enable_inode_chksum`).
+fn is_summed(node: &NodeBytes, features: InodeFeatures) -> bool {
+    let footer = NodeFooter::parse(node);
+    features.inode_checksum
+        && footer.is_inode()
         && node[INLINE_AT] & inline::EXTRA_ATTR != 0
-        && usize::from(u16_at(node, EXTRA_ISIZE_AT)) >= INODE_CHECKSUM_AT + 4 - INODE_ADDRS_AT
+        && InodeLayout::of(node, features).reaches(INODE_CHECKSUM_AT + 4)
 }
 
-fn computed(node: &NodeBytes, seed: ChecksumSeed) -> u32 {
-    seed.inode(node, NodeFooter::parse(node).ino.0, u32_at(node, GENERATION_AT))
+/// The checksum of an inode. `seed` is the volume's (crc32 of its UUID).
+fn computed(node: &NodeBytes, seed: u32) -> u32 {
+    ChecksumSeed(seed).inode(node, NodeFooter::parse(node).ino, u32_at(node, GENERATION_AT))
 }
 
-/// Writes the checksum of an inode, if it carries one. `seed` is the volume's
-/// ([`super::Superblock::checksum_seed`]).
-pub fn seal_inode(node: &mut NodeBytes, seed: Option<ChecksumSeed>) {
-    if let Some(seed) = seed.filter(|_| is_summed(node)) {
+/// Writes the checksum of an inode, if it carries one. `seed` is the volume's (crc32 of its UUID).
+pub fn seal_inode(node: &mut NodeBytes, features: InodeFeatures, seed: u32) {
+    if is_summed(node, features) {
         let sum = computed(node, seed);
         put_u32(node, INODE_CHECKSUM_AT, sum);
     }
@@ -381,9 +409,8 @@ pub fn seal_inode(node: &mut NodeBytes, seed: Option<ChecksumSeed>) {
 
 /// The checksum that an inode carries and the one that its bytes give; `None` if it carries none.
 #[must_use]
-pub fn inode_checksums(node: &NodeBytes, seed: Option<ChecksumSeed>) -> Option<(u32, u32)> {
-    let seed = seed.filter(|_| is_summed(node))?;
-    Some((u32_at(node, INODE_CHECKSUM_AT), computed(node, seed)))
+pub fn inode_checksums(node: &NodeBytes, features: InodeFeatures, seed: u32) -> Option<(u32, u32)> {
+    is_summed(node, features).then(|| (u32_at(node, INODE_CHECKSUM_AT), computed(node, seed)))
 }
 
 /// Whether a volume with these features may use an inode (`sanity_check_inode`, and what
@@ -393,7 +420,7 @@ pub fn inode_checksums(node: &NodeBytes, seed: Option<ChecksumSeed>) -> Option<(
 /// The first thing that is wrong.
 pub fn check_inode(
     node: &NodeBytes,
-    features: Features,
+    features: InodeFeatures,
     is_data: impl Fn(BlockAddr) -> bool,
 ) -> Result<(), Unsound> {
     let unsound = |byte, what| Err(Unsound { byte, what });
@@ -405,9 +432,9 @@ pub fn check_inode(
         return unsound(NODE_FOOTER_AT, "is the node of another inode");
     }
     check_sizes(node, features)?;
-    let last = inode.ext_blk.0.checked_add(inode.ext_len.saturating_sub(1));
-    let in_main = is_data(inode.ext_blk) && last.is_some_and(|last| is_data(BlockAddr(last)));
-    if inode.ext_len != 0 && !in_main {
+    let last = inode.ext_blk.checked_add(inode.ext_len.saturating_sub(1));
+    let in_main = |addr: Option<u32>| addr.is_some_and(|addr| is_data(BlockAddr(addr)));
+    if inode.ext_len != 0 && !(in_main(Some(inode.ext_blk)) && in_main(last)) {
         return unsound(0x15c, "has its largest extent outside the main area");
     }
     if inode.has_inline(inline::DATA) && !inode.is_regular() && !inode.is_symlink() {
@@ -429,19 +456,19 @@ pub fn check_inode(
 }
 
 /// Whether extra attributes and inline extended attributes have sizes that the features allow.
-fn check_sizes(node: &NodeBytes, features: Features) -> Result<(), Unsound> {
+fn check_sizes(node: &NodeBytes, features: InodeFeatures) -> Result<(), Unsound> {
     const XATTR_WORDS_MAX: u32 =
         ADDRS_PER_INODE - EXTRA_BYTES_MAX / 4 - INLINE_RESERVED_WORDS - INLINE_DENTRY_WORDS_MIN;
     let unsound = |byte, what| Err(Unsound { byte, what });
     let flags = node[INLINE_AT];
     let has_extra = flags & inline::EXTRA_ATTR != 0;
-    if features.has(Feature::FLEXIBLE_INLINE_XATTR) && !has_extra {
+    if features.flexible_inline_xattr && !has_extra {
         return unsound(INLINE_AT, "has no extra attributes, which flexible_inline_xattr asks for");
     }
     if !has_extra {
         return Ok(());
     }
-    if !features.has(Feature::EXTRA_ATTR) {
+    if !features.extra_attr {
         return unsound(INLINE_AT, "has extra attributes without the feature extra_attr");
     }
     let extra = u32::from(u16_at(node, EXTRA_ISIZE_AT));
@@ -449,7 +476,7 @@ fn check_sizes(node: &NodeBytes, features: Features) -> Result<(), Unsound> {
         return unsound(EXTRA_ISIZE_AT, "size of extra attributes is out of range");
     }
     let xattr = u32::from(u16_at(node, INLINE_XATTR_SIZE_AT));
-    let is_used = features.has(Feature::FLEXIBLE_INLINE_XATTR) && flags & inline::XATTR != 0;
+    let is_used = features.flexible_inline_xattr && flags & inline::XATTR != 0;
     if is_used && !(1..=XATTR_WORDS_MAX).contains(&xattr) {
         return unsound(INLINE_XATTR_SIZE_AT, "size of inline extended attributes is out of range");
     }

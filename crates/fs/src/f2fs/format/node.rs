@@ -74,15 +74,15 @@ record! {
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub struct NodeFooter {
         /// Number of the node.
-        nid: Nid = 0xfe8,
+        nid: u32 = 0xfe8,
         /// Inode that the node belongs to.
-        ino: Nid = 0xfec,
+        ino: u32 = 0xfec,
         /// [`node_flag`], and the place in the tree from bit 3 on.
         flag: u32 = 0xff0,
         /// Version of the checkpoint after which the node was written.
         cp_ver: u64 = 0xff4,
         /// The block after this one in its log.
-        next_blkaddr: BlockAddr = 0xffc,
+        next_blkaddr: u32 = 0xffc,
     }
 }
 
@@ -101,7 +101,7 @@ impl NodeFooter {
     /// Whether the node is an inode (`IS_INODE`).
     #[must_use]
     pub const fn is_inode(&self) -> bool {
-        self.nid.0 == self.ino.0
+        self.nid == self.ino
     }
 
     /// Whether these bits are set.

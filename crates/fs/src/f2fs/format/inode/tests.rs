@@ -6,7 +6,8 @@ use crate::f2fs::format::BLOCK_BYTES;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const ALL: Features = crate::f2fs::format::SUPPORTED;
+const ALL: InodeFeatures =
+    InodeFeatures { extra_attr: true, flexible_inline_xattr: true, inode_checksum: true };
 
 fn node_of(bytes: &[u8]) -> NodeBytes {
     std::array::from_fn(|at| bytes.get(at).copied().unwrap_or_default())
@@ -15,7 +16,7 @@ fn node_of(bytes: &[u8]) -> NodeBytes {
 /// A sound inode with all extra attributes.
 fn sound() -> NodeBytes {
     let mut node = [0; BLOCK_BYTES];
-    NodeFooter { nid: Nid(9), ino: Nid(9), ..NodeFooter::default() }.encode(&mut node);
+    NodeFooter { nid: 9, ino: 9, ..NodeFooter::default() }.encode(&mut node);
     let inline = inline::EXTRA_ATTR | inline::XATTR;
     Inode { mode: mode::REGULAR | 0o644, inline, blocks: 1, links: 1, ..Inode::default() }
         .encode(&mut node);
@@ -24,21 +25,26 @@ fn sound() -> NodeBytes {
     node
 }
 
+fn any_features() -> impl Strategy<Value = InodeFeatures> {
+    any::<[bool; 3]>().prop_map(|[extra_attr, flexible_inline_xattr, inode_checksum]| {
+        InodeFeatures { extra_attr, flexible_inline_xattr, inode_checksum }
+    })
+}
+
 proptest! {
     /// Whatever the bytes, the parts of an inode lie between its fields and its node numbers, and no two
     /// overlap.
     #[test]
-    fn layouts_stay_inside(bytes in vec(any::<u8>(), 0x200), features in any::<u32>(), flags in any::<u8>()) {
+    fn layouts_stay_inside(bytes in vec(any::<u8>(), 0x200), features in any_features(), flags in any::<u8>()) {
         let mut node = node_of(&bytes);
         node[INLINE_AT] = flags;
-        let features = Features(features);
         let layout = InodeLayout::of(&node, features);
         let extra = INODE_ADDRS_AT..INODE_ADDRS_AT + layout.extra_bytes() as usize;
         let (data, xattr) = (layout.inline_data(), layout.inline_xattr());
         prop_assert!(extra.end <= 0xfd4 && xattr.end == 0xfd4 && xattr.start >= extra.end);
         prop_assert!(data.is_empty() || (data.start == extra.end + 4 && data.end <= xattr.start));
         prop_assert!(layout.addr_count() <= ADDRS_PER_INODE);
-        let _ = (check_inode(&node, features, |_| true), inode_checksums(&node, Some(ChecksumSeed(1))));
+        let _ = (check_inode(&node, features, |_| true), inode_checksums(&node, features, 1));
         let _ = (ExtraAttrs::parse(&node, layout), device_number(&node, layout), Inode::parse(&node).name().len());
     }
 
@@ -69,12 +75,12 @@ proptest! {
     /// A checksum notices each changed bit of the block.
     #[test]
     fn checksums_notice_each_bit(bit in 0..8 * BLOCK_BYTES, seed in any::<u32>()) {
-        let (mut node, seed) = (sound(), Some(ChecksumSeed(seed)));
-        seal_inode(&mut node, seed);
-        let (stored, computed) = inode_checksums(&node, seed).unwrap();
+        let mut node = sound();
+        seal_inode(&mut node, ALL, seed);
+        let (stored, computed) = inode_checksums(&node, ALL, seed).unwrap();
         prop_assert_eq!(stored, computed);
         node[bit / 8] ^= 1 << (bit % 8);
-        if let Some((stored, computed)) = inode_checksums(&node, seed) {
+        if let Some((stored, computed)) = inode_checksums(&node, ALL, seed) {
             prop_assert_ne!(stored, computed);
         }
     }
@@ -115,7 +121,7 @@ fn unsound_inodes_are_refused() {
         node[at..at + bytes.len()].copy_from_slice(bytes);
         assert_eq!(check(&node).map_err(|error| error.byte), Err(byte), "{at:#x} {bytes:x?}");
     }
-    let without = ALL.without(Feature::EXTRA_ATTR);
+    let without = InodeFeatures { extra_attr: false, ..ALL };
     assert_eq!(check_inode(&sound(), without, |_| true).unwrap_err().byte, 0x3);
 }
 
