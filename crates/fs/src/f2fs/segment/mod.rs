@@ -9,6 +9,8 @@
 mod curseg;
 mod free;
 mod sit;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use curseg::{Allocated, CurSeg};
 
