@@ -304,6 +304,10 @@ async fn load_volume(
 fn start_tasks(volume: &Rc<Volume>) {
     let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
+    if volume.options.background_gc {
+        let cleaner = Rc::clone(volume);
+        drop(env.rt.spawn_daemon("cleaner", async move { cleaner.run_gc_thread().await }));
+    }
     let timer = Rc::clone(volume);
     drop(
         env.rt.spawn_daemon(
