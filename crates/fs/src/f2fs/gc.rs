@@ -60,7 +60,7 @@ impl Volume {
         let free = self.segments.borrow().free_sections() + freed;
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
         // All dirty pages are more than those of nodes and directories; they are counted already.
-        if free > 3 * self.sections_for(self.env.cache.dirty() + inodes) + reserved {
+        if free > 4 * self.sections_for(self.env.cache.dirty() + inodes) + reserved {
             return false;
         }
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
