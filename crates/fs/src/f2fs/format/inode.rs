@@ -7,10 +7,10 @@
 //! - Extra attributes that `extra_isize` leaves out read as 0 and are not written.
 //! - The checksum covers the whole block, footer included, so it is sealed after the last change.
 
-use super::BlockAddr;
 use super::node::{
     ADDRS_PER_INODE, AddrSlots, INODE_ADDRS_AT, NODE_FOOTER_AT, NodeBytes, NodeFooter, Unsound,
 };
+use super::{BlockAddr, ChecksumSeed, Feature, Features, INODE_CHECKSUM_AT};
 use crate::wire::{put_u32, record, u16_at, u32_at};
 use std::ops::Range;
 
@@ -32,8 +32,6 @@ const GENERATION_AT: usize = 0x44;
 const EXTRA_ISIZE_AT: usize = 0x168;
 /// Where the words of inline extended attributes are counted.
 const INLINE_XATTR_SIZE_AT: usize = 0x16a;
-/// Where the checksum stands.
-const CHECKSUM_AT: usize = 0x170;
 
 /// Bits of [`Inode::inline`].
 pub mod inline {
@@ -207,6 +205,16 @@ pub struct InodeFeatures {
     pub inode_checksum: bool,
 }
 
+impl From<Features> for InodeFeatures {
+    fn from(features: Features) -> Self {
+        Self {
+            extra_attr: features.has(Feature::EXTRA_ATTR),
+            flexible_inline_xattr: features.has(Feature::FLEXIBLE_INLINE_XATTR),
+            inode_checksum: features.has(Feature::INODE_CHECKSUM),
+        }
+    }
+}
+
 /// Which part of an inode is what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InodeLayout {
@@ -360,10 +368,10 @@ impl ExtraAttrs {
 
     /// Writes those extra attributes that the layout has; the checksum is that of before.
     pub fn encode(&self, node: &mut NodeBytes, layout: InodeLayout) {
-        let kept = u32_at(node, CHECKSUM_AT);
+        let kept = u32_at(node, INODE_CHECKSUM_AT);
         let end = INODE_ADDRS_AT + layout.extra_bytes() as usize;
         self.write(&mut node[..end]);
-        put_u32(&mut node[..end], CHECKSUM_AT, kept);
+        put_u32(&mut node[..end], INODE_CHECKSUM_AT, kept);
     }
 }
 
@@ -383,40 +391,26 @@ fn is_summed(node: &NodeBytes, features: InodeFeatures) -> bool {
     features.inode_checksum
         && footer.is_inode()
         && node[INLINE_AT] & inline::EXTRA_ATTR != 0
-        && InodeLayout::of(node, features).reaches(CHECKSUM_AT + 4)
+        && InodeLayout::of(node, features).reaches(INODE_CHECKSUM_AT + 4)
 }
 
-/// The raw register of crc32 (reflected polynomial 0xEDB88320) after `bytes`.
-fn crc32(register: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(register, |register, byte| {
-        (0..8).fold(register ^ u32::from(*byte), |register, _| {
-            register >> 1 ^ if register & 1 == 1 { 0xedb8_8320 } else { 0 }
-        })
-    })
-}
-
-/// The checksum of an inode: crc32 of its number, its generation, and its bytes with 0 for the checksum.
-/// `seed` is the volume's (crc32 of its UUID).
+/// The checksum of an inode. `seed` is the volume's (crc32 of its UUID).
 fn computed(node: &NodeBytes, seed: u32) -> u32 {
-    let footer = NodeFooter::parse(node);
-    let register = crc32(seed, &footer.ino.to_le_bytes());
-    let register = crc32(register, &node[GENERATION_AT..GENERATION_AT + 4]);
-    let register = crc32(register, &node[..CHECKSUM_AT]);
-    crc32(crc32(register, &[0; 4]), &node[CHECKSUM_AT + 4..])
+    ChecksumSeed(seed).inode(node, NodeFooter::parse(node).ino, u32_at(node, GENERATION_AT))
 }
 
 /// Writes the checksum of an inode, if it carries one. `seed` is the volume's (crc32 of its UUID).
 pub fn seal_inode(node: &mut NodeBytes, features: InodeFeatures, seed: u32) {
     if is_summed(node, features) {
         let sum = computed(node, seed);
-        put_u32(node, CHECKSUM_AT, sum);
+        put_u32(node, INODE_CHECKSUM_AT, sum);
     }
 }
 
 /// The checksum that an inode carries and the one that its bytes give; `None` if it carries none.
 #[must_use]
 pub fn inode_checksums(node: &NodeBytes, features: InodeFeatures, seed: u32) -> Option<(u32, u32)> {
-    is_summed(node, features).then(|| (u32_at(node, CHECKSUM_AT), computed(node, seed)))
+    is_summed(node, features).then(|| (u32_at(node, INODE_CHECKSUM_AT), computed(node, seed)))
 }
 
 /// Whether a volume with these features may use an inode (`sanity_check_inode`, and what

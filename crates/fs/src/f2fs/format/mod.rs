@@ -10,10 +10,16 @@
 mod bitmap;
 mod checkpoint;
 mod checksum;
+mod dentry;
 mod error;
 mod features;
+mod hash;
+mod inode;
 mod layout;
 mod nat;
+mod node;
+#[cfg(test)]
+mod node_tests;
 mod orphan;
 mod pack;
 mod sit;
@@ -21,36 +27,28 @@ mod summary;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod xattr;
 
 pub use crate::wire::Field;
 pub use bitmap::VersionBitmap;
 pub use checkpoint::*;
 pub use checksum::{ChecksumSeed, INODE_CHECKSUM_AT, crc32};
+pub use dentry::*;
 pub use error::{FormatError, Place};
 pub use features::{Feature, Features, SUPPORTED};
+pub use hash::name_hash;
+pub use inode::*;
 pub use layout::{Area, Layout};
 pub use nat::*;
+pub use node::*;
 pub use orphan::*;
 pub use pack::*;
 pub use sit::*;
 pub use summary::*;
 pub use superblock::*;
+pub use xattr::*;
 
 use crate::wire::Wire;
-
-mod dentry;
-mod hash;
-mod inode;
-mod node;
-#[cfg(test)]
-mod node_tests;
-mod xattr;
-
-pub use dentry::*;
-pub use hash::name_hash;
-pub use inode::*;
-pub use node::*;
-pub use xattr::*;
 
 /// Bytes of a block: the only size that is supported.
 pub const BLOCK_BYTES: usize = 4096;

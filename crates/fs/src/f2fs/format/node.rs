@@ -7,7 +7,7 @@
 //!   [`first_page`] back from a node to the pages that it maps.
 //! - Slots beyond the end of a node read as no block and are not written, whatever a caller asks for.
 
-use super::{BLOCK_BYTES, BlockAddr, Nid};
+use super::{BLOCK_BYTES, BlockAddr, FormatError, Nid, Place};
 use crate::wire::{put_u32, record, u32_at};
 use std::fmt;
 
@@ -53,6 +53,14 @@ pub struct Unsound {
     pub byte: usize,
     /// What is wrong.
     pub what: &'static str,
+}
+
+impl Unsound {
+    /// The same as an error that names the structure.
+    #[must_use]
+    pub const fn at(self, place: Place) -> FormatError {
+        FormatError::corrupt(place, self.byte, self.what)
+    }
 }
 
 impl fmt::Display for Unsound {

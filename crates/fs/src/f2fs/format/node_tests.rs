@@ -3,7 +3,7 @@
 use super::*;
 use crate::wire::Field;
 
-const DOCUMENT: &str = include_str!("../../../../../docs/formats/f2fs-nodes.part.md");
+const DOCUMENT: &str = include_str!("../../../../../docs/formats/f2fs.md");
 
 /// The first two cells of each row of the first table below a heading.
 fn table(heading: &str) -> Vec<[&'static str; 2]> {

@@ -217,6 +217,8 @@ impl XattrArea {
         raw.write(place);
         place[ENTRY_BYTES..][..name.len()].copy_from_slice(name);
         place[ENTRY_BYTES + name.len()..][..value.len()].copy_from_slice(value);
+        // What lies after the end of a list is no attribute, whatever it was.
+        self.bytes[at + bytes..].fill(0);
         // From here on the room of the node counts, whether the inode has one yet or not.
         self.has_node |= at + bytes > self.inline_bytes;
         Ok(true)

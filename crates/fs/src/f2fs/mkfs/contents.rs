@@ -7,7 +7,6 @@
 
 use super::{MkfsOptions, Plan};
 use crate::f2fs::format::*;
-use crate::wire::put_u32;
 
 /// The directory for what fsck finds.
 const LOST_FOUND: &[u8] = b"lost+found";
@@ -125,8 +124,7 @@ impl Maker<'_> {
         let footer = NodeFooter { nid: ino.0, ino: ino.0, flag: 0, ..NodeFooter::default() };
         NodeFooter { cp_ver: FIRST_NODES_VER, next_blkaddr: next, ..footer }.encode(&mut node);
         if let Some(seed) = self.plan.superblock.checksum_seed() {
-            let sum = seed.inode(&node[..], ino.0, inode.generation);
-            put_u32(&mut node[..], INODE_CHECKSUM_AT, sum);
+            seal_inode(&mut node, features.into(), seed.0);
         }
         node
     }

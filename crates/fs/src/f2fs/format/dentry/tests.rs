@@ -124,6 +124,11 @@ fn unsound_entries_are_reported() {
         view.iter().map(|entry| entry.unwrap()).map(|e| (e.name, e.ino.0, e.hash)).collect();
     assert_eq!(dots, [(&b"."[..], 5, 0), (b"..", 3, 0)]);
     view.insert(2, b"first", 1, Nid(6), file_type::REGULAR);
+    // A name of the same length and hash is another name.
+    view.insert(3, b"other", 1, Nid(8), file_type::REGULAR);
+    assert_eq!(view.find(b"other", 1).map(|entry| entry.ino), Some(Nid(8)));
+    view.remove(3);
+    assert_eq!(view.find(b"other", 1), None);
     view.insert(213, b"last", 2, Nid(7), file_type::REGULAR);
     assert!(!view.is_empty_but_dots());
     for (length, what) in [
