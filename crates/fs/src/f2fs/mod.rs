@@ -16,6 +16,7 @@ mod inline;
 mod inode;
 mod inodes;
 mod meta;
+pub mod mkfs;
 mod mount;
 mod namei;
 mod node;
