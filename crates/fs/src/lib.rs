@@ -14,6 +14,7 @@ mod image;
 mod kind;
 mod knob;
 pub mod memfs;
+mod mkfs;
 mod vfs;
 mod wire;
 

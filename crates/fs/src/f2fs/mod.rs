@@ -1,7 +1,9 @@
 //! F2FS in its on-disk format, after Linux's `fs/f2fs`: rooms keep the kernel's names.
 
 mod checkpoint;
+mod counts;
 mod data;
+mod dir;
 mod discard;
 mod error;
 mod extent;
@@ -14,17 +16,21 @@ mod inline;
 mod inode;
 mod inodes;
 mod meta;
+pub mod mkfs;
 mod mount;
-mod names_stub;
+mod namei;
 mod node;
 mod options;
 mod recovery;
+mod rename;
 mod rules;
 mod segment;
 mod space;
 mod timer;
 mod volume;
+mod xattr;
 
+pub use counts::Counts;
 pub use fs::F2fs;
 pub use mount::MountReport;
 pub use options::{Allocation, DiscardPolicy, FsyncMode, MountOptions};

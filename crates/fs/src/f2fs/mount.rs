@@ -331,7 +331,9 @@ impl Volume {
             self.checkpoints.orphans.add(ino.0)?;
         }
         let rolled = self.roll_forward(clean).await?;
-        if count > 0 {
+        self.rolled.set(rolled);
+        // Roll-forward may have taken last names away as well.
+        if !self.checkpoints.orphans.all().is_empty() {
             for number in self.checkpoints.orphans.all() {
                 self.finish_orphan(number).await?;
             }

@@ -17,6 +17,7 @@ mod write;
 pub use sizes::journal_blocks_by_default;
 
 use super::format::{Feature, Features, FormatError, Superblock, Timestamp};
+use crate::mkfs::random_uuid;
 use contents::Contents;
 use groups::Groups;
 use nandscape_block::{AsyncDevice, BlockError};
@@ -91,15 +92,6 @@ impl MkfsOptions {
             discard: true,
         }
     }
-}
-
-/// A UUID of version 4 (RFC 9562).
-fn random_uuid(stream: &mut Stream) -> [u8; 16] {
-    let bits = u128::from(stream.bits()) << 64 | u128::from(stream.bits());
-    let mut uuid = bits.to_be_bytes();
-    uuid[6] = uuid[6] & 0x0f | 0x40;
-    uuid[8] = uuid[8] & 0x3f | 0x80;
-    uuid
 }
 
 /// Why no file system was made.

@@ -2,18 +2,9 @@
 
 use super::{Made, MkfsOptions};
 use crate::ext4::format::*;
-use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, Tag};
-use nandscape_rt::combine::join_all;
+use crate::mkfs::{Block, discard_to_zeroes, write_blocks, zero};
+use nandscape_block::{AsyncDevice, BlockError};
 use std::borrow::Cow;
-use std::ops::Range;
-
-/// Bios in flight at most.
-const IN_FLIGHT: usize = 16;
-/// Sectors of a bio at most, if the device takes as many.
-const RUN_SECTORS: u32 = 64;
-
-/// A block and its content.
-type Block<'a> = (u64, Cow<'a, [u8]>);
 
 /// Makes an old superblock void, and what will not be written read as zeroes, by discarding it if that
 /// helps and is wanted. Whether all of the volume reads as zeroes then; if not, what must be zeroes is.
@@ -27,14 +18,7 @@ pub(super) async fn clear(
     }
     zero(device, 0..1).await?;
     device.flush().await?;
-    let caps = device.caps();
-    if options.discard && caps.discard_sectors > 0 && caps.discard_zeroes {
-        let blocks = made.sb.blocks_count - made.sb.blocks_count % u64::from(caps.discard_sectors);
-        let step = u32::MAX - u32::MAX % caps.discard_sectors;
-        for run in pieces(0..blocks, step) {
-            device.discard(Lba(run.start), (run.end - run.start) as u32).await?;
-        }
-        zero(device, blocks..made.sb.blocks_count).await?;
+    if options.discard && discard_to_zeroes(device, made.sb.blocks_count).await? {
         return Ok(true);
     }
     for run in &made.contents.journal {
@@ -60,61 +44,6 @@ pub(super) async fn write(device: &AsyncDevice, made: &Made) -> Result<(), Block
     let first = (0, Cow::Owned(made.superblock_block(0)));
     write_blocks(device, std::iter::once(first)).await?;
     device.flush().await
-}
-
-/// Writes zeroes.
-async fn zero(device: &AsyncDevice, blocks: Range<u64>) -> Result<(), BlockError> {
-    for run in pieces(blocks, run_sectors(device)) {
-        let sectors = (run.end - run.start) as u32;
-        let zeroes = vec![Tag::ZERO; sectors as usize].into_boxed_slice();
-        device.write(Lba(run.start), sectors, Payload::Tags(zeroes)).await?;
-    }
-    Ok(())
-}
-
-/// Sectors of a bio at most.
-fn run_sectors(device: &AsyncDevice) -> u32 {
-    match device.caps().max_sectors {
-        0 => RUN_SECTORS,
-        bound => bound.min(RUN_SECTORS),
-    }
-}
-
-/// A run in pieces of up to `step`.
-fn pieces(run: Range<u64>, step: u32) -> impl Iterator<Item = Range<u64>> {
-    let end = run.end;
-    run.step_by(step.max(1) as usize).map(move |start| start..(start + u64::from(step)).min(end))
-}
-
-/// Writes blocks, those that follow each other in one bio.
-async fn write_blocks<'a>(
-    device: &AsyncDevice,
-    mut blocks: impl Iterator<Item = Block<'a>>,
-) -> Result<(), BlockError> {
-    let sectors_max = run_sectors(device) as usize;
-    let mut next = blocks.next();
-    let mut replies = Vec::with_capacity(IN_FLIGHT);
-    while let Some((start, bytes)) = next.take() {
-        let mut run = bytes.into_owned();
-        next = blocks.next();
-        while let Some((at, bytes)) = &next
-            && *at == start + (run.len() / BLOCK_BYTES) as u64
-            && run.len() < sectors_max * BLOCK_BYTES
-        {
-            run.extend_from_slice(bytes);
-            next = blocks.next();
-        }
-        let sectors = (run.len() / BLOCK_BYTES) as u32;
-        let payload = Payload::from_bytes(&run);
-        let payload = payload.map_err(|_| BlockError::Malformed("half a block of metadata"))?;
-        replies.push(device.submit(Bio::write(Lba(start), sectors, payload).with(Flags::META)));
-        if replies.len() == IN_FLIGHT || next.is_none() {
-            for reply in join_all(std::mem::take(&mut replies)).await {
-                reply?;
-            }
-        }
-    }
-    Ok(())
 }
 
 impl Made {

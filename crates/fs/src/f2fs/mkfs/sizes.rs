@@ -1,0 +1,309 @@
+//! The sizes of a volume: its areas, the segments that users do not see, where the logs begin. Decided as
+//! mkfs.f2fs 1.15 does (`f2fs_prepare_super_block` in mkfs/f2fs_format.c, `get_best_overprovision` in
+//! include/f2fs_fs.h), in floating-point numbers where it does, and in the same order.
+//!
+//! mkfs.f2fs counts segments that no zone is left for: those between the last whole zone and the end of
+//! the volume. They enter the overprovision, the blocks for users and the free segments of the first
+//! checkpoint, although the main area ends before them. We count them, too; fsck.f2fs finds the number of
+//! free segments wrong until a mount has written a checkpoint.
+
+use super::{MkfsError, MkfsOptions, extensions};
+use crate::f2fs::format::*;
+
+/// Major and minor version: those of the tools that the layout follows.
+const VERSION: (u16, u16) = (1, 15);
+/// Bytes of the checkpoint block between its fields and its checksum: room for version bitmaps.
+const BITMAPS_BYTES: u32 = (CHECKPOINT_CRC_AT - CHECKPOINT_BITMAPS_AT) as u32;
+/// Bytes of that room that the NAT's bitmap has at least.
+const NAT_BITMAP_BYTES_MIN: u32 = 64;
+/// Bytes of a version bitmap for each segment of one copy.
+const BITMAP_BYTES_PER_SEGMENT: u32 = BLOCKS_PER_SEGMENT / 8;
+/// Logs.
+const LOGS: u32 = SegmentType::ALL.len() as u32;
+/// Volumes of fewer main segments are searched in steps of 5 percent.
+const COARSE_BELOW: u32 = 256;
+/// Bytes of the version's text in the superblock at most.
+const VERSION_BYTES_MAX: usize = 252;
+
+/// What a volume will be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Its superblock.
+    pub superblock: Superblock,
+    /// Its geometry.
+    pub layout: Layout,
+    /// Percentage of the main area, less what is reserved, that users do not see.
+    pub overprovision: f64,
+    /// Segments reserved for cleaning.
+    pub reserved_segments: u32,
+    /// Segments that users do not see, the reserved ones included.
+    pub overprovision_segments: u32,
+    /// Segments of the main area, and those behind it that mkfs.f2fs counts with them.
+    pub counted_segments: u32,
+    /// Where each log begins, by the number of its type.
+    pub logs: [SegNo; 6],
+}
+
+impl Plan {
+    /// Decides everything for a volume of so many sectors of 4,096 bytes.
+    pub(super) fn new(options: &MkfsOptions, sectors: u64) -> Result<Self, MkfsError> {
+        options.features.check(Place::Superblock(0))?;
+        let mut superblock = identity(options)?;
+        let counted_segments = areas(&mut superblock, options, sectors)?;
+        let layout = Layout::of(&superblock)?;
+        let (overprovision, reserved) = reserve(&layout, counted_segments, options)?;
+        if layout.main_segments() - LOGS < reserved {
+            return Err(too_small());
+        }
+        let hidden = (f64::from(counted_segments - reserved) * overprovision / 100.0) as u32;
+        let overprovision_segments = hidden + reserved;
+        if counted_segments <= overprovision_segments {
+            return Err(too_small());
+        }
+        let logs = logs(&superblock, options.heap);
+        Ok(Self {
+            superblock,
+            layout,
+            overprovision,
+            reserved_segments: reserved,
+            overprovision_segments,
+            counted_segments,
+            logs,
+        })
+    }
+
+    /// Where a log begins.
+    #[must_use]
+    pub fn log(&self, log: SegmentType) -> SegNo {
+        self.logs[log.number()]
+    }
+
+    /// Blocks that users may take.
+    #[must_use]
+    pub fn user_blocks(&self) -> u64 {
+        let segments = self.counted_segments - self.overprovision_segments;
+        u64::from(segments) * u64::from(BLOCKS_PER_SEGMENT)
+    }
+}
+
+fn too_small() -> MkfsError {
+    MkfsError::Options("the volume is too small for F2FS".to_owned())
+}
+
+/// A superblock with everything that does not follow from the size.
+fn identity(options: &MkfsOptions) -> Result<Superblock, MkfsError> {
+    let mut sb = Superblock::empty();
+    sb.magic = SUPERBLOCK_MAGIC;
+    (sb.major_ver, sb.minor_ver) = VERSION;
+    [sb.log_sectorsize, sb.log_sectors_per_block] = [9, 3];
+    [sb.log_blocksize, sb.log_blocks_per_seg] = [12, 9];
+    [sb.root_ino, sb.node_ino, sb.meta_ino] = [Nid(3), Nid(1), Nid(2)];
+    sb.uuid = options.uuid;
+    let mut units = options.label.encode_utf16();
+    for (place, unit) in sb.volume_name.iter_mut().zip(&mut units) {
+        *place = unit;
+    }
+    if units.next().is_some() {
+        return Err(MkfsError::Options("the label is longer than 512 units of UTF-16".to_owned()));
+    }
+    if options.version.len() > VERSION_BYTES_MAX {
+        return Err(MkfsError::Options("the version is longer than 252 bytes".to_owned()));
+    }
+    sb.version[..options.version.len()].copy_from_slice(options.version.as_bytes());
+    sb.init_version = sb.version;
+    sb.feature = options.features.0;
+    if options.features.has(Feature::SB_CHECKSUM) {
+        sb.checksum_offset = SUPERBLOCK_CRC_AT as u32;
+    }
+    extensions::list(&mut sb);
+    Ok(sb)
+}
+
+/// Segments of all areas but the main one.
+struct Meta {
+    sit: u32,
+    nat: u32,
+    ssa: u32,
+    payload: u32,
+}
+
+/// Decides where the areas lie. Gives the segments that count as those of the main area.
+fn areas(sb: &mut Superblock, options: &MkfsOptions, sectors: u64) -> Result<u32, MkfsError> {
+    let [per_section, sections] = [options.segments_per_section, options.sections_per_zone];
+    let zone = per_section.checked_mul(sections).filter(|zone| *zone > 0);
+    let zone = zone.ok_or(MkfsError::Options("a zone of no size, or of too many".to_owned()))?;
+    let per_segment = u64::from(BLOCKS_PER_SEGMENT);
+    if sectors > u64::from(SEGMENTS_MAX) * per_segment {
+        return Err(MkfsError::Options("F2FS has 16 TiB at most".to_owned()));
+    }
+    let segment0 = u64::from(zone) * per_segment;
+    let total = sectors.checked_sub(segment0).ok_or_else(too_small)? / per_segment;
+    let total = u32::try_from(total).map_err(|_| too_small())?;
+    let segments = total - total % zone;
+    if total < SEGMENTS_MIN {
+        return Err(too_small());
+    }
+    let meta = Meta::of(segments, zone).ok_or_else(too_small)?;
+    let meta_segments = 2 + meta.sit + meta.nat + meta.ssa;
+    let zones = (segments / zone).checked_sub(meta_segments / zone).ok_or_else(too_small)?;
+    if zones <= LOGS {
+        return Err(too_small());
+    }
+    let main = zones * zone;
+    sb.block_count = sectors;
+    [sb.segs_per_sec, sb.secs_per_zone] = [per_section, sections];
+    [sb.segment_count, sb.cp_payload] = [segments, meta.payload];
+    [sb.segment_count_ckpt, sb.segment_count_sit] = [2, meta.sit];
+    [sb.segment_count_nat, sb.segment_count_ssa] = [meta.nat, meta.ssa];
+    [sb.section_count, sb.segment_count_main] = [zones * sections, main];
+    let starts = [0, 0, 2, 2 + meta.sit, 2 + meta.sit + meta.nat, meta_segments];
+    // The volume has at most 2^32 blocks, and the areas end on it.
+    let starts = starts.map(|at| BlockAddr((zone + at) * BLOCKS_PER_SEGMENT));
+    [sb.segment0_blkaddr, sb.cp_blkaddr, sb.sit_blkaddr, sb.nat_blkaddr, ..] = starts;
+    [.., sb.ssa_blkaddr, sb.main_blkaddr] = starts;
+    Ok(total - meta_segments)
+}
+
+impl Meta {
+    /// Of a volume of so many segments and zones of so many; `None` if they have no room.
+    fn of(segments: u32, zone: u32) -> Option<Self> {
+        let per_segment = |blocks: u32| blocks.div_ceil(BLOCKS_PER_SEGMENT);
+        let sit = 2 * per_segment(segments.div_ceil(SIT_ENTRIES_PER_BLOCK as u32));
+        let nodes = u64::from(segments.checked_sub(2 + sit)?) * u64::from(BLOCKS_PER_SEGMENT);
+        // At most one number for each block, and as many NAT blocks as its bitmap has room for.
+        let nat = per_segment(nodes.div_ceil(NAT_ENTRIES_PER_BLOCK as u64) as u32);
+        let sit_bitmap = sit / 2 * BITMAP_BYTES_PER_SEGMENT;
+        let (payload, room) = match sit_bitmap > BITMAPS_BYTES - NAT_BITMAP_BYTES_MIN {
+            true => (sit_bitmap.div_ceil(BLOCK_BYTES as u32), BITMAPS_BYTES),
+            false => (0, BITMAPS_BYTES - sit_bitmap),
+        };
+        let nat = 2 * nat.min(room / BITMAP_BYTES_PER_SEGMENT);
+        let rest = segments.checked_sub(2 + sit + nat)?;
+        let ssa = per_segment(rest + 1);
+        // The main area begins with a zone.
+        let ssa = ssa + (2 + sit + nat + ssa).next_multiple_of(zone) - (2 + sit + nat + ssa);
+        Some(Self { sit, nat, ssa, payload })
+    }
+}
+
+/// The overprovision in percent, and the segments that are reserved for cleaning.
+fn reserve(layout: &Layout, counted: u32, options: &MkfsOptions) -> Result<(f64, u32), MkfsError> {
+    let asked = options.overprovision;
+    if asked.is_some_and(|percent| !(percent > 0.0 && percent < 100.0)) {
+        return Err(MkfsError::Options("an overprovision is above 0 % and below 100 %".to_owned()));
+    }
+    let percent = asked.or_else(|| best_overprovision(layout, counted)).ok_or_else(too_small)?;
+    let reserved = reserved_segments(percent, counted.div_ceil(layout.sections())) as u32;
+    let reserved = options.reserved_segments.unwrap_or(reserved);
+    if reserved == 0 {
+        return Err(MkfsError::Options("cleaning needs a reserved segment".to_owned()));
+    }
+    Ok((percent, reserved))
+}
+
+/// Segments to be reserved at an overprovision in percent, with so many segments for each section.
+fn reserved_segments(percent: f64, per_section: u32) -> f64 {
+    (2.0 * (100.0 / percent + 1.0) + f64::from(LOGS)) * f64::from(per_section)
+}
+
+/// The overprovision that leaves users most; `None` if none leaves them anything.
+fn best_overprovision(layout: &Layout, counted: u32) -> Option<f64> {
+    let (all, per_section) = (f64::from(counted), counted.div_ceil(layout.sections()));
+    let coarse = layout.main_segments() < COARSE_BELOW;
+    let (first, last, step) = if coarse { (10.0, 95.0, 5.0) } else { (0.01, 10.0, 0.01) };
+    let (mut best, mut most) = (None, 0.0);
+    let mut percent = first;
+    while percent <= last {
+        let reserved = reserved_segments(percent, per_section);
+        let hidden = (all - reserved) * percent / 100.0;
+        let space = all - reserved - hidden;
+        if most < space {
+            (best, most) = (Some(percent), space);
+        }
+        percent += step;
+    }
+    best
+}
+
+/// Where the logs begin, by the number of their types: each with a zone.
+fn logs(sb: &Superblock, heap: bool) -> [SegNo; 6] {
+    let zone = sb.segs_per_sec * sb.secs_per_zone;
+    let zones = sb.segment_count_main / zone;
+    let zones_of = |hot_data, warm_data, cold_data, hot_node, warm_node, cold_node| {
+        [hot_data, warm_data, cold_data, hot_node, warm_node, cold_node].map(|at: u32| at * zone)
+    };
+    if heap {
+        let last = zones - 1;
+        let mut logs = zones_of(last - 3, 1, 0, last, last - 1, last - 2);
+        let into = (sb.secs_per_zone - 1) * sb.segs_per_sec;
+        for log in [0, 3, 4, 5] {
+            logs[log] += into;
+        }
+        return logs.map(SegNo);
+    }
+    let cold = (zones / 4 - 1).max(4);
+    let warm = (zones / 2 - 1).max(cold + 1);
+    zones_of(3, warm, cold, 0, 1, 2).map(SegNo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The layouts that mkfs.f2fs 1.15 was seen to choose: bytes and segments of a section; first blocks
+    /// of the areas and segments of each; overprovision in hundredths of a percent, segments that users
+    /// do not see, reserved ones; blocks for users.
+    #[test]
+    fn layouts_are_those_of_mkfs_f2fs() {
+        type Row = (u64, u32, [u32; 6], [u32; 5], [u32; 3], u64);
+        const GIB: u64 = 1 << 30;
+        let rows: [Row; 4] = [
+            (
+                GIB,
+                1,
+                [512, 512, 1_536, 2_560, 4_608, 5_120],
+                [2, 2, 4, 1, 502],
+                [636, 68, 39],
+                222_208,
+            ),
+            (
+                16 * GIB,
+                1,
+                [512, 512, 1_536, 2_560, 20_992, 29_184],
+                [2, 2, 36, 16, 8_135],
+                [157, 260, 135],
+                4_032_000,
+            ),
+            (
+                256 * GIB,
+                1,
+                [512, 512, 1_536, 6_656, 62_976, 194_048],
+                [2, 10, 110, 256, 130_693],
+                [39, 1_027, 520],
+                66_388_992,
+            ),
+            (
+                256 * GIB,
+                16,
+                [8_192, 8_192, 9_216, 14_336, 70_656, 204_800],
+                [2, 10, 110, 262, 130_672],
+                [157, 4_183, 2_166],
+                64_762_368,
+            ),
+        ];
+        for (bytes, segments_per_section, starts, segments, hidden, user_blocks) in rows {
+            let options = MkfsOptions { segments_per_section, ..MkfsOptions::new(1) };
+            let plan = Plan::new(&options, bytes / BLOCK_BYTES as u64).expect("a plan");
+            let sb = &plan.superblock;
+            let areas = [sb.segment0_blkaddr, sb.cp_blkaddr, sb.sit_blkaddr, sb.nat_blkaddr];
+            let areas = areas.into_iter().chain([sb.ssa_blkaddr, sb.main_blkaddr]);
+            assert_eq!(areas.map(|addr| addr.0).collect::<Vec<_>>(), starts);
+            let [ckpt, sit, nat] =
+                [sb.segment_count_ckpt, sb.segment_count_sit, sb.segment_count_nat];
+            assert_eq!([ckpt, sit, nat, sb.segment_count_ssa, sb.segment_count_main], segments);
+            let percent = (plan.overprovision * 100.0).round() as u32;
+            assert_eq!([percent, plan.overprovision_segments, plan.reserved_segments], hidden);
+            assert_eq!(plan.user_blocks(), user_blocks);
+        }
+    }
+}
