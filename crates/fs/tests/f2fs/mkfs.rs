@@ -7,7 +7,7 @@ use nandscape_block::{
     Token,
 };
 use nandscape_fs::f2fs::format::*;
-use nandscape_fs::f2fs::mkfs::{MkfsError, MkfsOptions, mkfs, plan};
+use nandscape_fs::f2fs::mkfs::{MkfsError, MkfsOptions, least_sectors, mkfs, plan};
 use nandscape_rt::{Executor, Nanos};
 use std::cell::RefCell;
 use std::fs::File;
@@ -202,6 +202,39 @@ fn sizes_are_refused_as_mkfs_f2fs_refuses_them() {
     assert!(both[0] > 40 && both[1] > 20, "{both:?}");
     let beyond = 16 * TIB / BLOCK_BYTES as u64 + 1;
     assert!(matches!(plan(&options(), beyond), Err(MkfsError::Options(_))));
+}
+
+/// With few segments reserved, volumes are smaller than mkfs.f2fs makes them, down to the nine sections
+/// that the kernel asks for; fsck.f2fs finds nothing wrong with them. One zone less is refused.
+#[test]
+fn small_volumes_are_sound() {
+    let rows = [
+        // Areas of seven segments behind the one of the superblocks, and nine sections.
+        (1, Some(2), 17),
+        (1, Some(3), 17),
+        (1, Some(4), 18),
+        (1, Some(8), 22),
+        (1, None, 26),
+        (2, Some(4), 2 + 8 + 2 * 9),
+        (4, Some(8), 4 + 8 + 4 * 9),
+    ];
+    for (segments_per_section, reserved_segments, segments) in rows {
+        let overprovision = reserved_segments.map(|_| 1.0);
+        let small = MkfsOptions { segments_per_section, overprovision, ..options() };
+        let options = MkfsOptions { reserved_segments, features: SUPPORTED, ..small };
+        let sectors = least_sectors(&options).expect("a size");
+        assert_eq!(sectors, segments * 512, "{segments_per_section} {reserved_segments:?}");
+        let less = sectors - 512 * u64::from(segments_per_section);
+        assert!(plan(&options, less).is_err());
+        if f2fs_tools() {
+            let scratch = Scratch::new();
+            let image = scratch.image("image", sectors * BLOCK_BYTES as u64);
+            make_image(&image, &options);
+            assert_clean(&image);
+        }
+    }
+    let one = MkfsOptions { reserved_segments: Some(1), ..options() };
+    assert!(least_sectors(&one).expect_err("a refusal").to_string().contains("reserved"));
 }
 
 /// A device that held something else is cleared as far as a mount reads it: fsck.f2fs finds nothing.

@@ -11,6 +11,7 @@ use super::checksum;
 use super::error::{FormatError, Place};
 use super::layout::Layout;
 use super::sit::SegmentType;
+use super::superblock::SEGMENTS_MIN;
 use super::{BLOCK_BYTES, BLOCKS_PER_SEGMENT, Nid, SegNo};
 use crate::wire::{put_u32, record, u32_at};
 use std::ops::Range;
@@ -235,7 +236,10 @@ impl Checkpoint {
     fn check_counts(&self, layout: &Layout, place: Place) -> Result<(), FormatError> {
         let corrupt = |at, what| Err(FormatError::corrupt(place, at, what));
         let main = layout.main_segments();
-        if self.rsvd_segment_count == 0 || self.rsvd_segment_count >= main {
+        let areas = (layout.main_start().0 - layout.pack(0).0) / BLOCKS_PER_SEGMENT;
+        let reserved = self.rsvd_segment_count;
+        let few = areas.saturating_add(reserved) < SEGMENTS_MIN;
+        if reserved == 0 || few || reserved >= main {
             return corrupt(0x18, "number of reserved segments out of range");
         }
         if self.overprov_segment_count == 0 {

@@ -40,8 +40,9 @@ pub struct MkfsOptions {
     /// Percentage of the main area, less what is reserved, that users do not see; `-o`. `None`: the one
     /// that leaves users most, as mkfs.f2fs searches it.
     pub overprovision: Option<f64>,
-    /// Segments reserved for cleaning; `None`: by the overprovision, as mkfs.f2fs. mkfs.f2fs has no such
-    /// option.
+    /// Segments reserved for cleaning; `None`: by the overprovision, as mkfs.f2fs, which has no such
+    /// option. With few of them a volume can be smaller than mkfs.f2fs makes one; whether cleaning gets
+    /// along with them, who asks for them must know.
     pub reserved_segments: Option<u32>,
     /// Whether logs begin at the end of the main area; `-a 1`.
     pub heap: bool,
@@ -107,6 +108,14 @@ pub enum MkfsError {
 /// Options that cannot be met.
 pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Plan, MkfsError> {
     Plan::new(options, sectors)
+}
+
+/// The least size at which [`mkfs`] makes a file system, among whole zones: in sectors.
+///
+/// # Errors
+/// Options that no size meets.
+pub fn least_sectors(options: &MkfsOptions) -> Result<u64, MkfsError> {
+    sizes::least_sectors(options)
 }
 
 /// Makes a file system on a device, and gives its superblock.
