@@ -1,7 +1,7 @@
 //! What a mounted file system counted, whatever its kind: sums since mount, of which two make a window.
 
 use crate::cache::Lookups;
-use crate::ext4;
+use crate::{ext4, f2fs};
 
 /// Total time of fsyncs and fdatasyncs that have ended, by part.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -33,6 +33,8 @@ pub enum FsDetail {
     None,
     /// Of ext4: its journal.
     Ext4(ext4::Counts),
+    /// Of F2FS: checkpoints, logs, cleaning.
+    F2fs(f2fs::Counts),
 }
 
 /// Counts since mount.
@@ -78,8 +80,10 @@ impl FsCounts {
         merge(&mut self.fsync_times.flush_ns, other.fsync_times.flush_ns);
         merge(&mut self.lookups.hits, other.lookups.hits);
         merge(&mut self.lookups.misses, other.lookups.misses);
-        if let (FsDetail::Ext4(ours), FsDetail::Ext4(theirs)) = (&mut self.detail, &other.detail) {
-            ours.zip(theirs, merge);
+        match (&mut self.detail, &other.detail) {
+            (FsDetail::Ext4(ours), FsDetail::Ext4(theirs)) => ours.zip(theirs, merge),
+            (FsDetail::F2fs(ours), FsDetail::F2fs(theirs)) => ours.zip(theirs, merge),
+            _ => {}
         }
     }
 }
@@ -90,6 +94,7 @@ impl FsDetail {
         match self {
             Self::None => Self::None,
             Self::Ext4(_) => Self::Ext4(ext4::Counts::default()),
+            Self::F2fs(_) => Self::F2fs(f2fs::Counts::default()),
         }
     }
 
@@ -99,6 +104,7 @@ impl FsDetail {
         match self {
             Self::None => Vec::new(),
             Self::Ext4(counts) => counts.groups(),
+            Self::F2fs(counts) => counts.groups(),
         }
     }
 
@@ -115,6 +121,7 @@ impl FsDetail {
         match self {
             Self::None => Vec::new(),
             Self::Ext4(counts) => counts.phrases(),
+            Self::F2fs(counts) => counts.phrases(),
         }
     }
 }

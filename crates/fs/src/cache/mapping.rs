@@ -130,6 +130,12 @@ impl<F> Mapping<F> {
         self.0.writing.get() > 0 || self.0.pages.borrow().dirty() > 0
     }
 
+    /// Pages that are in memory.
+    #[must_use]
+    pub fn resident(&self) -> u64 {
+        self.0.pages.borrow().count()
+    }
+
     /// Pages that wait for write-back.
     #[must_use]
     pub fn dirty(&self) -> u64 {

@@ -65,6 +65,11 @@ impl DataPath for Volume {
         self.placement_at(BlockAddr(start as u32))
     }
 
+    /// Blocks of directories and of metadata go with checkpoints.
+    fn is_data(&self, inode: &Inode) -> bool {
+        inode.kind() == Kind::File
+    }
+
     async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
         if inode.is_inline() {
             let inline = Mapped::Blocks { start: 0, blocks: 1, unwritten: false };
@@ -305,15 +310,29 @@ impl Volume {
             }
         }
         let op = self.begin().await?;
+        self.reserve_pages_in(&op, inode, &(at..pages.end)).await
+    }
+
+    /// The same within an operation.
+    ///
+    /// # Errors
+    /// As [`Volume::reserve_pages`].
+    pub(crate) async fn reserve_pages_in(
+        &self,
+        op: &Op,
+        inode: &Inode,
+        pages: &Pages,
+    ) -> Result<()> {
+        let mut at = pages.start;
         let _extents = inode.extent_lock.write().await;
         while at < pages.end {
-            let dnode = self.make_dnode(&op, inode, at).await?;
+            let dnode = self.make_dnode(op, inode, at).await?;
             let addresses = self.addresses(dnode, pages.end - at).await?;
             let holes =
                 addresses.iter().filter(|address| **address == BlockAddr::NULL).count() as u64;
             if holes > 0 {
                 let taken = self.space.take_some(holes)?;
-                self.fill_holes(&op, inode, dnode, (addresses.len(), taken)).await?;
+                self.fill_holes(op, inode, dnode, (addresses.len(), taken)).await?;
                 if taken < holes {
                     return Err(FsError::NoSpace);
                 }

@@ -138,6 +138,28 @@ impl Inode {
         self.raw.borrow().has_inline(inline::DATA)
     }
 
+    /// Whether its names lie in the inode itself.
+    pub(crate) fn has_inline_names(&self) -> bool {
+        self.raw.borrow().has_inline(inline::DENTRY)
+    }
+
+    /// Its directory and its name there, for roll-forward.
+    pub(crate) fn set_name(&self, parent: u32, name: &[u8]) {
+        let mut raw = self.raw.borrow_mut();
+        raw.pino = parent;
+        raw.set_name(name);
+        drop(raw);
+        self.mark(Dirty::Content);
+    }
+
+    /// It may have other names: roll-forward cannot bring its name back (`file_lost_pino`). Directories have one name.
+    pub(crate) fn lose_pino(&self) {
+        if !self.is_dir() {
+            self.raw.borrow_mut().advise |= advise::LOST_PINO;
+            self.mark(Dirty::Content);
+        }
+    }
+
     pub(crate) fn is_cold(&self) -> bool {
         self.raw.borrow().advise & advise::COLD != 0
     }
@@ -218,6 +240,24 @@ impl Inode {
     pub(crate) fn check_changeable(&self) -> Result<()> {
         let fixed = inode_flag::IMMUTABLE | inode_flag::APPEND;
         if self.raw.borrow().flags & fixed != 0 { Err(FsError::NotPermitted) } else { Ok(()) }
+    }
+
+    /// Whether a directory may get names.
+    ///
+    /// # Errors
+    /// [`FsError::NotPermitted`].
+    pub(crate) fn check_addable(&self) -> Result<()> {
+        let is_fixed = self.raw.borrow().flags & inode_flag::IMMUTABLE != 0;
+        if is_fixed { Err(FsError::NotPermitted) } else { Ok(()) }
+    }
+
+    /// Whether its name in `dir` may go.
+    ///
+    /// # Errors
+    /// [`FsError::NotPermitted`].
+    pub(crate) fn check_removable(&self, dir: &Self) -> Result<()> {
+        dir.check_changeable()?;
+        self.check_changeable()
     }
 
     /// Whether nothing needs it in memory but the cache of inodes.

@@ -225,17 +225,24 @@ impl Volume {
         inode.pages.discard(0..u64::MAX);
         inode.moving.borrow_mut().clear();
         let op = self.begin().await?;
+        self.free_inode(&op, inode).await
+    }
+
+    /// Frees an inode that nothing uses: its blocks, its nodes, its number.
+    ///
+    /// # Errors
+    /// Those of reading nodes.
+    pub(super) async fn free_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
         let _extents = inode.extent_lock.write().await;
         if !inode.raw.borrow().has_inline(inline::DATA | inline::DENTRY) && has_blocks(inode) {
-            self.cut_from(&op, inode, 0).await?;
+            self.cut_from(op, inode, 0).await?;
         }
         let xattr = Nid(inode.raw.borrow().xattr_nid);
         if xattr.0 != 0 {
-            self.remove_node(&op, inode, xattr).await?;
+            self.remove_node(op, inode, xattr).await?;
         }
-        self.remove_node(&op, inode, Nid(inode.number)).await?;
+        self.remove_node(op, inode, Nid(inode.number)).await?;
         inode.mark_clean();
-        self.inode_lists.appended.borrow_mut().remove(&inode.number);
         self.checkpoints.orphans.remove(inode.number);
         self.inodes.remove(inode.number);
         Ok(())

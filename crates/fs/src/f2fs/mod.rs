@@ -1,7 +1,9 @@
 //! F2FS in its on-disk format, after Linux's `fs/f2fs`: rooms keep the kernel's names.
 
 mod checkpoint;
+mod counts;
 mod data;
+mod dir;
 mod discard;
 mod error;
 mod extent;
@@ -16,16 +18,19 @@ mod inodes;
 mod meta;
 pub mod mkfs;
 mod mount;
-mod names_stub;
+mod namei;
 mod node;
 mod options;
 mod recovery;
+mod rename;
 mod rules;
 mod segment;
 mod space;
 mod timer;
 mod volume;
+mod xattr;
 
+pub use counts::Counts;
 pub use fs::F2fs;
 pub use mount::MountReport;
 pub use options::{Allocation, DiscardPolicy, FsyncMode, MountOptions};

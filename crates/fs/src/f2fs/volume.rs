@@ -13,6 +13,7 @@ use super::gc::GcCounts;
 use super::inode::{Inode, InodeLists};
 use super::node::Nodes;
 use super::options::MountOptions;
+use super::recovery::Rolled;
 use super::rules::OmittedRule;
 use super::segment::Segments;
 use super::space::Space;
@@ -55,6 +56,8 @@ pub(crate) struct Volume {
     /// Where the search for a victim in the background goes on.
     pub(crate) last_victim: Cell<u32>,
     pub(crate) discards: Discards,
+    /// What mount rolled forward.
+    pub(crate) rolled: Cell<Rolled>,
     pub(crate) inode_lists: Rc<InodeLists>,
     /// Writes of file data in flight.
     pub(crate) data_in_flight: InFlight,
@@ -115,6 +118,7 @@ impl Volume {
             last_op: Cell::new(rt.now()),
             last_victim: Cell::new(0),
             discards: Discards::default(),
+            rolled: Cell::default(),
             inode_lists,
             data_in_flight: InFlight::new(&rt, "file data"),
             metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),

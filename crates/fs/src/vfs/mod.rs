@@ -125,6 +125,12 @@ pub(crate) trait DataPath: Sized + 'static {
         true
     }
 
+    /// Whether a sync of a file writes its dirty pages; if not, [`DataPath::commit_file`] and
+    /// [`DataPath::commit_all`] do.
+    fn is_data(&self, _file: &Self::File) -> bool {
+        true
+    }
+
     /// What the first of up to `most` pages from `page` on are mapped to. The caller holds the file's
     /// `extent_lock`.
     async fn map(&self, file: &Self::File, page: u64, most: u64) -> Result<Mapped>;

@@ -8,6 +8,9 @@ use std::rc::Rc;
 
 /// Writes all dirty pages of a file and waits for them.
 pub(crate) async fn write_out<V: DataPath>(volume: &Rc<V>, file: &Rc<V::File>) -> Result<()> {
+    if !volume.is_data(file) {
+        return file.pages.take_error();
+    }
     let sent = write_out_range(volume, file, &(0..u64::MAX)).await;
     file.pages.take_error().and(sent)
 }

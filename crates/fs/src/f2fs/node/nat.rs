@@ -97,7 +97,8 @@ impl Nat {
             info.entry.version = info.entry.version.wrapping_add(1);
         }
         info.entry.block_addr = at;
-        (info.dirty, info.checkpointed) = (true, false);
+        info.dirty = true;
+        info.checkpointed &= at.is_block();
         if fsync && nid == ino {
             info.fsynced_inode = true;
         }

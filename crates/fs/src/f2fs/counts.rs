@@ -1,0 +1,121 @@
+//! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
+
+use super::gc::GcCounts;
+use super::recovery::Rolled;
+use super::segment::LOGS;
+use super::volume::Volume;
+use crate::counts::CountGroup;
+use nandscape_rt::words::counted;
+
+/// Counts of a mounted F2FS.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Checkpoints written.
+    pub checkpoints: u64,
+    /// Blocks of packs, NAT and SIT that they wrote.
+    pub checkpoint_blocks: u64,
+    /// Blocks written to each log, in the order of [`SegmentType::ALL`](super::format::SegmentType::ALL).
+    pub log_blocks: [u64; LOGS],
+    /// Sections cleaned in the foreground.
+    pub foreground_sections: u64,
+    /// Sections cleaned in the background.
+    pub background_sections: u64,
+    /// Data blocks that cleaning moved.
+    pub moved_data_blocks: u64,
+    /// Node blocks that cleaning moved.
+    pub moved_node_blocks: u64,
+    /// Discard requests sent.
+    pub discards: u64,
+    /// Files that mount rolled forward.
+    pub rolled_files: u64,
+    /// Their node blocks.
+    pub rolled_nodes: u64,
+    /// Data blocks that these brought back.
+    pub rolled_blocks: u64,
+}
+
+/// Names of the logs' counts, in the order of [`SegmentType::ALL`](super::format::SegmentType::ALL).
+const LOG_NAMES: [&str; LOGS] =
+    ["hot_data", "warm_data", "cold_data", "hot_node", "warm_node", "cold_node"];
+
+impl Counts {
+    pub(super) fn of(volume: &Volume) -> Self {
+        let GcCounts { foreground_sections, background_sections, data_blocks, node_blocks } =
+            volume.gc_counts.get();
+        let Rolled { files, nodes, blocks } = volume.rolled.get();
+        Self {
+            checkpoints: volume.checkpoints.count.get(),
+            checkpoint_blocks: volume.checkpoints.blocks.get(),
+            log_blocks: *volume.segments.borrow().written(),
+            foreground_sections,
+            background_sections,
+            moved_data_blocks: data_blocks,
+            moved_node_blocks: node_blocks,
+            discards: volume.discards.sent.get(),
+            rolled_files: files,
+            rolled_nodes: nodes,
+            rolled_blocks: blocks,
+        }
+    }
+
+    /// Applies `merge` to each count and its counterpart in `other`.
+    pub(crate) fn zip(&mut self, other: &Self, merge: impl Fn(&mut u64, u64)) {
+        merge(&mut self.checkpoints, other.checkpoints);
+        merge(&mut self.checkpoint_blocks, other.checkpoint_blocks);
+        for (ours, theirs) in self.log_blocks.iter_mut().zip(other.log_blocks) {
+            merge(ours, theirs);
+        }
+        merge(&mut self.foreground_sections, other.foreground_sections);
+        merge(&mut self.background_sections, other.background_sections);
+        merge(&mut self.moved_data_blocks, other.moved_data_blocks);
+        merge(&mut self.moved_node_blocks, other.moved_node_blocks);
+        merge(&mut self.discards, other.discards);
+        merge(&mut self.rolled_files, other.rolled_files);
+        merge(&mut self.rolled_nodes, other.rolled_nodes);
+        merge(&mut self.rolled_blocks, other.rolled_blocks);
+    }
+
+    pub(crate) fn groups(&self) -> Vec<CountGroup> {
+        let checkpoint = vec![("count", self.checkpoints), ("blocks", self.checkpoint_blocks)];
+        let gc = vec![
+            ("foreground_sections", self.foreground_sections),
+            ("background_sections", self.background_sections),
+            ("data_blocks", self.moved_data_blocks),
+            ("node_blocks", self.moved_node_blocks),
+        ];
+        let roll_forward = vec![
+            ("files", self.rolled_files),
+            ("nodes", self.rolled_nodes),
+            ("blocks", self.rolled_blocks),
+        ];
+        vec![
+            CountGroup { name: "checkpoint", counts: checkpoint },
+            CountGroup {
+                name: "log_blocks",
+                counts: LOG_NAMES.into_iter().zip(self.log_blocks).collect(),
+            },
+            CountGroup { name: "gc", counts: gc },
+            CountGroup { name: "discard", counts: vec![("requests", self.discards)] },
+            CountGroup { name: "roll_forward", counts: roll_forward },
+        ]
+    }
+
+    pub(crate) fn phrases(&self) -> Vec<String> {
+        let mut phrases = vec![format!(
+            "{} of {}, {} in logs",
+            counted(self.checkpoints, ["checkpoint", "checkpoints"]),
+            counted(self.checkpoint_blocks, ["block", "blocks"]),
+            counted(self.log_blocks.iter().sum(), ["block", "blocks"]),
+        )];
+        let sections = self.foreground_sections + self.background_sections;
+        if sections > 0 {
+            let moved = self.moved_data_blocks + self.moved_node_blocks;
+            phrases.push(format!(
+                "{} cleaned, {} moved",
+                counted(sections, ["section", "sections"]),
+                counted(moved, ["block", "blocks"]),
+            ));
+        }
+        phrases
+    }
+}

@@ -1,0 +1,41 @@
+//! The name of a file that roll-forward brings back (`recover_dentry` in fs/f2fs/recovery.c).
+
+use crate::contract::{FsError, Result};
+use crate::f2fs::inode::Inode;
+use crate::f2fs::volume::{Op, Volume, corrupt};
+use std::rc::Rc;
+
+impl Volume {
+    /// The directory that an inode names leads to it by the name that it keeps. What had that name loses it.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`] if there is no such directory; [`FsError::NoSpace`].
+    pub(crate) async fn recover_dentry(&self, op: &Op, inode: &Rc<Inode>) -> Result<()> {
+        let (parent, name, mode) = {
+            let raw = inode.raw.borrow();
+            (raw.pino, raw.name().to_vec(), raw.mode)
+        };
+        let wrong = || corrupt("roll-forward: no place for the name of a file", inode.number);
+        if name.is_empty() || !self.is_ordinary(parent) || parent == inode.number {
+            return Err(wrong());
+        }
+        let dir = match self.inode(parent).await {
+            Err(FsError::NoEntry) => return Err(wrong()),
+            found => found?,
+        };
+        if !dir.is_dir() {
+            return Err(wrong());
+        }
+        if let Some(found) = self.find(&dir, &name).await? {
+            if found.ino == inode.number {
+                return Ok(());
+            }
+            let other = self.inode(found.ino).await?;
+            self.note_orphan(&other)?;
+            self.remove_name(op, &dir, found).await?;
+            self.lose_link(&dir, &other);
+        }
+        let vacancy = self.make_room(op, &dir, &name).await?;
+        self.add_name(op, &dir, vacancy, &name, (inode.number, mode)).await
+    }
+}
