@@ -209,7 +209,7 @@ fn sizes_are_refused_as_mkfs_f2fs_refuses_them() {
 #[test]
 fn small_volumes_are_sound() {
     let rows = [
-        // Areas of seven segments behind the one of the superblocks, and nine sections.
+        // Areas of seven segments after the one of the superblocks, and nine sections.
         (1, Some(2), 17),
         (1, Some(3), 17),
         (1, Some(4), 18),
@@ -260,6 +260,28 @@ fn used_devices_are_made_clean() {
     let pack = u64::from(plan.layout.pack(0).0) * BLOCK_BYTES as u64;
     file.read_exact_at(&mut block, pack).expect("a block");
     assert!(!Checkpoint::parse(&block, 0).expect("a checkpoint").has(CP_TRIMMED));
+}
+
+/// NAT bits can be left out: the checkpoint says so, the place of the bits is empty, and fsck.f2fs finds
+/// nothing.
+#[test]
+fn nat_bits_can_be_left_out() {
+    if !f2fs_tools() {
+        return;
+    }
+    for nat_bits in [true, false] {
+        let scratch = Scratch::new();
+        let image = scratch.image("image", 100 * MIB);
+        let options = MkfsOptions { nat_bits, ..options() };
+        make_image(&image, &options);
+        assert_clean(&image);
+        let (blocks, plan) = (sparse::blocks(&image), plan(&options, 100 * 256).expect("a plan"));
+        let checkpoint = Checkpoint::parse(&blocks[&u64::from(plan.layout.pack(0).0)][..], 0);
+        let checkpoint = checkpoint.expect("a checkpoint");
+        assert_eq!(checkpoint.has(CP_NAT_BITS), nat_bits);
+        let place = plan.layout.nat_bits(0, checkpoint.cp_pack_total_block_count);
+        assert_eq!(blocks.contains_key(&place.expect("room").0.into()), nat_bits);
+    }
 }
 
 /// A bio that reached a device: what, and where.

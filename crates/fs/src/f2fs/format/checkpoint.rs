@@ -5,7 +5,7 @@
 //! - [`Checkpoint::parse`] judges one block by itself; a pack is valid if both of its checkpoint blocks
 //!   are, and have the same version. Of two valid packs the one of the higher version holds.
 //! - [`Checkpoint::check`] judges it beside the volume's geometry, before anything is computed from it.
-//! - The bitmaps lie behind the 192 bytes; the SIT's in the payload blocks if there are any.
+//! - The bitmaps lie after the 192 bytes; the SIT's in the payload blocks if there are any.
 
 use super::checksum;
 use super::error::{FormatError, Place};
@@ -36,7 +36,7 @@ pub const CP_NAT_BITS: u32 = 0x80;
 pub const CP_TRIMMED: u32 = 0x100;
 /// `ckpt_flags`: of the version in footers of nodes, roll-forward compares the lower half only.
 pub const CP_NOCRC_RECOVERY: u32 = 0x200;
-/// `ckpt_flags`: bitmaps begin 4 bytes later, the NAT's first, behind the checksum.
+/// `ckpt_flags`: bitmaps begin 4 bytes later, the NAT's first, after the checksum.
 pub const CP_LARGE_NAT_BITMAP: u32 = 0x400;
 /// `ckpt_flags`: quota files are to be checked.
 pub const CP_QUOTA_NEED_FSCK: u32 = 0x800;

@@ -301,7 +301,7 @@ fn things_are_where_the_kernel_looks() {
     assert_eq!(layout.area(Area::Main), BlockAddr(29184)..BlockAddr(29184 + 8135 * 512));
     assert_eq!([layout.pack(0), layout.pack(1)], [512, 1024].map(BlockAddr));
     assert_eq!([layout.sit_blocks(), layout.nat_blocks(), layout.nids()], [512, 9216, 4_193_280]);
-    // The second copy of the SIT lies half the area behind the first.
+    // The second copy of the SIT lies half the area after the first.
     let sit = |second| layout.sit_block(147, second).map(|addr| addr.0);
     assert_eq!([sit(false), sit(true)], [Some(1683), Some(2195)]);
     assert_eq!(layout.sit_block(512, false), None);
@@ -459,7 +459,7 @@ fn plans_of_packs_round_trip() {
     }
 }
 
-/// The version bitmaps lie one behind the other, the SIT's in the payload if there is one, and the NAT's
+/// The version bitmaps lie one after the other, the SIT's in the payload if there is one, and the NAT's
 /// first with `large_nat_bitmap`.
 #[test]
 fn bitmaps_lie_where_the_kernel_looks() {

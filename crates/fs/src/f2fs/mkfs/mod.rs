@@ -6,7 +6,7 @@
 //! - Few blocks are written. SIT, NAT and SSA are left alone where nothing is noted in them; that needs a
 //!   volume that reads as zeroes where nothing was written: one never written, or one that is discarded
 //!   first. Else what a mount reads is zeroed.
-//! - The superblocks are written last, behind a flush: no half-made file system is taken for one.
+//! - The superblocks are written last, after a flush: no half-made file system is taken for one.
 //!
 //! Follows mkfs/f2fs_format.c of f2fs-tools in what it computes.
 
@@ -41,8 +41,8 @@ pub struct MkfsOptions {
     /// that leaves users most, as mkfs.f2fs searches it.
     pub overprovision: Option<f64>,
     /// Segments reserved for cleaning; `None`: by the overprovision, as mkfs.f2fs, which has no such
-    /// option. With few of them a volume can be smaller than mkfs.f2fs makes one; whether cleaning gets
-    /// along with them, who asks for them must know.
+    /// option. Fewer of them allow volumes smaller than mkfs.f2fs makes; whether they suffice for cleaning
+    /// is not checked.
     pub reserved_segments: Option<u32>,
     /// Whether logs begin at the end of the main area; `-a 1`.
     pub heap: bool,

@@ -42,7 +42,7 @@ pub struct Plan {
     pub reserved_segments: u32,
     /// Segments that users do not see, the reserved ones included.
     pub overprovision_segments: u32,
-    /// Segments of the main area, and those behind it that mkfs.f2fs counts with them.
+    /// Segments of the main area, and those after it that mkfs.f2fs counts with them.
     pub counted_segments: u32,
     /// Where each log begins, by the number of its type.
     pub logs: [SegNo; 6],
