@@ -164,6 +164,9 @@ impl Volume {
         for (at, bytes) in sit {
             self.write_meta(at, bytes);
         }
+        if self.omits(OmittedRule::EarlyDiscard) {
+            self.discard_prefree().await;
+        }
         let pack = self.build_pack(version, reason);
         self.write_pack(&pack).await?;
         self.checkpoints
@@ -268,6 +271,9 @@ impl Volume {
         self.space.note_checkpoint();
         self.nodes.free_removed();
         let freed = self.segments.borrow_mut().release_prefree();
+        for segment in &freed {
+            self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
+        }
         self.discard_segments(freed);
         Ok(())
     }
