@@ -34,6 +34,8 @@ const SMALLEST_F2FS_MIB: u64 = 64;
 const INODE_FEATURES: [Feature; 3] =
     [Feature::EXTRA_ATTR, Feature::FLEXIBLE_INLINE_XATTR, Feature::INODE_CHECKSUM];
 
+const MODES: [DataMode; 3] = [DataMode::Journal, DataMode::Ordered, DataMode::Writeback];
+
 fn device(handle: &Handle, sectors: u64) -> OpenDevice {
     powered(handle, MemDevice::new(sectors).with_latency(Nanos::from_us(20)))
 }
