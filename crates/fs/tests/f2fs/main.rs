@@ -5,3 +5,4 @@
 mod churn;
 mod common;
 mod mkfs;
+mod names;
