@@ -2,5 +2,7 @@
 //!
 //! One test program of many modules: each further one would compile the whole file system once more.
 
+mod check;
 mod common;
 mod mkfs;
+mod read;
