@@ -1,10 +1,12 @@
 //! F2FS in its on-disk format, after Linux's `fs/f2fs`: rooms keep the kernel's names.
 
+pub mod check;
 mod checkpoint;
 mod counts;
 mod data;
 mod dir;
 mod discard;
+pub mod dump;
 mod error;
 mod extent;
 mod file;
@@ -21,6 +23,7 @@ mod mount;
 mod namei;
 mod node;
 mod options;
+pub mod raw;
 mod recovery;
 mod rename;
 mod rules;
