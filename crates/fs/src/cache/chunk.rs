@@ -1,7 +1,8 @@
 //! Sixty-four pages of a file that follow each other: their contents, and their states as bits.
 
-use nandscape_block::SectorData;
 use nandscape_block::bits::set_bits;
+use nandscape_block::{SectorBytes, SectorData};
+use std::sync::Arc;
 
 /// Pages of a chunk: as many as a word has bits.
 pub(super) const PAGES: u64 = u64::BITS as u64;
@@ -68,6 +69,18 @@ impl Chunk {
         let run = first_run(pages, self.there());
         self.referenced |= run;
         self.contents_of(run)
+    }
+
+    /// The bytes of a page that is there, which it holds as such from now on; it is used now. `None` if its content is
+    /// not kept.
+    pub(super) fn bytes(&mut self, page: u64) -> Option<&mut Arc<SectorBytes>> {
+        let there = page & self.there();
+        let content = self.contents.get_mut(there.trailing_zeros() as usize)?;
+        self.referenced |= page;
+        if !matches!(content, SectorData::Bytes(_)) {
+            *content = SectorData::Bytes(Arc::from(content.expand()?));
+        }
+        if let SectorData::Bytes(bytes) = content { Some(bytes) } else { None }
     }
 
     /// The contents of a run of pages.

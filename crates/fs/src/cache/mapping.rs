@@ -5,11 +5,12 @@ use super::chunk::PageState;
 use super::pages::Pages;
 use super::{Core, DirtyFiles, Evict, PageCache, Queued, bump, drop_by};
 use crate::contract::{FsError, Result};
-use nandscape_block::{Owner, SectorData};
+use nandscape_block::{Owner, SectorBytes, SectorData};
 use nandscape_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 pub(crate) struct Inner<F: 'static> {
     pub(super) core: Rc<Core>,
@@ -95,6 +96,28 @@ impl<F> Mapping<F> {
         self.0.pages.borrow_mut().get(page)
     }
 
+    /// Looks at the bytes of a page that is in memory; `None` if it is not, or its content is not kept. For pages of
+    /// metadata.
+    pub fn with_bytes<R>(&self, page: u64, look: impl FnOnce(&SectorBytes) -> R) -> Option<R> {
+        self.0.pages.borrow_mut().bytes(page).map(|bytes| look(bytes))
+    }
+
+    /// Changes the bytes of a page that is in memory, which waits for write-back then; whether it did not before. A write
+    /// of it that is in flight has its own copy.
+    pub fn edit_bytes<R>(
+        &self,
+        page: u64,
+        edit: impl FnOnce(&mut SectorBytes) -> R,
+    ) -> Option<(R, bool)> {
+        let mut pages = self.0.pages.borrow_mut();
+        let edited = edit(Arc::make_mut(pages.bytes(page)?));
+        let fresh = pages.make_dirty(&(page..page + 1), false);
+        drop(pages);
+        bump(&self.0.core.dirty, fresh);
+        self.enqueue();
+        Some((edited, fresh > 0))
+    }
+
     /// Appends to `contents` those of the range from its first page on that are there, and tells how the
     /// page behind them looks.
     pub(super) fn read(&self, range: Range<u64>, contents: &mut Vec<SectorData>) -> PageState {
@@ -105,6 +128,12 @@ impl<F> Mapping<F> {
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.0.writing.get() > 0 || self.0.pages.borrow().dirty() > 0
+    }
+
+    /// Pages that wait for write-back.
+    #[must_use]
+    pub fn dirty(&self) -> u64 {
+        self.0.pages.borrow().dirty()
     }
 
     /// Pages that a block is reserved for.

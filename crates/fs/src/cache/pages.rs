@@ -1,10 +1,11 @@
 //! The pages of one file, in chunks of sixty-four.
 
 use super::chunk::{Chunk, PAGES, PageState, first_run, lowest};
-use nandscape_block::SectorData;
 use nandscape_block::bits::bits_of;
+use nandscape_block::{SectorBytes, SectorData};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The pages of one file.
 #[derive(Default)]
@@ -86,6 +87,12 @@ impl Pages {
     pub(super) fn get(&mut self, page: u64) -> Option<SectorData> {
         let (chunk, bit) = self.first_of(&(page..page + 1));
         chunk?.read(bit).first().cloned()
+    }
+
+    /// The bytes of a page that is there, to be looked at or changed; it is used now.
+    pub(super) fn bytes(&mut self, page: u64) -> Option<&mut Arc<SectorBytes>> {
+        let (chunk, bit) = self.first_of(&(page..page + 1));
+        chunk?.bytes(bit)
     }
 
     /// The first page of the range that is missing. Those before it that are there are used now.

@@ -100,7 +100,7 @@ pub(super) async fn write<V: DataPath>(
     Ok(len)
 }
 
-/// Gives blocks to pages and writes them.
+/// Writes pages, and makes the cache forget them.
 async fn write_past_cache<V: DataPath>(
     volume: &Rc<V>,
     caller: Caller,
@@ -108,12 +108,23 @@ async fn write_past_cache<V: DataPath>(
     pages: &Pages,
     data: &Data,
 ) -> Result<()> {
-    volume.preallocate(caller, file, pages).await?;
-    write_mapped(volume, file, pages, &sectors_of(data)).await?;
+    volume.write_direct(caller, file, pages, &sectors_of(data)).await?;
     // Reads that ran beside the write may have brought old content into the cache.
     file.pages.written(pages.clone()).await;
     volume.env().space.unreserve(file.pages.discard(pages.clone()));
     Ok(())
+}
+
+/// Gives blocks to pages that have none, and writes all where they lie then: of a file system that writes in place.
+pub(super) async fn write_in_place<V: DataPath>(
+    volume: &Rc<V>,
+    caller: Caller,
+    file: &Rc<V::File>,
+    pages: &Pages,
+    data: &[SectorData],
+) -> Result<()> {
+    volume.preallocate(caller, file, pages).await?;
+    write_mapped(volume, file, pages, data).await
 }
 
 /// Writes pages that all have blocks.

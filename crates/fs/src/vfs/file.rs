@@ -34,8 +34,13 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
+    pub(crate) fn new(rt: &Handle, name: &'static str) -> Self {
+        let (next, sent) = (Cell::new(0), RefCell::default());
+        Self { next, sent, arrived: Notify::new(rt, name) }
+    }
+
     /// Notes that a write is submitted.
-    pub(super) fn send(&self) -> u64 {
+    pub(crate) fn send(&self) -> u64 {
         let id = self.next.get();
         self.next.set(id + 1);
         self.sent.borrow_mut().insert(id);
@@ -43,9 +48,14 @@ impl InFlight {
     }
 
     /// Notes that it has ended.
-    pub(super) fn arrive(&self, id: u64) {
+    pub(crate) fn arrive(&self, id: u64) {
         self.sent.borrow_mut().remove(&id);
         self.arrived.notify_waiters();
+    }
+
+    /// Whether nothing is in flight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent.borrow().is_empty()
     }
 
     /// Waits until everything submitted so far has ended.
@@ -76,11 +86,7 @@ impl<F> FileCore<F> {
             pages,
             opens: Cell::new(0),
             deleted: Cell::new(false),
-            in_flight: InFlight {
-                next: Cell::new(0),
-                sent: RefCell::default(),
-                arrived: Notify::new(rt, "new data on its way"),
-            },
+            in_flight: InFlight::new(rt, "new data on its way"),
             write_hint: Cell::default(),
         }
     }

@@ -24,14 +24,14 @@ pub(crate) mod writeback;
 
 pub(crate) use blocks::{BlockCache, CachedBlock};
 pub(crate) use env::VolumeEnv;
-pub(crate) use file::FileCore;
+pub(crate) use file::{FileCore, InFlight};
 pub(crate) use inodes::InodeCache;
 pub(crate) use space::SpaceReservation;
 
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, Result};
 use content::Writer;
-use nandscape_block::{FlushScope, SECTOR_BYTES, SectorData};
+use nandscape_block::{FlushScope, Placement, SECTOR_BYTES, SectorData};
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use writeback::Submitted;
@@ -107,6 +107,13 @@ pub(crate) trait DataPath: Sized + 'static {
         FlushScope::Owner
     }
 
+    /// The placement hint of data of a file at a block: how long it is expected to live.
+    fn placement(&self, file: &Self::File, _start: u64) -> Placement {
+        // Placement 0 is no hint; a device with fewer handles has the longest-lived data in its last.
+        let handles = self.env().device.caps().placement_handles;
+        Placement((file.write_hint.get() as u16).min(handles))
+    }
+
     /// How often a sync looks for dirty pages: the second time takes those that were on their way the first time
     /// and had been written to again.
     fn sync_passes(&self) -> u32 {
@@ -125,6 +132,27 @@ pub(crate) trait DataPath: Sized + 'static {
     /// Where the newest content of up to `pages` pages from `page` on is, as far as it is not in the page
     /// cache.
     async fn locate(&self, file: &Rc<Self::File>, page: u64, pages: u64) -> Result<PageLocation>;
+
+    /// Makes room before the next run of dirty pages is taken.
+    async fn before_run(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Submits up to `pages` dirty pages of a file for the flusher, without waiting for them.
+    async fn write_back(self: &Rc<Self>, file: &Rc<Self::File>, pages: u64) -> Result<()> {
+        writeback::writepages(self, file, file.pages.cyclic_pass(), pages, false).await
+    }
+
+    /// Writes pages past the page cache and waits for them.
+    async fn write_direct(
+        self: &Rc<Self>,
+        caller: Caller,
+        file: &Rc<Self::File>,
+        pages: &Pages,
+        data: &[SectorData],
+    ) -> Result<()> {
+        direct::write_in_place(self, caller, file, pages, data).await
+    }
 
     /// Gives blocks to the first part of a run from page `at` on, and submits it with
     /// [`writeback::submit`].

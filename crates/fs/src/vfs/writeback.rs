@@ -3,10 +3,10 @@
 //! A run of pages is marked as in flight; the file system gives blocks to it, part by part, and submits
 //! each part ([`DataPath::place`]). A task per run waits for the device and finishes the run.
 
-use super::{DataPath, Pages};
+use super::{DataPath, FileCore, Pages};
 use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
 use crate::contract::Result;
-use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, Placement, SectorData};
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, SectorData};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ impl<V: DataPath> Backing for FileBacking<V> {
     }
 
     async fn write_back(&self, file: &Rc<V::File>, pages: u64) -> Result<()> {
-        writepages(&self.0, file, file.pages.cyclic_pass(), pages, false).await
+        self.0.write_back(file, pages).await
     }
 }
 
@@ -72,6 +72,14 @@ pub(crate) fn submit<V: DataPath>(
     Submitted { placed, end: pages.end, id, arrival: Box::pin(arrival) }
 }
 
+impl<P> Submitted<P> {
+    /// Pages up to `end` that need no write of their own; for those between it and `at` none is in flight.
+    pub(crate) fn without_write<F>(file: &FileCore<F>, placed: P, end: u64) -> Self {
+        let id = file.in_flight.send();
+        Self { placed, end, id, arrival: Box::pin(std::future::ready(Ok(()))) }
+    }
+}
+
 /// Submits up to `most` dirty pages of a pass to the device, without waiting for them.
 ///
 /// # Errors
@@ -84,18 +92,17 @@ pub(crate) async fn writepages<V: DataPath>(
     sync: bool,
 ) -> Result<()> {
     let (mut left, mut result) = (most, Ok(()));
-    while let Some(run) = pass.take_run(left.min(RUN_PAGES)) {
+    while left > 0 {
+        volume.before_run().await?;
+        let Some(run) = pass.take_run(left.min(RUN_PAGES)) else { break };
         left -= (run.end() - run.first()).min(left);
         result = result.and(write_run(volume, file, run, sync).await);
-        if left == 0 {
-            break;
-        }
     }
     result
 }
 
 /// Places a run and submits it. A task finishes it.
-async fn write_run<V: DataPath>(
+pub(crate) async fn write_run<V: DataPath>(
     volume: &Rc<V>,
     file: &Rc<V::File>,
     run: WriteRun<V::File>,
@@ -129,7 +136,7 @@ async fn write_run<V: DataPath>(
 }
 
 /// Submits writes of contiguous blocks of a file, in bios as large as the device takes.
-pub(super) fn write_blocks<V: DataPath>(
+pub(crate) fn write_blocks<V: DataPath>(
     volume: &V,
     file: &V::File,
     start: u64,
@@ -139,8 +146,7 @@ pub(super) fn write_blocks<V: DataPath>(
     let device = &volume.env().device;
     let caps = device.caps();
     let max = caps.max_sectors as usize;
-    // Placement 0 is no hint; a device with fewer handles has the longest-lived data in its last.
-    let placement = Placement((file.write_hint.get() as u16).min(caps.placement_handles));
+    let placement = volume.placement(file, start);
     let chunk = if max == 0 { data.len().max(1) } else { max };
     let mut lba = start;
     let mut replies = Vec::new();

@@ -1,0 +1,263 @@
+//! Checkpoints: the state that a mount begins with. After fs/f2fs/checkpoint.c.
+//!
+//! A checkpoint is written in this order, while no operation runs:
+//! 1. what files still have in memory goes to places that only memory knows: directory blocks, inodes into their node
+//!    pages, node pages;
+//! 2. NAT and SIT entries go to the journals of the pack, or to the copies of NAT and SIT blocks that the last
+//!    checkpoint does not use;
+//! 3. all of that and all but the last block of the pack are on the device (not yet durable);
+//! 4. the last block of the pack is written with PREFLUSH and FUA: with it, and not before, the checkpoint is there.
+//!
+//! Until then the last checkpoint stays whole: nothing that it refers to is written over. After it, prefree segments
+//! are free.
+
+mod orphans;
+mod pack;
+
+pub(crate) use orphans::Orphans;
+
+use super::format::{BlockAddr, CP_CRC_RECOVERY, Checkpoint, NatEntry};
+use super::inode::{Inode, META_INO};
+use super::node::NodeSet;
+use super::rules::OmittedRule;
+use super::volume::{Op, Volume};
+use crate::contract::{Kind, Result};
+use nandscape_block::{Flags, Fua, SectorData};
+use nandscape_rt::Nanos;
+use nandscape_rt::sync::Mutex;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Why a checkpoint is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// `sync`, an fsync that needs one, a timer.
+    Sync,
+    /// Segments are to be reused.
+    Space,
+    /// Roll-forward has ended.
+    Recovery,
+    /// The volume is unmounted: the next mount has nothing to recover.
+    Umount,
+}
+
+/// The last checkpoint, and what the next one needs.
+pub(crate) struct Checkpoints {
+    /// As written last.
+    pub(crate) last: RefCell<Checkpoint>,
+    /// The pack that holds it: 0 or 1.
+    pack: Cell<u32>,
+    /// Its checksum.
+    crc: Cell<u32>,
+    pub(crate) orphans: Orphans,
+    /// Directories that lost or changed names since, where an fsync is to bring names along (`TRANS_DIR_INO`).
+    pub(crate) changed_dirs: RefCell<BTreeSet<u32>>,
+    /// One is written at a time.
+    writing: Mutex<()>,
+    /// When it was written.
+    pub(crate) written_at: Cell<Nanos>,
+    /// Checkpoints since mount.
+    pub(crate) count: Cell<u64>,
+    /// Blocks of packs, NAT and SIT written since mount.
+    pub(crate) blocks: Cell<u64>,
+    /// When the volume was mounted, and how many seconds it was mounted before.
+    mounted_at: Nanos,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(
+        rt: &nandscape_rt::Handle,
+        last: Checkpoint,
+        (pack, crc): (u32, u32),
+        most_orphans: u32,
+    ) -> Self {
+        Self {
+            last: RefCell::new(last),
+            pack: Cell::new(pack),
+            crc: Cell::new(crc),
+            orphans: Orphans::new(most_orphans),
+            changed_dirs: RefCell::default(),
+            writing: Mutex::new(rt, "checkpoint", ()),
+            written_at: Cell::new(rt.now()),
+            count: Cell::new(0),
+            blocks: Cell::new(0),
+            mounted_at: rt.now(),
+        }
+    }
+
+    /// What the footers of nodes carry, by which roll-forward knows that they follow the last checkpoint
+    /// (`cpver_of_node`).
+    pub(crate) fn node_version(&self) -> u64 {
+        let last = self.last.borrow();
+        let with_crc = last.has(CP_CRC_RECOVERY);
+        let crc = if with_crc { u64::from(self.crc.get()) << 32 } else { 0 };
+        last.checkpoint_ver | crc
+    }
+}
+
+impl Volume {
+    /// Seconds for which the volume was mounted so far (`get_mtime`).
+    pub(crate) fn mounted_time(&self) -> u64 {
+        let since = self.env.rt.now().saturating_sub(self.checkpoints.mounted_at).0 / 1_000_000_000;
+        self.checkpoints.last.borrow().elapsed_time.saturating_add(since)
+    }
+
+    /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
+    pub(crate) async fn sync_fs(self: &Rc<Self>) -> Result<()> {
+        self.write_checkpoint(Reason::Sync).await.map(drop)
+    }
+
+    /// Whether the last checkpoint is not what memory has.
+    fn is_dirty(&self) -> bool {
+        let segments = self.segments.borrow();
+        self.nodes.nat.borrow().dirty_entries() > 0
+            || segments.has_dirty_entries()
+            || !self.nodes.dirty.borrow().is_empty()
+            || self.checkpoints.orphans.changed()
+            || !self.inode_lists.dirty.borrow().is_empty()
+            || !self.dirty_dirs().is_empty()
+    }
+
+    /// Directories and long symbolic links with dirty pages.
+    pub(super) fn dirty_dirs(&self) -> Vec<Rc<Inode>> {
+        let mut dirs = self.env.cache.dirty_files();
+        let is_dir = |inode: &Rc<Inode>| inode.number > META_INO && inode.kind() != Kind::File;
+        dirs.retain(is_dir);
+        dirs
+    }
+
+    /// Writes a checkpoint, unless nothing has changed since the last one; whether it did.
+    ///
+    /// # Errors
+    /// An error of a write stops the volume.
+    pub(crate) async fn write_checkpoint(self: &Rc<Self>, reason: Reason) -> Result<bool> {
+        let _one = self.checkpoints.writing.lock().await;
+        let op = self.freeze().await;
+        self.check_running()?;
+        if matches!(reason, Reason::Sync) && !self.is_dirty() {
+            return Ok(false);
+        }
+        self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
+        Ok(true)
+    }
+
+    async fn write_frozen(self: &Rc<Self>, op: &Op, reason: Reason) -> Result<()> {
+        self.flush_files(op).await?;
+        let version = self.checkpoints.last.borrow().checkpoint_ver + 1;
+        let sit_in_place = self.omits(OmittedRule::SitInPlace);
+        self.flush_nat().await?;
+        let sit = self.segments.borrow_mut().flush_entries(sit_in_place);
+        let metadata = sit.len() as u64;
+        for (at, bytes) in sit {
+            self.write_meta(at, bytes);
+        }
+        let pack = self.build_pack(version, reason);
+        self.write_pack(&pack).await?;
+        self.checkpoints
+            .blocks
+            .set(self.checkpoints.blocks.get() + metadata + pack.blocks.len() as u64);
+        self.end_checkpoint(pack)
+    }
+
+    /// Brings what files have in memory to its places: directory blocks, inodes, nodes (`block_operations`).
+    async fn flush_files(self: &Rc<Self>, op: &Op) -> Result<()> {
+        loop {
+            if !self.omits(OmittedRule::CheckpointDentries) {
+                for dir in self.dirty_dirs() {
+                    self.send_dir(op, &dir).await?;
+                }
+            }
+            self.update_dirty_inodes(op).await?;
+            self.send_nodes(op, NodeSet::All, None).await?;
+            // A page that is on its way and dirty again has its turn after that.
+            if !self.omits(OmittedRule::CheckpointWait) {
+                self.metadata_in_flight.settle().await;
+            }
+            self.check_running()?;
+            let dents =
+                !self.dirty_dirs().is_empty() && !self.omits(OmittedRule::CheckpointDentries);
+            if !dents && self.nodes.dirty.borrow().is_empty() {
+                break;
+            }
+        }
+        if self.options.ordered_data {
+            self.data_in_flight.settle().await;
+        }
+        Ok(())
+    }
+
+    /// Writes changed NAT entries that find no room in the journal to NAT blocks.
+    async fn flush_nat(&self) -> Result<()> {
+        let sets = self.nodes.nat.borrow_mut().flush_entries();
+        let in_place = self.omits(OmittedRule::NatInPlace);
+        for (block, set) in sets {
+            let from = self.nodes.nat.borrow().current_block(block);
+            let mut bytes: Box<super::segment::Block> =
+                self.read_meta(from, |bytes| Box::new(*bytes)).await?;
+            for (nid, entry) in set {
+                let (_, index) = self.layout.nat_place(nid);
+                NatEntry::write_at(&entry, &mut bytes[..], index);
+            }
+            let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
+            self.write_meta(to, bytes);
+            self.checkpoints.blocks.set(self.checkpoints.blocks.get() + 1);
+        }
+        Ok(())
+    }
+
+    /// Writes a pack: all but its last block, then, when everything else is on the device, that one.
+    async fn write_pack(self: &Rc<Self>, pack: &pack::Pack) -> Result<()> {
+        let content = |block: &Box<super::segment::Block>| SectorData::Bytes(Arc::new(**block));
+        let blocks =
+            (pack.start..).zip(&pack.blocks).map(|(at, block)| (BlockAddr(at), content(block)));
+        let mut blocks: Vec<_> = blocks.collect();
+        let Some(last) = blocks.pop() else { return Ok(()) };
+        let written = self.write_blocks(blocks, Flags::META, Flags::NONE);
+        self.send_meta();
+        // A page that is on its way and dirty again has its turn after that.
+        while self.meta.pages.is_busy() && !self.omits(OmittedRule::CheckpointWait) {
+            self.metadata_in_flight.settle().await;
+            self.send_meta();
+        }
+        written.await?;
+        self.check_running()?;
+        if self.data_in_flight.is_empty() {
+            // All of it was on the device before the flush.
+            self.inode_lists.appended.borrow_mut().clear();
+        }
+        let preflush = !self.omits(OmittedRule::CheckpointPreflush);
+        let durable = !self.omits(OmittedRule::CheckpointFua);
+        let honours = self.env.device.caps().fua == Fua::Honoured;
+        let mut flags = Flags::META | Flags::SYNC;
+        if preflush {
+            flags |= Flags::PREFLUSH;
+        }
+        if durable && honours {
+            flags |= Flags::FUA;
+        }
+        self.write_blocks(vec![last], flags, Flags::NONE).await?;
+        if durable && !honours {
+            self.env.device.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// The checkpoint is durable.
+    fn end_checkpoint(self: &Rc<Self>, pack: pack::Pack) -> Result<()> {
+        let checkpoints = &self.checkpoints;
+        checkpoints.pack.set(1 - checkpoints.pack.get());
+        checkpoints.crc.set(pack.crc);
+        *checkpoints.last.borrow_mut() = pack.checkpoint;
+        checkpoints.count.set(checkpoints.count.get() + 1);
+        checkpoints.written_at.set(self.env.rt.now());
+        checkpoints.orphans.note_written();
+        checkpoints.changed_dirs.borrow_mut().clear();
+        self.space.note_checkpoint();
+        self.nodes.free_removed();
+        let freed = self.segments.borrow_mut().release_prefree();
+        self.discard_segments(freed);
+        Ok(())
+    }
+}

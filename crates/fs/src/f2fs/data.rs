@@ -1,0 +1,461 @@
+//! What F2FS answers about the content of its files ([`DataPath`]), after fs/f2fs/data.c and file.c.
+//!
+//! A page gets its place in a node when it is first written (`NEW_ADDR`: reserved, so that write-back finds its nodes
+//! and its block), and its block when it is written back: the next one of a log, each time another. So there is no
+//! order between data and the nodes that lead to it but that of fsync and checkpoint.
+
+use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
+use super::inode::{Dirty, Inode, META_INO, NODE_INO};
+use super::node::{Dnode, Found};
+use super::segment::Block;
+use super::volume::{Op, Volume};
+use crate::cache::{PageLocation, WriteRun};
+use crate::contract::{Caller, Data, FsError, Kind, Result, WriteHint};
+use crate::vfs::content::{self, Writer};
+use crate::vfs::writeback::{Submitted, submit, write_blocks};
+use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
+use nandscape_block::{FlushScope, Lba, Placement, SectorData};
+use nandscape_rt::combine::join_all;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Pages whose places are reserved at once.
+const RESERVE_PAGES: u64 = 512;
+
+/// What was placed: a write that checkpoints may wait for, if there is one.
+pub(crate) struct PlacedPages(Option<u64>);
+
+impl DataPath for Volume {
+    type File = Inode;
+    type Placed = PlacedPages;
+
+    fn env(&self) -> &VolumeEnv<Inode> {
+        &self.env
+    }
+
+    /// Blocks are reserved in nodes, not here.
+    fn available(&self, _caller: Caller) -> u64 {
+        self.space.free_blocks()
+    }
+
+    /// See `f2fs_max_file_blocks`.
+    fn check_range(&self, inode: &Inode, offset: u64, len: u64) -> Result<u64> {
+        match inode.kind() {
+            Kind::File => {}
+            Kind::Directory => return Err(FsError::IsDirectory),
+            _ => return Err(FsError::Invalid("neither a file nor a directory")),
+        }
+        let most = inode.max_pages() * PAGE;
+        offset.checked_add(len).filter(|end| *end <= most).ok_or(FsError::FileTooBig)
+    }
+
+    fn check_write(&self, inode: &Inode, offset: u64) -> Result<()> {
+        inode.check_write(offset)
+    }
+
+    fn may_bypass_cache(&self) -> bool {
+        true
+    }
+
+    fn flush_scope(&self) -> FlushScope {
+        FlushScope::All
+    }
+
+    fn placement(&self, _inode: &Inode, start: u64) -> Placement {
+        self.placement_at(BlockAddr(start as u32))
+    }
+
+    async fn map(&self, inode: &Inode, page: u64, most: u64) -> Result<Mapped> {
+        if inode.is_inline() {
+            let inline = Mapped::Blocks { start: 0, blocks: 1, unwritten: false };
+            return Ok(if page == 0 { inline } else { Mapped::Hole(most) });
+        }
+        if let Some((start, pages)) = inode.extents.find(page) {
+            let (start, blocks) = (start.0.into(), pages.min(most));
+            return Ok(Mapped::Blocks { start, blocks, unwritten: false });
+        }
+        let dnode = match self.find_dnode(inode, page).await? {
+            Found::Hole(pages) => return Ok(Mapped::Hole(pages.min(most))),
+            Found::Node(dnode) => dnode,
+        };
+        let (first, alike) = self.first_run(dnode, most).await?;
+        if !first.is_block() {
+            let unwritten = Mapped::Blocks { start: 0, blocks: alike, unwritten: true };
+            return Ok(if first == BlockAddr::NULL { Mapped::Hole(alike) } else { unwritten });
+        }
+        inode.extents.insert(page, first, alike);
+        Ok(Mapped::Blocks { start: first.0.into(), blocks: alike, unwritten: false })
+    }
+
+    async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {
+        match inode.number {
+            NODE_INO => {
+                let at = self.node_entry(Nid(page as u32)).await?.block_addr;
+                return Ok(if at.is_block() {
+                    PageLocation::At(Lba(at.0.into()), 1)
+                } else {
+                    PageLocation::Hole(1)
+                });
+            }
+            META_INO => return Ok(PageLocation::At(Lba(page), 1)),
+            _ => {}
+        }
+        let _extents = inode.extent_lock.read().await;
+        if inode.is_inline() && page == 0 {
+            return Ok(PageLocation::Known(self.inline_page(inode).await?));
+        }
+        Ok(match self.map(inode, page, pages).await? {
+            Mapped::Blocks { start, blocks, unwritten: false } => {
+                PageLocation::At(Lba(start), blocks)
+            }
+            mapped => PageLocation::Hole(mapped.blocks()),
+        })
+    }
+
+    async fn before_run(&self) -> Result<()> {
+        self.balance_fs().await
+    }
+
+    async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {
+        if inode.kind() == Kind::File {
+            let pass = inode.pages.cyclic_pass();
+            return crate::vfs::writeback::writepages(self, inode, pass, pages, false).await;
+        }
+        self.write_back_metadata(inode).await
+    }
+
+    async fn place(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        run: &WriteRun<Inode>,
+        at: u64,
+        sync: bool,
+    ) -> Result<Submitted<PlacedPages>> {
+        let op = self.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        let nothing = |end| Ok(Submitted::without_write(inode, PlacedPages(None), end));
+        if inode.is_inline() {
+            if at == 0
+                && let Some(content) = run.data().first()
+            {
+                self.write_inline(&op, inode, content).await?;
+            }
+            return nothing(at + 1);
+        }
+        let dnode = match self.find_dnode(inode, at).await? {
+            Found::Node(dnode) => dnode,
+            Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
+        };
+        let (log, alike) = self.log_of_pages(inode, at..run.end());
+        let moved = self.move_pages(&op, inode, (dnode, log), at, alike).await?;
+        let Some((start, count)) = moved else { return nothing(at + 1) };
+        let id = self.data_in_flight.send();
+        let placed = PlacedPages(Some(id));
+        Ok(submit(&**self, inode, run, (at..at + count, start), sync, placed, || drop(op)))
+    }
+
+    async fn write_done(
+        &self,
+        _inode: &Rc<Inode>,
+        placed: &PlacedPages,
+        ended: Result<()>,
+    ) -> Result<()> {
+        if let Some(id) = placed.0 {
+            self.data_in_flight.arrive(id);
+        }
+        ended
+    }
+
+    async fn write_direct(
+        self: &Rc<Self>,
+        _caller: Caller,
+        inode: &Rc<Inode>,
+        pages: &Pages,
+        data: &[SectorData],
+    ) -> Result<()> {
+        let mut replies = Vec::new();
+        let mut at = pages.start;
+        let mut result = Ok(());
+        while at < pages.end && result.is_ok() {
+            result = self.place_direct(inode, at..pages.end, pages.start, data).await.map(
+                |(end, sent)| {
+                    replies.push(sent);
+                    at = end;
+                },
+            );
+        }
+        for (id, ended) in join_all(replies).await {
+            self.data_in_flight.arrive(id);
+            result = result.and(ended);
+        }
+        result
+    }
+
+    /// A checkpoint makes prefree segments free; cleaning makes prefree ones.
+    async fn gain_space(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    async fn touch(&self, inode: &Inode) -> Result<()> {
+        inode.touch(self.env.now(), true);
+        Ok(())
+    }
+
+    async fn preallocate(&self, _caller: Caller, inode: &Inode, pages: &Pages) -> Result<()> {
+        self.reserve_pages(inode, pages).await
+    }
+
+    async fn mark_written(&self, _inode: &Inode, _pages: &Pages) -> Result<()> {
+        Ok(())
+    }
+
+    fn grows_on_disk(&self, inode: &Inode, offset: u64, len: u64) -> bool {
+        offset.saturating_add(len) > inode.size.get()
+    }
+
+    /// A file that is written past its end is what its size says, whatever blocks follow.
+    async fn begin_growth(&self, _inode: &Rc<Inode>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn end_growth(&self, inode: &Rc<Inode>, end: u64) -> Result<()> {
+        self.grow(inode, end);
+        Ok(())
+    }
+
+    async fn abandon_growth(&self, inode: &Rc<Inode>) -> Result<()> {
+        let op = self.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        self.cut_from(&op, inode, inode.size.get().div_ceil(PAGE)).await
+    }
+
+    async fn write_some(
+        self: &Rc<Self>,
+        writer: &Writer,
+        inode: &Rc<Inode>,
+        data: (u64, &Data),
+        range: Range<u64>,
+    ) -> Result<u64> {
+        self.balance_fs().await?;
+        let first = range.start / PAGE;
+        // Bytes go page by page, whole sectors in runs.
+        let pages = if matches!(data.1, Data::Sectors(..)) { RESERVE_PAGES } else { 1 };
+        let range = range.start..range.end.min((first + pages) * PAGE);
+        if inode.is_inline() && range.end > inode.inline_capacity() {
+            self.convert_inline(inode).await?;
+        }
+        if !inode.is_inline() {
+            self.reserve_pages(inode, &(first..range.end.div_ceil(PAGE))).await?;
+        }
+        let end = content::delay_some(self, writer, inode, data, range).await?;
+        self.grow(inode, end);
+        Ok(end)
+    }
+
+    async fn rewrite_page(&self, inode: &Rc<Inode>, page: u64, content: SectorData) -> Result<u64> {
+        Ok(inode.pages.write(page, content, false))
+    }
+
+    async fn commit_file(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
+        self.fsync(inode, data_only).await
+    }
+
+    async fn commit_all(&self) -> Result<()> {
+        match self.this() {
+            Some(volume) => volume.sync_fs().await,
+            None => Err(FsError::ReadOnly),
+        }
+    }
+}
+
+impl Volume {
+    /// The file is at least `end` bytes long.
+    fn grow(&self, inode: &Inode, end: u64) {
+        if end > inode.size.get() {
+            inode.set_size(end);
+            inode.raw.borrow_mut().size = end;
+            inode.mark(Dirty::Content);
+        }
+    }
+
+    /// The first address of a node from a slot on, and how many follow it: of blocks those that lie after each other,
+    /// otherwise those that are the same.
+    async fn first_run(&self, dnode: Dnode, most: u64) -> Result<(BlockAddr, u64)> {
+        let count = u64::from(dnode.left()).min(most) as u32;
+        self.read_node(dnode.nid, |bytes| {
+            let address = |index: u32| dnode.addrs.get(bytes, dnode.slot + index);
+            let first = address(0);
+            let step = u32::from(first.is_block());
+            let follows = |index: &u32| address(*index).0 == first.0.wrapping_add(step * index);
+            (first, (1..count).take_while(follows).count() as u64 + 1)
+        })
+        .await
+    }
+
+    /// Gives those pages of a range a place that have none (`f2fs_reserve_new_blocks`).
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] if not all get one; those that got one keep it.
+    pub(crate) async fn reserve_pages(&self, inode: &Inode, pages: &Pages) -> Result<()> {
+        let mut at = pages.start;
+        while let Some((_, known)) = inode.extents.find(at) {
+            at += known;
+            if at >= pages.end {
+                return Ok(());
+            }
+        }
+        let op = self.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        while at < pages.end {
+            let dnode = self.make_dnode(&op, inode, at).await?;
+            let addresses = self.addresses(dnode, pages.end - at).await?;
+            let holes =
+                addresses.iter().filter(|address| **address == BlockAddr::NULL).count() as u64;
+            if holes > 0 {
+                let taken = self.space.take_some(holes)?;
+                self.fill_holes(&op, inode, dnode, (addresses.len(), taken)).await?;
+                if taken < holes {
+                    return Err(FsError::NoSpace);
+                }
+            }
+            at += addresses.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Reserves the first `taken` holes of so many addresses.
+    async fn fill_holes(
+        &self,
+        op: &Op,
+        inode: &Inode,
+        dnode: Dnode,
+        (count, taken): (usize, u64),
+    ) -> Result<()> {
+        let fill = |bytes: &mut Block| {
+            let mut left = taken;
+            for slot in dnode.slot..dnode.slot + count as u32 {
+                if left > 0 && dnode.addrs.get(bytes, slot) == BlockAddr::NULL {
+                    dnode.addrs.set(bytes, slot, BlockAddr::NEW);
+                    left -= 1;
+                }
+            }
+        };
+        self.edit_node(op, dnode.nid, fill).await?;
+        inode.add_blocks(taken as i64);
+        inode.mark(Dirty::Content);
+        Ok(())
+    }
+
+    /// Gives new blocks to the first of up to `most` pages that have a place; they lie after each other. Returns the
+    /// first block and how many there are; `None` if the first page has no place. Nothing waits from the choice of the
+    /// blocks to the return.
+    pub(super) async fn move_pages(
+        &self,
+        op: &Op,
+        inode: &Inode,
+        (dnode, log): (Dnode, SegmentType),
+        page: u64,
+        most: u64,
+    ) -> Result<Option<(u64, u64)>> {
+        let version = self.node_entry(dnode.nid).await?.version;
+        let addresses = self.addresses(dnode, most).await?;
+        let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
+        let count = placed.count().min(self.segments.borrow().left_in_segment(log) as usize);
+        let mut start = None;
+        for (step, old) in (0..).zip(&addresses[..count]) {
+            let slot = dnode.slot + step;
+            let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: slot as u16 };
+            let now = self.mounted_time();
+            let allocated = self.segments.borrow_mut().allocate(log, *old, summary, now);
+            let allocated = allocated.map_err(|error| self.stop(error))?;
+            if let Some((segment, summaries)) = allocated.filled {
+                self.keep_summaries(segment, &summaries);
+            }
+            start.get_or_insert(allocated.at);
+        }
+        let Some(start) = start else { return Ok(None) };
+        let count = count as u64;
+        self.set_addresses(op, dnode, start, count)?;
+        inode.note_moved(&(page..page + count), start);
+        Ok(Some((start.0.into(), count)))
+    }
+
+    /// Dirty pages of directories.
+    pub(crate) fn dirty_dir_pages(&self) -> u64 {
+        self.dirty_dirs().iter().map(|dir| dir.pages.dirty()).sum()
+    }
+
+    /// Sets the addresses of pages to blocks that lie after each other. The node is in memory.
+    fn set_addresses(&self, _op: &Op, dnode: Dnode, start: BlockAddr, count: u64) -> Result<()> {
+        let set = |bytes: &mut Block| {
+            for step in 0..count as u32 {
+                dnode.addrs.set(bytes, dnode.slot + step, BlockAddr(start.0 + step));
+            }
+        };
+        let is_there = self.edit_loaded(dnode.nid, set);
+        is_there.ok_or_else(|| self.stop(super::volume::corrupt("node left memory", dnode.nid.0)))
+    }
+
+    /// Places and submits the first pages of a range that are written past the cache; `data` begins at page `first`.
+    /// Returns where the rest begins, and what to wait for.
+    async fn place_direct(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        range: Pages,
+        first: u64,
+        data: &[SectorData],
+    ) -> Result<(u64, impl Future<Output = (u64, Result<()>)> + use<>)> {
+        self.balance_fs().await?;
+        if inode.is_inline() {
+            self.convert_inline(inode).await?;
+        }
+        let end = range.end.min(range.start + RESERVE_PAGES);
+        self.reserve_pages(inode, &(range.start..end)).await?;
+        let op = self.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        let dnode = self.make_dnode(&op, inode, range.start).await?;
+        let log = self.data_log(inode);
+        let moved =
+            self.move_pages(&op, inode, (dnode, log), range.start, end - range.start).await?;
+        let (start, count) = moved.ok_or(FsError::NoSpace)?;
+        let from = (range.start - first) as usize;
+        let some = &data[from..from + count as usize];
+        let id = self.data_in_flight.send();
+        let arrival = write_blocks(&**self, inode, start, some, true);
+        Ok((range.start + count, async move { (id, arrival.await) }))
+    }
+
+    /// The log for the first of some dirty pages, and how many from there on belong to it: those that cleaning moves are
+    /// cold.
+    pub(super) fn log_of_pages(&self, inode: &Inode, pages: Pages) -> (SegmentType, u64) {
+        let mut moving = inode.moving.borrow_mut();
+        if !moving.remove(&pages.start) {
+            let next = moving.range(pages.clone()).next().copied().unwrap_or(pages.end);
+            return (self.data_log(inode), next - pages.start);
+        }
+        let cold = if self.options.active_logs == 2 {
+            SegmentType::HotData
+        } else {
+            SegmentType::ColdData
+        };
+        (cold, 1)
+    }
+
+    /// The log for data of a file (`__get_segment_type`).
+    pub(crate) fn data_log(&self, inode: &Inode) -> SegmentType {
+        let log = match (inode.kind(), inode.write_hint.get()) {
+            (Kind::File, WriteHint::Extreme) => SegmentType::ColdData,
+            (Kind::File, WriteHint::Short) => SegmentType::HotData,
+            (Kind::File, _) if inode.is_cold() => SegmentType::ColdData,
+            (Kind::File, _) if inode.is_hot() => SegmentType::HotData,
+            (Kind::File, _) => SegmentType::WarmData,
+            _ => SegmentType::HotData,
+        };
+        match (self.options.active_logs, inode.kind()) {
+            (2, _) => SegmentType::HotData,
+            (4, Kind::Directory) => SegmentType::HotData,
+            (4, _) => SegmentType::ColdData,
+            _ => log,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Discards of segments that became free (`clear_prefree_segments`, `__issue_discard_cmd`): queued when a checkpoint is
+//! durable, and sent some at a time. A segment that is reused before its turn is not discarded; one whose discard is in
+//! flight is not reused.
+
+use super::format::{BLOCKS_PER_SEGMENT, SegNo};
+use super::options::DiscardPolicy;
+use super::rules::OmittedRule;
+use super::volume::Volume;
+use nandscape_block::{Bio, Lba};
+use nandscape_rt::Nanos;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Time between rounds (`DEF_MIN_DISCARD_ISSUE_TIME`).
+const ROUND: Nanos = Nanos::from_ms(50);
+/// Requests of a round: the kernel's, and that of D2FS's F2FS baseline.
+const KERNEL_REQUESTS: usize = 8;
+const AGGRESSIVE_REQUESTS: usize = 80_000;
+
+/// Segments that wait for their discard.
+#[derive(Default)]
+pub(crate) struct Discards {
+    waiting: RefCell<BTreeSet<u32>>,
+    running: Cell<bool>,
+    /// Requests sent since mount.
+    pub(crate) sent: Cell<u64>,
+}
+
+impl Volume {
+    /// Queues discards of segments that a durable checkpoint made free.
+    pub(crate) fn discard_segments(self: &Rc<Self>, freed: Vec<SegNo>) {
+        if self.env.device.caps().discard_sectors == 0 || freed.is_empty() {
+            return;
+        }
+        self.discards.waiting.borrow_mut().extend(freed.into_iter().map(|segment| segment.0));
+        if !self.discards.running.replace(true) {
+            let volume = Rc::clone(self);
+            drop(self.env.rt.spawn_daemon("discard", async move { volume.send_discards().await }));
+        }
+    }
+
+    /// Sends what waits, some per round, until nothing does.
+    async fn send_discards(self: &Rc<Self>) {
+        let most = match self.options.discard_policy {
+            DiscardPolicy::Kernel => KERNEL_REQUESTS,
+            DiscardPolicy::Aggressive => AGGRESSIVE_REQUESTS,
+        };
+        while !self.discards.waiting.borrow().is_empty() && !self.stopped.get() {
+            self.env.rt.sleep(ROUND).await;
+            if self.env.calls.check_open().is_err() {
+                break;
+            }
+            for _ in 0..most {
+                let Some(run) = self.take_discard() else { break };
+                self.send_discard(run);
+            }
+        }
+        self.discards.running.set(false);
+    }
+
+    /// The first run of segments that wait and are still free; they are not reused until their discard has ended.
+    fn take_discard(&self) -> Option<std::ops::Range<u32>> {
+        let mut waiting = self.discards.waiting.borrow_mut();
+        let mut segments = self.segments.borrow_mut();
+        let mut run: Option<std::ops::Range<u32>> = None;
+        while let Some(&next) = waiting.first() {
+            if run.as_ref().is_some_and(|run| run.end != next) {
+                break;
+            }
+            waiting.remove(&next);
+            if segments.hold(SegNo(next)) {
+                run = Some(run.map_or(next, |run| run.start)..next + 1);
+            } else if run.is_some() {
+                break;
+            }
+        }
+        run
+    }
+
+    fn send_discard(self: &Rc<Self>, run: std::ops::Range<u32>) {
+        let first = self.layout.block(SegNo(run.start), 0).unwrap_or_default();
+        let blocks = (run.end - run.start) * BLOCKS_PER_SEGMENT;
+        let reply = self.env.device.submit(Bio::discard(Lba(first.0.into()), blocks));
+        self.discards.sent.set(self.discards.sent.get() + 1);
+        let volume = Rc::clone(self);
+        drop(self.env.rt.spawn_daemon("discard", async move {
+            // A discard that fails frees nothing on the device, and nothing else is lost.
+            let _ = reply.await;
+            run.for_each(|segment| volume.segments.borrow_mut().unhold(SegNo(segment)));
+        }));
+    }
+
+    /// Whether freed segments are discarded before a checkpoint, which breaks a rule.
+    pub(crate) fn discards_early(&self) -> bool {
+        self.omits(OmittedRule::EarlyDiscard)
+    }
+}

@@ -1,0 +1,83 @@
+//! fsync (`f2fs_do_sync_file` in fs/f2fs/file.c): the file's dirty nodes go to the warm node log with the fsync mark, by
+//! which a mount finds them after the last checkpoint and rolls the file forward; where that would not do, a
+//! checkpoint is written.
+
+use super::checkpoint::Reason;
+use super::format::{CP_UMOUNT, Nid};
+use super::inode::{Dirty, Inode};
+use super::node::{FsyncMarks, NodeSet};
+use super::options::FsyncMode;
+use super::rules::OmittedRule;
+use super::volume::Volume;
+use crate::contract::{Kind, Result};
+use std::rc::Rc;
+
+impl Volume {
+    /// Makes durable what leads to a file's data, which is on the device; whether nothing is left to be flushed.
+    pub(super) async fn fsync(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
+        let ino = Nid(inode.number);
+        let is_dirty = inode.dirty.get() > if data_only { Dirty::Times } else { Dirty::No };
+        let is_written = self.inode_lists.appended.borrow().contains(&inode.number);
+        let node_waits = self.nodes.dirty.borrow().contains(&(inode.number, inode.number))
+            || self.nodes.nat.borrow().needs_inode_update(ino);
+        if !is_dirty && !is_written && !node_waits {
+            return Ok(true);
+        }
+        // What is written from here on is another fsync's.
+        self.inode_lists.appended.borrow_mut().remove(&inode.number);
+        let synced = self.sync_nodes(inode, data_only).await;
+        if synced.is_err() {
+            inode.note_appended();
+        }
+        synced
+    }
+
+    async fn sync_nodes(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
+        let ino = Nid(inode.number);
+        if self.needs_checkpoint(inode) {
+            return self.write_checkpoint(Reason::Sync).await;
+        }
+        let enough = if data_only { Dirty::Times } else { Dirty::No };
+        loop {
+            let op = self.begin().await?;
+            if inode.dirty.get() > enough {
+                self.update_inode(&op, inode).await?;
+            }
+            let marks = FsyncMarks {
+                ino: inode.number,
+                dentry: self.nodes.nat.borrow().needs_dentry_mark(ino)
+                    && !self.omits(OmittedRule::DentryMark),
+            };
+            let sent = self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
+            drop(op);
+            if !self.omits(OmittedRule::FsyncNodeWait) {
+                self.nodes_written(&sent).await?;
+            }
+            if !self.nodes.nat.borrow().needs_inode_update(ino) {
+                break;
+            }
+            // The last node that was written has no mark, or the inode itself was not written: once more, with it.
+            inode.mark(Dirty::Content);
+        }
+        Ok(self.omits(OmittedRule::FsyncFlush))
+    }
+
+    /// Whether roll-forward could not bring the file back (`need_do_checkpoint`).
+    fn needs_checkpoint(&self, inode: &Inode) -> bool {
+        let raw = inode.raw.borrow();
+        let nat = self.nodes.nat.borrow();
+        let parent_is_there =
+            nat.is_checkpointed(Nid(raw.pino)) || self.omits(OmittedRule::FsyncParent);
+        let strict = self.options.fsync_mode == FsyncMode::Strict;
+        inode.kind() != Kind::File
+            || self.checkpoints.last.borrow().has(CP_UMOUNT)
+            || (raw.links != 1 && !self.omits(OmittedRule::FsyncLink))
+            || (inode.has_wrong_pino() && !self.omits(OmittedRule::FsyncRename))
+            || !self.space.has_room_for_roll_forward()
+            || !parent_is_there
+            || self.options.active_logs == 2
+            || (strict
+                && nat.needs_dentry_mark(Nid(inode.number))
+                && self.checkpoints.changed_dirs.borrow().contains(&raw.pino))
+    }
+}

@@ -1,0 +1,365 @@
+//! Cleaning: the valid blocks of a section go to the ends of logs, and its segments become prefree. After fs/f2fs/gc.c.
+//!
+//! In the foreground, before an operation that makes pages dirty, the section with the fewest valid blocks is cleaned
+//! (greedy) until there are enough free sections; in the background, when nothing else happens, one with few valid
+//! blocks that have not changed for long (cost-benefit).
+//!
+//! A data block is moved by making its page dirty, marked for the cold log; a node block by making the node dirty.
+//! What leads to a moved block is written with the next checkpoint, which alone makes the segment free.
+
+use super::checkpoint::Reason;
+use super::format::{
+    AddrSlots, BLOCKS_PER_SEGMENT, BlockAddr, NatEntry, NodeFooter, Place, SegNo, SummaryBlock,
+    SummaryEntry, first_page,
+};
+use super::inode::Inode;
+use super::segment::Block;
+use super::volume::{Volume, corrupt};
+use crate::cache::read_pages;
+use crate::contract::{Kind, Result};
+use crate::vfs::writeback::{FileBacking, write_run};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Sections that a search in the background looks at (`DEF_MAX_VICTIM_SEARCH`).
+const BACKGROUND_SEARCH: u32 = 4096;
+
+/// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
+const MAX_SKIPPED: u32 = 16;
+
+/// How a victim is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GcKind {
+    /// Few valid blocks that have not changed for long.
+    Background,
+    /// The fewest valid blocks; they are on the device when the call returns.
+    Foreground,
+}
+
+/// What cleaning did since mount.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct GcCounts {
+    pub(crate) foreground_sections: u64,
+    pub(crate) background_sections: u64,
+    pub(crate) data_blocks: u64,
+    pub(crate) node_blocks: u64,
+}
+
+impl Volume {
+    /// Sections that so many dirty pages take (`get_blocktype_secs`).
+    fn sections_for(&self, pages: u64) -> u32 {
+        let per_section = u64::from(BLOCKS_PER_SEGMENT * self.layout.segments_per_section());
+        pages.div_ceil(per_section) as u32
+    }
+
+    /// Whether free sections are too few for what is dirty, if `freed` more become free
+    /// (`has_not_enough_free_secs`).
+    fn lacks_free_sections(&self, freed: u32) -> bool {
+        let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
+        let dents = self.sections_for(self.dirty_dir_pages());
+        let inodes = self.sections_for(self.inode_lists.dirty.borrow().len() as u64);
+        let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
+        let reserved = reserved / self.layout.segments_per_section();
+        self.segments.borrow().free_sections() + freed <= nodes + 2 * dents + inodes + reserved
+    }
+
+    /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the
+    /// checkpoint lock, and no file's `invalidate_lock`.
+    ///
+    /// # Errors
+    /// Those of cleaning and of checkpoints.
+    pub(crate) async fn balance_fs(&self) -> Result<()> {
+        if !self.lacks_free_sections(0) {
+            return Ok(());
+        }
+        let Some(volume) = self.this() else { return Ok(()) };
+        let _alone = self.gc_lock.lock().await;
+        if self.lacks_free_sections(0) { volume.clean().await } else { Ok(()) }
+    }
+
+    /// Cleans sections in the foreground until there are enough (`f2fs_gc`).
+    async fn clean(self: &Rc<Self>) -> Result<()> {
+        if self.segments.borrow().prefree_segments() > 0 {
+            self.write_checkpoint(Reason::Space).await?;
+        }
+        let (mut freed, mut skipped) = (0, 0);
+        while self.lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
+            let Some(section) = self.victim(GcKind::Foreground) else { break };
+            if self.clean_section(section, GcKind::Foreground).await? {
+                freed += 1;
+            } else {
+                skipped += 1;
+            }
+        }
+        if freed > 0 || self.segments.borrow().prefree_segments() > 0 {
+            self.write_checkpoint(Reason::Space).await?;
+        }
+        Ok(())
+    }
+
+    /// Cleans a section in the background, if one is worth it. Whether there was one.
+    pub(crate) async fn clean_in_background(self: &Rc<Self>) -> Result<bool> {
+        let _alone = self.gc_lock.lock().await;
+        let Some(section) = self.victim(GcKind::Background) else { return Ok(false) };
+        self.clean_section(section, GcKind::Background).await?;
+        Ok(true)
+    }
+
+    /// The section to clean next (`get_victim_by_default`).
+    fn victim(&self, kind: GcKind) -> Option<u32> {
+        let segments = self.segments.borrow();
+        let per_section = self.layout.segments_per_section();
+        let full = BLOCKS_PER_SEGMENT * per_section;
+        let sections = segments.count() / per_section;
+        let is_dirty = |section: &u32| {
+            let valid = segments.section_valid(*section);
+            valid > 0 && valid < full && !segments.is_open_section(*section)
+        };
+        match kind {
+            GcKind::Foreground => {
+                let marked = self.background_victims.borrow();
+                let chosen = marked.iter().copied().find(is_dirty);
+                chosen.or_else(|| {
+                    (0..sections)
+                        .filter(is_dirty)
+                        .min_by_key(|section| segments.section_valid(*section))
+                })
+            }
+            GcKind::Background => {
+                let age = Ages::of(&segments, per_section);
+                let from = self.last_victim.get();
+                let all = (0..sections).map(|step| (from + step) % sections);
+                let marked = self.background_victims.borrow();
+                let candidates = all.filter(is_dirty).filter(|section| !marked.contains(section));
+                let candidates = candidates.take(BACKGROUND_SEARCH as usize);
+                let best = candidates.max_by_key(|section| {
+                    let valid = segments.section_valid(*section);
+                    (
+                        age.benefit(&segments, *section, per_section, valid),
+                        std::cmp::Reverse(*section),
+                    )
+                });
+                if let Some(section) = best {
+                    self.last_victim.set((section + 1) % sections);
+                }
+                best
+            }
+        }
+    }
+
+    /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
+    async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
+        let per_section = self.layout.segments_per_section();
+        for number in section * per_section..(section + 1) * per_section {
+            let segment = SegNo(number);
+            let found =
+                self.segments.borrow().segment(segment).map(|found| (found.valid, found.kind));
+            let Some((valid, log)) = found else { break };
+            if valid == 0 {
+                continue;
+            }
+            let summaries = self.summaries_of(segment).await?;
+            if log.is_node() {
+                self.move_nodes(&summaries, kind).await?;
+            } else {
+                self.move_data(&summaries, kind).await?;
+            }
+        }
+        let mut counts = self.gc_counts.get();
+        match kind {
+            GcKind::Foreground => {
+                counts.foreground_sections += 1;
+                self.background_victims.borrow_mut().remove(&section);
+            }
+            GcKind::Background => {
+                counts.background_sections += 1;
+                self.background_victims.borrow_mut().insert(section);
+            }
+        }
+        self.gc_counts.set(counts);
+        Ok(self.segments.borrow().section_valid(section) == 0)
+    }
+
+    /// Valid blocks of a segment, with what its summaries say of them.
+    async fn summaries_of(&self, segment: SegNo) -> Result<Vec<(BlockAddr, SummaryEntry)>> {
+        let summaries = self.summaries(segment).await?;
+        let segments = self.segments.borrow();
+        let first = self.layout.block(segment, 0).unwrap_or_default();
+        let blocks = (first.0..).map(BlockAddr).zip(*summaries.entries);
+        Ok(blocks.filter(|(at, _)| segments.is_valid(*at)).collect())
+    }
+
+    /// The summaries of a segment, from its log or from SSA.
+    pub(super) async fn summaries(&self, segment: SegNo) -> Result<SummaryBlock> {
+        if let Some(log) = self.segments.borrow().logs().iter().find(|log| log.segment == segment) {
+            return Ok(log.summary.clone());
+        }
+        let at = self.layout.summary_block(segment).unwrap_or_default();
+        let read = |bytes: &Block| SummaryBlock::parse(bytes, Place::Summary(segment));
+        Ok(self.read_meta(at, read).await??)
+    }
+
+    /// What the summaries say of a block.
+    pub(super) async fn summary_of(&self, at: BlockAddr) -> Result<SummaryEntry> {
+        let outside = || corrupt("block outside of the main area", at.0);
+        let (segment, offset) = self.layout.segment_of(at).ok_or_else(outside)?;
+        Ok(self.summaries(segment).await?.entries[offset as usize])
+    }
+
+    /// Moves node blocks (`gc_node_segment`).
+    async fn move_nodes(
+        self: &Rc<Self>,
+        blocks: &[(BlockAddr, SummaryEntry)],
+        kind: GcKind,
+    ) -> Result<()> {
+        let op = self.begin().await?;
+        let mut moved = Vec::new();
+        for (at, summary) in blocks {
+            if self.node_entry(summary.nid).await?.block_addr != *at {
+                continue;
+            }
+            self.edit_node(&op, summary.nid, |_| ()).await?;
+            moved.push(summary.nid.0);
+        }
+        let mut counts = self.gc_counts.get();
+        counts.node_blocks += moved.len() as u64;
+        self.gc_counts.set(counts);
+        if kind == GcKind::Foreground {
+            self.send_node_list(&op, &moved, None).await?;
+            drop(op);
+            self.nodes_written(&moved).await?;
+        }
+        Ok(())
+    }
+
+    /// Moves data blocks (`gc_data_segment`).
+    async fn move_data(
+        self: &Rc<Self>,
+        blocks: &[(BlockAddr, SummaryEntry)],
+        kind: GcKind,
+    ) -> Result<()> {
+        let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
+        for (at, summary) in blocks {
+            let Some((ino, page)) = self.owner_of(*at, summary).await? else { continue };
+            let inode = self.inode(ino).await?;
+            if self.mark_moving(&inode, *at, summary, page).await? {
+                files.entry(ino).or_insert((inode, BTreeSet::new())).1.insert(page);
+            }
+        }
+        let mut counts = self.gc_counts.get();
+        counts.data_blocks += files.values().map(|(_, pages)| pages.len() as u64).sum::<u64>();
+        self.gc_counts.set(counts);
+        if kind == GcKind::Background {
+            return Ok(());
+        }
+        for (inode, pages) in files.values() {
+            self.write_moved(inode, pages).await?;
+        }
+        Ok(())
+    }
+
+    /// The file and page that a data block belongs to, if it still does (`is_alive`).
+    pub(super) async fn owner_of(
+        &self,
+        at: BlockAddr,
+        summary: &SummaryEntry,
+    ) -> Result<Option<(u32, u64)>> {
+        let NatEntry { version, block_addr, .. } = self.node_entry(summary.nid).await?;
+        if version != summary.version || block_addr == BlockAddr::NULL {
+            return Ok(None);
+        }
+        let slot = u32::from(summary.ofs_in_node);
+        let footer = self.read_node(summary.nid, NodeFooter::parse).await?;
+        let inode = self.inode(footer.ino).await?;
+        let layout = inode.layout.get();
+        let addrs = if footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
+        let address = self.read_node(summary.nid, |bytes| addrs.get(bytes, slot)).await?;
+        let first = first_page(footer.offset(), layout.addr_count());
+        Ok(first.filter(|_| address == at).map(|first| (footer.ino, first + u64::from(slot))))
+    }
+
+    /// Makes a page dirty for the cold log, if its block is still the one to be moved.
+    async fn mark_moving(
+        self: &Rc<Self>,
+        inode: &Rc<Inode>,
+        at: BlockAddr,
+        summary: &SummaryEntry,
+        page: u64,
+    ) -> Result<bool> {
+        let _uncut = inode.invalidate_lock.read().await;
+        let backing = FileBacking(Rc::clone(self));
+        inode.pages.written(page..page + 1).await;
+        if !inode.pages.waiting(&(page..page + 1)).0 {
+            let mut content = read_pages(&backing, &inode.pages, u16::MAX, page..page + 1).await?;
+            let is_alive = self.owner_of(at, summary).await?.is_some();
+            let Some(content) = content.pop().filter(|_| is_alive && !inode.deleted.get()) else {
+                return Ok(false);
+            };
+            if !inode.pages.waiting(&(page..page + 1)).0 {
+                inode.pages.write(page, content, false);
+            }
+        }
+        inode.moving.borrow_mut().insert(page);
+        Ok(true)
+    }
+
+    /// Writes pages that are being moved, and waits for them.
+    async fn write_moved(self: &Rc<Self>, inode: &Rc<Inode>, pages: &BTreeSet<u64>) -> Result<()> {
+        if inode.kind() != Kind::File {
+            let op = self.begin().await?;
+            self.send_dir(&op, inode).await?;
+            drop(op);
+        } else {
+            for &page in pages {
+                if let Some(run) = inode.pages.take_run(page..page + 1, 1) {
+                    write_run(self, inode, run, false).await?;
+                }
+            }
+        }
+        for &page in pages {
+            inode.pages.written(page..page + 1).await;
+        }
+        inode.pages.take_error()
+    }
+}
+
+/// The range of ages of segments, for cost-benefit.
+struct Ages {
+    oldest: u64,
+    newest: u64,
+}
+
+impl Ages {
+    fn of(segments: &super::segment::Segments, _per_section: u32) -> Self {
+        let times = (0..segments.count()).filter_map(|number| {
+            segments.segment(SegNo(number)).filter(|found| found.valid > 0).map(|found| found.mtime)
+        });
+        let (mut oldest, mut newest) = (u64::MAX, 0);
+        for time in times {
+            (oldest, newest) = (oldest.min(time), newest.max(time));
+        }
+        Self { oldest, newest }
+    }
+
+    /// What cleaning a section is worth (`get_cb_cost`): much free space, and old data.
+    fn benefit(
+        &self,
+        segments: &super::segment::Segments,
+        section: u32,
+        per_section: u32,
+        valid: u32,
+    ) -> u64 {
+        let numbers = section * per_section..(section + 1) * per_section;
+        let times =
+            numbers.filter_map(|number| segments.segment(SegNo(number)).map(|found| found.mtime));
+        let mtime = times.sum::<u64>() / u64::from(per_section);
+        let utilisation = u64::from(valid / per_section) * 100 / u64::from(BLOCKS_PER_SEGMENT);
+        let age = match self.newest.checked_sub(self.oldest).filter(|span| *span > 0) {
+            Some(span) => {
+                100 - 100 * mtime.clamp(self.oldest, self.newest).saturating_sub(self.oldest) / span
+            }
+            None => 0,
+        };
+        100 * (100 - utilisation.min(100)) * age / (100 + utilisation)
+    }
+}

@@ -1,0 +1,298 @@
+//! Inodes in memory.
+//!
+//! `raw` holds the attributes; the inode's node page holds them as of the last
+//! [`update_inode`](super::volume::Volume::update_inode), beside what lives there only: block addresses, inline data,
+//! inline directory entries, inline extended attributes. A checkpoint brings all dirty inodes to their node pages
+//! first (`f2fs_sync_inode_meta`), an fsync its own.
+//!
+//! Node pages and meta pages are the pages of two inodes that no directory names (`NODE_INO`, `META_INO`).
+
+use super::extent::ExtentCache;
+use super::format::{
+    self, BlockAddr, ExtraAttrs, InodeFeatures, InodeLayout, advise, inline, inode_flag,
+};
+use super::segment::Block;
+use crate::cache::PageCache;
+use crate::contract::{Attr, FsError, Ino, Kind, Result, SetAttr, Timestamp};
+use crate::vfs::{FileCore, Pages};
+use nandscape_block::Owner;
+use nandscape_rt::Handle;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// An inode in memory.
+pub(crate) struct Inode {
+    pub(crate) number: u32,
+    core: FileCore<Self>,
+    pub(crate) raw: RefCell<format::Inode>,
+    pub(crate) extra: RefCell<ExtraAttrs>,
+    /// Which part of its node page is what.
+    pub(crate) layout: Cell<InodeLayout>,
+    /// What of `raw` is ahead of the node page.
+    pub(crate) dirty: Cell<Dirty>,
+    /// Where its pages lie, as far as that was found lately.
+    pub(crate) extents: ExtentCache,
+    /// Dirty pages that cleaning moves: they go to the cold log.
+    pub(crate) moving: RefCell<BTreeSet<u64>>,
+    /// What the volume has to know of all inodes, those that are not in memory included.
+    lists: Rc<InodeLists>,
+}
+
+/// Numbers of inodes that a sync has to look at (`ino_management`).
+#[derive(Default)]
+pub(crate) struct InodeLists {
+    /// Those whose attributes their node pages do not have (`DIRTY_META`).
+    pub(crate) dirty: RefCell<BTreeSet<u32>>,
+    /// Those of which data were written that may not be durable (`APPEND_INO`).
+    pub(crate) appended: RefCell<BTreeSet<u32>>,
+}
+
+/// What of an inode its node page does not have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(crate) enum Dirty {
+    /// Nothing.
+    #[default]
+    No,
+    /// Times, which an fdatasync leaves out.
+    Times,
+    /// What leads to its content, or other attributes.
+    Content,
+}
+
+/// The inode whose pages are nodes.
+pub(crate) const NODE_INO: u32 = 1;
+/// The inode whose pages are blocks of the metadata areas.
+pub(crate) const META_INO: u32 = 2;
+/// The inode of the root directory.
+pub(crate) const ROOT_INO: u32 = 3;
+
+/// What the bytes of an inode say.
+pub(crate) type Parts = (format::Inode, ExtraAttrs, InodeLayout);
+
+/// Reads the fields of an inode.
+pub(crate) fn parse(bytes: &Block, features: InodeFeatures) -> Parts {
+    let layout = InodeLayout::of(bytes, features);
+    (format::Inode::parse(bytes), ExtraAttrs::parse(bytes, layout), layout)
+}
+
+impl Deref for Inode {
+    type Target = FileCore<Self>;
+
+    fn deref(&self) -> &FileCore<Self> {
+        &self.core
+    }
+}
+
+impl Inode {
+    pub(crate) fn new(
+        rt: &Handle,
+        cache: &PageCache<Self>,
+        number: u32,
+        (raw, extra, layout): Parts,
+        lists: &Rc<InodeLists>,
+    ) -> Rc<Self> {
+        let owner = Owner { file: number.into(), generation: raw.generation, thread: 0, core: 0 };
+        Rc::new_cyclic(|inode| Self {
+            number,
+            core: FileCore::new(rt, cache, inode.clone(), owner, raw.size),
+            raw: RefCell::new(raw),
+            extra: RefCell::new(extra),
+            layout: Cell::new(layout),
+            dirty: Cell::default(),
+            extents: ExtentCache::default(),
+            moving: RefCell::default(),
+            lists: Rc::clone(lists),
+        })
+    }
+
+    /// Notes that the node page lacks something.
+    pub(crate) fn mark(&self, what: Dirty) {
+        if self.dirty.get() == Dirty::No {
+            self.lists.dirty.borrow_mut().insert(self.number);
+        }
+        self.dirty.set(self.dirty.get().max(what));
+    }
+
+    /// The node page has everything.
+    pub(crate) fn mark_clean(&self) {
+        self.dirty.set(Dirty::No);
+        self.lists.dirty.borrow_mut().remove(&self.number);
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        kind_of(self.raw.borrow().mode)
+    }
+
+    pub(crate) fn is_dir(&self) -> bool {
+        self.kind() == Kind::Directory
+    }
+
+    pub(crate) fn links(&self) -> u32 {
+        self.raw.borrow().links
+    }
+
+    /// Whether its content lies in the inode itself.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.raw.borrow().has_inline(inline::DATA)
+    }
+
+    pub(crate) fn is_cold(&self) -> bool {
+        self.raw.borrow().advise & advise::COLD != 0
+    }
+
+    pub(crate) fn is_hot(&self) -> bool {
+        self.raw.borrow().advise & advise::HOT != 0
+    }
+
+    /// Whether `pino` may not name the directory of its only name (`file_wrong_pino`).
+    pub(crate) fn has_wrong_pino(&self) -> bool {
+        self.raw.borrow().advise & advise::LOST_PINO != 0
+    }
+
+    /// Counts blocks that it gained or lost.
+    pub(crate) fn add_blocks(&self, blocks: i64) {
+        let mut raw = self.raw.borrow_mut();
+        raw.blocks = raw.blocks.saturating_add_signed(blocks);
+    }
+
+    /// Pages lie elsewhere now, after each other from `start` on. What the inode says of its largest extent must stay
+    /// true.
+    pub(crate) fn note_moved(&self, pages: &Pages, start: BlockAddr) {
+        self.note_appended();
+        self.forget_extent(pages);
+        self.extents.insert(pages.start, start, pages.end - pages.start);
+    }
+
+    /// Data were written that may not be durable.
+    pub(crate) fn note_appended(&self) {
+        self.lists.appended.borrow_mut().insert(self.number);
+    }
+
+    /// Pages lie elsewhere, or nowhere.
+    pub(crate) fn forget_extent(&self, pages: &Pages) {
+        self.extents.forget(pages);
+        let mut raw = self.raw.borrow_mut();
+        let first = u64::from(raw.ext_fofs);
+        let known = first..first + u64::from(raw.ext_len);
+        if known.start < pages.end && pages.start < known.end {
+            raw.ext_len = 0;
+            drop(raw);
+            self.mark(Dirty::Content);
+        }
+    }
+
+    /// Pages of the longest such file.
+    pub(crate) fn max_pages(&self) -> u64 {
+        format::max_pages(self.layout.get().addr_count())
+    }
+
+    /// Bytes that its content may have to stay in the inode.
+    pub(crate) fn inline_capacity(&self) -> u64 {
+        self.layout.get().inline_data_bytes() as u64
+    }
+
+    /// Whether blocks beyond its end are kept (`FADVISE_KEEP_SIZE`).
+    pub(crate) fn keeps_size(&self) -> bool {
+        self.raw.borrow().advise & advise::KEEP_SIZE != 0
+    }
+
+    /// Whether its flags permit a write from `offset` on.
+    ///
+    /// # Errors
+    /// [`FsError::NotPermitted`].
+    pub(crate) fn check_write(&self, offset: u64) -> Result<()> {
+        let flags = self.raw.borrow().flags;
+        let append_only = flags & inode_flag::APPEND != 0 && offset < self.size.get();
+        if flags & inode_flag::IMMUTABLE != 0 || append_only {
+            return Err(FsError::NotPermitted);
+        }
+        Ok(())
+    }
+
+    /// Whether its flags permit changes other than appending.
+    ///
+    /// # Errors
+    /// [`FsError::NotPermitted`].
+    pub(crate) fn check_changeable(&self) -> Result<()> {
+        let fixed = inode_flag::IMMUTABLE | inode_flag::APPEND;
+        if self.raw.borrow().flags & fixed != 0 { Err(FsError::NotPermitted) } else { Ok(()) }
+    }
+
+    /// Whether nothing needs it in memory but the cache of inodes.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_quiet = !self.pages.is_busy() && !self.pages.has_error();
+        self.opens.get() == 0 && self.links() > 0 && self.dirty.get() == Dirty::No && is_quiet
+    }
+
+    pub(crate) fn attr(&self) -> Attr {
+        let (raw, extra) = (self.raw.borrow(), self.extra.borrow());
+        let has_crtime = self.layout.get().extra_bytes() >= EXTRA_OF_CRTIME;
+        let time = |seconds: u64, nanos| Timestamp { seconds: seconds.cast_signed(), nanos };
+        let ctime = time(raw.ctime, raw.ctime_nsec);
+        let inline = raw.has_inline(inline::DATA | inline::DENTRY);
+        let inline_sectors = if inline { self.size.get().div_ceil(512) } else { 0 };
+        Attr {
+            ino: Ino(self.number.into()),
+            generation: raw.generation,
+            kind: kind_of(raw.mode),
+            mode: raw.mode & !format::mode::TYPE,
+            links: raw.links,
+            uid: raw.uid,
+            gid: raw.gid,
+            size: self.size.get(),
+            blocks: raw.blocks.saturating_sub(1) * 8 + inline_sectors,
+            atime: time(raw.atime, raw.atime_nsec),
+            mtime: time(raw.mtime, raw.mtime_nsec),
+            ctime,
+            crtime: if has_crtime { time(extra.crtime, extra.crtime_nsec) } else { ctime },
+        }
+    }
+
+    /// Sets attributes; the length is not among them.
+    pub(crate) fn set(&self, change: &SetAttr) {
+        let mut raw = self.raw.borrow_mut();
+        let kind = raw.file_type();
+        raw.mode = change.mode.map_or(raw.mode, |bits| kind | bits & !format::mode::TYPE);
+        raw.uid = change.uid.unwrap_or(raw.uid);
+        raw.gid = change.gid.unwrap_or(raw.gid);
+        if let Some(time) = change.atime {
+            (raw.atime, raw.atime_nsec) = (time.seconds.cast_unsigned(), time.nanos);
+        }
+        if let Some(time) = change.mtime {
+            (raw.mtime, raw.mtime_nsec) = (time.seconds.cast_unsigned(), time.nanos);
+        }
+        drop(raw);
+        self.mark(Dirty::Content);
+    }
+
+    /// Notes a change of content (`mtime` and `ctime`) or of attributes (`ctime` alone).
+    pub(crate) fn touch(&self, now: Timestamp, content: bool) {
+        let mut raw = self.raw.borrow_mut();
+        let time = (now.seconds.cast_unsigned(), now.nanos);
+        let same = (raw.ctime, raw.ctime_nsec) == time
+            && (!content || (raw.mtime, raw.mtime_nsec) == time);
+        (raw.ctime, raw.ctime_nsec) = time;
+        if content {
+            (raw.mtime, raw.mtime_nsec) = time;
+        }
+        drop(raw);
+        if !same {
+            self.mark(Dirty::Times);
+        }
+    }
+}
+
+/// Bytes of extra attributes of an inode that keeps its time of creation.
+const EXTRA_OF_CRTIME: u32 = 24;
+
+/// The kind of file that a mode names.
+pub(crate) const fn kind_of(mode: u16) -> Kind {
+    match mode & 0o170_000 {
+        0o100_000 => Kind::File,
+        0o040_000 => Kind::Directory,
+        0o120_000 => Kind::Symlink,
+        _ => Kind::Special,
+    }
+}

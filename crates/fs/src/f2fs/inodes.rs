@@ -1,0 +1,272 @@
+//! Inodes between their node pages and memory (fs/f2fs/inode.c).
+
+use super::format::{self, InodeFeatures, InodeLayout, Nid, inline, mode};
+use super::inode::{self, Dirty, Inode, META_INO, ROOT_INO};
+use super::segment::Block;
+use super::volume::{Op, Volume, corrupt};
+use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
+use crate::vfs::DataPath;
+use std::rc::Rc;
+
+/// Links that a file can have (`F2FS_LINK_MAX`).
+pub(crate) const LINKS_MAX: u32 = u32::MAX;
+/// Bytes of the extra attributes of new inodes (`F2FS_TOTAL_EXTRA_ATTR_SIZE`).
+const EXTRA_BYTES: u32 = 36;
+/// Words of inline extended attributes of new inodes (`DEFAULT_INLINE_XATTR_ADDRS`).
+const XATTR_WORDS: u32 = 50;
+
+impl Volume {
+    /// Whether a number may be an inode's that has a name.
+    pub(crate) fn is_ordinary(&self, number: u32) -> bool {
+        number > META_INO && number < self.space.max_nid()
+    }
+
+    /// An inode that a caller names.
+    ///
+    /// # Errors
+    /// [`FsError::NoEntry`] if there is none.
+    pub(crate) async fn inode_of(&self, ino: Ino) -> Result<Rc<Inode>> {
+        self.env.calls.check_open()?;
+        let number = u32::try_from(ino.0).map_err(|_| FsError::NoEntry)?;
+        if !self.is_ordinary(number) {
+            return Err(FsError::NoEntry);
+        }
+        let inode = self.inode(number).await?;
+        let gone = inode.links() == 0 && inode.opens.get() == 0;
+        if gone || inode.deleted.get() { Err(FsError::NoEntry) } else { Ok(inode) }
+    }
+
+    /// A directory that a caller names.
+    pub(crate) async fn dir_of(&self, ino: Ino) -> Result<Rc<Inode>> {
+        let inode = self.inode_of(ino).await?;
+        if inode.is_dir() { Ok(inode) } else { Err(FsError::NotDirectory) }
+    }
+
+    /// An inode, from memory or from its node page, whether it has a name or not (`f2fs_iget`).
+    ///
+    /// # Errors
+    /// [`FsError::NoEntry`] if the NAT knows no such node, [`FsError::Corrupt`] if its bytes contradict themselves.
+    pub(crate) async fn inode(&self, number: u32) -> Result<Rc<Inode>> {
+        if let Some(known) = self.inodes.get(number) {
+            return Ok(known);
+        }
+        let nid = Nid(number);
+        if self.node_entry(nid).await?.block_addr == format::BlockAddr::NULL {
+            return Err(FsError::NoEntry);
+        }
+        let features = self.inode_features();
+        let is_data = |at| self.layout.is_main(at);
+        let read = |bytes: &Block| {
+            format::check_inode(bytes, features, is_data).map(|()| inode::parse(bytes, features))
+        };
+        let parts = self.read_node(nid, read).await?;
+        let parts =
+            parts.map_err(|unsound| corrupt(unsound.what, format_args!("inode {number}")))?;
+        // The first to have read it is right.
+        if let Some(known) = self.inodes.get(number) {
+            return Ok(known);
+        }
+        let inode = Inode::new(&self.env.rt, &self.env.cache, number, parts, &self.inode_lists);
+        Ok(self.keep_inode(inode))
+    }
+
+    /// Keeps an inode in memory.
+    fn keep_inode(&self, inode: Rc<Inode>) -> Rc<Inode> {
+        self.inodes.insert(inode.number, inode, Inode::is_idle)
+    }
+
+    /// The features of the volume that decide how inodes are read.
+    pub(crate) fn inode_features(&self) -> InodeFeatures {
+        let features = self.sb.features();
+        InodeFeatures {
+            extra_attr: features.has(format::Feature::EXTRA_ATTR),
+            flexible_inline_xattr: features.has(format::Feature::FLEXIBLE_INLINE_XATTR),
+            inode_checksum: features.has(format::Feature::INODE_CHECKSUM),
+        }
+    }
+
+    /// Writes the checksum of an inode's block, if it has one.
+    pub(crate) fn seal_inode(&self, bytes: &mut Block) {
+        if let Some(seed) = self.sb.checksum_seed() {
+            format::seal_inode(bytes, self.inode_features(), seed.0);
+        }
+    }
+
+    /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
+    pub(crate) async fn update_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
+        if inode.dirty.get() == Dirty::No || inode.deleted.get() {
+            return Ok(());
+        }
+        self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
+        inode.mark_clean();
+        Ok(())
+    }
+
+    /// Brings the attributes of all dirty inodes to their node pages (`f2fs_sync_inode_meta`).
+    pub(crate) async fn update_dirty_inodes(&self, op: &Op) -> Result<()> {
+        let numbers: Vec<u32> = self.inode_lists.dirty.borrow().iter().copied().collect();
+        for number in numbers {
+            match self.inodes.get(number) {
+                Some(inode) => self.update_inode(op, &inode).await?,
+                None => {
+                    self.inode_lists.dirty.borrow_mut().remove(&number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A new inode with its node page: one link (a directory: two), no content, no name yet (`f2fs_new_inode`).
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`].
+    pub(crate) async fn new_inode(
+        &self,
+        op: &Op,
+        caller: Caller,
+        parent: &Inode,
+        file_mode: u16,
+    ) -> Result<Rc<Inode>> {
+        let nid = self.take_nid().await?;
+        let parts = self.new_parts(caller, parent, file_mode);
+        let inode = Inode::new(&self.env.rt, &self.env.cache, nid.0, parts, &self.inode_lists);
+        self.new_node(op, &inode, nid, 0).await?;
+        inode.mark(Dirty::Content);
+        self.update_inode(op, &inode).await?;
+        Ok(self.keep_inode(inode))
+    }
+
+    fn new_parts(&self, caller: Caller, parent: &Inode, file_mode: u16) -> inode::Parts {
+        const SET_GROUP_ID: u16 = 0o2000;
+        let is_dir = file_mode & mode::TYPE == mode::DIR;
+        let inherits = parent.raw.borrow().mode & SET_GROUP_ID != 0;
+        let now = self.env.now();
+        let (seconds, nanos) = (now.seconds.cast_unsigned(), now.nanos);
+        let features = self.inode_features();
+        let mut raw = format::Inode {
+            mode: file_mode | if inherits && is_dir { SET_GROUP_ID } else { 0 },
+            uid: caller.uid,
+            gid: if inherits { parent.raw.borrow().gid } else { caller.gid },
+            links: if is_dir { 2 } else { 1 },
+            blocks: 1,
+            atime: seconds,
+            ctime: seconds,
+            mtime: seconds,
+            atime_nsec: nanos,
+            ctime_nsec: nanos,
+            mtime_nsec: nanos,
+            generation: self.generations.borrow_mut().bits() as u32,
+            current_depth: u32::from(is_dir),
+            pino: parent.number,
+            ..format::Inode::default()
+        };
+        let is_file =
+            file_mode & mode::TYPE == mode::REGULAR || file_mode & mode::TYPE == mode::SYMLINK;
+        let mut flags = 0;
+        if self.options.inline_xattr {
+            flags |= inline::XATTR;
+        }
+        if self.options.inline_data && is_file {
+            flags |= inline::DATA;
+        }
+        if self.options.inline_dentry && is_dir {
+            flags |= inline::DENTRY;
+        }
+        if features.extra_attr {
+            flags |= inline::EXTRA_ATTR;
+        }
+        raw.inline = flags;
+        let has_slots = flags & (inline::XATTR | inline::DENTRY) != 0;
+        let words = match (features.flexible_inline_xattr, self.options.inline_xattr) {
+            (true, true) => XATTR_WORDS,
+            (false, _) if has_slots => XATTR_WORDS,
+            _ => 0,
+        };
+        let extra_bytes = if features.extra_attr { EXTRA_BYTES } else { 0 };
+        let extra = format::ExtraAttrs {
+            extra_isize: extra_bytes as u16,
+            inline_xattr_size: if features.flexible_inline_xattr { words as u16 } else { 0 },
+            crtime: seconds,
+            crtime_nsec: nanos,
+            ..format::ExtraAttrs::default()
+        };
+        (raw, extra, InodeLayout::new(extra_bytes, words, flags & inline::XATTR != 0))
+    }
+
+    /// Changes attributes, and the length with its content.
+    pub(crate) async fn set_attributes(self: &Rc<Self>, ino: Ino, change: SetAttr) -> Result<Attr> {
+        let inode = self.inode_of(ino).await?;
+        self.balance_fs().await?;
+        let _alone = inode.lock_exclusive().await?;
+        inode.check_changeable()?;
+        if let Some(size) = change.size {
+            self.check_range(&inode, size, 0)?;
+            self.set_length(&inode, size).await?;
+        }
+        inode.touch(self.env.now(), false);
+        inode.set(&change);
+        Ok(inode.attr())
+    }
+
+    /// Frees an inode if its last name is gone and it is not open.
+    pub(crate) async fn delete_if_unused(&self, inode: &Rc<Inode>) -> Result<()> {
+        if inode.links() == 0 && inode.opens.get() == 0 { self.delete(inode).await } else { Ok(()) }
+    }
+
+    /// Frees an inode that has no name and is not open (`f2fs_evict_inode`).
+    async fn delete(&self, inode: &Rc<Inode>) -> Result<()> {
+        let _alone = inode.i_rwsem.write().await;
+        let _cut = inode.invalidate_lock.write().await;
+        if inode.deleted.get() || inode.links() > 0 || inode.opens.get() > 0 {
+            return Ok(());
+        }
+        inode.deleted.set(true);
+        inode.pages.written(0..u64::MAX).await;
+        inode.pages.discard(0..u64::MAX);
+        inode.moving.borrow_mut().clear();
+        let op = self.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        if !inode.raw.borrow().has_inline(inline::DATA | inline::DENTRY) && has_blocks(inode) {
+            self.cut_from(&op, inode, 0).await?;
+        }
+        let xattr = Nid(inode.raw.borrow().xattr_nid);
+        if xattr.0 != 0 {
+            self.remove_node(&op, inode, xattr).await?;
+        }
+        self.remove_node(&op, inode, Nid(inode.number)).await?;
+        inode.mark_clean();
+        self.inode_lists.appended.borrow_mut().remove(&inode.number);
+        self.checkpoints.orphans.remove(inode.number);
+        self.inodes.remove(inode.number);
+        Ok(())
+    }
+
+    /// The root directory.
+    pub(crate) fn root_number() -> u32 {
+        ROOT_INO
+    }
+}
+
+/// Whether an inode's addresses lead to blocks: those of devices and pipes are something else.
+fn has_blocks(inode: &Inode) -> bool {
+    matches!(inode.raw.borrow().file_type(), mode::REGULAR | mode::DIR | mode::SYMLINK)
+}
+
+/// Writes the fields of an inode over its node page.
+fn encode(inode: &Inode, bytes: &mut Block) {
+    let mut raw = inode.raw.borrow_mut();
+    if raw.ext_len == 0
+        && let Some((page, at, pages)) = inode.extents.largest()
+        && pages >= MIN_EXTENT
+    {
+        (raw.ext_fofs, raw.ext_blk, raw.ext_len) = (page as u32, at.0, pages as u32);
+    }
+    raw.size = inode.size.get();
+    raw.encode(bytes);
+    if raw.has_inline(inline::EXTRA_ATTR) {
+        inode.extra.borrow().encode(bytes, inode.layout.get());
+    }
+}
+
+/// Pages of the shortest extent that an inode names (`F2FS_MIN_EXTENT_LEN`).
+const MIN_EXTENT: u64 = 64;

@@ -1,0 +1,181 @@
+//! Blocks of the metadata areas, and what of files a checkpoint vouches for: directory blocks.
+//!
+//! Pages of NAT and SSA are the pages of one inode, page n being block n. NAT and SIT blocks change in checkpoints only;
+//! an SSA block is written when its segment is full, at any time before the next checkpoint is durable.
+
+use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SegmentType, SummaryBlock};
+use super::inode::{Inode, META_INO, NODE_INO};
+use super::node::{Found, NodeSet};
+use super::segment::Block;
+use super::volume::{Op, Volume, corrupt};
+use crate::cache::{WriteRun, read_pages};
+use crate::contract::{FsError, Result};
+use crate::vfs::writeback::FileBacking;
+use nandscape_block::{Bio, Flags, Lba, Payload, Placement, SectorData};
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Pages of a directory, or of metadata, that are written at once.
+const RUN_PAGES: u64 = 512;
+/// The placement of blocks of a log: that of data by their life, none of nodes (`whint_mode=fs-based`).
+const fn placement_of(log: SegmentType) -> u16 {
+    match log {
+        SegmentType::HotData => 1,
+        SegmentType::WarmData => 3,
+        SegmentType::ColdData => 4,
+        SegmentType::HotNode | SegmentType::WarmNode | SegmentType::ColdNode => 0,
+    }
+}
+
+/// The placement of blocks of the metadata areas: medium life, as `whint_mode=fs-based` has it.
+const META_PLACEMENT: u16 = 2;
+
+impl Volume {
+    /// Looks at a block of NAT or SSA.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub(crate) async fn read_meta<R>(
+        &self,
+        at: BlockAddr,
+        look: impl FnOnce(&Block) -> R,
+    ) -> Result<R> {
+        let page = u64::from(at.0);
+        let pages = &self.meta.pages;
+        if pages.with_bytes(page, |_| ()).is_none() {
+            let volume = self.this().ok_or(FsError::ReadOnly)?;
+            Box::pin(read_pages(&FileBacking(volume), pages, u16::MAX, page..page + 1)).await?;
+        }
+        pages.with_bytes(page, look).ok_or_else(|| corrupt("block of metadata", at.0))
+    }
+
+    /// Keeps a block of the metadata areas, to be written to its place.
+    pub(crate) fn write_meta(&self, at: BlockAddr, bytes: Box<Block>) {
+        self.meta.pages.write(at.0.into(), SectorData::Bytes(Arc::from(bytes)), false);
+    }
+
+    /// The summaries of a segment that is full.
+    pub(crate) fn keep_summaries(&self, segment: SegNo, summaries: &SummaryBlock) {
+        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        summaries.encode(&mut bytes[..]);
+        self.write_meta(self.layout.summary_block(segment).unwrap_or_default(), bytes);
+    }
+
+    /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. The caller holds
+    /// an [`Op`] or is a checkpoint.
+    pub(crate) fn write_blocks(
+        &self,
+        blocks: Vec<(BlockAddr, SectorData)>,
+        flags: Flags,
+        first: Flags,
+    ) -> impl Future<Output = Result<()>> + use<> {
+        let device = &self.env.device;
+        let most = match device.caps().max_sectors {
+            0 => usize::MAX,
+            most => most as usize,
+        };
+        let mut replies = Vec::new();
+        let mut extra = first;
+        let mut rest = &blocks[..];
+        while let Some((start, _)) = rest.first() {
+            let follows =
+                |(index, (at, _)): (u32, &(BlockAddr, SectorData))| at.0 == start.0 + index;
+            let count = (0..).zip(rest).take(most).take_while(|one| follows(*one)).count();
+            let (some, after) = rest.split_at(count);
+            let content: Vec<_> = some.iter().map(|(_, content)| content.clone()).collect();
+            let mut bio = Bio::write(Lba(start.0.into()), count as u32, Payload::of(&content));
+            bio = bio.with(flags | extra);
+            bio.placement = self.placement_at(*start);
+            replies.push(device.submit(bio));
+            (extra, rest) = (Flags::NONE, after);
+        }
+        async move {
+            let mut result = Ok(());
+            for reply in replies {
+                result = result.and(reply.await.map(drop));
+            }
+            Ok(result?)
+        }
+    }
+
+    /// The placement hint of a block: that of its log (`whint_mode=fs-based`).
+    pub(super) fn placement_at(&self, at: BlockAddr) -> Placement {
+        let segment = self.layout.segment_of(at).map(|(segment, _)| segment);
+        let segments = self.segments.borrow();
+        let hint = match segment.and_then(|segment| segments.segment(segment)) {
+            Some(segment) => placement_of(segment.kind),
+            None => META_PLACEMENT,
+        };
+        Placement(hint.min(self.env.device.caps().placement_handles))
+    }
+
+    /// Submits dirty pages of nodes, of metadata areas, or of a directory, for the flusher.
+    pub(super) async fn write_back_metadata(self: &Rc<Self>, inode: &Rc<Inode>) -> Result<()> {
+        let op = self.begin().await?;
+        match inode.number {
+            NODE_INO => self.send_nodes(&op, NodeSet::All, None).await.map(drop),
+            META_INO => {
+                self.send_meta();
+                Ok(())
+            }
+            _ => self.send_dir(&op, inode).await,
+        }
+    }
+
+    /// Submits dirty blocks of the metadata areas; does not wait for them.
+    pub(crate) fn send_meta(self: &Rc<Self>) {
+        let mut pass = self.meta.pages.pass_over(0..u64::MAX);
+        while let Some(run) = pass.take_run(RUN_PAGES) {
+            let blocks = (run.first()..).zip(run.data());
+            let blocks =
+                blocks.map(|(at, content)| (BlockAddr(at as u32), content.clone())).collect();
+            self.submit_metadata(vec![run], blocks);
+        }
+    }
+
+    /// Gives blocks to the dirty pages of a directory, or of a long symbolic link, and submits them.
+    pub(crate) async fn send_dir(self: &Rc<Self>, op: &Op, dir: &Rc<Inode>) -> Result<()> {
+        let mut pass = dir.pages.pass_over(0..u64::MAX);
+        while let Some(run) = pass.take_run(RUN_PAGES) {
+            let _extents = dir.extent_lock.write().await;
+            let mut blocks = Vec::new();
+            for (page, content) in (run.first()..run.end()).zip(run.data()) {
+                let Found::Node(dnode) = self.find_dnode(dir, page).await? else { continue };
+                let (log, _) = self.log_of_pages(dir, page..page + 1);
+                if let Some((at, _)) = self.move_pages(op, dir, (dnode, log), page, 1).await? {
+                    blocks.push((BlockAddr(at as u32), content.clone()));
+                }
+            }
+            self.submit_metadata(vec![run], blocks);
+        }
+        Ok(())
+    }
+
+    /// Submits pages that have their blocks; a task finishes them. An error stops the volume.
+    pub(super) fn submit_metadata(
+        self: &Rc<Self>,
+        runs: Vec<WriteRun<Inode>>,
+        blocks: Vec<(BlockAddr, SectorData)>,
+    ) {
+        let arrival = self.write_blocks(blocks, Flags::META, Flags::NONE);
+        self.finish_runs(runs, arrival);
+    }
+
+    /// Finishes pages when their writes have ended; checkpoints wait for that.
+    pub(super) fn finish_runs(
+        self: &Rc<Self>,
+        runs: Vec<WriteRun<Inode>>,
+        arrival: impl Future<Output = Result<()>> + 'static,
+    ) {
+        let id = self.metadata_in_flight.send();
+        let volume = Rc::clone(self);
+        drop(self.env.rt.clone().spawn("metadata write-back", async move {
+            let ended = arrival.await.map_err(|error| volume.stop(error));
+            for run in runs {
+                run.finish(ended.clone().err());
+            }
+            volume.metadata_in_flight.arrive(id);
+        }));
+    }
+}

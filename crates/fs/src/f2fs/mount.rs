@@ -1,0 +1,376 @@
+//! Mount and unmount (fs/f2fs/super.c).
+//!
+//! Mount goes in this order, each step needing only what the ones before have made sound: the superblock, of two copies;
+//! the checkpoint, of two packs; SIT and NAT with their journals; the logs with their summaries; orphans; roll-forward.
+//! A volume that was not unmounted, or that had orphans, gets a checkpoint then.
+
+use super::checkpoint::{Checkpoints, Reason};
+use super::format::{
+    BLOCK_BYTES, BLOCKS_PER_SEGMENT, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS, CP_ORPHAN_PRESENT,
+    CP_UMOUNT, Checkpoint, CompactSummaries, FormatError, Layout, NatJournal, Nid, NodeFooter,
+    ORPHANS_PER_BLOCK, PackPlan, Place, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT, SUPERBLOCK_BYTES,
+    SegNo, SegmentType, SitEntry, SitJournal, SummaryBlock, SummaryEntry, SummaryKind, Superblock,
+    VersionBitmap, parse_orphans,
+};
+use super::fs::F2fs;
+use super::inode::{Inode, META_INO, NODE_INO};
+use super::node::{FreeNids, Nodes, nat::Nat};
+use super::options::MountOptions;
+use super::recovery::Rolled;
+use super::segment::{CurSeg, LOGS, Segments, SegmentsAtMount};
+use super::space::Space;
+use super::volume::{Volume, VolumeParts};
+use crate::cache::flush_in_background;
+use crate::contract::{FsError, Result};
+use crate::image::ImageReader;
+use crate::vfs::VolumeEnv;
+use crate::vfs::sync::sync_all;
+use crate::vfs::writeback::FileBacking;
+use nandscape_block::AsyncDevice;
+use nandscape_rt::{BoxFuture, Handle};
+use std::rc::Rc;
+
+/// What mount found to do.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MountReport {
+    /// Files that were rolled forward.
+    pub files: u64,
+    /// Their node blocks.
+    pub nodes: u64,
+    /// Data blocks that these brought back.
+    pub blocks: u64,
+    /// Files whose removal was finished.
+    pub orphans: u64,
+}
+
+/// A checkpoint pack that was found valid.
+struct FoundPack {
+    pack: u32,
+    checkpoint: Checkpoint,
+    crc: u32,
+    /// The checkpoint block and its payload.
+    head: Vec<u8>,
+    plan: PackPlan,
+}
+
+/// The superblock: the first of its two copies that is sound (`read_raw_super_block`).
+async fn read_superblock(reader: &ImageReader) -> Result<Superblock> {
+    let mut error = None;
+    for copy in 0..2 {
+        let bytes = reader.block(copy.into()).await?;
+        let parsed =
+            Superblock::parse(&bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES], copy);
+        match parsed.and_then(|sb| sb.check_supported(copy).map(|()| sb)) {
+            Ok(sb) => return Ok(sb),
+            Err(wrong) => error = error.or(Some(wrong)),
+        }
+    }
+    Err(error.map_or(FsError::ReadOnly, FsError::from))
+}
+
+/// A pack, if it is valid (`validate_checkpoint`).
+async fn read_pack(reader: &ImageReader, layout: &Layout, pack: u32) -> Result<FoundPack> {
+    let start = u64::from(layout.pack(pack).0);
+    let first = reader.block(start).await?;
+    let checkpoint = Checkpoint::parse(&first[..], pack)?;
+    checkpoint.check(layout, pack)?;
+    let plan = PackPlan::of(&checkpoint, layout, pack)?;
+    let last = reader.block(start + u64::from(plan.last)).await?;
+    if Checkpoint::parse(&last[..], pack)?.checkpoint_ver != checkpoint.checkpoint_ver {
+        let what = "the last block is of another version";
+        return Err(FormatError::Corrupt { place: Place::Checkpoint(pack), byte: 0, what }.into());
+    }
+    let crc = checkpoint.stored_crc(&first[..]);
+    let head = reader.blocks(start, 1 + layout.payload_blocks()).await?;
+    Ok(FoundPack { pack, checkpoint, crc, head, plan })
+}
+
+/// The newer of the valid packs (`f2fs_get_valid_checkpoint`).
+async fn read_checkpoint(reader: &ImageReader, layout: &Layout) -> Result<FoundPack> {
+    let packs = [read_pack(reader, layout, 0).await, read_pack(reader, layout, 1).await];
+    match packs {
+        [Ok(first), Ok(second)] => {
+            let newer = second.checkpoint.checkpoint_ver > first.checkpoint.checkpoint_ver;
+            Ok(if newer { second } else { first })
+        }
+        [Ok(found), Err(_)] | [Err(_), Ok(found)] => Ok(found),
+        [Err(error), Err(_)] => Err(error),
+    }
+}
+
+/// What a pack says beside its head: both journals, and the summaries of the six logs.
+struct FoundLogs {
+    nat: NatJournal,
+    sit: SitJournal,
+    logs: [CurSeg; LOGS],
+}
+
+/// The logs with their summaries (`restore_curseg_summaries`).
+async fn read_logs(reader: &ImageReader, layout: &Layout, found: &FoundPack) -> Result<FoundLogs> {
+    let FoundPack { checkpoint, plan, pack, .. } = found;
+    let start = u64::from(layout.pack(*pack).0);
+    let bytes =
+        reader.blocks(start + u64::from(plan.data.start), plan.data.end - plan.data.start).await?;
+    let mut logs = SegmentType::ALL.map(|log| {
+        let position = checkpoint.log(log);
+        let kind = if log.is_node() { SummaryKind::Node } else { SummaryKind::Data };
+        CurSeg {
+            segment: position.segno,
+            next: position.blkoff.into(),
+            summary: SummaryBlock::new(kind),
+        }
+    });
+    let (nat, sit);
+    let data = [SegmentType::HotData, SegmentType::WarmData, SegmentType::ColdData];
+    if checkpoint.has(CP_COMPACT_SUM) {
+        let counts = data.map(|log| checkpoint.summary_entries(log));
+        let compact = CompactSummaries::parse(&bytes, counts, *pack)?;
+        for (log, entries) in data.into_iter().zip(&compact.entries) {
+            logs[log.number()].summary.entries[..entries.len()].copy_from_slice(entries);
+        }
+        (nat, sit) = (compact.nat, compact.sit);
+    } else {
+        for (log, block) in data.into_iter().zip(bytes.chunks_exact(BLOCK_BYTES)) {
+            logs[log.number()].summary = SummaryBlock::parse(block, Place::PackSummary(*pack))?;
+        }
+        let journal = |log: SegmentType| &logs[log.number()].summary.journal[..];
+        nat = NatJournal::parse(journal(SegmentType::HotData), Place::PackSummary(*pack))?;
+        sit = SitJournal::parse(journal(SegmentType::ColdData), Place::PackSummary(*pack))?;
+    }
+    let nodes = [SegmentType::HotNode, SegmentType::WarmNode, SegmentType::ColdNode];
+    if checkpoint.has(CP_UMOUNT | CP_FASTBOOT) {
+        let first = start + u64::from(plan.nodes.start);
+        let bytes = reader.blocks(first, plan.nodes.end - plan.nodes.start).await?;
+        for (log, block) in nodes.into_iter().zip(bytes.chunks_exact(BLOCK_BYTES)) {
+            logs[log.number()].summary = SummaryBlock::parse(block, Place::PackSummary(*pack))?;
+        }
+    } else {
+        for log in nodes {
+            restore_node_summary(reader, layout, &mut logs[log.number()]).await?;
+        }
+    }
+    Ok(FoundLogs { nat, sit, logs })
+}
+
+/// Summaries of a node log, from the footers of its blocks (`f2fs_restore_node_summary`).
+async fn restore_node_summary(
+    reader: &ImageReader,
+    layout: &Layout,
+    log: &mut CurSeg,
+) -> Result<()> {
+    let first = layout.block(log.segment, 0).unwrap_or_default();
+    let bytes = reader.blocks(first.0.into(), log.next).await?;
+    for (entry, block) in log.summary.entries.iter_mut().zip(bytes.as_chunks::<BLOCK_BYTES>().0) {
+        let nid = Nid(NodeFooter::parse(block).nid);
+        *entry = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
+    }
+    Ok(())
+}
+
+/// All SIT entries (`build_sit_entries`).
+async fn read_sit(
+    reader: &ImageReader,
+    layout: &Layout,
+    bitmap: &VersionBitmap,
+    journal: &SitJournal,
+) -> Result<Vec<SitEntry>> {
+    let count = layout.main_segments();
+    let mut entries = Vec::with_capacity(count as usize);
+    for block in 0..count.div_ceil(SIT_ENTRIES_PER_BLOCK as u32) {
+        let at = layout.current_sit_addr(block, bitmap).unwrap_or_default();
+        let bytes = reader.block(at.0.into()).await?;
+        for index in 0..SIT_ENTRIES_PER_BLOCK {
+            let segno = SegNo(entries.len() as u32);
+            if segno.0 < count {
+                entries.push(SitEntry::read_at(&bytes[..], index, segno)?);
+            }
+        }
+    }
+    for (segno, entry) in &journal.entries {
+        if let Some(known) = entries.get_mut(segno.0 as usize) {
+            *known = *entry;
+        }
+    }
+    Ok(entries)
+}
+
+/// Numbers of orphans in a pack.
+async fn read_orphans(
+    reader: &ImageReader,
+    layout: &Layout,
+    found: &FoundPack,
+) -> Result<Vec<Nid>> {
+    let mut orphans = Vec::new();
+    if found.checkpoint.has(CP_ORPHAN_PRESENT) {
+        for block in found.plan.orphans.clone() {
+            let at = u64::from(layout.pack(found.pack).0 + block);
+            orphans.extend(parse_orphans(&reader.block(at).await?[..], found.pack)?);
+        }
+    }
+    Ok(orphans)
+}
+
+/// Orphans that a pack has room for.
+const fn most_orphans(layout: &Layout) -> u32 {
+    let others = 2 + LOGS as u32 + layout.payload_blocks();
+    BLOCKS_PER_SEGMENT.saturating_sub(others) * ORPHANS_PER_BLOCK as u32
+}
+
+impl F2fs {
+    /// Mounts the file system on a device: recovers it, starts write-back.
+    ///
+    /// # Errors
+    /// What is wrong with the volume: [`FsError::Incompatible`] by feature's name, [`FsError::Corrupt`] with the place.
+    pub fn mount(
+        rt: &Handle,
+        device: AsyncDevice,
+        options: MountOptions,
+    ) -> BoxFuture<'_, Result<(Self, MountReport)>> {
+        Box::pin(Self::mount_on(rt, device, options))
+    }
+
+    async fn mount_on(
+        rt: &Handle,
+        device: AsyncDevice,
+        options: MountOptions,
+    ) -> Result<(Self, MountReport)> {
+        if !device.caps().keeps_content {
+            return Err(FsError::Unsupported("a device that keeps no content"));
+        }
+        let reader = ImageReader::new(&device);
+        let sb = read_superblock(&reader).await?;
+        let layout = Layout::of(&sb)?;
+        if layout.blocks() > device.caps().sectors {
+            return Err(FsError::corrupt("volume larger than its device", "superblock"));
+        }
+        let found = read_checkpoint(&reader, &layout).await?;
+        let orphans = read_orphans(&reader, &layout, &found).await?;
+        let volume = load_volume(rt, device, options, (sb, layout), &found).await?;
+        start_tasks(&volume);
+        let clean = found.checkpoint.has(CP_UMOUNT) && orphans.is_empty();
+        match volume.complete_recovery(orphans, clean).await {
+            Ok((rolled, orphans)) => {
+                let Rolled { files, nodes, blocks } = rolled;
+                Ok((Self(volume), MountReport { files, nodes, blocks, orphans }))
+            }
+            Err(error) => {
+                volume.detach();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The volume as its checkpoint has it.
+async fn load_volume(
+    rt: &Handle,
+    device: AsyncDevice,
+    options: MountOptions,
+    (sb, layout): (Superblock, Layout),
+    found: &FoundPack,
+) -> Result<Rc<Volume>> {
+    let reader = ImageReader::new(&device);
+    let FoundPack { checkpoint, pack, crc, head, .. } = found;
+    let bitmap =
+        |at: std::ops::Range<usize>| VersionBitmap::from_bytes(head.get(at).unwrap_or_default());
+    let (sit_bitmap, nat_bitmap) =
+        (bitmap(checkpoint.sit_bitmap(&layout)), bitmap(checkpoint.nat_bitmap(&layout)));
+    let logs = read_logs(&reader, &layout, found).await?;
+    let entries = read_sit(&reader, &layout, &sit_bitmap, &logs.sit).await?;
+    let at_mount =
+        SegmentsAtMount { entries, logs: logs.logs, journal: logs.sit, version_bitmap: sit_bitmap };
+    let env = VolumeEnv::new(rt, device, options.cache.clone(), options.epoch_s);
+    let inode_lists = Rc::new(super::inode::InodeLists::default());
+    let special = |number| {
+        let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
+        Inode::new(rt, &env.cache, number, parts, &inode_lists)
+    };
+    let nat = Nat::new(layout.clone(), logs.nat, nat_bitmap, options.nat_entries);
+    let first_search = layout.nat_place(checkpoint.next_free_nid).0;
+    let nodes =
+        Nodes::new(rt, special(NODE_INO), nat, FreeNids::new(layout.nat_blocks(), first_search));
+    let mut last = checkpoint.clone();
+    if options.omit != Some(super::rules::OmittedRule::StaleNatBits) {
+        last.ckpt_flags &= !CP_NAT_BITS;
+    }
+    let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
+    let space = Space::new(checkpoint, layout.nids());
+    let meta = special(META_INO);
+    let segments = Segments::new(layout.clone(), at_mount);
+    let parts = VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists };
+    Ok(Volume::new(env, options, parts))
+}
+
+fn start_tasks(volume: &Rc<Volume>) {
+    let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
+    drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
+    let timer = Rc::clone(volume);
+    drop(
+        env.rt.spawn_daemon(
+            "checkpoint timer",
+            async move { timer.checkpoint_in_background().await },
+        ),
+    );
+}
+
+impl Volume {
+    /// Finishes orphans and rolls forward. Returns what was rolled forward, and the number of orphans.
+    async fn complete_recovery(
+        self: &Rc<Self>,
+        orphans: Vec<Nid>,
+        clean: bool,
+    ) -> Result<(Rolled, u64)> {
+        let count = orphans.len() as u64;
+        for ino in orphans {
+            self.checkpoints.orphans.add(ino.0)?;
+        }
+        let rolled = self.roll_forward(clean).await?;
+        if count > 0 {
+            for number in self.checkpoints.orphans.all() {
+                self.finish_orphan(number).await?;
+            }
+            self.write_checkpoint(Reason::Recovery).await?;
+        }
+        Ok((rolled, count))
+    }
+
+    /// Removes an inode whose last name was gone before the cut (`recover_orphan_inode`).
+    async fn finish_orphan(self: &Rc<Self>, number: u32) -> Result<()> {
+        match self.inode(number).await {
+            Ok(inode) => {
+                inode.raw.borrow_mut().links = 0;
+                self.delete_if_unused(&inode).await
+            }
+            Err(FsError::NoEntry) => {
+                self.checkpoints.orphans.remove(number);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends what runs in the background, so that the device can be used by others; nothing is written.
+    fn detach(&self) {
+        self.env.calls.close();
+        self.env.cache.stop();
+        self.stopped.set(true);
+    }
+
+    /// Writes everything out and leaves the volume clean.
+    ///
+    /// # Errors
+    /// The first; the rest is done all the same.
+    pub(crate) async fn close(self: &Rc<Self>) -> Result<()> {
+        self.env.calls.check_open()?;
+        self.env.calls.close();
+        self.env.calls.ended().await;
+        let mut result = Ok(());
+        for inode in self.inodes.all() {
+            inode.opens.set(0);
+            result = result.and(self.delete_if_unused(&inode).await);
+        }
+        result = result.and(sync_all(self, &self.inodes).await);
+        self.env.cache.stop();
+        result.and(self.write_checkpoint(Reason::Umount).await.map(drop))
+    }
+}

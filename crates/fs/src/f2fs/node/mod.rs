@@ -1,0 +1,280 @@
+//! Nodes: inodes, and the direct and indirect nodes that lead to a file's blocks. After fs/f2fs/node.c.
+//!
+//! A node is known by its number (nid); the NAT says where it is ([`nat`]). Node pages are the pages of one inode, page
+//! n being node n, so they share the memory of the page cache. A node page that changed is written to a fresh place,
+//! which only the NAT learns of.
+//!
+//! What changes a node page takes an [`Op`]; reading and changing go by closures between waiting points, since a clean
+//! page may leave memory at each of these.
+
+mod dnode;
+mod ids;
+pub(crate) mod nat;
+mod truncate;
+mod write;
+
+pub(crate) use dnode::{Dnode, Found};
+pub(crate) use ids::FreeNids;
+pub(crate) use write::{FsyncMarks, NodeSet};
+
+use super::format::{
+    BLOCK_BYTES, BlockAddr, NAT_ENTRIES_PER_BLOCK, NODE_FOOTER_AT, NatEntry, Nid, NodeFooter,
+    node_flag,
+};
+use super::inode::{Dirty, Inode, ROOT_INO};
+use super::segment::Block;
+use super::volume::{Op, Volume, corrupt};
+use crate::cache::read_pages;
+use crate::contract::{FsError, Result};
+use crate::vfs::writeback::FileBacking;
+use nandscape_block::SectorData;
+use nandscape_rt::Handle;
+use nandscape_rt::sync::Mutex;
+use nat::Nat;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Nodes of a mounted volume.
+pub(crate) struct Nodes {
+    /// The inode whose page n is node n.
+    pub(crate) file: Rc<Inode>,
+    pub(crate) nat: RefCell<Nat>,
+    pub(crate) free: RefCell<FreeNids>,
+    /// Held while free numbers are looked for.
+    pub(crate) search: Mutex<()>,
+    /// Dirty node pages: (inode, node).
+    pub(crate) dirty: RefCell<BTreeSet<(u32, u32)>>,
+    /// Numbers of nodes that were removed since the last checkpoint: until the next one, roll-forward could take a new
+    /// node of that number for the old one.
+    removed: RefCell<Vec<u32>>,
+}
+
+impl Nodes {
+    pub(crate) fn new(rt: &Handle, file: Rc<Inode>, nat: Nat, free: FreeNids) -> Self {
+        Self {
+            file,
+            nat: RefCell::new(nat),
+            free: RefCell::new(free),
+            search: Mutex::new(rt, "free node numbers", ()),
+            dirty: RefCell::default(),
+            removed: RefCell::default(),
+        }
+    }
+
+    /// A checkpoint is durable: numbers that were removed before it are free.
+    pub(crate) fn free_removed(&self) {
+        let removed = std::mem::take(&mut *self.removed.borrow_mut());
+        removed.into_iter().for_each(|nid| self.free.borrow_mut().put(nid));
+    }
+}
+
+impl Volume {
+    /// What the NAT says of a node (`f2fs_get_node_info`).
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`] for a number beyond the NAT; errors of the device.
+    pub(crate) async fn node_entry(&self, nid: Nid) -> Result<NatEntry> {
+        if nid.0 >= self.space.max_nid() {
+            return Err(corrupt("node number beyond the NAT", nid.0));
+        }
+        if let Some(known) = self.nodes.nat.borrow().known(nid) {
+            return Ok(known);
+        }
+        let at = self.nodes.nat.borrow().block_of(nid);
+        let (_, index) = self.layout.nat_place(nid);
+        let entry = self.read_meta(at, |block| NatEntry::read_at(block, index)).await?;
+        self.nodes.nat.borrow_mut().note_read(nid, entry);
+        // Another task may have changed it meanwhile.
+        Ok(self.nodes.nat.borrow().known(nid).unwrap_or(entry))
+    }
+
+    /// Looks at a node.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`] if there is no such node, or another one lies in its place; errors of the device.
+    pub(crate) async fn read_node<R>(&self, nid: Nid, look: impl FnOnce(&Block) -> R) -> Result<R> {
+        let mut look = Some(look);
+        let pages = &self.nodes.file.pages;
+        let mut seen =
+            pages.with_bytes(nid.0.into(), |bytes| look.take().map(|look| look(bytes))).flatten();
+        if seen.is_none() {
+            self.load_node(nid).await?;
+            seen = pages
+                .with_bytes(nid.0.into(), |bytes| look.take().map(|look| look(bytes)))
+                .flatten();
+        }
+        seen.ok_or_else(|| corrupt("node", nid.0))
+    }
+
+    /// Changes a node, which is written to a fresh place later.
+    ///
+    /// # Errors
+    /// As [`Volume::read_node`].
+    pub(crate) async fn edit_node<R>(
+        &self,
+        _op: &Op,
+        nid: Nid,
+        edit: impl FnOnce(&mut Block) -> R,
+    ) -> Result<R> {
+        self.read_node(nid, |_| ()).await?;
+        self.edit_loaded(nid, edit).ok_or_else(|| corrupt("node", nid.0))
+    }
+
+    /// Changes a node that is in memory.
+    pub(super) fn edit_loaded<R>(&self, nid: Nid, edit: impl FnOnce(&mut Block) -> R) -> Option<R> {
+        let ino_and = |bytes: &mut Block| {
+            let result = edit(bytes);
+            (result, ino_of(bytes))
+        };
+        let ((result, ino), fresh) = self.nodes.file.pages.edit_bytes(nid.0.into(), ino_and)?;
+        if fresh {
+            self.nodes.dirty.borrow_mut().insert((ino, nid.0));
+        }
+        Some(result)
+    }
+
+    /// Brings a node page into memory and checks that it is the node of this number.
+    async fn load_node(&self, nid: Nid) -> Result<()> {
+        let volume = self.this().ok_or(FsError::ReadOnly)?;
+        let page = u64::from(nid.0);
+        let backing = FileBacking(volume);
+        Box::pin(read_pages(&backing, &self.nodes.file.pages, u16::MAX, page..page + 1)).await?;
+        let found = self.nodes.file.pages.with_bytes(page, NodeFooter::parse);
+        match found {
+            Some(footer) if footer.nid == nid.0 => Ok(()),
+            _ => {
+                self.nodes.file.pages.invalidate(page..page + 1);
+                Err(corrupt("node: another one lies in its place", nid.0))
+            }
+        }
+    }
+
+    /// Reserves a free number (`f2fs_alloc_nid`).
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] if all are in use; errors of the device.
+    pub(crate) async fn take_nid(&self) -> Result<Nid> {
+        loop {
+            if let Some(nid) = self.nodes.free.borrow_mut().take() {
+                return Ok(Nid(nid));
+            }
+            if self.space.valid_nodes() >= self.space.max_nid() {
+                return Err(FsError::NoSpace);
+            }
+            let _alone = self.nodes.search.lock().await;
+            if self.nodes.free.borrow().peek().is_none() {
+                self.find_free_nids().await?;
+            }
+        }
+    }
+
+    /// A number that was reserved and not used.
+    pub(crate) fn return_nid(&self, nid: Nid) {
+        self.nodes.free.borrow_mut().put(nid.0);
+    }
+
+    /// Looks through blocks of the NAT until it finds free numbers, or has seen them all.
+    async fn find_free_nids(&self) -> Result<()> {
+        let rounds = self.nodes.free.borrow().blocks().div_ceil(ids::SEARCH_BLOCKS);
+        for _ in 0..rounds {
+            let blocks = self.nodes.free.borrow_mut().next_search();
+            for block in blocks {
+                self.find_free_nids_of(block).await?;
+            }
+            if self.nodes.free.borrow().peek().is_some() {
+                return Ok(());
+            }
+        }
+        Err(FsError::NoSpace)
+    }
+
+    async fn find_free_nids_of(&self, block: u32) -> Result<()> {
+        let at = self.nodes.nat.borrow().current_block(block);
+        let entries: Vec<NatEntry> = self
+            .read_meta(at, |bytes| {
+                (0..NAT_ENTRIES_PER_BLOCK).map(|index| NatEntry::read_at(bytes, index)).collect()
+            })
+            .await?;
+        let nat = self.nodes.nat.borrow();
+        let mut free = self.nodes.free.borrow_mut();
+        for (nid, entry) in (block * NAT_ENTRIES_PER_BLOCK as u32..).zip(entries) {
+            let entry = nat.known(Nid(nid)).unwrap_or(entry);
+            let is_usable =
+                nid > ROOT_INO && nid < self.space.max_nid() && nat.is_checkpointed(Nid(nid));
+            if is_usable && entry.block_addr == BlockAddr::NULL {
+                free.put(nid);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an empty node page for a number that was reserved (`f2fs_new_node_page`). It counts as a block of the
+    /// file, unless it is the inode itself.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`]; the number is free again then.
+    pub(crate) async fn new_node(
+        &self,
+        _op: &Op,
+        inode: &Inode,
+        nid: Nid,
+        node_offset: u32,
+    ) -> Result<()> {
+        let known = self.node_entry(nid).await?;
+        let is_inode = nid.0 == inode.number;
+        if let Err(error) = self.space.take_node(is_inode) {
+            self.return_nid(nid);
+            return Err(error);
+        }
+        let mut bytes = [0; BLOCK_BYTES];
+        let mut footer = NodeFooter { nid: nid.0, ino: inode.number, ..NodeFooter::default() };
+        footer.set_offset(node_offset);
+        footer.set(node_flag::COLD, !inode.is_dir());
+        footer.encode(&mut bytes);
+        self.nodes.file.pages.write(nid.0.into(), SectorData::Bytes(Arc::new(bytes)), false);
+        self.nodes.dirty.borrow_mut().insert((inode.number, nid.0));
+        self.nodes.nat.borrow_mut().set(nid, known, BlockAddr::NEW, Nid(inode.number), false);
+        if !is_inode {
+            inode.add_blocks(1);
+            inode.mark(Dirty::Content);
+        }
+        Ok(())
+    }
+
+    /// Removes a node: its page, its block, its number (`truncate_node`). Its number is free after the next checkpoint
+    /// has it, as far as other nodes are concerned at once.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`] if the NAT knows no such node.
+    pub(crate) async fn remove_node(&self, _op: &Op, inode: &Inode, nid: Nid) -> Result<()> {
+        let known = self.node_entry(nid).await?;
+        if known.block_addr == BlockAddr::NULL {
+            return Err(corrupt("node that the NAT does not know", nid.0));
+        }
+        let page = u64::from(nid.0);
+        self.nodes.file.pages.written(page..page + 1).await;
+        let known = self.node_entry(nid).await?;
+        if known.block_addr.is_block() {
+            self.segments.borrow_mut().invalidate(known.block_addr)?;
+        }
+        let is_inode = nid.0 == inode.number;
+        self.space.release_node(is_inode);
+        self.nodes.nat.borrow_mut().set(nid, known, BlockAddr::NULL, Nid(inode.number), false);
+        self.nodes.file.pages.discard(page..page + 1);
+        self.nodes.dirty.borrow_mut().remove(&(inode.number, nid.0));
+        self.nodes.removed.borrow_mut().push(nid.0);
+        if !is_inode {
+            inode.add_blocks(-1);
+            inode.mark(Dirty::Content);
+        }
+        Ok(())
+    }
+}
+
+/// The inode that a node belongs to.
+fn ino_of(bytes: &Block) -> u32 {
+    const AT: usize = NODE_FOOTER_AT + 4;
+    u32::from_le_bytes([bytes[AT], bytes[AT + 1], bytes[AT + 2], bytes[AT + 3]])
+}

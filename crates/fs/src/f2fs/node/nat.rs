@@ -1,0 +1,184 @@
+//! The NAT in memory: where nodes are (`struct f2fs_nm_info`, `nat_entry`). After fs/f2fs/node.c.
+//!
+//! An entry that changed since the last checkpoint stays in memory until the next one; others are dropped when there
+//! are too many. Entries that the checkpoint pack holds instead of the NAT are the journal.
+
+use crate::f2fs::format::{
+    BlockAddr, Layout, NAT_JOURNAL_ENTRIES, NatEntry, NatJournal, Nid, VersionBitmap,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of a node (`struct nat_entry`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NodeInfo {
+    pub(crate) entry: NatEntry,
+    /// It changed since the last checkpoint (`IS_DIRTY`).
+    dirty: bool,
+    /// The last checkpoint has the node (`IS_CHECKPOINTED`).
+    checkpointed: bool,
+    /// Of an inode: a node block of it with an fsync mark was written (`HAS_FSYNCED_INODE`).
+    fsynced_inode: bool,
+    /// Of an inode: the last node block of the file that was written had an fsync mark (`HAS_LAST_FSYNC`).
+    last_fsync: bool,
+}
+
+impl NodeInfo {
+    /// As the last checkpoint has it.
+    const fn clean(entry: NatEntry) -> Self {
+        Self { entry, dirty: false, checkpointed: true, fsynced_inode: false, last_fsync: true }
+    }
+}
+
+/// The NAT in memory.
+pub(crate) struct Nat {
+    layout: Layout,
+    entries: BTreeMap<u32, NodeInfo>,
+    dirty: BTreeSet<u32>,
+    journal: NatJournal,
+    /// Which copy of each NAT block is current.
+    version_bitmap: VersionBitmap,
+    limit: usize,
+}
+
+impl Nat {
+    /// The NAT of a volume that is being mounted, which keeps about `limit` clean entries.
+    pub(crate) fn new(
+        layout: Layout,
+        journal: NatJournal,
+        version_bitmap: VersionBitmap,
+        limit: usize,
+    ) -> Self {
+        let (entries, dirty) = (BTreeMap::new(), BTreeSet::new());
+        Self { layout, entries, dirty, journal, version_bitmap, limit }
+    }
+
+    /// What is known of a node without reading.
+    pub(crate) fn known(&self, nid: Nid) -> Option<NatEntry> {
+        let cached = self.entries.get(&nid.0).map(|info| info.entry);
+        cached.or_else(|| self.journalled(nid))
+    }
+
+    fn journalled(&self, nid: Nid) -> Option<NatEntry> {
+        self.journal.entries.iter().find(|(known, _)| *known == nid).map(|(_, entry)| *entry)
+    }
+
+    /// The block of the NAT that holds the entry of a node, as the last checkpoint has it.
+    pub(crate) fn block_of(&self, nid: Nid) -> BlockAddr {
+        self.current_block(self.layout.nat_place(nid).0)
+    }
+
+    /// The current copy of a block of the NAT.
+    pub(crate) fn current_block(&self, block: u32) -> BlockAddr {
+        self.layout.current_nat_addr(block, &self.version_bitmap).unwrap_or_default()
+    }
+
+    /// Keeps what was read of a node, unless more is known already.
+    pub(crate) fn note_read(&mut self, nid: Nid, entry: NatEntry) {
+        self.evict();
+        self.entries.entry(nid.0).or_insert(NodeInfo::clean(entry));
+    }
+
+    /// Drops clean entries when there are too many.
+    fn evict(&mut self) {
+        if self.entries.len() >= self.limit.saturating_add(self.dirty.len()) {
+            self.entries.retain(|_, info| info.dirty);
+        }
+    }
+
+    /// A node moves, begins or ends (`set_node_addr`). The entry that was known until now is that of
+    /// [`Nat::known`]. `fsync`: the block that is written has an fsync mark.
+    pub(crate) fn set(&mut self, nid: Nid, known: NatEntry, at: BlockAddr, ino: Nid, fsync: bool) {
+        let info = self.entries.entry(nid.0).or_insert(NodeInfo::clean(known));
+        let is_removed = at == BlockAddr::NULL && info.entry.block_addr != BlockAddr::NEW;
+        if at == BlockAddr::NEW {
+            info.entry.version = 0;
+            info.entry.ino = ino;
+        } else if is_removed {
+            info.entry.version = info.entry.version.wrapping_add(1);
+        }
+        info.entry.block_addr = at;
+        (info.dirty, info.checkpointed) = (true, false);
+        if fsync && nid == ino {
+            info.fsynced_inode = true;
+        }
+        self.dirty.insert(nid.0);
+        if let Some(of_inode) = self.entries.get_mut(&ino.0) {
+            of_inode.last_fsync = fsync;
+        }
+    }
+
+    /// Whether the last checkpoint has a node as it is (`f2fs_is_checkpointed_node`).
+    pub(crate) fn is_checkpointed(&self, nid: Nid) -> bool {
+        self.entries.get(&nid.0).is_none_or(|info| info.checkpointed)
+    }
+
+    /// Whether roll-forward must make the name of an inode again (`f2fs_need_dentry_mark`).
+    pub(crate) fn needs_dentry_mark(&self, ino: Nid) -> bool {
+        self.entries.get(&ino.0).is_some_and(|info| !info.checkpointed && !info.fsynced_inode)
+    }
+
+    /// Whether an fsync must write the inode itself as well (`f2fs_need_inode_block_update`).
+    pub(crate) fn needs_inode_update(&self, ino: Nid) -> bool {
+        self.entries
+            .get(&ino.0)
+            .is_none_or(|info| !(info.last_fsync && (info.checkpointed || info.fsynced_inode)))
+    }
+
+    /// Entries that changed since the last checkpoint.
+    pub(crate) fn dirty_entries(&self) -> usize {
+        self.dirty.len()
+    }
+
+    /// Entries that the next checkpoint pack holds.
+    pub(crate) const fn journal(&self) -> &NatJournal {
+        &self.journal
+    }
+
+    pub(crate) const fn version_bitmap(&self) -> &VersionBitmap {
+        &self.version_bitmap
+    }
+
+    /// Puts changed entries into the journal; those that find no room there are returned by NAT block, with what else
+    /// the journal had of these blocks. All are clean then: the checkpoint that asked has them
+    /// (`f2fs_flush_nat_entries`).
+    pub(crate) fn flush_entries(&mut self) -> BTreeMap<u32, Vec<(Nid, NatEntry)>> {
+        let mut changed: BTreeMap<u32, NatEntry> = BTreeMap::new();
+        for nid in std::mem::take(&mut self.dirty) {
+            let Some(info) = self.entries.get_mut(&nid) else { continue };
+            *info = NodeInfo::clean(info.entry);
+            changed.insert(nid, info.entry);
+        }
+        let fresh = changed.keys().filter(|nid| self.journalled(Nid(**nid)).is_none()).count();
+        if self.journal.entries.len() + fresh > NAT_JOURNAL_ENTRIES {
+            for (nid, entry) in self.journal.entries.drain(..) {
+                changed.entry(nid.0).or_insert(entry);
+            }
+        }
+        let mut sets: BTreeMap<u32, Vec<(Nid, NatEntry)>> = BTreeMap::new();
+        for (nid, entry) in changed {
+            sets.entry(self.layout.nat_place(Nid(nid)).0).or_default().push((Nid(nid), entry));
+        }
+        let mut order: Vec<u32> = sets.keys().copied().collect();
+        order.sort_by_key(|block| sets[block].len());
+        for block in order {
+            let set = &sets[&block];
+            let fresh = set.iter().filter(|(nid, _)| self.journalled(*nid).is_none()).count();
+            if self.journal.entries.len() + fresh <= NAT_JOURNAL_ENTRIES {
+                for (nid, entry) in sets.remove(&block).unwrap_or_default() {
+                    self.journal.entries.retain(|(known, _)| *known != nid);
+                    self.journal.entries.push((nid, entry));
+                }
+            }
+        }
+        sets
+    }
+
+    /// The other copy of a block of the NAT is current from the next checkpoint on; where it lies. `in_place` keeps
+    /// the same copy, which breaks a rule.
+    pub(crate) fn flip_block(&mut self, block: u32, in_place: bool) -> BlockAddr {
+        if !in_place {
+            self.version_bitmap.flip(block);
+        }
+        self.current_block(block)
+    }
+}

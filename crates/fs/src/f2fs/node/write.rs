@@ -1,0 +1,193 @@
+//! Node pages on their way to the device (`__write_node_page`, `f2fs_fsync_node_pages`, `f2fs_sync_node_pages`).
+//!
+//! Each gets the next block of the log of its kind, and its footer says where that log goes on: the warm node log is the
+//! chain that roll-forward follows. From the choice of the block to the submission nothing waits, so blocks of a log
+//! are submitted in its order.
+
+use crate::cache::WriteRun;
+use crate::contract::Result;
+use crate::f2fs::format::{
+    BLOCK_BYTES, BlockAddr, NatEntry, Nid, NodeFooter, NodeRole, SegmentType, SummaryEntry,
+    node_flag,
+};
+use crate::f2fs::inode::Inode;
+use crate::f2fs::rules::OmittedRule;
+use crate::f2fs::segment::Block;
+use crate::f2fs::volume::{Op, Volume};
+use nandscape_block::{Flags, SectorData};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Node pages that are submitted together at most.
+const BATCH_NODES: usize = 512;
+
+/// Which dirty node pages are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NodeSet {
+    /// All: indirect nodes, then direct nodes of directories, then those of other files.
+    All,
+    /// Those of one inode.
+    Of(u32),
+}
+
+/// What the nodes of an fsync are marked with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FsyncMarks {
+    pub(crate) ino: u32,
+    /// Roll-forward must make the file's name again.
+    pub(crate) dentry: bool,
+}
+
+/// Node pages that have their blocks and are to be submitted.
+#[derive(Default)]
+struct Batch {
+    runs: Vec<WriteRun<Inode>>,
+    blocks: Vec<(BlockAddr, SectorData)>,
+}
+
+impl Volume {
+    /// Numbers of dirty node pages, in the order in which they are written.
+    fn dirty_nodes(&self, set: NodeSet) -> Vec<u32> {
+        let dirty = self.nodes.dirty.borrow();
+        let all = match set {
+            NodeSet::All => dirty.iter(),
+            NodeSet::Of(ino) => {
+                return dirty.range((ino, 0)..=(ino, u32::MAX)).map(|one| one.1).collect();
+            }
+        };
+        let mut nodes: Vec<_> = all.map(|&(_, nid)| (self.log_of_node(nid), nid)).collect();
+        nodes.sort_by_key(|(log, nid)| (write_order(*log), *nid));
+        nodes.into_iter().map(|(_, nid)| nid).collect()
+    }
+
+    /// The log that a node page in memory belongs to.
+    fn log_of_node(&self, nid: u32) -> SegmentType {
+        let log = self.nodes.file.pages.with_bytes(nid.into(), |bytes| self.node_log(bytes));
+        log.unwrap_or(SegmentType::ColdNode)
+    }
+
+    /// Submits dirty node pages; does not wait for them. Returns their numbers.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if a log finds no free segment, errors of reading the NAT.
+    pub(crate) async fn send_nodes(
+        self: &Rc<Self>,
+        op: &Op,
+        set: NodeSet,
+        marks: Option<FsyncMarks>,
+    ) -> Result<Vec<u32>> {
+        let nodes = self.dirty_nodes(set);
+        self.send_node_list(op, &nodes, marks).await?;
+        Ok(nodes)
+    }
+
+    /// Submits those of some node pages that are dirty; does not wait for them.
+    ///
+    /// # Errors
+    /// As [`Volume::send_nodes`].
+    pub(crate) async fn send_node_list(
+        self: &Rc<Self>,
+        op: &Op,
+        nodes: &[u32],
+        marks: Option<FsyncMarks>,
+    ) -> Result<()> {
+        let mut batch = Batch::default();
+        let last = nodes.last().copied();
+        for &nid in nodes {
+            let known = self.node_entry(Nid(nid)).await?;
+            let page = u64::from(nid);
+            if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
+                let is_last = last == Some(nid);
+                let marks = marks.filter(|_| !(is_last && self.omits(OmittedRule::FsyncMark)));
+                self.place_node(&mut batch, run, known, marks)?;
+            }
+            if batch.runs.len() >= BATCH_NODES {
+                self.submit_nodes(op, std::mem::take(&mut batch), marks.is_some());
+            }
+        }
+        self.submit_nodes(op, batch, marks.is_some());
+        Ok(())
+    }
+
+    /// Gives a node page its block.
+    fn place_node(
+        &self,
+        batch: &mut Batch,
+        run: WriteRun<Inode>,
+        known: NatEntry,
+        marks: Option<FsyncMarks>,
+    ) -> Result<()> {
+        let nid = Nid(run.first() as u32);
+        let content = run.data().first().and_then(SectorData::expand);
+        let mut bytes = content.unwrap_or_else(|| Box::new([0; BLOCK_BYTES]));
+        let log = self.node_log(&bytes);
+        let summary = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
+        let now = self.mounted_time();
+        let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
+        let mut footer = NodeFooter::parse(&bytes);
+        footer.set(node_flag::FSYNC, marks.is_some());
+        footer
+            .set(node_flag::DENTRY, marks.is_some_and(|marks| marks.dentry && nid.0 == marks.ino));
+        footer.cp_ver = self.checkpoints.node_version();
+        footer.next_blkaddr = allocated.next.0;
+        let ino = Nid(footer.ino);
+        footer.encode(&mut bytes);
+        self.seal_inode(&mut bytes);
+        if let Some((segment, summaries)) = allocated.filled {
+            self.keep_summaries(segment, &summaries);
+        }
+        self.nodes.nat.borrow_mut().set(nid, known, allocated.at, ino, marks.is_some());
+        self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
+        batch.runs.push(run);
+        batch.blocks.push((allocated.at, SectorData::Bytes(Arc::from(bytes))));
+        Ok(())
+    }
+
+    /// Submits what has its blocks. A task finishes the pages.
+    fn submit_nodes(self: &Rc<Self>, _op: &Op, batch: Batch, fsync: bool) {
+        if batch.runs.is_empty() {
+            return;
+        }
+        let sync = if fsync { Flags::SYNC } else { Flags::NONE };
+        let first = if fsync && self.options.ordered_data { Flags::PREFLUSH } else { Flags::NONE };
+        let arrival = self.write_blocks(batch.blocks, Flags::META | sync, first);
+        self.finish_runs(batch.runs, arrival);
+    }
+
+    /// Waits until node pages are on the device.
+    ///
+    /// # Errors
+    /// [`FsError::ReadOnly`](crate::contract::FsError::ReadOnly) if the device refused one.
+    pub(crate) async fn nodes_written(&self, nodes: &[u32]) -> Result<()> {
+        for &nid in nodes {
+            self.nodes.file.pages.written(nid.into()..u64::from(nid) + 1).await;
+        }
+        self.check_running()
+    }
+
+    /// The log for a node block (`__get_segment_type`).
+    pub(crate) fn node_log(&self, bytes: &Block) -> SegmentType {
+        let footer = NodeFooter::parse(bytes);
+        let is_dnode =
+            footer.role().is_some_and(|role| role.has_addrs() || role == NodeRole::Xattr);
+        let log = match (is_dnode, footer.has(node_flag::COLD)) {
+            (true, true) => SegmentType::WarmNode,
+            (true, false) => SegmentType::HotNode,
+            (false, _) => SegmentType::ColdNode,
+        };
+        match (self.options.active_logs, log) {
+            (2, _) => SegmentType::HotNode,
+            (4, SegmentType::HotNode) => SegmentType::ColdNode,
+            _ => log,
+        }
+    }
+}
+
+/// Which nodes are written first.
+const fn write_order(log: SegmentType) -> u8 {
+    match log {
+        SegmentType::ColdNode => 0,
+        SegmentType::HotNode => 1,
+        _ => 2,
+    }
+}

@@ -1,0 +1,94 @@
+//! What can be chosen at mount.
+
+use super::rules::OmittedRule;
+use crate::cache::CacheConfig;
+use nandscape_rt::Nanos;
+
+/// How new blocks are placed (`fs.allocation`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Allocation {
+    /// Normal logging: blocks are written at the ends of logs only (`mode=lfs`).
+    #[default]
+    Lfs,
+}
+
+/// What an fsync of a file guarantees beyond the file (`fsync_mode`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FsyncMode {
+    /// What POSIX asks for.
+    #[default]
+    Posix,
+    /// What other Linux file systems do: names that changed in the same directory go with it.
+    Strict,
+}
+
+/// When freed segments are discarded (`fs.discard_policy`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum DiscardPolicy {
+    /// At most 8 requests per round, every 50 ms.
+    #[default]
+    Kernel,
+    /// At most 80,000 requests per round: the setting of D2FS's F2FS baseline.
+    Aggressive,
+}
+
+/// Options of a mount.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MountOptions {
+    /// How new blocks are placed.
+    pub allocation: Allocation,
+    /// Logs in use: 2, 4 or 6.
+    pub active_logs: u8,
+    /// What an fsync guarantees.
+    pub fsync_mode: FsyncMode,
+    /// When freed segments are discarded.
+    pub discard_policy: DiscardPolicy,
+    /// Whether short files live in their inodes.
+    pub inline_data: bool,
+    /// Whether short directories live in their inodes.
+    pub inline_dentry: bool,
+    /// Slots of an inode for extended attributes; 0 for none.
+    pub inline_xattr: bool,
+    /// Age of the last checkpoint at which another one is written.
+    pub checkpoint_interval: Nanos,
+    /// Whether a checkpoint waits for file data in flight, and an fsync's nodes for its data to be durable. The
+    /// kernel's does neither: after a power cut, data that were being overwritten may be gone.
+    pub ordered_data: bool,
+    /// Whether cleaning runs in the background when the volume is idle (`background_gc`).
+    pub background_gc: bool,
+    /// The page cache, which has node and meta pages as well.
+    pub cache: CacheConfig,
+    /// NAT entries kept in memory, those that are dirty not counted.
+    pub nat_entries: usize,
+    /// Inodes kept in memory, those in use not counted.
+    pub inodes: usize,
+    /// Seconds after 1970 at which the run began, for the times of files.
+    pub epoch_s: i64,
+    /// Seed of inode generations.
+    pub seed: u64,
+    /// A rule that is left out, for campaigns that must notice.
+    pub omit: Option<OmittedRule>,
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        Self {
+            allocation: Allocation::default(),
+            active_logs: 6,
+            fsync_mode: FsyncMode::default(),
+            discard_policy: DiscardPolicy::default(),
+            inline_data: true,
+            inline_dentry: true,
+            inline_xattr: true,
+            checkpoint_interval: Nanos::from_secs(60),
+            ordered_data: false,
+            background_gc: true,
+            cache: CacheConfig::default(),
+            nat_entries: 100_000,
+            inodes: 16_384,
+            epoch_s: 1_700_000_000,
+            seed: 1,
+            omit: None,
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Roll-forward: what fsyncs made durable after the last checkpoint (fs/f2fs/recovery.c).
+//!
+//! From where the last checkpoint ends the warm node log, each node block names the next one. The chain is followed as
+//! long as footers carry the version of that checkpoint, twice: to see which inodes have a node with the fsync mark,
+//! and up to which block, and to bring these inodes' nodes back, in the order of the chain. Other nodes of the chain
+//! do not count.
+//!
+//! Nothing of what is found is written over before the checkpoint that ends the recovery is durable: segments of the
+//! chain are kept from use, and all logs go on in fresh segments. A volume that was not unmounted gets that checkpoint
+//! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
+//! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
+
+use super::checkpoint::Reason;
+use super::format::{
+    AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, SummaryBlock,
+    SummaryEntry, SummaryKind, first_page, inline, node_flag,
+};
+use super::inode::{self, Dirty, Inode};
+use super::node::{Dnode, Found};
+use super::rules::OmittedRule;
+use super::segment::{Block, LOGS};
+use super::volume::{Op, Volume, corrupt};
+use crate::contract::Result;
+use crate::image::ImageReader;
+use crate::vfs::PAGE;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What roll-forward brought back.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Rolled {
+    pub(crate) files: u64,
+    pub(crate) nodes: u64,
+    pub(crate) blocks: u64,
+}
+
+/// A node block of the chain.
+struct ChainNode {
+    at: BlockAddr,
+    footer: NodeFooter,
+    bytes: Box<Block>,
+}
+
+/// An inode that was fsynced.
+struct Fsynced {
+    /// Its last block with the fsync mark, as an index into the chain.
+    last: usize,
+    /// Its last inode block with the dentry mark.
+    last_dentry: Option<usize>,
+}
+
+impl Volume {
+    /// Rolls forward, and writes a checkpoint, unless the volume was unmounted (`clean`) and nothing was written since.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if what the chain says contradicts the checkpoint; errors of the device.
+    pub(crate) async fn roll_forward(self: &Rc<Self>, clean: bool) -> Result<Rolled> {
+        let chain = self.read_chain().await?;
+        if clean && chain.is_empty() {
+            return Ok(Rolled::default());
+        }
+        let mut rolled = Rolled::default();
+        let held = self.hold_chain(&chain);
+        let fsynced = find_fsynced(&chain);
+        let op = self.begin().await?;
+        for (index, node) in chain.iter().enumerate() {
+            let ino = node.footer.ino;
+            let Some(found) = fsynced.get(&ino).filter(|found| index <= found.last) else {
+                continue;
+            };
+            let Some(inode) = self.fsynced_inode(&op, node).await? else { continue };
+            if node.footer.nid == ino {
+                self.recover_inode(&op, &inode, &node.bytes).await?;
+                if found.last_dentry == Some(index) {
+                    self.recover_dentry(&op, &inode).await?;
+                }
+            }
+            rolled.blocks += self.recover_data(&op, &inode, node).await?;
+            rolled.nodes += 1;
+        }
+        rolled.files = fsynced.len() as u64;
+        drop(op);
+        self.renew_logs()?;
+        if !self.omits(OmittedRule::RollCheckpoint) {
+            self.write_checkpoint(Reason::Recovery).await?;
+        }
+        held.into_iter().for_each(|segment| self.segments.borrow_mut().unhold(segment));
+        Ok(rolled)
+    }
+
+    /// The node blocks that follow the last checkpoint in the warm node log.
+    async fn read_chain(&self) -> Result<Vec<ChainNode>> {
+        let reader = ImageReader::new(&self.env.device);
+        let version = self.checkpoints.node_version();
+        let most = self.space.user_blocks();
+        let mut chain: Vec<ChainNode> = Vec::new();
+        let mut at = self.segments.borrow().next_block(SegmentType::WarmNode);
+        while self.layout.segment_of(at).is_some() && (chain.len() as u64) < most {
+            let bytes = reader.block(at.0.into()).await?;
+            let footer = NodeFooter::parse(&bytes);
+            let follows = footer.cp_ver == version || self.omits(OmittedRule::RollVersion);
+            let is_node = footer.nid != 0 && footer.nid < self.space.max_nid();
+            if !follows || !is_node {
+                break;
+            }
+            let next = BlockAddr(footer.next_blkaddr);
+            chain.push(ChainNode { at, footer, bytes });
+            if next == at {
+                break;
+            }
+            at = next;
+        }
+        Ok(chain)
+    }
+
+    /// Keeps segments of the chain, as far as they are free, from being used.
+    fn hold_chain(&self, chain: &[ChainNode]) -> Vec<SegNo> {
+        let mut segments = self.segments.borrow_mut();
+        let of_chain = chain.iter().filter_map(|node| self.layout.segment_of(node.at));
+        of_chain.map(|(segment, _)| segment).filter(|segment| segments.hold(*segment)).collect()
+    }
+
+    /// The inode of a node of the chain; one that the checkpoint does not know is made.
+    async fn fsynced_inode(
+        self: &Rc<Self>,
+        op: &Op,
+        node: &ChainNode,
+    ) -> Result<Option<Rc<Inode>>> {
+        let ino = Nid(node.footer.ino);
+        if self.node_entry(ino).await?.block_addr == BlockAddr::NULL {
+            if node.footer.nid != ino.0 || !node.footer.has(node_flag::DENTRY) {
+                return Ok(None);
+            }
+            self.recover_inode_page(op, ino, &node.bytes).await?;
+        }
+        self.inode(ino.0).await.map(Some)
+    }
+
+    /// Makes the node page of an inode that the checkpoint does not have (`f2fs_recover_inode_page`): empty, with one
+    /// link and without content, which the chain brings.
+    async fn recover_inode_page(&self, op: &Op, ino: Nid, found: &Block) -> Result<()> {
+        self.nodes.free.borrow_mut().remove(ino.0);
+        let (mut raw, extra, layout) = inode::parse(found, self.inode_features());
+        raw.inline &= inline::XATTR | inline::EXTRA_ATTR;
+        (raw.size, raw.blocks, raw.links, raw.xattr_nid, raw.ext_len) = (0, 1, 1, 0, 0);
+        let parts = (raw, extra, layout);
+        let made = Inode::new(&self.env.rt, &self.env.cache, ino.0, parts, &self.inode_lists);
+        self.new_node(op, &made, ino, 0).await?;
+        made.mark(Dirty::Content);
+        self.update_inode(op, &made).await
+    }
+
+    /// Attributes, inline extended attributes and inline content of an inode (`recover_inode`,
+    /// `f2fs_recover_inline_xattr`, `f2fs_recover_inline_data`).
+    async fn recover_inode(&self, op: &Op, inode: &Rc<Inode>, found: &Block) -> Result<()> {
+        let _extents = inode.extent_lock.write().await;
+        let (mut raw, extra, layout) = inode::parse(found, self.inode_features());
+        let was_inline = inode.is_inline();
+        let is_inline = raw.has_inline(inline::DATA);
+        if is_inline && !was_inline {
+            self.cut_from(op, inode, 0).await?;
+        }
+        let (data, xattr) = (layout.inline_data(), layout.inline_xattr());
+        self.edit_node(op, Nid(inode.number), |bytes| {
+            if is_inline {
+                bytes[data.clone()].copy_from_slice(&found[data]);
+            } else if was_inline {
+                bytes[data].fill(0);
+            }
+            bytes[xattr.clone()].copy_from_slice(&found[xattr]);
+        })
+        .await?;
+        let kept = (inode.raw.borrow().blocks, inode.raw.borrow().xattr_nid);
+        (raw.blocks, raw.xattr_nid, raw.ext_len) = (kept.0, kept.1, 0);
+        inode.set_size(raw.size);
+        inode.layout.set(layout);
+        *inode.raw.borrow_mut() = raw;
+        *inode.extra.borrow_mut() = extra;
+        inode.mark(Dirty::Content);
+        Ok(())
+    }
+
+    /// Addresses of a node of the chain go to the file, and what they name is valid (`do_recover_data`). Returns how
+    /// many blocks that are.
+    async fn recover_data(&self, op: &Op, inode: &Rc<Inode>, node: &ChainNode) -> Result<u64> {
+        let role = node.footer.role();
+        if role == Some(NodeRole::Xattr) {
+            self.recover_xattr_node(op, inode, &node.bytes).await?;
+            return Ok(0);
+        }
+        let layout = inode.layout.get();
+        let Some(first) = first_page(node.footer.offset(), layout.addr_count()) else {
+            return Ok(0);
+        };
+        if inode.is_inline() {
+            return Ok(0);
+        }
+        let addrs = if node.footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
+        let mut recovered = 0;
+        for (page, found) in (first..).zip(addrs.iter(&node.bytes)) {
+            recovered += u64::from(self.recover_page(op, inode, page, found).await?);
+        }
+        Ok(recovered)
+    }
+
+    /// One page lies where the chain says. Whether that is a block which was not the page's.
+    async fn recover_page(
+        &self,
+        op: &Op,
+        inode: &Rc<Inode>,
+        page: u64,
+        found: BlockAddr,
+    ) -> Result<bool> {
+        let _extents = inode.extent_lock.write().await;
+        let now = match self.find_dnode(inode, page).await? {
+            Found::Hole(_) => BlockAddr::NULL,
+            Found::Node(dnode) => {
+                self.addresses(dnode, 1).await?.first().copied().unwrap_or_default()
+            }
+        };
+        if now == found {
+            return Ok(false);
+        }
+        if now != BlockAddr::NULL {
+            self.free_pages(op, inode, &(page..page + 1)).await?;
+        }
+        if found == BlockAddr::NULL {
+            return Ok(false);
+        }
+        let dnode = self.make_dnode(op, inode, page).await?;
+        self.space.take_some(1)?;
+        inode.add_blocks(1);
+        inode.mark(Dirty::Content);
+        if found == BlockAddr::NEW || self.layout.segment_of(found).is_none() {
+            self.set_address(op, dnode, BlockAddr::NEW).await?;
+            return Ok(false);
+        }
+        self.take_from_other(op, found).await?;
+        self.adopt_block(dnode, found).await?;
+        self.set_address(op, dnode, found).await?;
+        if inode.size.get() <= page * PAGE && !inode.keeps_size() {
+            inode.set_size((page + 1) * PAGE);
+            inode.raw.borrow_mut().size = (page + 1) * PAGE;
+        }
+        Ok(true)
+    }
+
+    /// A block that is valid as another page's is taken from there: the chain knows better
+    /// (`check_index_in_prev_nodes`).
+    async fn take_from_other(&self, op: &Op, at: BlockAddr) -> Result<()> {
+        if !self.segments.borrow().is_valid(at) {
+            return Ok(());
+        }
+        let summary = self.summary_of(at).await?;
+        let Some((ino, page)) = self.owner_of(at, &summary).await? else {
+            return Err(corrupt("valid block without an owner", at.0));
+        };
+        let other = self.inode(ino).await?;
+        self.free_pages(op, &other, &(page..page + 1)).await
+    }
+
+    /// A block is valid, and its summary names its node (`f2fs_replace_block`).
+    async fn adopt_block(&self, dnode: Dnode, at: BlockAddr) -> Result<()> {
+        let version = self.node_entry(dnode.nid).await?.version;
+        let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: dnode.slot as u16 };
+        let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(()) };
+        let now = self.mounted_time();
+        let in_log = self.segments.borrow_mut().adopt(at, summary, now)?;
+        if !in_log {
+            // What SSA has of a segment that the checkpoint does not know may be of nodes.
+            let mut summaries =
+                self.summaries(segment).await.unwrap_or(SummaryBlock::new(SummaryKind::Data));
+            summaries.kind = SummaryKind::Data;
+            summaries.entries[offset as usize] = summary;
+            self.keep_summaries(segment, &summaries);
+        }
+        Ok(())
+    }
+
+    /// All logs go on in fresh segments (`f2fs_allocate_new_segments`).
+    fn renew_logs(&self) -> Result<()> {
+        for log in SegmentType::ALL {
+            let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
+            self.keep_summaries(segment, &summaries);
+        }
+        debug_assert_eq!(SegmentType::ALL.len(), LOGS);
+        Ok(())
+    }
+}
+
+/// Which inodes were fsynced, and up to where (`find_fsync_dnodes`).
+fn find_fsynced(chain: &[ChainNode]) -> BTreeMap<u32, Fsynced> {
+    let mut fsynced: BTreeMap<u32, Fsynced> = BTreeMap::new();
+    for (index, node) in
+        chain.iter().enumerate().filter(|(_, node)| node.footer.has(node_flag::FSYNC))
+    {
+        let found =
+            fsynced.entry(node.footer.ino).or_insert(Fsynced { last: index, last_dentry: None });
+        found.last = index;
+        if node.footer.nid == node.footer.ino && node.footer.has(node_flag::DENTRY) {
+            found.last_dentry = Some(index);
+        }
+    }
+    fsynced
+}

@@ -1,0 +1,147 @@
+//! The six logs (`struct curseg_info`) and what is allocated at their ends (`f2fs_allocate_data_block`).
+
+use super::Segments;
+use crate::contract::{FsError, Result};
+use crate::f2fs::format::{
+    BLOCKS_PER_SEGMENT, BlockAddr, SegNo, SegmentType, SummaryBlock, SummaryEntry, SummaryKind,
+};
+
+/// An open segment.
+#[derive(Clone, Debug)]
+pub(crate) struct CurSeg {
+    pub(crate) segment: SegNo,
+    /// The block that is written next.
+    pub(crate) next: u32,
+    /// Summaries of its blocks, as SSA will hold them.
+    pub(crate) summary: SummaryBlock,
+}
+
+impl CurSeg {
+    /// A segment that is opened as a log.
+    fn open(segment: SegNo, log: SegmentType) -> Self {
+        let kind = if log.is_node() { SummaryKind::Node } else { SummaryKind::Data };
+        Self { segment, next: 0, summary: SummaryBlock::new(kind) }
+    }
+}
+
+/// A block that was allocated.
+pub(crate) struct Allocated {
+    pub(crate) at: BlockAddr,
+    /// Where the log goes on after it (`NEXT_FREE_BLKADDR`).
+    pub(crate) next: BlockAddr,
+    /// The segment that it filled, with its summaries, which belong into SSA.
+    pub(crate) filled: Option<(SegNo, SummaryBlock)>,
+}
+
+impl Segments {
+    /// Allocates the next block of a log in place of `old`, which becomes invalid if it is a block.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`], before anything changes, if the log needs a new segment and none is free;
+    /// [`FsError::Corrupt`] if valid bits contradict this.
+    pub(crate) fn allocate(
+        &mut self,
+        log: SegmentType,
+        old: BlockAddr,
+        summary: SummaryEntry,
+        now_s: u64,
+    ) -> Result<Allocated> {
+        let offset = self.log(log).next;
+        let fills = offset + 1 == BLOCKS_PER_SEGMENT;
+        let following = if fills { Some(self.next_segment(log)?) } else { None };
+        let at = self.next_block(log);
+        self.mark(at, true, now_s)?;
+        if old.is_block() {
+            self.mark(old, false, now_s)?;
+        }
+        let curseg = &mut self.logs[log.number()];
+        curseg.summary.entries[offset as usize] = summary;
+        curseg.next += 1;
+        self.written[log.number()] += 1;
+        let filled = following.map(|following| self.open(log, following));
+        if old.is_block() {
+            self.note_emptied(old);
+        }
+        if filled.is_some() {
+            self.note_emptied(at);
+        }
+        Ok(Allocated { at, next: self.next_block(log), filled })
+    }
+
+    /// The block that a log writes next.
+    pub(crate) fn next_block(&self, log: SegmentType) -> BlockAddr {
+        let curseg = self.log(log);
+        self.layout.block(curseg.segment, curseg.next).unwrap_or_default()
+    }
+
+    /// Blocks that a log can take without a new segment.
+    pub(crate) fn left_in_segment(&self, log: SegmentType) -> u32 {
+        BLOCKS_PER_SEGMENT - self.log(log).next
+    }
+
+    /// Which segment follows the one of a log: the next free one of its section, or the first of a free section
+    /// (`get_new_segment`, with the kernel's default `noheap`).
+    fn next_segment(&self, log: SegmentType) -> Result<u32> {
+        let now = self.log(log).segment;
+        if let Some(next) = self.free.next_in_section(now.0) {
+            return Ok(next);
+        }
+        // Hot data and nodes begin at the start of the volume, so that freed segments are reused early.
+        let from_start = log == SegmentType::HotData || log.is_node();
+        let large = self.layout.segments_per_section() > 1;
+        let hint = if from_start && !large { 0 } else { self.layout.section_of(now) };
+        self.free.next_section(hint).ok_or(FsError::NoSpace)
+    }
+
+    /// Opens a segment for a log (`new_curseg`). Returns the one before, with its summaries.
+    fn open(&mut self, log: SegmentType, segment: u32) -> (SegNo, SummaryBlock) {
+        self.free.take(segment);
+        if let Some(opened) = self.segments.get_mut(segment as usize) {
+            opened.kind = log;
+        }
+        self.dirty_entries.insert(segment);
+        let before = &mut self.logs[log.number()];
+        let before = std::mem::replace(before, CurSeg::open(SegNo(segment), log));
+        (before.segment, before.summary)
+    }
+
+    /// A block is valid that was written after the last checkpoint (`f2fs_do_replace_block`). Whether it lies in a log,
+    /// which keeps its summary; otherwise that belongs into SSA.
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`] if it is valid already.
+    pub(crate) fn adopt(
+        &mut self,
+        at: BlockAddr,
+        summary: SummaryEntry,
+        now_s: u64,
+    ) -> Result<bool> {
+        self.mark(at, true, now_s)?;
+        let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(false) };
+        self.free.take(segment.0);
+        self.prefree.remove(&segment.0);
+        let log = self.logs.iter_mut().find(|log| log.segment == segment);
+        if let Some(log) = log {
+            log.summary.entries[offset as usize] = summary;
+            return Ok(true);
+        }
+        if let Some(found) = self.segments.get_mut(segment.0 as usize)
+            && found.valid == 1
+        {
+            // The checkpoint does not know what it was opened for.
+            found.kind = SegmentType::WarmData;
+        }
+        Ok(false)
+    }
+
+    /// Leaves the segment of a log for a fresh one, whatever is left in it. Returns what belongs into SSA.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] if no segment is free.
+    pub(crate) fn renew(&mut self, log: SegmentType) -> Result<(SegNo, SummaryBlock)> {
+        let following = self.next_segment(log)?;
+        let left = self.open(log, following);
+        self.note_emptied(self.layout.block(left.0, 0).unwrap_or_default());
+        Ok(left)
+    }
+}

@@ -1,0 +1,248 @@
+//! Segments of the main area: which blocks are valid (SIT), which segments are free, and the six logs. After
+//! fs/f2fs/segment.c and segment.h.
+//!
+//! A segment is free, open as a log, full, dirty (some of its blocks are invalid), or *prefree*: none of its blocks is
+//! valid, but the last checkpoint may still refer to them, so it becomes free with the next checkpoint only.
+//!
+//! Nothing here reads or writes the device: what is to be written is handed out as blocks.
+
+mod curseg;
+mod free;
+mod sit;
+
+pub(crate) use curseg::{Allocated, CurSeg};
+
+use super::format::{
+    BlockAddr, Layout, SegNo, SegmentType, SitEntry, SitJournal, ValidMap, VersionBitmap,
+};
+use crate::contract::Result;
+use crate::f2fs::volume::corrupt;
+use free::FreeSegments;
+use std::collections::BTreeSet;
+
+/// Logs of a volume.
+pub(crate) const LOGS: usize = 6;
+
+/// The bytes of a block.
+pub(crate) type Block = [u8; super::format::BLOCK_BYTES];
+
+/// A segment in memory (`struct seg_entry`).
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) valid: u16,
+    pub(crate) kind: SegmentType,
+    pub(crate) map: ValidMap,
+    /// The map as of the last checkpoint.
+    pub(crate) checkpointed: ValidMap,
+    /// Mean time of its writes, in seconds of mounted time.
+    pub(crate) mtime: u64,
+}
+
+impl Segment {
+    fn new(entry: &SitEntry) -> Self {
+        let SitEntry { valid_blocks: valid, segment_type: kind, map, mtime } = *entry;
+        Self { valid, kind, map, checkpointed: map, mtime }
+    }
+
+    fn entry(&self) -> SitEntry {
+        let Self { valid, kind, map, mtime, .. } = *self;
+        SitEntry { valid_blocks: valid, segment_type: kind, map, mtime }
+    }
+}
+
+/// All segments of a volume (`struct f2fs_sm_info`).
+pub(crate) struct Segments {
+    layout: Layout,
+    segments: Vec<Segment>,
+    /// Valid blocks of each section.
+    section_valid: Vec<u32>,
+    free: FreeSegments,
+    /// Segments without valid blocks, until the next checkpoint.
+    prefree: BTreeSet<u32>,
+    /// Segments whose entry differs from the last checkpoint's.
+    dirty_entries: BTreeSet<u32>,
+    logs: [CurSeg; LOGS],
+    /// SIT entries that the checkpoint pack holds instead of the SIT.
+    journal: SitJournal,
+    /// Which copy of each SIT block is current.
+    version_bitmap: VersionBitmap,
+    /// Blocks written to each log since mount.
+    written: [u64; LOGS],
+}
+
+/// What a checkpoint says of segments.
+pub(crate) struct SegmentsAtMount {
+    pub(crate) entries: Vec<SitEntry>,
+    pub(crate) logs: [CurSeg; LOGS],
+    pub(crate) journal: SitJournal,
+    pub(crate) version_bitmap: VersionBitmap,
+}
+
+impl Segments {
+    /// The segments of a volume that is being mounted.
+    pub(crate) fn new(layout: Layout, found: SegmentsAtMount) -> Self {
+        let SegmentsAtMount { entries, logs, journal, version_bitmap } = found;
+        let segments: Vec<_> = entries.iter().map(Segment::new).collect();
+        let per_section = layout.segments_per_section() as usize;
+        let valid = |section: &[Segment]| section.iter().map(|one| u32::from(one.valid)).sum();
+        let section_valid = segments.chunks(per_section).map(valid).collect();
+        let is_open = |segment: u32| logs.iter().any(|log| log.segment.0 == segment);
+        let in_use = (0..).zip(&segments).filter(|(number, one)| one.valid > 0 || is_open(*number));
+        let mut free = FreeSegments::new(segments.len() as u32, per_section as u32);
+        in_use.for_each(|(number, _)| free.take(number));
+        Self {
+            layout,
+            segments,
+            section_valid,
+            free,
+            prefree: BTreeSet::new(),
+            dirty_entries: BTreeSet::new(),
+            logs,
+            journal,
+            version_bitmap,
+            written: [0; LOGS],
+        }
+    }
+
+    pub(crate) fn segment(&self, number: SegNo) -> Option<&Segment> {
+        self.segments.get(number.0 as usize)
+    }
+
+    /// Segments of the main area.
+    pub(crate) fn count(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    pub(crate) const fn free_segments(&self) -> u32 {
+        self.free.segments()
+    }
+
+    pub(crate) const fn free_sections(&self) -> u32 {
+        self.free.sections()
+    }
+
+    pub(crate) fn prefree_segments(&self) -> u32 {
+        self.prefree.len() as u32
+    }
+
+    /// Valid blocks of a section.
+    pub(crate) fn section_valid(&self, section: u32) -> u32 {
+        self.section_valid.get(section as usize).copied().unwrap_or(0)
+    }
+
+    pub(crate) const fn log(&self, log: SegmentType) -> &CurSeg {
+        &self.logs[log.number()]
+    }
+
+    pub(crate) const fn logs(&self) -> &[CurSeg; LOGS] {
+        &self.logs
+    }
+
+    /// Blocks written to each log since mount.
+    pub(crate) const fn written(&self) -> &[u64; LOGS] {
+        &self.written
+    }
+
+    /// Whether a segment is one of the logs'.
+    pub(crate) fn is_open(&self, segment: SegNo) -> bool {
+        self.logs.iter().any(|log| log.segment == segment)
+    }
+
+    /// Whether a section holds a segment of a log.
+    pub(crate) fn is_open_section(&self, section: u32) -> bool {
+        self.logs.iter().any(|log| self.layout.section_of(log.segment) == section)
+    }
+
+    /// Whether a block is valid.
+    pub(crate) fn is_valid(&self, at: BlockAddr) -> bool {
+        let Some((segment, offset)) = self.layout.segment_of(at) else { return false };
+        self.segment(segment).is_some_and(|found| found.map.get(offset))
+    }
+
+    /// Whether a block is valid, or was at the last checkpoint.
+    pub(crate) fn is_kept(&self, at: BlockAddr) -> bool {
+        let Some((segment, offset)) = self.layout.segment_of(at) else { return false };
+        self.segment(segment)
+            .is_some_and(|found| found.map.get(offset) || found.checkpointed.get(offset))
+    }
+
+    /// Notes that a block holds nothing any more (`f2fs_invalidate_blocks`).
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if it held nothing.
+    pub(crate) fn invalidate(&mut self, at: BlockAddr) -> Result<()> {
+        self.mark(at, false, 0)?;
+        self.note_emptied(at);
+        Ok(())
+    }
+
+    /// Sets or clears the valid bit of a block (`update_sit_entry`).
+    fn mark(&mut self, at: BlockAddr, valid: bool, now_s: u64) -> Result<()> {
+        let outside = || corrupt("block outside of the main area", at.0);
+        let (number, offset) = self.layout.segment_of(at).ok_or_else(outside)?;
+        let segment = self.segments.get_mut(number.0 as usize).ok_or_else(outside)?;
+        if segment.map.get(offset) == valid {
+            let what = if valid { "valid block written again" } else { "invalid block freed" };
+            return Err(corrupt(what, format_args!("block {}", at.0)));
+        }
+        let count = &mut self.section_valid[self.layout.section_of(number) as usize];
+        if valid {
+            segment.mtime = mean(segment.mtime, segment.valid, now_s);
+            segment.map.set(offset);
+            segment.valid += 1;
+            *count += 1;
+        } else {
+            segment.map.clear(offset);
+            segment.valid -= 1;
+            *count -= 1;
+        }
+        self.dirty_entries.insert(number.0);
+        Ok(())
+    }
+
+    /// A block became invalid: its segment may be prefree now (`locate_dirty_segment`).
+    fn note_emptied(&mut self, at: BlockAddr) {
+        let Some((number, _)) = self.layout.segment_of(at) else { return };
+        let empty = self.segment(number).is_some_and(|segment| segment.valid == 0);
+        if empty && !self.is_open(number) {
+            self.prefree.insert(number.0);
+        }
+    }
+
+    /// Keeps a free segment from being used; whether it is free.
+    pub(crate) fn hold(&mut self, segment: SegNo) -> bool {
+        let is_free = self.free.is_free(segment.0);
+        self.free.take(segment.0);
+        is_free
+    }
+
+    /// A segment that was held may be used.
+    pub(crate) fn unhold(&mut self, segment: SegNo) {
+        let is_used = self.segment(segment).is_some_and(|found| found.valid > 0);
+        if !is_used && !self.is_open(segment) && !self.prefree.contains(&segment.0) {
+            self.free.release(segment.0);
+        }
+    }
+
+    /// Whether an entry differs from the last checkpoint's.
+    pub(crate) fn has_dirty_entries(&self) -> bool {
+        !self.dirty_entries.is_empty()
+    }
+
+    /// A checkpoint is durable: prefree segments are free. Returns them, in order
+    /// (`set_prefree_as_free_segments`, `clear_prefree_segments`).
+    pub(crate) fn release_prefree(&mut self) -> Vec<SegNo> {
+        let released: Vec<_> = std::mem::take(&mut self.prefree).into_iter().map(SegNo).collect();
+        released.iter().for_each(|segment| self.free.release(segment.0));
+        released
+    }
+}
+
+/// The mean time of a segment with so many valid blocks after a write now (`update_segment_mtime`).
+fn mean(before: u64, valid: u16, now_s: u64) -> u64 {
+    if before == 0 {
+        return now_s;
+    }
+    let sum = u128::from(before) * u128::from(valid) + u128::from(now_s);
+    (sum / (u128::from(valid) + 1)) as u64
+}

@@ -1,0 +1,85 @@
+//! SIT entries on their way to the device (`f2fs_flush_sit_entries`): few stay in the journal of the checkpoint pack,
+//! others go to the copy of their SIT block that the last checkpoint does not use.
+
+use super::{Block, Segments};
+use crate::f2fs::format::{
+    BLOCK_BYTES, BlockAddr, SIT_ENTRIES_PER_BLOCK, SIT_JOURNAL_ENTRIES, SegNo, SitJournal,
+    VersionBitmap,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Segments {
+    /// Entries that the next checkpoint pack holds.
+    pub(crate) const fn journal(&self) -> &SitJournal {
+        &self.journal
+    }
+
+    pub(crate) const fn version_bitmap(&self) -> &VersionBitmap {
+        &self.version_bitmap
+    }
+
+    /// Puts changed entries into the journal, or into SIT blocks, which are returned with their addresses. What is valid
+    /// now is what the checkpoint has. `in_place` writes over the current copies, which breaks a rule.
+    pub(crate) fn flush_entries(&mut self, in_place: bool) -> Vec<(BlockAddr, Box<Block>)> {
+        let mut dirty = std::mem::take(&mut self.dirty_entries);
+        let journalled: BTreeSet<u32> =
+            self.journal.entries.iter().map(|(number, _)| number.0).collect();
+        let fresh = dirty.iter().filter(|number| !journalled.contains(number)).count();
+        if journalled.len() + fresh > SIT_JOURNAL_ENTRIES {
+            dirty.extend(journalled);
+            self.journal.entries.clear();
+        }
+        let mut by_block: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for number in dirty {
+            by_block.entry(number / SIT_ENTRIES_PER_BLOCK as u32).or_default().push(number);
+        }
+        // Blocks with the fewest changes first: the journal spares as many as possible.
+        let mut sets: Vec<_> = by_block.into_iter().collect();
+        sets.sort_by_key(|(_, set)| set.len());
+        let mut blocks = Vec::new();
+        for (block, set) in sets {
+            for &number in &set {
+                let segment = &mut self.segments[number as usize];
+                segment.checkpointed = segment.map;
+            }
+            if !self.journal_entries(&set) {
+                blocks.push(self.encode_block(block, in_place));
+            }
+        }
+        blocks.sort_by_key(|(at, _)| *at);
+        blocks
+    }
+
+    /// Journals entries, if there is room for all of them.
+    fn journal_entries(&mut self, set: &[u32]) -> bool {
+        let entries = &mut self.journal.entries;
+        let is_known = |number: &&u32| entries.iter().any(|(known, _)| known.0 == **number);
+        if entries.len() + set.len() - set.iter().filter(is_known).count() > SIT_JOURNAL_ENTRIES {
+            return false;
+        }
+        for &number in set {
+            let entry = self.segments[number as usize].entry();
+            match entries.iter_mut().find(|(known, _)| known.0 == number) {
+                Some(known) => known.1 = entry,
+                None => entries.push((SegNo(number), entry)),
+            }
+        }
+        true
+    }
+
+    /// A SIT block as it is now, at the place of its other copy, which becomes the current one.
+    fn encode_block(&mut self, block: u32, in_place: bool) -> (BlockAddr, Box<Block>) {
+        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        let first = block as usize * SIT_ENTRIES_PER_BLOCK;
+        for (index, segment) in
+            self.segments.iter().skip(first).take(SIT_ENTRIES_PER_BLOCK).enumerate()
+        {
+            segment.entry().write_at(&mut bytes[..], index);
+        }
+        if !in_place {
+            self.version_bitmap.flip(block);
+        }
+        let at = self.layout.current_sit_addr(block, &self.version_bitmap);
+        (at.unwrap_or_default(), bytes)
+    }
+}

@@ -1,0 +1,163 @@
+//! A mounted volume: what all operations share.
+//!
+//! # The checkpoint lock
+//! An operation that changes something holds a share of it, an [`Op`], from its first change to its last
+//! (`f2fs_lock_op`); a checkpoint holds it alone (`cp_rwsem`). So a checkpoint has an operation whole or not at all.
+//! The lock is not re-entrant: what takes an `&Op` never begins another. It stands where ext4 has a transaction: after
+//! `invalidate_lock`, before `extent_lock` ([`crate::vfs`]).
+
+use super::checkpoint::Checkpoints;
+use super::discard::Discards;
+use super::format::{Layout, Superblock};
+use super::gc::GcCounts;
+use super::inode::{Inode, InodeLists};
+use super::node::Nodes;
+use super::options::MountOptions;
+use super::rules::OmittedRule;
+use super::segment::Segments;
+use super::space::Space;
+use crate::contract::{FsError, Result};
+use crate::vfs::{InFlight, InodeCache, VolumeEnv};
+use nandscape_rt::Stream;
+use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+
+/// A mounted volume.
+pub(crate) struct Volume {
+    pub(crate) env: VolumeEnv<Inode>,
+    pub(crate) options: MountOptions,
+    pub(crate) sb: Superblock,
+    pub(crate) layout: Layout,
+    /// Segments of the main area: SIT, free segments, logs.
+    pub(crate) segments: RefCell<Segments>,
+    /// NAT, and node pages.
+    pub(crate) nodes: Nodes,
+    /// Pages of the metadata areas by block address: NAT and SSA blocks.
+    pub(crate) meta: Rc<Inode>,
+    /// The last checkpoint, and what the next one needs beside SIT and NAT.
+    pub(crate) checkpoints: Checkpoints,
+    /// Blocks, nodes and inodes in use.
+    pub(crate) space: Space,
+    pub(crate) inodes: InodeCache<Inode>,
+    pub(crate) generations: RefCell<Stream>,
+    /// Renames of directories take it alone, other changes of names share it.
+    pub(crate) namespace: RwLock<()>,
+    pub(crate) checkpoint_lock: RwLock<()>,
+    /// Held by cleaning.
+    pub(crate) gc_lock: Mutex<()>,
+    pub(crate) gc_counts: Cell<GcCounts>,
+    /// Sections whose blocks cleaning in the background has made dirty.
+    pub(crate) background_victims: RefCell<BTreeSet<u32>>,
+    /// Where the search for a victim in the background goes on.
+    pub(crate) last_victim: Cell<u32>,
+    pub(crate) discards: Discards,
+    pub(crate) inode_lists: Rc<InodeLists>,
+    /// Writes of file data in flight.
+    pub(crate) data_in_flight: InFlight,
+    /// Writes of nodes, directory blocks and metadata in flight, which every checkpoint waits for.
+    pub(crate) metadata_in_flight: InFlight,
+    /// A write of metadata failed, or one contradicts another: nothing is written any more (`CP_ERROR_FLAG`).
+    pub(crate) stopped: Cell<bool>,
+    this: Weak<Self>,
+}
+
+/// What a mount has read of a volume.
+pub(crate) struct VolumeParts {
+    pub(crate) sb: Superblock,
+    pub(crate) layout: Layout,
+    pub(crate) segments: Segments,
+    pub(crate) nodes: Nodes,
+    pub(crate) meta: Rc<Inode>,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) space: Space,
+    pub(crate) inode_lists: Rc<InodeLists>,
+}
+
+/// A share of the checkpoint lock, or all of it.
+pub(crate) struct Op(#[allow(dead_code, reason = "held for what its drop does")] Held);
+
+enum Held {
+    Share(#[allow(dead_code, reason = "held")] ReadGuard<()>),
+    Alone(#[allow(dead_code, reason = "held")] WriteGuard<()>),
+}
+
+impl Volume {
+    /// A volume of which a mount has read so much.
+    pub(crate) fn new(
+        env: VolumeEnv<Inode>,
+        options: MountOptions,
+        parts: VolumeParts,
+    ) -> Rc<Self> {
+        let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists } =
+            parts;
+        let rt = env.rt.clone();
+        Rc::new_cyclic(|this| Self {
+            inodes: InodeCache::new(options.inodes),
+            generations: RefCell::new(Stream::new(options.seed, "f2fs generations")),
+            env,
+            options,
+            sb,
+            layout,
+            segments: RefCell::new(segments),
+            nodes,
+            meta,
+            checkpoints,
+            space,
+            namespace: RwLock::new(&rt, "names", ()),
+            checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
+            gc_lock: Mutex::new(&rt, "cleaning", ()),
+            gc_counts: Cell::default(),
+            background_victims: RefCell::default(),
+            last_victim: Cell::new(0),
+            discards: Discards::default(),
+            inode_lists,
+            data_in_flight: InFlight::new(&rt, "file data"),
+            metadata_in_flight: InFlight::new(&rt, "nodes and metadata"),
+            stopped: Cell::new(false),
+            this: this.clone(),
+        })
+    }
+
+    /// The volume itself, to be kept by what reads for it.
+    pub(crate) fn this(&self) -> Option<Rc<Self>> {
+        self.this.upgrade()
+    }
+
+    /// Begins an operation (`f2fs_lock_op`). The caller has none.
+    ///
+    /// # Errors
+    /// [`FsError::ReadOnly`] once the volume was stopped by an error.
+    pub(crate) async fn begin(&self) -> Result<Op> {
+        let share = self.checkpoint_lock.read().await;
+        self.check_running()?;
+        Ok(Op(Held::Share(share)))
+    }
+
+    /// Keeps operations out, as a checkpoint does (`f2fs_lock_all`).
+    pub(crate) async fn freeze(&self) -> Op {
+        Op(Held::Alone(self.checkpoint_lock.write().await))
+    }
+
+    /// That no error has stopped the volume.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        if self.stopped.get() { Err(FsError::ReadOnly) } else { Ok(()) }
+    }
+
+    /// Stops all writes of metadata after an error (`f2fs_stop_checkpoint`), which it passes on.
+    pub(crate) fn stop(&self, error: FsError) -> FsError {
+        self.stopped.set(true);
+        error
+    }
+
+    /// Whether a rule is left out.
+    pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
+        self.options.omit == Some(rule)
+    }
+}
+
+/// A structure that contradicts itself, with its place.
+pub(crate) fn corrupt(what: &'static str, place: impl std::fmt::Display) -> FsError {
+    FsError::corrupt(what, place.to_string())
+}
