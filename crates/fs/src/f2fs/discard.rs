@@ -4,7 +4,6 @@
 
 use super::format::{BLOCKS_PER_SEGMENT, SegNo};
 use super::options::DiscardPolicy;
-use super::rules::OmittedRule;
 use super::volume::Volume;
 use nandscape_block::{Bio, Lba};
 use nandscape_rt::Nanos;
@@ -91,8 +90,13 @@ impl Volume {
         }));
     }
 
-    /// Whether freed segments are discarded before a checkpoint, which breaks a rule.
-    pub(crate) fn discards_early(&self) -> bool {
-        self.omits(OmittedRule::EarlyDiscard)
+    /// Discards segments that the last checkpoint still refers to, which breaks a rule.
+    pub(crate) async fn discard_prefree(&self) {
+        let prefree = self.segments.borrow().prefree();
+        for segment in prefree {
+            let first = self.layout.block(segment, 0).unwrap_or_default();
+            let bio = Bio::discard(Lba(first.0.into()), BLOCKS_PER_SEGMENT);
+            let _ = self.env.device.submit(bio).await;
+        }
     }
 }

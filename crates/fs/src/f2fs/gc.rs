@@ -55,12 +55,17 @@ impl Volume {
     /// Whether free sections are too few for what is dirty, if `freed` more become free
     /// (`has_not_enough_free_secs`).
     fn lacks_free_sections(&self, freed: u32) -> bool {
-        let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
-        let dents = self.sections_for(self.dirty_dir_pages());
-        let inodes = self.sections_for(self.inode_lists.dirty.borrow().len() as u64);
         let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
         let reserved = reserved / self.layout.segments_per_section();
-        self.segments.borrow().free_sections() + freed <= nodes + 2 * dents + inodes + reserved
+        let free = self.segments.borrow().free_sections() + freed;
+        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        // All dirty pages are more than those of nodes and directories; they are counted already.
+        if free > 4 * self.sections_for(self.env.cache.dirty() + inodes) + reserved {
+            return false;
+        }
+        let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
+        let dents = self.sections_for(self.dirty_dir_pages());
+        free <= nodes + 2 * dents + self.sections_for(inodes) + reserved
     }
 
     /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the

@@ -17,6 +17,7 @@ use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{FreeNids, Nodes, nat::Nat};
 use super::options::MountOptions;
 use super::recovery::Rolled;
+use super::rules::OmittedRule;
 use super::segment::{CurSeg, LOGS, Segments, SegmentsAtMount};
 use super::space::Space;
 use super::volume::{Volume, VolumeParts};
@@ -285,18 +286,19 @@ async fn load_volume(
         let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
         Inode::new(rt, &env.cache, number, parts, &inode_lists)
     };
-    let nat = Nat::new(layout.clone(), logs.nat, nat_bitmap, options.nat_entries);
+    let nat = Nat::new(layout, logs.nat, nat_bitmap, options.nat_entries);
     let first_search = layout.nat_place(checkpoint.next_free_nid).0;
     let nodes =
         Nodes::new(rt, special(NODE_INO), nat, FreeNids::new(layout.nat_blocks(), first_search));
     let mut last = checkpoint.clone();
-    if options.omit != Some(super::rules::OmittedRule::StaleNatBits) {
+    if options.omit != Some(OmittedRule::StaleNatBits) {
         last.ckpt_flags &= !CP_NAT_BITS;
     }
     let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
     let space = Space::new(checkpoint, layout.nids());
     let meta = special(META_INO);
-    let segments = Segments::new(layout.clone(), at_mount);
+    let mut segments = Segments::new(layout, at_mount);
+    segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
     let parts = VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists };
     Ok(Volume::new(env, options, parts))
 }
@@ -304,6 +306,10 @@ async fn load_volume(
 fn start_tasks(volume: &Rc<Volume>) {
     let (env, backing) = (&volume.env, FileBacking(Rc::clone(volume)));
     drop(env.rt.spawn_daemon("flusher", flush_in_background(env.cache.clone(), backing)));
+    if volume.options.background_gc {
+        let cleaner = Rc::clone(volume);
+        drop(env.rt.spawn_daemon("cleaner", async move { cleaner.run_gc_thread().await }));
+    }
     let timer = Rc::clone(volume);
     drop(
         env.rt.spawn_daemon(

@@ -56,6 +56,12 @@ pub struct MountOptions {
     pub ordered_data: bool,
     /// Whether cleaning runs in the background when the volume is idle (`background_gc`).
     pub background_gc: bool,
+    /// The least time between two rounds of it, and the steps by which that changes (`DEF_GC_THREAD_MIN_SLEEP_TIME`).
+    pub gc_min_sleep: Nanos,
+    /// The most (`DEF_GC_THREAD_MAX_SLEEP_TIME`).
+    pub gc_max_sleep: Nanos,
+    /// Time without an operation after which the volume is idle (`DEF_IDLE_INTERVAL`).
+    pub idle_interval: Nanos,
     /// The page cache, which has node and meta pages as well.
     pub cache: CacheConfig,
     /// NAT entries kept in memory, those that are dirty not counted.
@@ -83,6 +89,9 @@ impl Default for MountOptions {
             checkpoint_interval: Nanos::from_secs(60),
             ordered_data: false,
             background_gc: true,
+            gc_min_sleep: Nanos::from_secs(30),
+            gc_max_sleep: Nanos::from_secs(60),
+            idle_interval: Nanos::from_secs(5),
             cache: CacheConfig::default(),
             nat_entries: 100_000,
             inodes: 16_384,

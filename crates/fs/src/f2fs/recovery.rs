@@ -91,14 +91,14 @@ impl Volume {
     /// The node blocks that follow the last checkpoint in the warm node log.
     async fn read_chain(&self) -> Result<Vec<ChainNode>> {
         let reader = ImageReader::new(&self.env.device);
-        let version = self.checkpoints.node_version();
         let most = self.space.user_blocks();
         let mut chain: Vec<ChainNode> = Vec::new();
         let mut at = self.segments.borrow().next_block(SegmentType::WarmNode);
         while self.layout.segment_of(at).is_some() && (chain.len() as u64) < most {
             let bytes = reader.block(at.0.into()).await?;
             let footer = NodeFooter::parse(&bytes);
-            let follows = footer.cp_ver == version || self.omits(OmittedRule::RollVersion);
+            let follows = self.checkpoints.is_recoverable(footer.cp_ver)
+                || self.omits(OmittedRule::RollVersion);
             let is_node = footer.nid != 0 && footer.nid < self.space.max_nid();
             if !follows || !is_node {
                 break;

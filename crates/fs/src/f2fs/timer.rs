@@ -1,6 +1,7 @@
 //! Checkpoints and cleaning that no operation asks for (`f2fs_balance_fs_bg`, `gc_thread_func`).
 
 use super::checkpoint::Reason;
+use super::format::BLOCKS_PER_SEGMENT;
 use super::volume::Volume;
 use nandscape_rt::Nanos;
 use std::rc::Rc;
@@ -10,6 +11,12 @@ const PERIOD: Nanos = Nanos::from_secs(1);
 /// Share of all segments that may be prefree, and how many that is at most (`DEF_RECLAIM_PREFREE_SEGMENTS`).
 const PREFREE_PERCENT: u32 = 5;
 const PREFREE_MAX: u32 = 4096;
+
+/// Sleep of the cleaner when there is nothing to clean (`DEF_GC_THREAD_NOGC_SLEEP_TIME`).
+const NOTHING_TO_CLEAN: Nanos = Nanos::from_secs(300);
+/// Shares of all blocks (`LIMIT_INVALID_BLOCK`, `LIMIT_FREE_BLOCK`).
+const INVALID_PERCENT: u64 = 40;
+const FREE_PERCENT: u64 = 40;
 
 impl Volume {
     /// Writes a checkpoint when the last one is old or many segments wait for one, until the volume is unmounted.
@@ -28,5 +35,47 @@ impl Volume {
                 return;
             }
         }
+    }
+
+    /// Cleans a section whenever the volume is idle, until it is unmounted (`gc_thread_func`).
+    pub(super) async fn run_gc_thread(self: &Rc<Self>) {
+        let (least, most) = (self.options.gc_min_sleep, self.options.gc_max_sleep);
+        let mut sleep = least;
+        loop {
+            self.env.rt.sleep(sleep).await;
+            if self.env.calls.check_open().is_err() || self.stopped.get() {
+                return;
+            }
+            if !self.is_idle() {
+                sleep = sleep.saturating_add(least).min(most);
+                continue;
+            }
+            sleep = match self.has_many_invalid_blocks() {
+                true => sleep.saturating_sub(least).max(least),
+                false => sleep.saturating_add(least).min(most),
+            };
+            match self.clean_in_background().await {
+                Ok(true) => {}
+                Ok(false) => sleep = most.max(NOTHING_TO_CLEAN),
+                // An error of metadata stops the volume; one of a file's data comes out of its next sync.
+                Err(_) if self.stopped.get() => return,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether nothing has happened for a while (`is_idle`).
+    fn is_idle(&self) -> bool {
+        let since = self.env.rt.now().saturating_sub(self.last_op.get());
+        since >= self.options.idle_interval && self.data_in_flight.is_empty()
+    }
+
+    /// Whether much of what was written is invalid, and little is free (`has_enough_invalid_blocks`).
+    fn has_many_invalid_blocks(&self) -> bool {
+        let all = self.space.user_blocks();
+        let free =
+            u64::from(self.segments.borrow().free_segments()) * u64::from(BLOCKS_PER_SEGMENT);
+        let invalid = all.saturating_sub(self.space.valid_blocks()).saturating_sub(free);
+        invalid > all * INVALID_PERCENT / 100 && free < all * FREE_PERCENT / 100
     }
 }

@@ -18,8 +18,8 @@ use super::segment::Segments;
 use super::space::Space;
 use crate::contract::{FsError, Result};
 use crate::vfs::{InFlight, InodeCache, VolumeEnv};
-use nandscape_rt::Stream;
 use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
+use nandscape_rt::{Nanos, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
@@ -50,6 +50,8 @@ pub(crate) struct Volume {
     pub(crate) gc_counts: Cell<GcCounts>,
     /// Sections whose blocks cleaning in the background has made dirty.
     pub(crate) background_victims: RefCell<BTreeSet<u32>>,
+    /// When an operation began last.
+    pub(crate) last_op: Cell<Nanos>,
     /// Where the search for a victim in the background goes on.
     pub(crate) last_victim: Cell<u32>,
     pub(crate) discards: Discards,
@@ -110,6 +112,7 @@ impl Volume {
             gc_lock: Mutex::new(&rt, "cleaning", ()),
             gc_counts: Cell::default(),
             background_victims: RefCell::default(),
+            last_op: Cell::new(rt.now()),
             last_victim: Cell::new(0),
             discards: Discards::default(),
             inode_lists,
@@ -130,6 +133,7 @@ impl Volume {
     /// # Errors
     /// [`FsError::ReadOnly`] once the volume was stopped by an error.
     pub(crate) async fn begin(&self) -> Result<Op> {
+        self.last_op.set(self.env.rt.now());
         let share = self.checkpoint_lock.read().await;
         self.check_running()?;
         Ok(Op(Held::Share(share)))

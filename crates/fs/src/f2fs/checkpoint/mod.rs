@@ -16,7 +16,7 @@ mod pack;
 
 pub(crate) use orphans::Orphans;
 
-use super::format::{BlockAddr, CP_CRC_RECOVERY, Checkpoint, NatEntry};
+use super::format::{BlockAddr, CP_CRC_RECOVERY, CP_NOCRC_RECOVERY, Checkpoint, NatEntry};
 use super::inode::{Inode, META_INO};
 use super::node::NodeSet;
 use super::rules::OmittedRule;
@@ -64,6 +64,7 @@ pub(crate) struct Checkpoints {
     pub(crate) blocks: Cell<u64>,
     /// When the volume was mounted, and how many seconds it was mounted before.
     mounted_at: Nanos,
+    mounted_before_s: u64,
 }
 
 impl Checkpoints {
@@ -73,6 +74,7 @@ impl Checkpoints {
         (pack, crc): (u32, u32),
         most_orphans: u32,
     ) -> Self {
+        let mounted_before_s = last.elapsed_time;
         Self {
             last: RefCell::new(last),
             pack: Cell::new(pack),
@@ -84,6 +86,7 @@ impl Checkpoints {
             count: Cell::new(0),
             blocks: Cell::new(0),
             mounted_at: rt.now(),
+            mounted_before_s,
         }
     }
 
@@ -95,13 +98,21 @@ impl Checkpoints {
         let crc = if with_crc { u64::from(self.crc.get()) << 32 } else { 0 };
         last.checkpoint_ver | crc
     }
+
+    /// Whether a node was written after the last checkpoint (`is_recoverable_dnode`).
+    pub(crate) fn is_recoverable(&self, cp_ver: u64) -> bool {
+        if self.last.borrow().has(CP_NOCRC_RECOVERY) {
+            return cp_ver as u32 == self.last.borrow().checkpoint_ver as u32;
+        }
+        cp_ver == self.node_version()
+    }
 }
 
 impl Volume {
     /// Seconds for which the volume was mounted so far (`get_mtime`).
     pub(crate) fn mounted_time(&self) -> u64 {
         let since = self.env.rt.now().saturating_sub(self.checkpoints.mounted_at).0 / 1_000_000_000;
-        self.checkpoints.last.borrow().elapsed_time.saturating_add(since)
+        self.checkpoints.mounted_before_s.saturating_add(since)
     }
 
     /// Writes all data, then a checkpoint (`f2fs_sync_fs`).
@@ -152,6 +163,9 @@ impl Volume {
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
             self.write_meta(at, bytes);
+        }
+        if self.omits(OmittedRule::EarlyDiscard) {
+            self.discard_prefree().await;
         }
         let pack = self.build_pack(version, reason);
         self.write_pack(&pack).await?;
@@ -257,6 +271,9 @@ impl Volume {
         self.space.note_checkpoint();
         self.nodes.free_removed();
         let freed = self.segments.borrow_mut().release_prefree();
+        for segment in &freed {
+            self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
+        }
         self.discard_segments(freed);
         Ok(())
     }

@@ -9,6 +9,8 @@
 mod curseg;
 mod free;
 mod sit;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use curseg::{Allocated, CurSeg};
 
@@ -68,6 +70,8 @@ pub(crate) struct Segments {
     version_bitmap: VersionBitmap,
     /// Blocks written to each log since mount.
     written: [u64; LOGS],
+    /// Segments are free as soon as nothing in them is valid, which breaks a rule.
+    pub(crate) reuses_prefree: bool,
 }
 
 /// What a checkpoint says of segments.
@@ -101,6 +105,7 @@ impl Segments {
             journal,
             version_bitmap,
             written: [0; LOGS],
+            reuses_prefree: false,
         }
     }
 
@@ -123,6 +128,11 @@ impl Segments {
 
     pub(crate) fn prefree_segments(&self) -> u32 {
         self.prefree.len() as u32
+    }
+
+    /// Prefree segments, in order.
+    pub(crate) fn prefree(&self) -> Vec<SegNo> {
+        self.prefree.iter().copied().map(SegNo).collect()
     }
 
     /// Valid blocks of a section.
@@ -204,7 +214,12 @@ impl Segments {
     fn note_emptied(&mut self, at: BlockAddr) {
         let Some((number, _)) = self.layout.segment_of(at) else { return };
         let empty = self.segment(number).is_some_and(|segment| segment.valid == 0);
-        if empty && !self.is_open(number) {
+        if !empty || self.is_open(number) {
+            return;
+        }
+        if self.reuses_prefree {
+            self.free.release(number.0);
+        } else {
             self.prefree.insert(number.0);
         }
     }

@@ -1,0 +1,190 @@
+//! Segments beside a model of single blocks.
+
+use super::*;
+use crate::f2fs::format::{
+    BLOCKS_PER_SEGMENT, Nid, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_MAGIC, SummaryBlock, SummaryEntry,
+    SummaryKind, Superblock,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const SEGMENTS: u32 = 48;
+
+/// A volume with a main area of [`SEGMENTS`] segments.
+fn layout(per_section: u32) -> Layout {
+    let mut sb = Superblock::empty();
+    [sb.log_sectorsize, sb.log_sectors_per_block, sb.log_blocksize] = [9, 3, 12];
+    [sb.log_blocks_per_seg, sb.segs_per_sec, sb.secs_per_zone] = [9, per_section, 1];
+    [sb.root_ino, sb.node_ino, sb.meta_ino] = [3, 1, 2].map(Nid);
+    sb.section_count = SEGMENTS / per_section;
+    sb.segment_count_ckpt = 2;
+    sb.segment_count_sit = 2;
+    sb.segment_count_nat = 2;
+    sb.segment_count_ssa = 1;
+    sb.segment_count_main = SEGMENTS;
+    sb.segment0_blkaddr = BlockAddr(512);
+    sb.cp_blkaddr = BlockAddr(512);
+    sb.sit_blkaddr = BlockAddr(512 * 3);
+    sb.nat_blkaddr = BlockAddr(512 * 5);
+    sb.ssa_blkaddr = BlockAddr(512 * 7);
+    sb.main_blkaddr = BlockAddr(512 * 8);
+    sb.segment_count = 7 + SEGMENTS;
+    sb.magic = SUPERBLOCK_MAGIC;
+    sb.block_count = u64::from(8 + SEGMENTS) * u64::from(BLOCKS_PER_SEGMENT);
+    Layout::of(&sb).expect("a sound layout")
+}
+
+/// An empty main area, whose logs begin in the first section each.
+fn empty(per_section: u32) -> Segments {
+    let logs = SegmentType::ALL.map(|log| CurSeg {
+        segment: SegNo(log.number() as u32 * per_section),
+        next: 0,
+        summary: SummaryBlock::new(if log.is_node() {
+            SummaryKind::Node
+        } else {
+            SummaryKind::Data
+        }),
+    });
+    let found = SegmentsAtMount {
+        entries: vec![SitEntry::default(); SEGMENTS as usize],
+        logs,
+        journal: SitJournal::default(),
+        version_bitmap: VersionBitmap::from_bytes(&[0; 64]),
+    };
+    Segments::new(layout(per_section), found)
+}
+
+/// Blocks that hold something, with what their summaries must say, and SIT blocks as they are on the device.
+#[derive(Default)]
+struct Model {
+    valid: BTreeMap<BlockAddr, SummaryEntry>,
+    /// Valid at the last checkpoint: they may not be written over.
+    kept: Vec<BlockAddr>,
+    sit: BTreeMap<BlockAddr, Box<Block>>,
+    next: u32,
+}
+
+impl Model {
+    fn write(&mut self, segments: &mut Segments, log: SegmentType, old: Option<usize>) {
+        let old = old.filter(|_| !self.valid.is_empty()).map_or(BlockAddr::NULL, |choice| {
+            *self.valid.keys().nth(choice % self.valid.len()).expect("one of them")
+        });
+        self.next += 1;
+        let summary = SummaryEntry { nid: Nid(self.next), version: 0, ofs_in_node: 7 };
+        let expected = segments.next_block(log);
+        let Ok(allocated) = segments.allocate(log, old, summary, 5) else {
+            assert_eq!(segments.free_segments(), 0, "space is left");
+            return;
+        };
+        assert_eq!(allocated.at, expected);
+        assert!(!self.kept.contains(&allocated.at), "a block of the last checkpoint");
+        self.valid.remove(&old);
+        assert!(self.valid.insert(allocated.at, summary).is_none(), "a valid block");
+        if let Some((segment, summaries)) = allocated.filled {
+            let (last, _) =
+                segments.layout.segment_of(allocated.at).expect("a block of the main area");
+            assert_eq!((segment, summaries.entries[511]), (last, summary));
+        }
+        assert_eq!(allocated.next, segments.next_block(log));
+    }
+
+    fn checkpoint(&mut self, segments: &mut Segments) {
+        for (at, bytes) in segments.flush_entries(false) {
+            self.sit.insert(at, bytes);
+        }
+        segments.release_prefree();
+        self.kept = self.valid.keys().copied().collect();
+    }
+
+    /// What a mount would find of each segment.
+    fn on_device(&self, segments: &Segments, segment: u32) -> SitEntry {
+        let journal = segments.journal().entries.iter().find(|(known, _)| known.0 == segment);
+        if let Some((_, entry)) = journal {
+            return *entry;
+        }
+        let block = segment / SIT_ENTRIES_PER_BLOCK as u32;
+        let at =
+            segments.layout.current_sit_addr(block, segments.version_bitmap()).expect("a block");
+        let index = segment as usize % SIT_ENTRIES_PER_BLOCK;
+        self.sit.get(&at).map_or_else(SitEntry::default, |bytes| {
+            SitEntry::read_at(&bytes[..], index, SegNo(segment)).expect("a sound entry")
+        })
+    }
+
+    fn check(&self, segments: &Segments) {
+        let per_section = segments.layout.segments_per_section();
+        let mut free = 0;
+        for number in 0..SEGMENTS {
+            let segment = segments.segment(SegNo(number)).expect("a segment");
+            let blocks = segments.layout.segment_blocks(SegNo(number));
+            let valid = self.valid.range(blocks).count();
+            assert_eq!((segment.valid as usize, segment.map.count() as usize), (valid, valid));
+            let is_free = segments.free.is_free(number);
+            free += u32::from(is_free);
+            let is_waiting = segments.prefree.contains(&number);
+            assert_eq!(
+                is_free || is_waiting,
+                valid == 0 && !segments.is_open(SegNo(number)),
+                "{number}"
+            );
+            assert!(!(is_free && is_waiting));
+        }
+        assert_eq!(segments.free_segments(), free);
+        for section in 0..SEGMENTS / per_section {
+            let of = section * per_section..(section + 1) * per_section;
+            let valid: u32 =
+                of.map(|number| u32::from(segments.segments[number as usize].valid)).sum();
+            assert_eq!(segments.section_valid(section), valid);
+        }
+        for log in SegmentType::ALL {
+            let curseg = segments.log(log);
+            for offset in 0..curseg.next {
+                let at = segments.layout.block(curseg.segment, offset).expect("a block");
+                if let Some(summary) = self.valid.get(&at) {
+                    assert_eq!(curseg.summary.entries[offset as usize], *summary);
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Blocks are valid as they were written; no block that the last checkpoint has is written over; what a checkpoint
+    /// writes is what memory has.
+    #[test]
+    fn segments_follow_their_blocks(
+        per_section in prop_oneof![Just(1_u32), Just(2), Just(4)],
+        steps in proptest::collection::vec((0..10_u8, 0..6_usize, any::<usize>(), 1..700_usize), 1..40),
+    ) {
+        let (mut segments, mut model) = (empty(per_section), Model::default());
+        for (what, log, choice, count) in steps {
+            match what {
+                0 => {
+                    model.checkpoint(&mut segments);
+                    for number in 0..SEGMENTS {
+                        prop_assert_eq!(
+                            model.on_device(&segments, number),
+                            segments.segments[number as usize].entry()
+                        );
+                    }
+                }
+                1 | 2 => {
+                    for _ in 0..count.min(model.valid.len()) {
+                        let at = *model.valid.keys().nth(choice % model.valid.len()).expect("one");
+                        segments.invalidate(at).expect("a valid block");
+                        model.valid.remove(&at);
+                    }
+                }
+                _ => {
+                    for step in 0..count {
+                        let old = (what > 5).then_some(choice.wrapping_add(step * 31));
+                        model.write(&mut segments, SegmentType::ALL[log], old);
+                    }
+                }
+            }
+            model.check(&segments);
+        }
+    }
+}
