@@ -77,8 +77,18 @@ class Outcome:
 
     line: Line
     folder: pathlib.Path
-    ok: bool
+    done: bool
     seconds: float
+
+    @property
+    def complaints(self):
+        """F2FS's messages of the level of a warning or worse."""
+        return re.findall(r"^<[0-4]>.*F2FS.*$", self.text("dmesg"), re.M)
+
+    @property
+    def ok(self):
+        """The job is done, and the kernel complained of nothing."""
+        return self.done and not self.complaints
 
     def text(self, name):
         """A file of results, or nothing when the job wrote none."""
@@ -287,7 +297,7 @@ def complain(outcomes):
     """Prints what each line came to; returns the number of failed ones."""
     for found in outcomes:
         line = found.line
-        state = "ok" if found.ok else "FAILED"
+        state = "ok" if found.ok else "COMPLAINTS" if found.done else "FAILED"
         print(f"{found.folder}: {state} {found.seconds:.1f} s: {line.image} {line.options} {line.job} {' '.join(line.arguments)}")
         if not found.ok:
             print(found.text("errors") + found.text("dmesg"), end="")
