@@ -137,7 +137,10 @@ fn the_cut_volume_has_nodes_to_roll_forward() {
     let opened = Opened::new(&Volume::CUT);
     assert!(opened.superblock.features().has(Feature::EXTRA_ATTR));
     assert!(!opened.checkpoint.has(CP_UMOUNT));
-    assert_eq!(opened.checkpoint.valid_inode_count as usize, inodes(&Volume::CUT.manifest("before")));
+    assert_eq!(
+        opened.checkpoint.valid_inode_count as usize,
+        inodes(&Volume::CUT.manifest("before"))
+    );
     let chain = opened.chain();
     let marked = |flag| chain.iter().filter(|footer| footer.has(flag)).count();
     assert!(marked(node_flag::FSYNC) > 20, "fsyncs in the chain: {}", marked(node_flag::FSYNC));
@@ -154,7 +157,11 @@ fn fsynced_files_are_in_the_manifest_after_recovery_and_some_not_before() {
         last.insert(path(&line), line);
     }
     // A later fsync of data alone, whose line has fewer fields.
-    let shorter: Vec<_> = lines("fsynced").iter().filter(|line| !line.contains(" mode=")).map(|line| path(line)).collect();
+    let shorter: Vec<_> = lines("fsynced")
+        .iter()
+        .filter(|line| !line.contains(" mode="))
+        .map(|line| path(line))
+        .collect();
     last.retain(|path, _| !shorter.contains(path));
     assert!(last.len() > 10);
     assert!(last.values().all(|line| after.contains(line)));
