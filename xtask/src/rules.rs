@@ -29,6 +29,7 @@ const GROUPS: [Group; 6] = [
             ("program-order", "seed 12"),
             ("flush-completion", "seed 4"),
             ("file-trims", "seed 43"),
+            ("drop-early", NOTHING),
         ],
     },
     Group {
@@ -42,6 +43,7 @@ const GROUPS: [Group; 6] = [
             ("fua-instances", "seed 9"),
             ("trim-gate", "seed 30"),
             ("erase-gate", "seed 12"),
+            ("drop-early", NOTHING),
         ],
     },
     Group { args: "--stack ssd --edge-cases", rules: &[("torn-units", "seed 55")] },

@@ -116,6 +116,20 @@ impl<L: Layer> OpenChannel for L {
         self.inner().readable(at)
     }
 
+    #[inline]
+    fn is_droppable(&self, at: Ppa) -> bool {
+        self.inner().is_droppable(at)
+    }
+
+    fn drop_content(&mut self, at: Ppa) -> bool {
+        self.inner_mut().drop_content(at)
+    }
+
+    #[inline]
+    fn is_dropped(&self, at: Ppa) -> bool {
+        self.inner().is_dropped(at)
+    }
+
     fn arm(&mut self, fault: Fault) {
         self.inner_mut().arm(fault);
     }

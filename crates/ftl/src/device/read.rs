@@ -111,6 +111,10 @@ impl<M: OpenChannel> DeviceFtl<M> {
             self.counts.media_errors.mismatches += 1;
             let error = BlockError::Corrupt { kind: "out-of-band address", lba };
             reading.error.get_or_insert(error);
+        } else if self.media.is_dropped(at) {
+            self.counts.media_errors.mismatches += 1;
+            let error = BlockError::Corrupt { kind: "content that media dropped", lba };
+            reading.error.get_or_insert(error);
         }
     }
 

@@ -114,6 +114,10 @@ impl<M: OpenChannel> Pblk<M> {
             } else if !self.holds(at, lba) {
                 self.stats.media_errors.mismatches += 1;
                 error.get_or_insert(BlockError::Corrupt { kind: "out-of-band address", lba });
+            } else if self.media.is_dropped(at) {
+                self.stats.media_errors.mismatches += 1;
+                let kind = "content that media dropped";
+                error.get_or_insert(BlockError::Corrupt { kind, lba });
             }
         }
         Ok(())

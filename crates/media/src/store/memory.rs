@@ -8,6 +8,9 @@
 //! the address space never cost anything. In mode `None` the bytes of metadata lie in an ordered
 //! map, trailing zeroes trimmed.
 //!
+//! A content that is dropped reads as one that was not kept, whatever it was, and its place in the column says so;
+//! the other columns stay as they are. Mode `None` does not remember what was dropped.
+//!
 //! The memory count includes a chunk's share of the columns from its first write on (never-written
 //! chunks are not backed), the bytes of contents as they are packed, and [`ENTRY_BYTES`] for each entry
 //! of the map.
@@ -34,6 +37,8 @@ const OWN_SEQS: u64 = 1 << 63;
 const HANDLE: u64 = 1 << 63;
 /// Content column: content was not kept.
 const ABSENT: u64 = u64::MAX;
+/// Content column: content was dropped.
+const DROPPED: u64 = u64::MAX - 1;
 /// What an entry of the metadata map counts for: address, pointer and length.
 const ENTRY_BYTES: u64 = 24;
 
@@ -41,6 +46,10 @@ const ENTRY_BYTES: u64 = 24;
 #[derive(Debug)]
 pub struct MemoryStore {
     mode: PayloadMode,
+    /// Whether tags are dropped as bytes are.
+    drops_tags: bool,
+    /// Sectors whose content was dropped and that were not erased since.
+    dropped: u64,
     /// Key of each sector.
     keys: Column<u32>,
     /// Sequence base and kind of each granule.
@@ -77,6 +86,11 @@ const fn kind_of(packed: u64) -> Kind {
     }
 }
 
+/// Whether a content is a handle of the slab.
+const fn is_handle(content: u64) -> bool {
+    content & HANDLE != 0 && content != ABSENT && content != DROPPED
+}
+
 /// The bytes without their trailing zeroes.
 fn trimmed(bytes: &SectorBytes) -> &[u8] {
     let kept = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -94,6 +108,8 @@ impl MemoryStore {
         let content_bytes = if mode == PayloadMode::None { 0 } else { sectors * 8 };
         Some(Self {
             mode,
+            drops_tags: false,
+            dropped: 0,
             keys: Column::zeroed(geometry.ppa_end())?,
             units: Column::zeroed((geometry.ppa_end() >> granule_bits) + 1)?,
             seq_deltas: None,
@@ -109,6 +125,11 @@ impl MemoryStore {
             columns_bytes: 0,
             cap_bytes,
         })
+    }
+
+    /// The same, which drops tags as it drops bytes, or not.
+    pub(crate) fn dropping_tags(self, drops_tags: bool) -> Self {
+        Self { drops_tags, ..self }
     }
 
     /// Counts a chunk's share of the columns, and checks the cap against all that a write can cost.
@@ -243,10 +264,12 @@ impl MemoryStore {
     fn erase_contents(&mut self, from: Ppa, sectors: u32) {
         let first = from.0 as usize;
         for content in &mut self.contents[first..first + sectors as usize] {
-            if *content & HANDLE != 0 && *content != ABSENT {
-                self.slab.remove(*content as u32);
-                *content = ABSENT;
+            match *content {
+                DROPPED => self.dropped -= 1,
+                content if is_handle(content) => self.slab.remove(content as u32),
+                _ => continue,
             }
+            *content = ABSENT;
         }
     }
 
@@ -286,7 +309,7 @@ impl Store for MemoryStore {
         if !self.metadata.is_empty() {
             self.erase_metadata(from, sectors);
         }
-        if self.slab.len() > 0 {
+        if self.slab.len() > 0 || self.dropped > 0 {
             self.erase_contents(from, sectors);
         }
     }
@@ -306,10 +329,40 @@ impl Store for MemoryStore {
     fn data(&self, at: Ppa) -> Result<SectorData, StoreError> {
         Ok(match self.contents.get(at.0 as usize).copied() {
             None => self.metadata_at(at),
-            Some(ABSENT) => SectorData::Absent,
+            Some(ABSENT | DROPPED) => SectorData::Absent,
             Some(content) if content & HANDLE == 0 => SectorData::Tag(Tag::new(content)),
             Some(content) => self.slab.get(content as u32),
         })
+    }
+
+    #[inline]
+    fn is_droppable(&self, at: Ppa) -> bool {
+        if self.mode == PayloadMode::None {
+            return self.metadata.contains_key(&at.0);
+        }
+        if self.slab.len() == 0 && !self.drops_tags {
+            return false;
+        }
+        let content = self.contents[at.0 as usize];
+        let is_tag = content & HANDLE == 0;
+        is_handle(content) || (is_tag && self.drops_tags)
+    }
+
+    fn drop_content(&mut self, at: Ppa) -> bool {
+        let is_there = self.is_droppable(at);
+        if is_there && self.keeps_contents() {
+            self.erase_contents(at, 1);
+            self.contents[at.0 as usize] = DROPPED;
+            self.dropped += 1;
+        } else if is_there {
+            self.erase_metadata(at, 1);
+        }
+        is_there
+    }
+
+    #[inline]
+    fn is_dropped(&self, at: Ppa) -> bool {
+        self.dropped > 0 && self.contents.get(at.0 as usize) == Some(&DROPPED)
     }
 
     /// Memory is as durable as the device that it stands for.
@@ -501,6 +554,45 @@ mod tests {
             assert_eq!(store.memory_bytes(), column + places, "{mode:?}");
             write(&mut store, chunk(1, 1), 0, &[0; 12], &data).unwrap();
             assert_eq!(store.memory_bytes(), column + 12 * content, "places are used again");
+        }
+    }
+
+    /// A content that is dropped takes no memory, and nothing else of its sector or of others is lost, also when the
+    /// chunk is erased later. Tags are dropped where that is asked for.
+    #[test]
+    fn dropped_contents_take_no_memory() {
+        let data: Vec<SectorData> = (0..12).map(|_| bytes(b"0123456789")).collect();
+        for mode in [PayloadMode::None, PayloadMode::Tags, PayloadMode::Bytes] {
+            let mut store = store(mode, u64::MAX);
+            let at = chunk(1, 1);
+            write(&mut store, at, 7, &[3; 12], &data).unwrap();
+            let full = store.memory_bytes();
+            assert!(store.is_droppable(at.plus(1)) && store.drop_content(at.plus(1)));
+            assert!(!store.is_droppable(at.plus(1)) && !store.drop_content(at.plus(1)));
+            assert_eq!(store.data(at.plus(1)), Ok(SectorData::Absent));
+            assert_eq!(store.is_dropped(at.plus(1)), mode != PayloadMode::None);
+            assert!(!store.is_dropped(at.plus(2)));
+            assert_eq!(store.data(at.plus(2)), Ok(bytes(b"0123456789")));
+            let oob = Oob { key: 3, seq: 8, kind: Kind::Data, aux: 0 };
+            assert_eq!(store.oob(at.plus(1)), Ok(oob));
+            let SectorData::Sparse(sparse) = SectorData::sparse(&[1; 4_096]) else {
+                unreachable!()
+            };
+            let one_line = sparse.own_bytes() - 63 * 64;
+            let one = if mode == PayloadMode::None { 10 + ENTRY_BYTES } else { one_line };
+            assert_eq!(full - store.memory_bytes(), one, "{mode:?}");
+            store.erase(at, 48);
+            write(&mut store, at, 20, &[3; 12], &data).unwrap();
+            assert_eq!(store.memory_bytes(), full, "{mode:?}");
+            assert!(!store.is_dropped(at.plus(1)), "{mode:?}");
+        }
+        let tags = vec![SectorData::Tag(Tag::new(5)); 12];
+        for drops_tags in [false, true] {
+            let mut store = store(PayloadMode::Tags, u64::MAX).dropping_tags(drops_tags);
+            write(&mut store, chunk(0, 0), 0, &[0; 12], &tags).unwrap();
+            assert_eq!(store.drop_content(chunk(0, 0)), drops_tags);
+            let left = if drops_tags { &SectorData::Absent } else { &tags[0] };
+            assert_eq!(&store.data(chunk(0, 0)).unwrap(), left);
         }
     }
 

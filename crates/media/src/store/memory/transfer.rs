@@ -6,7 +6,7 @@
 
 use super::super::StoreError;
 use super::super::slab::PLACE_BYTES;
-use super::{HANDLE, MemoryStore, PayloadMode, trimmed};
+use super::{DROPPED, HANDLE, MemoryStore, PayloadMode, is_handle, trimmed};
 use crate::geometry::Ppa;
 use nandscape_block::{SECTOR_BYTES, SectorData};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl MemoryStore {
 
     fn export_contents(&self, first: usize, end: usize, block: &mut Block) {
         for (sector, content) in (0..).zip(&self.contents[first..end]) {
-            let is_handle = content & HANDLE != 0 && *content != super::ABSENT;
+            let is_handle = is_handle(*content);
             block.contents.push(if is_handle { Block::BYTES } else { *content });
             if is_handle && let Some(bytes) = self.slab.get(*content as u32).bytes() {
                 block.bytes.push((sector, trimmed(&bytes).into()));
@@ -122,6 +122,8 @@ impl MemoryStore {
         let keeps_contents = self.keeps_contents();
         if keeps_contents {
             self.contents[first..end].copy_from_slice(&block.contents);
+            let dropped = block.contents.iter().filter(|content| **content == DROPPED);
+            self.dropped += dropped.count() as u64;
         }
         for (sector, bytes) in block.bytes {
             if keeps_contents {
