@@ -15,6 +15,7 @@
 //! chunks are not backed), the bytes of contents as they are packed, and [`ENTRY_BYTES`] for each entry
 //! of the map.
 
+mod gone;
 mod transfer;
 
 pub(crate) use transfer::{Block, HeldBytes};
@@ -252,27 +253,6 @@ impl MemoryStore {
         HANDLE | u64::from(self.slab.insert(bytes))
     }
 
-    fn erase_metadata(&mut self, from: Ppa, sectors: u32) {
-        let end = from.plus(sectors).0;
-        while let Some((&at, _)) = self.metadata.range(from.0..end).next() {
-            if let Some(bytes) = self.metadata.remove(&at) {
-                self.metadata_bytes -= bytes.len() as u64 + ENTRY_BYTES;
-            }
-        }
-    }
-
-    fn erase_contents(&mut self, from: Ppa, sectors: u32) {
-        let first = from.0 as usize;
-        for content in &mut self.contents[first..first + sectors as usize] {
-            match *content {
-                DROPPED => self.dropped -= 1,
-                content if is_handle(content) => self.slab.remove(content as u32),
-                _ => continue,
-            }
-            *content = ABSENT;
-        }
-    }
-
     fn metadata_at(&self, at: Ppa) -> SectorData {
         self.metadata.get(&at.0).map_or(SectorData::Absent, |kept| {
             let mut bytes = [0; SECTOR_BYTES as usize];
@@ -337,27 +317,11 @@ impl Store for MemoryStore {
 
     #[inline]
     fn is_droppable(&self, at: Ppa) -> bool {
-        if self.mode == PayloadMode::None {
-            return self.metadata.contains_key(&at.0);
-        }
-        if self.slab.len() == 0 && !self.drops_tags {
-            return false;
-        }
-        let content = self.contents[at.0 as usize];
-        let is_tag = content & HANDLE == 0;
-        is_handle(content) || (is_tag && self.drops_tags)
+        self.would_free(at)
     }
 
     fn drop_content(&mut self, at: Ppa) -> bool {
-        let is_there = self.is_droppable(at);
-        if is_there && self.keeps_contents() {
-            self.erase_contents(at, 1);
-            self.contents[at.0 as usize] = DROPPED;
-            self.dropped += 1;
-        } else if is_there {
-            self.erase_metadata(at, 1);
-        }
-        is_there
+        self.drop_one(at)
     }
 
     #[inline]
