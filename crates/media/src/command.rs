@@ -264,6 +264,12 @@ pub trait OpenChannel {
     /// Whether a sector below its write pointer can be corrected.
     fn readable(&self, at: Ppa) -> bool;
 
+    /// Whether there may be a sector of data for which [`OpenChannel::is_droppable`] holds.
+    #[inline]
+    fn may_drop(&self) -> bool {
+        false
+    }
+
     /// Whether dropping the content of a sector would free memory of the host. Never changes any result.
     #[inline]
     fn is_droppable(&self, _at: Ppa) -> bool {

@@ -117,6 +117,11 @@ impl<L: Layer> OpenChannel for L {
     }
 
     #[inline]
+    fn may_drop(&self) -> bool {
+        self.inner().may_drop()
+    }
+
+    #[inline]
     fn is_droppable(&self, at: Ppa) -> bool {
         self.inner().is_droppable(at)
     }

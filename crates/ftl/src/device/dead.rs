@@ -36,9 +36,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
     /// A unit in the buffer supersedes one on media.
     #[inline]
     pub(super) fn note_superseded(&mut self, slot: u32, at: Ppa) {
-        if !self.is_droppable(at) {
-            return;
+        if self.media.may_drop() && self.is_droppable(at) {
+            self.note_droppable(slot, at);
         }
+    }
+
+    fn note_droppable(&mut self, slot: u32, at: Ppa) {
         self.buffer.set_superseded(slot, at);
         if self.run.omits(OmittedRule::DropEarly) {
             self.drop_unit(at);

@@ -28,6 +28,13 @@ impl<M: OpenChannel> Pblk<M> {
     /// A sector on media was superseded by a change that is durable when everything before `gate` is.
     #[inline]
     pub(super) fn note_dead(&mut self, at: Ppa, gate: u64) {
+        if self.media.may_drop() {
+            self.note_droppable(at, gate);
+        }
+    }
+
+    #[inline(never)]
+    fn note_droppable(&mut self, at: Ppa, gate: u64) {
         if self.media.is_droppable(at) {
             self.dead.push(at, gate, gate - 1);
             if self.run.omits(OmittedRule::DropEarly) {

@@ -47,7 +47,7 @@ impl<M: OpenChannel> Pblk<M> {
         });
         buffer.rb.l2p_update += u64::from(unit.entries);
         self.lines.set_valid(unit.line, unit.at, live);
-        if live.count_ones() < unit.entries {
+        if live.count_ones() < unit.entries && self.media.may_drop() {
             self.note_stale(id, unit);
         }
         self.entries_left(id, unit, live);

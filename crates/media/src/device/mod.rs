@@ -404,6 +404,11 @@ impl<S: Store> OpenChannel for Media<S> {
     }
 
     #[inline]
+    fn may_drop(&self) -> bool {
+        self.store.may_drop()
+    }
+
+    #[inline]
     fn is_droppable(&self, at: Ppa) -> bool {
         self.store.is_droppable(at)
     }

@@ -49,6 +49,9 @@ pub struct MemoryStore {
     mode: PayloadMode,
     /// Whether tags are dropped as bytes are.
     drops_tags: bool,
+    /// Whether any sector of data ever held bytes, or tags that are dropped: on most devices without a file system
+    /// none does, and nothing need be looked up.
+    may_drop: bool,
     /// Sectors whose content was dropped and that were not erased since.
     dropped: u64,
     /// Key of each sector.
@@ -110,6 +113,7 @@ impl MemoryStore {
         Some(Self {
             mode,
             drops_tags: false,
+            may_drop: false,
             dropped: 0,
             keys: Column::zeroed(geometry.ppa_end())?,
             units: Column::zeroed((geometry.ppa_end() >> granule_bits) + 1)?,
@@ -130,7 +134,7 @@ impl MemoryStore {
 
     /// The same, which drops tags as it drops bytes, or not.
     pub(crate) fn dropping_tags(self, drops_tags: bool) -> Self {
-        Self { drops_tags, ..self }
+        Self { drops_tags, may_drop: self.may_drop || drops_tags, ..self }
     }
 
     /// Counts a chunk's share of the columns, and checks the cap against all that a write can cost.
@@ -225,6 +229,7 @@ impl MemoryStore {
                 let bytes: Box<[u8]> = trimmed(&bytes).into();
                 self.metadata_bytes += bytes.len() as u64 + ENTRY_BYTES;
                 self.metadata.insert(at, bytes);
+                self.may_drop |= cmd.kind == Kind::Data;
             }
         }
     }
@@ -242,14 +247,15 @@ impl MemoryStore {
                 }
                 SectorData::Tag(_) | SectorData::Pieces(_) if self.mode == PayloadMode::Bytes => {
                     let bytes = data.expand().map(|bytes| SectorData::Bytes(bytes.into()));
-                    self.keep_bytes(&bytes.unwrap_or_default())
+                    self.keep_bytes(cmd.kind, &bytes.unwrap_or_default())
                 }
-                data => self.keep_bytes(data),
+                data => self.keep_bytes(cmd.kind, data),
             };
         }
     }
 
-    fn keep_bytes(&mut self, bytes: &SectorData) -> u64 {
+    fn keep_bytes(&mut self, kind: Kind, bytes: &SectorData) -> u64 {
+        self.may_drop |= kind == Kind::Data;
         HANDLE | u64::from(self.slab.insert(bytes))
     }
 
@@ -316,8 +322,13 @@ impl Store for MemoryStore {
     }
 
     #[inline]
+    fn may_drop(&self) -> bool {
+        self.may_drop
+    }
+
+    #[inline]
     fn is_droppable(&self, at: Ppa) -> bool {
-        self.would_free(at)
+        self.may_drop && self.would_free(at)
     }
 
     fn drop_content(&mut self, at: Ppa) -> bool {

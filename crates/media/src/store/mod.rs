@@ -73,6 +73,11 @@ pub trait Store {
         Ok(())
     }
 
+    /// Whether there may be a sector of data whose content takes memory.
+    fn may_drop(&self) -> bool {
+        false
+    }
+
     /// Whether dropping the content of a sector would free memory.
     fn is_droppable(&self, _at: Ppa) -> bool {
         false

@@ -2,7 +2,7 @@
 //!
 //! `dropped` is the number of places in the column that say so.
 
-use super::{ABSENT, DROPPED, ENTRY_BYTES, HANDLE, MemoryStore, PayloadMode, is_handle};
+use super::{ABSENT, DROPPED, ENTRY_BYTES, HANDLE, MemoryStore, is_handle};
 use crate::geometry::Ppa;
 
 impl MemoryStore {
@@ -28,17 +28,12 @@ impl MemoryStore {
     }
 
     /// Whether dropping the content of a sector would free memory.
-    #[inline]
     pub(super) fn would_free(&self, at: Ppa) -> bool {
-        if self.mode == PayloadMode::None {
-            return self.metadata.contains_key(&at.0);
+        match self.contents.get(at.0 as usize) {
+            None => self.metadata.contains_key(&at.0),
+            Some(&content) if content & HANDLE == 0 => self.drops_tags,
+            Some(&content) => is_handle(content),
         }
-        if self.slab.len() == 0 && !self.drops_tags {
-            return false;
-        }
-        let content = self.contents[at.0 as usize];
-        let is_tag = content & HANDLE == 0;
-        is_handle(content) || (is_tag && self.drops_tags)
     }
 
     /// Drops the content of a sector; whether there was any.

@@ -6,7 +6,8 @@
 
 use super::super::StoreError;
 use super::super::slab::PLACE_BYTES;
-use super::{DROPPED, HANDLE, MemoryStore, PayloadMode, is_handle, trimmed};
+use super::{DROPPED, HANDLE, MemoryStore, PayloadMode, is_handle, kind_of, trimmed};
+use crate::command::Kind;
 use crate::geometry::Ppa;
 use nandscape_block::{SECTOR_BYTES, SectorData};
 use std::sync::Arc;
@@ -126,14 +127,17 @@ impl MemoryStore {
             self.dropped += dropped.count() as u64;
         }
         for (sector, bytes) in block.bytes {
+            let granule = (first + sector as usize) >> self.granule_bits;
+            let kind = kind_of(self.units[granule]);
             if keeps_contents {
                 let mut whole = [0; SECTOR_BYTES as usize];
                 whole[..bytes.len()].copy_from_slice(&bytes);
                 self.contents[first + sector as usize] =
-                    self.keep_bytes(&SectorData::Bytes(Arc::new(whole)));
+                    self.keep_bytes(kind, &SectorData::Bytes(Arc::new(whole)));
             } else {
                 self.metadata_bytes += bytes.len() as u64 + super::ENTRY_BYTES;
                 self.metadata.insert(at.plus(sector).0, bytes);
+                self.may_drop |= kind == Kind::Data;
             }
             self.check_cap(0)?;
         }
