@@ -447,7 +447,7 @@ impl Volume {
             }
         };
         let is_there = self.edit_loaded(dnode.nid, set);
-        is_there.ok_or_else(|| self.stop(super::volume::corrupt("node left memory", dnode.nid.0)))
+        is_there.ok_or_else(|| self.stop(super::error::corrupt("node left memory", dnode.nid.0)))
     }
 
     /// Places and submits the first pages of a range that are written past the cache; `data` begins at page `first`.

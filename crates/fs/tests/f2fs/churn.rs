@@ -1,7 +1,8 @@
 //! Seeded sequences of calls on a volume with little free space, each made on F2FS and on the contract in memory
 //! (`memfs`): both answer the same, show the same tree after a remount, and fsck.f2fs finds the volume sound.
 
-use crate::common::{Scratch, asked, assert_clean, f2fs_tools};
+use crate::common::oracle::asked;
+use crate::common::{Scratch, assert_clean, f2fs_tools};
 use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, Tag};
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{
@@ -461,6 +462,9 @@ async fn run(rt: Handle, seed: u64, calls: u64, image: std::path::PathBuf) -> (u
             names = churn.names().await;
         }
         churn.step(&names).await;
+        if std::env::var_os("NANDSCAPE_F2FS_EACH").is_some() {
+            churn.compare().await;
+        }
         if churn.rng.chance(0.002) {
             churn.compare().await;
             churn.remount().await;

@@ -86,11 +86,3 @@ pub(crate) fn assert_clean(image: &Path) {
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are text")
 }
-
-/// A number that an environment variable asks for; otherwise the usual one.
-pub(crate) fn asked(variable: &str, usual: u64) -> u64 {
-    let number = |said: String| {
-        said.parse().unwrap_or_else(|_| panic!("{variable}={said}: expected a number"))
-    };
-    std::env::var(variable).map_or(usual, number)
-}
