@@ -66,7 +66,7 @@ impl Volume {
 
     /// Whether a directory may get one more subdirectory.
     pub(super) fn may_add_subdir(dir: &Inode) -> Result<()> {
-        if dir.links() >= LINKS_MAX { Err(FsError::TooManyLinks) } else { Ok(()) }
+        if dir.links() == LINKS_MAX { Err(FsError::TooManyLinks) } else { Ok(()) }
     }
 
     /// What a name leads to.
