@@ -122,6 +122,13 @@ impl DataPath for Volume {
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {
+        if let Err(error) = self.check_running() {
+            let mut pass = inode.pages.pass_over(0..u64::MAX);
+            while let Some(run) = pass.take_run(u64::MAX) {
+                run.finish(Some(error.clone()));
+            }
+            return Err(error);
+        }
         if inode.kind() == Kind::File {
             let pass = inode.pages.cyclic_pass();
             return crate::vfs::writeback::writepages(self, inode, pass, pages, false).await;
@@ -406,21 +413,23 @@ impl Volume {
         let addresses = self.addresses(dnode, most).await?;
         let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
         let count = placed.count().min(self.segments.borrow().left_in_segment(log) as usize);
-        let mut start = None;
+        let (mut start, mut filled) = (None, None);
         for (step, old) in (0..).zip(&addresses[..count]) {
             let slot = dnode.slot + step;
             let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: slot as u16 };
             let now = self.mounted_time();
             let allocated = self.segments.borrow_mut().allocate(log, *old, summary, now);
             let allocated = allocated.map_err(|error| self.stop(error))?;
-            if let Some((segment, summaries)) = allocated.filled {
-                self.keep_summaries(segment, &summaries);
-            }
+            filled = filled.or(allocated.filled);
             start.get_or_insert(allocated.at);
         }
         let Some(start) = start else { return Ok(None) };
         let count = count as u64;
         self.set_addresses(op, dnode, start, count)?;
+        // Not before: what comes into memory may push the node out.
+        if let Some((segment, summaries)) = filled {
+            self.keep_summaries(segment, &summaries);
+        }
         inode.note_moved(&(page..page + count), start);
         Ok(Some((start.0.into(), count)))
     }
@@ -438,7 +447,7 @@ impl Volume {
             }
         };
         let is_there = self.edit_loaded(dnode.nid, set);
-        is_there.ok_or_else(|| self.stop(super::volume::corrupt("node left memory", dnode.nid.0)))
+        is_there.ok_or_else(|| self.stop(super::error::corrupt("node left memory", dnode.nid.0)))
     }
 
     /// Places and submits the first pages of a range that are written past the cache; `data` begins at page `first`.

@@ -1,10 +1,13 @@
 //! F2FS in its on-disk format, after Linux's `fs/f2fs`: rooms keep the kernel's names.
 
+pub mod check;
 mod checkpoint;
+mod checkpoints;
 mod counts;
 mod data;
 mod dir;
 mod discard;
+pub mod dump;
 mod error;
 mod extent;
 mod file;
@@ -19,8 +22,11 @@ mod meta;
 pub mod mkfs;
 mod mount;
 mod namei;
+mod nat;
 mod node;
 mod options;
+mod orphans;
+pub mod raw;
 mod recovery;
 mod rename;
 mod rules;

@@ -255,6 +255,21 @@ pub fn set_inode_nid(node: &mut NodeBytes, slot: u32, nid: Nid) {
     }
 }
 
+/// The place in the tree of the node that a slot of the node at `offset` leads to; `None` if nodes there
+/// lead to no others, or have no such slot. Slots of an inode are those of its five node numbers.
+#[must_use]
+pub const fn child_offset(offset: u32, slot: u32) -> Option<u32> {
+    const OF_INODE: [u32; NIDS_PER_INODE as usize] = [1, 2, 3, 4 + NIDS_PER_BLOCK, BEFORE_DOUBLE];
+    match NodeRole::of(offset) {
+        Some(NodeRole::Inode) if slot < NIDS_PER_INODE => Some(OF_INODE[slot as usize]),
+        Some(NodeRole::Indirect) if slot < NIDS_PER_BLOCK => Some(offset + 1 + slot),
+        Some(NodeRole::DoubleIndirect) if slot < NIDS_PER_BLOCK => {
+            Some(offset + 1 + slot * (NIDS_PER_BLOCK + 1))
+        }
+        _ => None,
+    }
+}
+
 /// The way from an inode to the slot that names a page's block (`get_node_path`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodePath {
@@ -390,6 +405,10 @@ mod tests {
             let expected: [&[NodeRole]; 4] =
                 [&[Inode], &[Inode, Direct], &[Inode, Indirect, Direct], &[Inode, DoubleIndirect, Indirect, Direct]];
             prop_assert_eq!(&roles[..], expected[path.depth]);
+            for level in 0..path.depth {
+                let below = child_offset(path.offsets[level], path.slots[level]);
+                prop_assert_eq!(below, Some(path.offsets[level + 1]));
+            }
         }
 
         /// Slots are read as they were written, and touch four bytes each.

@@ -1,6 +1,9 @@
 //! The oracles: f2fs-tools, on image files. What a test needs and the machine lacks skips it with a
 //! message; with `NANDSCAPE_REQUIRE_F2FS` set, as in `.ci/run`, it fails.
 
+pub(crate) mod examine;
+pub(crate) mod oracle;
+pub(crate) mod source;
 pub(crate) mod sparse;
 
 use std::fs::File;
@@ -11,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The version whose layouts are ours.
 const VERSION: &str = "1.15.";
 
-/// A folder of its own for a test, gone with the value.
+/// A folder for one test, removed with the value.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -39,14 +42,14 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left behind lies in the folder for temporary files.
+        // What cannot be removed lies in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 /// Whether f2fs-tools 1.15 are installed; a test that gets `false` returns.
 pub(crate) fn f2fs_tools() -> bool {
-    let tools = ["mkfs.f2fs", "fsck.f2fs", "dump.f2fs"];
+    let tools = ["mkfs.f2fs", "fsck.f2fs", "dump.f2fs", "sload.f2fs"];
     let missing: Vec<_> = tools.into_iter().filter(|tool| !found(tool)).collect();
     let required = std::env::var_os("NANDSCAPE_REQUIRE_F2FS").is_some();
     assert!(missing.is_empty() || !required, "NANDSCAPE_REQUIRE_F2FS is set: {missing:?} missing");

@@ -1,0 +1,16 @@
+//! How many names lead to each inode.
+
+use super::volume::Volume;
+use crate::f2fs::format::{Place, mode};
+
+impl Volume {
+    /// Each inode but a directory has as many names as it says.
+    pub(super) fn check_links(&mut self) {
+        for (ino, seen) in &self.inodes {
+            if seen.inode_type != mode::DIR && seen.names != seen.links && !seen.is_orphan {
+                let what = format!("says {} names, and has {}", seen.links, seen.names);
+                self.report.find(Place::Inode(*ino), what);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Structures as text to read: what is on disk, interpreted and not judged. Field names are those of
+//! docs/formats/f2fs.md, numbers decimal but for bits and checksums.
+
+mod nodes;
+mod tables;
+mod tree;
+
+use super::raw::{F2fsImage, RawError};
+use nandscape_block::AsyncDevice;
+use nandscape_rt::BoxFuture;
+use std::fmt::{self, Display, Write};
+use std::str::FromStr;
+
+/// What to show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DumpTarget {
+    /// The superblock.
+    Superblock,
+    /// The checkpoint.
+    Checkpoint,
+    /// An inode, with its blocks, names and attributes.
+    Inode(u32),
+    /// A node's entry in the NAT.
+    Nat(u32),
+    /// A segment's entry in the SIT.
+    Sit(u32),
+    /// A segment's summary.
+    Ssa(u32),
+    /// A node.
+    Node(u32),
+    /// Every path, as a manifest.
+    Tree,
+}
+
+impl FromStr for DumpTarget {
+    type Err = String;
+
+    /// Reads `super`, `checkpoint`, `tree`, `inode N`, `nat N`, `sit SEGMENT`, `ssa SEGMENT` or `node N`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || {
+            format!(
+                "F2FS has no {text:?}: expected super, checkpoint, tree, inode N, nat N, sit SEGMENT, \
+                 ssa SEGMENT or node N"
+            )
+        };
+        let number = |text: &str| text.parse().map_err(|_| unknown());
+        match text.split_once(' ') {
+            None if text == "super" => Ok(Self::Superblock),
+            None if text == "checkpoint" => Ok(Self::Checkpoint),
+            None if text == "tree" => Ok(Self::Tree),
+            Some(("inode", ino)) => Ok(Self::Inode(number(ino)?)),
+            Some(("nat", nid)) => Ok(Self::Nat(number(nid)?)),
+            Some(("sit", segno)) => Ok(Self::Sit(number(segno)?)),
+            Some(("ssa", segno)) => Ok(Self::Ssa(number(segno)?)),
+            Some(("node", nid)) => Ok(Self::Node(number(nid)?)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+/// Shows a part of a volume that no other task changes.
+///
+/// # Errors
+/// What cannot be read or is no such thing.
+pub fn dump(device: &AsyncDevice, what: DumpTarget) -> BoxFuture<'_, Result<String, RawError>> {
+    Box::pin(text_of(device, what))
+}
+
+async fn text_of(device: &AsyncDevice, what: DumpTarget) -> Result<String, RawError> {
+    use super::format::{Nid, SegNo};
+    let image = F2fsImage::open(device).await?;
+    match what {
+        DumpTarget::Superblock => Ok(tables::superblock(&image)),
+        DumpTarget::Checkpoint => tables::checkpoint(&image).await,
+        DumpTarget::Inode(ino) => nodes::inode(&image, Nid(ino)).await,
+        DumpTarget::Nat(nid) => tables::nat(&image, Nid(nid)).await,
+        DumpTarget::Sit(segno) => tables::sit(&image, SegNo(segno)).await,
+        DumpTarget::Ssa(segno) => tables::ssa(&image, SegNo(segno)).await,
+        DumpTarget::Node(nid) => nodes::node(&image, Nid(nid)).await,
+        DumpTarget::Tree => tree::manifest(&image).await,
+    }
+}
+
+/// Lines of text; writing to a string cannot fail.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, line: fmt::Arguments<'_>) {
+        let _ = self.0.write_fmt(line);
+        self.0.push('\n');
+    }
+
+    fn field(&mut self, name: &str, value: impl Display) {
+        self.add(format_args!("{name:<26} {value}"));
+    }
+
+    fn list<T: Display>(&mut self, items: impl IntoIterator<Item = T>) {
+        let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+        for row in items.chunks(8) {
+            self.add(format_args!("  {}", row.join(", ")));
+        }
+    }
+}
+
+/// The names of the bits that are set; other bits as a number.
+fn flag_names(flags: u32, names: &[(u32, &str)]) -> String {
+    let set = names.iter().filter(|(bit, _)| flags & bit != 0);
+    let known = names.iter().fold(0, |known, (bit, _)| known | bit);
+    let rest = (flags & !known != 0).then(|| format!("{:#x}", flags & !known));
+    let all: Vec<String> = set.map(|(_, name)| (*name).to_owned()).chain(rest).collect();
+    if all.is_empty() { "none".into() } else { all.join(" ") }
+}
