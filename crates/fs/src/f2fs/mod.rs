@@ -2,6 +2,7 @@
 
 pub mod check;
 mod checkpoint;
+mod config;
 mod counts;
 mod data;
 mod dir;
@@ -17,6 +18,7 @@ mod gc;
 mod inline;
 mod inode;
 mod inodes;
+mod knobs;
 mod meta;
 pub mod mkfs;
 mod mount;
@@ -33,8 +35,10 @@ mod timer;
 mod volume;
 mod xattr;
 
+pub use config::{Config, change_features};
 pub use counts::Counts;
 pub use fs::F2fs;
 pub use mount::MountReport;
 pub use options::{Allocation, DiscardPolicy, FsyncMode, MountOptions};
+pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;
