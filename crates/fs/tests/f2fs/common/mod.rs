@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The version whose layouts are ours.
 const VERSION: &str = "1.15.";
 
-/// A folder of its own for a test, gone with the value.
+/// A folder for one test, removed with the value.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -42,7 +42,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left behind lies in the folder for temporary files.
+        // What cannot be removed lies in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -85,4 +85,12 @@ pub(crate) fn assert_clean(image: &Path) {
 
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are text")
+}
+
+/// A number that an environment variable asks for; otherwise the usual one.
+pub(crate) fn asked(variable: &str, usual: u64) -> u64 {
+    let number = |said: String| {
+        said.parse().unwrap_or_else(|_| panic!("{variable}={said}: expected a number"))
+    };
+    std::env::var(variable).map_or(usual, number)
 }
