@@ -133,6 +133,11 @@ fn unlogged_discards_are_caught() {
     assert_caught(OmittedRule::LostTrims, 400);
 }
 
+#[test]
+fn dropping_what_may_come_back_is_caught() {
+    assert_caught(OmittedRule::DropEarly, 400);
+}
+
 /// Rules that only a narrow window shows: the first seed of `cargo xtask rules` that finds each missing.
 #[test]
 fn narrow_rules_left_out_are_caught() {

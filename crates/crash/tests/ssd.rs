@@ -83,6 +83,7 @@ fn every_rule_left_out_is_caught() {
         OmittedRule::PreflushDrain,
         OmittedRule::LostTrims,
         OmittedRule::OneShotFlush,
+        OmittedRule::DropEarly,
     ] {
         assert_caught(rule, false);
     }

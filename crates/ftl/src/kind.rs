@@ -122,11 +122,13 @@ pub enum OmittedRule {
     CompactedTrims,
     /// A trim record is dropped when its units were written again, durable or not.
     BufferedTrims,
+    /// Media drop what a sector holds when it is superseded, durably or not.
+    DropEarly,
 }
 
 impl OmittedRule {
     /// Those of pblk.
-    const PBLK: [Self; 16] = [
+    const PBLK: [Self; 17] = [
         Self::Sequence,
         Self::EraseRule,
         Self::PreflushDrain,
@@ -143,10 +145,11 @@ impl OmittedRule {
         Self::FlushCompletion,
         Self::FileTrims,
         Self::RelogGate,
+        Self::DropEarly,
     ];
 
     /// Those of a page-mapped SSD.
-    const PAGE_MAP: [Self; 15] = [
+    const PAGE_MAP: [Self; 16] = [
         Self::Sequence,
         Self::EraseRule,
         Self::PreflushDrain,
@@ -162,6 +165,7 @@ impl OmittedRule {
         Self::TornUnits,
         Self::CompactedTrims,
         Self::BufferedTrims,
+        Self::DropEarly,
     ];
 
     /// The name on the command line.
@@ -191,6 +195,7 @@ impl OmittedRule {
             Self::TornUnits => "torn-units",
             Self::CompactedTrims => "compacted-trims",
             Self::BufferedTrims => "buffered-trims",
+            Self::DropEarly => "drop-early",
         }
     }
 

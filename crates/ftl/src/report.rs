@@ -127,6 +127,8 @@ pub struct FtlReport {
     pub flush: FlushTime,
     /// What media failed.
     pub media_errors: MediaErrors,
+    /// Sectors whose content media dropped, as neither a read nor a mount would return it again.
+    pub dropped_sectors: u64,
     /// Mean over accepted user sectors of physical sectors in use: written data sectors of open and full
     /// erase units, without metadata.
     pub in_use_sectors_mean: f64,
@@ -159,6 +161,7 @@ impl Counts for FtlReport {
         self.gc.add(&later.gc);
         self.flush.add(&later.flush);
         self.media_errors.add(&later.media_errors);
+        self.dropped_sectors += later.dropped_sectors;
         self.in_use_sectors_mean = in_use / self.host.written.max(1) as f64;
         self.detail.add(&later.detail);
     }
@@ -173,6 +176,7 @@ impl Counts for FtlReport {
             gc: self.gc.since(&earlier.gc),
             flush: self.flush.since(&earlier.flush),
             media_errors: self.media_errors.since(&earlier.media_errors),
+            dropped_sectors: self.dropped_sectors.since(&earlier.dropped_sectors),
             in_use_sectors_mean: (weighted(self) - weighted(earlier)) / host.written.max(1) as f64,
             detail: self.detail.since(&earlier.detail),
         }

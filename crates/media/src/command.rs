@@ -264,6 +264,33 @@ pub trait OpenChannel {
     /// Whether a sector below its write pointer can be corrected.
     fn readable(&self, at: Ppa) -> bool;
 
+    /// Whether there may be a sector of data for which [`OpenChannel::is_droppable`] holds.
+    #[inline]
+    fn may_drop(&self) -> bool {
+        false
+    }
+
+    /// Whether dropping the content of a sector would free memory of the host. Never changes any result.
+    #[inline]
+    fn is_droppable(&self, _at: Ppa) -> bool {
+        false
+    }
+
+    /// Drops the content of a written sector, which still counts as written and keeps its out-of-band data.
+    /// Whether there was any. For a sector that is superseded by something durable, so that neither a read nor a
+    /// mount after any power cut would return it, and that no read in flight will ask for: not a command, it
+    /// takes no time.
+    fn drop_content(&mut self, _at: Ppa) -> bool {
+        false
+    }
+
+    /// Whether the content of a written sector was dropped. A mount does not take such a copy, which would be the
+    /// newest one only where media lost what had superseded it; a read that meets one is an error of the FTL.
+    #[inline]
+    fn is_dropped(&self, _at: Ppa) -> bool {
+        false
+    }
+
     /// Arms a fault for the next command of its kind.
     fn arm(&mut self, fault: Fault);
 

@@ -116,6 +116,25 @@ impl<L: Layer> OpenChannel for L {
         self.inner().readable(at)
     }
 
+    #[inline]
+    fn may_drop(&self) -> bool {
+        self.inner().may_drop()
+    }
+
+    #[inline]
+    fn is_droppable(&self, at: Ppa) -> bool {
+        self.inner().is_droppable(at)
+    }
+
+    fn drop_content(&mut self, at: Ppa) -> bool {
+        self.inner_mut().drop_content(at)
+    }
+
+    #[inline]
+    fn is_dropped(&self, at: Ppa) -> bool {
+        self.inner().is_dropped(at)
+    }
+
     fn arm(&mut self, fault: Fault) {
         self.inner_mut().arm(fault);
     }

@@ -147,6 +147,7 @@ impl Target {
             bad_chunks: scenario.bad_chunks.clone(),
             slow_units: scenario.slow_units.clone(),
             endurance_erases: scenario.endurance_erases,
+            drops_tags: true,
             ..MediaConfig::new(scenario.geometry)
         });
         let faults = Faults {

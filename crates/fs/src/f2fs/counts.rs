@@ -1,9 +1,6 @@
 //! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
 
-use super::gc::GcCounts;
-use super::recovery::Rolled;
 use super::segment::LOGS;
-use super::volume::Volume;
 use crate::counts::CountGroup;
 use nandscape_rt::words::counted;
 
@@ -39,25 +36,6 @@ const LOG_NAMES: [&str; LOGS] =
     ["hot_data", "warm_data", "cold_data", "hot_node", "warm_node", "cold_node"];
 
 impl Counts {
-    pub(super) fn of(volume: &Volume) -> Self {
-        let GcCounts { foreground_sections, background_sections, data_blocks, node_blocks } =
-            volume.gc_counts.get();
-        let Rolled { files, nodes, blocks } = volume.rolled.get();
-        Self {
-            checkpoints: volume.checkpoints.count.get(),
-            checkpoint_blocks: volume.checkpoints.blocks.get(),
-            log_blocks: *volume.segments.borrow().written(),
-            foreground_sections,
-            background_sections,
-            moved_data_blocks: data_blocks,
-            moved_node_blocks: node_blocks,
-            discards: volume.discards.sent.get(),
-            rolled_files: files,
-            rolled_nodes: nodes,
-            rolled_blocks: blocks,
-        }
-    }
-
     /// Applies `merge` to each count and its counterpart in `other`.
     pub(crate) fn zip(&mut self, other: &Self, merge: impl Fn(&mut u64, u64)) {
         merge(&mut self.checkpoints, other.checkpoints);
@@ -118,4 +96,21 @@ impl Counts {
         }
         phrases
     }
+}
+
+/// What cleaning did since mount.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct GcCounts {
+    pub(crate) foreground_sections: u64,
+    pub(crate) background_sections: u64,
+    pub(crate) data_blocks: u64,
+    pub(crate) node_blocks: u64,
+}
+
+/// What roll-forward brought back.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Rolled {
+    pub(crate) files: u64,
+    pub(crate) nodes: u64,
+    pub(crate) blocks: u64,
 }

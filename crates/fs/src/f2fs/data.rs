@@ -122,6 +122,13 @@ impl DataPath for Volume {
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {
+        if let Err(error) = self.check_running() {
+            let mut pass = inode.pages.pass_over(0..u64::MAX);
+            while let Some(run) = pass.take_run(u64::MAX) {
+                run.finish(Some(error.clone()));
+            }
+            return Err(error);
+        }
         if inode.kind() == Kind::File {
             let pass = inode.pages.cyclic_pass();
             return crate::vfs::writeback::writepages(self, inode, pass, pages, false).await;
@@ -249,8 +256,10 @@ impl DataPath for Volume {
         if inode.is_inline() && range.end > inode.inline_capacity() {
             self.convert_inline(inode).await?;
         }
+        let mut range = range;
         if !inode.is_inline() {
-            self.reserve_pages(inode, &(first..range.end.div_ceil(PAGE))).await?;
+            let pages = first..range.end.div_ceil(PAGE);
+            range.end = range.end.min(self.reserve_some(inode, &pages).await? * PAGE);
         }
         let end = content::delay_some(self, writer, inode, data, range).await?;
         self.grow(inode, end);
@@ -302,44 +311,68 @@ impl Volume {
     /// # Errors
     /// [`FsError::NoSpace`] if not all get one; those that got one keep it.
     pub(crate) async fn reserve_pages(&self, inode: &Inode, pages: &Pages) -> Result<()> {
+        let end = self.reserve_some(inode, pages).await?;
+        if end < pages.end { Err(FsError::NoSpace) } else { Ok(()) }
+    }
+
+    /// The same for as many of the first pages as there is room for; where the others begin.
+    ///
+    /// # Errors
+    /// [`FsError::NoSpace`] if the first page gets no place.
+    async fn reserve_some(&self, inode: &Inode, pages: &Pages) -> Result<u64> {
         let mut at = pages.start;
         while let Some((_, known)) = inode.extents.find(at) {
             at += known;
             if at >= pages.end {
-                return Ok(());
+                return Ok(pages.end);
             }
         }
         let op = self.begin().await?;
-        self.reserve_pages_in(&op, inode, &(at..pages.end)).await
+        let reserved = self.reserve_pages_in(&op, inode, &(at..pages.end)).await;
+        if at > pages.start { reserved.or(Ok(at)) } else { reserved }
     }
 
     /// The same within an operation.
     ///
     /// # Errors
-    /// As [`Volume::reserve_pages`].
+    /// [`FsError::NoSpace`] if the first page gets no place.
     pub(crate) async fn reserve_pages_in(
         &self,
         op: &Op,
         inode: &Inode,
         pages: &Pages,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let mut at = pages.start;
         let _extents = inode.extent_lock.write().await;
         while at < pages.end {
-            let dnode = self.make_dnode(op, inode, at).await?;
-            let addresses = self.addresses(dnode, pages.end - at).await?;
-            let holes =
-                addresses.iter().filter(|address| **address == BlockAddr::NULL).count() as u64;
-            if holes > 0 {
-                let taken = self.space.take_some(holes)?;
-                self.fill_holes(op, inode, dnode, (addresses.len(), taken)).await?;
-                if taken < holes {
-                    return Err(FsError::NoSpace);
-                }
+            let reserved = self.reserve_in_node(op, inode, &(at..pages.end)).await;
+            match reserved {
+                Ok((end, true)) => at = end,
+                Ok((end, false)) => return Ok(end),
+                Err(FsError::NoSpace) if at > pages.start => return Ok(at),
+                Err(error) => return Err(error),
             }
-            at += addresses.len() as u64;
         }
-        Ok(())
+        Ok(pages.end)
+    }
+
+    /// The same for pages of one node; whether that was all of its pages in the range.
+    async fn reserve_in_node(&self, op: &Op, inode: &Inode, pages: &Pages) -> Result<(u64, bool)> {
+        let dnode = self.make_dnode(op, inode, pages.start).await?;
+        let addresses = self.addresses(dnode, pages.end - pages.start).await?;
+        let is_hole = |address: &BlockAddr| *address == BlockAddr::NULL;
+        let holes = addresses.iter().filter(|address| is_hole(address)).count() as u64;
+        let taken = match self.space.take_some(holes) {
+            Err(FsError::NoSpace) if !addresses.first().is_some_and(is_hole) => 0,
+            taken => taken?,
+        };
+        if taken > 0 {
+            self.fill_holes(op, inode, dnode, (addresses.len(), taken)).await?;
+        }
+        let left = (0..).zip(&addresses).filter(|(_, address)| is_hole(address));
+        let end = left.map(|(step, _)| step).nth(taken as usize);
+        let all = addresses.len() as u64;
+        Ok((pages.start + end.unwrap_or(all), end.is_none()))
     }
 
     /// Reserves the first `taken` holes of so many addresses.
@@ -380,21 +413,23 @@ impl Volume {
         let addresses = self.addresses(dnode, most).await?;
         let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
         let count = placed.count().min(self.segments.borrow().left_in_segment(log) as usize);
-        let mut start = None;
+        let (mut start, mut filled) = (None, None);
         for (step, old) in (0..).zip(&addresses[..count]) {
             let slot = dnode.slot + step;
             let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: slot as u16 };
             let now = self.mounted_time();
             let allocated = self.segments.borrow_mut().allocate(log, *old, summary, now);
             let allocated = allocated.map_err(|error| self.stop(error))?;
-            if let Some((segment, summaries)) = allocated.filled {
-                self.keep_summaries(segment, &summaries);
-            }
+            filled = filled.or(allocated.filled);
             start.get_or_insert(allocated.at);
         }
         let Some(start) = start else { return Ok(None) };
         let count = count as u64;
         self.set_addresses(op, dnode, start, count)?;
+        // Not before: what comes into memory may push the node out.
+        if let Some((segment, summaries)) = filled {
+            self.keep_summaries(segment, &summaries);
+        }
         inode.note_moved(&(page..page + count), start);
         Ok(Some((start.0.into(), count)))
     }
@@ -412,7 +447,7 @@ impl Volume {
             }
         };
         let is_there = self.edit_loaded(dnode.nid, set);
-        is_there.ok_or_else(|| self.stop(super::volume::corrupt("node left memory", dnode.nid.0)))
+        is_there.ok_or_else(|| self.stop(super::error::corrupt("node left memory", dnode.nid.0)))
     }
 
     /// Places and submits the first pages of a range that are written past the cache; `data` begins at page `first`.

@@ -7,8 +7,6 @@ use super::options::DiscardPolicy;
 use super::volume::Volume;
 use nandscape_block::{Bio, Lba};
 use nandscape_rt::Nanos;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Time between rounds (`DEF_MIN_DISCARD_ISSUE_TIME`).
@@ -16,15 +14,6 @@ const ROUND: Nanos = Nanos::from_ms(50);
 /// Requests of a round: the kernel's, and that of D2FS's F2FS baseline.
 const KERNEL_REQUESTS: usize = 8;
 const AGGRESSIVE_REQUESTS: usize = 80_000;
-
-/// Segments that wait for their discard.
-#[derive(Default)]
-pub(crate) struct Discards {
-    waiting: RefCell<BTreeSet<u32>>,
-    running: Cell<bool>,
-    /// Requests sent since mount.
-    pub(crate) sent: Cell<u64>,
-}
 
 impl Volume {
     /// Queues discards of segments that a durable checkpoint made free.

@@ -2,6 +2,7 @@
 
 use super::format::FormatError;
 use crate::contract::FsError;
+use std::fmt::Display;
 
 impl From<FormatError> for FsError {
     fn from(error: FormatError) -> Self {
@@ -13,4 +14,9 @@ impl From<FormatError> for FsError {
             FormatError::Incompatible { what, .. } => Self::Incompatible(what),
         }
     }
+}
+
+/// A structure that contradicts itself, with its place.
+pub(crate) fn corrupt(what: &'static str, place: impl Display) -> FsError {
+    FsError::corrupt(what, place.to_string())
 }

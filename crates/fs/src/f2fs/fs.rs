@@ -1,6 +1,6 @@
 //! The contract, kept by a mounted F2FS. Calls that change something run to their end, also if their callers are dropped.
 
-use super::counts::Counts;
+use super::counts::{Counts, GcCounts, Rolled};
 use super::format::BLOCK_BYTES;
 use super::inode::ROOT_INO;
 use super::namei::New;
@@ -95,7 +95,7 @@ impl MountedFs for F2fs {
         FsCounts {
             fsync_times: self.0.env.fsync_times.get(),
             lookups: self.0.env.cache.lookups(),
-            detail: FsDetail::F2fs(Counts::of(&self.0)),
+            detail: FsDetail::F2fs(counts_of(&self.0)),
         }
     }
 
@@ -357,5 +357,25 @@ impl FileSystem for F2fs {
     async fn unmount(&self) -> Result<()> {
         let volume = Rc::clone(&self.0);
         self.0.env.rt.unbroken("unmount", async move { volume.close().await }).await
+    }
+}
+
+/// What a volume counted since it was mounted.
+fn counts_of(volume: &Volume) -> Counts {
+    let GcCounts { foreground_sections, background_sections, data_blocks, node_blocks } =
+        volume.gc_counts.get();
+    let Rolled { files, nodes, blocks } = volume.rolled.get();
+    Counts {
+        checkpoints: volume.checkpoints.count.get(),
+        checkpoint_blocks: volume.checkpoints.blocks.get(),
+        log_blocks: *volume.segments.borrow().written(),
+        foreground_sections,
+        background_sections,
+        moved_data_blocks: data_blocks,
+        moved_node_blocks: node_blocks,
+        discards: volume.discards.sent.get(),
+        rolled_files: files,
+        rolled_nodes: nodes,
+        rolled_blocks: blocks,
     }
 }

@@ -2,7 +2,7 @@
 //! which a mount finds them after the last checkpoint and rolls the file forward; where that would not do, a
 //! checkpoint is written.
 
-use super::checkpoint::Reason;
+use super::checkpoints::Reason;
 use super::format::{CP_UMOUNT, Nid};
 use super::inode::{Dirty, Inode};
 use super::node::{FsyncMarks, NodeSet};

@@ -7,14 +7,15 @@
 //! A data block is moved by making its page dirty, marked for the cold log; a node block by making the node dirty.
 //! What leads to a moved block is written with the next checkpoint, which alone makes the segment free.
 
-use super::checkpoint::Reason;
+use super::checkpoints::Reason;
+use super::error::corrupt;
 use super::format::{
     AddrSlots, BLOCKS_PER_SEGMENT, BlockAddr, NatEntry, NodeFooter, Place, SegNo, SummaryBlock,
     SummaryEntry, first_page,
 };
 use super::inode::Inode;
 use super::segment::Block;
-use super::volume::{Volume, corrupt};
+use super::volume::Volume;
 use crate::cache::read_pages;
 use crate::contract::{Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
@@ -34,15 +35,6 @@ pub(crate) enum GcKind {
     Background,
     /// The fewest valid blocks; they are on the device when the call returns.
     Foreground,
-}
-
-/// What cleaning did since mount.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct GcCounts {
-    pub(crate) foreground_sections: u64,
-    pub(crate) background_sections: u64,
-    pub(crate) data_blocks: u64,
-    pub(crate) node_blocks: u64,
 }
 
 impl Volume {

@@ -1,11 +1,12 @@
 //! Content of short files in their inodes (fs/f2fs/inline.c). Page 0 of such a file is in the page cache like any
 //! other; written back, it goes into the node page, and is durable with it.
 
+use super::error::corrupt;
 use super::format::{BlockAddr, Nid, inline};
 use super::inode::{Dirty, Inode};
 use super::node::Found;
 use super::segment::Block;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::write_blocks;
 use nandscape_block::SectorData;

@@ -1,9 +1,10 @@
 //! Inodes between their node pages and memory (fs/f2fs/inode.c).
 
+use super::error::corrupt;
 use super::format::{self, InodeFeatures, InodeLayout, Nid, inline, mode};
 use super::inode::{self, Dirty, Inode, META_INO, ROOT_INO};
 use super::segment::Block;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::contract::{Attr, Caller, FsError, Ino, Result, SetAttr};
 use crate::vfs::DataPath;
 use std::rc::Rc;

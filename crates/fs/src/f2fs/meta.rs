@@ -3,11 +3,12 @@
 //! Pages of NAT and SSA are the pages of one inode, page n being block n. NAT and SIT blocks change in checkpoints only;
 //! an SSA block is written when its segment is full, at any time before the next checkpoint is durable.
 
+use super::error::corrupt;
 use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SegmentType, SummaryBlock};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Found, NodeSet};
 use super::segment::Block;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::cache::{WriteRun, read_pages};
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;

@@ -2,6 +2,7 @@
 
 pub mod check;
 mod checkpoint;
+mod checkpoints;
 mod counts;
 mod data;
 mod dir;
@@ -21,8 +22,10 @@ mod meta;
 pub mod mkfs;
 mod mount;
 mod namei;
+mod nat;
 mod node;
 mod options;
+mod orphans;
 pub mod raw;
 mod recovery;
 mod rename;

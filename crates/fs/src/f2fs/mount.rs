@@ -4,7 +4,8 @@
 //! the checkpoint, of two packs; SIT and NAT with their journals; the logs with their summaries; orphans; roll-forward.
 //! A volume that was not unmounted, or that had orphans, gets a checkpoint then.
 
-use super::checkpoint::{Checkpoints, Reason};
+use super::checkpoints::{Checkpoints, Reason};
+use super::counts::Rolled;
 use super::format::{
     BLOCK_BYTES, BLOCKS_PER_SEGMENT, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS, CP_ORPHAN_PRESENT,
     CP_UMOUNT, Checkpoint, CompactSummaries, FormatError, Layout, NatJournal, Nid, NodeFooter,
@@ -14,9 +15,8 @@ use super::format::{
 };
 use super::fs::F2fs;
 use super::inode::{Inode, META_INO, NODE_INO};
-use super::node::{FreeNids, Nodes, nat::Nat};
+use super::nat::{FreeNids, Nat, Nodes};
 use super::options::MountOptions;
-use super::recovery::Rolled;
 use super::rules::OmittedRule;
 use super::segment::{CurSeg, LOGS, Segments, SegmentsAtMount};
 use super::space::Space;

@@ -8,11 +8,12 @@
 //! stops the volume, whose last checkpoint stays as it is.
 
 use super::dir::Found;
+use super::error::corrupt;
 use super::format::{Nid, advise, inline, mode};
 use super::inode::{Dirty, Inode};
 use super::inodes::LINKS_MAX;
 use super::segment::Block;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::cache::read_pages;
 use crate::contract::{Caller, FsError, Ino, NAME_MAX, Result};
 use crate::vfs::writeback::FileBacking;
@@ -66,7 +67,7 @@ impl Volume {
 
     /// Whether a directory may get one more subdirectory.
     pub(super) fn may_add_subdir(dir: &Inode) -> Result<()> {
-        if dir.links() >= LINKS_MAX { Err(FsError::TooManyLinks) } else { Ok(()) }
+        if dir.links() == LINKS_MAX { Err(FsError::TooManyLinks) } else { Ok(()) }
     }
 
     /// What a name leads to.

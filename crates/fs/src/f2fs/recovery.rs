@@ -10,7 +10,9 @@
 //! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
 //! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
 
-use super::checkpoint::Reason;
+use super::checkpoints::Reason;
+use super::counts::Rolled;
+use super::error::corrupt;
 use super::format::{
     AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, SummaryBlock,
     SummaryEntry, SummaryKind, first_page, inline, node_flag,
@@ -19,20 +21,12 @@ use super::inode::{self, Dirty, Inode};
 use super::node::{Dnode, Found};
 use super::rules::OmittedRule;
 use super::segment::{Block, LOGS};
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::contract::Result;
 use crate::image::ImageReader;
 use crate::vfs::PAGE;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// What roll-forward brought back.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Rolled {
-    pub(crate) files: u64,
-    pub(crate) nodes: u64,
-    pub(crate) blocks: u64,
-}
 
 /// A node block of the chain.
 struct ChainNode {

@@ -1,8 +1,9 @@
 //! Renames: one operation, so that a checkpoint has the old name or the new one (`f2fs_rename2`).
 
+use super::error::corrupt;
 use super::inode::{Dirty, Inode};
 use super::namei::check_name;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::contract::{FsError, Ino, NAME_MAX, RenameMode, Result};
 use nandscape_rt::sync::WriteGuard;
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Checkpoints and cleaning that no operation asks for (`f2fs_balance_fs_bg`, `gc_thread_func`).
 
-use super::checkpoint::Reason;
+use super::checkpoints::Reason;
 use super::format::BLOCKS_PER_SEGMENT;
 use super::volume::Volume;
 use nandscape_rt::Nanos;

@@ -6,16 +6,14 @@
 //! The lock is not re-entrant: what takes an `&Op` never begins another. It stands where ext4 has a transaction: after
 //! `invalidate_lock`, before `extent_lock` ([`crate::vfs`]).
 
-use super::checkpoint::Checkpoints;
-use super::discard::Discards;
+use super::checkpoints::Checkpoints;
+use super::counts::{GcCounts, Rolled};
 use super::format::{Layout, Superblock};
-use super::gc::GcCounts;
 use super::inode::{Inode, InodeLists};
-use super::node::Nodes;
+use super::nat::Nodes;
 use super::options::MountOptions;
-use super::recovery::Rolled;
 use super::rules::OmittedRule;
-use super::segment::Segments;
+use super::segment::{Discards, Segments};
 use super::space::Space;
 use crate::contract::{FsError, Result};
 use crate::vfs::{InFlight, InodeCache, VolumeEnv};
@@ -163,9 +161,4 @@ impl Volume {
     pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
         self.options.omit == Some(rule)
     }
-}
-
-/// A structure that contradicts itself, with its place.
-pub(crate) fn corrupt(what: &'static str, place: impl std::fmt::Display) -> FsError {
-    FsError::corrupt(what, place.to_string())
 }

@@ -1,12 +1,13 @@
 //! Extended attributes: in the inode as far as they fit, the rest in a node. After fs/f2fs/xattr.c.
 
+use super::error::corrupt;
 use super::format::{
     Nid, XATTR_NODE_BYTES, XATTR_NODE_OFFSET, XattrArea, XattrError, split_xattr_name,
     whole_xattr_name,
 };
 use super::inode::{Dirty, Inode};
 use super::segment::Block;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::contract::{FsError, NAME_MAX, Result, XattrMode};
 
 /// Prefixes of names that callers may change, by their number on disk: `user.`, `trusted.`, `security.`.

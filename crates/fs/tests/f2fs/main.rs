@@ -1,8 +1,10 @@
-//! F2FS as a whole and its parts against reference models and f2fs-tools.
+//! F2FS as a whole and its parts against reference models, f2fs-tools and volumes that a kernel filled.
 //!
 //! One test program of many modules: each further one would compile the whole file system once more.
 
-mod check;
+mod churn;
 mod common;
+mod images;
 mod mkfs;
+mod names;
 mod read;

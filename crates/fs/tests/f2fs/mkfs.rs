@@ -7,7 +7,7 @@ use nandscape_block::{
     Token,
 };
 use nandscape_fs::f2fs::format::*;
-use nandscape_fs::f2fs::mkfs::{MkfsError, MkfsOptions, mkfs, plan};
+use nandscape_fs::f2fs::mkfs::{MkfsError, MkfsOptions, least_sectors, mkfs, plan};
 use nandscape_rt::{Executor, Nanos};
 use std::cell::RefCell;
 use std::fs::File;
@@ -204,6 +204,39 @@ fn sizes_are_refused_as_mkfs_f2fs_refuses_them() {
     assert!(matches!(plan(&options(), beyond), Err(MkfsError::Options(_))));
 }
 
+/// With few segments reserved, volumes are smaller than mkfs.f2fs makes them, down to the nine sections
+/// that the kernel asks for; fsck.f2fs finds nothing wrong with them. One zone less is refused.
+#[test]
+fn small_volumes_are_sound() {
+    let rows = [
+        // Areas of seven segments after the one of the superblocks, and nine sections.
+        (1, Some(2), 17),
+        (1, Some(3), 17),
+        (1, Some(4), 18),
+        (1, Some(8), 22),
+        (1, None, 26),
+        (2, Some(4), 2 + 8 + 2 * 9),
+        (4, Some(8), 4 + 8 + 4 * 9),
+    ];
+    for (segments_per_section, reserved_segments, segments) in rows {
+        let overprovision = reserved_segments.map(|_| 1.0);
+        let small = MkfsOptions { segments_per_section, overprovision, ..options() };
+        let options = MkfsOptions { reserved_segments, features: SUPPORTED, ..small };
+        let sectors = least_sectors(&options).expect("a size");
+        assert_eq!(sectors, segments * 512, "{segments_per_section} {reserved_segments:?}");
+        let less = sectors - 512 * u64::from(segments_per_section);
+        assert!(plan(&options, less).is_err());
+        if f2fs_tools() {
+            let scratch = Scratch::new();
+            let image = scratch.image("image", sectors * BLOCK_BYTES as u64);
+            make_image(&image, &options);
+            assert_clean(&image);
+        }
+    }
+    let one = MkfsOptions { reserved_segments: Some(1), ..options() };
+    assert!(least_sectors(&one).expect_err("a refusal").to_string().contains("reserved"));
+}
+
 /// A device that held something else is cleared as far as a mount reads it: fsck.f2fs finds nothing.
 #[test]
 fn used_devices_are_made_clean() {
@@ -227,6 +260,28 @@ fn used_devices_are_made_clean() {
     let pack = u64::from(plan.layout.pack(0).0) * BLOCK_BYTES as u64;
     file.read_exact_at(&mut block, pack).expect("a block");
     assert!(!Checkpoint::parse(&block, 0).expect("a checkpoint").has(CP_TRIMMED));
+}
+
+/// NAT bits can be left out: the checkpoint says so, the place of the bits is empty, and fsck.f2fs finds
+/// nothing.
+#[test]
+fn nat_bits_can_be_left_out() {
+    if !f2fs_tools() {
+        return;
+    }
+    for nat_bits in [true, false] {
+        let scratch = Scratch::new();
+        let image = scratch.image("image", 100 * MIB);
+        let options = MkfsOptions { nat_bits, ..options() };
+        make_image(&image, &options);
+        assert_clean(&image);
+        let (blocks, plan) = (sparse::blocks(&image), plan(&options, 100 * 256).expect("a plan"));
+        let checkpoint = Checkpoint::parse(&blocks[&u64::from(plan.layout.pack(0).0)][..], 0);
+        let checkpoint = checkpoint.expect("a checkpoint");
+        assert_eq!(checkpoint.has(CP_NAT_BITS), nat_bits);
+        let place = plan.layout.nat_bits(0, checkpoint.cp_pack_total_block_count);
+        assert_eq!(blocks.contains_key(&place.expect("room").0.into()), nat_bits);
+    }
 }
 
 /// A bio that reached a device: what, and where.

@@ -6,6 +6,7 @@
 //! knowledge and comes in as a sequence.
 
 pub(crate) mod bits;
+pub(crate) mod dead;
 pub(crate) mod events;
 pub(crate) mod free_space;
 pub(crate) mod ids;

@@ -16,6 +16,9 @@ use nandscape_rt::Nanos;
 /// Number of a page of the buffer.
 pub(super) type PageId = u32;
 
+/// A slot supersedes nothing.
+const NOTHING: Ppa = Ppa(u64::MAX);
+
 /// A page that is being filled or programmed.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Page {
@@ -35,6 +38,8 @@ pub(super) struct Page {
     consecutive: bool,
     /// Whether any sector has content.
     has_data: bool,
+    /// Whether any sector supersedes one on media whose content need not be kept then.
+    pub(super) supersedes: bool,
 }
 
 /// The buffer.
@@ -44,6 +49,9 @@ pub(super) struct WriteBuffer {
     keys: Box<[u32]>,
     deltas: Box<[u32]>,
     data: Box<[SectorData]>,
+    /// The copy on media that a unit supersedes, at its first slot. What the model needs and a device does not: no
+    /// part of its memory.
+    superseded: Box<[Ppa]>,
     free: Vec<PageId>,
     slot_bits: u32,
     page: u32,
@@ -63,6 +71,7 @@ impl WriteBuffer {
             keys: vec![KEY_EMPTY; slots].into_boxed_slice(),
             deltas: vec![0; slots].into_boxed_slice(),
             data: vec![SectorData::Absent; slots].into_boxed_slice(),
+            superseded: vec![NOTHING; slots].into_boxed_slice(),
             free: (instances..pages).rev().collect(),
             slot_bits,
             page: sizes.page,
@@ -159,7 +168,20 @@ impl WriteBuffer {
         self.keys[slot as usize] = key;
         self.deltas[slot as usize] = delta;
         self.data[slot as usize] = data;
+        self.superseded[slot as usize] = NOTHING;
         slot
+    }
+
+    /// A unit in the buffer supersedes one on media.
+    pub(super) fn set_superseded(&mut self, slot: u32, at: Ppa) {
+        let id = self.page_of(slot);
+        self.pages[id as usize].supersedes = true;
+        self.superseded[slot as usize] = at;
+    }
+
+    /// What a unit in the buffer supersedes on media, if that is to be known.
+    pub(super) fn superseded(&self, slot: u32) -> Option<Ppa> {
+        Some(self.superseded[slot as usize]).filter(|&at| at != NOTHING)
     }
 
     /// Counts sectors of a page against the buffer.

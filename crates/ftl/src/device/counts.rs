@@ -20,6 +20,8 @@ pub struct DeviceCounts {
     pub flush: FlushTime,
     /// What media failed.
     pub media_errors: MediaErrors,
+    /// Sectors whose content media dropped, as neither a read nor a mount would return it again.
+    pub dropped_sectors: u64,
     /// What only this kind counts.
     pub own: DeviceReport,
 }

@@ -147,6 +147,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         }
         for unit in units {
             if let MapEntry::Flash(at) = self.pages.l2p.replace(Lba(unit), MapEntry::Unmapped) {
+                self.note_discarded(at);
                 self.invalidate(at, By::Discard)?;
             }
         }

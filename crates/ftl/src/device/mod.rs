@@ -11,6 +11,7 @@
 //! | `region/pages.rs` | the table: mapping units, and the instance of each |
 //! | `instance.rs`, `flight.rs` | erase units, write points and places; what is in flight |
 //! | `program.rs` | programs, and what becomes valid by them |
+//! | `dead.rs` | copies that nothing returns again, which media need not keep |
 //! | `space.rs`, `gc.rs` | places for the host, collection |
 //! | `recovery.rs`, `save.rs` | mounting what a power cut left; saving the buffer when power fails |
 //! | `check.rs` | the invariants, checked the slow way |
@@ -35,6 +36,7 @@ mod buffer;
 mod check;
 pub mod config;
 mod counts;
+mod dead;
 mod discard;
 mod flight;
 mod gc;
@@ -51,6 +53,7 @@ mod space;
 pub use config::{BufferConfig, Config, Sizes};
 pub use counts::{DeviceCounts, DeviceReport};
 
+use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
 use crate::common::layout::Layout;
 use crate::common::lines::Lines;
@@ -96,6 +99,8 @@ pub struct DeviceFtl<M> {
     buffer: WriteBuffer,
     port: Port,
     discards: Discards,
+    /// Copies that discards superseded.
+    discarded: DeadCopies,
     events: Events<EventKind>,
     now: Nanos,
     /// When everything that was erased is.
@@ -146,6 +151,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
             buffer: WriteBuffer::new(&sizes, instances),
             port: Port::default(),
             discards: Discards::new(&sizes),
+            discarded: DeadCopies::default(),
             events: Events::default(),
             settled: now,
             next_seq: 1,

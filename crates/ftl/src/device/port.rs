@@ -365,6 +365,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         if let MapEntry::Flash(at) =
             self.pages.l2p.replace(Lba(piece.unit), MapEntry::Buffered(slot))
         {
+            self.note_superseded(slot, at);
             self.invalidate(at, By::Write)?;
         }
         self.program_full(instance, Stream::Host)

@@ -130,12 +130,15 @@ impl<M: OpenChannel> DeviceFtl<M> {
                         (MapEntry::Buffered(slot), MapEntry::Flash(page.at.plus(index)));
                     self.pages.l2p.switch(unit, from, to)
                 }
-                None if key == KEY_TRIM => self.discards.places.insert(page.at.plus(index)),
+                None if key == KEY_TRIM => self.settle_trims(page.at.plus(index)),
                 None => false,
             };
             valid |= if live { mask << index } else { 0 };
         }
         self.lines.set_valid(page.line, page.at, valid);
+        if page.supersedes || valid.count_ones() < page.filled {
+            self.drop_superseded(id);
+        }
         // What did not become valid was superseded by something that may not be durable yet.
         if !self.run.omits(OmittedRule::SettledGate) {
             self.discards.raise_gate(page.line, self.gate());
@@ -145,6 +148,14 @@ impl<M: OpenChannel> DeviceFtl<M> {
         let line = self.lines.get_mut(page.line);
         line.pending -= self.sizes.page;
         self.close_if_written(page.line)
+    }
+
+    /// A unit of trim records is on media. Whether it was not before.
+    fn settle_trims(&mut self, at: Ppa) -> bool {
+        if !self.media.readable(at) {
+            self.discarded.keep_all();
+        }
+        self.discards.places.insert(at)
     }
 
     /// A program completed.
@@ -159,6 +170,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 self.instances[usize::from(instance)].gc.flight.complete(number);
             }
         }
+        self.drop_discarded();
         self.release_durable()
     }
 

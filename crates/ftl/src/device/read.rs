@@ -111,7 +111,16 @@ impl<M: OpenChannel> DeviceFtl<M> {
             self.counts.media_errors.mismatches += 1;
             let error = BlockError::Corrupt { kind: "out-of-band address", lba };
             reading.error.get_or_insert(error);
+        } else if self.media.is_dropped(at) {
+            reading.error.get_or_insert(self.met_dropped(lba));
         }
+    }
+
+    /// The table points at a sector whose content media dropped.
+    #[cold]
+    fn met_dropped(&mut self, lba: Lba) -> BlockError {
+        self.counts.media_errors.mismatches += 1;
+        BlockError::Corrupt { kind: "content that media dropped", lba }
     }
 
     #[inline]

@@ -91,6 +91,7 @@ impl<M: OpenChannel> DeviceFtl<M> {
         self.next_seq = replay.seq_max + 1;
         self.discards.places =
             replay.count_valid(&self.pages.l2p, &mut self.lines, |_, _| {}).into_iter().collect();
+        self.drop_not_chosen();
         self.now = end;
         for instance in 0..self.instances.len() {
             self.place_lines(instance)?;
@@ -206,7 +207,11 @@ impl<M: OpenChannel> DeviceFtl<M> {
                 let kind = "mapping unit (formatted with other sizes or instances)";
                 return Err(FtlError::Corrupt { kind, line });
             }
-            replay.offer(&mut self.pages.l2p, Lba(unit), order, at, |at| self.media.oob(at).seq);
+            // What superseded a dropped copy was durable: media must have lost it since.
+            if !(0..self.sizes.unit).any(|index| self.media.is_dropped(at.plus(index))) {
+                let seq_of = |at| self.media.oob(at).seq;
+                replay.offer(&mut self.pages.l2p, Lba(unit), order, at, seq_of);
+            }
         }
         Ok(())
     }

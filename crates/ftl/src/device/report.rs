@@ -45,7 +45,8 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
     }
 
     fn report(&self) -> FtlReport {
-        let DeviceCounts { sectors, host, erases, gc, flush, media_errors, .. } = self.counts;
+        let counts = self.counts;
+        let DeviceCounts { sectors, host, erases, gc, flush, media_errors, .. } = counts;
         let mean = self.in_use_sum as f64 / host.written.max(1) as f64;
         FtlReport {
             sectors,
@@ -54,8 +55,9 @@ impl<M: OpenChannel> Ftl for DeviceFtl<M> {
             gc,
             flush,
             media_errors,
+            dropped_sectors: counts.dropped_sectors,
             in_use_sectors_mean: mean,
-            detail: Detail::Device(self.counts.own),
+            detail: Detail::Device(counts.own),
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) struct PblkCounts {
     pub(super) gc: GcCounts,
     pub(super) flush: FlushTime,
     pub(super) media_errors: MediaErrors,
+    /// Sectors whose content media dropped.
+    pub(super) dropped_sectors: u64,
     /// Each write buffer.
     pub(super) buffers: Vec<BufferCounts>,
     /// Units written by their sectors of padding, from one on.

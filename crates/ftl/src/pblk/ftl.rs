@@ -50,6 +50,7 @@ impl<M: OpenChannel> Ftl for Pblk<M> {
             gc: stats.gc,
             flush: stats.flush,
             media_errors: stats.media_errors,
+            dropped_sectors: stats.dropped_sectors,
             in_use_sectors_mean: match written {
                 0 => 0.0,
                 _ => self.in_use_sum as f64 / written as f64,

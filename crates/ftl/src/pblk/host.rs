@@ -203,7 +203,7 @@ impl<M: OpenChannel> Pblk<M> {
         }
     }
 
-    fn logs_discards(&self) -> bool {
+    pub(super) fn logs_discards(&self) -> bool {
         self.config.discard == Discard::Durable && !self.run.omits(OmittedRule::LostTrims)
     }
 
@@ -229,7 +229,12 @@ impl<M: OpenChannel> Pblk<M> {
         for lba in (lba.0..lba.0 + u64::from(sectors)).map(Lba) {
             let before = self.l2p.replace(lba, MapEntry::Unmapped);
             match before {
-                MapEntry::Flash(at) => self.invalidate(at, gate),
+                MapEntry::Flash(at) => {
+                    if durable {
+                        self.note_dead(at, gate);
+                    }
+                    self.invalidate(at, gate);
+                }
                 MapEntry::Buffered(_) => {}
                 MapEntry::Unmapped => continue,
             }

@@ -47,6 +47,9 @@ impl<M: OpenChannel> Pblk<M> {
         });
         buffer.rb.l2p_update += u64::from(unit.entries);
         self.lines.set_valid(unit.line, unit.at, live);
+        if live.count_ones() < unit.entries && self.media.may_drop() {
+            self.note_stale(id, unit);
+        }
         self.entries_left(id, unit, live);
         self.settle(unit);
     }
@@ -132,8 +135,12 @@ impl<M: OpenChannel> Pblk<M> {
         oldest.unwrap_or(self.next_seq).min(trims)
     }
 
-    /// Frees the lines whose gate has been passed.
+    /// Frees the lines whose gate has been passed, and drops what is dead.
     pub(super) fn release_durable_lines(&mut self) {
+        if !self.dead.is_empty() {
+            let durable = self.durable();
+            self.drop_dead(durable);
+        }
         if self.lines.quarantined() > 0 {
             let durable = self.durable() + u64::from(self.run.omits(OmittedRule::EraseGate));
             if self.lines.release_durable_lines(durable) {

@@ -5,7 +5,7 @@
 //! Rooms, named as the kernel's files: `rb` the ring, `map` table and valid counts, `write` the
 //! writer, `read`, `gc`, `rl` the limiter, `line` and `open` lines, `recovery`. Beyond the kernel's:
 //! `pump` what moves when something has happened, `forced` what is forced when nothing does, `host` admission and flushes, `trims` durable discards,
-//! `trimmed` which of their records hides a sector, `victims` the victim index,
+//! `trimmed` which of their records hides a sector, `dead` copies that media need not keep, `victims` the victim index,
 //! `cpu` and `front` what all this costs the host.
 //!
 //! The FTL is a state machine: it acts when a bio comes in or a media command completes, and then
@@ -21,6 +21,7 @@ pub mod config;
 pub mod costs;
 mod counts;
 mod cpu;
+mod dead;
 mod events;
 mod flush;
 mod forced;
@@ -60,6 +61,7 @@ mod write;
 
 pub use capacity::Capacity;
 
+use crate::common::dead::DeadCopies;
 use crate::common::events::Events;
 use crate::common::l2p::{L2p, MapEntry};
 use crate::common::layout::Layout;
@@ -135,6 +137,8 @@ pub struct Pblk<M> {
     thread: Thread,
     trims: TrimLog,
     trimmed: Trimmed,
+    /// Copies that were superseded and hold something that media can drop.
+    dead: DeadCopies,
     flushes: Flushes,
     /// Completions not yet handed out.
     done: Vec<Completion>,
@@ -244,6 +248,7 @@ impl<M: OpenChannel> Pblk<M> {
             thread: Thread::default(),
             trims: TrimLog::default(),
             trimmed: Trimmed::default(),
+            dead: DeadCopies::default(),
             flushes: Flushes::default(),
             done: Vec::new(),
             events: Events::default(),

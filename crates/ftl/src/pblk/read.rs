@@ -114,9 +114,18 @@ impl<M: OpenChannel> Pblk<M> {
             } else if !self.holds(at, lba) {
                 self.stats.media_errors.mismatches += 1;
                 error.get_or_insert(BlockError::Corrupt { kind: "out-of-band address", lba });
+            } else if self.media.is_dropped(at) {
+                error.get_or_insert(self.met_dropped(lba));
             }
         }
         Ok(())
+    }
+
+    /// The table points at a sector whose content media dropped.
+    #[cold]
+    fn met_dropped(&mut self, lba: Lba) -> BlockError {
+        self.stats.media_errors.mismatches += 1;
+        BlockError::Corrupt { kind: "content that media dropped", lba }
     }
 
     /// Whether the sector on media says that it is `lba`. Only data has such a key.

@@ -72,6 +72,7 @@ impl<M: OpenChannel> Pblk<M> {
         let trimmed = &mut self.trimmed;
         let hides = |lba: u64, by: &TrimRecord| trimmed.hide_part(lba..lba + 1, *by);
         replay.count_valid(&self.l2p, &mut self.lines, hides);
+        self.drop_not_chosen();
         let stale = self.adopt_map(&map);
         self.place_lines(found);
         self.limiter_update();
@@ -171,7 +172,10 @@ impl<M: OpenChannel> Pblk<M> {
                 let records = decode_trims(&self.media.data(at)).unwrap_or_default();
                 let hides = |record: TrimRecord| (if by_line { order } else { record.seq }, record);
                 replay.add_trims(oob.seq, at, records.into_iter().map(hides));
-            } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.l2p.len()) {
+            } else if let Some(lba) = key_lba(oob.key).filter(|lba| lba.0 < self.l2p.len())
+                // What superseded a dropped copy was durable: media must have lost it since.
+                && !self.media.is_dropped(at)
+            {
                 replay.offer(&mut self.l2p, lba, order, at, |at| self.media.oob(at).seq);
             }
         }

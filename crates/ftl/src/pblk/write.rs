@@ -278,8 +278,11 @@ impl<M: OpenChannel> Pblk<M> {
         if done {
             unit.state = UnitState::Done;
         }
+        let unit = *unit;
+        if done {
+            self.keep_superseded(&unit);
+        }
         if done && self.run.omits(OmittedRule::ProgramOrder) {
-            let unit = *unit;
             self.serve_waiters(at, id, &unit, unit.first + u64::from(unit.entries));
         }
         if status != Status::Ok {

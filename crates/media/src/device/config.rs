@@ -14,6 +14,8 @@ pub struct MediaConfig {
     pub timing: NandTiming,
     /// How much content is kept.
     pub payload: PayloadMode,
+    /// Whether tags are dropped as bytes are. That frees nothing: it shows a reader of what was dropped too early.
+    pub drops_tags: bool,
     /// RAM that the device may use, its chunk table included.
     pub memory_cap_bytes: Option<u64>,
     /// Chunks that are offline from the start.
@@ -32,6 +34,7 @@ impl MediaConfig {
             geometry,
             timing: NandTiming::none(),
             payload: PayloadMode::Tags,
+            drops_tags: false,
             memory_cap_bytes: None,
             bad_chunks: Vec::new(),
             slow_units: Vec::new(),

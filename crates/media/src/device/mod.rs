@@ -63,7 +63,8 @@ impl Media<MemoryStore> {
             return Err(MediaError::Memory { needed_bytes, cap_bytes });
         }
         let store = MemoryStore::new(&geometry, config.payload, cap_bytes - needed_bytes)
-            .ok_or(MediaError::AddressSpace { sectors: geometry.total_sectors() })?;
+            .ok_or(MediaError::AddressSpace { sectors: geometry.total_sectors() })?
+            .dropping_tags(config.drops_tags);
         Self::with_store(config, store)
     }
 }
@@ -400,6 +401,25 @@ impl<S: Store> OpenChannel for Media<S> {
     fn readable(&self, at: Ppa) -> bool {
         (self.unreadable.is_empty() || !self.unreadable.contains(&at.0))
             && self.store.check(at, 1).is_ok()
+    }
+
+    #[inline]
+    fn may_drop(&self) -> bool {
+        self.store.may_drop()
+    }
+
+    #[inline]
+    fn is_droppable(&self, at: Ppa) -> bool {
+        self.store.is_droppable(at)
+    }
+
+    fn drop_content(&mut self, at: Ppa) -> bool {
+        self.store.drop_content(at)
+    }
+
+    #[inline]
+    fn is_dropped(&self, at: Ppa) -> bool {
+        self.store.is_dropped(at)
     }
 
     fn arm(&mut self, fault: Fault) {

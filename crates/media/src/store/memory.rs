@@ -8,10 +8,14 @@
 //! the address space never cost anything. In mode `None` the bytes of metadata lie in an ordered
 //! map, trailing zeroes trimmed.
 //!
+//! A content that is dropped reads as one that was not kept, whatever it was, and its place in the column says so;
+//! the other columns stay as they are. Mode `None` does not remember what was dropped.
+//!
 //! The memory count includes a chunk's share of the columns from its first write on (never-written
 //! chunks are not backed), the bytes of contents as they are packed, and [`ENTRY_BYTES`] for each entry
 //! of the map.
 
+mod gone;
 mod transfer;
 
 pub(crate) use transfer::{Block, HeldBytes};
@@ -34,6 +38,8 @@ const OWN_SEQS: u64 = 1 << 63;
 const HANDLE: u64 = 1 << 63;
 /// Content column: content was not kept.
 const ABSENT: u64 = u64::MAX;
+/// Content column: content was dropped.
+const DROPPED: u64 = u64::MAX - 1;
 /// What an entry of the metadata map counts for: address, pointer and length.
 const ENTRY_BYTES: u64 = 24;
 
@@ -41,6 +47,13 @@ const ENTRY_BYTES: u64 = 24;
 #[derive(Debug)]
 pub struct MemoryStore {
     mode: PayloadMode,
+    /// Whether tags are dropped as bytes are.
+    drops_tags: bool,
+    /// Whether any sector of data ever held bytes, or tags that are dropped: on most devices without a file system
+    /// none does, and nothing need be looked up.
+    may_drop: bool,
+    /// Sectors whose content was dropped and that were not erased since.
+    dropped: u64,
     /// Key of each sector.
     keys: Column<u32>,
     /// Sequence base and kind of each granule.
@@ -77,6 +90,11 @@ const fn kind_of(packed: u64) -> Kind {
     }
 }
 
+/// Whether a content is a handle of the slab.
+const fn is_handle(content: u64) -> bool {
+    content & HANDLE != 0 && content != ABSENT && content != DROPPED
+}
+
 /// The bytes without their trailing zeroes.
 fn trimmed(bytes: &SectorBytes) -> &[u8] {
     let kept = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -94,6 +112,9 @@ impl MemoryStore {
         let content_bytes = if mode == PayloadMode::None { 0 } else { sectors * 8 };
         Some(Self {
             mode,
+            drops_tags: false,
+            may_drop: false,
+            dropped: 0,
             keys: Column::zeroed(geometry.ppa_end())?,
             units: Column::zeroed((geometry.ppa_end() >> granule_bits) + 1)?,
             seq_deltas: None,
@@ -109,6 +130,11 @@ impl MemoryStore {
             columns_bytes: 0,
             cap_bytes,
         })
+    }
+
+    /// The same, which drops tags as it drops bytes, or not.
+    pub(crate) fn dropping_tags(self, drops_tags: bool) -> Self {
+        Self { drops_tags, may_drop: self.may_drop || drops_tags, ..self }
     }
 
     /// Counts a chunk's share of the columns, and checks the cap against all that a write can cost.
@@ -203,6 +229,7 @@ impl MemoryStore {
                 let bytes: Box<[u8]> = trimmed(&bytes).into();
                 self.metadata_bytes += bytes.len() as u64 + ENTRY_BYTES;
                 self.metadata.insert(at, bytes);
+                self.may_drop |= cmd.kind == Kind::Data;
             }
         }
     }
@@ -220,34 +247,16 @@ impl MemoryStore {
                 }
                 SectorData::Tag(_) | SectorData::Pieces(_) if self.mode == PayloadMode::Bytes => {
                     let bytes = data.expand().map(|bytes| SectorData::Bytes(bytes.into()));
-                    self.keep_bytes(&bytes.unwrap_or_default())
+                    self.keep_bytes(cmd.kind, &bytes.unwrap_or_default())
                 }
-                data => self.keep_bytes(data),
+                data => self.keep_bytes(cmd.kind, data),
             };
         }
     }
 
-    fn keep_bytes(&mut self, bytes: &SectorData) -> u64 {
+    fn keep_bytes(&mut self, kind: Kind, bytes: &SectorData) -> u64 {
+        self.may_drop |= kind == Kind::Data;
         HANDLE | u64::from(self.slab.insert(bytes))
-    }
-
-    fn erase_metadata(&mut self, from: Ppa, sectors: u32) {
-        let end = from.plus(sectors).0;
-        while let Some((&at, _)) = self.metadata.range(from.0..end).next() {
-            if let Some(bytes) = self.metadata.remove(&at) {
-                self.metadata_bytes -= bytes.len() as u64 + ENTRY_BYTES;
-            }
-        }
-    }
-
-    fn erase_contents(&mut self, from: Ppa, sectors: u32) {
-        let first = from.0 as usize;
-        for content in &mut self.contents[first..first + sectors as usize] {
-            if *content & HANDLE != 0 && *content != ABSENT {
-                self.slab.remove(*content as u32);
-                *content = ABSENT;
-            }
-        }
     }
 
     fn metadata_at(&self, at: Ppa) -> SectorData {
@@ -286,7 +295,7 @@ impl Store for MemoryStore {
         if !self.metadata.is_empty() {
             self.erase_metadata(from, sectors);
         }
-        if self.slab.len() > 0 {
+        if self.slab.len() > 0 || self.dropped > 0 {
             self.erase_contents(from, sectors);
         }
     }
@@ -306,10 +315,29 @@ impl Store for MemoryStore {
     fn data(&self, at: Ppa) -> Result<SectorData, StoreError> {
         Ok(match self.contents.get(at.0 as usize).copied() {
             None => self.metadata_at(at),
-            Some(ABSENT) => SectorData::Absent,
+            Some(ABSENT | DROPPED) => SectorData::Absent,
             Some(content) if content & HANDLE == 0 => SectorData::Tag(Tag::new(content)),
             Some(content) => self.slab.get(content as u32),
         })
+    }
+
+    #[inline]
+    fn may_drop(&self) -> bool {
+        self.may_drop
+    }
+
+    #[inline]
+    fn is_droppable(&self, at: Ppa) -> bool {
+        self.may_drop && self.would_free(at)
+    }
+
+    fn drop_content(&mut self, at: Ppa) -> bool {
+        self.drop_one(at)
+    }
+
+    #[inline]
+    fn is_dropped(&self, at: Ppa) -> bool {
+        self.dropped > 0 && self.contents.get(at.0 as usize) == Some(&DROPPED)
     }
 
     /// Memory is as durable as the device that it stands for.
@@ -501,6 +529,45 @@ mod tests {
             assert_eq!(store.memory_bytes(), column + places, "{mode:?}");
             write(&mut store, chunk(1, 1), 0, &[0; 12], &data).unwrap();
             assert_eq!(store.memory_bytes(), column + 12 * content, "places are used again");
+        }
+    }
+
+    /// A content that is dropped takes no memory, and nothing else of its sector or of others is lost, also when the
+    /// chunk is erased later. Tags are dropped where that is asked for.
+    #[test]
+    fn dropped_contents_take_no_memory() {
+        let data: Vec<SectorData> = (0..12).map(|_| bytes(b"0123456789")).collect();
+        for mode in [PayloadMode::None, PayloadMode::Tags, PayloadMode::Bytes] {
+            let mut store = store(mode, u64::MAX);
+            let at = chunk(1, 1);
+            write(&mut store, at, 7, &[3; 12], &data).unwrap();
+            let full = store.memory_bytes();
+            assert!(store.is_droppable(at.plus(1)) && store.drop_content(at.plus(1)));
+            assert!(!store.is_droppable(at.plus(1)) && !store.drop_content(at.plus(1)));
+            assert_eq!(store.data(at.plus(1)), Ok(SectorData::Absent));
+            assert_eq!(store.is_dropped(at.plus(1)), mode != PayloadMode::None);
+            assert!(!store.is_dropped(at.plus(2)));
+            assert_eq!(store.data(at.plus(2)), Ok(bytes(b"0123456789")));
+            let oob = Oob { key: 3, seq: 8, kind: Kind::Data, aux: 0 };
+            assert_eq!(store.oob(at.plus(1)), Ok(oob));
+            let SectorData::Sparse(sparse) = SectorData::sparse(&[1; 4_096]) else {
+                unreachable!()
+            };
+            let one_line = sparse.own_bytes() - 63 * 64;
+            let one = if mode == PayloadMode::None { 10 + ENTRY_BYTES } else { one_line };
+            assert_eq!(full - store.memory_bytes(), one, "{mode:?}");
+            store.erase(at, 48);
+            write(&mut store, at, 20, &[3; 12], &data).unwrap();
+            assert_eq!(store.memory_bytes(), full, "{mode:?}");
+            assert!(!store.is_dropped(at.plus(1)), "{mode:?}");
+        }
+        let tags = vec![SectorData::Tag(Tag::new(5)); 12];
+        for drops_tags in [false, true] {
+            let mut store = store(PayloadMode::Tags, u64::MAX).dropping_tags(drops_tags);
+            write(&mut store, chunk(0, 0), 0, &[0; 12], &tags).unwrap();
+            assert_eq!(store.drop_content(chunk(0, 0)), drops_tags);
+            let left = if drops_tags { &SectorData::Absent } else { &tags[0] };
+            assert_eq!(&store.data(chunk(0, 0)).unwrap(), left);
         }
     }
 

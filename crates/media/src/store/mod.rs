@@ -2,7 +2,8 @@
 //!
 //! [`Store`] is the seam for other backends. A store receives only what the rules allow: writes of
 //! free sectors, reads of written ones. It keeps what it was given until it is asked to erase it, so
-//! that an interrupted erase can leave the old content intact. A backend may fail: then a write is
+//! that an interrupted erase can leave the old content intact, or to drop a content that nothing will ask for
+//! again. A backend may fail: then a write is
 //! refused, and a read is uncorrectable.
 
 mod memory;
@@ -70,6 +71,26 @@ pub trait Store {
     #[inline]
     fn check(&self, _at: Ppa, _sectors: u32) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// Whether there may be a sector of data whose content takes memory.
+    fn may_drop(&self) -> bool {
+        false
+    }
+
+    /// Whether dropping the content of a sector would free memory.
+    fn is_droppable(&self, _at: Ppa) -> bool {
+        false
+    }
+
+    /// Drops the content of a written sector; its out-of-band data stay. Whether there was any.
+    fn drop_content(&mut self, _at: Ppa) -> bool {
+        false
+    }
+
+    /// Whether the content of a written sector was dropped, as far as that is remembered.
+    fn is_dropped(&self, _at: Ppa) -> bool {
+        false
     }
 
     /// Makes durable what was written and erased.

@@ -11,102 +11,18 @@
 //! Until then the last checkpoint stays whole: nothing that it refers to is written over. After it, prefree segments
 //! are free.
 
-mod orphans;
 mod pack;
 
-pub(crate) use orphans::Orphans;
-
-use super::format::{BlockAddr, CP_CRC_RECOVERY, CP_NOCRC_RECOVERY, Checkpoint, NatEntry};
+use super::checkpoints::Reason;
+use super::format::{BlockAddr, NatEntry};
 use super::inode::{Inode, META_INO};
 use super::node::NodeSet;
 use super::rules::OmittedRule;
 use super::volume::{Op, Volume};
 use crate::contract::{Kind, Result};
 use nandscape_block::{Flags, Fua, SectorData};
-use nandscape_rt::Nanos;
-use nandscape_rt::sync::Mutex;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Why a checkpoint is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reason {
-    /// `sync`, an fsync that needs one, a timer.
-    Sync,
-    /// Segments are to be reused.
-    Space,
-    /// Roll-forward has ended.
-    Recovery,
-    /// The volume is unmounted: the next mount has nothing to recover.
-    Umount,
-}
-
-/// The last checkpoint, and what the next one needs.
-pub(crate) struct Checkpoints {
-    /// As written last.
-    pub(crate) last: RefCell<Checkpoint>,
-    /// The pack that holds it: 0 or 1.
-    pack: Cell<u32>,
-    /// Its checksum.
-    crc: Cell<u32>,
-    pub(crate) orphans: Orphans,
-    /// Directories that lost or changed names since, where an fsync is to bring names along (`TRANS_DIR_INO`).
-    pub(crate) changed_dirs: RefCell<BTreeSet<u32>>,
-    /// One is written at a time.
-    writing: Mutex<()>,
-    /// When it was written.
-    pub(crate) written_at: Cell<Nanos>,
-    /// Checkpoints since mount.
-    pub(crate) count: Cell<u64>,
-    /// Blocks of packs, NAT and SIT written since mount.
-    pub(crate) blocks: Cell<u64>,
-    /// When the volume was mounted, and how many seconds it was mounted before.
-    mounted_at: Nanos,
-    mounted_before_s: u64,
-}
-
-impl Checkpoints {
-    pub(crate) fn new(
-        rt: &nandscape_rt::Handle,
-        last: Checkpoint,
-        (pack, crc): (u32, u32),
-        most_orphans: u32,
-    ) -> Self {
-        let mounted_before_s = last.elapsed_time;
-        Self {
-            last: RefCell::new(last),
-            pack: Cell::new(pack),
-            crc: Cell::new(crc),
-            orphans: Orphans::new(most_orphans),
-            changed_dirs: RefCell::default(),
-            writing: Mutex::new(rt, "checkpoint", ()),
-            written_at: Cell::new(rt.now()),
-            count: Cell::new(0),
-            blocks: Cell::new(0),
-            mounted_at: rt.now(),
-            mounted_before_s,
-        }
-    }
-
-    /// What the footers of nodes carry, by which roll-forward knows that they follow the last checkpoint
-    /// (`cpver_of_node`).
-    pub(crate) fn node_version(&self) -> u64 {
-        let last = self.last.borrow();
-        let with_crc = last.has(CP_CRC_RECOVERY);
-        let crc = if with_crc { u64::from(self.crc.get()) << 32 } else { 0 };
-        last.checkpoint_ver | crc
-    }
-
-    /// Whether a node was written after the last checkpoint (`is_recoverable_dnode`).
-    pub(crate) fn is_recoverable(&self, cp_ver: u64) -> bool {
-        if self.last.borrow().has(CP_NOCRC_RECOVERY) {
-            return cp_ver as u32 == self.last.borrow().checkpoint_ver as u32;
-        }
-        cp_ver == self.node_version()
-    }
-}
 
 impl Volume {
     /// Seconds for which the volume was mounted so far (`get_mtime`).
@@ -167,7 +83,7 @@ impl Volume {
         if self.omits(OmittedRule::EarlyDiscard) {
             self.discard_prefree().await;
         }
-        let pack = self.build_pack(version, reason);
+        let pack = self.build_pack(version, reason)?;
         self.write_pack(&pack).await?;
         self.checkpoints
             .blocks
@@ -223,9 +139,9 @@ impl Volume {
 
     /// Writes a pack: all but its last block, then, when everything else is on the device, that one.
     async fn write_pack(self: &Rc<Self>, pack: &pack::Pack) -> Result<()> {
-        let content = |block: &Box<super::segment::Block>| SectorData::Bytes(Arc::new(**block));
-        let blocks =
-            (pack.start..).zip(&pack.blocks).map(|(at, block)| (BlockAddr(at), content(block)));
+        let blocks = (pack.start..)
+            .zip(&pack.blocks)
+            .map(|(at, block)| (BlockAddr(at), SectorData::Bytes(Arc::new(**block))));
         let mut blocks: Vec<_> = blocks.collect();
         let Some(last) = blocks.pop() else { return Ok(()) };
         let written = self.write_blocks(blocks, Flags::META, Flags::NONE);

@@ -1,6 +1,8 @@
 //! The blocks of a checkpoint pack (`do_checkpoint`).
 
-use super::Reason;
+use crate::contract::Result;
+use crate::f2fs::checkpoints::Reason;
+use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{
     ALLOC_LFS, BLOCK_BYTES, CP_CRC_RECOVERY, CP_NAT_BITS, CP_NOCRC_RECOVERY, CP_ORPHAN_PRESENT,
     CP_TRIMMED, Checkpoint, CompactSummaries, LogPosition, Nid, PackPlan, SegmentType,
@@ -29,7 +31,10 @@ const NODE_LOGS: [SegmentType; 3] =
 
 impl Volume {
     /// The pack that follows the last one. Nothing changes while it is written.
-    pub(super) fn build_pack(&self, version: u64, reason: Reason) -> Pack {
+    ///
+    /// # Errors
+    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if the orphans do not fit, which are never so many.
+    pub(super) fn build_pack(&self, version: u64, reason: Reason) -> Result<Pack> {
         let segments = self.segments.borrow();
         let nat = self.nodes.nat.borrow();
         let orphans: Vec<Nid> = match self.omits(OmittedRule::CheckpointOrphans) {
@@ -41,15 +46,8 @@ impl Volume {
         let compact = compact_blocks(written as usize);
         let umount = reason == Reason::Umount;
         let plan = PackPlan::new(&self.layout, orphans.len() as u32, compact, umount);
-        // There are no more orphans than a pack has room for.
-        let plan = plan.unwrap_or_else(|| PackPlan {
-            payload: 1..1,
-            orphans: 1..1,
-            data: 1..4,
-            compact: false,
-            nodes: 4..4,
-            last: 4,
-        });
+        let plan =
+            plan.ok_or_else(|| corrupt("checkpoint pack", "more orphans than it has room for"))?;
         let mut checkpoint = self.next_checkpoint(&segments, version);
         checkpoint.next_free_nid = Nid(self.nodes.free.borrow().peek().unwrap_or(0));
         plan.note(&mut checkpoint, umount);
@@ -81,7 +79,7 @@ impl Volume {
             *last = first;
         }
         let start = self.layout.pack(1 - self.checkpoints.pack.get()).0;
-        Pack { checkpoint, crc, start, blocks }
+        Ok(Pack { checkpoint, crc, start, blocks })
     }
 
     /// The checkpoint block, but for what the plan of its pack says.

@@ -2,12 +2,13 @@
 
 use super::bucket;
 use crate::contract::{FsError, Result};
+use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{
     BLOCK_BYTES, DIR_LEVELS_MAX, Dentries, InodeLayout, Nid, inline, name_hash, slots_of,
 };
 use crate::f2fs::inode::{Dirty, Inode};
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::{Op, Volume, corrupt};
+use crate::f2fs::volume::{Op, Volume};
 use std::collections::BTreeMap;
 
 /// Blocks of a directory by their pages, and how many levels they make.

@@ -6,9 +6,10 @@
 
 use super::Holder;
 use crate::contract::{DirEntry, Ino, Kind, Result};
+use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{DENTRY_BLOCK_SLOTS, Dentries, file_type, slots_of};
 use crate::f2fs::inode::Inode;
-use crate::f2fs::volume::{Volume, corrupt};
+use crate::f2fs::volume::Volume;
 
 /// The kind of file that an entry says.
 const fn kind_of(entry: u8) -> Kind {

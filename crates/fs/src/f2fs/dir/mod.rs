@@ -16,6 +16,7 @@ mod inline;
 mod list;
 mod recover;
 
+use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, DIR_LEVELS_MAX, Dentries, Nid, bucket_blocks, dir_block_index, dir_buckets,
     file_type, name_hash, slots_of,
@@ -23,7 +24,7 @@ use super::format::{
 use super::inode::{Dirty, Inode};
 use super::options::FsyncMode;
 use super::segment::Block;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;

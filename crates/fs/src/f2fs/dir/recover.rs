@@ -1,8 +1,9 @@
 //! The name of a file that roll-forward brings back (`recover_dentry` in fs/f2fs/recovery.c).
 
 use crate::contract::{FsError, Result};
+use crate::f2fs::error::corrupt;
 use crate::f2fs::inode::Inode;
-use crate::f2fs::volume::{Op, Volume, corrupt};
+use crate::f2fs::volume::{Op, Volume};
 use std::rc::Rc;
 
 impl Volume {

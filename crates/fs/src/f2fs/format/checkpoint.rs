@@ -5,12 +5,13 @@
 //! - [`Checkpoint::parse`] judges one block by itself; a pack is valid if both of its checkpoint blocks
 //!   are, and have the same version. Of two valid packs the one of the higher version holds.
 //! - [`Checkpoint::check`] judges it beside the volume's geometry, before anything is computed from it.
-//! - The bitmaps lie behind the 192 bytes; the SIT's in the payload blocks if there are any.
+//! - The bitmaps lie after the 192 bytes; the SIT's in the payload blocks if there are any.
 
 use super::checksum;
 use super::error::{FormatError, Place};
 use super::layout::Layout;
 use super::sit::SegmentType;
+use super::superblock::SEGMENTS_MIN;
 use super::{BLOCK_BYTES, BLOCKS_PER_SEGMENT, Nid, SegNo};
 use crate::wire::{put_u32, record, u32_at};
 use std::ops::Range;
@@ -35,7 +36,7 @@ pub const CP_NAT_BITS: u32 = 0x80;
 pub const CP_TRIMMED: u32 = 0x100;
 /// `ckpt_flags`: of the version in footers of nodes, roll-forward compares the lower half only.
 pub const CP_NOCRC_RECOVERY: u32 = 0x200;
-/// `ckpt_flags`: bitmaps begin 4 bytes later, the NAT's first, behind the checksum.
+/// `ckpt_flags`: bitmaps begin 4 bytes later, the NAT's first, after the checksum.
 pub const CP_LARGE_NAT_BITMAP: u32 = 0x400;
 /// `ckpt_flags`: quota files are to be checked.
 pub const CP_QUOTA_NEED_FSCK: u32 = 0x800;
@@ -235,7 +236,10 @@ impl Checkpoint {
     fn check_counts(&self, layout: &Layout, place: Place) -> Result<(), FormatError> {
         let corrupt = |at, what| Err(FormatError::corrupt(place, at, what));
         let main = layout.main_segments();
-        if self.rsvd_segment_count == 0 || self.rsvd_segment_count >= main {
+        let areas = (layout.main_start().0 - layout.pack(0).0) / BLOCKS_PER_SEGMENT;
+        let reserved = self.rsvd_segment_count;
+        let few = areas.saturating_add(reserved) < SEGMENTS_MIN;
+        if reserved == 0 || few || reserved >= main {
             return corrupt(0x18, "number of reserved segments out of range");
         }
         if self.overprov_segment_count == 0 {

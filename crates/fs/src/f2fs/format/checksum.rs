@@ -24,7 +24,7 @@ pub(super) fn superblock(bytes: &[u8]) -> u32 {
     crc32(SUPERBLOCK_MAGIC, &bytes[..bytes.len().min(SUPERBLOCK_CRC_AT)])
 }
 
-/// Of a checkpoint block whose checksum stands at `at`: of what is before it and what is behind it.
+/// Of a checkpoint block whose checksum stands at `at`: of what is before it and what is after it.
 #[must_use]
 pub(super) fn checkpoint(block: &[u8], at: usize) -> u32 {
     let register = crc32(SUPERBLOCK_MAGIC, block.get(..at).unwrap_or(block));

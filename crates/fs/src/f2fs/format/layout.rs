@@ -80,7 +80,7 @@ impl Layout {
         }
     }
 
-    /// The area that a block belongs to; `None` behind the main area.
+    /// The area that a block belongs to; `None` after the main area.
     #[must_use]
     pub fn area_of(&self, addr: BlockAddr) -> Option<Area> {
         use Area::*;
@@ -94,13 +94,13 @@ impl Layout {
         self.main
     }
 
-    /// The block behind the main area.
+    /// The block after the main area.
     #[must_use]
     pub const fn main_end(&self) -> BlockAddr {
         BlockAddr(self.main.0 + self.main_segments * BLOCKS_PER_SEGMENT)
     }
 
-    /// Blocks of the volume, those behind the main area included.
+    /// Blocks of the volume, those after the main area included.
     #[must_use]
     pub const fn blocks(&self) -> u64 {
         self.blocks

@@ -125,7 +125,7 @@ impl Layout {
     }
 
     /// The first of them in a pack, 0 or 1, whose other blocks are so many; `None` if they do not fit
-    /// behind those.
+    /// after those.
     #[must_use]
     pub fn nat_bits(&self, pack: u32, pack_blocks: u32) -> Option<BlockAddr> {
         let at = BLOCKS_PER_SEGMENT.checked_sub(self.nat_bits_blocks())?;

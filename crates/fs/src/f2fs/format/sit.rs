@@ -2,7 +2,7 @@
 //! it is, and its age. Follows include/linux/f2fs_fs.h, `check_block_count` and `current_sit_addr` in
 //! fs/f2fs/segment.h.
 //!
-//! - An entry has 74 bytes; 55 lie in a block. The second copy of a block lies half the area behind the
+//! - An entry has 74 bytes; 55 lie in a block. The second copy of a block lies half the area after the
 //!   first; the SIT's version bitmap says which one is current.
 //! - Up to six entries that changed lie in the journal of the cold data log's summary, and are newer
 //!   than the table's.

@@ -301,7 +301,7 @@ fn things_are_where_the_kernel_looks() {
     assert_eq!(layout.area(Area::Main), BlockAddr(29184)..BlockAddr(29184 + 8135 * 512));
     assert_eq!([layout.pack(0), layout.pack(1)], [512, 1024].map(BlockAddr));
     assert_eq!([layout.sit_blocks(), layout.nat_blocks(), layout.nids()], [512, 9216, 4_193_280]);
-    // The second copy of the SIT lies half the area behind the first.
+    // The second copy of the SIT lies half the area after the first.
     let sit = |second| layout.sit_block(147, second).map(|addr| addr.0);
     assert_eq!([sit(false), sit(true)], [Some(1683), Some(2195)]);
     assert_eq!(layout.sit_block(512, false), None);
@@ -405,6 +405,27 @@ fn unsound_checkpoints_are_refused() {
     }
 }
 
+/// As in the kernel, the areas and the reserve have nine segments at least: a volume with areas of seven
+/// has to reserve two.
+#[test]
+fn a_reserve_of_one_segment_is_refused() {
+    let mut sb = superblock();
+    [sb.segment_count_nat, sb.segment_count_ssa] = [2, 1];
+    [sb.section_count, sb.segment_count_main, sb.segment_count] = [18, 18, 25];
+    [sb.ssa_blkaddr, sb.main_blkaddr] = [3584, 4096].map(BlockAddr);
+    let layout = Layout::of(&sb).expect("a sound superblock");
+    let mut cp = checkpoint();
+    cp.user_block_count = 512;
+    cp.nat_ver_bitmap_bytesize = 64;
+    for (at, log) in (0..).zip(SegmentType::ALL) {
+        cp.set_log(log, LogPosition { segno: SegNo(at), blkoff: 0, ssr: false });
+    }
+    for (reserved, sound) in [(1, false), (2, true), (17, true), (18, false)] {
+        cp.rsvd_segment_count = reserved;
+        assert_eq!(cp.check(&layout, 0).is_ok(), sound, "{reserved}");
+    }
+}
+
 /// A plan that is noted in a checkpoint is read back from it; packs end with their segment.
 #[test]
 fn plans_of_packs_round_trip() {
@@ -438,7 +459,7 @@ fn plans_of_packs_round_trip() {
     }
 }
 
-/// The version bitmaps lie one behind the other, the SIT's in the payload if there is one, and the NAT's
+/// The version bitmaps lie one after the other, the SIT's in the payload if there is one, and the NAT's
 /// first with `large_nat_bitmap`.
 #[test]
 fn bitmaps_lie_where_the_kernel_looks() {
@@ -488,6 +509,25 @@ fn summaries_bits_and_orphans_round_trip() {
     assert_eq!(blocks[1][0xff4..0xffc], [2, 0, 2, 0, 1, 0, 0, 0]);
     assert_eq!([blocks.len(), orphan_blocks(1020), orphan_blocks(0)], [2, 1, 0]);
     assert!(encode_orphans(&[]).is_empty());
+}
+
+/// A journal that claims more entries than it has room for is refused.
+#[test]
+fn overfull_journals_are_refused() {
+    let place = Place::PackSummary(1);
+    let full = |count: usize| {
+        let mut journal = [0; JOURNAL_BYTES];
+        journal[0] = count as u8;
+        journal
+    };
+    let nat = |count| NatJournal::parse(&full(count), place).map(|journal| journal.entries.len());
+    let sit = |count| SitJournal::parse(&full(count), place).map(|journal| journal.entries.len());
+    assert_eq!([nat(NAT_JOURNAL_ENTRIES), sit(SIT_JOURNAL_ENTRIES)], [Ok(38), Ok(6)]);
+    for refused in [nat(NAT_JOURNAL_ENTRIES + 1), sit(SIT_JOURNAL_ENTRIES + 1)] {
+        let expected =
+            matches!(refused, Err(FormatError::Corrupt { place: at, .. }) if at == place);
+        assert!(expected, "{refused:?}");
+    }
 }
 
 /// An entry whose count is not the map's, or whose type does not exist, is refused.

@@ -19,7 +19,7 @@ const NO_NODE: BlockAddr = BlockAddr(1);
 
 /// The blocks of a new volume that are not zeroes, and its superblock.
 pub(super) struct Contents {
-    /// Blocks by address, in their order but for runs of their own.
+    /// Blocks and their addresses, in ascending order.
     pub(super) blocks: Vec<(BlockAddr, Box<NodeBytes>)>,
     /// The block of the superblock, for both of its copies.
     pub(super) superblock: Box<NodeBytes>,

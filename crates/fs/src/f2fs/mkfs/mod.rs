@@ -6,7 +6,7 @@
 //! - Few blocks are written. SIT, NAT and SSA are left alone where nothing is noted in them; that needs a
 //!   volume that reads as zeroes where nothing was written: one never written, or one that is discarded
 //!   first. Else what a mount reads is zeroed.
-//! - The superblocks are written last, behind a flush: no half-made file system is taken for one.
+//! - The superblocks are written last, after a flush: no half-made file system is taken for one.
 //!
 //! Follows mkfs/f2fs_format.c of f2fs-tools in what it computes.
 
@@ -40,8 +40,9 @@ pub struct MkfsOptions {
     /// Percentage of the main area, less what is reserved, that users do not see; `-o`. `None`: the one
     /// that leaves users most, as mkfs.f2fs searches it.
     pub overprovision: Option<f64>,
-    /// Segments reserved for cleaning; `None`: by the overprovision, as mkfs.f2fs. mkfs.f2fs has no such
-    /// option.
+    /// Segments reserved for cleaning; `None`: by the overprovision, as mkfs.f2fs, which has no such
+    /// option. Fewer of them allow volumes smaller than mkfs.f2fs makes; whether they suffice for cleaning
+    /// is not checked.
     pub reserved_segments: Option<u32>,
     /// Whether logs begin at the end of the main area; `-a 1`.
     pub heap: bool,
@@ -107,6 +108,14 @@ pub enum MkfsError {
 /// Options that cannot be met.
 pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Plan, MkfsError> {
     Plan::new(options, sectors)
+}
+
+/// The least size at which [`mkfs`] makes a file system, among whole zones: in sectors.
+///
+/// # Errors
+/// Options that no size meets.
+pub fn least_sectors(options: &MkfsOptions) -> Result<u64, MkfsError> {
+    sizes::least_sectors(options)
 }
 
 /// Makes a file system on a device, and gives its superblock.

@@ -25,6 +25,10 @@ const COARSE_BELOW: u32 = 256;
 /// Bytes of the version's text in the superblock at most.
 const VERSION_BYTES_MAX: usize = 252;
 
+/// Zones that the least volume has at most, besides those that are reserved on demand: its areas, its
+/// logs, and the reserve that the search for the overprovision may choose, 28 sections.
+const LEAST_ZONES_MAX: u64 = 200;
+
 /// What a volume will be.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
@@ -38,7 +42,7 @@ pub struct Plan {
     pub reserved_segments: u32,
     /// Segments that users do not see, the reserved ones included.
     pub overprovision_segments: u32,
-    /// Segments of the main area, and those behind it that mkfs.f2fs counts with them.
+    /// Segments of the main area, and those after it that mkfs.f2fs counts with them.
     pub counted_segments: u32,
     /// Where each log begins, by the number of its type.
     pub logs: [SegNo; 6],
@@ -86,6 +90,22 @@ impl Plan {
     }
 }
 
+/// The least size at which there is a plan, among whole zones.
+pub(super) fn least_sectors(options: &MkfsOptions) -> Result<u64, MkfsError> {
+    let zone = zone_segments(options)?;
+    let per_zone = u64::from(zone) * u64::from(BLOCKS_PER_SEGMENT);
+    // Where the reserve is above this many zones, it is not the size that is wrong.
+    let most = LEAST_ZONES_MAX + u64::from(options.reserved_segments.unwrap_or(0).div_ceil(zone));
+    let mut last = Err(too_small());
+    for zones in 1..=most {
+        match Plan::new(options, zones * per_zone) {
+            Ok(_) => return Ok(zones * per_zone),
+            Err(error) => last = Err(error),
+        }
+    }
+    last
+}
+
 fn too_small() -> MkfsError {
     MkfsError::Options("the volume is too small for F2FS".to_owned())
 }
@@ -127,11 +147,17 @@ struct Meta {
     payload: u32,
 }
 
+/// Segments of a zone.
+fn zone_segments(options: &MkfsOptions) -> Result<u32, MkfsError> {
+    let zone = options.segments_per_section.checked_mul(options.sections_per_zone);
+    let zone = zone.filter(|zone| (1..=SEGMENTS_MAX).contains(zone));
+    zone.ok_or(MkfsError::Options("a zone of no size, or of too many segments".to_owned()))
+}
+
 /// Decides where the areas lie. Gives the segments that count as those of the main area.
 fn areas(sb: &mut Superblock, options: &MkfsOptions, sectors: u64) -> Result<u32, MkfsError> {
     let [per_section, sections] = [options.segments_per_section, options.sections_per_zone];
-    let zone = per_section.checked_mul(sections).filter(|zone| *zone > 0);
-    let zone = zone.ok_or(MkfsError::Options("a zone of no size, or of too many".to_owned()))?;
+    let zone = zone_segments(options)?;
     let per_segment = u64::from(BLOCKS_PER_SEGMENT);
     if sectors > u64::from(SEGMENTS_MAX) * per_segment {
         return Err(MkfsError::Options("F2FS has 16 TiB at most".to_owned()));
@@ -195,8 +221,9 @@ fn reserve(layout: &Layout, counted: u32, options: &MkfsOptions) -> Result<(f64,
     let percent = asked.or_else(|| best_overprovision(layout, counted)).ok_or_else(too_small)?;
     let reserved = reserved_segments(percent, counted.div_ceil(layout.sections())) as u32;
     let reserved = options.reserved_segments.unwrap_or(reserved);
-    if reserved == 0 {
-        return Err(MkfsError::Options("cleaning needs a reserved segment".to_owned()));
+    let areas = (layout.main_start().0 - layout.pack(0).0) / BLOCKS_PER_SEGMENT;
+    if reserved == 0 || areas.saturating_add(reserved) < SEGMENTS_MIN {
+        return Err(MkfsError::Options("too few segments are reserved for cleaning".to_owned()));
     }
     Ok((percent, reserved))
 }

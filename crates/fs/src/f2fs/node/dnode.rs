@@ -2,12 +2,13 @@
 //! `set_data_blkaddr`).
 
 use crate::contract::Result;
+use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{
     self, ADDRS_PER_BLOCK, AddrSlots, BlockAddr, NIDS_PER_BLOCK, Nid, NodePath,
 };
 use crate::f2fs::inode::Inode;
 use crate::f2fs::segment::Block;
-use crate::f2fs::volume::{Op, Volume, corrupt};
+use crate::f2fs::volume::{Op, Volume};
 
 /// Where the address of a page lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

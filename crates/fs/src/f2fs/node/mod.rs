@@ -1,6 +1,6 @@
 //! Nodes: inodes, and the direct and indirect nodes that lead to a file's blocks. After fs/f2fs/node.c.
 //!
-//! A node is known by its number (nid); the NAT says where it is ([`nat`]). Node pages are the pages of one inode, page
+//! A node is known by its number (nid); the NAT says where it is ([`Nat`](super::nat::Nat)). Node pages are the pages of one inode, page
 //! n being node n, so they share the memory of the page cache. A node page that changed is written to a fresh place,
 //! which only the NAT learns of.
 //!
@@ -8,67 +8,26 @@
 //! page may leave memory at each of these.
 
 mod dnode;
-mod ids;
-pub(crate) mod nat;
 mod truncate;
 mod write;
 
 pub(crate) use dnode::{Dnode, Found};
-pub(crate) use ids::FreeNids;
 pub(crate) use write::{FsyncMarks, NodeSet};
 
+use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, BlockAddr, NAT_ENTRIES_PER_BLOCK, NODE_FOOTER_AT, NatEntry, Nid, NodeFooter,
     node_flag,
 };
 use super::inode::{Dirty, Inode, ROOT_INO};
+use super::nat::SEARCH_BLOCKS;
 use super::segment::Block;
-use super::volume::{Op, Volume, corrupt};
+use super::volume::{Op, Volume};
 use crate::cache::read_pages;
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
 use nandscape_block::SectorData;
-use nandscape_rt::Handle;
-use nandscape_rt::sync::Mutex;
-use nat::Nat;
-use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::sync::Arc;
-
-/// Nodes of a mounted volume.
-pub(crate) struct Nodes {
-    /// The inode whose page n is node n.
-    pub(crate) file: Rc<Inode>,
-    pub(crate) nat: RefCell<Nat>,
-    pub(crate) free: RefCell<FreeNids>,
-    /// Held while free numbers are looked for.
-    pub(crate) search: Mutex<()>,
-    /// Dirty node pages: (inode, node).
-    pub(crate) dirty: RefCell<BTreeSet<(u32, u32)>>,
-    /// Numbers of nodes that were removed since the last checkpoint: until the next one, roll-forward could take a new
-    /// node of that number for the old one.
-    removed: RefCell<Vec<u32>>,
-}
-
-impl Nodes {
-    pub(crate) fn new(rt: &Handle, file: Rc<Inode>, nat: Nat, free: FreeNids) -> Self {
-        Self {
-            file,
-            nat: RefCell::new(nat),
-            free: RefCell::new(free),
-            search: Mutex::new(rt, "free node numbers", ()),
-            dirty: RefCell::default(),
-            removed: RefCell::default(),
-        }
-    }
-
-    /// A checkpoint is durable: numbers that were removed before it are free.
-    pub(crate) fn free_removed(&self) {
-        let removed = std::mem::take(&mut *self.removed.borrow_mut());
-        removed.into_iter().for_each(|nid| self.free.borrow_mut().put(nid));
-    }
-}
 
 impl Volume {
     /// What the NAT says of a node (`f2fs_get_node_info`).
@@ -177,7 +136,7 @@ impl Volume {
 
     /// Looks through blocks of the NAT until it finds free numbers, or has seen them all.
     async fn find_free_nids(&self) -> Result<()> {
-        let rounds = self.nodes.free.borrow().blocks().div_ceil(ids::SEARCH_BLOCKS);
+        let rounds = self.nodes.free.borrow().blocks().div_ceil(SEARCH_BLOCKS);
         for _ in 0..rounds {
             let blocks = self.nodes.free.borrow_mut().next_search();
             for block in blocks {

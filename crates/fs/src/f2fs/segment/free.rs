@@ -26,11 +26,11 @@ impl FreeSegments {
         }
     }
 
-    pub(super) const fn segments(&self) -> u32 {
+    pub(super) const fn free_segments(&self) -> u32 {
         self.free_segments
     }
 
-    pub(super) const fn sections(&self) -> u32 {
+    pub(super) const fn free_sections(&self) -> u32 {
         self.free_sections
     }
 

@@ -7,18 +7,20 @@
 //! Nothing here reads or writes the device: what is to be written is handed out as blocks.
 
 mod curseg;
+mod discards;
 mod free;
 mod sit;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use curseg::{Allocated, CurSeg};
+pub(crate) use curseg::CurSeg;
+pub(crate) use discards::Discards;
 
 use super::format::{
     BlockAddr, Layout, SegNo, SegmentType, SitEntry, SitJournal, ValidMap, VersionBitmap,
 };
 use crate::contract::Result;
-use crate::f2fs::volume::corrupt;
+use crate::f2fs::error::corrupt;
 use free::FreeSegments;
 use std::collections::BTreeSet;
 
@@ -119,11 +121,11 @@ impl Segments {
     }
 
     pub(crate) const fn free_segments(&self) -> u32 {
-        self.free.segments()
+        self.free.free_segments()
     }
 
     pub(crate) const fn free_sections(&self) -> u32 {
-        self.free.sections()
+        self.free.free_sections()
     }
 
     pub(crate) fn prefree_segments(&self) -> u32 {
@@ -167,13 +169,6 @@ impl Segments {
     pub(crate) fn is_valid(&self, at: BlockAddr) -> bool {
         let Some((segment, offset)) = self.layout.segment_of(at) else { return false };
         self.segment(segment).is_some_and(|found| found.map.get(offset))
-    }
-
-    /// Whether a block is valid, or was at the last checkpoint.
-    pub(crate) fn is_kept(&self, at: BlockAddr) -> bool {
-        let Some((segment, offset)) = self.layout.segment_of(at) else { return false };
-        self.segment(segment)
-            .is_some_and(|found| found.map.get(offset) || found.checkpointed.get(offset))
     }
 
     /// Notes that a block holds nothing any more (`f2fs_invalidate_blocks`).

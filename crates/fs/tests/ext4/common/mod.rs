@@ -3,6 +3,7 @@
 
 pub(crate) mod device;
 pub(crate) mod examine;
+pub(crate) mod f2fs;
 pub(crate) mod image;
 pub(crate) mod mount;
 pub(crate) mod tree;

@@ -1,5 +1,5 @@
-//! The promises of docs/semantics/posix.md, each kept by ext4 in every data mode and, but for those about
-//! power cuts, by the file system in memory. The number of a promise stands at its test.
+//! The promises of docs/semantics/posix.md, each kept by ext4 in every data mode, by F2FS and, but for those
+//! about power cuts, by the file system in memory. The number of a promise stands at its test.
 
 mod attributes;
 mod content;
@@ -8,6 +8,7 @@ mod names;
 mod rules;
 
 use crate::common::device::{OpenDevice, powered};
+use crate::common::f2fs::assert_sound;
 use nandscape_block::{Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{
     Allocate, Attr, Caller, Data, Fh, FsError, Ino, Io, Kind, OpenFlags, RenameMode, SetAttr,
@@ -15,8 +16,10 @@ use nandscape_fs::contract::{
 };
 use nandscape_fs::ext4::mkfs::MkfsOptions;
 use nandscape_fs::ext4::{Config, DataMode, MountOptions};
+use nandscape_fs::f2fs::format::{Feature, Features};
+use nandscape_fs::f2fs::{self, F2fs};
 use nandscape_fs::memfs::{self, MemFs};
-use nandscape_fs::{FsConfig, MountEnv, MountReport, MountedFs};
+use nandscape_fs::{FsConfig, FsDetail, MountEnv, MountReport, MountedFs};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,6 +28,12 @@ type Fs = Rc<dyn MountedFs>;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 1 << 20;
+/// A volume that is no smaller has room for six logs.
+const SMALLEST_F2FS_MIB: u64 = 64;
+/// Features that give inodes of F2FS another layout.
+const INODE_FEATURES: [Feature; 3] =
+    [Feature::EXTRA_ATTR, Feature::FLEXIBLE_INLINE_XATTR, Feature::INODE_CHECKSUM];
+
 const MODES: [DataMode; 3] = [DataMode::Journal, DataMode::Ordered, DataMode::Writeback];
 
 fn device(handle: &Handle, sectors: u64) -> OpenDevice {
@@ -70,12 +79,69 @@ fn in_memory(mib: u64, body: impl AsyncFn(&Fs, &Handle) + 'static) {
     ran.unwrap_or_else(|deadlock| panic!("in memory: {deadlock}"));
 }
 
-/// Runs a body on a new volume of each mode, and in memory.
+async fn mount_f2fs(rt: &Handle, device: &OpenDevice) -> Fs {
+    let options = f2fs::MountOptions::default();
+    Rc::new(F2fs::mount(rt, device.erased(), options).await.expect("a mount").0)
+}
+
+/// Runs a body on a new F2FS, and gives the device back.
+fn on_new_f2fs<B>(mib: u64, features: &[Feature], body: B) -> OpenDevice
+where
+    B: AsyncFn(&Fs, &Handle) + 'static,
+{
+    let mut executor = Executor::on_virtual_clock();
+    let handle = executor.handle();
+    let features = Features::of(features);
+    let ran = executor.block_on(async move {
+        let device = device(&handle, mib.max(SMALLEST_F2FS_MIB) * MIB / 4096);
+        let format = f2fs::mkfs::MkfsOptions { fresh: true, ..f2fs::mkfs::MkfsOptions::new(1) };
+        let format = f2fs::mkfs::MkfsOptions { features, ..format };
+        f2fs::mkfs::mkfs(&device.erased(), &format).await.expect("mkfs");
+        let fs = mount_f2fs(&handle, &device).await;
+        body(&fs, &handle).await;
+        device
+    });
+    ran.unwrap_or_else(|deadlock| panic!("F2FS: {deadlock}"))
+}
+
+/// The same, with an unmount, after which the volume must be sound.
+fn on_f2fs(mib: u64, features: &[Feature], body: impl AsyncFn(&Fs, &Handle) + 'static) {
+    let device = on_new_f2fs(mib, features, async move |fs, handle| {
+        body(fs, handle).await;
+        fs.unmount().await.expect("an unmount");
+    });
+    device.with(|device| assert_sound(&device.medium));
+}
+
+/// Runs a body on a new volume of each mode and of F2FS, and in memory.
 fn on_each(mib: u64, body: impl AsyncFn(&Fs, &Handle) + Copy + 'static) {
     for data in MODES {
         on_one(mib, data, body);
     }
     in_memory(mib, body);
+    on_f2fs(mib, &[], body);
+    on_f2fs(mib, &INODE_FEATURES, body);
+}
+
+/// What a power cut leaves, on a new device.
+async fn survivor(rt: &Handle, left: &[SectorData]) -> OpenDevice {
+    let device = device(rt, left.len() as u64);
+    for (lba, data) in left.iter().enumerate() {
+        if *data != SectorData::Tag(Tag::ZERO) {
+            let payload = Payload::collect(vec![data.clone()]);
+            device.write(Lba(lba as u64), 1, payload).await.expect("a write");
+        }
+    }
+    device
+}
+
+/// The content of a device after a power cut.
+fn cut(device: &OpenDevice, mib: u64, seed: u64) -> Vec<SectorData> {
+    let mut rng = Stream::new(seed, "cut");
+    device.with(|device| {
+        device.medium.cut_power(&mut rng);
+        (0..mib * MIB / 4096).map(|lba| device.medium.current(Lba(lba))).collect()
+    })
 }
 
 /// Runs a body, cuts the power, and runs another on what is left, over some seeds.
@@ -84,27 +150,30 @@ fn over_cuts(
     after: impl AsyncFn(&Fs) + Copy + 'static,
 ) {
     for (seed, data) in (0..4).flat_map(|seed| MODES.map(|data| (seed, data))) {
-        let cut = on_one(32, data, before);
-        let mut rng = Stream::new(seed, "cut");
-        let left: Vec<SectorData> = cut.with(|device| {
-            device.medium.cut_power(&mut rng);
-            (0..32 * MIB / 4096).map(|lba| device.medium.current(Lba(lba))).collect()
-        });
+        let left = cut(&on_one(32, data, before), 32, seed);
         let mut executor = Executor::on_virtual_clock();
         let handle = executor.handle();
         let ran = executor.block_on(async move {
-            let device = device(&handle, left.len() as u64);
-            for (lba, data) in left.into_iter().enumerate() {
-                if data != SectorData::Tag(Tag::ZERO) {
-                    let payload = Payload::collect(vec![data]);
-                    device.write(Lba(lba as u64), 1, payload).await.expect("a write");
-                }
-            }
+            let device = survivor(&handle, &left).await;
             let (fs, _) = mount(&ext4(data), &handle, &device).await;
             after(&fs).await;
             fs.unmount().await.expect("an unmount");
         });
         ran.unwrap_or_else(|deadlock| panic!("{data:?}, seed {seed}: {deadlock}"));
+    }
+    for (seed, features) in (0..4).flat_map(|seed| [(seed, &[][..]), (seed, &INODE_FEATURES[..])]) {
+        let left = cut(&on_new_f2fs(32, features, before), SMALLEST_F2FS_MIB, seed);
+        let mut executor = Executor::on_virtual_clock();
+        let handle = executor.handle();
+        let ran = executor.block_on(async move {
+            let device = survivor(&handle, &left).await;
+            let fs = mount_f2fs(&handle, &device).await;
+            after(&fs).await;
+            fs.unmount().await.expect("an unmount");
+            device
+        });
+        let device = ran.unwrap_or_else(|deadlock| panic!("F2FS, seed {seed}: {deadlock}"));
+        device.with(|device| assert_sound(&device.medium));
     }
 }
 

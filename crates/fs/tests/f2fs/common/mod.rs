@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The version whose layouts are ours.
 const VERSION: &str = "1.15.";
 
-/// A folder of its own for a test, gone with the value.
+/// A folder for one test, removed with the value.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -42,7 +42,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left behind lies in the folder for temporary files.
+        // What cannot be removed lies in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

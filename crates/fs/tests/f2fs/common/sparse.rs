@@ -31,7 +31,7 @@ pub(crate) fn blocks(path: &Path) -> BTreeMap<u64, Box<[u8; BLOCK]>> {
     found
 }
 
-/// Where data, or a hole, begins; `None` behind the last.
+/// Where data, or a hole, begins; `None` after the last.
 fn next(file: &File, from: SeekFrom) -> Option<u64> {
     match seek(file, from) {
         Ok(at) => Some(at),

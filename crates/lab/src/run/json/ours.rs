@@ -195,6 +195,7 @@ impl Outcome {
         let parts = self.memory.parts.iter().filter(|(name, _)| *name != "map");
         memory.extend(parts.map(part));
         memory.insert("media_bytes".to_owned(), self.media_bytes.into());
+        memory.insert("dropped_sectors".to_owned(), self.ftl.dropped_sectors.into());
         if self.fs.is_some() {
             let limit = self.stack.host.memory_or_default();
             let host = host::memory(Some(limit), &self.host_memory);

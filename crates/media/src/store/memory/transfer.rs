@@ -6,7 +6,8 @@
 
 use super::super::StoreError;
 use super::super::slab::PLACE_BYTES;
-use super::{HANDLE, MemoryStore, PayloadMode, trimmed};
+use super::{DROPPED, HANDLE, MemoryStore, PayloadMode, is_handle, kind_of, trimmed};
+use crate::command::Kind;
 use crate::geometry::Ppa;
 use nandscape_block::{SECTOR_BYTES, SectorData};
 use std::sync::Arc;
@@ -96,7 +97,7 @@ impl MemoryStore {
 
     fn export_contents(&self, first: usize, end: usize, block: &mut Block) {
         for (sector, content) in (0..).zip(&self.contents[first..end]) {
-            let is_handle = content & HANDLE != 0 && *content != super::ABSENT;
+            let is_handle = is_handle(*content);
             block.contents.push(if is_handle { Block::BYTES } else { *content });
             if is_handle && let Some(bytes) = self.slab.get(*content as u32).bytes() {
                 block.bytes.push((sector, trimmed(&bytes).into()));
@@ -122,16 +123,21 @@ impl MemoryStore {
         let keeps_contents = self.keeps_contents();
         if keeps_contents {
             self.contents[first..end].copy_from_slice(&block.contents);
+            let dropped = block.contents.iter().filter(|content| **content == DROPPED);
+            self.dropped += dropped.count() as u64;
         }
         for (sector, bytes) in block.bytes {
+            let granule = (first + sector as usize) >> self.granule_bits;
+            let kind = kind_of(self.units[granule]);
             if keeps_contents {
                 let mut whole = [0; SECTOR_BYTES as usize];
                 whole[..bytes.len()].copy_from_slice(&bytes);
                 self.contents[first + sector as usize] =
-                    self.keep_bytes(&SectorData::Bytes(Arc::new(whole)));
+                    self.keep_bytes(kind, &SectorData::Bytes(Arc::new(whole)));
             } else {
                 self.metadata_bytes += bytes.len() as u64 + super::ENTRY_BYTES;
                 self.metadata.insert(at.plus(sector).0, bytes);
+                self.may_drop |= kind == Kind::Data;
             }
             self.check_cap(0)?;
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// Blocks of the NAT that one search looks through (`FREE_NID_PAGES`).
-pub(super) const SEARCH_BLOCKS: u32 = 8;
+pub(crate) const SEARCH_BLOCKS: u32 = 8;
 
 /// Free node numbers that are known.
 pub(crate) struct FreeNids {

@@ -13,7 +13,7 @@ pub(crate) struct Orphans {
 }
 
 impl Orphans {
-    pub(super) fn new(most: u32) -> Self {
+    pub(crate) fn new(most: u32) -> Self {
         Self { numbers: RefCell::default(), most, changed: Cell::new(false) }
     }
 
@@ -44,11 +44,11 @@ impl Orphans {
     }
 
     /// Whether they differ from the last checkpoint's.
-    pub(super) const fn changed(&self) -> bool {
+    pub(crate) const fn changed(&self) -> bool {
         self.changed.get()
     }
 
-    pub(super) fn note_written(&self) {
+    pub(crate) fn note_written(&self) {
         self.changed.set(false);
     }
 }

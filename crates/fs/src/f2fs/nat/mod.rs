@@ -3,6 +3,12 @@
 //! An entry that changed since the last checkpoint stays in memory until the next one; others are dropped when there
 //! are too many. Entries that the checkpoint pack holds instead of the NAT are the journal.
 
+mod ids;
+mod nodes;
+
+pub(crate) use ids::{FreeNids, SEARCH_BLOCKS};
+pub(crate) use nodes::Nodes;
+
 use crate::f2fs::format::{
     BlockAddr, Layout, NAT_JOURNAL_ENTRIES, NatEntry, NatJournal, Nid, VersionBitmap,
 };

@@ -1,0 +1,86 @@
+//! The last checkpoint, and what a mount keeps for the next one.
+
+use super::format::{CP_CRC_RECOVERY, CP_NOCRC_RECOVERY, Checkpoint};
+use super::orphans::Orphans;
+use nandscape_rt::sync::Mutex;
+use nandscape_rt::{Handle, Nanos};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+/// Why a checkpoint is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// `sync`, an fsync that needs one, a timer.
+    Sync,
+    /// Segments are to be reused.
+    Space,
+    /// Roll-forward has ended.
+    Recovery,
+    /// The volume is unmounted: the next mount has nothing to recover.
+    Umount,
+}
+
+/// The last checkpoint, and what the next one needs.
+pub(crate) struct Checkpoints {
+    /// As written last.
+    pub(crate) last: RefCell<Checkpoint>,
+    /// The pack that holds it: 0 or 1.
+    pub(crate) pack: Cell<u32>,
+    /// Its checksum.
+    pub(crate) crc: Cell<u32>,
+    pub(crate) orphans: Orphans,
+    /// Directories that lost or changed names since, where an fsync is to bring names along (`TRANS_DIR_INO`).
+    pub(crate) changed_dirs: RefCell<BTreeSet<u32>>,
+    /// One is written at a time.
+    pub(crate) writing: Mutex<()>,
+    /// When it was written.
+    pub(crate) written_at: Cell<Nanos>,
+    /// Checkpoints since mount.
+    pub(crate) count: Cell<u64>,
+    /// Blocks of packs, NAT and SIT written since mount.
+    pub(crate) blocks: Cell<u64>,
+    /// When the volume was mounted, and how many seconds it was mounted before.
+    pub(crate) mounted_at: Nanos,
+    pub(crate) mounted_before_s: u64,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(
+        rt: &Handle,
+        last: Checkpoint,
+        (pack, crc): (u32, u32),
+        most_orphans: u32,
+    ) -> Self {
+        let mounted_before_s = last.elapsed_time;
+        Self {
+            last: RefCell::new(last),
+            pack: Cell::new(pack),
+            crc: Cell::new(crc),
+            orphans: Orphans::new(most_orphans),
+            changed_dirs: RefCell::default(),
+            writing: Mutex::new(rt, "checkpoint", ()),
+            written_at: Cell::new(rt.now()),
+            count: Cell::new(0),
+            blocks: Cell::new(0),
+            mounted_at: rt.now(),
+            mounted_before_s,
+        }
+    }
+
+    /// What the footers of nodes carry, by which roll-forward knows that they follow the last checkpoint
+    /// (`cpver_of_node`).
+    pub(crate) fn node_version(&self) -> u64 {
+        let last = self.last.borrow();
+        let with_crc = last.has(CP_CRC_RECOVERY);
+        let crc = if with_crc { u64::from(self.crc.get()) << 32 } else { 0 };
+        last.checkpoint_ver | crc
+    }
+
+    /// Whether a node was written after the last checkpoint (`is_recoverable_dnode`).
+    pub(crate) fn is_recoverable(&self, cp_ver: u64) -> bool {
+        if self.last.borrow().has(CP_NOCRC_RECOVERY) {
+            return cp_ver as u32 == self.last.borrow().checkpoint_ver as u32;
+        }
+        cp_ver == self.node_version()
+    }
+}

@@ -1,0 +1,43 @@
+//! What a mount keeps of nodes: the NAT, free numbers, and which node pages are dirty.
+
+use super::{FreeNids, Nat};
+use crate::f2fs::inode::Inode;
+use nandscape_rt::Handle;
+use nandscape_rt::sync::Mutex;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Nodes of a mounted volume.
+pub(crate) struct Nodes {
+    /// The inode whose page n is node n.
+    pub(crate) file: Rc<Inode>,
+    pub(crate) nat: RefCell<Nat>,
+    pub(crate) free: RefCell<FreeNids>,
+    /// Held while free numbers are looked for.
+    pub(crate) search: Mutex<()>,
+    /// Dirty node pages: (inode, node).
+    pub(crate) dirty: RefCell<BTreeSet<(u32, u32)>>,
+    /// Numbers of nodes that were removed since the last checkpoint: until the next one, roll-forward could take a new
+    /// node of that number for the old one.
+    pub(crate) removed: RefCell<Vec<u32>>,
+}
+
+impl Nodes {
+    pub(crate) fn new(rt: &Handle, file: Rc<Inode>, nat: Nat, free: FreeNids) -> Self {
+        Self {
+            file,
+            nat: RefCell::new(nat),
+            free: RefCell::new(free),
+            search: Mutex::new(rt, "free node numbers", ()),
+            dirty: RefCell::default(),
+            removed: RefCell::default(),
+        }
+    }
+
+    /// A checkpoint is durable: numbers that were removed before it are free.
+    pub(crate) fn free_removed(&self) {
+        let removed = std::mem::take(&mut *self.removed.borrow_mut());
+        removed.into_iter().for_each(|nid| self.free.borrow_mut().put(nid));
+    }
+}
