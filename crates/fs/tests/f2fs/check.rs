@@ -10,3 +10,4 @@
 
 mod damage;
 mod differ;
+mod places;

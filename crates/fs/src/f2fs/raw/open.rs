@@ -37,12 +37,6 @@ impl F2fsImage {
         let reader = ImageReader::new(device);
         let mut problems = Vec::new();
         let (sb, sb_copy) = superblock(&reader, &mut problems).await?;
-        if sb.block_count > reader.sectors() {
-            let what =
-                format!("{} blocks do not fit the volume's {}", sb.block_count, reader.sectors());
-            let place = Place::Superblock(sb_copy);
-            return Err(FormatError::Incompatible { place, what }.into());
-        }
         let layout = Layout::of(&sb)?;
         let mut opening = Opening { reader, layout, problems };
         let Pack { number: pack, checkpoint, crc } = opening.newest_pack().await?;
@@ -73,6 +67,16 @@ impl F2fsImage {
     }
 }
 
+/// A copy of the superblock that is sound, and of a volume that fits the device.
+fn fitting(bytes: &[u8], copy: u32, sectors: u64) -> Result<Superblock, FormatError> {
+    let sb = Superblock::parse(bytes, copy)?;
+    if sb.block_count > sectors {
+        let what = format!("{} blocks do not fit the device's {sectors}", sb.block_count);
+        return Err(FormatError::Incompatible { place: Place::Superblock(copy), what });
+    }
+    Ok(sb)
+}
+
 /// The first sound copy of the superblock. A copy that is not sound is a problem.
 async fn superblock(
     reader: &ImageReader,
@@ -84,7 +88,7 @@ async fn superblock(
             break;
         }
         let block = reader.block(copy.into()).await?;
-        match Superblock::parse(&block[SUPERBLOCK_AT..], copy) {
+        match fitting(&block[SUPERBLOCK_AT..], copy, reader.sectors()) {
             Ok(sb) => match &found {
                 None => found = Some((sb, copy)),
                 Some((first, _)) if *first != sb => {

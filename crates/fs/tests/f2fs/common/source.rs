@@ -30,7 +30,7 @@ pub(crate) fn fill(at: &Path, names: u32, large: bool) {
         write(&format!("small/file{number}"), *bytes);
     }
     if large {
-        write("small/direct", 2_000 * 4096 + 5);
+        write("small/direct", 3_000 * 4096 + 5);
     }
     write("deep/er/and/deeper/below", 20_000);
     for number in 0..names {
