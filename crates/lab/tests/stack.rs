@@ -2,15 +2,13 @@
 
 #[path = "common/complete.rs"]
 mod complete;
-#[path = "common/f2fs_stacks.rs"]
-mod f2fs_stacks;
+#[path = "common/fs_keys.rs"]
+mod fs_keys;
 
 use complete::{MEDIA, NONE, error};
-use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::CallCost;
-use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
-use nandscape_fs::ext4::{self, Commit, MountOptions};
-use nandscape_fs::{FsConfig, FsKind};
+use fs_keys::ext4;
+use nandscape_fs::FsKind;
+use nandscape_fs::ext4::Commit;
 use nandscape_ftl::FtlConfig;
 use nandscape_ftl::pblk::config::{
     BaseRouting, CacheSize, CapacityRules, Config, CoreChoice, FileRouting, FlushScope, GcStream,
@@ -19,18 +17,9 @@ use nandscape_ftl::pblk::config::{
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
 use nandscape_media::{DeviceTiming, Duplex, LinkScheduling, LinkTiming, NandTiming, PayloadMode};
-use nandscape_rt::Nanos;
 
 fn load(set: &[&str]) -> Stack {
     Stack::load(DEFAULT, set).unwrap()
-}
-
-/// The choices of its ext4.
-fn ext4(stack: &Stack) -> ext4::Config {
-    match &stack.fs.as_ref().expect("a file system").config {
-        FsConfig::Ext4(config) => config.clone(),
-        other => panic!("not an ext4: {other:?}"),
-    }
 }
 
 /// The choices of its pblk.
@@ -415,53 +404,6 @@ fn buffers_that_exclude_each_other_are_refused() {
         let found = error(&format!("{MEDIA}\n[ftl]\n{lines}"));
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
     }
-}
-
-/// The file system's keys reach mkfs and mount, with the kernel's and mke2fs's defaults.
-#[test]
-fn a_file_system_is_described_key_by_key() {
-    let fs = |lines: &str| {
-        let text = format!("{MEDIA}\n[fs]\n{lines}");
-        let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
-        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!((&again.fs, &again.host, &again.toml), (&stack.fs, &stack.host, &stack.toml));
-        let config = ext4(&stack);
-        (stack.fs.unwrap(), config, stack.host)
-    };
-    let (_, plain, host) = fs("kind = \"ext4\"\n");
-    assert_eq!(plain.mount, MountOptions::default());
-    let plain_mkfs = plain.format.unwrap();
-    assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
-    assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
-    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nijournal_area = \"64KiB\"\n\
-                 commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
-                 features = [\"^metadata_csum\", \"^64bit\"]\n\
-                 discard = false\n\
-                 dirty_background_percent = 5\ndirty_percent = 6\nwriteback_age = \"1s\"\n\
-                 writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
-                 reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n\
-                 syscall_ns = 7\ncopy_ns = 8\n";
-    assert_eq!(host.cost, CallCost { call: Nanos(1_000), copy: Nanos(1_000) });
-    let (stack, full, host) = fs(lines);
-    let full_mkfs = full.format.clone().unwrap();
-    assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
-    assert_eq!(host.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
-    assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
-    assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
-    assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
-    let cache = CacheConfig {
-        pages: 2048,
-        background_percent: 5,
-        dirty_percent: 6,
-        period: Nanos::from_secs(2),
-        age: Nanos::from_secs(1),
-        read_ahead_pages: 0,
-    };
-    assert_eq!(full.mount.cache, cache);
-    assert_eq!((full_mkfs.journal_blocks, full_mkfs.reserved_percent), (Some(8192), 0));
-    assert_eq!(full_mkfs.inode_ratio, Some(65_536));
-    let off = DEFAULT_FEATURES.without(full_mkfs.features).names();
-    assert_eq!(off, ["64bit", "metadata_csum"]);
 }
 
 /// Mistakes about a file system, and what does not go with one, are answered where they stand.
