@@ -85,6 +85,10 @@ impl Load {
             set.extend(["ftl.map.block=4KiB", "ftl.op_percent=45"]);
             set.push("precondition.random_overwrite=0.2");
         }
+        if stack.toml.contains("kind = \"f2fs\"") {
+            // Nine sections and more in place of one.
+            set.push("fs.segments_per_section=1");
+        }
         Self(Stack::load(name, &set).unwrap())
     }
 
