@@ -22,8 +22,17 @@ use std::rc::Rc;
 /// Pages whose places are reserved at once.
 const RESERVE_PAGES: u64 = 512;
 
-/// What was placed: a write that checkpoints may wait for, if there is one.
-pub(crate) struct PlacedPages(Option<u64>);
+/// What was placed, as the number that its write has among those in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PlacedPages {
+    /// Nothing that is written.
+    Nothing,
+    /// Pages that were written to.
+    Changed(u64),
+    /// Pages that cleaning moves: what they hold may be durable already, so every checkpoint waits for them
+    /// (`WB_DATA_TYPE`).
+    Moved(u64),
+}
 
 impl DataPath for Volume {
     type File = Inode;
@@ -145,7 +154,7 @@ impl DataPath for Volume {
     ) -> Result<Submitted<PlacedPages>> {
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        let nothing = |end| Ok(Submitted::without_write(inode, PlacedPages(None), end));
+        let nothing = |end| Ok(Submitted::without_write(inode, PlacedPages::Nothing, end));
         if inode.is_inline() {
             if at == 0
                 && let Some(content) = run.data().first()
@@ -158,12 +167,19 @@ impl DataPath for Volume {
             Found::Node(dnode) => dnode,
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
+        let is_moving = inode.moving.borrow().contains(&at);
         let (log, alike) = self.log_of_pages(inode, at..run.end());
         let moved = self.move_pages(&op, inode, (dnode, log), at, alike).await?;
         let Some((start, count)) = moved else { return nothing(at + 1) };
-        let id = self.data_in_flight.send();
-        let placed = PlacedPages(Some(id));
-        Ok(submit(&**self, inode, run, (at..at + count, start), sync, placed, || drop(op)))
+        let placed = match is_moving {
+            true => PlacedPages::Moved(self.metadata_in_flight.send()),
+            false => PlacedPages::Changed(self.data_in_flight.send()),
+        };
+        let submitted =
+            submit(&**self, inode, run, (at..at + count, start), sync, placed, || drop(op));
+        // The rest of the run may have to wait for a checkpoint, which may wait for this part.
+        let is_last = at + count >= run.end();
+        Ok(if is_last { submitted } else { self.watched(submitted) })
     }
 
     async fn write_done(
@@ -172,9 +188,7 @@ impl DataPath for Volume {
         placed: &PlacedPages,
         ended: Result<()>,
     ) -> Result<()> {
-        if let Some(id) = placed.0 {
-            self.data_in_flight.arrive(id);
-        }
+        self.note_arrival(*placed);
         ended
     }
 
@@ -189,16 +203,20 @@ impl DataPath for Volume {
         let mut at = pages.start;
         let mut result = Ok(());
         while at < pages.end && result.is_ok() {
-            result = self.place_direct(inode, at..pages.end, pages.start, data).await.map(
-                |(end, sent)| {
-                    replies.push(sent);
-                    at = end;
-                },
-            );
+            let placed = self.place_direct(inode, at..pages.end, pages.start, data).await;
+            result = placed.map(|(end, (id, arrival))| {
+                // What is placed next may have to wait for a checkpoint, which may wait for this write.
+                let volume = Rc::clone(self);
+                replies.push(self.env.rt.spawn("direct write", async move {
+                    let ended = arrival.await;
+                    volume.data_in_flight.arrive(id);
+                    ended
+                }));
+                at = end;
+            });
         }
-        for (id, ended) in join_all(replies).await {
-            self.data_in_flight.arrive(id);
-            result = result.and(ended);
+        for ended in join_all(replies).await {
+            result = result.and(ended.unwrap_or(Err(FsError::ReadOnly)));
         }
         result
     }
@@ -283,6 +301,21 @@ impl DataPath for Volume {
 }
 
 impl Volume {
+    /// A write of file data has ended; noted again, it changes nothing.
+    fn note_arrival(&self, placed: PlacedPages) {
+        match placed {
+            PlacedPages::Nothing => {}
+            PlacedPages::Changed(id) => self.data_in_flight.arrive(id),
+            PlacedPages::Moved(id) => self.metadata_in_flight.arrive(id),
+        }
+    }
+
+    /// The same part of a run, whose arrival a task notes.
+    fn watched(self: &Rc<Self>, submitted: Submitted<PlacedPages>) -> Submitted<PlacedPages> {
+        let (volume, placed) = (Rc::clone(self), *submitted.placed());
+        submitted.watched(&self.env.rt, move || volume.note_arrival(placed))
+    }
+
     /// The file is at least `end` bytes long.
     fn grow(&self, inode: &Inode, end: u64) {
         if end > inode.size.get() {
@@ -458,7 +491,7 @@ impl Volume {
         range: Pages,
         first: u64,
         data: &[SectorData],
-    ) -> Result<(u64, impl Future<Output = (u64, Result<()>)> + use<>)> {
+    ) -> Result<(u64, (u64, impl Future<Output = Result<()>> + use<>))> {
         self.balance_fs().await?;
         if inode.is_inline() {
             self.convert_inline(inode).await?;
@@ -480,7 +513,7 @@ impl Volume {
         let some = &data[from..from + count as usize];
         let id = self.data_in_flight.send();
         let arrival = write_blocks(&**self, inode, start, some, true);
-        Ok((range.start + count, async move { (id, arrival.await) }))
+        Ok((range.start + count, (id, arrival)))
     }
 
     /// The log for the first of some dirty pages, and how many from there on belong to it: those that cleaning moves are

@@ -17,7 +17,7 @@ use super::inode::Inode;
 use super::segment::Block;
 use super::volume::Volume;
 use crate::cache::read_pages;
-use crate::contract::{Kind, Result};
+use crate::contract::{FsError, Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -215,8 +215,9 @@ impl Volume {
             if self.node_entry(summary.nid).await?.block_addr != *at {
                 continue;
             }
-            self.edit_node(&op, summary.nid, |_| ()).await?;
-            moved.push(summary.nid.0);
+            if still_there(self.edit_node(&op, summary.nid, |_| ()).await)?.is_some() {
+                moved.push(summary.nid.0);
+            }
         }
         let mut counts = self.gc_counts.get();
         counts.node_blocks += moved.len() as u64;
@@ -237,9 +238,11 @@ impl Volume {
     ) -> Result<()> {
         let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
         for (at, summary) in blocks {
-            let Some((ino, page)) = self.owner_of(*at, summary).await? else { continue };
-            let inode = self.inode(ino).await?;
-            if self.mark_moving(&inode, *at, summary, page).await? {
+            let owner = still_there(self.owner_of(*at, summary).await)?;
+            let Some((ino, page)) = owner.flatten() else { continue };
+            let Some(inode) = still_there(self.inode(ino).await)? else { continue };
+            let moving = self.mark_moving(&inode, *at, summary, page).await;
+            if still_there(moving)?.unwrap_or(false) {
                 files.entry(ino).or_insert((inode, BTreeSet::new())).1.insert(page);
             }
         }
@@ -318,6 +321,18 @@ impl Volume {
             inode.pages.written(page..page + 1).await;
         }
         inode.pages.take_error()
+    }
+}
+
+/// What was found; nothing if it was removed meanwhile: cleaning keeps no operation out.
+///
+/// # Errors
+/// All others.
+fn still_there<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(FsError::NoEntry) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -6,7 +6,7 @@
 //! do not count.
 //!
 //! Nothing of what is found is written over before the checkpoint that ends the recovery is durable: segments of the
-//! chain are kept from use, and all logs go on in fresh segments. A volume that was not unmounted gets that checkpoint
+//! chain are kept from use, and logs go on in fresh segments where anything was found. A volume that was not unmounted gets that checkpoint
 //! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
 //! same reason the first fsync after a mount of an unmounted volume writes a checkpoint.
 
@@ -20,7 +20,7 @@ use super::format::{
 use super::inode::{self, Dirty, Inode};
 use super::node::{Dnode, Found};
 use super::rules::OmittedRule;
-use super::segment::{Block, LOGS};
+use super::segment::Block;
 use super::volume::{Op, Volume};
 use crate::contract::Result;
 use crate::image::ImageReader;
@@ -74,7 +74,7 @@ impl Volume {
         }
         rolled.files = fsynced.len() as u64;
         drop(op);
-        self.renew_logs()?;
+        self.renew_logs(!chain.is_empty())?;
         if !self.omits(OmittedRule::RollCheckpoint) {
             self.write_checkpoint(Reason::Recovery).await?;
         }
@@ -271,13 +271,17 @@ impl Volume {
         Ok(())
     }
 
-    /// All logs go on in fresh segments (`f2fs_allocate_new_segments`).
-    fn renew_logs(&self) -> Result<()> {
+    /// Logs go on in fresh segments (`f2fs_allocate_new_segments`) where the chain lies, or what it brought back: others
+    /// have the segments that they had, since hardly any may be free after a cut in the midst of cleaning.
+    fn renew_logs(&self, has_chain: bool) -> Result<()> {
         for log in SegmentType::ALL {
+            let holds_chain = has_chain && log == SegmentType::WarmNode;
+            if !holds_chain && !self.segments.borrow().is_overlapped(log) {
+                continue;
+            }
             let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
             self.keep_summaries(segment, &summaries);
         }
-        debug_assert_eq!(SegmentType::ALL.len(), LOGS);
         Ok(())
     }
 }

@@ -5,8 +5,9 @@
 
 use super::{DataPath, FileCore, Pages};
 use crate::cache::{Backing, PageLocation, WriteRun, WritebackPass};
-use crate::contract::Result;
-use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, SectorData};
+use crate::contract::{FsError, Result};
+use nandscape_block::{AsyncDevice, Bio, BlockError, Flags, Lba, Payload, SectorData};
+use nandscape_rt::Handle;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -73,6 +74,25 @@ pub(crate) fn submit<V: DataPath>(
 }
 
 impl<P> Submitted<P> {
+    /// What the file system placed.
+    pub(crate) const fn placed(&self) -> &P {
+        &self.placed
+    }
+
+    /// The same part of a run; a task waits for its arrival and calls `arrived` at once, whatever the rest of the run
+    /// waits for.
+    pub(crate) fn watched(self, rt: &Handle, arrived: impl FnOnce() + 'static) -> Self {
+        let Self { placed, end, id, arrival } = self;
+        let watcher = rt.spawn("part of a run", async move {
+            let ended = arrival.await;
+            arrived();
+            ended
+        });
+        let lost = || Err(FsError::from(BlockError::PowerLost));
+        let arrival = Box::pin(async move { watcher.await.unwrap_or_else(|_| lost()) });
+        Self { placed, end, id, arrival }
+    }
+
     /// Pages up to `end` that need no write of their own; for those between it and `at` none is in flight.
     pub(crate) fn without_write<F>(file: &FileCore<F>, placed: P, end: u64) -> Self {
         let id = file.in_flight.send();

@@ -7,9 +7,14 @@ use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule};
 use nandscape_rt::Stream;
 
-/// Sectors of a volume: 28 segments, of which the main area has 20. Six are open, mkfs.f2fs reserves 12, and files
-/// have what 4 hold.
+/// Sectors of a volume: 28 segments, of which the main area has 20. Six are open, [`RESERVED`] are kept for
+/// cleaning, and files have what 7 hold.
 pub(super) const VOLUME_SECTORS: u64 = 14_336;
+/// Segments that cleaning may count on: each log's next one. mkfs.f2fs would keep 12 of so few, and a volume in use
+/// would be cleaned before every call.
+const RESERVED: u32 = 6;
+/// Percentage of the others that users do not see.
+const OVERPROVISION: f64 = 50.0;
 /// Sectors of the smallest and the largest media below it.
 pub(super) const MEDIA_SECTORS_MIN: u64 = 20_480;
 pub(super) const DEVICE_SECTORS: u32 = 65_536;
@@ -65,6 +70,8 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
     let features = if features { SUPPORTED } else { Features::default() };
     let format = MkfsOptions {
         sectors: Some(VOLUME_SECTORS),
+        reserved_segments: Some(RESERVED),
+        overprovision: Some(OVERPROVISION),
         features,
         fresh: true,
         ..MkfsOptions::new(seed)
@@ -115,7 +122,7 @@ mod tests {
         for seed in 0..200 {
             let drawn = of(seed, &[]);
             let planned = plan(drawn.format.as_ref().unwrap(), VOLUME_SECTORS).unwrap();
-            assert_eq!((planned.layout.main_segments(), planned.user_blocks()), (20, 2_048));
+            assert_eq!((planned.layout.main_segments(), planned.user_blocks()), (20, 3_584));
             all.insert(describe(&drawn));
             let mut fixed = of(seed, &["active_logs"]);
             assert_eq!(fixed.mount.active_logs, 4);

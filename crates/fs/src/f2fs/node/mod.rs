@@ -105,6 +105,10 @@ impl Volume {
             Some(footer) if footer.nid == nid.0 => Ok(()),
             _ => {
                 self.nodes.file.pages.invalidate(page..page + 1);
+                if self.node_entry(nid).await?.block_addr == BlockAddr::NULL {
+                    // It was removed while it was read.
+                    return Err(FsError::NoEntry);
+                }
                 Err(corrupt("node: another one lies in its place", nid.0))
             }
         }

@@ -134,6 +134,13 @@ impl Segments {
         Ok(false)
     }
 
+    /// Whether blocks are valid in the segment of a log where it would write next: roll-forward found them.
+    pub(crate) fn is_overlapped(&self, log: SegmentType) -> bool {
+        let CurSeg { segment, next, .. } = *self.log(log);
+        let map = self.segment(segment).map(|found| &found.map);
+        map.is_some_and(|map| (next..BLOCKS_PER_SEGMENT).any(|offset| map.get(offset)))
+    }
+
     /// Leaves the segment of a log for a fresh one, whatever is left in it. Returns what belongs into SSA.
     ///
     /// # Errors
