@@ -2,9 +2,11 @@
 //!
 //! One test program of many modules: each further one would compile the whole file system once more.
 
+mod check;
 mod churn;
 mod common;
 mod images;
+mod kernel;
 mod mkfs;
 mod names;
 mod read;

@@ -40,6 +40,10 @@ const OURS_ALONE: &[Meant] = &[
     (&[Checkpoint], "take another number of blocks"),
     // The kernel refuses the inode.
     (&[Regular, Directory, Link], "size of extra attributes is out of range"),
+    // It counts names from two on.
+    (&[Regular, Link], "says 0 names, and has 1"),
+    // It clears the flag before it goes on.
+    (&[Regular, Directory, Link], "says that it is compressed"),
 ];
 
 /// What fsck.f2fs finds and we do not look for.
