@@ -11,7 +11,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-fn unpacked(scratch: &Scratch, volume: &Volume) -> PathBuf {
+/// An image of such a volume.
+pub(crate) fn unpacked(scratch: &Scratch, volume: &Volume) -> PathBuf {
     let (count, blocks) = volume.blocks();
     let path = scratch.image("volume", u64::from(count) * BLOCK_BYTES as u64);
     let file = File::options().write(true).open(&path).expect("an image");
