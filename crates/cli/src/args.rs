@@ -61,6 +61,7 @@ Examples:
   nandscape paper --quick                           published figures beside measured ones
   nandscape crash --stack pblk --seeds 1000         cut the power a thousand times
   nandscape mkfs --fs ext4 disk.img --size 1GiB     a file system in an image, as mke2fs makes it
+  nandscape mkfs --fs f2fs disk.img --size 1GiB     the same as mkfs.f2fs makes it
   nandscape fsck disk.img                           and whether it is sound
   nandscape completions bash                        for your shell; `nandscape man` for man
 
@@ -373,7 +374,10 @@ Examples:
   nandscape crash --fs ext4 --stack pblk --cuts 200 --oracle-every 10   with e2fsck as oracle
   nandscape crash --fs ext4 --set fs.commit=ijournal --cuts 2000
   nandscape crash --fs ext4 --base adversary --cuts 5000 on a device that does the worst it may
-  nandscape crash --fs ext4 --omit missing-revoke        is a broken journal detected?")]
+  nandscape crash --fs ext4 --omit missing-revoke        is a broken journal detected?
+  nandscape crash --fs f2fs --cuts 2000                  on a small conventional SSD
+  nandscape crash --fs f2fs --base adversary --set fs.data_order=ordered --cuts 5000
+  nandscape crash --fs f2fs --cuts 200 --oracle-every 10 with fsck.f2fs as oracle")]
 pub(crate) struct CrashArgs {
     /// A stack whose device is scaled down; without one, each seed chooses its FTL too
     #[arg(long, value_name = "NAME|FILE")]

@@ -53,6 +53,10 @@ fn option(key: &str) -> &'static str {
         "inode_ratio" => "--inode-ratio",
         "reserved_percent" => "--reserved-percent",
         "journal" => "--journal-size",
+        "segments_per_section" => "--segments-per-section",
+        "sections_per_zone" => "--sections-per-zone",
+        "overprovision" => "--overprovision",
+        "time" => "--time",
         _ => "--size",
     }
 }
@@ -88,8 +92,11 @@ fn config(args: &MkfsArgs) -> Result<FsConfig, Failure> {
         features: &args.features,
         journal_sectors: args.journal_size.map(|Size(size)| size / SECTOR_BYTES),
         inode_ratio: args.inode_ratio,
-        inode_bytes: Some(args.inode_size),
-        reserved_percent: Some(args.reserved_percent),
+        inode_bytes: args.inode_size,
+        reserved_percent: args.reserved_percent,
+        segments_per_section: args.segments_per_section,
+        sections_per_zone: args.sections_per_zone,
+        overprovision: args.overprovision,
         seed: args.seed,
         now_s: args.time.unwrap_or_else(now),
         fresh: true,
@@ -164,10 +171,20 @@ fn what(args: &DumpWhat) -> String {
         args.inode.map(|number| format!("inode {number}")),
         args.directory.map(|number| format!("directory {number}")),
         args.extents.map(|number| format!("extents {number}")),
-        args.groups.then(|| "groups".to_owned()),
-        args.journal.then(|| "journal".to_owned()),
+        args.nat.map(|number| format!("nat {number}")),
+        args.sit.map(|number| format!("sit {number}")),
+        args.ssa.map(|number| format!("ssa {number}")),
+        args.node.map(|number| format!("node {number}")),
     ];
-    numbered.into_iter().flatten().next().unwrap_or_else(|| "super".to_owned())
+    let others = [
+        (args.groups, "groups"),
+        (args.journal, "journal"),
+        (args.checkpoint, "checkpoint"),
+        (args.tree, "tree"),
+    ];
+    let others = others.into_iter().filter(|(is_asked, _)| *is_asked);
+    let mut all = numbered.into_iter().flatten().chain(others.map(|(_, name)| name.to_owned()));
+    all.next().unwrap_or_else(|| "super".to_owned())
 }
 
 /// Reads the file system that an image holds; what is wrong with it is bad input.

@@ -159,6 +159,32 @@ fn the_stack_says_how_its_file_system_is_mounted() {
     }
 }
 
+/// A campaign on F2FS needs no stack; its report says which modes were given and which each seed drew.
+#[test]
+fn a_campaign_says_which_modes_of_f2fs_are_drawn() {
+    let folder = Folder::new("crash-f2fs");
+    let cases: [(&[&str], [&str; 5]); 3] = [
+        (&[], ["lfs", "drawn", "drawn", "drawn", "flash"]),
+        (
+            &["--set", "fs.data_order=ordered", "--base", "adversary"],
+            ["lfs", "drawn", "drawn", "ordered", "adversary"],
+        ),
+        (&["--stack", "f2fs-lfs-ssd"], ["lfs", "posix", "6", "kernel", "flash"]),
+    ];
+    for (args, [allocation, fsync, logs, order, base]) in cases {
+        let said = folder.run(&[&["crash", "--fs", "f2fs", "--cuts", "1"], args].concat());
+        assert_eq!(said.status.code(), Some(0), "{args:?}: {}{}", out(&said), err(&said));
+        let expected = format!(
+            "f2fs, allocation={allocation}, fsync_mode={fsync}, active_logs={logs}, data_order={order}, \
+             base={base}\n"
+        );
+        assert!(out(&said).starts_with(&expected), "{expected}{}", out(&said));
+    }
+    let refused = folder.run(&["crash", "--fs", "f2fs", "--set", "fs.inline_data=false"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(err(&refused).contains("--set fs.inline_data: "), "{}", err(&refused));
+}
+
 /// What a stack's `[fs]` asks for and a campaign does not do is refused where it stands.
 #[test]
 fn keys_of_a_file_system_without_effect_are_refused() {

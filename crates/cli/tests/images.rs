@@ -47,6 +47,57 @@ fn an_image_is_made_and_brought_to_a_device() {
     assert_eq!(read("c.img"), a);
 }
 
+/// The same of F2FS, whose options are mkfs.f2fs's, and whose structures are its own.
+#[test]
+fn an_f2fs_image_is_made_checked_and_shown() {
+    let folder = Folder::new("images-f2fs");
+    let make = ["mkfs", "--fs", "f2fs", "a.img", "--size", "256MiB", "--time", "1000"];
+    let options =
+        ["-l", "hello", "-s", "2", "-z", "1", "-O", "extra_attr,inode_checksum", "-o", "20"];
+    let said = succeed(&folder, &[&make[..], &options].concat());
+    assert!(said.contains("a.img: f2fs of 256.00 MiB"), "{said}");
+    assert!(said.contains("extra_attr inode_checksum"), "{said}");
+    assert!(succeed(&folder, &["fsck", "a.img"]).contains("1 of them directories, 0 orphans"));
+    let shown = succeed(&folder, &["dump", "a.img"]);
+    assert!(shown.contains("hello") && shown.contains("segs_per_sec               2"), "{shown}");
+    for (what, word) in [
+        (&["--checkpoint"][..], "checkpoint_ver"),
+        (&["--inode", "3"], "mode"),
+        (&["--nat", "3"], "3"),
+        (&["--sit", "0"], "valid"),
+        (&["--ssa", "0"], "3"),
+        (&["--node", "3"], "3"),
+        (&["--tree"], "/"),
+    ] {
+        let shown = succeed(&folder, &[&["dump", "a.img"], what].concat());
+        assert!(shown.contains(word), "{what:?}: {shown}");
+    }
+    let read = |name: &str| std::fs::read(folder.0.join(name)).unwrap();
+    succeed(&folder, &[&make[..3], &["b.img"], &make[4..], &options].concat());
+    assert_eq!(read("b.img"), read("a.img"));
+
+    let refused = |args: &[&str], expected: &str| {
+        let output = folder.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", err(&output));
+        assert!(err(&output).contains(expected), "{expected} in {}", err(&output));
+    };
+    for (option, expected) in [
+        (["--size", "20MiB"], "--size: the volume is too small"),
+        (["-s", "64"], "--segments-per-section: the volume is too small"),
+        (["-o", "100"], "--overprovision: "),
+        (["-O", "quota"], "--features: quota is not supported"),
+        (["--inode-size", "256"], "--inode-size: F2FS has no such choice"),
+        (["--journal-size", "1MiB"], "--journal-size: F2FS has no such choice"),
+    ] {
+        let size: &[&str] = if option[0] == "--size" { &[] } else { &["--size", "256MiB"] };
+        refused(&[&["mkfs", "--fs", "f2fs", "c.img"], size, &option].concat(), expected);
+    }
+    let ext4 = ["mkfs", "--fs", "ext4", "c.img", "--size", "64MiB", "-s", "2"];
+    refused(&ext4, "--segments-per-section: ext4 has no such choice");
+    refused(&["dump", "a.img", "--groups"], "a.img: F2FS has no \"groups\"");
+    assert!(!folder.0.join("c.img").exists());
+}
+
 /// A run on the state of an image makes a new file system unless it is told not to, and says so.
 #[test]
 fn a_run_uses_the_files_of_an_image_only_when_told() {
@@ -131,7 +182,7 @@ fn wrong_input_is_told() {
     refused(&["fsck", "notes"], "notes: ");
     refused(&["fsck", "gone.img"], "gone.img");
     folder.write("zeroes", &"\0".repeat(16384));
-    refused(&["dump", "zeroes"], "no ext4 file system here");
+    refused(&["dump", "zeroes"], "no ext4 or f2fs file system here");
     let import =
         ["image", "import", "notes", "--stack", "small.toml", "--set", "media.payload=none"];
     refused(&[&import[..], &["--output", "x"]].concat(), "media.payload");

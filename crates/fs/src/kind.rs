@@ -7,6 +7,7 @@
 use crate::contract::{FileSystem, FsError};
 use crate::counts::{FsCounts, FsMemory};
 use crate::ext4;
+use crate::f2fs;
 use crate::image::ImageError;
 use crate::knob::Knob;
 use nandscape_block::{AsyncDevice, BlockError, DeviceCaps, Lba};
@@ -20,6 +21,8 @@ use thiserror::Error;
 pub enum FsKind {
     /// ext4 with JBD2 ([`crate::ext4`]).
     Ext4,
+    /// F2FS with normal logging ([`crate::f2fs`]).
+    F2fs,
 }
 
 /// A mounted file system: calls, and counts.
@@ -96,6 +99,12 @@ pub struct FormatRequest<'a> {
     pub inode_bytes: Option<u16>,
     /// Percentage of blocks that only root may take.
     pub reserved_percent: Option<u8>,
+    /// Segments of a section.
+    pub segments_per_section: Option<u32>,
+    /// Sections of a zone.
+    pub sections_per_zone: Option<u32>,
+    /// Percentage of the main area that users do not see.
+    pub overprovision: Option<f64>,
     /// Source of identity and hash seeds.
     pub seed: u64,
     /// The time, in seconds since 1970.
@@ -197,6 +206,9 @@ pub struct Promises {
     pub syncs_single_files: bool,
     /// Blocks that a file gained shortly before the cut may show what they held for another file.
     pub may_show_stale_blocks: bool,
+    /// What is written over lies where it lay. Otherwise each write gains a file its block, and pages that were
+    /// written over show what those that are new may show.
+    pub overwrites_in_place: bool,
 }
 
 /// How a file system is made and mounted.
@@ -204,6 +216,8 @@ pub struct Promises {
 pub enum FsConfig {
     /// ext4.
     Ext4(ext4::Config),
+    /// F2FS.
+    F2fs(f2fs::Config),
 }
 
 impl FsConfig {
@@ -212,6 +226,7 @@ impl FsConfig {
     pub const fn kind(&self) -> FsKind {
         match self {
             Self::Ext4(_) => FsKind::Ext4,
+            Self::F2fs(_) => FsKind::F2fs,
         }
     }
 
@@ -221,6 +236,7 @@ impl FsConfig {
     pub fn for_run(&self, seed: u64, fresh: bool) -> Self {
         match self {
             Self::Ext4(config) => Self::Ext4(config.for_run(seed, fresh)),
+            Self::F2fs(config) => Self::F2fs(config.for_run(seed, fresh)),
         }
     }
 
@@ -229,6 +245,7 @@ impl FsConfig {
     pub const fn makes(&self) -> bool {
         match self {
             Self::Ext4(config) => config.format.is_some(),
+            Self::F2fs(config) => config.format.is_some(),
         }
     }
 
@@ -237,6 +254,7 @@ impl FsConfig {
     pub fn without_format(self) -> Self {
         match self {
             Self::Ext4(config) => Self::Ext4(ext4::Config { format: None, ..config }),
+            Self::F2fs(config) => Self::F2fs(f2fs::Config { format: None, ..config }),
         }
     }
 
@@ -247,6 +265,7 @@ impl FsConfig {
     pub fn check(&self, caps: &DeviceCaps) -> Result<(), ConfigError> {
         match self {
             Self::Ext4(config) => config.check(caps),
+            Self::F2fs(config) => config.check(caps),
         }
     }
 
@@ -255,6 +274,7 @@ impl FsConfig {
     pub const fn promises(&self) -> Promises {
         match self {
             Self::Ext4(config) => config.promises(),
+            Self::F2fs(config) => config.promises(),
         }
     }
 
@@ -263,6 +283,7 @@ impl FsConfig {
     pub fn choices(&self) -> Vec<(&'static str, &'static str)> {
         match self {
             Self::Ext4(config) => config.choices().to_vec(),
+            Self::F2fs(config) => config.choices().to_vec(),
         }
     }
 
@@ -273,6 +294,7 @@ impl FsConfig {
     pub fn choose(&mut self, key: &'static str, value: &str) -> Result<(), ConfigError> {
         match self {
             Self::Ext4(config) => config.choose(key, value),
+            Self::F2fs(config) => config.choose(key, value),
         }
     }
 
@@ -283,6 +305,7 @@ impl FsConfig {
     pub fn omit(&mut self, rule: &str) -> Result<(), ConfigError> {
         match self {
             Self::Ext4(config) => config.omit(rule),
+            Self::F2fs(config) => config.omit(rule),
         }
     }
 
@@ -293,6 +316,9 @@ impl FsConfig {
             Self::Ext4(config) => {
                 config.mount.epoch_s = config.mount.epoch_s.max(last_write_s);
             }
+            Self::F2fs(config) => {
+                config.mount.epoch_s = config.mount.epoch_s.max(last_write_s);
+            }
         }
     }
 
@@ -300,6 +326,7 @@ impl FsConfig {
     pub fn limit_page_cache(&mut self, pages: u64) {
         match self {
             Self::Ext4(config) => config.mount.cache.pages = pages,
+            Self::F2fs(config) => config.mount.cache.pages = pages,
         }
     }
 
@@ -308,6 +335,7 @@ impl FsConfig {
     pub fn limit_metadata(&mut self, bytes: u64) -> Vec<(&'static str, u64)> {
         match self {
             Self::Ext4(config) => config.mount.limit_metadata(bytes).to_vec(),
+            Self::F2fs(config) => config.mount.limit_metadata(bytes).to_vec(),
         }
     }
 
@@ -326,6 +354,7 @@ impl FsConfig {
     pub fn knobs(&self) -> Vec<Knob> {
         match self {
             Self::Ext4(config) => config.mount.knobs(),
+            Self::F2fs(config) => config.mount.knobs(),
         }
     }
 
@@ -336,6 +365,7 @@ impl FsConfig {
     pub fn set_knob(&mut self, name: &str, value: u64) -> Result<(), ConfigError> {
         let is_set = match self {
             Self::Ext4(config) => config.mount.set_knob(name, value),
+            Self::F2fs(config) => config.mount.set_knob(name, value),
         };
         let unknown =
             || format!("{} has no timer or threshold called {name:?}", self.kind().name());
@@ -352,6 +382,7 @@ impl FsConfig {
     ) -> BoxFuture<'a, Result<Formatted, FormatError>> {
         match self {
             Self::Ext4(config) => Box::pin(config.format(device)),
+            Self::F2fs(config) => Box::pin(config.format(device)),
         }
     }
 
@@ -363,19 +394,21 @@ impl FsConfig {
     pub fn mount(&self, env: MountEnv) -> BoxFuture<'_, Result<Mounted, FsError>> {
         match self {
             Self::Ext4(config) => Box::pin(config.mount(env)),
+            Self::F2fs(config) => Box::pin(config.mount(env)),
         }
     }
 }
 
 impl FsKind {
     /// All kinds.
-    pub const ALL: [Self; 1] = [Self::Ext4];
+    pub const ALL: [Self; 2] = [Self::Ext4, Self::F2fs];
 
     /// Its name, as in `fs.kind` of a stack.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
+            Self::F2fs => "f2fs",
         }
     }
 
@@ -384,6 +417,7 @@ impl FsKind {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4 with JBD2, 4 KiB blocks",
+            Self::F2fs => "F2FS with normal logging, 4 KiB blocks",
         }
     }
 
@@ -392,6 +426,7 @@ impl FsKind {
     pub fn config(self) -> FsConfig {
         match self {
             Self::Ext4 => FsConfig::Ext4(ext4::Config::default()),
+            Self::F2fs => FsConfig::F2fs(f2fs::Config::default()),
         }
     }
 
@@ -402,6 +437,7 @@ impl FsKind {
     pub fn config_to_format(self, request: &FormatRequest<'_>) -> Result<FsConfig, ConfigError> {
         match self {
             Self::Ext4 => ext4::Config::to_format(request).map(FsConfig::Ext4),
+            Self::F2fs => f2fs::Config::to_format(request).map(FsConfig::F2fs),
         }
     }
 
@@ -410,6 +446,7 @@ impl FsKind {
     pub const fn rules(self) -> &'static [&'static str] {
         match self {
             Self::Ext4 => &ext4::RULES,
+            Self::F2fs => &f2fs::RULES,
         }
     }
 
@@ -421,6 +458,7 @@ impl FsKind {
         for kind in Self::ALL {
             let is_there = match kind {
                 Self::Ext4 => ext4::raw::has_magic(device).await?,
+                Self::F2fs => f2fs::raw::has_magic(device).await?,
             };
             if is_there {
                 return Ok(Some(kind));
@@ -447,6 +485,7 @@ impl FsKind {
     pub async fn identify(self, device: &AsyncDevice) -> Result<Probe, ImageError> {
         match self {
             Self::Ext4 => ext4::raw::identify(device).await,
+            Self::F2fs => f2fs::raw::identify(device, self).await,
         }
     }
 
@@ -458,6 +497,7 @@ impl FsKind {
     pub fn check(self, device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, ImageError>> {
         match self {
             Self::Ext4 => Box::pin(async move { Ok(ext4::check::check(device).await?.into()) }),
+            Self::F2fs => Box::pin(async move { Ok(f2fs::check::check(device).await?.into()) }),
         }
     }
 
@@ -472,6 +512,8 @@ impl FsKind {
     ) -> BoxFuture<'_, Result<Vec<LogSector>, ImageError>> {
         match self {
             Self::Ext4 => Box::pin(ext4::live_log(device)),
+            // What roll-forward reads lies among other nodes, which have no checksum.
+            Self::F2fs => Box::pin(std::future::ready(Ok(Vec::new()))),
         }
     }
 
@@ -488,6 +530,10 @@ impl FsKind {
             Self::Ext4 => Box::pin(async move {
                 let what = what.parse().map_err(ImageError::Request)?;
                 Ok(ext4::dump::dump(device, what).await?)
+            }),
+            Self::F2fs => Box::pin(async move {
+                let what = what.parse().map_err(ImageError::Request)?;
+                Ok(f2fs::dump::dump(device, what).await?)
             }),
         }
     }

@@ -2,13 +2,13 @@
 
 #[path = "common/complete.rs"]
 mod complete;
+#[path = "common/fs_keys.rs"]
+mod fs_keys;
 
 use complete::{MEDIA, NONE, error};
-use nandscape_fs::FsConfig;
-use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::CallCost;
-use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
-use nandscape_fs::ext4::{Commit, MountOptions};
+use fs_keys::ext4;
+use nandscape_fs::FsKind;
+use nandscape_fs::ext4::Commit;
 use nandscape_ftl::FtlConfig;
 use nandscape_ftl::pblk::config::{
     BaseRouting, CacheSize, CapacityRules, Config, CoreChoice, FileRouting, FlushScope, GcStream,
@@ -17,7 +17,6 @@ use nandscape_ftl::pblk::config::{
 use nandscape_ftl::pblk::costs::CpuCosts;
 use nandscape_lab::stack::{DEFAULT, Fsync, MediaFaults, SHIPPED, Stack};
 use nandscape_media::{DeviceTiming, Duplex, LinkScheduling, LinkTiming, NandTiming, PayloadMode};
-use nandscape_rt::Nanos;
 
 fn load(set: &[&str]) -> Stack {
     Stack::load(DEFAULT, set).unwrap()
@@ -64,8 +63,9 @@ fn resolved_text_resolves_to_itself() {
     ];
     for name in SHIPPED.iter().map(|(name, _)| name) {
         let plain = Stack::load(name, &NONE).unwrap();
-        let about_fs = match plain.fs {
-            Some(_) => "fs.commit_interval=250ms",
+        let about_fs = match plain.fs.as_ref().map(|fs| fs.config.kind()) {
+            Some(FsKind::Ext4) => "fs.commit_interval=250ms",
+            Some(FsKind::F2fs) => "fs.checkpoint_interval=250ms",
             None => "hints.journal_range=[\"0\", \"64MiB\"]",
         };
         let of_pblk = ["ftl.limiter=reserve-3", "ftl.ring=512"];
@@ -286,8 +286,8 @@ fn mistakes_are_answered_with_their_place() {
 fn keys_and_words_of_later_versions_are_named_as_such() {
     let cases = [
         (
-            "[fs]\nkind = \"f2fs\"\n",
-            "my.toml:12:8: fs.kind: \"f2fs\" is not in this version; expected ext4",
+            "[fs]\nkind = \"f2fs\"\nallocation = \"adaptive\"\n",
+            "my.toml:13:14: fs.allocation: \"adaptive\" is not in this version; expected lfs",
         ),
         (
             "[ftl]\nkind = \"zoned\"\n",
@@ -371,8 +371,7 @@ fn cores_buffers_and_areas_are_set_apart() {
     let counts = |set: &[&str]| {
         let base = ["host.cores=6", "ftl.routing=per-core", "fs.kind=ext4", "fs.commit=ijournal"];
         let stack = Stack::load("pblk", &[&base[..], set].concat()).unwrap();
-        let FsConfig::Ext4(config) = stack.fs.as_ref().unwrap().config.clone();
-        let Commit::Ijournal { slots, .. } = config.mount.commit else { panic!("no areas") };
+        let Commit::Ijournal { slots, .. } = ext4(&stack).mount.commit else { panic!("no areas") };
         let written = ["write_buffers", "ijournal_areas"].map(|key| stack.toml.contains(key));
         let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
         assert_eq!((&again.ftl, &again.fs), (&stack.ftl, &stack.fs));
@@ -407,61 +406,13 @@ fn buffers_that_exclude_each_other_are_refused() {
     }
 }
 
-/// The file system's keys reach mkfs and mount, with the kernel's and mke2fs's defaults.
-#[test]
-fn a_file_system_is_described_key_by_key() {
-    let fs = |lines: &str| {
-        let text = format!("{MEDIA}\n[fs]\n{lines}");
-        let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
-        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!((&again.fs, &again.host, &again.toml), (&stack.fs, &stack.host, &stack.toml));
-        let (fs, host) = (stack.fs.unwrap(), stack.host);
-        let FsConfig::Ext4(config) = fs.config.clone();
-        (fs, config, host)
-    };
-    let (_, plain, host) = fs("kind = \"ext4\"\n");
-    assert_eq!(plain.mount, MountOptions::default());
-    let plain_mkfs = plain.format.unwrap();
-    assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
-    assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
-    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nijournal_area = \"64KiB\"\n\
-                 commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
-                 features = [\"^metadata_csum\", \"^64bit\"]\n\
-                 discard = false\n\
-                 dirty_background_percent = 5\ndirty_percent = 6\nwriteback_age = \"1s\"\n\
-                 writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
-                 reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n\
-                 syscall_ns = 7\ncopy_ns = 8\n";
-    assert_eq!(host.cost, CallCost { call: Nanos(1_000), copy: Nanos(1_000) });
-    let (stack, full, host) = fs(lines);
-    let full_mkfs = full.format.clone().unwrap();
-    assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
-    assert_eq!(host.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
-    assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
-    assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
-    assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
-    let cache = CacheConfig {
-        pages: 2048,
-        background_percent: 5,
-        dirty_percent: 6,
-        period: Nanos::from_secs(2),
-        age: Nanos::from_secs(1),
-        read_ahead_pages: 0,
-    };
-    assert_eq!(full.mount.cache, cache);
-    assert_eq!((full_mkfs.journal_blocks, full_mkfs.reserved_percent), (Some(8192), 0));
-    assert_eq!(full_mkfs.inode_ratio, Some(65_536));
-    let off = DEFAULT_FEATURES.without(full_mkfs.features).names();
-    assert_eq!(off, ["64bit", "metadata_csum"]);
-}
-
 /// Mistakes about a file system, and what does not go with one, are answered where they stand.
 #[test]
 fn file_systems_that_cannot_be_are_refused() {
     let cases = [
         (
             "[fs]\nkind = \"ext3\"\n",
-            "my.toml:12:8: fs.kind: expected ext4, found \"ext3\"; did you",
+            "my.toml:12:8: fs.kind: expected ext4 | f2fs, found \"ext3\"; did you",
         ),
         ("[fs]\ndta = \"journal\"\n", "my.toml:12:1: fs.dta: unknown key; did you mean \"data\"?"),
         ("[fs]\ndata = \"none\"\n", "my.toml:12:8: fs.data: expected ordered | journal | write"),
@@ -481,6 +432,18 @@ fn file_systems_that_cannot_be_are_refused() {
         ),
         ("[fs]\n[hints]\nfsync = \"file\"\n", "my.toml:13:9: hints.fsync: a file system says"),
         ("[fs]\ndiscard = 1\n", "my.toml:12:11: fs.discard: expected true or false"),
+        ("[fs]\nkind = \"f2fs\"\nactive_logs = 3\n", "my.toml:13:15: fs.active_logs: must be 2, 4"),
+        ("[fs]\nkind = \"f2fs\"\ncommit = \"jbd2\"\n", "my.toml:13:1: fs.commit: unknown key"),
+        ("[fs]\nkind = \"f2fs\"\noverprovision = 100\n", "my.toml:13:17: fs.overprovision: must"),
+        ("[fs]\nkind = \"f2fs\"\nsections_per_zone = 0\n", "my.toml:13:21: fs.sections_per_zone: "),
+        (
+            "[fs]\nkind = \"f2fs\"\nfeatures = [\"quota\"]\n",
+            "my.toml:13:12: fs.features: quota is not supported",
+        ),
+        (
+            "[fs]\nkind = \"f2fs\"\nformat = false\nlabel = \"x\"\n",
+            "my.toml:14:9: fs.label: goes with format = true",
+        ),
         ("[fs]\n[host]\ncopy_ns = 2_000_000_000\n", "my.toml:13:11: host.copy_ns: must be at most"),
         ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: is host.syscall_ns now"),
         ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: is host.copy_ns now"),

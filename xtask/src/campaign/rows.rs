@@ -32,7 +32,7 @@ const fn cuts(name: &'static str, args: &'static str, cuts: u64) -> Row {
 pub(super) const GROUPS: [&str; 2] = ["compositions", "million"];
 
 /// Every campaign. A stack that ships has one of its own, and so has a file system on it.
-pub(super) const ROWS: [Row; 39] = [
+pub(super) const ROWS: [Row; 42] = [
     seeds("pblk-10000", "", 1, 10_000),
     seeds("pblk-faults-10000", "--faults 1000", 1, 10_000),
     seeds("pblk-unreadable-10000", "--unreadable 100", 100_000, 10_000),
@@ -54,6 +54,13 @@ pub(super) const ROWS: [Row; 39] = [
     ),
     seeds("ssd-edge-cases-10000", "--stack ssd --edge-cases", 1, 10_000),
     cuts("ext4-ssd-2000", "--fs ext4 --stack ssd --oracle-every 20", 2_000),
+    cuts("f2fs-ssd-5000", "--fs f2fs --oracle-every 20", 5_000),
+    cuts(
+        "f2fs-ssd-power-safe-5000",
+        "--fs f2fs --stack f2fs-lfs-ssd --set ftl.buffer.power_safe=true --oracle-every 20",
+        5_000,
+    ),
+    cuts("f2fs-adversary-5000", "--fs f2fs --base adversary --oracle-every 20", 5_000),
     cuts("ext4-pblk-2000", "--fs ext4 --stack pblk --oracle-every 20", 2_000),
     cuts(
         "ext4-journal-pblk-2000",

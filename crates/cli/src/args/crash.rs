@@ -27,7 +27,7 @@ pub(crate) struct CrashFsArgs {
     /// Same as --set fs.commit=MODE
     #[arg(long, value_enum, hide = true, requires = "fs", conflicts_with_all = NOT_ON_FS)]
     commit: Option<CommitChoice>,
-    /// Other tools (e2fsck) check one in K cuts, and recover a copy that must show the same files
+    /// Other tools check one in K cuts: e2fsck, which also recovers a copy that must show the same files; fsck.f2fs
     #[arg(long, value_name = "K", requires = "fs", conflicts_with_all = NOT_ON_FS,
         value_parser = whole::<1, { u64::MAX }>)]
     pub(crate) oracle_every: Option<u64>,

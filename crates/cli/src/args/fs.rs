@@ -40,10 +40,12 @@ Examples:
   nandscape mkfs --fs ext4 disk.img --size 1GiB
   nandscape mkfs --fs ext4 disk.img --size 64GiB --label data --journal-size 256MiB
   nandscape mkfs --fs ext4 disk.img --size 1GiB --features ^metadata_csum,^flex_bg
+  nandscape mkfs --fs f2fs disk.img --size 16GiB -l data -s 16
+  nandscape mkfs --fs f2fs disk.img --size 1GiB -O extra_attr,inode_checksum
   nandscape mkfs --fs ext4 disk.img --force         over what the image holds, in its size
   mount -o loop disk.img /mnt                       the image is a real one
 
-Layout and defaults are mke2fs's; the image is sparse. The same seed and time give the same image. It takes \
+Layout and defaults are mke2fs's and mkfs.f2fs's; the image is sparse. The same seed and time give the same image. It takes \
 its place once it is whole; until then, and if that fails, what is there stays.")]
 pub(crate) struct MkfsArgs {
     /// The file system
@@ -58,25 +60,34 @@ pub(crate) struct MkfsArgs {
     /// Replace what the image holds
     #[arg(long)]
     pub(crate) force: bool,
-    /// Label, up to 16 bytes
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    /// Label: of ext4 up to 16 bytes, of F2FS up to 512 characters
+    #[arg(long, short, value_name = "TEXT", default_value = "")]
     pub(crate) label: String,
-    /// Features to turn on, or off with ^ before the name, as in mke2fs -O
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    /// Features to turn on, or off with ^ before the name, as in mke2fs -O and mkfs.f2fs -O
+    #[arg(long, short = 'O', value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) features: Vec<String>,
-    /// Size of the journal [default: by the size of the image]
+    /// ext4: size of the journal [default: by the size of the image]
     #[arg(long, value_name = "SIZE")]
     pub(crate) journal_size: Option<Size>,
-    /// Bytes of image for each inode [default: by the size of the image]
+    /// ext4: bytes of image for each inode [default: by the size of the image]
     #[arg(long, value_name = "BYTES", value_parser = whole::<0, { u64::MAX }>)]
     pub(crate) inode_ratio: Option<u64>,
-    /// Bytes of an inode: 128, 256, 512, 1024
-    #[arg(long, value_name = "BYTES", default_value_t = 256)]
-    pub(crate) inode_size: u16,
-    /// Percentage of blocks that only root may take
-    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
-    pub(crate) reserved_percent: u8,
-    /// Where UUID and seed of directory hashes come from
+    /// ext4: bytes of an inode: 128, 256, 512, 1024 [default: 256]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) inode_size: Option<u16>,
+    /// ext4: percentage of blocks that only root may take [default: 5]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) reserved_percent: Option<u8>,
+    /// F2FS: segments of 2 MiB in a section, the unit of cleaning [default: 1]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) segments_per_section: Option<u32>,
+    /// F2FS: sections of a zone [default: 1]
+    #[arg(long, short = 'z', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sections_per_zone: Option<u32>,
+    /// F2FS: percentage of the main area that users do not see [default: by the size of the image]
+    #[arg(long, short, value_name = "PERCENT")]
+    pub(crate) overprovision: Option<f64>,
+    /// Where UUID, seed of directory hashes and first checkpoint version come from
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// When it is made, in seconds since 1970 [default: now]
@@ -110,8 +121,11 @@ Examples:
   nandscape dump disk.img --directory 2             and the names in it
   nandscape dump disk.img --extents 8               where the journal lies
   nandscape dump disk.img --journal                 and what its log holds
+  nandscape dump f2fs.img --checkpoint              of F2FS: the checkpoint that a mount takes
+  nandscape dump f2fs.img --nat 3                   where the root's inode lies
+  nandscape dump f2fs.img --tree                    every path, with what it leads to
 
-Fields are called as in docs/formats/ext4.md.")]
+Fields are called as in docs/formats/ext4.md and docs/formats/f2fs.md.")]
 pub(crate) struct DumpArgs {
     /// The image file
     #[arg(value_name = "IMAGE")]
@@ -124,21 +138,39 @@ pub(crate) struct DumpArgs {
 #[derive(Args, Clone, Debug)]
 #[group(multiple = false)]
 pub(crate) struct DumpWhat {
-    /// Every group
-    #[arg(long)]
-    pub(crate) groups: bool,
     /// An inode, with its attributes
     #[arg(long, value_name = "NUMBER")]
     pub(crate) inode: Option<u32>,
-    /// The names of a directory, and its index
+    /// ext4: every group
+    #[arg(long)]
+    pub(crate) groups: bool,
+    /// ext4: the names of a directory, and its index
     #[arg(long, value_name = "INODE")]
     pub(crate) directory: Option<u32>,
-    /// The extent tree of a file
+    /// ext4: the extent tree of a file
     #[arg(long, value_name = "INODE")]
     pub(crate) extents: Option<u32>,
-    /// The journal's log
+    /// ext4: the journal's log
     #[arg(long)]
     pub(crate) journal: bool,
+    /// F2FS: the checkpoint
+    #[arg(long)]
+    pub(crate) checkpoint: bool,
+    /// F2FS: the NAT entry of a node
+    #[arg(long, value_name = "NODE")]
+    pub(crate) nat: Option<u32>,
+    /// F2FS: the SIT entry of a segment
+    #[arg(long, value_name = "SEGMENT")]
+    pub(crate) sit: Option<u32>,
+    /// F2FS: the summary of a segment
+    #[arg(long, value_name = "SEGMENT")]
+    pub(crate) ssa: Option<u32>,
+    /// F2FS: a node
+    #[arg(long, value_name = "NODE")]
+    pub(crate) node: Option<u32>,
+    /// F2FS: every path, with what it leads to
+    #[arg(long)]
+    pub(crate) tree: bool,
 }
 
 /// `nandscape image`.

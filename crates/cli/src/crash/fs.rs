@@ -18,14 +18,19 @@ const CUTS: u64 = 200;
 /// What a campaign found, and the file system and the base that it ran on.
 pub(crate) struct FsReport {
     pub(crate) report: CampaignReport,
-    pub(crate) fs: FsConfig,
+    pub(crate) kind: FsKind,
+    /// How it was mounted: keys and values of `[fs]`.
+    pub(crate) modes: Vec<(&'static str, &'static str)>,
     pub(crate) base: BaseChoice,
 }
 
+/// The value of a mode that each seed drew.
+const DRAWN: &str = "drawn";
+
 impl fmt::Display for FsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.fs.kind().name())?;
-        for (key, value) in self.fs.choices() {
+        write!(f, "{}", self.kind.name())?;
+        for (key, value) in &self.modes {
             write!(f, ", {key}={value}")?;
         }
         write!(f, ", base={}\n{}\n{}", self.base.name(), self.report, self.report.coverage)
@@ -43,7 +48,9 @@ pub(crate) fn campaign(kind: FsKind, args: &CrashArgs) -> Result<FsReport, Failu
     let report = until(args, end, &|seed| {
         run_fs_seed(seed, &options, oracle.as_deref().map(|oracle| oracle as _))
     });
-    Ok(FsReport { report, fs: options.fs().clone(), base: args.on_fs.base })
+    let modes = options.modes().into_iter();
+    let modes = modes.map(|(key, value)| (key, value.unwrap_or(DRAWN))).collect();
+    Ok(FsReport { report, kind, modes, base: args.on_fs.base })
 }
 
 /// Runs seeds until there are cuts or violations enough. Which seeds count does not depend on the
@@ -100,8 +107,10 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     let given = stack.as_ref().and_then(|stack| Some(&stack.fs.as_ref()?.config));
     let given = given.filter(|given| given.kind() == kind);
     let given = given.map(FsConfig::choices).unwrap_or_default();
+    let mut chosen = Vec::new();
     let mut choose = |key: &'static str, value: &str| {
         let unknown = |ConfigError { why, .. }| Failure::input(anyhow!("--set fs.{key}: {why}"));
+        chosen.push(key);
         fs.choose(key, value).map_err(unknown)
     };
     for (key, value) in given.into_iter().chain(args.on_fs.choices()) {
@@ -112,6 +121,7 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     }
     let mut flash = Options {
         stack: stack.as_ref().map(super::device),
+        ftl: FsOptions::ftl_kind(kind),
         faults: Some(FaultRates::default()),
         ..Options::default()
     };
@@ -127,7 +137,9 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
         BaseChoice::Flash => Base::Flash(Box::new(flash)),
         BaseChoice::Adversary => Base::Adversary,
     };
-    Ok(FsOptions::new(base, fs))
+    let mut options = FsOptions::new(base, fs);
+    options.given = chosen;
+    Ok(options)
 }
 
 /// A stack describes what the hostile device takes the place of.

@@ -15,9 +15,10 @@ pub(super) fn campaign(report: &CampaignReport, first: u64) -> Value {
 
 /// A campaign on a file system.
 pub(super) fn fs_campaign(found: &FsReport, first: u64) -> Value {
-    let FsReport { report, fs, base } = found;
-    let kind = [("kind", fs.kind().name()), ("base", base.name())].into_iter();
-    let mounted = kind.chain(fs.choices()).map(|(key, value)| (key.to_owned(), value.into()));
+    let FsReport { report, kind, modes, base } = found;
+    let of_kind = [("kind", kind.name()), ("base", base.name())].into_iter();
+    let mounted =
+        of_kind.chain(modes.iter().copied()).map(|(key, value)| (key.to_owned(), value.into()));
     let of_fs = json!({ "fs": Value::Object(mounted.collect()), "coverage": coverage(report) });
     joined(campaign(report, first), of_fs)
 }

@@ -70,6 +70,13 @@ pub(crate) fn in_stripes(shape: Geometry, sectors_max: u32, rng: &mut Stream) ->
     Geometry { sectors: write_units * divides.ws_opt, ..divides }
 }
 
+/// The shape, with chunks long enough for so many sectors in all.
+pub(crate) fn at_least(shape: Geometry, sectors_min: u64) -> Geometry {
+    let chunks = u64::from(shape.total_units()) * u64::from(shape.chunks);
+    let least = sectors_min.div_ceil(chunks.max(1)).next_multiple_of(shape.ws_opt.max(1).into());
+    Geometry { sectors: shape.sectors.max(least as u32), ..shape }
+}
+
 /// Some devices allow few open chunks.
 pub(crate) fn limited(shape: Geometry, drawn: bool, rng: &mut Stream) -> Geometry {
     if !drawn || !rng.chance(0.15) {

@@ -7,18 +7,17 @@ use crate::draw::pblk::composition::Pins;
 use crate::draw::pblk::config as pblk;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
 
-/// The kind of a stack's FTL; without a stack, seeds draw a pblk.
-pub(crate) fn kind_of(given: Option<&FtlConfig>) -> FtlKind {
-    given.map_or(pblk::KIND, FtlConfig::kind)
-}
+/// The kind that seeds draw where neither a stack nor a kind is given.
+pub(crate) const DEFAULT: FtlKind = pblk::KIND;
 
 /// The draw of a kind; of a stack's choices on a small device where they are given.
 pub(crate) fn draw_of(
+    kind: FtlKind,
     given: Option<&FtlConfig>,
     pins: &Pins,
     draws: &mut Draws<'_>,
 ) -> Box<dyn KindDraw> {
-    match kind_of(given) {
+    match kind {
         pblk::KIND => Box::new(pblk::ConfigDraw::begin(given, *pins, draws)),
         device::KIND => Box::new(device::ConfigDraw::begin(given)),
     }

@@ -8,7 +8,7 @@
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::family::ScenarioFamily;
 use crate::draw::faults::{self, FaultRates};
-use crate::draw::kind::{describe, draw_of, kind_of};
+use crate::draw::kind::{DEFAULT, describe, draw_of};
 use crate::draw::pblk::composition::Pins;
 use crate::draw::plan::Plan;
 use crate::draw::sample::{log_uniform, pick};
@@ -34,6 +34,8 @@ pub struct StackChoice {
 pub struct Options {
     /// The stack; `None` lets the seed choose.
     pub stack: Option<StackChoice>,
+    /// The kind of FTL that seeds draw without a stack.
+    pub ftl: FtlKind,
     /// Fault rates; `None` lets the seed choose.
     pub faults: Option<FaultRates>,
     /// The rate of writes that leave a sector uncorrectable, in place of the one in `faults` or of the seed's.
@@ -56,6 +58,8 @@ pub struct Options {
     pub sectors_min: u64,
     /// Sectors of the largest device.
     pub sectors_max: u32,
+    /// Sectors that media have at least: smaller shapes get longer chunks.
+    pub media_sectors_min: u64,
     /// Devices at the edges of what may be.
     pub edge_cases: bool,
 }
@@ -64,6 +68,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             stack: None,
+            ftl: DEFAULT,
             faults: None,
             unreadable: None,
             delays: None,
@@ -75,6 +80,7 @@ impl Default for Options {
             violations_max: 10,
             sectors_min: 16,
             sectors_max: 8_192,
+            media_sectors_min: 0,
             edge_cases: false,
         }
     }
@@ -84,7 +90,7 @@ impl Options {
     /// The kind of FTL that seeds draw.
     #[must_use]
     pub fn kind(&self) -> FtlKind {
-        kind_of(self.stack.as_ref().map(|stack| &stack.config))
+        self.stack.as_ref().map_or(self.ftl, |stack| stack.config.kind())
     }
 }
 
@@ -131,7 +137,7 @@ impl Scenario {
             streams: &mut Stream::new(seed, &format!("streams-{number}")),
         };
         let given = options.stack.as_ref();
-        let kind = draw_of(given.map(|stack| &stack.config), &options.pins, draws);
+        let kind = draw_of(options.kind(), given.map(|stack| &stack.config), &options.pins, draws);
         let edges = &mut Stream::new(seed, &format!("scenario-odd-{number}"));
         let geometry = draw_shape(options, &*kind, draws, edges);
         let timing = given.map_or_else(|| draw_timing(draws.rng), |stack| stack.timing.clone());
@@ -187,7 +193,7 @@ fn draw_shape(
         None => geometry::draw(draws.family, most, draws.rng),
     };
     let shape = if options.edge_cases { edge_cases::geometry(shape, most, edges) } else { shape };
-    let shape = kind.fit(shape, most, draws);
+    let shape = geometry::at_least(kind.fit(shape, most, draws), options.media_sectors_min);
     geometry::limited(shape, options.stack.is_none(), draws.streams)
 }
 

@@ -52,6 +52,7 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             let flash = Options {
                 sectors_min: options.volume_sectors(),
                 sectors_max: options.device_sectors(),
+                media_sectors_min: options.media_sectors_min(),
                 ..(**flash).clone()
             };
             match draw_device(seed, &flash) {

@@ -1,9 +1,10 @@
 //! What is given to campaigns on a file system; the seed chooses the rest.
 
 use super::draw::knobs::draw_knob;
-use super::draw::{FsDraw, Mounted, sizes};
+use super::draw::{FsDraw, Mounted, drawn_modes, ftl_kind, media_sectors_min, sizes};
 use crate::draw::scenario::Options;
-use nandscape_fs::{FsConfig, Knob};
+use nandscape_fs::{FsConfig, FsKind, Knob, Promises};
+use nandscape_ftl::FtlKind;
 use std::fmt;
 
 /// What the file system stands on.
@@ -26,6 +27,9 @@ pub struct FsOptions {
     pub base: Base,
     /// The file system: its modes, and the rule that it leaves out, if any.
     fs: FsConfig,
+    /// Modes of it that are given, by the names of [`FsConfig::choices`]; a seed draws others that its kind has
+    /// drawn.
+    pub given: Vec<&'static str>,
     /// Rounds a seed, one cut each at least.
     pub rounds: u32,
     /// The oracle sees one in so many cuts.
@@ -38,7 +42,23 @@ impl FsOptions {
     /// A file system on this base, as small as campaigns need it.
     #[must_use]
     pub fn new(base: Base, fs: FsConfig) -> Self {
-        Self { base, fs: fs.in_small(), rounds: 4, oracle_every: 20, damage_every: DAMAGE_EVERY }
+        let (fs, given) = (fs.in_small(), Vec::new());
+        Self { base, fs, given, rounds: 4, oracle_every: 20, damage_every: DAMAGE_EVERY }
+    }
+
+    /// The kind of FTL that seeds draw below a file system of this kind where no stack is given.
+    #[must_use]
+    pub const fn ftl_kind(kind: FsKind) -> FtlKind {
+        ftl_kind(kind)
+    }
+
+    /// The modes that reports name, and their values: those that seeds draw have none.
+    #[must_use]
+    pub fn modes(&self) -> Vec<(&'static str, Option<&'static str>)> {
+        let drawn = drawn_modes(self.fs.kind());
+        let is_drawn = |key: &str| drawn.contains(&key) && !self.given.contains(&key);
+        let mode = |(key, value)| (key, (!is_drawn(key)).then_some(value));
+        self.fs.choices().into_iter().map(mode).collect()
     }
 
     /// The file system.
@@ -53,6 +73,11 @@ impl FsOptions {
         sizes(self.fs.kind()).0
     }
 
+    /// Sectors of the smallest media below it.
+    pub(super) const fn media_sectors_min(&self) -> u64 {
+        media_sectors_min(self.fs.kind())
+    }
+
     /// Sectors of the largest media below it.
     pub(super) const fn device_sectors(&self) -> u32 {
         sizes(self.fs.kind()).1
@@ -60,7 +85,7 @@ impl FsOptions {
 
     /// How a seed makes and mounts its volume; `mount` counts its mounts.
     pub(super) fn config(&self, seed: u64, mount: u64) -> FsConfig {
-        let mut config = self.fs.for_mount(&Mounted { seed, mount });
+        let mut config = self.fs.for_mount(&Mounted { seed, mount, given: &self.given });
         for (knob, value) in self.knobs(seed) {
             let set = config.set_knob(knob.name, value);
             debug_assert_eq!(set, Ok(()));
@@ -76,6 +101,21 @@ impl FsOptions {
     /// The same on one line.
     pub(super) fn write_knobs(&self, seed: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.knobs(seed).try_for_each(|(knob, value)| write!(f, " {}", knob.show(value)))
+    }
+
+    /// What a seed's mounts promise.
+    pub(super) fn promises(&self, seed: u64) -> Promises {
+        self.config(seed, 0).promises()
+    }
+
+    /// Whether a wrong bit in metadata is noticed.
+    pub(super) fn notices_flips(&self) -> bool {
+        self.fs.notices_flips()
+    }
+
+    /// The modes of a seed's mounts on one line.
+    pub(super) fn write_modes(&self, seed: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rounds={}", self.config(seed, 0).describe(), self.rounds)
     }
 
     /// Whether tools of others can recover such a volume, or only check what our recovery left.

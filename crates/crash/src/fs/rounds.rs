@@ -4,7 +4,7 @@
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
 use super::load::{Ended, Progress, Shared, Style, Writer};
-use super::model::Model;
+use super::model::{Model, Stale};
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
@@ -51,7 +51,8 @@ pub(crate) struct Run<'a> {
 
 impl fmt::Display for Run<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.options, self.style)?;
+        self.options.write_modes(self.seed, f)?;
+        write!(f, " {}", self.style)?;
         self.options.write_knobs(self.seed, f)
     }
 }
@@ -64,8 +65,8 @@ pub(super) fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
 impl<'a> Run<'a> {
     pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
         let style = Style::draw(seed);
-        let promises = options.fs().promises();
-        let (records, stale) = (promises.syncs_single_files, promises.may_show_stale_blocks);
+        let promises = options.promises(seed);
+        let (records, stale) = (promises.syncs_single_files, Stale::permitted_by(promises));
         let model =
             |writer| Rc::new(RefCell::new(Model::new(format!("w{writer}"), records, stale)));
         Self {

@@ -79,6 +79,14 @@ impl Config {
     /// # Errors
     /// The choice that ext4 does not have.
     pub(crate) fn to_format(request: &FormatRequest<'_>) -> Result<Self, ConfigError> {
+        let not_here = [
+            ("segments_per_section", request.segments_per_section.is_some()),
+            ("sections_per_zone", request.sections_per_zone.is_some()),
+            ("overprovision", request.overprovision.is_some()),
+        ];
+        if let Some((key, _)) = not_here.into_iter().find(|(_, is_asked)| *is_asked) {
+            return Err(ConfigError { key, why: "ext4 has no such choice".to_owned() });
+        }
         let defaults = MkfsOptions::new(request.seed);
         let mut features = defaults.features;
         for name in request.features {
@@ -137,6 +145,7 @@ impl Config {
         Promises {
             syncs_single_files: !matches!(self.mount.commit, Commit::Jbd2),
             may_show_stale_blocks: matches!(self.mount.data, DataMode::Writeback),
+            overwrites_in_place: true,
         }
     }
 

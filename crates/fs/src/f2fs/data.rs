@@ -465,6 +465,10 @@ impl Volume {
         }
         let end = range.end.min(range.start + RESERVE_PAGES);
         self.reserve_pages(inode, &(range.start..end)).await?;
+        let _no_cleaning = inode.gc_rwsem.read().await;
+        // What cleaning has made dirty meanwhile is older than what is written now.
+        inode.pages.written(range.start..end).await;
+        inode.pages.discard(range.start..end);
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
         let dnode = self.make_dnode(&op, inode, range.start).await?;

@@ -284,6 +284,7 @@ impl Volume {
         page: u64,
     ) -> Result<bool> {
         let _uncut = inode.invalidate_lock.read().await;
+        let Some(_no_direct_write) = inode.gc_rwsem.try_write() else { return Ok(false) };
         let backing = FileBacking(Rc::clone(self));
         inode.pages.written(page..page + 1).await;
         if !inode.pages.waiting(&(page..page + 1)).0 {

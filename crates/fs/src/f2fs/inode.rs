@@ -17,6 +17,7 @@ use crate::contract::{Attr, FsError, Ino, Kind, Result, SetAttr, Timestamp};
 use crate::vfs::{FileCore, Pages};
 use nandscape_block::Owner;
 use nandscape_rt::Handle;
+use nandscape_rt::sync::RwLock;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -36,6 +37,9 @@ pub(crate) struct Inode {
     pub(crate) extents: ExtentCache,
     /// Dirty pages that cleaning moves: they go to the cold log.
     pub(crate) moving: RefCell<BTreeSet<u64>>,
+    /// Shared by writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`): otherwise what
+    /// cleaning has read could be written over what they wrote.
+    pub(crate) gc_rwsem: RwLock<()>,
     /// What the volume has to know of all inodes, those that are not in memory included.
     lists: Rc<InodeLists>,
 }
@@ -103,6 +107,7 @@ impl Inode {
             dirty: Cell::default(),
             extents: ExtentCache::default(),
             moving: RefCell::default(),
+            gc_rwsem: RwLock::new(rt, "cleaning of an inode", ()),
             lists: Rc::clone(lists),
         })
     }

@@ -3,6 +3,7 @@
 pub mod check;
 mod checkpoint;
 mod checkpoints;
+mod config;
 mod counts;
 mod data;
 mod dir;
@@ -18,6 +19,7 @@ mod gc;
 mod inline;
 mod inode;
 mod inodes;
+mod knobs;
 mod meta;
 pub mod mkfs;
 mod mount;
@@ -36,8 +38,10 @@ mod timer;
 mod volume;
 mod xattr;
 
+pub use config::{Config, change_features};
 pub use counts::Counts;
 pub use fs::F2fs;
 pub use mount::MountReport;
 pub use options::{Allocation, DiscardPolicy, FsyncMode, MountOptions};
+pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;

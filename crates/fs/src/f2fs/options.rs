@@ -76,6 +76,31 @@ pub struct MountOptions {
     pub omit: Option<OmittedRule>,
 }
 
+impl MountOptions {
+    /// Bytes of a NAT entry in memory: an object of Linux's `f2fs_nat_entry` (`struct nat_entry`, x86-64).
+    const NAT_ENTRY_BYTES: u64 = 32;
+    /// Bytes of an inode in memory: an object of Linux's `f2fs_inode_cache`; an estimate, of ext4's size and a
+    /// tenth more for the extent tree.
+    const INODE_BYTES: u64 = 1_200;
+    /// Fewer NAT entries or inodes than this are not asked for.
+    const KEPT_MIN: usize = 64;
+
+    /// Limits NAT entries and inodes in memory to `bytes` for each of both, or to [`Self::KEPT_MIN`] of them.
+    /// Returns how many bytes they may take then, by name. Node and meta pages are the page cache's.
+    pub(crate) fn limit_metadata(&mut self, bytes: u64) -> [(&'static str, u64); 2] {
+        let limit = |now: usize, each: u64| {
+            let fits = usize::try_from(bytes / each).unwrap_or(usize::MAX);
+            now.min(fits.max(Self::KEPT_MIN))
+        };
+        self.nat_entries = limit(self.nat_entries, Self::NAT_ENTRY_BYTES);
+        self.inodes = limit(self.inodes, Self::INODE_BYTES);
+        [
+            ("NAT entries", self.nat_entries as u64 * Self::NAT_ENTRY_BYTES),
+            ("inodes", self.inodes as u64 * Self::INODE_BYTES),
+        ]
+    }
+}
+
 impl Default for MountOptions {
     fn default() -> Self {
         Self {

@@ -2,15 +2,19 @@
 
 use crate::common::device::{OpenDevice, powered};
 use nandscape_block::{Lba, MemDevice, Payload, Tag};
+use nandscape_fs::contract::Caller;
 use nandscape_fs::{ConfigError, FormatError, FormatRequest, FsKind, ImageError, MountEnv, Probe};
 use nandscape_rt::{Executor, Handle};
 
-/// Runs a body on a device of 32 MiB to which nothing was written.
+/// Sectors of the device: 64 MiB, of which F2FS takes some for its logs.
+const SECTORS: u64 = 16_384;
+
+/// Runs a body on a device to which nothing was written.
 fn on_device(body: impl AsyncFnOnce(&Handle, OpenDevice) + 'static) {
     let mut executor = Executor::on_virtual_clock();
     let rt = executor.handle();
     let ran = executor.block_on(async move {
-        let device = powered(&rt, MemDevice::new(8_192));
+        let device = powered(&rt, MemDevice::new(SECTORS));
         body(&rt, device).await;
     });
     ran.expect("no deadlock");
@@ -23,6 +27,9 @@ const REQUEST: FormatRequest<'static> = FormatRequest {
     inode_ratio: None,
     inode_bytes: None,
     reserved_percent: None,
+    segments_per_section: None,
+    sections_per_zone: None,
+    overprovision: None,
     seed: 7,
     now_s: 1_000,
     fresh: true,
@@ -35,13 +42,15 @@ fn what_is_made_is_recognised() {
         on_device(async move |rt, device| {
             let device = device.erased();
             assert_eq!(FsKind::probe(&device).await, Ok(None), "nothing is there");
-            let mut config = kind.config_to_format(&REQUEST).expect("choices");
+            let journal_sectors = REQUEST.journal_sectors.filter(|_| kind == FsKind::Ext4);
+            let request = FormatRequest { journal_sectors, ..REQUEST };
+            let mut config = kind.config_to_format(&request).expect("choices");
             let made = config.format(&device).await.expect("a file system");
-            assert_eq!((made.kind, made.sectors), (kind, 8_192));
+            assert_eq!((made.kind, made.sectors), (kind, SECTORS));
             let expected = Probe {
                 kind,
                 label: "data".to_owned(),
-                sectors: 8_192,
+                sectors: SECTORS,
                 clean: true,
                 has_errors: false,
                 last_write_s: 1_000,
@@ -51,6 +60,9 @@ fn what_is_made_is_recognised() {
             let env = MountEnv { rt: rt.clone(), device: device.clone() };
             let (fs, report) = config.mount(env).await.expect("a mount");
             assert!(report.steps.iter().all(|step| step.count == 0), "{report:?}");
+            let me = Caller::default();
+            fs.mkdir(me, fs.root(), b"dir", 0o755).await.expect("a directory");
+            fs.syncfs(me).await.expect("a sync");
             let found = FsKind::probe(&device).await.expect("readable").expect("a file system");
             assert_eq!((found.clean, found.last_write_s), (false, 2_000_000_000));
             fs.unmount().await.expect("an unmount");
@@ -93,7 +105,7 @@ fn choices_that_cannot_be_met_are_named() {
         let features = ["no_such_feature".to_owned()];
         let unknown = kind.config_to_format(&FormatRequest { features: &features, ..REQUEST });
         assert_eq!(unknown.expect_err("no feature").key, "features");
-        let large = FormatRequest { journal_sectors: Some(8_000), ..REQUEST };
+        let large = FormatRequest { journal_sectors: Some(SECTORS - 192), ..REQUEST };
         let config = kind.config_to_format(&large).expect("choices");
         let error = config.check(device.caps()).expect_err("no room");
         assert_eq!(error.key, "journal");

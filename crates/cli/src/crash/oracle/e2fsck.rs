@@ -3,13 +3,10 @@
 //! `e2fsck -fn` does not replay a journal and still exits with 0, so an image that a power cut left is
 //! first recovered by `e2fsck -p`, on a copy.
 
+use super::Scratch;
 use crate::output::Failure;
-use crate::replace::Part;
 use anyhow::anyhow;
-use nandscape_block::{Payload, SECTOR_BYTES, SectorData, Tag};
 use nandscape_crash::fs::{Image, Oracle};
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Command, Output};
 
 /// Exit codes from here on mean that something is left uncorrected.
@@ -29,14 +26,10 @@ impl E2fsck {
 
     /// Runs e2fsck on an image; its output, and the image afterwards.
     fn run(&self, how: &str, image: &Image) -> Result<(Output, Image), String> {
-        let folder = std::env::temp_dir();
-        let (mut file, part) = Part::create(&folder.join("nandscape-crash"), None)
-            .map_err(|error| format!("{}: {error}", folder.display()))?;
-        let failed = |error: std::io::Error| format!("{}: {error}", part.name().display());
-        save(&mut file, image).map_err(failed)?;
-        let output = Command::new("e2fsck").arg(how).arg(part.name()).output().map_err(failed)?;
-        let after = load(&mut file, image.len()).map_err(failed)?;
-        Ok((output, after))
+        let mut scratch = Scratch::with(image)?;
+        let output = Command::new("e2fsck").arg(how).arg(scratch.name()).output();
+        let output = output.map_err(|error| format!("e2fsck: {error}"))?;
+        Ok((output, scratch.load()?))
     }
 }
 
@@ -63,29 +56,4 @@ fn said(command: &str, output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     format!("{command}: {}: {}", output.status, lines.join("; "))
-}
-
-fn save(file: &mut File, image: &Image) -> std::io::Result<()> {
-    file.set_len(image.len() as u64 * SECTOR_BYTES)?;
-    for (lba, content) in (0..).zip(image) {
-        if *content != SectorData::Tag(Tag::ZERO) {
-            let bytes = content.expand().ok_or(std::io::ErrorKind::InvalidData)?;
-            file.seek(SeekFrom::Start(lba * SECTOR_BYTES))?;
-            file.write_all(&*bytes)?;
-        }
-    }
-    Ok(())
-}
-
-fn load(file: &mut File, sectors: usize) -> std::io::Result<Image> {
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    bytes.resize(sectors * SECTOR_BYTES as usize, 0);
-    let zero = SectorData::Tag(Tag::ZERO);
-    let content = |sector: &[u8]| match sector.iter().all(|byte| *byte == 0) {
-        true => zero.clone(),
-        false => Payload::from_bytes(sector).map_or_else(|_| zero.clone(), |data| data.sector(0)),
-    };
-    Ok(bytes.chunks(SECTOR_BYTES as usize).map(content).collect())
 }

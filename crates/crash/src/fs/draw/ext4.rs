@@ -27,8 +27,8 @@ pub(super) fn in_small(config: Config) -> Config {
 }
 
 /// How a seed makes and mounts its volume.
-pub(super) fn config(given: &Config, mounted: &Mounted) -> Config {
-    let Mounted { seed, mount } = *mounted;
+pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
+    let Mounted { seed, mount, .. } = *mounted;
     let journal = Stream::new(seed, "journal-blocks").within(JOURNAL_BLOCKS);
     let format = MkfsOptions {
         blocks: Some(VOLUME_SECTORS),

@@ -3,16 +3,25 @@
 //! arm in each `match`.
 
 mod ext4;
+mod f2fs;
 pub(super) mod knobs;
 
 use nandscape_fs::{FsConfig, FsKind};
+use nandscape_ftl::FtlKind;
 
 /// One mount of a seed's volume.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mounted {
+pub(super) struct Mounted<'a> {
     pub(super) seed: u64,
     /// Its number.
     pub(super) mount: u64,
+    /// Modes that are given, and not drawn.
+    pub(super) given: &'a [&'static str],
+}
+
+/// Whether a mode is given.
+fn is_given(mounted: &Mounted<'_>, key: &str) -> bool {
+    mounted.given.contains(&key)
 }
 
 /// What a campaign draws of a file system.
@@ -21,10 +30,14 @@ pub(super) trait FsDraw {
     fn in_small(self) -> Self;
 
     /// How the volume is made and mounted.
-    fn for_mount(&self, mounted: &Mounted) -> Self;
+    fn for_mount(&self, mounted: &Mounted<'_>) -> Self;
 
     /// Whether tools of others can recover such a volume, or only check what our recovery left.
     fn oracle_recovers(&self) -> bool;
+
+    /// Whether a bit that is wrong in a volume, anywhere but in the content of files, is noticed: metadata has
+    /// checksums.
+    fn notices_flips(&self) -> bool;
 
     /// The modes on one line.
     fn describe(&self) -> String;
@@ -34,24 +47,36 @@ impl FsDraw for FsConfig {
     fn in_small(self) -> Self {
         match self {
             Self::Ext4(config) => Self::Ext4(ext4::in_small(config)),
+            Self::F2fs(config) => Self::F2fs(config),
         }
     }
 
-    fn for_mount(&self, mounted: &Mounted) -> Self {
+    fn for_mount(&self, mounted: &Mounted<'_>) -> Self {
         match self {
             Self::Ext4(config) => Self::Ext4(ext4::config(config, mounted)),
+            Self::F2fs(config) => Self::F2fs(f2fs::config(config, mounted)),
         }
     }
 
     fn oracle_recovers(&self) -> bool {
         match self {
             Self::Ext4(config) => ext4::oracle_recovers(config),
+            // fsck.f2fs checks and does not roll forward.
+            Self::F2fs(_) => false,
+        }
+    }
+
+    fn notices_flips(&self) -> bool {
+        match self {
+            Self::Ext4(_) => true,
+            Self::F2fs(_) => false,
         }
     }
 
     fn describe(&self) -> String {
         match self {
             Self::Ext4(config) => ext4::describe(config),
+            Self::F2fs(config) => f2fs::describe(config),
         }
     }
 }
@@ -60,5 +85,30 @@ impl FsDraw for FsConfig {
 pub(super) const fn sizes(kind: FsKind) -> (u64, u32) {
     match kind {
         FsKind::Ext4 => (ext4::VOLUME_SECTORS, ext4::DEVICE_SECTORS),
+        FsKind::F2fs => (f2fs::VOLUME_SECTORS, f2fs::DEVICE_SECTORS),
+    }
+}
+
+/// Sectors of the smallest media below a kind's volume; 0: whatever has room for it.
+pub(super) const fn media_sectors_min(kind: FsKind) -> u64 {
+    match kind {
+        FsKind::Ext4 => 0,
+        FsKind::F2fs => f2fs::MEDIA_SECTORS_MIN,
+    }
+}
+
+/// The modes of a kind that seeds draw unless they are given.
+pub(super) const fn drawn_modes(kind: FsKind) -> &'static [&'static str] {
+    match kind {
+        FsKind::Ext4 => &[],
+        FsKind::F2fs => f2fs::DRAWN,
+    }
+}
+
+/// The kind of FTL below a file system whose stack is not given.
+pub(super) const fn ftl_kind(kind: FsKind) -> FtlKind {
+    match kind {
+        FsKind::Ext4 => FtlKind::Pblk,
+        FsKind::F2fs => FtlKind::PageMap,
     }
 }

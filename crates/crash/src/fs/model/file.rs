@@ -4,17 +4,41 @@
 //!   are what a hole holds, and what was cut off.
 //! - A length is one that the file had since a sync covered it, or the beginning of what a write made
 //!   longer: write-back moves the length page by page.
-//! - With `data=writeback`, a page that may have got its block since may hold anything.
+//! - Where promises say so, a page may hold what its block held before: one that may have got its block since a
+//!   sync covered it ([`Stale::NewBlocks`]), or any that was written since ([`Stale::Written`]).
 
 use super::versions::{Moment, Versions};
 use crate::fs::tree::{FileSnapshot, PAGE, Xattrs, cut_page};
 use nandscape_block::{SectorData, Tag};
+use nandscape_fs::Promises;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 const ZERO: SectorData = SectorData::Tag(Tag::ZERO);
 /// Bytes of a page.
 const BYTES: usize = PAGE as usize;
+
+/// Which pages may show what their blocks held before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stale {
+    /// None.
+    Never,
+    /// Those that may have got their block since a sync covered them.
+    NewBlocks,
+    /// Those that were written since: whatever is written gets a block.
+    Written,
+}
+
+impl Stale {
+    /// What a file system permits by its promises.
+    pub(crate) const fn permitted_by(promises: Promises) -> Self {
+        match (promises.may_show_stale_blocks, promises.overwrites_in_place) {
+            (false, _) => Self::Never,
+            (true, true) => Self::NewBlocks,
+            (true, false) => Self::Written,
+        }
+    }
+}
 
 /// What a page may hold.
 #[derive(Clone, Debug)]
@@ -42,9 +66,14 @@ impl Page {
         Self { versions: Versions::of(covered), changed, behind, end: BYTES, stale: false }
     }
 
-    /// Whether it may show what its block held before: it may have got it since it was covered.
-    fn may_be_stale(&self) -> bool {
-        self.stale || self.versions.has_later() && self.versions.all().any(|value| *value == ZERO)
+    /// Whether it may show what its block held before.
+    fn may_be_stale(&self, stale: Stale) -> bool {
+        let may_be_new = match stale {
+            Stale::Never => return false,
+            Stale::NewBlocks => self.versions.all().any(|value| *value == ZERO),
+            Stale::Written => true,
+        };
+        self.stale || self.versions.has_later() && may_be_new
     }
 
     /// A part of its content is changed to that of `with`.
@@ -205,7 +234,7 @@ impl File {
     ///
     /// # Errors
     /// What is wrong.
-    pub(super) fn judge(&self, seen: &FileSnapshot, stale_allowed: bool) -> Result<(), String> {
+    pub(super) fn judge(&self, seen: &FileSnapshot, stale: Stale) -> Result<(), String> {
         if !self.may_have(seen.size) {
             let (size, later) = (self.size.covered(), self.size.later().collect::<Vec<_>>());
             return Err(format!("length {}; covered {size}, later {later:?}", seen.size));
@@ -215,7 +244,7 @@ impl File {
             let page = self.pages.get(&index).unwrap_or(&unknown);
             let len = (seen.size - index * PAGE).min(PAGE);
             let known = page.versions.all().any(|value| page.shows(value, content, len));
-            let permitted = known || stale_allowed && page.may_be_stale();
+            let permitted = known || page.may_be_stale(stale);
             if !permitted {
                 let (shown, covered) = (describe(content), describe(page.versions.covered()));
                 let later: Vec<String> = page.versions.later().map(describe).collect();
@@ -237,7 +266,7 @@ impl File {
     }
 
     /// What a cut left is what was covered. What may lie behind the end stays possible.
-    pub(super) fn settle(&mut self, seen: &FileSnapshot, stale_allowed: bool) {
+    pub(super) fn settle(&mut self, seen: &FileSnapshot, stale: Stale) {
         let pages = (0..).zip(&seen.pages).map(|(index, content)| {
             let settled = Page::of(content.clone());
             let len = seen.size - index * PAGE;
@@ -247,8 +276,8 @@ impl File {
             let same = known.versions.all().filter(|value| same(value, content, len));
             // What was behind the end before may be there still, whatever was written before it.
             let behind: Vec<_> = same.chain(&known.behind).cloned().collect();
-            let stale = stale_allowed && (known.may_be_stale() || behind.is_empty());
-            (index, Page { behind, stale, end: len as usize, ..settled })
+            let is_stale = known.may_be_stale(stale) || stale != Stale::Never && behind.is_empty();
+            (index, Page { behind, stale: is_stale, end: len as usize, ..settled })
         });
         let pages = pages.collect();
         let xattrs = seen.xattrs.iter();
@@ -269,9 +298,9 @@ impl File {
         since: Moment,
         at: Moment,
         seen: &FileSnapshot,
-        stale_allowed: bool,
+        stale: Stale,
     ) -> Result<(), String> {
-        self.judge(seen, stale_allowed)?;
+        self.judge(seen, stale)?;
         for page in self.pages.values_mut() {
             page.changed.retain(|(changed, _)| *changed <= since);
         }

@@ -11,6 +11,7 @@ mod versions;
 
 use super::tree::{FileSnapshot, Identity, Tree, Xattrs};
 use file::File;
+pub(crate) use file::Stale;
 use names::{Change, History, Record, State};
 pub(crate) use names::{Names, Node, ROOT};
 use nandscape_block::SectorData;
@@ -76,8 +77,8 @@ pub(crate) struct Model {
     root: String,
     /// Whether files are committed by records of their own.
     records: bool,
-    /// Whether new blocks may show what they held before.
-    stale_allowed: bool,
+    /// Which blocks may show what they held before.
+    stale: Stale,
     history: History,
     changed: BTreeMap<Node, Changed>,
     bodies: BTreeMap<Node, Body>,
@@ -97,11 +98,11 @@ pub(crate) fn parent(path: &str) -> Option<&str> {
 }
 
 impl Model {
-    pub(crate) fn new(root: String, records: bool, stale_allowed: bool) -> Self {
+    pub(crate) fn new(root: String, records: bool, stale: Stale) -> Self {
         Self {
             root,
             records,
-            stale_allowed,
+            stale,
             history: History::default(),
             changed: BTreeMap::new(),
             bodies: BTreeMap::new(),
@@ -369,7 +370,7 @@ impl Model {
         self.call_begins();
         let since = self.before_call.map_or(self.now, |(moment, _)| moment);
         match self.bodies.get_mut(&node) {
-            Some(Body::File(file)) => file.relearn(since, self.now, seen, self.stale_allowed),
+            Some(Body::File(file)) => file.relearn(since, self.now, seen, self.stale),
             _ => Ok(()),
         }
     }
@@ -495,7 +496,7 @@ impl Model {
         let kind = match self.bodies.get(&node) {
             None => return Ok(()),
             Some(Body::File(file)) if seen.kind == Kind::File => {
-                return file.judge(seen, self.stale_allowed);
+                return file.judge(seen, self.stale);
             }
             Some(Body::Symlink(target)) if seen.kind == Kind::Symlink => {
                 return match *target == seen.target {
@@ -522,7 +523,7 @@ impl Model {
             self.identities.insert(seen.identity, node);
             names.insert(path.to_owned(), node);
             if let Some(Body::File(file)) = self.bodies.get_mut(&node) {
-                file.settle(seen, self.stale_allowed);
+                file.settle(seen, self.stale);
             }
         }
         let kept: BTreeSet<Node> = names.values().copied().collect();

@@ -17,8 +17,12 @@ fn page(tag: u64) -> SectorData {
 }
 
 impl Story {
-    fn new(records: bool, stale_allowed: bool) -> Self {
-        Self { model: Model::new("w".to_owned(), records, stale_allowed), files: 0 }
+    fn new(records: bool) -> Self {
+        Self::with(records, Stale::Never)
+    }
+
+    fn with(records: bool, stale: Stale) -> Self {
+        Self { model: Model::new("w".to_owned(), records, stale), files: 0 }
     }
 
     /// A file of this node's number as inode.
@@ -69,7 +73,7 @@ const NO: SectorData = SectorData::Tag(Tag::ZERO);
 /// Names are those after some operation: never without an earlier one, never from before a sync.
 #[test]
 fn names_are_those_after_some_operation() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     let b = story.create("b");
     drop(story.model.rename("a", "c"));
@@ -88,7 +92,7 @@ fn names_are_those_after_some_operation() {
 /// Two names that change places do so with all below them.
 #[test]
 fn exchanges_are_whole() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let (a, b) = (story.create("a"), story.create("b"));
     story.sync(Scope::All);
     drop(story.model.exchange("a", "b"));
@@ -101,7 +105,7 @@ fn exchanges_are_whole() {
 /// A sync covers what had ended when it began: neither the call that was in progress, nor what came after it.
 #[test]
 fn a_sync_covers_what_had_ended_when_it_began() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     story.write(a, 1);
     story.model.write(a, 0, 0..PAGE, &page(2));
@@ -120,7 +124,7 @@ fn a_sync_covers_what_had_ended_when_it_began() {
 /// A name that is changed while a sync of its directory runs is not covered by it.
 #[test]
 fn a_sync_covers_no_name_that_is_being_made() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     let (_, undo) = story.model.create("b", 0o644);
     drop(undo);
@@ -133,7 +137,7 @@ fn a_sync_covers_no_name_that_is_being_made() {
 /// A refused call leaves the names as they were, and a sync of its directory covers nothing more for it.
 #[test]
 fn a_refused_call_changes_nothing() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     story.sync(Scope::Whole(ROOT));
     drop(story.model.rename("a", "c"));
@@ -150,7 +154,7 @@ fn a_refused_call_changes_nothing() {
 /// Content is a version since the covered one, of the file itself; a mixture of two versions is none.
 #[test]
 fn pages_hold_a_version() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     story.write(a, 1);
     story.sync(Scope::Whole(a));
@@ -161,18 +165,24 @@ fn pages_hold_a_version() {
     assert!(!shows(torn) && !shows(NO) && !shows(page(3)));
 }
 
-/// Only with `data=writeback` may a block that is new show what it held before.
+/// A block may show what it held before where promises say so: if it is new, or also if it was written over.
 #[test]
-fn stale_blocks_are_new_ones() {
-    for allowed in [false, true] {
-        let mut story = Story::new(false, allowed);
+fn stale_blocks_are_those_that_are_permitted() {
+    let permitted = [
+        (Stale::Never, [false; 2]),
+        (Stale::NewBlocks, [true, false]),
+        (Stale::Written, [true; 2]),
+    ];
+    for (stale, [in_new, in_overwritten]) in permitted {
+        let mut story = Story::with(false, stale);
         let a = story.create("a");
         story.sync(Scope::Whole(a));
         story.write(a, 1);
-        assert_eq!(story.may_leave(&[("a", a, PAGE as u64, page(9))]), allowed);
+        assert_eq!(story.may_leave(&[("a", a, PAGE as u64, page(9))]), in_new, "{stale:?}");
         story.sync(Scope::Whole(a));
+        assert!(!story.may_leave(&[("a", a, PAGE as u64, page(9))]), "a sync covered it");
         story.write(a, 2);
-        assert!(!story.may_leave(&[("a", a, PAGE as u64, page(9))]), "its block is not new");
+        assert_eq!(story.may_leave(&[("a", a, PAGE as u64, page(9))]), in_overwritten, "{stale:?}");
     }
 }
 
@@ -180,7 +190,7 @@ fn stale_blocks_are_new_ones() {
 /// covers a write over it.
 #[test]
 fn what_lies_behind_the_end_may_show_later() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     story.model.write(a, 0, 0..100, &page(1));
     story.model.call_ended();
@@ -206,7 +216,7 @@ fn what_lies_behind_the_end_may_show_later() {
 /// Attributes are covered by fsync, not by fdatasync.
 #[test]
 fn attributes_are_versions() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     story.sync(Scope::Whole(a));
     story.model.set_xattr(a, b"user.x", Some(b"1"));
@@ -229,7 +239,7 @@ fn attributes_are_versions() {
 #[test]
 fn records_bring_single_files_back() {
     for records in [false, true] {
-        let mut story = Story::new(records, false);
+        let mut story = Story::new(records);
         let a = story.create("a");
         let b = story.create("b");
         story.sync(Scope::Whole(b));
@@ -242,7 +252,7 @@ fn records_bring_single_files_back() {
 /// A clean volume holds what was left, to the last byte.
 #[test]
 fn an_unmounted_volume_is_exact() {
-    let mut story = Story::new(false, false);
+    let mut story = Story::new(false);
     let a = story.create("a");
     story.write(a, 1);
     let exact = |content| story.model.verify_exactly(&tree(&[("a", a, PAGE as u64, content)]));

@@ -331,3 +331,6 @@ impl Volume {
         self.set_link(op, dir, found, (parent.number, mode)).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,8 @@ use thiserror::Error;
 /// What to make.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MkfsOptions {
+    /// Sectors of the volume, the operand behind the device; `None`: as many as the device has.
+    pub sectors: Option<u64>,
     /// Features that are on; `-O`.
     pub features: Features,
     /// Label, up to 512 units of UTF-16; `-l`.
@@ -68,6 +70,7 @@ impl MkfsOptions {
     pub fn new(seed: u64) -> Self {
         let mut stream = Stream::new(seed, "f2fs identity");
         Self {
+            sectors: None,
             features: Features::default(),
             label: String::new(),
             uuid: random_uuid(&mut stream),
@@ -107,7 +110,13 @@ pub enum MkfsError {
 /// # Errors
 /// Options that cannot be met.
 pub fn plan(options: &MkfsOptions, sectors: u64) -> Result<Plan, MkfsError> {
-    Plan::new(options, sectors)
+    match options.sectors {
+        Some(asked) if asked > sectors => {
+            let why = format!("{asked} sectors do not fit the device's {sectors}");
+            Err(MkfsError::Options(why))
+        }
+        asked => Plan::new(options, asked.unwrap_or(sectors)),
+    }
 }
 
 /// The least size at which [`mkfs`] makes a file system, among whole zones: in sectors.
@@ -130,7 +139,7 @@ pub fn mkfs<'a>(
 }
 
 async fn make(device: &AsyncDevice, options: &MkfsOptions) -> Result<Superblock, MkfsError> {
-    let plan = Plan::new(options, device.caps().sectors)?;
+    let plan = plan(options, device.caps().sectors)?;
     let trimmed = write::clear(device, &plan, options).await?;
     let contents = Contents::new(&plan, options, trimmed);
     write::write(device, &contents).await?;

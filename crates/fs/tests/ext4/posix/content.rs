@@ -1,7 +1,6 @@
 //! Promises about the content of files, and the space for it.
 
 use super::*;
-use nandscape_fs::cache::CacheConfig;
 use nandscape_rt::combine::join_all;
 
 /// 12, 13, 14: what is read is what was written last; else zeroes; nothing behind the end.
@@ -248,9 +247,8 @@ fn memory_holds_what_it_has_room_for() {
     let handle = executor.handle();
     let ran = executor.block_on(async move {
         let device = device(&handle, 128 * MIB / 4096);
-        let FsConfig::Ext4(mut config) = ext4(DataMode::Ordered);
-        config.mount.cache = CacheConfig { pages: ROOM, ..CacheConfig::default() };
-        let config = FsConfig::Ext4(config);
+        let mut config = ext4(DataMode::Ordered);
+        config.limit_page_cache(ROOM);
         config.format(&device.erased()).await.expect("mkfs");
         let (fs, _) = mount(&config, &handle, &device).await;
         let file = create(&fs, fs.root(), "f").await;

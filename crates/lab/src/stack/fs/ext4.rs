@@ -3,11 +3,9 @@
 
 use super::super::Host;
 use super::super::cache::{self, Defaults};
-use super::super::document::Value;
 use super::super::place::StackError;
 use super::super::reader::{Section, Size, Span, Words};
 use nandscape_block::SECTOR_BYTES;
-use nandscape_fs::ext4::format::Features;
 use nandscape_fs::ext4::mkfs::{self, DEFAULT_FEATURES, MkfsOptions};
 use nandscape_fs::ext4::{Commit, Config, DataMode, MountOptions};
 use nandscape_rt::Nanos;
@@ -58,18 +56,14 @@ fn read_commit(fs: &mut Section<'_>, host: &Host) -> Result<Commit, StackError> 
 
 /// How a file system is made; nothing where the one on the device is mounted.
 fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
-    let format: Option<bool> = fs.unwritten("format")?;
-    if let Some(format) = format {
-        fs.write_unless("true", "format", &format.to_string());
-    }
-    if format == Some(false) {
-        fs.refuse(
-            &MKFS_KEYS,
-            "goes with format = true: with format = false no file system is made",
-        )?;
+    if !super::read_format(fs, &MKFS_KEYS)? {
         return Ok(None);
     }
-    let features = read_features(fs)?;
+    let features = super::read_features(fs, DEFAULT_FEATURES, |mut features, word| {
+        let (feature, on) = mkfs::feature_change(word)?;
+        features.set(feature, on);
+        Ok(features)
+    })?;
     let journal_blocks = blocks(fs, "journal")?;
     let inode_ratio = fs.optional("inode_ratio")?.map(|Size(bytes)| bytes);
     let reserved: u32 = fs.or("reserved_percent", 5)?;
@@ -87,28 +81,4 @@ fn blocks(fs: &mut Section<'_>, key: &'static str) -> Result<Option<u32>, StackE
     let blocks = u32::try_from(bytes / SECTOR_BYTES).ok();
     let blocks = blocks.filter(|_| bytes.is_multiple_of(SECTOR_BYTES));
     blocks.map(Some).ok_or_else(|| fs.reject(key, "must be whole blocks of 4 KiB, below 16TiB"))
-}
-
-/// mke2fs's defaults with the list's changes: names turn features on, or off with ^ in front.
-fn read_features(fs: &mut Section<'_>) -> Result<Features, StackError> {
-    let mut features = DEFAULT_FEATURES;
-    let Some(node) = fs.node("features") else { return Ok(features) };
-    let Value::Array(names) = &node.value else {
-        let found = node.value.describe();
-        let expected = "expected a list of features such as [\"^metadata_csum\"]";
-        return Err(fs.reject("features", format!("{expected}, found {found}")));
-    };
-    let mut words = Vec::new();
-    for name in names {
-        let Value::String(word) = &name.value else {
-            let found = name.value.describe();
-            return Err(fs.reject("features", format!("expected names of features, found {found}")));
-        };
-        let change = mkfs::feature_change(word);
-        let (feature, on) = change.map_err(|why| fs.reject("features", why))?;
-        features.set(feature, on);
-        words.push(format!("\"{word}\""));
-    }
-    fs.write_unless("[]", "features", &format!("[{}]", words.join(", ")));
-    Ok(features)
 }

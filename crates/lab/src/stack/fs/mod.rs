@@ -2,7 +2,9 @@
 //! are read here, those of one kind in its own file.
 
 mod ext4;
+mod f2fs;
 
+use super::document::Value;
 use super::place::StackError;
 use super::reader::{Section, Words};
 use super::resolved::titled;
@@ -15,7 +17,9 @@ use nandscape_media::PayloadMode;
 pub(super) const MEMORY_BYTES: u64 = 4 << 30;
 /// The least page cache.
 pub(crate) const MEMORY_BYTES_MIN: u64 = 1 << 20;
-const KIND: Words<FsKind> = Words { here: &[("ext4", FsKind::Ext4)], later: &["f2fs"] };
+const KIND: Words<FsKind> =
+    Words { here: &[("ext4", FsKind::Ext4), ("f2fs", FsKind::F2fs)], later: &[] };
+
 /// `[fs]`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FsStack {
@@ -38,9 +42,51 @@ pub(super) fn read(
     fs.check("kind", payload != PayloadMode::None, "needs media.payload = \"tags\" or \"bytes\"")?;
     let config = match kind {
         FsKind::Ext4 => FsConfig::Ext4(ext4::read(&mut fs, host)?),
+        FsKind::F2fs => FsConfig::F2fs(f2fs::read(&mut fs, host)?),
     };
     let chosen = fs.chosen().to_vec();
     Ok((Some(FsStack { config, chosen }), titled("fs", fs)?))
+}
+
+/// Whether a file system is made; where the one on the device is mounted, the keys that say how are refused.
+fn read_format(fs: &mut Section<'_>, mkfs_keys: &[&'static str]) -> Result<bool, StackError> {
+    let format: Option<bool> = fs.unwritten("format")?;
+    if let Some(format) = format {
+        fs.write_unless("true", "format", &format.to_string());
+    }
+    if format == Some(false) {
+        fs.refuse(
+            mkfs_keys,
+            "goes with format = true: with format = false no file system is made",
+        )?;
+    }
+    Ok(format != Some(false))
+}
+
+/// The defaults with the list's changes: names turn features on, or off with ^ in front.
+fn read_features<F>(
+    fs: &mut Section<'_>,
+    defaults: F,
+    change: impl Fn(F, &str) -> Result<F, String>,
+) -> Result<F, StackError> {
+    let mut features = defaults;
+    let Some(node) = fs.node("features") else { return Ok(features) };
+    let Value::Array(names) = &node.value else {
+        let found = node.value.describe();
+        let expected = "expected a list of features such as [\"^metadata_csum\"]";
+        return Err(fs.reject("features", format!("{expected}, found {found}")));
+    };
+    let mut words = Vec::new();
+    for name in names {
+        let Value::String(word) = &name.value else {
+            let found = name.value.describe();
+            return Err(fs.reject("features", format!("expected names of features, found {found}")));
+        };
+        features = change(features, word).map_err(|why| fs.reject("features", why))?;
+        words.push(format!("\"{word}\""));
+    }
+    fs.write_unless("[]", "features", &format!("[{}]", words.join(", ")));
+    Ok(features)
 }
 
 /// Refuses what a file system says itself.
@@ -62,7 +108,8 @@ pub(super) fn check_alone(hints: &Hints) -> Result<(), (&'static str, &'static s
 
 /// The key of a stack that makes a choice; `fs` for one that no key makes.
 fn key_path(key: &str) -> String {
-    if ext4::CHECKED_KEYS.contains(&key) { format!("fs.{key}") } else { "fs".to_owned() }
+    let is_checked = ext4::CHECKED_KEYS.contains(&key) || f2fs::CHECKED_KEYS.contains(&key);
+    if is_checked { format!("fs.{key}") } else { "fs".to_owned() }
 }
 
 impl super::Stack {

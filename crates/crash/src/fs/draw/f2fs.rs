@@ -1,0 +1,135 @@
+//! F2FS as small as campaigns need it: hardly more segments than the logs and the reserve take, so that segments
+//! are cleaned, freed and used again in a few hundred operations.
+
+use super::{Mounted, is_given};
+use nandscape_fs::f2fs::format::{Features, SUPPORTED};
+use nandscape_fs::f2fs::mkfs::MkfsOptions;
+use nandscape_fs::f2fs::{Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule};
+use nandscape_rt::Stream;
+
+/// Sectors of a volume: 28 segments, of which the main area has 20. Six are open, mkfs.f2fs reserves 12, and files
+/// have what 4 hold.
+pub(super) const VOLUME_SECTORS: u64 = 14_336;
+/// Sectors of the smallest and the largest media below it.
+pub(super) const MEDIA_SECTORS_MIN: u64 = 20_480;
+pub(super) const DEVICE_SECTORS: u32 = 65_536;
+/// The modes that a seed draws unless they are given.
+pub(super) const DRAWN: &[&str] = &["fsync_mode", "active_logs", "data_order"];
+/// Logs of which a seed draws; six, the default, as often as the others.
+const LOGS: [u8; 4] = [2, 4, 6, 6];
+
+/// How a seed makes and mounts its volume.
+pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
+    let Mounted { seed, mount, .. } = *mounted;
+    let rng = &mut Stream::new(seed, "f2fs-modes");
+    // Each is drawn, given or not: what is given changes no other.
+    let logs = LOGS[rng.below(LOGS.len() as u64) as usize];
+    let [
+        strict,
+        ordered,
+        inline_data,
+        inline_dentry,
+        inline_xattr,
+        background,
+        aggressive,
+        features,
+    ] = std::array::from_fn(|_| rng.chance(0.5));
+    let drawn = MountOptions {
+        active_logs: logs,
+        fsync_mode: if strict { FsyncMode::Strict } else { FsyncMode::Posix },
+        ordered_data: ordered,
+        inline_data,
+        inline_dentry,
+        inline_xattr,
+        background_gc: background,
+        discard_policy: match aggressive {
+            true => DiscardPolicy::Aggressive,
+            false => DiscardPolicy::Kernel,
+        },
+        allocation: given.mount.allocation,
+        // Generations must not come again: they tell files apart.
+        seed: seed.wrapping_mul(1_000).wrapping_add(mount),
+        omit: given.mount.omit,
+        ..MountOptions::default()
+    };
+    let mut mount = drawn;
+    if is_given(mounted, "active_logs") {
+        mount.active_logs = given.mount.active_logs;
+    }
+    if is_given(mounted, "fsync_mode") {
+        mount.fsync_mode = given.mount.fsync_mode;
+    }
+    if is_given(mounted, "data_order") {
+        mount.ordered_data = given.mount.ordered_data;
+    }
+    let features = if features { SUPPORTED } else { Features::default() };
+    let format = MkfsOptions {
+        sectors: Some(VOLUME_SECTORS),
+        features,
+        fresh: true,
+        ..MkfsOptions::new(seed)
+    };
+    Config { format: Some(format), mount }
+}
+
+/// The modes on one line.
+pub(super) fn describe(drawn: &Config) -> String {
+    let MountOptions { allocation, active_logs, fsync_mode, ordered_data, omit, .. } = &drawn.mount;
+    let MountOptions { inline_data, inline_dentry, inline_xattr, background_gc, .. } = &drawn.mount;
+    let features = drawn.format.as_ref().map_or_else(String::new, |format| {
+        let names = format.features.names();
+        if names.is_empty() { "none".to_owned() } else { names.join("+") }
+    });
+    let inline = [(inline_data, "data"), (inline_dentry, "dentry"), (inline_xattr, "xattr")];
+    let inline: Vec<&str> =
+        inline.into_iter().filter(|(is_on, _)| **is_on).map(|(_, name)| name).collect();
+    let order = if *ordered_data { "ordered" } else { "kernel" };
+    let omit = omit.map_or("none", OmittedRule::name);
+    format!(
+        "allocation={} logs={active_logs} fsync={} order={order} inline={} background-gc={background_gc} \
+         discard={} features={features} omit={omit}",
+        allocation.name(),
+        fsync_mode.name(),
+        inline.join("+"),
+        drawn.mount.discard_policy.name(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscape_fs::f2fs::mkfs::plan;
+    use std::collections::BTreeSet;
+
+    /// Six logs and the reserve leave files some segments, and all that is drawn comes up; what is given is not
+    /// drawn, and changes nothing else.
+    #[test]
+    fn volumes_are_small_and_modes_are_drawn() {
+        let given = Config::default();
+        let of = |seed, keys: &[&'static str]| {
+            let mut given = given.clone();
+            given.mount.active_logs = 4;
+            config(&given, &Mounted { seed, mount: 1, given: keys })
+        };
+        let mut all = BTreeSet::new();
+        for seed in 0..200 {
+            let drawn = of(seed, &[]);
+            let planned = plan(drawn.format.as_ref().unwrap(), VOLUME_SECTORS).unwrap();
+            assert_eq!((planned.layout.main_segments(), planned.user_blocks()), (20, 2_048));
+            all.insert(describe(&drawn));
+            let mut fixed = of(seed, &["active_logs"]);
+            assert_eq!(fixed.mount.active_logs, 4);
+            fixed.mount.active_logs = drawn.mount.active_logs;
+            assert_eq!(fixed, drawn);
+        }
+        let words = all.iter().flat_map(|line| line.split(' '));
+        let words: BTreeSet<&str> = words.collect();
+        for word in ["logs=2", "logs=4", "logs=6", "fsync=posix", "fsync=strict", "order=kernel"] {
+            assert!(words.contains(word), "{word}");
+        }
+        for word in ["order=ordered", "inline=data+dentry+xattr", "inline=", "features=none"] {
+            assert!(words.contains(word), "{word}");
+        }
+        assert!(all.len() > 100, "{}", all.len());
+    }
+}

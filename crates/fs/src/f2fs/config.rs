@@ -1,0 +1,324 @@
+//! What can be chosen about an F2FS, as a whole: how it is made and how it is mounted. Choices that
+//! campaigns, reports and messages name have names here; those of mkfs.f2fs and of the kernel's mount are theirs.
+
+use super::F2fs;
+use super::format::{Features, SUPPORTED};
+use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
+use super::options::{Allocation, DiscardPolicy, FsyncMode, MountOptions};
+use super::rules::OmittedRule;
+use crate::contract::FsError;
+use crate::kind::{
+    ConfigError, FormatError, FormatRequest, Formatted, FsKind, MountEnv, MountReport, Mounted,
+    Promises, RecoveryStep,
+};
+use nandscape_block::{AsyncDevice, DeviceCaps};
+use std::rc::Rc;
+
+/// What a request may ask that F2FS does not have, with the reason.
+const NOT_HERE: &str = "F2FS has no such choice";
+
+/// How an F2FS is made and mounted.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Config {
+    /// How it is made; `None`: the device already holds it.
+    pub format: Option<MkfsOptions>,
+    /// How it is mounted.
+    pub mount: MountOptions,
+}
+
+// The one number that is not whole, the overprovision, is never NaN: what reads it refuses that.
+impl Eq for Config {}
+
+impl Allocation {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::Lfs];
+
+    /// Its name, as in F2FS's `mode=`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lfs => "lfs",
+        }
+    }
+}
+
+impl FsyncMode {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Posix, Self::Strict];
+
+    /// Its name, as in F2FS's `fsync_mode=`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Posix => "posix",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+impl DiscardPolicy {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Kernel, Self::Aggressive];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Aggressive => "aggressive",
+        }
+    }
+}
+
+/// The name of a number of logs in use; none of a number that F2FS does not have.
+#[must_use]
+const fn logs_name(active_logs: u8) -> &'static str {
+    match active_logs {
+        2 => "2",
+        4 => "4",
+        _ => "6",
+    }
+}
+
+/// The name of [`MountOptions::ordered_data`].
+#[must_use]
+const fn order_name(ordered_data: bool) -> &'static str {
+    if ordered_data { "ordered" } else { "kernel" }
+}
+
+/// The changes that words of `-O` make: a name turns a feature on, or off with `^` before it.
+///
+/// # Errors
+/// The first word that no feature is called, or whose feature is not supported.
+pub fn change_features(
+    mut features: Features,
+    words: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Result<Features, String> {
+    for word in words {
+        let word = word.as_ref();
+        let name = word.trim_start_matches('^');
+        let feature = Features::named(name);
+        let feature = feature.ok_or_else(|| format!("no feature of F2FS is called \"{name}\""))?;
+        features = match word.starts_with('^') {
+            true => features.without(feature),
+            false if SUPPORTED.has(feature) => features.with(feature),
+            false => return Err(format!("{name} is not supported")),
+        };
+    }
+    Ok(features)
+}
+
+/// The key of a choice in `format` without which `error` would not be; empty if none is at fault but the size.
+fn key_at_fault(format: &MkfsOptions, sectors: u64, error: &MkfsError) -> &'static str {
+    let defaults = MkfsOptions::new(0);
+    let undone = [
+        ("features", MkfsOptions { features: defaults.features, ..format.clone() }),
+        ("label", MkfsOptions { label: String::new(), ..format.clone() }),
+        ("overprovision", MkfsOptions { overprovision: None, ..format.clone() }),
+        ("segments_per_section", MkfsOptions { segments_per_section: 1, ..format.clone() }),
+        ("sections_per_zone", MkfsOptions { sections_per_zone: 1, ..format.clone() }),
+    ];
+    let remains =
+        |options: &MkfsOptions| mkfs::plan(options, sectors).err().as_ref() == Some(error);
+    undone.iter().find(|(_, options)| !remains(options)).map_or("", |(key, _)| key)
+}
+
+/// The choice that kept a volume from being made.
+fn config_error(format: &MkfsOptions, sectors: u64, error: &MkfsError) -> ConfigError {
+    ConfigError { key: key_at_fault(format, sectors, error), why: error.to_string() }
+}
+
+impl Config {
+    /// A volume that is to be made as `request` says.
+    ///
+    /// # Errors
+    /// The choice that F2FS does not have.
+    pub(crate) fn to_format(request: &FormatRequest<'_>) -> Result<Self, ConfigError> {
+        let not_here = [
+            ("journal", request.journal_sectors.is_some()),
+            ("inode_ratio", request.inode_ratio.is_some()),
+            ("inode_bytes", request.inode_bytes.is_some()),
+            ("reserved_percent", request.reserved_percent.is_some()),
+        ];
+        if let Some((key, _)) = not_here.into_iter().find(|(_, is_asked)| *is_asked) {
+            return Err(ConfigError { key, why: NOT_HERE.to_owned() });
+        }
+        let defaults = MkfsOptions::new(request.seed);
+        let features = change_features(defaults.features, request.features)
+            .map_err(|why| ConfigError { key: "features", why })?;
+        let too_late = |_| ConfigError { key: "time", why: "beyond the year 2106".to_owned() };
+        let format = MkfsOptions {
+            features,
+            label: request.label.to_owned(),
+            segments_per_section: request.segments_per_section.unwrap_or(1),
+            sections_per_zone: request.sections_per_zone.unwrap_or(1),
+            overprovision: request.overprovision,
+            now_s: u32::try_from(request.now_s).map_err(too_late)?,
+            fresh: request.fresh,
+            ..defaults
+        };
+        Ok(Self { format: Some(format), mount: MountOptions::default() })
+    }
+
+    /// The same for a run: identity and the checkpoint's first version are drawn from the run's seed.
+    pub(crate) fn for_run(&self, seed: u64, fresh: bool) -> Self {
+        let MkfsOptions { uuid, checkpoint_ver, .. } = MkfsOptions::new(seed);
+        let mut run = self.clone();
+        run.format = run.format.map(|format| MkfsOptions { uuid, checkpoint_ver, fresh, ..format });
+        run.mount.seed = seed;
+        run
+    }
+
+    /// Whether a device has room for what is to be made on it.
+    pub(crate) fn check(&self, caps: &DeviceCaps) -> Result<(), ConfigError> {
+        let Some(format) = &self.format else { return Ok(()) };
+        let planned = mkfs::plan(format, caps.sectors);
+        planned.map(drop).map_err(|error| config_error(format, caps.sectors, &error))
+    }
+
+    pub(crate) const fn promises(&self) -> Promises {
+        Promises {
+            syncs_single_files: true,
+            may_show_stale_blocks: !self.mount.ordered_data,
+            overwrites_in_place: false,
+        }
+    }
+
+    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 4] {
+        [
+            ("allocation", self.mount.allocation.name()),
+            ("fsync_mode", self.mount.fsync_mode.name()),
+            ("active_logs", logs_name(self.mount.active_logs)),
+            ("data_order", order_name(self.mount.ordered_data)),
+        ]
+    }
+
+    pub(crate) fn choose(&mut self, key: &'static str, value: &str) -> Result<(), ConfigError> {
+        let unknown = || ConfigError { key, why: format!("F2FS has no {key} called {value:?}") };
+        match key {
+            "allocation" => {
+                let all = Allocation::ALL.into_iter();
+                let found = all.into_iter().find(|allocation| allocation.name() == value);
+                self.mount.allocation = found.ok_or_else(unknown)?;
+            }
+            "fsync_mode" => {
+                let found = FsyncMode::ALL.into_iter().find(|mode| mode.name() == value);
+                self.mount.fsync_mode = found.ok_or_else(unknown)?;
+            }
+            "active_logs" => {
+                let found = [2, 4, 6].into_iter().find(|logs| logs_name(*logs) == value);
+                self.mount.active_logs = found.ok_or_else(unknown)?;
+            }
+            "data_order" => {
+                let found = [false, true].into_iter().find(|order| order_name(*order) == value);
+                self.mount.ordered_data = found.ok_or_else(unknown)?;
+            }
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn omit(&mut self, rule: &str) -> Result<(), ConfigError> {
+        let unknown = || format!("F2FS has no rule called {rule:?}");
+        let rule = OmittedRule::named(rule);
+        self.mount.omit = Some(rule.ok_or_else(|| ConfigError { key: "omit", why: unknown() })?);
+        Ok(())
+    }
+
+    /// Makes the volume.
+    pub(crate) async fn format(&self, device: &AsyncDevice) -> Result<Formatted, FormatError> {
+        let Some(format) = &self.format else {
+            let why = "the device is to hold a file system already".to_owned();
+            return Err(ConfigError { key: "format", why }.into());
+        };
+        let sectors = device.caps().sectors;
+        let refused = |error: &MkfsError| FormatError::from(config_error(format, sectors, error));
+        let plan = mkfs::plan(format, sectors).map_err(|error| refused(&error))?;
+        match mkfs(device, format).await {
+            Ok(_) => Ok(formatted(&plan)),
+            Err(MkfsError::Device(error)) => Err(FormatError::Device(error)),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    /// Mounts the volume.
+    pub(crate) async fn mount(&self, env: MountEnv) -> Result<Mounted, FsError> {
+        let (fs, report) = F2fs::mount(&env.rt, env.device, self.mount.clone()).await?;
+        let step = |name, count| RecoveryStep { name, count };
+        let steps = vec![
+            step("files rolled forward", report.files),
+            step("node blocks", report.nodes),
+            step("data blocks", report.blocks),
+            step("orphans finished", report.orphans),
+        ];
+        Ok((Rc::new(fs), MountReport { steps }))
+    }
+}
+
+fn formatted(plan: &Plan) -> Formatted {
+    Formatted {
+        kind: FsKind::F2fs,
+        sectors: plan.superblock.block_count,
+        inodes: plan.layout.nids().into(),
+        units: (plan.superblock.section_count.into(), ["section", "sections"]),
+        journal_sectors: 0,
+        features: Features(plan.superblock.feature).names(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every choice that reports name can be made by its names, and no other can.
+    #[test]
+    fn choices_are_made_by_name() {
+        let values = [
+            ("allocation", &["lfs"][..]),
+            ("fsync_mode", &["strict", "posix"]),
+            ("active_logs", &["2", "4", "6"]),
+            ("data_order", &["ordered", "kernel"]),
+        ];
+        let mut config = Config::default();
+        assert_eq!(config.choices().map(|(key, _)| key), values.map(|(key, _)| key));
+        for (place, (key, values)) in values.into_iter().enumerate() {
+            for value in values {
+                config.choose(key, value).expect(value);
+                assert_eq!(config.choices()[place], (key, *value));
+            }
+            assert_eq!(config.choose(key, "3").expect_err("no such value").key, key);
+        }
+        assert_eq!(config, Config::default());
+        assert!(config.choose("commit", "jbd2").is_err());
+    }
+
+    /// What a volume cannot be made by is refused under its key, what F2FS does not have under its own.
+    #[test]
+    fn errors_name_the_choice() {
+        let key = |request: &FormatRequest<'_>| {
+            let config = Config::to_format(request);
+            let checked = config.and_then(|config| config.check(&DeviceCaps::conventional(16_384)));
+            checked.map_err(|error| error.key)
+        };
+        let base = FormatRequest::default();
+        assert_eq!(key(&base), Ok(()));
+        let features = ["quota".to_owned()];
+        let hanging = ["inode_checksum".to_owned()];
+        let long = "x".repeat(513);
+        for (expected, request) in [
+            ("journal", FormatRequest { journal_sectors: Some(1), ..base }),
+            ("inode_ratio", FormatRequest { inode_ratio: Some(1), ..base }),
+            ("inode_bytes", FormatRequest { inode_bytes: Some(256), ..base }),
+            ("reserved_percent", FormatRequest { reserved_percent: Some(5), ..base }),
+            ("features", FormatRequest { features: &features, ..base }),
+            ("features", FormatRequest { features: &hanging, ..base }),
+            ("label", FormatRequest { label: &long, ..base }),
+            ("overprovision", FormatRequest { overprovision: Some(100.0), ..base }),
+            ("segments_per_section", FormatRequest { segments_per_section: Some(16), ..base }),
+            ("sections_per_zone", FormatRequest { sections_per_zone: Some(16), ..base }),
+            ("time", FormatRequest { now_s: 1 << 32, ..base }),
+        ] {
+            assert_eq!(key(&request), Err(expected), "{request:?}");
+        }
+    }
+}

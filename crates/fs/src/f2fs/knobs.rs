@@ -1,0 +1,46 @@
+//! F2FS's timers and thresholds: all that a seed of a campaign draws about a mount.
+
+use super::options::MountOptions;
+use crate::cache;
+use crate::knob::{Knob, KnobUnit};
+use nandscape_rt::Nanos;
+
+/// Those of every mount. A checkpoint that is due at once would be a loop without time.
+const KNOBS: [Knob; 3] = [
+    // The default, 60 s, is longer than the life of most volumes of a campaign.
+    Knob::timer("checkpoint-interval", 100_000, 5_000_000_000, None),
+    Knob {
+        name: "nat-entries",
+        least: 16,
+        most: 4_096,
+        at_once: Some(1),
+        never: Some(1 << 20),
+        unit: KnobUnit::Count,
+    },
+    Knob {
+        name: "inodes",
+        least: 64,
+        most: 4_096,
+        at_once: Some(1),
+        never: Some(1 << 20),
+        unit: KnobUnit::Count,
+    },
+];
+
+impl MountOptions {
+    /// The timers and thresholds of such a mount, those of the page cache included.
+    pub(crate) fn knobs(&self) -> Vec<Knob> {
+        [&cache::KNOBS[..], &KNOBS].concat()
+    }
+
+    /// Sets one of them; whether there is one of that name.
+    pub(crate) fn set_knob(&mut self, name: &str, value: u64) -> bool {
+        match name {
+            "checkpoint-interval" => self.checkpoint_interval = Nanos(value.max(1)),
+            "nat-entries" => self.nat_entries = value as usize,
+            "inodes" => self.inodes = value as usize,
+            _ => return self.cache.set_knob(name, value),
+        }
+        true
+    }
+}

@@ -1,0 +1,107 @@
+//! The keys of `[fs]` for F2FS. Names of features and choices of sizes are mkfs.f2fs's, those of the mount the
+//! kernel's, those of times and dirty ratios Linux's.
+
+use super::super::Host;
+use super::super::cache::{self, Defaults};
+use super::super::place::StackError;
+use super::super::reader::{Section, Span, Words};
+use super::read_features;
+use nandscape_fs::f2fs::mkfs::MkfsOptions;
+use nandscape_fs::f2fs::{
+    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, change_features,
+};
+use nandscape_rt::Nanos;
+
+/// Keys that say how a file system is made.
+const MKFS_KEYS: [&str; 6] =
+    ["features", "label", "segments_per_section", "sections_per_zone", "overprovision", "discard"];
+
+/// Keys whose values a device can be too small for, or that contradict each other.
+pub(super) const CHECKED_KEYS: [&str; 5] =
+    ["features", "label", "segments_per_section", "sections_per_zone", "overprovision"];
+
+const ALLOCATION: Words<Allocation> =
+    Words { here: &[("lfs", Allocation::Lfs)], later: &["adaptive"] };
+const FSYNC_MODE: Words<FsyncMode> =
+    Words { here: &[("posix", FsyncMode::Posix), ("strict", FsyncMode::Strict)], later: &[] };
+const DISCARD_POLICY: Words<DiscardPolicy> = Words {
+    here: &[("kernel", DiscardPolicy::Kernel), ("aggressive", DiscardPolicy::Aggressive)],
+    later: &[],
+};
+/// Whether a checkpoint waits for file data.
+const DATA_ORDER: Words<bool> = Words { here: &[("kernel", false), ("ordered", true)], later: &[] };
+
+/// Reads the keys.
+pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackError> {
+    let mount = read_mount(fs, host)?;
+    let format = read_mkfs(fs)?;
+    Ok(Config { format, mount })
+}
+
+/// How it is mounted.
+fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackError> {
+    let defaults = MountOptions::default();
+    let allocation = fs.choice("allocation", "lfs", &ALLOCATION)?;
+    let active_logs: u32 = fs.or("active_logs", defaults.active_logs.into())?;
+    fs.check("active_logs", matches!(active_logs, 2 | 4 | 6), "must be 2, 4 or 6")?;
+    let fsync_mode = fs.choice("fsync_mode", "posix", &FSYNC_MODE)?;
+    let discard_policy = fs.choice("discard_policy", "kernel", &DISCARD_POLICY)?;
+    let ordered_data = fs.choice("data_order", "kernel", &DATA_ORDER)?;
+    let inline_data = fs.or("inline_data", defaults.inline_data)?;
+    let inline_dentry = fs.or("inline_dentry", defaults.inline_dentry)?;
+    let inline_xattr = fs.or("inline_xattr", defaults.inline_xattr)?;
+    let Span(checkpoint_interval) =
+        fs.or("checkpoint_interval", Span(defaults.checkpoint_interval))?;
+    fs.check(
+        "checkpoint_interval",
+        checkpoint_interval > Nanos::ZERO,
+        "must be more than nothing",
+    )?;
+    let background_gc = fs.or("background_gc", defaults.background_gc)?;
+    let cache = cache::read(fs, host.memory_or_default(), Defaults::Written)?;
+    Ok(MountOptions {
+        allocation,
+        active_logs: active_logs as u8,
+        fsync_mode,
+        discard_policy,
+        ordered_data,
+        inline_data,
+        inline_dentry,
+        inline_xattr,
+        checkpoint_interval,
+        background_gc,
+        cache,
+        ..defaults
+    })
+}
+
+/// How it is made; nothing where the one on the device is mounted.
+fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
+    if !super::read_format(fs, &MKFS_KEYS)? {
+        return Ok(None);
+    }
+    let defaults = MkfsOptions::new(0);
+    let features =
+        read_features(fs, defaults.features, |features, word| change_features(features, [word]))?;
+    let label: Option<String> = fs.optional("label")?;
+    let mut several = |key| -> Result<u32, StackError> {
+        let number = fs.or(key, 1)?;
+        fs.check(key, number > 0, "must be at least 1")?;
+        Ok(number)
+    };
+    let segments_per_section = several("segments_per_section")?;
+    let sections_per_zone = several("sections_per_zone")?;
+    let overprovision: Option<f64> = fs.optional("overprovision")?;
+    let is_share = overprovision.is_none_or(|percent| percent > 0.0 && percent < 100.0);
+    fs.check("overprovision", is_share, "must be above 0 and below 100 percent")?;
+    let discard = fs.or("discard", true)?;
+    Ok(Some(MkfsOptions {
+        features,
+        label: label.unwrap_or_default(),
+        segments_per_section,
+        sections_per_zone,
+        overprovision,
+        discard,
+        ..defaults
+    }))
+}
