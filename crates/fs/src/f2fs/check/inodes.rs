@@ -122,6 +122,9 @@ impl Volume {
         if inode.flags & inode_flag::CASEFOLD != 0 {
             find("compares names without case, which the volume does not");
         }
+        if inode.flags & inode_flag::COMPRESSED != 0 {
+            find("says that it is compressed, which the volume does not have");
+        }
         if matches!(named, Named::Orphan) && inode.links != 0 {
             find(&format!("is an orphan, and says {} names", inode.links));
         }

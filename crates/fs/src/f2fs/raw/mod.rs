@@ -130,13 +130,25 @@ impl F2fsImage {
         SegmentType::ALL.into_iter().find(|log| self.checkpoint.log(*log).segno == segno)
     }
 
+    /// Where the current copy of a NAT block lies.
+    #[must_use]
+    pub fn nat_addr(&self, block: u32) -> Option<BlockAddr> {
+        self.layout.current_nat_addr(block, &self.nat_bitmap)
+    }
+
+    /// Where the current copy of a SIT block lies.
+    #[must_use]
+    pub fn sit_addr(&self, block: u32) -> Option<BlockAddr> {
+        self.layout.current_sit_addr(block, &self.sit_bitmap)
+    }
+
     /// The current copy of a NAT block, counted in one copy.
     ///
     /// # Errors
     /// No such block; errors of the device.
     pub async fn nat_block(&self, block: u32) -> Result<crate::image::BlockBytes, RawError> {
         let place = Place::NatBlock(block);
-        let at = self.layout.current_nat_addr(block, &self.nat_bitmap);
+        let at = self.nat_addr(block);
         let at = at.ok_or(FormatError::corrupt(place, 0, "there is no such block"))?;
         Ok(self.reader.block(at.0.into()).await?)
     }
@@ -159,7 +171,7 @@ impl F2fsImage {
     /// No such block; errors of the device.
     pub async fn sit_block(&self, block: u32) -> Result<crate::image::BlockBytes, RawError> {
         let place = Place::SitBlock(block);
-        let at = self.layout.current_sit_addr(block, &self.sit_bitmap);
+        let at = self.sit_addr(block);
         let at = at.ok_or(FormatError::corrupt(place, 0, "there is no such block"))?;
         Ok(self.reader.block(at.0.into()).await?)
     }

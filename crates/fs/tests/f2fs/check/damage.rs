@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Link,
     Direct,
     Indirect,
+    /// A node of extended attributes.
+    Xattr,
     /// A block of names.
     Names,
 }
@@ -116,14 +118,13 @@ async fn of_tables(image: &F2fsImage, targets: &mut Vec<Target>) {
     segments.insert(layout.main_segments() - 1);
     for segno in segments {
         let (index, slot) = layout.sit_place(SegNo(segno));
-        // mkfs.f2fs and sload.f2fs leave the first copy current.
-        let at = layout.sit_block(index, false).expect("a block").0 as usize * BLOCK_BYTES;
+        let at = image.sit_addr(index).expect("a block").0 as usize * BLOCK_BYTES;
         let (at, len) = (at + slot * SIT_ENTRY_BYTES, SIT_ENTRY_BYTES);
         targets.push(Target { kind: Kind::Sit, at, len, head: 12, owner: segno });
     }
     for nid in 0..image.checkpoint.valid_node_count + 10 {
         let (index, slot) = layout.nat_place(Nid(nid));
-        let at = layout.nat_block(index, false).expect("a block").0 as usize * BLOCK_BYTES;
+        let at = image.nat_addr(index).expect("a block").0 as usize * BLOCK_BYTES;
         let (at, len) = (at + slot * NAT_ENTRY_BYTES, NAT_ENTRY_BYTES);
         targets.push(Target { kind: Kind::Nat, at, len, head: len, owner: nid });
     }
@@ -140,11 +141,15 @@ async fn of_nodes(image: &F2fsImage, targets: &mut Vec<Target>) {
                 _ => Kind::File,
             },
             Some(NodeRole::Direct) => Kind::Direct,
+            Some(NodeRole::Xattr) => Kind::Xattr,
             _ => Kind::Indirect,
         };
         targets.push(block(kind, addr, 0x1a0, nid));
         if kind == Kind::Directory {
             let inode = image.inode(Nid(nid)).await.expect("an inode");
+            if inode.inode.has_inline(inline::DENTRY) {
+                continue;
+            }
             let addrs = inode.layout.addrs();
             let names = addrs.iter(&inode.node.bytes).filter(|addr| addr.is_block());
             targets.extend(names.map(|addr| block(Kind::Names, addr.0.into(), 0x100, nid)));
@@ -163,7 +168,7 @@ impl Map {
         let old = &bytes[target.at..target.at + target.len];
         let used: Vec<usize> = (0..target.len).filter(|at| old[*at] != 0).collect();
         let is_node = matches!(target.kind, Kind::File | Kind::Directory | Kind::Link)
-            || matches!(target.kind, Kind::Direct | Kind::Indirect);
+            || matches!(target.kind, Kind::Direct | Kind::Indirect | Kind::Xattr);
         let at = match rng.below(8) {
             0 => rng.below(target.len as u64) as usize,
             1 | 2 if !used.is_empty() => used[rng.below(used.len() as u64) as usize],

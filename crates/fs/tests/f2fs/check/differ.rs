@@ -4,6 +4,8 @@ use super::damage::{Change, Kind, Map, Target, map};
 use crate::common::examine::{check_image, shown, try_dump};
 use crate::common::oracle::{asked, fsck};
 use crate::common::{Scratch, f2fs_tools};
+use crate::images::Volume;
+use crate::kernel::unpacked;
 use crate::read::filled;
 use Kind::{
     Checkpoint, Direct, Directory, File as Regular, Indirect, Link, PackSummary, Superblock,
@@ -15,7 +17,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A difference that is meant: structures that are damaged, and a part of what is then said.
 type Meant = (&'static [Kind], &'static str);
@@ -29,6 +31,8 @@ const OURS_ALONE: &[Meant] = &[
     (&[PackSummary], "whose summary is of the other kind"),
     // It knows the place from the way that it came, and newer kernels refuse the node.
     (&[Regular, Directory, Link, Direct, Indirect], "of the tree, and is at"),
+    // It looks at the footer of their node only.
+    (&[Kind::Xattr, Regular, Directory, Link], "extended attribute"),
     // The kernel does not find such names.
     (&[Directory], "where no search for it comes"),
     (&[Directory], "more levels of names"),
@@ -40,17 +44,52 @@ const OURS_ALONE: &[Meant] = &[
     (&[Checkpoint], "take another number of blocks"),
     // The kernel refuses the inode.
     (&[Regular, Directory, Link], "size of extra attributes is out of range"),
+    // It counts names from two on.
+    (&[Regular, Link], "says 0 names, and has 1"),
+    // It clears the flag before it goes on.
+    (&[Regular, Directory, Link], "says that it is compressed"),
 ];
 
 /// What fsck.f2fs finds and we do not look for.
 const THEIRS_ALONE: &[Meant] = &[];
 
-/// Volumes that are damaged: features, and whether a file has indirect nodes.
-const VOLUMES: [(&str, bool); 3] = [
-    ("", true),
-    ("extra_attr,inode_checksum,flexible_inline_xattr,inode_crtime,sb_checksum,lost_found", false),
-    ("extra_attr,inode_checksum,inode_crtime", true),
+/// A volume that is damaged.
+#[derive(Clone, Copy, Debug)]
+enum Arm {
+    /// Made by mkfs.f2fs with these features, and filled by sload.f2fs.
+    Loaded(&'static str),
+    /// Filled by a kernel.
+    Kernel,
+}
+
+const ARMS: [Arm; 4] = [
+    Arm::Loaded(""),
+    Arm::Loaded(
+        "extra_attr,inode_checksum,flexible_inline_xattr,inode_crtime,sb_checksum,lost_found",
+    ),
+    Arm::Loaded("extra_attr,inode_checksum,inode_crtime"),
+    Arm::Kernel,
 ];
+
+impl Arm {
+    fn make(self, scratch: &Scratch) -> PathBuf {
+        match self {
+            Self::Loaded(features) => filled(scratch, "volume", 100, features, 500),
+            Self::Kernel => unpacked(scratch, &Volume::CLEAN),
+        }
+    }
+
+    /// Kinds of structures that the volume has; an arm that lacks one would not try it.
+    fn has(self, kind: Kind) -> bool {
+        match (kind, self) {
+            (Direct | Indirect, Self::Loaded(features)) => {
+                !features.contains("flexible_inline_xattr")
+            }
+            (Kind::Xattr, Self::Loaded(_)) => false,
+            _ => true,
+        }
+    }
+}
 
 struct Round<'a> {
     path: &'a Path,
@@ -129,9 +168,9 @@ impl Round<'_> {
 }
 
 /// The rounds of one volume: how they differ.
-fn rounds(features: &str, large: bool, seeds: std::ops::Range<u64>) -> Vec<String> {
+fn rounds(arm: Arm, seeds: std::ops::Range<u64>) -> Vec<String> {
     let scratch = Scratch::new();
-    let path = filled(&scratch, "volume", 100, features, 500);
+    let path = arm.make(&scratch);
     let map = map(&path);
     let original = std::fs::read(&path).expect("an image");
     let mut bytes = original.clone();
@@ -139,9 +178,8 @@ fn rounds(features: &str, large: bool, seeds: std::ops::Range<u64>) -> Vec<Strin
     for target in &map.targets {
         kinds.entry(target.kind).or_default().push(*target);
     }
-    let expected = [(Kind::Indirect, large), (Kind::Direct, large), (Kind::Names, true)];
-    for (kind, has) in expected.into_iter().chain([(Kind::Ssa, true), (Kind::Link, true)]) {
-        assert_eq!(kinds.contains_key(&kind), has, "{features}: {kind:?}");
+    for kind in [Indirect, Direct, Kind::Xattr, Kind::Names, Kind::Ssa, Link] {
+        assert_eq!(kinds.contains_key(&kind), arm.has(kind), "{arm:?}: {kind:?}");
     }
     let kinds: Vec<Vec<Target>> = kinds.into_values().collect();
     let file = File::options().write(true).open(&path).expect("an image");
@@ -153,7 +191,7 @@ fn rounds(features: &str, large: bool, seeds: std::ops::Range<u64>) -> Vec<Strin
         let (path, file, bytes, map) = (&path, &file, &mut bytes, &map);
         match (Round { path, file, bytes, map, target }).judge(&mut rng) {
             Ok(changed) => tried += u64::from(changed),
-            Err(what) => differ.push(format!("{features:?}, seed {seed}: {what}")),
+            Err(what) => differ.push(format!("{arm:?}, seed {seed}: {what}")),
         }
     }
     assert!(tried + differ.len() as u64 >= (seeds.end - seeds.start) / 2, "too few changes");
@@ -168,11 +206,8 @@ fn damage_is_judged_as_fsck_judges_it() {
         return;
     }
     let from = asked("NANDSCAPE_F2FS_DIFFER_FROM", 0);
-    let each = asked("NANDSCAPE_F2FS_DIFFER", 120).div_ceil(VOLUMES.len() as u64);
+    let each = asked("NANDSCAPE_F2FS_DIFFER", 120).div_ceil(ARMS.len() as u64);
     let seeds = from..from + each;
-    let differ: Vec<String> = VOLUMES
-        .iter()
-        .flat_map(|(features, large)| rounds(features, *large, seeds.clone()))
-        .collect();
+    let differ: Vec<String> = ARMS.iter().flat_map(|arm| rounds(*arm, seeds.clone())).collect();
     assert!(differ.is_empty(), "{} differ\n{}", differ.len(), differ.join("\n"));
 }
