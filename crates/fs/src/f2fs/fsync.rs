@@ -48,10 +48,11 @@ impl Volume {
                 dentry: self.nodes.nat.borrow().needs_dentry_mark(ino)
                     && !self.omits(OmittedRule::DentryMark),
             };
-            let sent = self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
+            self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
             drop(op);
             if !self.omits(OmittedRule::FsyncNodeWait) {
-                self.nodes_written(&sent).await?;
+                self.nodes.in_flight.settle().await;
+                self.check_running()?;
             }
             if !self.nodes.nat.borrow().needs_inode_update(ino) {
                 break;

@@ -2,6 +2,7 @@
 
 use super::{FreeNids, Nat};
 use crate::f2fs::inode::Inode;
+use crate::vfs::InFlight;
 use nandscape_rt::Handle;
 use nandscape_rt::sync::Mutex;
 use std::cell::RefCell;
@@ -18,6 +19,9 @@ pub(crate) struct Nodes {
     pub(crate) search: Mutex<()>,
     /// Dirty node pages: (inode, node).
     pub(crate) dirty: RefCell<BTreeSet<(u32, u32)>>,
+    /// Writes of nodes that have their blocks. An fsync waits for all before its own: roll-forward follows the log from
+    /// block to block, and would end at one that is missing.
+    pub(crate) in_flight: InFlight,
     /// Numbers of nodes that were removed since the last checkpoint: until the next one, roll-forward could take a new
     /// node of that number for the old one.
     pub(crate) removed: RefCell<Vec<u32>>,
@@ -31,6 +35,7 @@ impl Nodes {
             free: RefCell::new(free),
             search: Mutex::new(rt, "free node numbers", ()),
             dirty: RefCell::default(),
+            in_flight: InFlight::new(rt, "nodes"),
             removed: RefCell::default(),
         }
     }

@@ -41,6 +41,8 @@ pub(crate) struct FsyncMarks {
 /// Node pages that have their blocks and are to be submitted.
 #[derive(Default)]
 struct Batch {
+    /// Its number among the node writes in flight, from the first block on.
+    id: Option<u64>,
     runs: Vec<WriteRun<Inode>>,
     blocks: Vec<(BlockAddr, SectorData)>,
 }
@@ -91,21 +93,38 @@ impl Volume {
         nodes: &[u32],
         marks: Option<FsyncMarks>,
     ) -> Result<()> {
-        let mut batch = Batch::default();
         let last = nodes.last().copied();
-        for &nid in nodes {
+        let mut left = nodes;
+        while !left.is_empty() {
+            let mut batch = Batch::default();
+            let placed = self.place_nodes(&mut batch, &mut left, (last, marks)).await;
+            // What has its blocks is written whatever became of the next: the log goes on after it.
+            self.submit_nodes(op, batch, marks.is_some());
+            placed?;
+        }
+        Ok(())
+    }
+
+    /// Gives blocks to the first of some node pages, which leave the list.
+    async fn place_nodes(
+        &self,
+        batch: &mut Batch,
+        left: &mut &[u32],
+        (last, marks): (Option<u32>, Option<FsyncMarks>),
+    ) -> Result<()> {
+        while let Some((&nid, rest)) = left.split_first() {
+            *left = rest;
             let known = self.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
                 let is_last = last == Some(nid);
                 let marks = marks.filter(|_| !(is_last && self.omits(OmittedRule::FsyncMark)));
-                self.place_node(&mut batch, run, known, marks)?;
+                self.place_node(batch, run, known, marks)?;
             }
             if batch.runs.len() >= BATCH_NODES {
-                self.submit_nodes(op, std::mem::take(&mut batch), marks.is_some());
+                break;
             }
         }
-        self.submit_nodes(op, batch, marks.is_some());
         Ok(())
     }
 
@@ -138,6 +157,7 @@ impl Volume {
         }
         self.nodes.nat.borrow_mut().set(nid, known, allocated.at, ino, marks.is_some());
         self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
+        batch.id.get_or_insert_with(|| self.nodes.in_flight.send());
         batch.runs.push(run);
         batch.blocks.push((allocated.at, SectorData::Bytes(Arc::from(bytes))));
         Ok(())
@@ -145,12 +165,16 @@ impl Volume {
 
     /// Submits what has its blocks. A task finishes the pages.
     fn submit_nodes(self: &Rc<Self>, _op: &Op, batch: Batch, fsync: bool) {
-        if batch.runs.is_empty() {
-            return;
-        }
+        let Some(id) = batch.id else { return };
         let sync = if fsync { Flags::SYNC } else { Flags::NONE };
         let first = if fsync && self.options.ordered_data { Flags::PREFLUSH } else { Flags::NONE };
         let arrival = self.write_blocks(batch.blocks, Flags::META | sync, first);
+        let volume = Rc::clone(self);
+        let arrival = async move {
+            let ended = arrival.await;
+            volume.nodes.in_flight.arrive(id);
+            ended
+        };
         self.finish_runs(batch.runs, arrival);
     }
 
