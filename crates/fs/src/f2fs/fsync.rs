@@ -15,6 +15,8 @@ use std::rc::Rc;
 impl Volume {
     /// Makes durable what leads to a file's data, which is on the device; whether nothing is left to be flushed.
     pub(super) async fn fsync(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
+        // What a checkpoint that is being written has taken looks clean, and is not durable yet.
+        drop(self.begin().await?);
         let ino = Nid(inode.number);
         let is_dirty = inode.dirty.get() > if data_only { Dirty::Times } else { Dirty::No };
         let is_written = self.inode_lists.appended.borrow().contains(&inode.number);
