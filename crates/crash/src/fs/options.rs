@@ -85,12 +85,17 @@ impl FsOptions {
 
     /// How a seed makes and mounts its volume; `mount` counts its mounts.
     pub(super) fn config(&self, seed: u64, mount: u64) -> FsConfig {
-        let mut config = self.fs.for_mount(&Mounted { seed, mount, given: &self.given });
+        let mut config = self.modes_of(seed, mount);
         for (knob, value) in self.knobs(seed) {
             let set = config.set_knob(knob.name, value);
             debug_assert_eq!(set, Ok(()));
         }
         config
+    }
+
+    /// The same with timers and thresholds as they are by default.
+    fn modes_of(&self, seed: u64, mount: u64) -> FsConfig {
+        self.fs.for_mount(&Mounted { seed, mount, given: &self.given })
     }
 
     /// Every timer and threshold, with the value that a seed draws.
@@ -115,7 +120,7 @@ impl FsOptions {
 
     /// The modes of a seed's mounts on one line.
     pub(super) fn write_modes(&self, seed: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rounds={}", self.config(seed, 0).describe(), self.rounds)
+        write!(f, "{} rounds={}", self.modes_of(seed, 0).describe(), self.rounds)
     }
 
     /// Whether tools of others can recover such a volume, or only check what our recovery left.

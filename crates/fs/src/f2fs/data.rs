@@ -254,6 +254,9 @@ impl DataPath for Volume {
     }
 
     async fn abandon_growth(&self, inode: &Rc<Inode>) -> Result<()> {
+        if inode.is_inline() {
+            return Ok(());
+        }
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
         self.cut_from(&op, inode, inode.size.get().div_ceil(PAGE)).await
