@@ -6,17 +6,9 @@ mod complete;
 mod fs_keys;
 
 use complete::{MEDIA, NONE, error};
-<<<<<<< HEAD
 use fs_keys::ext4;
 use nandscape_fs::FsKind;
 use nandscape_fs::ext4::Commit;
-=======
-use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::CallCost;
-use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
-use nandscape_fs::ext4::{self, Commit, MountOptions};
-use nandscape_fs::{FsConfig, FsKind};
->>>>>>> wire
 use nandscape_ftl::FtlConfig;
 use nandscape_ftl::pblk::config::{
     BaseRouting, CacheSize, CapacityRules, Config, CoreChoice, FileRouting, FlushScope, GcStream,
@@ -30,17 +22,6 @@ fn load(set: &[&str]) -> Stack {
     Stack::load(DEFAULT, set).unwrap()
 }
 
-<<<<<<< HEAD
-=======
-/// The choices of its ext4.
-fn ext4(stack: &Stack) -> ext4::Config {
-    match &stack.fs.as_ref().expect("a file system").config {
-        FsConfig::Ext4(config) => config.clone(),
-        other => panic!("not an ext4: {other:?}"),
-    }
-}
-
->>>>>>> wire
 /// The choices of its pblk.
 fn pblk(stack: &Stack) -> &Config {
     match &stack.ftl {
@@ -303,10 +284,16 @@ fn mistakes_are_answered_with_their_place() {
 /// What the grammar knows and this version lacks is said so, not called a spelling mistake.
 #[test]
 fn keys_and_words_of_later_versions_are_named_as_such() {
-    let cases = [(
-        "[ftl]\nkind = \"zoned\"\n",
-        "my.toml:12:8: ftl.kind: \"zoned\" is not in this version; expected pblk",
-    )];
+    let cases = [
+        (
+            "[fs]\nkind = \"f2fs\"\nallocation = \"adaptive\"\n",
+            "my.toml:13:14: fs.allocation: \"adaptive\" is not in this version; expected lfs",
+        ),
+        (
+            "[ftl]\nkind = \"zoned\"\n",
+            "my.toml:12:8: ftl.kind: \"zoned\" is not in this version; expected pblk",
+        ),
+    ];
     for (lines, expected) in cases {
         let found = error(&format!("{MEDIA}\n{lines}"));
         assert!(found.starts_with(expected), "found    {found}\nexpected {expected}");
@@ -419,56 +406,6 @@ fn buffers_that_exclude_each_other_are_refused() {
     }
 }
 
-<<<<<<< HEAD
-=======
-/// The file system's keys reach mkfs and mount, with the kernel's and mke2fs's defaults.
-#[test]
-fn a_file_system_is_described_key_by_key() {
-    let fs = |lines: &str| {
-        let text = format!("{MEDIA}\n[fs]\n{lines}");
-        let stack = Stack::parse("my.toml", &text, &NONE).unwrap();
-        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
-        assert_eq!((&again.fs, &again.host, &again.toml), (&stack.fs, &stack.host, &stack.toml));
-        let config = ext4(&stack);
-        (stack.fs.unwrap(), config, stack.host)
-    };
-    let (_, plain, host) = fs("kind = \"ext4\"\n");
-    assert_eq!(plain.mount, MountOptions::default());
-    let plain_mkfs = plain.format.unwrap();
-    assert_eq!(plain_mkfs.features, DEFAULT_FEATURES);
-    assert_eq!((plain_mkfs.journal_blocks, plain_mkfs.reserved_percent), (None, 5));
-    let lines = "data = \"journal\"\ncommit = \"ijournal\"\nijournal_area = \"64KiB\"\n\
-                 commit_interval = \"500ms\"\njournal = \"32MiB\"\n\
-                 features = [\"^metadata_csum\", \"^64bit\"]\n\
-                 discard = false\n\
-                 dirty_background_percent = 5\ndirty_percent = 6\nwriteback_age = \"1s\"\n\
-                 writeback_period = \"2s\"\nread_ahead = 0\ninode_ratio = \"64KiB\"\n\
-                 reserved_percent = 0\n[host]\ncores = 3\nmemory = \"8MiB\"\n\
-                 syscall_ns = 7\ncopy_ns = 8\n";
-    assert_eq!(host.cost, CallCost { call: Nanos(1_000), copy: Nanos(1_000) });
-    let (stack, full, host) = fs(lines);
-    let full_mkfs = full.format.clone().unwrap();
-    assert_eq!(stack.config.choices(), [("data", "journal"), ("commit", "ijournal")]);
-    assert_eq!(host.cost, CallCost { call: Nanos(7), copy: Nanos(8) });
-    assert_eq!((plain_mkfs.discard, full_mkfs.discard), (true, false));
-    assert_eq!(full.mount.commit, Commit::Ijournal { slots: 3, slot_blocks: 16 });
-    assert_eq!(full.mount.commit_interval, Nanos::from_ms(500));
-    let cache = CacheConfig {
-        pages: 2048,
-        background_percent: 5,
-        dirty_percent: 6,
-        period: Nanos::from_secs(2),
-        age: Nanos::from_secs(1),
-        read_ahead_pages: 0,
-    };
-    assert_eq!(full.mount.cache, cache);
-    assert_eq!((full_mkfs.journal_blocks, full_mkfs.reserved_percent), (Some(8192), 0));
-    assert_eq!(full_mkfs.inode_ratio, Some(65_536));
-    let off = DEFAULT_FEATURES.without(full_mkfs.features).names();
-    assert_eq!(off, ["64bit", "metadata_csum"]);
-}
-
->>>>>>> wire
 /// Mistakes about a file system, and what does not go with one, are answered where they stand.
 #[test]
 fn file_systems_that_cannot_be_are_refused() {
@@ -495,6 +432,18 @@ fn file_systems_that_cannot_be_are_refused() {
         ),
         ("[fs]\n[hints]\nfsync = \"file\"\n", "my.toml:13:9: hints.fsync: a file system says"),
         ("[fs]\ndiscard = 1\n", "my.toml:12:11: fs.discard: expected true or false"),
+        ("[fs]\nkind = \"f2fs\"\nactive_logs = 3\n", "my.toml:13:15: fs.active_logs: must be 2, 4"),
+        ("[fs]\nkind = \"f2fs\"\ncommit = \"jbd2\"\n", "my.toml:13:1: fs.commit: unknown key"),
+        ("[fs]\nkind = \"f2fs\"\noverprovision = 100\n", "my.toml:13:17: fs.overprovision: must"),
+        ("[fs]\nkind = \"f2fs\"\nsections_per_zone = 0\n", "my.toml:13:21: fs.sections_per_zone: "),
+        (
+            "[fs]\nkind = \"f2fs\"\nfeatures = [\"quota\"]\n",
+            "my.toml:13:12: fs.features: quota is not supported",
+        ),
+        (
+            "[fs]\nkind = \"f2fs\"\nformat = false\nlabel = \"x\"\n",
+            "my.toml:14:9: fs.label: goes with format = true",
+        ),
         ("[fs]\n[host]\ncopy_ns = 2_000_000_000\n", "my.toml:13:11: host.copy_ns: must be at most"),
         ("[fs]\ncall_ns = 1\n", "my.toml:12:1: fs.call_ns: is host.syscall_ns now"),
         ("[fs]\ncopy_ns = 1\n", "my.toml:12:1: fs.copy_ns: is host.copy_ns now"),

@@ -290,18 +290,20 @@ impl Volume {
         let Some(_no_direct_write) = inode.gc_rwsem.try_write() else { return Ok(false) };
         let backing = FileBacking(Rc::clone(self));
         inode.pages.written(page..page + 1).await;
-        if !inode.pages.waiting(&(page..page + 1)).0 {
-            let mut content = read_pages(&backing, &inode.pages, u16::MAX, page..page + 1).await?;
-            let is_alive = self.owner_of(at, summary).await?.is_some();
-            let Some(content) = content.pop().filter(|_| is_alive && !inode.deleted.get()) else {
+        loop {
+            let is_waiting = inode.pages.waiting(&(page..page + 1)).0;
+            if !is_waiting {
+                read_pages(&backing, &inode.pages, u16::MAX, page..page + 1).await?;
+            }
+            if self.owner_of(at, summary).await?.is_none() || inode.deleted.get() {
                 return Ok(false);
-            };
-            if !inode.pages.waiting(&(page..page + 1)).0 {
-                inode.pages.write(page, content, false);
+            }
+            // What the page holds now is what its block holds, or newer; it may have left memory again.
+            if inode.pages.make_dirty(page) {
+                inode.moving.borrow_mut().insert(page);
+                return Ok(true);
             }
         }
-        inode.moving.borrow_mut().insert(page);
-        Ok(true)
     }
 
     /// Writes pages that are being moved, and waits for them.
