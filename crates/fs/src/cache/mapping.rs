@@ -176,19 +176,6 @@ impl<F> Mapping<F> {
         self.0.core.dirty.get() - before
     }
 
-    /// Has a page that is in memory wait for write-back, with the content that it has; whether it is in memory.
-    pub fn make_dirty(&self, page: u64) -> bool {
-        let mut pages = self.0.pages.borrow_mut();
-        if pages.get(page).is_none() {
-            return false;
-        }
-        let fresh = pages.make_dirty(&(page..page + 1), false);
-        drop(pages);
-        bump(&self.0.core.dirty, fresh);
-        self.enqueue();
-        true
-    }
-
     /// Content that the device has, or that somebody else writes (a journal).
     pub fn put_clean(&self, page: u64, data: SectorData) {
         self.put(page..page + 1, |_| data.clone(), |_, _| {});

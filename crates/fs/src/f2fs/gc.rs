@@ -28,6 +28,9 @@ const BACKGROUND_SEARCH: u32 = 4096;
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
 const MAX_SKIPPED: u32 = 16;
 
+/// Tries to move a page that goes elsewhere at the same time.
+const MAX_TRIES: u32 = 4;
+
 /// How a victim is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GcKind {
@@ -290,20 +293,28 @@ impl Volume {
         let Some(_no_direct_write) = inode.gc_rwsem.try_write() else { return Ok(false) };
         let backing = FileBacking(Rc::clone(self));
         inode.pages.written(page..page + 1).await;
-        loop {
-            let is_waiting = inode.pages.waiting(&(page..page + 1)).0;
-            if !is_waiting {
-                read_pages(&backing, &inode.pages, u16::MAX, page..page + 1).await?;
-            }
+        for _ in 0..MAX_TRIES {
+            let changes = inode.address_changes.get();
             if self.owner_of(at, summary).await?.is_none() || inode.deleted.get() {
                 return Ok(false);
             }
-            // What the page holds now is what its block holds, or newer; it may have left memory again.
-            if inode.pages.make_dirty(page) {
-                inode.moving.borrow_mut().insert(page);
-                return Ok(true);
+            let mut content = None;
+            if !inode.pages.waiting(&(page..page + 1)).0 {
+                content = read_pages(&backing, &inode.pages, u16::MAX, page..page + 1).await?.pop();
             }
+            if let Some(content) = content
+                && !inode.pages.waiting(&(page..page + 1)).0
+            {
+                // What was read is what the block holds, unless the page went elsewhere meanwhile.
+                if inode.address_changes.get() != changes {
+                    continue;
+                }
+                inode.pages.write(page, content, false);
+            }
+            inode.moving.borrow_mut().insert(page);
+            return Ok(true);
         }
+        Ok(false)
     }
 
     /// Writes pages that are being moved, and waits for them.

@@ -35,6 +35,8 @@ pub(crate) struct Inode {
     pub(crate) dirty: Cell<Dirty>,
     /// Where its pages lie, as far as that was found lately.
     pub(crate) extents: ExtentCache,
+    /// How often addresses of its pages changed.
+    pub(crate) address_changes: Cell<u64>,
     /// Dirty pages that cleaning moves: they go to the cold log.
     pub(crate) moving: RefCell<BTreeSet<u64>>,
     /// Shared by writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`): otherwise what
@@ -106,6 +108,7 @@ impl Inode {
             layout: Cell::new(layout),
             dirty: Cell::default(),
             extents: ExtentCache::default(),
+            address_changes: Cell::new(0),
             moving: RefCell::default(),
             gc_rwsem: RwLock::new(rt, "cleaning of an inode", ()),
             lists: Rc::clone(lists),
@@ -199,6 +202,7 @@ impl Inode {
 
     /// Pages lie elsewhere, or nowhere.
     pub(crate) fn forget_extent(&self, pages: &Pages) {
+        self.address_changes.set(self.address_changes.get() + 1);
         self.extents.forget(pages);
         let mut raw = self.raw.borrow_mut();
         let first = u64::from(raw.ext_fofs);
