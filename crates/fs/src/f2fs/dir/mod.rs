@@ -84,7 +84,8 @@ impl Volume {
             let read = |bytes: &Block| look(Dentries::inline(&bytes[place]));
             return self.read_node(Nid(dir.number), read).await.map(Ok);
         };
-        if dir.pages.with_bytes(page, |_| ()).is_none() {
+        // Reading ahead keeps zeroes in memory where there is no block.
+        if !dir.pages.waiting(&(page..page + 1)).0 {
             let mapped = {
                 let _extents = dir.extent_lock.read().await;
                 self.map(dir, page, dir.max_pages() - page.min(dir.max_pages() - 1)).await?
@@ -92,6 +93,8 @@ impl Volume {
             if let Mapped::Hole(pages) = mapped {
                 return Ok(Err(pages));
             }
+        }
+        if dir.pages.with_bytes(page, |_| ()).is_none() {
             let volume = self.this().ok_or(FsError::ReadOnly)?;
             let backing = FileBacking(volume);
             Box::pin(read_pages(&backing, &dir.pages, u16::MAX, page..page + 1)).await?;
