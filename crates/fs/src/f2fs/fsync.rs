@@ -50,11 +50,15 @@ impl Volume {
                 dentry: self.nodes.nat.borrow().needs_dentry_mark(ino)
                     && !self.omits(OmittedRule::DentryMark),
             };
-            self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
+            let all = self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
             drop(op);
             if !self.omits(OmittedRule::FsyncNodeWait) {
                 self.nodes.in_flight.settle().await;
                 self.check_running()?;
+            }
+            if !all && !self.omits(OmittedRule::FsyncNodeWait) {
+                // A node was dirty again while its last write was in flight.
+                continue;
             }
             if !self.nodes.nat.borrow().needs_inode_update(ino) {
                 break;

@@ -68,7 +68,8 @@ impl Volume {
         log.unwrap_or(SegmentType::ColdNode)
     }
 
-    /// Submits dirty node pages; does not wait for them. Returns their numbers.
+    /// Submits dirty node pages; does not wait for them. Whether all were submitted: those that an earlier write
+    /// is still in flight of are left dirty.
     ///
     /// # Errors
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if a log finds no free segment, errors of reading the NAT.
@@ -77,10 +78,9 @@ impl Volume {
         op: &Op,
         set: NodeSet,
         marks: Option<FsyncMarks>,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<bool> {
         let nodes = self.dirty_nodes(set);
-        self.send_node_list(op, &nodes, marks).await?;
-        Ok(nodes)
+        self.send_node_list(op, &nodes, marks).await
     }
 
     /// Submits those of some node pages that are dirty; does not wait for them.
@@ -92,7 +92,8 @@ impl Volume {
         op: &Op,
         nodes: &[u32],
         marks: Option<FsyncMarks>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let mut all = true;
         let last = nodes.last().copied();
         let mut left = nodes;
         while !left.is_empty() {
@@ -100,9 +101,9 @@ impl Volume {
             let placed = self.place_nodes(&mut batch, &mut left, (last, marks)).await;
             // What has its blocks is written whatever became of the next: the log goes on after it.
             self.submit_nodes(op, batch, marks.is_some());
-            placed?;
+            all &= placed?;
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Gives blocks to the first of some node pages, which leave the list.
@@ -111,7 +112,8 @@ impl Volume {
         batch: &mut Batch,
         left: &mut &[u32],
         (last, marks): (Option<u32>, Option<FsyncMarks>),
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let mut all = true;
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
             let known = self.node_entry(Nid(nid)).await?;
@@ -120,12 +122,14 @@ impl Volume {
                 let is_last = last == Some(nid);
                 let marks = marks.filter(|_| !(is_last && self.omits(OmittedRule::FsyncMark)));
                 self.place_node(batch, run, known, marks)?;
+            } else {
+                all &= !self.nodes.file.pages.waiting(&(page..page + 1)).0;
             }
             if batch.runs.len() >= BATCH_NODES {
                 break;
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Gives a node page its block.
