@@ -25,13 +25,9 @@ impl Volume {
         if !is_dirty && !is_written && !node_waits {
             return Ok(true);
         }
-        // What is written from here on is another fsync's.
-        self.inode_lists.appended.borrow_mut().remove(&inode.number);
-        let synced = self.sync_nodes(inode, data_only).await;
-        if synced.is_err() {
-            inode.note_appended();
-        }
-        synced
+        // What was written stays noted until a checkpoint has it: another fsync of the file may find its nodes clean while
+        // this one has yet to flush them.
+        self.sync_nodes(inode, data_only).await
     }
 
     async fn sync_nodes(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
