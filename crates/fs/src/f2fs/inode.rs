@@ -51,7 +51,7 @@ pub(crate) struct Inode {
 pub(crate) struct InodeLists {
     /// Those whose attributes their node pages do not have (`DIRTY_META`).
     pub(crate) dirty: RefCell<BTreeSet<u32>>,
-    /// Those of which data were written that may not be durable (`APPEND_INO`).
+    /// Those of which data, or nodes of an fsync, were written that may not be durable (`APPEND_INO`).
     pub(crate) appended: RefCell<BTreeSet<u32>>,
 }
 

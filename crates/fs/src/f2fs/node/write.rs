@@ -161,6 +161,9 @@ impl Volume {
         }
         self.nodes.nat.borrow_mut().set(nid, known, allocated.at, ino, marks.is_some());
         self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
+        if marks.is_some() {
+            self.inode_lists.appended.borrow_mut().insert(ino.0);
+        }
         batch.id.get_or_insert_with(|| self.nodes.in_flight.send());
         batch.runs.push(run);
         batch.blocks.push((allocated.at, SectorData::Bytes(Arc::from(bytes))));
