@@ -501,7 +501,7 @@ impl Volume {
         }
         let end = range.end.min(range.start + RESERVE_PAGES);
         self.reserve_pages(inode, &(range.start..end)).await?;
-        let _no_cleaning = inode.gc_rwsem.read().await;
+        let no_cleaning = inode.gc_rwsem.read().await;
         // What cleaning has made dirty meanwhile is older than what is written now.
         inode.pages.written(range.start..end).await;
         inode.pages.discard(range.start..end);
@@ -516,6 +516,12 @@ impl Volume {
         let some = &data[from..from + count as usize];
         let id = self.data_in_flight.send();
         let arrival = write_blocks(&**self, inode, start, some, true);
+        let arrival = async move {
+            let ended = arrival.await;
+            // Until then cleaning would read what the block held before.
+            drop(no_cleaning);
+            ended
+        };
         Ok((range.start + count, (id, arrival)))
     }
 
