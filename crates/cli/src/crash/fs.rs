@@ -102,7 +102,8 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     }
     let stack = super::stack(args, &others)?;
     if let Some(stack) = &stack {
-        stack.check_fs_keys(&keys, &why).map_err(Failure::input)?;
+        let known = [&keys[..], &["kind"]].concat();
+        stack.check_fs_keys(&known, &why).map_err(Failure::input)?;
     }
     let given = stack.as_ref().and_then(|stack| Some(&stack.fs.as_ref()?.config));
     let given = given.filter(|given| given.kind() == kind);
