@@ -41,8 +41,8 @@ pub(super) fn get_block<R: Read>(
     if store.keeps_contents() && !marks.eq(bytes.iter().map(|(sector, _)| *sector)) {
         return Err(input.damaged("bytes and their places do not agree"));
     }
-    let is_content =
-        |content: &u64| content >> 63 == 0 || [Block::BYTES, u64::MAX].contains(content);
+    let marks = [Block::BYTES, Block::DROPPED, u64::MAX];
+    let is_content = |content: &u64| content >> 63 == 0 || marks.contains(content);
     if !contents.iter().all(is_content) {
         return Err(input.damaged("a content that cannot be"));
     }

@@ -35,6 +35,8 @@ pub(crate) struct Block {
 impl Block {
     /// Stands for bytes among the contents.
     pub(crate) const BYTES: u64 = HANDLE;
+    /// Stands for a content that was dropped.
+    pub(crate) const DROPPED: u64 = DROPPED;
 }
 
 impl MemoryStore {
