@@ -15,6 +15,7 @@ mod kind;
 mod knob;
 pub mod memfs;
 mod mkfs;
+mod rules;
 mod vfs;
 mod wire;
 

@@ -3,31 +3,11 @@
 //!
 //! A rule is asked for once a transaction, a sync, a call on names or a bio, never for each page or sector.
 
-/// The rules, from one list: variant, name, and, as its documentation, what goes wrong without it.
-macro_rules! rules {
-    ($($(#[doc = $about:literal])+ $rule:ident = $name:literal,)+) => {
-        /// A rule that is left out.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum OmittedRule {
-            $($(#[doc = $about])+ $rule,)+
-        }
+use crate::rules::omitted_rules;
 
-        impl OmittedRule {
-            /// All of them.
-            pub const ALL: [Self; [$(Self::$rule),+].len()] = [$(Self::$rule),+];
+omitted_rules! {
+    documented in "../../../../docs/semantics/posix.md";
 
-            /// Its name.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$rule => $name,)+
-                }
-            }
-        }
-    };
-}
-
-rules! {
     // Barriers of the log.
     /// Nothing that the journal writes is flushed, and no write of it is FUA.
     MissingBarrier = "missing-barrier",
@@ -139,52 +119,4 @@ rules! {
     RecordRename = "record-rename",
     /// A sync of a file writes a record, although its block of attributes has changed.
     RecordXattr = "record-xattr",
-}
-
-/// Names of all rules.
-pub(crate) const NAMES: [&str; OmittedRule::ALL.len()] = {
-    let mut names = [""; OmittedRule::ALL.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = OmittedRule::ALL[at].name();
-        at += 1;
-    }
-    names
-};
-
-impl OmittedRule {
-    /// The rule of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rule| rule.name() == name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// What the manual says of power cuts.
-    const DOCUMENT: &str = include_str!("../../../../docs/semantics/posix.md");
-
-    /// A name is one rule's, and leads back to it.
-    #[test]
-    fn names_are_unique() {
-        let names: BTreeSet<&str> = NAMES.into_iter().collect();
-        assert_eq!(names.len(), OmittedRule::ALL.len());
-        for rule in OmittedRule::ALL {
-            assert_eq!(OmittedRule::named(rule.name()), Some(rule));
-        }
-        assert_eq!(OmittedRule::named("no-such-rule"), None);
-    }
-
-    /// The manual names each rule once in its table.
-    #[test]
-    fn rules_are_documented() {
-        for name in NAMES {
-            let rows = DOCUMENT.matches(&format!("| `{name}` |")).count();
-            assert_eq!(rows, 1, "{name}");
-        }
-    }
 }

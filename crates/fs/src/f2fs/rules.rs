@@ -3,31 +3,11 @@
 //!
 //! A rule is asked for once a checkpoint, a sync, a call or a bio, never for each page or block.
 
-/// The rules, from one list: variant, name, and, as its documentation, what goes wrong without it.
-macro_rules! rules {
-    ($($(#[doc = $about:literal])+ $rule:ident = $name:literal,)+) => {
-        /// A rule that is left out.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum OmittedRule {
-            $($(#[doc = $about])+ $rule,)+
-        }
+use crate::rules::omitted_rules;
 
-        impl OmittedRule {
-            /// All of them.
-            pub const ALL: [Self; [$(Self::$rule),+].len()] = [$(Self::$rule),+];
+omitted_rules! {
+    documented in "../../../../docs/semantics/f2fs.md";
 
-            /// Its name.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$rule => $name,)+
-                }
-            }
-        }
-    };
-}
-
-rules! {
     // Checkpoint.
     /// The last block of a checkpoint pack has no PREFLUSH: what it vouches for may be lost.
     CheckpointPreflush = "checkpoint-preflush",
@@ -68,52 +48,4 @@ rules! {
     RollVersion = "roll-version",
     /// Roll-forward is not followed by a checkpoint.
     RollCheckpoint = "roll-checkpoint",
-}
-
-/// Names of all rules.
-pub(crate) const NAMES: [&str; OmittedRule::ALL.len()] = {
-    let mut names = [""; OmittedRule::ALL.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = OmittedRule::ALL[at].name();
-        at += 1;
-    }
-    names
-};
-
-impl OmittedRule {
-    /// The rule of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rule| rule.name() == name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    /// What the manual says of power cuts.
-    const DOCUMENT: &str = include_str!("../../../../docs/semantics/f2fs.md");
-
-    /// A name is one rule's, and leads back to it.
-    #[test]
-    fn names_are_unique() {
-        let names: BTreeSet<&str> = NAMES.into_iter().collect();
-        assert_eq!(names.len(), OmittedRule::ALL.len());
-        for rule in OmittedRule::ALL {
-            assert_eq!(OmittedRule::named(rule.name()), Some(rule));
-        }
-        assert_eq!(OmittedRule::named("no-such-rule"), None);
-    }
-
-    /// The manual names each rule once in its table.
-    #[test]
-    fn rules_are_documented() {
-        for name in NAMES {
-            let rows = DOCUMENT.matches(&format!("| `{name}` |")).count();
-            assert_eq!(rows, 1, "{name}");
-        }
-    }
 }
