@@ -10,9 +10,9 @@ use crate::ext4;
 use crate::f2fs;
 use crate::image::ImageError;
 use crate::knob::Knob;
+use crate::report::CheckReport;
 use nandscape_block::{AsyncDevice, BlockError, DeviceCaps, Lba};
 use nandscape_rt::{BoxFuture, Handle};
-use std::fmt;
 use std::rc::Rc;
 use thiserror::Error;
 
@@ -156,46 +156,6 @@ pub struct LogSector {
     pub transaction: Lba,
     /// From its first byte on, so many whose change recovery must notice: a format may let others pass.
     pub checked_bytes: usize,
-}
-
-/// Something that is wrong with a file system.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    /// The structure, such as "inode 12".
-    pub place: String,
-    /// The problem.
-    pub what: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
-    }
-}
-
-/// The result of a check.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct CheckReport {
-    /// Everything that is wrong, in the order of the passes.
-    pub findings: Vec<Finding>,
-    /// How many more findings there are.
-    pub findings_left_out: u64,
-    /// Inodes in use.
-    pub inodes: u64,
-    /// Directories among them.
-    pub directories: u64,
-    /// Inodes that wait to be deleted.
-    pub orphans: u64,
-    /// Blocks in use.
-    pub blocks: u64,
-}
-
-impl CheckReport {
-    /// Whether nothing is wrong.
-    #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
 }
 
 /// What a file system mounted by a configuration guarantees beyond the contract, or does not, after a
@@ -496,8 +456,8 @@ impl FsKind {
     /// be checked is in the report.
     pub fn check(self, device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, ImageError>> {
         match self {
-            Self::Ext4 => Box::pin(async move { Ok(ext4::check::check(device).await?.into()) }),
-            Self::F2fs => Box::pin(async move { Ok(f2fs::check::check(device).await?.into()) }),
+            Self::Ext4 => Box::pin(async move { Ok(ext4::check::check(device).await?) }),
+            Self::F2fs => Box::pin(async move { Ok(f2fs::check::check(device).await?) }),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::vfs::writeback::{Submitted, submit, write_blocks};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{FlushScope, Lba, Placement, SectorData};
 use nandscape_rt::combine::join_all;
+use nandscape_rt::sync::ReadGuard;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -99,6 +100,10 @@ impl DataPath for Volume {
         }
         inode.extents.insert(page, first, alike);
         Ok(Mapped::Blocks { start: first.0.into(), blocks: alike, unwritten: false })
+    }
+
+    async fn keep_in_place(&self, inode: &Inode) -> Option<ReadGuard<()>> {
+        Some(inode.gc_rwsem.read().await)
     }
 
     async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {

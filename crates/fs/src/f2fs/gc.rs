@@ -28,6 +28,10 @@ const BACKGROUND_SEARCH: u32 = 4096;
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
 const MAX_SKIPPED: u32 = 16;
 
+/// Sections beyond what is dirty with which cleaning goes on before a checkpoint: one each for data, nodes and
+/// directories (`NR_GC_CHECKPOINT_SECS`).
+const CHECKPOINT_SECTIONS: u32 = 3;
+
 /// Tries to move a page that goes elsewhere at the same time.
 const MAX_TRIES: u32 = 4;
 
@@ -58,9 +62,23 @@ impl Volume {
         if free > 4 * self.sections_for(self.env.cache.dirty() + inodes) + reserved {
             return false;
         }
+        free <= self.sections_to_write() + reserved
+    }
+
+    /// Sections that dirty nodes, directories and inodes may take.
+    fn sections_to_write(&self) -> u32 {
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
         let dents = self.sections_for(self.dirty_dir_pages());
-        free <= nodes + 2 * dents + self.sections_for(inodes) + reserved
+        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        nodes + 2 * dents + self.sections_for(inodes)
+    }
+
+    /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
+    /// so does the checkpoint.
+    fn must_reclaim(&self) -> bool {
+        let segments = self.segments.borrow();
+        segments.prefree_segments() > 0
+            && segments.free_sections() <= self.sections_to_write() + CHECKPOINT_SECTIONS
     }
 
     /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the
@@ -89,6 +107,10 @@ impl Volume {
                 freed += 1;
             } else {
                 skipped += 1;
+            }
+            if self.must_reclaim() {
+                self.write_checkpoint(Reason::Space).await?;
+                freed = 0;
             }
         }
         if freed > 0 || self.segments.borrow().prefree_segments() > 0 {

@@ -42,8 +42,9 @@ pub(crate) struct Inode {
     /// Whether blocks may follow its end that a write past the page cache got before a power cut, and that it never
     /// covered with its length.
     pub(crate) may_have_tail: Cell<bool>,
-    /// Shared by writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`): otherwise what
-    /// cleaning has read could be written over what they wrote.
+    /// Shared by reads and writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`):
+    /// otherwise what cleaning has read could be written over what they wrote, and what they read could be another
+    /// file's by then.
     pub(crate) gc_rwsem: RwLock<()>,
     /// What the volume has to know of all inodes, those that are not in memory included.
     lists: Rc<InodeLists>,

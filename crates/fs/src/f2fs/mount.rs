@@ -247,10 +247,11 @@ impl F2fs {
         let found = read_checkpoint(&reader, &layout).await?;
         let orphans = read_orphans(&reader, &layout, &found).await?;
         let volume = load_volume(rt, device, options, (sb, layout), &found).await?;
-        start_tasks(&volume);
         let clean = found.checkpoint.has(CP_UMOUNT) && orphans.is_empty();
         match volume.complete_recovery(orphans, clean).await {
             Ok((rolled, orphans)) => {
+                // A checkpoint in the midst of recovery would end the chain that is being followed (`SBI_POR_DOING`).
+                start_tasks(&volume);
                 let Rolled { files, nodes, blocks } = rolled;
                 Ok((Self(volume), MountReport { files, nodes, blocks, orphans }))
             }

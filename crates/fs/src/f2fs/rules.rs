@@ -36,6 +36,8 @@ omitted_rules! {
     DentryMark = "dentry-mark",
     /// An fsync does not flush the device.
     FsyncFlush = "fsync-flush",
+    /// An fsync of a file whose data were all written back before it does not flush the device.
+    AppendedFlush = "appended-flush",
     /// An fsync does not wait for its nodes before the flush.
     FsyncNodeWait = "fsync-node-wait",
     /// An fsync of a renamed file writes no checkpoint.
