@@ -10,7 +10,7 @@ use nandscape_fs::contract::{
     XattrMode,
 };
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
-use nandscape_fs::f2fs::{F2fs, MountOptions};
+use nandscape_fs::f2fs::{CpuCosts, F2fs, MountOptions, VictimPolicy};
 use nandscape_fs::memfs::{Config, MemFs};
 use nandscape_fs::{ImageReader, MountedFs};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
@@ -72,6 +72,9 @@ fn mount_options(seed: u64) -> MountOptions {
         gc_min_sleep: Nanos::from_ms(10 + rng.below(1_000)),
         gc_max_sleep: Nanos::from_ms(2_000),
         idle_interval: Nanos::from_ms(rng.below(50)),
+        victim: VictimPolicy::ALL[(seed % 2) as usize],
+        cpu: CpuCosts::preset(if seed.is_multiple_of(3) { "estimate" } else { "none" })
+            .expect("a preset"),
         seed,
         ..MountOptions::default()
     }

@@ -14,6 +14,7 @@
 mod pack;
 
 use super::checkpoints::Reason;
+use super::cpu::Work;
 use super::format::{BlockAddr, NatEntry};
 use super::inode::{Inode, META_INO};
 use super::node::NodeSet;
@@ -74,7 +75,7 @@ impl Volume {
         self.flush_files(op).await?;
         let version = self.checkpoints.last.borrow().checkpoint_ver + 1;
         let sit_in_place = self.omits(OmittedRule::SitInPlace);
-        self.flush_nat().await?;
+        let nat_blocks = self.flush_nat().await?;
         let sit = self.segments.borrow_mut().flush_entries(sit_in_place);
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
@@ -84,10 +85,10 @@ impl Volume {
             self.discard_prefree().await;
         }
         let pack = self.build_pack(version, reason)?;
+        let blocks = nat_blocks + metadata + pack.blocks.len() as u64;
+        self.pay(Work::Checkpoint(blocks)).await;
         self.write_pack(&pack).await?;
-        self.checkpoints
-            .blocks
-            .set(self.checkpoints.blocks.get() + metadata + pack.blocks.len() as u64);
+        self.checkpoints.blocks.set(self.checkpoints.blocks.get() + blocks);
         self.end_checkpoint(pack)
     }
 
@@ -118,9 +119,10 @@ impl Volume {
         Ok(())
     }
 
-    /// Writes changed NAT entries that find no room in the journal to NAT blocks.
-    async fn flush_nat(&self) -> Result<()> {
+    /// Writes changed NAT entries that find no room in the journal to NAT blocks. Returns how many blocks these are.
+    async fn flush_nat(&self) -> Result<u64> {
         let sets = self.nodes.nat.borrow_mut().flush_entries();
+        let blocks = sets.len() as u64;
         let in_place = self.omits(OmittedRule::NatInPlace);
         for (block, set) in sets {
             let from = self.nodes.nat.borrow().current_block(block);
@@ -132,9 +134,8 @@ impl Volume {
             }
             let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
             self.write_meta(to, bytes);
-            self.checkpoints.blocks.set(self.checkpoints.blocks.get() + 1);
         }
-        Ok(())
+        Ok(blocks)
     }
 
     /// Writes a pack: all but its last block, then, when everything else is on the device, that one.

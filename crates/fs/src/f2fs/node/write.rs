@@ -6,6 +6,7 @@
 
 use crate::cache::WriteRun;
 use crate::contract::Result;
+use crate::f2fs::cpu::Work;
 use crate::f2fs::format::{
     BLOCK_BYTES, BlockAddr, NatEntry, Nid, NodeFooter, NodeRole, SegmentType, SummaryEntry,
     node_flag,
@@ -97,6 +98,7 @@ impl Volume {
         let last = nodes.last().copied();
         let mut left = nodes;
         while !left.is_empty() {
+            self.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
             let mut batch = Batch::default();
             let placed = self.place_nodes(&mut batch, &mut left, (last, marks)).await;
             // What has its blocks is written whatever became of the next: the log goes on after it.
