@@ -33,6 +33,11 @@ pub trait MountedFs: FileSystem {
     /// What it keeps in memory now.
     fn memory(&self) -> FsMemory;
 
+    /// Bytes of memory that its parts take now, by name, for kinds that can say; counts them all.
+    fn memory_parts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// From now on its work takes time of the cores of `host`, if it was configured to cost anything. Without a host, as
     /// while files are laid out, it costs nothing.
     fn attach_host(&self, _host: &Host) {}

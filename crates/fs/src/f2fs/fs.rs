@@ -123,6 +123,23 @@ impl MountedFs for F2fs {
         }
     }
 
+    fn memory_parts(&self) -> Vec<(&'static str, u64)> {
+        let volume = &self.0;
+        let nodes = volume.nodes.file.pages.memory_bytes();
+        let meta = volume.meta.pages.memory_bytes();
+        let files = volume.env.cache.memory_bytes().saturating_sub(nodes + meta);
+        let inodes = volume.inodes.all();
+        let of_inodes = inodes.iter().map(|inode| inode.memory_bytes()).sum();
+        vec![
+            ("file_pages_bytes", files),
+            ("node_pages_bytes", nodes),
+            ("meta_pages_bytes", meta),
+            ("nat_bytes", volume.nodes.nat.borrow().memory_bytes()),
+            ("inodes_bytes", of_inodes),
+            ("sit_bytes", volume.segments.borrow().memory_bytes()),
+        ]
+    }
+
     fn attach_host(&self, host: &Host) {
         self.0.cpu.attach(host);
     }

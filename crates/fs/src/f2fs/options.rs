@@ -84,6 +84,9 @@ pub struct MountOptions {
     pub cache: CacheConfig,
     /// NAT entries kept in memory, those that are dirty not counted.
     pub nat_entries: usize,
+    /// The first block of the NAT in which a mount looks for free node numbers, unless the checkpoint names a later one,
+    /// where the kernel begins.
+    pub nid_search_from: u32,
     /// Inodes kept in memory, those in use not counted.
     pub inodes: usize,
     /// Seconds after 1970 at which the run began, for the times of files.
@@ -140,6 +143,7 @@ impl Default for MountOptions {
             cpu: CpuCosts::default(),
             cache: CacheConfig::default(),
             nat_entries: 100_000,
+            nid_search_from: 0,
             inodes: 16_384,
             epoch_s: 1_700_000_000,
             seed: 1,

@@ -13,7 +13,7 @@ use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{CpuCosts, F2fs, MountOptions, VictimPolicy};
 use nandscape_fs::memfs::{Config, MemFs};
 use nandscape_fs::{ImageReader, MountedFs};
-use nandscape_rt::{Executor, Handle, Nanos, Stream};
+use nandscape_rt::{Executor, Handle, Host, Nanos, Stream};
 use std::collections::BTreeMap;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -89,6 +89,7 @@ impl Churn {
         mkfs(&device, &made).await.expect("a file system");
         let options = mount_options(seed);
         let (fs, _) = F2fs::mount(rt, device.clone(), options.clone()).await.expect("a mount");
+        fs.attach_host(&Host::with_cores(2));
         let model =
             MemFs::new(rt, Config { blocks: 1 << 20, inodes: 1 << 20, epoch_s: 1_700_000_000 });
         let inos = BTreeMap::from([(fs.root().0, model.root())]);
@@ -428,6 +429,7 @@ impl Churn {
         self.fs.unmount().await.expect("an unmount");
         let mounted = F2fs::mount(&self.rt, self.device.clone(), self.options.clone()).await;
         self.fs = mounted.expect("a mount").0;
+        self.fs.attach_host(&Host::with_cores(2));
     }
 }
 
