@@ -12,7 +12,7 @@ use crate::image::ImageError;
 use crate::knob::Knob;
 use crate::report::CheckReport;
 use nandscape_block::{AsyncDevice, BlockError, DeviceCaps, Lba};
-use nandscape_rt::{BoxFuture, Handle};
+use nandscape_rt::{BoxFuture, Handle, Host};
 use std::rc::Rc;
 use thiserror::Error;
 
@@ -32,6 +32,15 @@ pub trait MountedFs: FileSystem {
 
     /// What it keeps in memory now.
     fn memory(&self) -> FsMemory;
+
+    /// Bytes of memory that its parts take now, by name, for kinds that can say; counts them all.
+    fn memory_parts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// From now on its work takes time of the cores of `host`, if it was configured to cost anything. Without a host, as
+    /// while files are laid out, it costs nothing.
+    fn attach_host(&self, _host: &Host) {}
 }
 
 /// What a mount stands on.
@@ -245,6 +254,17 @@ impl FsConfig {
             Self::Ext4(config) => config.choices().to_vec(),
             Self::F2fs(config) => config.choices().to_vec(),
         }
+    }
+
+    /// The keys of choices that [`FsConfig::choose`] takes: those that reports name, and others.
+    #[must_use]
+    pub fn choice_keys(&self) -> Vec<&'static str> {
+        let named = self.choices().into_iter().map(|(key, _)| key);
+        let others: &[&'static str] = match self {
+            Self::Ext4(_) => &[],
+            Self::F2fs(_) => &f2fs::Config::UNNAMED_CHOICES,
+        };
+        named.chain(others.iter().copied()).collect()
     }
 
     /// Sets one of these choices by its names.

@@ -120,6 +120,11 @@ impl Inode {
         })
     }
 
+    /// Bytes of memory that it takes, without its pages.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.extents.memory_bytes()
+    }
+
     /// Notes that the node page lacks something.
     pub(crate) fn mark(&self, what: Dirty) {
         if self.dirty.get() == Dirty::No {

@@ -10,10 +10,10 @@ use nandscape_fs::contract::{
     XattrMode,
 };
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
-use nandscape_fs::f2fs::{F2fs, MountOptions};
+use nandscape_fs::f2fs::{CpuCosts, F2fs, MountOptions, VictimPolicy};
 use nandscape_fs::memfs::{Config, MemFs};
 use nandscape_fs::{ImageReader, MountedFs};
-use nandscape_rt::{Executor, Handle, Nanos, Stream};
+use nandscape_rt::{Executor, Handle, Host, Nanos, Stream};
 use std::collections::BTreeMap;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -72,6 +72,9 @@ fn mount_options(seed: u64) -> MountOptions {
         gc_min_sleep: Nanos::from_ms(10 + rng.below(1_000)),
         gc_max_sleep: Nanos::from_ms(2_000),
         idle_interval: Nanos::from_ms(rng.below(50)),
+        victim: VictimPolicy::ALL[(seed % 2) as usize],
+        cpu: CpuCosts::preset(if seed.is_multiple_of(3) { "estimate" } else { "none" })
+            .expect("a preset"),
         seed,
         ..MountOptions::default()
     }
@@ -86,6 +89,7 @@ impl Churn {
         mkfs(&device, &made).await.expect("a file system");
         let options = mount_options(seed);
         let (fs, _) = F2fs::mount(rt, device.clone(), options.clone()).await.expect("a mount");
+        fs.attach_host(&Host::with_cores(2));
         let model =
             MemFs::new(rt, Config { blocks: 1 << 20, inodes: 1 << 20, epoch_s: 1_700_000_000 });
         let inos = BTreeMap::from([(fs.root().0, model.root())]);
@@ -425,6 +429,7 @@ impl Churn {
         self.fs.unmount().await.expect("an unmount");
         let mounted = F2fs::mount(&self.rt, self.device.clone(), self.options.clone()).await;
         self.fs = mounted.expect("a mount").0;
+        self.fs.attach_host(&Host::with_cores(2));
     }
 }
 

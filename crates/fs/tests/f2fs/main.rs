@@ -2,6 +2,7 @@
 //!
 //! One test program of many modules: each further one would compile the whole file system once more.
 
+mod bios;
 mod check;
 mod churn;
 mod common;
@@ -10,4 +11,5 @@ mod images;
 mod kernel;
 mod mkfs;
 mod names;
+mod nat_bits;
 mod read;
