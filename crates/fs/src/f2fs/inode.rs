@@ -280,8 +280,12 @@ impl Inode {
         let has_crtime = self.layout.get().extra_bytes() >= EXTRA_OF_CRTIME;
         let time = |seconds: u64, nanos| Timestamp { seconds: seconds.cast_signed(), nanos };
         let ctime = time(raw.ctime, raw.ctime_nsec);
-        let inline = raw.has_inline(inline::DATA | inline::DENTRY);
-        let inline_sectors = if inline { self.size.get().div_ceil(512) } else { 0 };
+        // Not the target of a symbolic link (`f2fs_getattr`).
+        let counts_inline = match kind_of(raw.mode) {
+            Kind::File => raw.has_inline(inline::DATA),
+            _ => raw.has_inline(inline::DENTRY),
+        };
+        let inline_sectors = if counts_inline { self.size.get().div_ceil(512) } else { 0 };
         Attr {
             ino: Ino(self.number.into()),
             generation: raw.generation,

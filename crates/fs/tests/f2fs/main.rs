@@ -6,6 +6,7 @@ mod check;
 mod churn;
 mod common;
 mod images;
+mod judged;
 mod kernel;
 mod mkfs;
 mod names;

@@ -1,8 +1,9 @@
 //! Directories that grow and shrink, names when space runs out, extended attributes, and what an fsync must bring
 //! back after names changed. fsck.f2fs finds nothing wrong after each.
 
+use crate::common::image::{content, put, save_content};
 use crate::common::{Scratch, assert_clean, f2fs_tools};
-use nandscape_block::{AsyncDevice, BlockDevice, Lba, MemDevice, Payload, SectorData, Tag};
+use nandscape_block::{AsyncDevice, BlockDevice, MemDevice, Payload, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{
     Caller, Data, FileSystem, FsError, Ino, Io, Kind, OpenFlags, RenameMode, XattrMode,
@@ -12,7 +13,6 @@ use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{F2fs, FsyncMode, MountOptions};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
 use std::collections::BTreeMap;
-use std::os::unix::fs::FileExt;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 const MIB: u64 = 1 << 20;
@@ -45,15 +45,6 @@ async fn mounted(rt: &Handle, device: &Device, options: &MountOptions) -> F2fs {
     F2fs::mount(rt, device.erased(), options.clone()).await.expect("a mount").0
 }
 
-/// What a device holds, as far as it is not zeroes.
-fn content(device: &Device) -> BTreeMap<u64, SectorData> {
-    device.with(|medium| {
-        let sectors = 0..medium.caps().sectors;
-        let all = sectors.map(|at| (at, medium.current(Lba(at))));
-        all.filter(|(_, content)| *content != SectorData::Tag(Tag::ZERO)).collect()
-    })
-}
-
 /// fsck.f2fs finds nothing on a volume that was unmounted.
 fn assert_sound(device: &Device) {
     if !f2fs_tools() {
@@ -62,11 +53,7 @@ fn assert_sound(device: &Device) {
     let scratch = Scratch::new();
     let bytes = device.with(|medium| medium.caps().sectors) * 4096;
     let path = scratch.image("volume", bytes);
-    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("an image");
-    for (at, content) in content(device) {
-        let block = content.expand().expect("content is kept");
-        file.write_all_at(&*block, at * 4096).expect("a block");
-    }
+    save_content(&content(device), &path);
     assert_clean(&path);
 }
 
@@ -75,9 +62,7 @@ async fn after_cut(rt: &Handle, device: &Device, seed: u64) -> Device {
     device.with(|medium| medium.cut_power(&mut Stream::new(seed, "cut")));
     let sectors = device.with(|medium| medium.caps().sectors);
     let left = AsyncDevice::new(rt, MemDevice::new(sectors).with_latency(Nanos::from_us(20)));
-    for (at, content) in content(device) {
-        left.write(Lba(at), 1, Payload::collect(vec![content])).await.expect("a write");
-    }
+    put(&left.erased(), &content(device)).await;
     left
 }
 

@@ -2,9 +2,11 @@
 //! message; with `NANDSCAPE_REQUIRE_F2FS` set, as in `.ci/run`, it fails.
 
 pub(crate) mod examine;
+pub(crate) mod image;
 pub(crate) mod oracle;
 pub(crate) mod source;
 pub(crate) mod sparse;
+pub(crate) mod tree;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
