@@ -1,18 +1,17 @@
 //! Volumes that a kernel's F2FS filled: what we read of them without a mount is what the kernel read, and
 //! our check finds nothing wrong.
 
-use crate::churn::memory;
 use crate::common::Scratch;
 use crate::common::examine::{assert_sound, on_image, try_dump};
-use crate::common::image::{content_of, put};
+use crate::common::image::content_of;
 use crate::common::tree::{assert_same, shown};
+use crate::common::volume::{loaded, run};
 use crate::images::Volume;
 use nandscape_fs::contract::Timestamp;
 use nandscape_fs::f2fs::dump::DumpTarget;
 use nandscape_fs::f2fs::format::{BLOCK_BYTES, Nid};
 use nandscape_fs::f2fs::raw::{F2fsImage, has_magic};
 use nandscape_fs::f2fs::{F2fs, MountOptions};
-use nandscape_rt::Executor;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -58,15 +57,11 @@ fn mounts_show_what_the_kernel_showed() {
         let scratch = Scratch::new();
         let path = unpacked(&scratch, &volume);
         let sectors = path.metadata().expect("an image").len() / BLOCK_BYTES as u64;
-        let mut executor = Executor::on_virtual_clock();
-        let rt = executor.handle();
-        let mount = async move {
-            let device = memory(&rt, sectors).erased();
-            put(&device, &content_of(&path)).await;
+        let mut ours = run(async move |rt| {
+            let device = loaded(&rt, sectors, &content_of(&path)).await.erased();
             let mounted = F2fs::mount(&rt, device, MountOptions::default()).await;
             shown(&mounted.expect("a mount").0).await
-        };
-        let mut ours = executor.block_on(mount).expect("no task waits for ever");
+        });
         let theirs = volume.manifest(name);
         let recovered = theirs.lines().filter(|line| !line.starts_with('#'));
         for (ours, theirs) in ours.iter_mut().zip(recovered) {

@@ -5,6 +5,7 @@
 mod check;
 mod churn;
 mod common;
+mod growth;
 mod images;
 mod judged;
 mod kernel;

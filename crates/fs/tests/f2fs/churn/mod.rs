@@ -8,8 +8,9 @@ mod syncs;
 
 use crate::common::image::{content, save_content};
 use crate::common::oracle::asked;
+use crate::common::volume::{memory, run};
 use crate::common::{Scratch, assert_clean, f2fs_tools};
-use nandscape_block::{AsyncDevice, MemDevice};
+use nandscape_block::AsyncDevice;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Caller, FileSystem, Ino, Kind, Result};
 use nandscape_fs::f2fs::format::{Feature, Features};
@@ -17,7 +18,7 @@ use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{F2fs, FsyncMode, MountOptions};
 use nandscape_fs::memfs::{Config, MemFs};
 use nandscape_fs::{FsCounts, MountedFs};
-use nandscape_rt::{Executor, Handle, Nanos, Stream};
+use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 
 pub(crate) const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
@@ -241,11 +242,6 @@ async fn list(fs: &impl FileSystem, dir: Ino) -> Vec<(Vec<u8>, Ino, Kind)> {
     }
 }
 
-/// A device in memory that answers after 20 us.
-pub(crate) fn memory(rt: &Handle, sectors: u64) -> AsyncDevice<MemDevice> {
-    AsyncDevice::new(rt, MemDevice::new(sectors).with_latency(Nanos::from_us(20)))
-}
-
 /// Sections that cleaning moved in the foreground and in the background.
 pub(crate) fn cleaned(counts: &FsCounts) -> (u64, u64) {
     let count = |what| counts.detail.count("gc", what).unwrap_or(0);
@@ -263,17 +259,15 @@ fn calls_leave_what_the_model_has() {
     for seed in from..from + sequences {
         let shape = Shape::drawn(seed);
         let image = scratch.image("churn.img", shape.sectors * PAGE);
-        let mut executor = Executor::on_virtual_clock();
-        let (rt, path) = (executor.handle(), image.clone());
-        let sequence = async move {
+        let path = image.clone();
+        let counts = run(async move |rt| {
             let device = memory(&rt, shape.sectors);
             let mut churn = Churn::begin(&rt, device.erased(), seed, shape).await;
             churn.run(calls).await;
             let counts = churn.end().await;
             save_content(&content(&device), &path);
             cleaned(&counts)
-        };
-        let counts = executor.block_on(sequence).expect("no task waits for ever");
+        });
         eprintln!("seed {seed}: {counts:?}");
         if let Ok(kept) = std::env::var("NANDSCAPE_F2FS_KEEP") {
             let _ = std::fs::copy(&image, kept);

@@ -7,6 +7,7 @@ pub(crate) mod oracle;
 pub(crate) mod source;
 pub(crate) mod sparse;
 pub(crate) mod tree;
+pub(crate) mod volume;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -8,29 +8,20 @@
 mod ours;
 mod theirs;
 
-use crate::churn::memory;
-use crate::common::image::{Content, put, save_content};
+use crate::common::image::{Content, save_content};
 use crate::common::tree::{assert_same, shown};
-use nandscape_block::{AsyncDevice, MemDevice};
+use nandscape_block::AsyncDevice;
 use nandscape_fs::contract::FileSystem;
 use nandscape_fs::f2fs::dump::{DumpTarget, dump};
 use nandscape_fs::f2fs::{F2fs, MountOptions, MountReport};
-use nandscape_rt::{Executor, Handle};
+use nandscape_rt::Handle;
 use std::fs::File;
-use std::future::Future;
 use std::path::{Path, PathBuf};
 
 /// Where the volumes are.
 fn folder() -> PathBuf {
     let folder = std::env::var_os("NANDSCAPE_F2FS_JUDGED");
     PathBuf::from(folder.expect("NANDSCAPE_F2FS_JUDGED is a folder for volumes"))
-}
-
-/// Runs a body on an executor of its own.
-fn run<T: 'static, F: Future<Output = T> + 'static>(body: impl FnOnce(Handle) -> F) -> T {
-    let mut executor = Executor::on_virtual_clock();
-    let body = body(executor.handle());
-    executor.block_on(body).expect("no task waits for ever")
 }
 
 /// Writes a volume of so many sectors to `NAME.img`.
@@ -77,11 +68,4 @@ async fn recover(
     let (fs, report) =
         F2fs::mount(rt, device.clone(), options.clone()).await.expect("a mount that recovers");
     (report, unmount(device, &fs).await)
-}
-
-/// A device in memory with this content.
-async fn loaded(rt: &Handle, sectors: u64, content: &Content) -> AsyncDevice<MemDevice> {
-    let device = memory(rt, sectors);
-    put(&device.erased(), content).await;
-    device
 }

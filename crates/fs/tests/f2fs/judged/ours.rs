@@ -1,11 +1,12 @@
 //! Volumes that we filled: unmounted, and cut off after fsyncs. The file `ours` has a line for each: its name,
 //! the mount options with which it was written, in the kernel's words, and figures.
 
-use super::{folder, loaded, recover, run, unmount, write_image, write_text};
-use crate::churn::{Churn, Shape, cleaned, memory};
+use super::{folder, recover, unmount, write_image, write_text};
+use crate::churn::{Churn, Shape, cleaned};
 use crate::common::examine::assert_sound;
 use crate::common::image::{Content, content};
 use crate::common::oracle::asked;
+use crate::common::volume::{loaded, memory, run};
 use crate::common::{assert_clean, f2fs_tools};
 use nandscape_fs::f2fs::{FsyncMode, MountOptions, MountReport};
 use nandscape_rt::{Handle, Nanos, Stream};

@@ -2,10 +2,11 @@
 //! names them, one per line. For each there are then `NAME.read`, the tree as of the last checkpoint;
 //! `NAME.manifest`, the tree as a mount shows it; and `NAME-changed`, an image with its manifest, after calls on top of that.
 
-use super::{folder, loaded, manifest, recover, run, sectors_of, unmount, write_image, write_text};
+use super::{folder, manifest, recover, sectors_of, unmount, write_image, write_text};
 use crate::churn::{Churn, Shape};
 use crate::common::examine::assert_sound;
 use crate::common::image::{content, content_of};
+use crate::common::volume::{loaded, run};
 use crate::common::{assert_clean, f2fs_tools};
 use nandscape_fs::f2fs::MountReport;
 use nandscape_rt::Handle;
