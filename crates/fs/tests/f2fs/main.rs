@@ -12,3 +12,4 @@ mod kernel;
 mod mkfs;
 mod names;
 mod read;
+mod rolled;

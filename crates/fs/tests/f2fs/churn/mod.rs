@@ -10,14 +10,14 @@ use crate::common::image::{content, save_content};
 use crate::common::oracle::asked;
 use crate::common::volume::{memory, run};
 use crate::common::{Scratch, assert_clean, f2fs_tools};
-use nandscape_block::AsyncDevice;
+use nandscape_block::{AsyncDevice, Payload, Tag};
+use nandscape_fs::MountedFs;
 use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::{Caller, FileSystem, Ino, Kind, Result};
+use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, Kind, Result};
 use nandscape_fs::f2fs::format::{Feature, Features};
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{F2fs, FsyncMode, MountOptions};
 use nandscape_fs::memfs::{Config, MemFs};
-use nandscape_fs::{FsCounts, MountedFs};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 
@@ -111,6 +111,8 @@ pub(crate) struct Churn {
     tags: u64,
     seed: u64,
     calls: u64,
+    /// Sections that cleaning moved before the last mount, in the foreground and in the background.
+    cleaned: (u64, u64),
 }
 
 /// A name, and what it leads to.
@@ -142,7 +144,8 @@ impl Churn {
         let inos = model::fill(&model, &fs).await;
         let mut rng = Stream::new(seed, "churn");
         let tags = rng.bits() >> 8;
-        Self { rt: rt.clone(), device, options, fs, model, inos, rng, tags, seed, calls: 0 }
+        let (rt, calls, cleaned) = (rt.clone(), 0, (0, 0));
+        Self { rt, device, options, fs, model, inos, rng, tags, seed, calls, cleaned }
     }
 
     fn of_model(&self, ino: Ino) -> Ino {
@@ -203,6 +206,7 @@ impl Churn {
     }
 
     async fn remount(&mut self) {
+        self.cleaned = self.cleaned();
         self.fs.unmount().await.expect("an unmount");
         let mounted = F2fs::mount(&self.rt, self.device.clone(), self.options.clone()).await;
         self.fs = mounted.expect("a mount").0;
@@ -213,17 +217,32 @@ impl Churn {
         self.fs.syncfs(ME).await.expect("a checkpoint");
     }
 
-    /// What F2FS counted since it was mounted last.
-    pub(crate) fn counts(&self) -> FsCounts {
-        self.fs.counts()
+    /// Fills the volume with a file so far that this much is free.
+    pub(crate) async fn leave_free(&mut self, bytes: u64) {
+        let space = self.fs.statfs(ME).await.expect("space");
+        let blocks = space.free.saturating_sub(bytes / PAGE);
+        let (ours, model) = (self.fs.root(), self.model.root());
+        let ours = self.fs.create(ME, ours, b"filler", 0o600).await.expect("a file").ino;
+        let model = self.model.create(ME, model, b"filler", 0o600).await.expect("a file").ino;
+        self.inos.insert(ours.0, model);
+        let data = Data::Sectors(Payload::Run(Tag::new(self.tags)), blocks as u32);
+        self.tags += blocks + 1;
+        let written = self.fs.write(ME, ours, 0, data.clone(), Io::Buffered).await;
+        self.agree("write", &written, &Ok(blocks * PAGE));
+        self.model.write_all(ME, model, 0, data, Io::Buffered).await.expect("a write");
     }
 
-    /// The trees are the same before the unmount that ends the sequence.
-    pub(crate) async fn end(self) -> FsCounts {
-        self.compare().await;
-        let counts = self.counts();
-        self.fs.unmount().await.expect("an unmount");
-        counts
+    /// Checkpoints since the last mount.
+    pub(crate) fn checkpoints(&self) -> u64 {
+        self.fs.counts().detail.count("checkpoint", "count").expect("a count")
+    }
+
+    /// Sections that cleaning moved, in the foreground and in the background.
+    pub(crate) fn cleaned(&self) -> (u64, u64) {
+        let counts = self.fs.counts();
+        let count = |what| counts.detail.count("gc", what).unwrap_or(0);
+        let (foreground, background) = self.cleaned;
+        (foreground + count("foreground_sections"), background + count("background_sections"))
     }
 }
 
@@ -242,12 +261,6 @@ async fn list(fs: &impl FileSystem, dir: Ino) -> Vec<(Vec<u8>, Ino, Kind)> {
     }
 }
 
-/// Sections that cleaning moved in the foreground and in the background.
-pub(crate) fn cleaned(counts: &FsCounts) -> (u64, u64) {
-    let count = |what| counts.detail.count("gc", what).unwrap_or(0);
-    (count("foreground_sections"), count("background_sections"))
-}
-
 /// Calls answer as the contract in memory does, and leave a sound volume.
 #[test]
 fn calls_leave_what_the_model_has() {
@@ -260,15 +273,17 @@ fn calls_leave_what_the_model_has() {
         let shape = Shape::drawn(seed);
         let image = scratch.image("churn.img", shape.sectors * PAGE);
         let path = image.clone();
-        let counts = run(async move |rt| {
+        let cleaned = run(async move |rt| {
             let device = memory(&rt, shape.sectors);
             let mut churn = Churn::begin(&rt, device.erased(), seed, shape).await;
             churn.run(calls).await;
-            let counts = churn.end().await;
+            churn.compare().await;
+            let cleaned = churn.cleaned();
+            churn.fs.unmount().await.expect("an unmount");
             save_content(&content(&device), &path);
-            cleaned(&counts)
+            cleaned
         });
-        eprintln!("seed {seed}: {counts:?}");
+        eprintln!("seed {seed}: {cleaned:?}");
         if let Ok(kept) = std::env::var("NANDSCAPE_F2FS_KEEP") {
             let _ = std::fs::copy(&image, kept);
         }
