@@ -34,7 +34,7 @@ impl Volume {
     async fn sync_nodes(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
         let ino = Nid(inode.number);
         if self.needs_checkpoint(inode) {
-            return self.write_checkpoint(Reason::Sync).await;
+            return self.write_checkpoint_and(Reason::Sync, || inode.get_pino()).await;
         }
         let enough = if data_only { Dirty::Times } else { Dirty::No };
         loop {

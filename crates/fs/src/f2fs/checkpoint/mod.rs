@@ -61,14 +61,27 @@ impl Volume {
     /// # Errors
     /// An error of a write stops the volume.
     pub(crate) async fn write_checkpoint(self: &Rc<Self>, reason: Reason) -> Result<bool> {
+        self.write_checkpoint_and(reason, || ()).await
+    }
+
+    /// The same; then, before any operation that the checkpoint does not have, does something that waits for nothing.
+    ///
+    /// # Errors
+    /// As [`Volume::write_checkpoint`]; nothing was done then.
+    pub(crate) async fn write_checkpoint_and(
+        self: &Rc<Self>,
+        reason: Reason,
+        then: impl FnOnce(),
+    ) -> Result<bool> {
         let _one = self.checkpoints.writing.lock().await;
         let op = self.freeze().await;
         self.check_running()?;
-        if matches!(reason, Reason::Sync) && !self.is_dirty() {
-            return Ok(false);
+        let is_needed = !matches!(reason, Reason::Sync) || self.is_dirty();
+        if is_needed {
+            self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
         }
-        self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
-        Ok(true)
+        then();
+        Ok(is_needed)
     }
 
     async fn write_frozen(self: &Rc<Self>, op: &Op, reason: Reason) -> Result<()> {
