@@ -5,6 +5,7 @@
 mod check;
 mod churn;
 mod common;
+mod fsx;
 mod images;
 mod kernel;
 mod mkfs;
