@@ -243,9 +243,9 @@ impl DataPath for Volume {
         offset.saturating_add(len) > inode.size.get()
     }
 
-    /// A file that is written past its end is what its size says, whatever blocks follow.
-    async fn begin_growth(&self, _inode: &Rc<Inode>) -> Result<()> {
-        Ok(())
+    /// A power cut may leave blocks after the end, which [`Volume::empty_tail`] removes before they could show.
+    async fn begin_growth(&self, inode: &Rc<Inode>) -> Result<()> {
+        self.empty_tail(inode, u64::MAX).await
     }
 
     async fn end_growth(&self, inode: &Rc<Inode>, end: u64) -> Result<()> {
@@ -277,6 +277,7 @@ impl DataPath for Volume {
         if inode.is_inline() && range.end > inode.inline_capacity() {
             self.convert_inline(inode).await?;
         }
+        self.empty_tail(inode, range.end).await?;
         let mut range = range;
         if !inode.is_inline() {
             let pages = first..range.end.div_ceil(PAGE);

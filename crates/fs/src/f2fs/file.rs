@@ -1,6 +1,7 @@
 //! Lengths and holes of files (fs/f2fs/file.c).
 
 use super::inode::{Dirty, Inode};
+use super::rules::OmittedRule;
 use super::volume::Volume;
 use crate::contract::{Allocate, FsError, Result};
 use crate::vfs::content::{self, Writer};
@@ -15,6 +16,7 @@ impl Volume {
             if inode.is_inline() && size > inode.inline_capacity() {
                 self.convert_inline(inode).await?;
             }
+            self.empty_tail(inode, size).await?;
             inode.set_size(size);
             inode.touch(self.env.now(), true);
             inode.mark(Dirty::Content);
@@ -41,6 +43,28 @@ impl Volume {
         self.forget_pages(inode, first);
         inode.touch(self.env.now(), true);
         inode.mark(Dirty::Content);
+        Ok(())
+    }
+
+    /// A file is to grow to `size`, and reads as zeroes where it is not written: blocks after its end, which a power cut
+    /// left there, go. The kernel shows what they hold.
+    pub(super) async fn empty_tail(&self, inode: &Inode, size: u64) -> Result<()> {
+        let grows = size > inode.size.get();
+        if !grows || inode.is_inline() || !inode.may_have_tail.replace(false) {
+            return Ok(());
+        }
+        if self.omits(OmittedRule::GrowthTail) {
+            return Ok(());
+        }
+        let _cut = inode.invalidate_lock.write().await;
+        let first = inode.size.get().div_ceil(PAGE);
+        inode.pages.written(first..u64::MAX).await;
+        self.forget_pages(inode, first);
+        let op = self.begin().await?;
+        let _extents = inode.extent_lock.write().await;
+        self.free_blocks(&op, inode, &(first..u64::MAX)).await?;
+        // Cleaning may have brought back what still had a block.
+        self.forget_pages(inode, first);
         Ok(())
     }
 
@@ -83,6 +107,7 @@ impl Volume {
         let (done, size) = match what {
             Allocate::PunchHole => (Ok(()), 0),
             Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => {
+                self.empty_tail(inode, if keep_size { 0 } else { end }).await?;
                 let reserved = self.reserve_pages(inode, &pages).await;
                 if keep_size && end > inode.size.get() {
                     inode.raw.borrow_mut().advise |= super::format::advise::KEEP_SIZE;

@@ -39,6 +39,9 @@ pub(crate) struct Inode {
     pub(crate) address_changes: Cell<u64>,
     /// Dirty pages that cleaning moves: they go to the cold log.
     pub(crate) moving: RefCell<BTreeSet<u64>>,
+    /// Whether blocks may follow its end that a write past the page cache got before a power cut, and that it never
+    /// covered with its length.
+    pub(crate) may_have_tail: Cell<bool>,
     /// Shared by writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`): otherwise what
     /// cleaning has read could be written over what they wrote.
     pub(crate) gc_rwsem: RwLock<()>,
@@ -110,6 +113,7 @@ impl Inode {
             extents: ExtentCache::default(),
             address_changes: Cell::new(0),
             moving: RefCell::default(),
+            may_have_tail: Cell::new(true),
             gc_rwsem: RwLock::new(rt, "cleaning of an inode", ()),
             lists: Rc::clone(lists),
         })

@@ -131,6 +131,7 @@ impl Volume {
         let nid = self.take_nid().await?;
         let parts = self.new_parts(caller, parent, file_mode);
         let inode = Inode::new(&self.env.rt, &self.env.cache, nid.0, parts, &self.inode_lists);
+        inode.may_have_tail.set(false);
         self.new_node(op, &inode, nid, 0).await?;
         inode.mark(Dirty::Content);
         self.update_inode(op, &inode).await?;

@@ -48,4 +48,7 @@ omitted_rules! {
     RollVersion = "roll-version",
     /// Roll-forward is not followed by a checkpoint.
     RollCheckpoint = "roll-checkpoint",
+    // Content.
+    /// Blocks that a power cut left after the end of a file show when it grows.
+    GrowthTail = "growth-tail",
 }

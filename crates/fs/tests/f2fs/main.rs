@@ -6,6 +6,7 @@ mod check;
 mod churn;
 mod common;
 mod fsx;
+mod growth;
 mod images;
 mod kernel;
 mod mkfs;

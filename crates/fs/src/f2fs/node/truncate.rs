@@ -20,6 +20,27 @@ impl Volume {
     /// # Errors
     /// Those of reading nodes; [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if a block was free already.
     pub(crate) async fn free_pages(&self, op: &Op, inode: &Inode, range: &Pages) -> Result<()> {
+        self.empty_pages(op, inode, range, BlockAddr::NULL).await
+    }
+
+    /// The same, but pages that had a place keep it, and read as zeroes.
+    ///
+    /// # Errors
+    /// As [`Volume::free_pages`].
+    pub(crate) async fn free_blocks(&self, op: &Op, inode: &Inode, range: &Pages) -> Result<()> {
+        self.empty_pages(op, inode, range, BlockAddr::NEW).await
+    }
+
+    /// Frees blocks; `left` is what the addresses are then.
+    async fn empty_pages(
+        &self,
+        op: &Op,
+        inode: &Inode,
+        range: &Pages,
+        left: BlockAddr,
+    ) -> Result<()> {
+        let is_hole = |at: BlockAddr| at == BlockAddr::NULL;
+        let is_changed = |at: BlockAddr| at.is_block() || is_hole(left) && !is_hole(at);
         let mut at = range.start;
         let end = range.end.min(inode.max_pages());
         while at < end {
@@ -32,22 +53,26 @@ impl Volume {
             };
             let addresses = self.addresses(dnode, end - at).await?;
             let count = addresses.len() as u64;
-            let mut freed = 0;
-            for address in addresses.iter().filter(|address| **address != BlockAddr::NULL) {
+            let mut changed = 0;
+            for address in addresses.iter().filter(|address| is_changed(**address)) {
                 if address.is_block() {
                     self.segments.borrow_mut().invalidate(*address)?;
                 }
-                freed += 1;
+                changed += 1;
             }
-            if freed > 0 {
-                let clear = |bytes: &mut Block| {
+            if changed > 0 {
+                let change = |bytes: &mut Block| {
                     for slot in dnode.slot..dnode.slot + count as u32 {
-                        dnode.addrs.set(bytes, slot, BlockAddr::NULL);
+                        if is_changed(dnode.addrs.get(bytes, slot)) {
+                            dnode.addrs.set(bytes, slot, left);
+                        }
                     }
                 };
-                self.edit_node(op, dnode.nid, clear).await?;
-                self.space.release(freed);
-                inode.add_blocks(-(freed as i64));
+                self.edit_node(op, dnode.nid, change).await?;
+                if is_hole(left) {
+                    self.space.release(changed);
+                    inode.add_blocks(-(changed as i64));
+                }
                 inode.mark(Dirty::Content);
             }
             at += count;

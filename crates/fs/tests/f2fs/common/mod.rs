@@ -5,6 +5,7 @@ pub(crate) mod examine;
 pub(crate) mod oracle;
 pub(crate) mod source;
 pub(crate) mod sparse;
+pub(crate) mod volume;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
