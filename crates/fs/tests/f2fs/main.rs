@@ -6,6 +6,7 @@ mod bios;
 mod check;
 mod churn;
 mod common;
+mod fsx;
 mod growth;
 mod images;
 mod judged;
