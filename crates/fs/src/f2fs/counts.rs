@@ -1,7 +1,9 @@
 //! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
 
+use super::cpu::CpuTimes;
 use super::segment::LOGS;
 use crate::counts::CountGroup;
+use nandscape_rt::Nanos;
 use nandscape_rt::words::counted;
 
 /// Counts of a mounted F2FS.
@@ -29,6 +31,8 @@ pub struct Counts {
     pub rolled_nodes: u64,
     /// Data blocks that these brought back.
     pub rolled_blocks: u64,
+    /// Time of the host's cores.
+    pub cpu: CpuTimes,
 }
 
 /// Names of the logs' counts, in the order of [`SegmentType::ALL`](super::format::SegmentType::ALL).
@@ -51,6 +55,7 @@ impl Counts {
         merge(&mut self.rolled_files, other.rolled_files);
         merge(&mut self.rolled_nodes, other.rolled_nodes);
         merge(&mut self.rolled_blocks, other.rolled_blocks);
+        self.cpu.zip(&other.cpu, merge);
     }
 
     pub(crate) fn groups(&self) -> Vec<CountGroup> {
@@ -66,7 +71,7 @@ impl Counts {
             ("nodes", self.rolled_nodes),
             ("blocks", self.rolled_blocks),
         ];
-        vec![
+        let mut groups = vec![
             CountGroup { name: "checkpoint", counts: checkpoint },
             CountGroup {
                 name: "log_blocks",
@@ -75,7 +80,11 @@ impl Counts {
             CountGroup { name: "gc", counts: gc },
             CountGroup { name: "discard", counts: vec![("requests", self.discards)] },
             CountGroup { name: "roll_forward", counts: roll_forward },
-        ]
+        ];
+        if self.cpu.busy_ns() > 0 {
+            groups.push(CountGroup { name: "cpu", counts: self.cpu.named() });
+        }
+        groups
     }
 
     pub(crate) fn phrases(&self) -> Vec<String> {
@@ -93,6 +102,9 @@ impl Counts {
                 counted(sections, ["section", "sections"]),
                 counted(moved, ["block", "blocks"]),
             ));
+        }
+        if self.cpu.busy_ns() > 0 {
+            phrases.push(format!("{} of cores", Nanos(self.cpu.busy_ns())));
         }
         phrases
     }

@@ -44,8 +44,9 @@ pub(crate) struct Inode {
     /// Whether blocks may follow its end that a write past the page cache got before a power cut, and that it never
     /// covered with its length.
     pub(crate) may_have_tail: Cell<bool>,
-    /// Shared by writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`): otherwise what
-    /// cleaning has read could be written over what they wrote.
+    /// Shared by reads and writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`):
+    /// otherwise what cleaning has read could be written over what they wrote, and what they read could be another
+    /// file's by then.
     pub(crate) gc_rwsem: RwLock<()>,
     /// What the volume has to know of all inodes, those that are not in memory included.
     lists: Rc<InodeLists>,
@@ -120,6 +121,11 @@ impl Inode {
             gc_rwsem: RwLock::new(rt, "cleaning of an inode", ()),
             lists: Rc::clone(lists),
         })
+    }
+
+    /// Bytes of memory that it takes, without its pages.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.extents.memory_bytes()
     }
 
     /// Notes that the node page lacks something.

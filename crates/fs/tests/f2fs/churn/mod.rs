@@ -16,9 +16,9 @@ use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, Kind, Result};
 use nandscape_fs::f2fs::format::{Feature, Features};
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
-use nandscape_fs::f2fs::{F2fs, FsyncMode, MountOptions};
+use nandscape_fs::f2fs::{CpuCosts, F2fs, FsyncMode, MountOptions, VictimPolicy};
 use nandscape_fs::memfs::{Config, MemFs};
-use nandscape_rt::{Handle, Nanos, Stream};
+use nandscape_rt::{Handle, Host, Nanos, Stream};
 use std::collections::BTreeMap;
 
 pub(crate) const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
@@ -93,6 +93,9 @@ fn mount_options(seed: u64) -> MountOptions {
         gc_min_sleep: Nanos::from_ms(10 + rng.below(1_000)),
         gc_max_sleep: Nanos::from_ms(2_000),
         idle_interval: Nanos::from_ms(rng.below(50)),
+        victim: VictimPolicy::ALL[(seed % 2) as usize],
+        cpu: CpuCosts::preset(if seed.is_multiple_of(3) { "estimate" } else { "none" })
+            .expect("a preset"),
         seed,
         ..MountOptions::default()
     }
@@ -139,6 +142,7 @@ impl Churn {
         options: MountOptions,
     ) -> Self {
         let (fs, _) = F2fs::mount(rt, device.clone(), options.clone()).await.expect("a mount");
+        fs.attach_host(&Host::with_cores(2));
         let config = Config { blocks: 1 << 20, inodes: 1 << 20, epoch_s: 1_700_000_000 };
         let model = MemFs::new(rt, config);
         let inos = model::fill(&model, &fs).await;
@@ -210,6 +214,7 @@ impl Churn {
         self.fs.unmount().await.expect("an unmount");
         let mounted = F2fs::mount(&self.rt, self.device.clone(), self.options.clone()).await;
         self.fs = mounted.expect("a mount").0;
+        self.fs.attach_host(&Host::with_cores(2));
     }
 
     /// Makes everything durable.

@@ -1,0 +1,63 @@
+//! fsx on F2FS: on a volume with room, and on nearly full ones, sections of which are cleaned all the time.
+
+#[path = "../fsx/mod.rs"]
+mod storm;
+
+use crate::common::oracle::asked;
+use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::f2fs::mkfs::MkfsOptions;
+use nandscape_fs::f2fs::{Config, FsyncMode, MountOptions};
+use nandscape_fs::{FsConfig, FsCounts};
+use nandscape_rt::Nanos;
+use storm::{Scene, storm};
+
+/// A storm of a few thousand operations, or as many as `NANDSCAPE_F2FS_FSX` says.
+fn storm_with(mount: MountOptions, left_free: Option<u64>) -> FsCounts {
+    let format = Some(MkfsOptions { fresh: true, ..MkfsOptions::new(1) });
+    let cache = CacheConfig { pages: 128, ..CacheConfig::default() };
+    let config = FsConfig::F2fs(Config { format, mount: MountOptions { cache, ..mount } });
+    // 96 MiB: on the least that mkfs.f2fs makes, 64 MiB, cleaning can seldom free what it is to keep free.
+    storm(Scene { config, sectors: 24_576, left_free }, asked("NANDSCAPE_F2FS_FSX", 4_000))
+}
+
+/// Sections are cleaned in both ways.
+fn assert_cleaned(counts: &FsCounts) {
+    for name in ["foreground_sections", "background_sections", "data_blocks", "node_blocks"] {
+        let count = counts.detail.count("gc", name);
+        assert!(count.is_some_and(|count| count > 0), "{name}: {counts:?}");
+    }
+}
+
+/// Cleaning in the background whenever nothing happens for a moment.
+fn restless() -> MountOptions {
+    MountOptions {
+        checkpoint_interval: Nanos::from_secs(2),
+        gc_min_sleep: Nanos::from_ms(20),
+        gc_max_sleep: Nanos::from_ms(200),
+        idle_interval: Nanos::from_ms(5),
+        ..MountOptions::default()
+    }
+}
+
+#[test]
+fn a_file_is_a_vector_of_bytes() {
+    storm_with(MountOptions::default(), None);
+}
+
+#[test]
+fn a_file_whose_blocks_are_moved_is_a_vector_of_bytes() {
+    assert_cleaned(&storm_with(restless(), Some(3_000)));
+}
+
+#[test]
+fn a_file_without_inline_content_and_with_two_logs_is_a_vector_of_bytes() {
+    let options = MountOptions {
+        active_logs: 2,
+        fsync_mode: FsyncMode::Strict,
+        ordered_data: true,
+        inline_data: false,
+        inline_xattr: false,
+        ..restless()
+    };
+    assert_cleaned(&storm_with(options, Some(3_000)));
+}
