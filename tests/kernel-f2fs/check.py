@@ -2,7 +2,7 @@
 """Shows that the VM judges as it should, on images of mkfs.f2fs alone: what the kernel filled is read equal
 after an unmount and after a cut, and a changed byte, a lost roll-forward and a volume that does not
 mount are noticed. Two boots. Also writes the fixtures of crates/fs/tests/f2fs/images, and lets the
-kernel read them.
+kernel read them. With --ours it lets the kernel judge our F2FS instead (ours.py).
 
 Standard library only; needs what vm.py needs.
 """
@@ -17,13 +17,11 @@ import subprocess
 import sys
 import time
 
+import ours
 import vm
+from checks import BLOCK, FEATURES, RECOVERED, Checks, make, outcomes_ok
 from compare import compare
 
-FEATURES = "extra_attr,inode_checksum,flexible_inline_xattr,inode_crtime,sb_checksum,lost_found"
-BLOCK = 4096
-# Fields that recovery sets anew for directories whose names it adds.
-RECOVERED = ("mtime", "ctime")
 # Name, MiB, arguments of mkfs.f2fs, mount options, job.
 VOLUMES = (
     ("clean", 100, [], "-", "fill 1 full"),
@@ -36,20 +34,6 @@ VOLUMES = (
     ("cut-lfs", 256, [], "mode=lfs", "cut 7 small"),
 )
 FIXTURES = (("clean", 64, [], "-", "fill 1 small"), ("cut", 64, ["-O", FEATURES], "-", "cut 2 small"))
-
-
-def make(folder, volumes):
-    """Empty volumes, and the lines that fill them."""
-    plan = []
-    for name, mebibytes, arguments, options, job in volumes:
-        image = folder / f"{name}.img"
-        image.unlink(missing_ok=True)
-        with open(image, "wb") as file:
-            file.truncate(mebibytes << 20)
-        uuid = f"00000000-0000-4000-8000-{mebibytes:012d}"
-        vm.run(vm.find("mkfs.f2fs"), "-q", "-r", "-T", "0", "-U", uuid, *arguments, str(image))
-        plan.append(vm.Line.parse(f"{image} {options} {job}"))
-    return plan
 
 
 def data_block(image, ino):
@@ -70,40 +54,6 @@ def damage(image, manifest):
         file.seek(at)
         file.write(bytes([byte ^ 1]))
     return path
-
-
-class Checks:
-    """Counts what holds and prints what does not."""
-
-    def __init__(self):
-        self.passed = self.failed = 0
-
-    def that(self, holds, what, details=()):
-        """Notes that `what` must hold."""
-        self.passed += bool(holds)
-        self.failed += not holds
-        print(f"{'ok' if holds else 'FAILED'}: {what}")
-        if not holds:
-            for text in list(details)[:20]:
-                print(f"    {text}")
-
-    def equal(self, what, expected, found, **rules):
-        """Notes that two manifests must be equal."""
-        different = compare(expected, found, **rules)
-        self.that(not different, what, different)
-
-    def fsck(self, what, image):
-        """Notes that fsck.f2fs must find nothing."""
-        done = subprocess.run([vm.find("fsck.f2fs"), "--dry-run", str(image)], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, errors="replace", check=False)
-        self.that(done.returncode == 0, f"fsck.f2fs: {what}", done.stdout.splitlines()[-20:])
-
-
-def outcomes_ok(checks, outcomes):
-    """All lines of a boot must have worked."""
-    for found in outcomes:
-        checks.that(found.ok, f"{pathlib.Path(found.line.image).name}: {found.line.job} {' '.join(found.line.arguments)}"
-                    f" ({found.seconds:.1f} s)", (found.text("errors") + found.text("dmesg")).splitlines())
 
 
 def judged_plan(folder, plan):
@@ -250,6 +200,8 @@ def main():
     parser.add_argument("--fixtures", type=pathlib.Path, help="write the fixtures to this folder instead")
     parser.add_argument("--check-fixtures", type=pathlib.Path, help="let the kernel read the fixtures of this folder instead")
     parser.add_argument("--unpack", nargs=2, type=pathlib.Path, metavar=("BLOCKS", "IMAGE"), help="make the image of a fixture instead")
+    parser.add_argument("--ours", action="store_true", help="judge our F2FS and the kernel's by each other instead")
+    parser.add_argument("--volumes", default=24, type=int, help="volumes of each kind with --ours (24)")
     words = parser.parse_args()
     if words.unpack:
         return unpack(*words.unpack)
@@ -260,6 +212,8 @@ def main():
         return fixtures(words.folder, words.fixtures, words.cache)
     if words.check_fixtures:
         return check_fixtures(words.folder, words.check_fixtures, words.cache)
+    if words.ours:
+        return ours.check(words.folder, words.cache, words.volumes)
     return check(words.folder, words.cache)
 
 

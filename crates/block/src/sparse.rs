@@ -58,6 +58,18 @@ impl SparseBytes {
         Some(Self { changed: in_all, ..Self::of_lines(bytes, changed, Some(base)) })
     }
 
+    /// The content of these bytes, of which lines that are as in `base` are not kept again; nothing if too much has
+    /// changed along the chain.
+    #[must_use]
+    pub fn following(base: &Arc<Self>, bytes: &SectorBytes) -> Option<Self> {
+        let before = base.bytes();
+        let lines = before.as_chunks::<LINE_BYTES>().0.iter().zip(bytes.as_chunks().0);
+        let differs = |changed, (index, (old, new)): (usize, (&Line, &Line))| {
+            changed | u64::from(old != new) << index
+        };
+        Self::changed(base, bytes, lines.enumerate().fold(0, differs))
+    }
+
     /// Keeps the lines of `which`. Zeroes need no keeping where there is no base.
     fn of_lines(bytes: &SectorBytes, which: u64, base: Option<Arc<Self>>) -> Self {
         let (places, _) = bytes.as_chunks::<LINE_BYTES>();
@@ -210,6 +222,19 @@ mod tests {
                 prop_assert_eq!(sparse.bytes(), SparseBytes::new(&bytes).bytes());
                 base = Arc::new(sparse);
             }
+        }
+
+        /// A content that follows another takes just the lines that differ, and comes back.
+        #[test]
+        fn followers_keep_what_differs(first in vec(0..4_u8, LINES), second in vec(0..4_u8, LINES)) {
+            let (old, new) = (content(&first), content(&second));
+            let base = Arc::new(SparseBytes::new(&old));
+            let differ = (0..LINES).filter(|index| line_of(&old, *index) != line_of(&new, *index));
+            let ones = |index: &usize| line_of(&new, *index) == [u8::MAX; LINE_BYTES];
+            let kept = differ.filter(|index| !ones(index)).count();
+            let follower = SparseBytes::following(&base, &new).expect("a chain of two");
+            prop_assert_eq!(&*follower.bytes(), &new);
+            prop_assert_eq!(follower.lines(), kept);
         }
 
         /// Just the lines with a byte in the range.

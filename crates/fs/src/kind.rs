@@ -10,9 +10,9 @@ use crate::ext4;
 use crate::f2fs;
 use crate::image::ImageError;
 use crate::knob::Knob;
+use crate::report::CheckReport;
 use nandscape_block::{AsyncDevice, BlockError, DeviceCaps, Lba};
-use nandscape_rt::{BoxFuture, Handle};
-use std::fmt;
+use nandscape_rt::{BoxFuture, Handle, Host};
 use std::rc::Rc;
 use thiserror::Error;
 
@@ -32,6 +32,15 @@ pub trait MountedFs: FileSystem {
 
     /// What it keeps in memory now.
     fn memory(&self) -> FsMemory;
+
+    /// Bytes of memory that its parts take now, by name, for kinds that can say; counts them all.
+    fn memory_parts(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// From now on its work takes time of the cores of `host`, if it was configured to cost anything. Without a host, as
+    /// while files are laid out, it costs nothing.
+    fn attach_host(&self, _host: &Host) {}
 }
 
 /// What a mount stands on.
@@ -158,46 +167,6 @@ pub struct LogSector {
     pub checked_bytes: usize,
 }
 
-/// Something that is wrong with a file system.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    /// The structure, such as "inode 12".
-    pub place: String,
-    /// The problem.
-    pub what: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
-    }
-}
-
-/// The result of a check.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct CheckReport {
-    /// Everything that is wrong, in the order of the passes.
-    pub findings: Vec<Finding>,
-    /// How many more findings there are.
-    pub findings_left_out: u64,
-    /// Inodes in use.
-    pub inodes: u64,
-    /// Directories among them.
-    pub directories: u64,
-    /// Inodes that wait to be deleted.
-    pub orphans: u64,
-    /// Blocks in use.
-    pub blocks: u64,
-}
-
-impl CheckReport {
-    /// Whether nothing is wrong.
-    #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
-}
-
 /// What a file system mounted by a configuration guarantees beyond the contract, or does not, after a
 /// power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -285,6 +254,17 @@ impl FsConfig {
             Self::Ext4(config) => config.choices().to_vec(),
             Self::F2fs(config) => config.choices().to_vec(),
         }
+    }
+
+    /// The keys of choices that [`FsConfig::choose`] takes: those that reports name, and others.
+    #[must_use]
+    pub fn choice_keys(&self) -> Vec<&'static str> {
+        let named = self.choices().into_iter().map(|(key, _)| key);
+        let others: &[&'static str] = match self {
+            Self::Ext4(_) => &[],
+            Self::F2fs(_) => &f2fs::Config::UNNAMED_CHOICES,
+        };
+        named.chain(others.iter().copied()).collect()
     }
 
     /// Sets one of these choices by its names.
@@ -496,8 +476,8 @@ impl FsKind {
     /// be checked is in the report.
     pub fn check(self, device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, ImageError>> {
         match self {
-            Self::Ext4 => Box::pin(async move { Ok(ext4::check::check(device).await?.into()) }),
-            Self::F2fs => Box::pin(async move { Ok(f2fs::check::check(device).await?.into()) }),
+            Self::Ext4 => Box::pin(async move { Ok(ext4::check::check(device).await?) }),
+            Self::F2fs => Box::pin(async move { Ok(f2fs::check::check(device).await?) }),
         }
     }
 

@@ -15,6 +15,7 @@ mod kind;
 mod knob;
 pub mod memfs;
 mod mkfs;
+mod report;
 mod rules;
 mod vfs;
 mod wire;
@@ -22,7 +23,8 @@ mod wire;
 pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};
 pub use image::{BlockBytes, ImageError, ImageReader};
 pub use kind::{
-    CheckReport, ConfigError, Finding, FormatError, FormatRequest, Formatted, FsConfig, FsKind,
-    LogSector, MountEnv, MountReport, Mounted, MountedFs, Probe, Promises, RecoveryStep,
+    ConfigError, FormatError, FormatRequest, Formatted, FsConfig, FsKind, LogSector, MountEnv,
+    MountReport, Mounted, MountedFs, Probe, Promises, RecoveryStep,
 };
 pub use knob::{Knob, KnobUnit, KnobValue, NEVER_NS};
+pub use report::{CheckReport, Finding};

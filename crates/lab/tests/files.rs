@@ -360,3 +360,36 @@ fn memory_of_all_is_shared() {
     let error = refused("ext4-pblk", &["host.memory=1MiB", "host.memory_of=all"], text);
     assert!(error.contains("host.memory: "), "{error}");
 }
+
+/// F2FS's work takes no time of the host's cores unless it is charged; what is charged is shown by part, keeps threads of
+/// the host busy, and scales.
+#[test]
+fn f2fs_takes_cores_if_it_is_charged() {
+    let sized = ["ftl.buffer.power_safe=true", "media.chunks=192"];
+    let json = |set: &[&str]| {
+        let outcome = outcome("f2fs-lfs-ssd", &[&sized, set].concat(), MIX);
+        let mut json = outcome.to_json("test");
+        let ours = json["nandscape"].as_object_mut().unwrap();
+        for key in ["set", "resolved_stack", "resolved_stack_hash", "wall_s"] {
+            ours.remove(key);
+        }
+        json
+    };
+    let plain = json(&[]);
+    assert_eq!(plain, json(&["fs.cpu=none"]));
+    assert_eq!(plain["nandscape"]["fs"].get("cpu"), None);
+    let busy = |json: &serde_json::Value| {
+        let cores = json["nandscape"]["host"]["cores"].as_array().unwrap().iter();
+        cores.map(|core| core["threads"].as_f64().unwrap()).sum::<f64>()
+    };
+    let charged = json(&["fs.cpu=estimate"]);
+    assert_eq!(charged, json(&["fs.cpu=estimate"]), "two runs are the same");
+    let cpu = &charged["nandscape"]["fs"]["cpu"];
+    let ns = |key: &str| cpu[key].as_u64().unwrap();
+    for key in ["node_page_ns", "allocation_ns", "checkpoint_ns"] {
+        assert!(ns(key) > 0, "{key}: {cpu}");
+    }
+    let dear = json(&["fs.cpu.preset=estimate", "fs.cpu.scale=20"]);
+    assert!(busy(&dear) > 1.5 * busy(&plain), "{} and {}", busy(&dear), busy(&plain));
+    assert!(busy(&charged) > busy(&plain), "{} and {}", busy(&charged), busy(&plain));
+}

@@ -88,7 +88,7 @@ fn until(args: &CrashArgs, end: u64, run: &(dyn Fn(u64) -> SeedOutcome + Sync)) 
 /// The command line's choices, else the stack's.
 fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     let mut fs = kind.config();
-    let keys: Vec<&'static str> = fs.choices().into_iter().map(|(key, _)| key).collect();
+    let keys = fs.choice_keys();
     let (modes, others): (Vec<_>, Vec<_>) =
         args.set.iter().partition(|set| mode(set, &keys).is_some());
     let why = format!(
@@ -102,7 +102,8 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     }
     let stack = super::stack(args, &others)?;
     if let Some(stack) = &stack {
-        let known = [&keys[..], &["kind"]].concat();
+        let named = fs.choices().into_iter().map(|(key, _)| key);
+        let known: Vec<_> = named.chain(["kind"]).collect();
         stack.check_fs_keys(&known, &why).map_err(Failure::input)?;
     }
     let given = stack.as_ref().and_then(|stack| Some(&stack.fs.as_ref()?.config));

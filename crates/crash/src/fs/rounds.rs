@@ -20,7 +20,7 @@ use nandscape_block::{AsyncDevice, Lba, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{Caller, Data, FsError, Io};
 use nandscape_fs::{FsConfig, MountEnv};
 use nandscape_rt::combine::{Either, join_all, select2, timeout};
-use nandscape_rt::{Executor, Handle, Nanos, Stream};
+use nandscape_rt::{Executor, Handle, Host, Nanos, Stream};
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
@@ -29,6 +29,8 @@ use std::rc::Rc;
 const BALLAST: &str = "ballast";
 /// Sectors of a read or write of a whole volume.
 const WINDOW: u64 = 32;
+/// Cores of the host, for file systems whose work takes some.
+const CORES: u16 = 4;
 /// Virtual time after which a stretch counts as not terminating.
 const LIMIT: Nanos = Nanos::from_secs(100_000);
 
@@ -255,6 +257,7 @@ impl<'a> Run<'a> {
         let work = move |handle: Handle, device: Device| async move {
             let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, report) = mounted.map_err(failed("mount"))?;
+            fs.attach_host(&Host::with_cores(CORES));
             for step in report.steps {
                 coverage.borrow_mut().count("recovery", step.name, step.count);
             }

@@ -1,4 +1,6 @@
 //! Sixty-four pages of a file that follow each other: their contents, and their states as bits.
+//!
+//! Only pages that are there have a place for their content: files that are written at random have chunks with few.
 
 use nandscape_block::bits::set_bits;
 use nandscape_block::{SectorBytes, SectorData};
@@ -10,8 +12,10 @@ pub(super) const PAGES: u64 = u64::BITS as u64;
 /// The pages `64 n` to `64 n + 63`, each by its bit. Invariants: a page that is dirty, being written,
 /// reserved or referenced is in memory; one that is being read has no content, and belongs to the one
 /// read that is to bring it.
+#[derive(Default)]
 pub(super) struct Chunk {
-    contents: [SectorData; PAGES as usize],
+    /// Of the pages that are there, in their order.
+    contents: Vec<SectorData>,
     /// In memory, or being read.
     pub(super) present: u64,
     /// Being read.
@@ -37,18 +41,11 @@ pub(super) enum PageState {
 }
 
 impl Chunk {
-    /// No page in memory.
-    pub(super) const fn new() -> Self {
-        Self {
-            contents: [const { SectorData::Absent }; PAGES as usize],
-            present: 0,
-            reading: 0,
-            reads: Vec::new(),
-            dirty: 0,
-            writing: 0,
-            reserved: 0,
-            referenced: 0,
-        }
+    /// Bytes of memory that the chunk takes, with contents that are bytes, whoever else has them.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let is_bytes = |content: &&SectorData| matches!(content, SectorData::Bytes(_));
+        let bytes = self.contents.iter().filter(is_bytes).count() * size_of::<SectorBytes>();
+        size_of::<Self>() + self.contents.capacity() * size_of::<SectorData>() + bytes
     }
 
     /// Pages with content.
@@ -74,8 +71,11 @@ impl Chunk {
     /// The bytes of a page that is there, which it holds as such from now on; it is used now. `None` if its content is
     /// not kept.
     pub(super) fn bytes(&mut self, page: u64) -> Option<&mut Arc<SectorBytes>> {
-        let there = page & self.there();
-        let content = self.contents.get_mut(there.trailing_zeros() as usize)?;
+        if page & self.there() == 0 {
+            return None;
+        }
+        let place = self.place_of(page);
+        let content = self.contents.get_mut(place)?;
         self.referenced |= page;
         if !matches!(content, SectorData::Bytes(_)) {
             *content = SectorData::Bytes(Arc::from(content.expand()?));
@@ -83,19 +83,42 @@ impl Chunk {
         if let SectorData::Bytes(bytes) = content { Some(bytes) } else { None }
     }
 
-    /// The contents of a run of pages.
+    /// The place of the content of the first of some pages: how many that are there come before it.
+    const fn place_of(&self, pages: u64) -> usize {
+        let first = pages & pages.wrapping_neg();
+        (self.there() & first.wrapping_sub(1)).count_ones() as usize
+    }
+
+    /// The contents of a run of pages that are there.
     pub(super) fn contents_of(&self, run: u64) -> &[SectorData] {
-        let first = run.trailing_zeros() as usize;
+        let first = self.place_of(run);
         self.contents.get(first..first + run.count_ones() as usize).unwrap_or_default()
     }
 
     /// Puts content in place. Whether that makes a read superfluous.
     pub(super) fn put(&mut self, pages: u64, content: impl Fn(u64) -> SectorData) -> bool {
-        for bit in set_bits(pages) {
-            self.contents[bit] = content(bit as u64);
+        let mut superfluous = false;
+        let mut left = pages;
+        while left != 0 {
+            let there = self.there();
+            // Pages of one run that are all there, or all not: their contents follow each other.
+            let known = first_run(left, there);
+            let run = if known != 0 { known } else { first_run(left, !there) };
+            let place = self.place_of(run);
+            let contents = set_bits(run).map(|bit| content(bit as u64));
+            if known != 0 {
+                let known = self.contents.iter_mut().skip(place);
+                known.zip(contents).for_each(|(known, content)| *known = content);
+            } else if place == self.contents.len() {
+                self.contents.extend(contents);
+            } else {
+                self.contents.splice(place..place, contents);
+            }
+            self.present |= run;
+            superfluous |= self.end_reads(run);
+            left &= !run;
         }
-        self.present |= pages;
-        self.end_reads(pages)
+        superfluous
     }
 
     /// Has a read bring pages that are not in memory.
@@ -125,8 +148,13 @@ impl Chunk {
 
     /// Forgets pages, and reads of them.
     pub(super) fn forget(&mut self, pages: u64) {
-        for bit in set_bits(self.there() & pages) {
-            self.contents[bit] = SectorData::Absent;
+        let there = self.there();
+        if there & !pages == 0 {
+            self.contents = Vec::new();
+        } else if there & pages != 0 {
+            let mut bits = set_bits(there);
+            self.contents.retain(|_| bits.next().is_some_and(|bit| pages >> bit & 1 == 0));
+            self.contents.shrink_to(2 * self.contents.len());
         }
         self.end_reads(pages);
         let kept = !pages;

@@ -136,6 +136,12 @@ impl<F> Mapping<F> {
         self.0.pages.borrow().count()
     }
 
+    /// Bytes of memory that the pages take; counts them all.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.0.pages.borrow().memory_bytes()
+    }
+
     /// Pages that wait for write-back.
     #[must_use]
     pub fn dirty(&self) -> u64 {
@@ -302,6 +308,10 @@ impl<F> Evict for Inner<F> {
 
     fn is_round(&self) -> bool {
         self.hand.get() == 0
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.pages.borrow().memory_bytes()
     }
 
     fn evict(&self, count: u64) -> u64 {

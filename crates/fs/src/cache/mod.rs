@@ -131,6 +131,9 @@ trait Evict {
 
     /// Whether the hand has been through all pages.
     fn is_round(&self) -> bool;
+
+    /// Bytes of memory that the pages take.
+    fn memory_bytes(&self) -> u64;
 }
 
 /// The pages of all files of a mount; `F` is a file. Cheap to clone; clones are the same cache.
@@ -180,6 +183,13 @@ impl<F> PageCache<F> {
     #[must_use]
     pub fn resident(&self) -> u64 {
         self.core.resident.get()
+    }
+
+    /// Bytes of memory that the pages of all files take; counts them all.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let files = self.core.clock.borrow();
+        files.iter().filter_map(Weak::upgrade).map(|file| file.memory_bytes()).sum()
     }
 
     /// Pages that readers asked for so far.

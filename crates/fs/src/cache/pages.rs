@@ -13,6 +13,8 @@ pub(super) struct Pages {
     chunks: BTreeMap<u64, Box<Chunk>>,
     /// Chunks with dirty pages.
     dirty_chunks: BTreeSet<u64>,
+    /// Chunks with pages on their way to the device, and perhaps others.
+    writing_chunks: BTreeSet<u64>,
     /// Pages in memory or being read.
     count: u64,
     /// Dirty pages.
@@ -44,6 +46,11 @@ impl Pages {
     /// Pages in memory or being read.
     pub(super) const fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Bytes of memory that they take.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.chunks.values().map(|chunk| chunk.memory_bytes() as u64).sum()
     }
 
     /// Dirty pages.
@@ -111,8 +118,10 @@ impl Pages {
     }
 
     pub(super) fn is_writing(&self, range: Range<u64>) -> bool {
-        let mut chunks = self.chunks.range(chunks_of(&range));
-        chunks.any(|(&index, chunk)| chunk.writing & bits_in(index, &range) != 0)
+        self.writing_chunks.range(chunks_of(&range)).any(|&index| {
+            let writing = self.chunks.get(&index).map_or(0, |chunk| chunk.writing);
+            writing & bits_in(index, &range) != 0
+        })
     }
 
     /// Whether the first page of a range has any of the marks that `of` tells, and how many from there on
@@ -138,7 +147,7 @@ impl Pages {
     /// The chunk of some pages within one, and their bits.
     fn chunk_of(&mut self, run: &Range<u64>) -> (&mut Chunk, u64) {
         let index = run.start / PAGES;
-        let chunk = self.chunks.entry(index).or_insert_with(|| Box::new(Chunk::new()));
+        let chunk = self.chunks.entry(index).or_default();
         let bits = bits_in(index, run);
         self.count += u64::from((bits & !chunk.present).count_ones());
         (chunk, bits)
@@ -213,10 +222,15 @@ impl Pages {
         while let (Some(chunk), bits) = self.first_of(&rest) {
             let run = first_run(bits, ready(chunk));
             chunk.dirty &= !run;
+            let begins = run != 0 && chunk.writing == 0;
             chunk.writing |= run;
             contents.extend_from_slice(chunk.contents_of(run));
-            if chunk.dirty == 0 {
+            let clean = chunk.dirty == 0;
+            if clean {
                 self.dirty_chunks.remove(&(rest.start / PAGES));
+            }
+            if begins {
+                self.writing_chunks.insert(rest.start / PAGES);
             }
             rest.start += u64::from(run.count_ones());
             if run != bits || rest.is_empty() {
@@ -232,9 +246,15 @@ impl Pages {
     pub(super) fn end_writing(&mut self, range: &Range<u64>, failed: bool) -> u64 {
         let mut again = 0;
         for index in chunks_of(range) {
-            let Some(chunk) = self.chunks.get_mut(&index) else { continue };
+            let Some(chunk) = self.chunks.get_mut(&index) else {
+                self.writing_chunks.remove(&index);
+                continue;
+            };
             let ended = bits_in(index, range) & chunk.writing;
             chunk.writing &= !ended;
+            if chunk.writing == 0 {
+                self.writing_chunks.remove(&index);
+            }
             let fresh = if failed { ended & !chunk.dirty } else { 0 };
             chunk.dirty |= fresh;
             again += self.note_dirty(index, fresh);

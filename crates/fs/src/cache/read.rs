@@ -4,7 +4,7 @@ use super::chunk::PageState;
 use super::mapping::Mapping;
 use super::{bump, drop_by};
 use crate::contract::{FsError, Result};
-use nandscape_block::{AsyncDevice, Bio, Lba, Payload, Reply, SectorData, Tag};
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, Payload, Reply, SectorData, Tag};
 use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
@@ -24,6 +24,11 @@ pub trait Backing: Clone + 'static {
         page: u64,
         pages: u64,
     ) -> impl Future<Output = Result<PageLocation>>;
+
+    /// Whether the pages of a file are metadata of the volume: reads of them say so, and name no owner.
+    fn is_metadata(&self, _file: &Rc<Self::File>) -> bool {
+        false
+    }
 
     /// Sends up to `pages` dirty pages of the file to the device; need not wait for them. Those that cannot
     /// be sent are taken and finished with the error, or writers would wait for them for ever.
@@ -113,9 +118,10 @@ async fn fill<B: Backing>(
     let mut replies = Vec::new();
     let mut page = filling.range.start;
     while page < filling.range.end {
-        let located = {
+        let (located, is_metadata) = {
             let file = mapping.file().ok_or(FsError::NoEntry)?;
-            backing.locate(&file, page, filling.range.end - page).await?
+            let located = backing.locate(&file, page, filling.range.end - page).await?;
+            (located, backing.is_metadata(&file))
         };
         let (count, reply) = match located {
             PageLocation::Hole(pages) => (pages, Err(SectorData::Tag(Tag::ZERO))),
@@ -125,7 +131,10 @@ async fn fill<B: Backing>(
                 let most = if max == 0 { u64::from(u32::MAX) } else { u64::from(max) };
                 let count = pages.min(most).min(filling.range.end - page);
                 let mut bio = Bio::read(lba, count as u32);
-                bio.owner = Some(mapping.owner());
+                match is_metadata {
+                    true => bio = bio.with(Flags::META),
+                    false => bio.owner = Some(mapping.owner()),
+                }
                 (count, Ok(backing.device().submit(bio)))
             }
         };

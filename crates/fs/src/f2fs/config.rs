@@ -2,9 +2,10 @@
 //! campaigns, reports and messages name have names here; those of mkfs.f2fs and of the kernel's mount are theirs.
 
 use super::F2fs;
+use super::cpu::CpuCosts;
 use super::format::{Features, SUPPORTED};
 use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
-use super::options::{Allocation, DiscardPolicy, FsyncMode, MountOptions};
+use super::options::{Allocation, DiscardPolicy, FsyncMode, MountOptions, VictimPolicy};
 use super::rules::OmittedRule;
 use crate::contract::FsError;
 use crate::kind::{
@@ -66,6 +67,20 @@ impl DiscardPolicy {
         match self {
             Self::Kernel => "kernel",
             Self::Aggressive => "aggressive",
+        }
+    }
+}
+
+impl VictimPolicy {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::CostBenefit, Self::AgeThreshold];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CostBenefit => "cost-benefit",
+            Self::AgeThreshold => "age-threshold",
         }
     }
 }
@@ -184,14 +199,18 @@ impl Config {
         }
     }
 
-    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 4] {
+    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 5] {
         [
             ("allocation", self.mount.allocation.name()),
             ("fsync_mode", self.mount.fsync_mode.name()),
             ("active_logs", logs_name(self.mount.active_logs)),
             ("data_order", order_name(self.mount.ordered_data)),
+            ("victim", self.mount.victim.name()),
         ]
     }
+
+    /// Keys that [`Config::choose`] takes beside those of [`Config::choices`].
+    pub(crate) const UNNAMED_CHOICES: [&'static str; 1] = ["cpu"];
 
     pub(crate) fn choose(&mut self, key: &'static str, value: &str) -> Result<(), ConfigError> {
         let unknown = || ConfigError { key, why: format!("F2FS has no {key} called {value:?}") };
@@ -213,6 +232,11 @@ impl Config {
                 let found = [false, true].into_iter().find(|order| order_name(*order) == value);
                 self.mount.ordered_data = found.ok_or_else(unknown)?;
             }
+            "victim" => {
+                let found = VictimPolicy::ALL.into_iter().find(|victim| victim.name() == value);
+                self.mount.victim = found.ok_or_else(unknown)?;
+            }
+            "cpu" => self.mount.cpu = CpuCosts::preset(value).ok_or_else(unknown)?,
             _ => return Err(unknown()),
         }
         Ok(())
@@ -278,6 +302,7 @@ mod tests {
             ("fsync_mode", &["strict", "posix"]),
             ("active_logs", &["2", "4", "6"]),
             ("data_order", &["ordered", "kernel"]),
+            ("victim", &["age-threshold", "cost-benefit"]),
         ];
         let mut config = Config::default();
         assert_eq!(config.choices().map(|(key, _)| key), values.map(|(key, _)| key));
@@ -290,6 +315,9 @@ mod tests {
         }
         assert_eq!(config, Config::default());
         assert!(config.choose("commit", "jbd2").is_err());
+        config.choose("cpu", "estimate").expect("a preset");
+        assert!(!config.mount.cpu.is_free());
+        assert_eq!(config.choose("cpu", "3").expect_err("no such preset").key, "cpu");
     }
 
     /// What a volume cannot be made by is refused under its key, what F2FS does not have under its own.

@@ -1,7 +1,9 @@
 //! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
 
+use super::cpu::CpuTimes;
 use super::segment::{Blocks, LOGS};
 use crate::counts::CountGroup;
+use nandscape_rt::Nanos;
 use nandscape_rt::words::counted;
 
 /// Counts of a mounted F2FS.
@@ -33,6 +35,8 @@ pub struct Counts {
     pub rolled_nodes: u64,
     /// Data blocks that these brought back.
     pub rolled_blocks: u64,
+    /// Time of the host's cores.
+    pub cpu: CpuTimes,
 }
 
 /// What was in use when a block was written back or written past the cache, summed over these blocks; those that
@@ -102,6 +106,7 @@ impl Counts {
         merge(&mut self.rolled_files, other.rolled_files);
         merge(&mut self.rolled_nodes, other.rolled_nodes);
         merge(&mut self.rolled_blocks, other.rolled_blocks);
+        self.cpu.zip(&other.cpu, merge);
     }
 
     pub(crate) fn groups(&self) -> Vec<CountGroup> {
@@ -123,13 +128,17 @@ impl Counts {
             ("nodes", self.rolled_nodes),
             ("blocks", self.rolled_blocks),
         ];
-        vec![
+        let mut groups = vec![
             CountGroup::of("checkpoint", checkpoint),
             CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
             CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
-        ]
+        ];
+        if self.cpu.busy_ns() > 0 {
+            groups.push(CountGroup::of("cpu", self.cpu.named()));
+        }
+        groups
     }
 
     const fn sections(&self) -> u64 {
@@ -153,6 +162,9 @@ impl Counts {
                 counted(self.sections(), ["section", "sections"]),
                 counted(self.moved_blocks(), ["block", "blocks"]),
             ));
+        }
+        if self.cpu.busy_ns() > 0 {
+            phrases.push(format!("{} of cores", Nanos(self.cpu.busy_ns())));
         }
         phrases
     }

@@ -4,6 +4,7 @@
 //! and its block), and its block when it is written back: the next one of a log, each time another. So there is no
 //! order between data and the nodes that lead to it but that of fsync and checkpoint.
 
+use super::cpu::Work;
 use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Dirty, Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
@@ -16,6 +17,7 @@ use crate::vfs::writeback::{Submitted, submit, write_blocks};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{FlushScope, Lba, Placement, SectorData};
 use nandscape_rt::combine::join_all;
+use nandscape_rt::sync::ReadGuard;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -99,6 +101,10 @@ impl DataPath for Volume {
         }
         inode.extents.insert(page, first, alike);
         Ok(Mapped::Blocks { start: first.0.into(), blocks: alike, unwritten: false })
+    }
+
+    async fn keep_in_place(&self, inode: &Inode) -> Option<ReadGuard<()>> {
+        Some(inode.gc_rwsem.read().await)
     }
 
     async fn locate(&self, inode: &Rc<Inode>, page: u64, pages: u64) -> Result<PageLocation> {
@@ -450,9 +456,17 @@ impl Volume {
         most: u64,
     ) -> Result<Option<(u64, u64)>> {
         let version = self.node_entry(dnode.nid).await?.version;
-        let addresses = self.addresses(dnode, most).await?;
-        let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
-        let count = placed.count().min(self.segments.borrow().left_in_segment(log) as usize);
+        let count = |addresses: &[BlockAddr]| {
+            let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
+            placed.count().min(self.segments.borrow().left_in_segment(log) as usize)
+        };
+        let mut addresses = self.addresses(dnode, most).await?;
+        if self.cpu.is_charged() {
+            self.pay(Work::Allocation(count(&addresses) as u64)).await;
+            // The node may have changed, and the log moved on.
+            addresses = self.addresses(dnode, most).await?;
+        }
+        let count = count(&addresses);
         let (mut start, mut filled) = (None, None);
         for (step, old) in (0..).zip(&addresses[..count]) {
             let slot = dnode.slot + step;

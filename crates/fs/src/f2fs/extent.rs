@@ -68,6 +68,11 @@ impl ExtentCache {
         }
     }
 
+    /// Bytes of memory that the extents take, at two thirds of a B-tree's nodes in use.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.0.borrow().len() * size_of::<(u64, (u32, u32))>() * 3 / 2) as u64
+    }
+
     /// The longest extent: (page, block, pages).
     pub(crate) fn largest(&self) -> Option<(u64, BlockAddr, u64)> {
         let extents = self.0.borrow();

@@ -14,6 +14,8 @@ use crate::kind::MountedFs;
 use crate::vfs::content::{self, Writer};
 use crate::vfs::{DataPath, calls, direct, retry_after_commit, sync};
 use async_trait::async_trait;
+use nandscape_rt::Host;
+use std::future::Future;
 use std::rc::Rc;
 
 /// The longest target of a symbolic link: a block with its end mark.
@@ -31,12 +33,19 @@ impl Clone for F2fs {
 }
 
 impl F2fs {
-    /// Runs a call that changes something to its end ([`calls::run`]).
+    /// Runs a call that changes something to its end ([`calls::run`]), on its caller's core.
     async fn run<T: 'static>(
         &self,
+        caller: Caller,
         work: impl AsyncFnOnce(&Rc<Volume>) -> Result<T> + 'static,
     ) -> Result<T> {
-        calls::run(&self.0, work).await
+        calls::run(&self.0, async move |volume| volume.cpu.run(caller.core, work(volume)).await)
+            .await
+    }
+
+    /// Runs a call that changes nothing, on its caller's core.
+    async fn look<T>(&self, caller: Caller, call: impl Future<Output = Result<T>>) -> Result<T> {
+        self.0.cpu.run(caller.core, call).await
     }
 
     /// Makes a file, directory or symbolic link.
@@ -49,15 +58,15 @@ impl F2fs {
         mode: u16,
     ) -> Result<Attr> {
         let name = name.to_vec();
-        self.run(async move |volume| {
+        self.run(caller, async move |volume| {
             let make = async || volume.make(caller, dir, &name, &what, mode).await;
             Ok(retry_after_commit(&**volume, make).await?.attr())
         })
         .await
     }
 
-    async fn sync_file(&self, ino: Ino, data_only: bool) -> Result<()> {
-        self.run(async move |volume| {
+    async fn sync_file(&self, caller: Caller, ino: Ino, data_only: bool) -> Result<()> {
+        self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
             sync::sync_file(volume, &inode, data_only).await
         })
@@ -66,13 +75,13 @@ impl F2fs {
 
     async fn change_xattr(
         &self,
-        ino: Ino,
+        (caller, ino): (Caller, Ino),
         name: &[u8],
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<()> {
         let (name, value) = (name.to_vec(), value.map(<[u8]>::to_vec));
-        self.run(async move |volume| {
+        self.run(caller, async move |volume| {
             volume.balance_fs().await?;
             let inode = volume.inode_of(ino).await?;
             let change = async || {
@@ -84,9 +93,15 @@ impl F2fs {
         .await
     }
 
-    async fn take_name(&self, dir: Ino, name: &[u8], of_directory: bool) -> Result<()> {
+    async fn take_name(
+        &self,
+        caller: Caller,
+        dir: Ino,
+        name: &[u8],
+        of_directory: bool,
+    ) -> Result<()> {
         let name = name.to_vec();
-        self.run(async move |volume| volume.take_name(dir, &name, of_directory).await).await
+        self.run(caller, async move |volume| volume.take_name(dir, &name, of_directory).await).await
     }
 }
 
@@ -108,6 +123,27 @@ impl MountedFs for F2fs {
             inodes: self.0.inodes.len() as u64,
         }
     }
+
+    fn memory_parts(&self) -> Vec<(&'static str, u64)> {
+        let volume = &self.0;
+        let nodes = volume.nodes.file.pages.memory_bytes();
+        let meta = volume.meta.pages.memory_bytes();
+        let files = volume.env.cache.memory_bytes().saturating_sub(nodes + meta);
+        let inodes = volume.inodes.all();
+        let of_inodes = inodes.iter().map(|inode| inode.memory_bytes()).sum();
+        vec![
+            ("file_pages_bytes", files),
+            ("node_pages_bytes", nodes),
+            ("meta_pages_bytes", meta),
+            ("nat_bytes", volume.nodes.nat.borrow().memory_bytes()),
+            ("inodes_bytes", of_inodes),
+            ("sit_bytes", volume.segments.borrow().memory_bytes()),
+        ]
+    }
+
+    fn attach_host(&self, host: &Host) {
+        self.0.cpu.attach(host);
+    }
 }
 
 #[async_trait(?Send)]
@@ -116,16 +152,18 @@ impl FileSystem for F2fs {
         Ino(ROOT_INO.into())
     }
 
-    async fn lookup(&self, _caller: Caller, dir: Ino, name: &[u8]) -> Result<Attr> {
-        Ok(self.0.look_up(dir, name).await?.attr())
+    async fn lookup(&self, caller: Caller, dir: Ino, name: &[u8]) -> Result<Attr> {
+        let call = async { Ok(self.0.look_up(dir, name).await?.attr()) };
+        self.look(caller, call).await
     }
 
-    async fn getattr(&self, _caller: Caller, ino: Ino) -> Result<Attr> {
-        Ok(self.0.inode_of(ino).await?.attr())
+    async fn getattr(&self, caller: Caller, ino: Ino) -> Result<Attr> {
+        let call = async { Ok(self.0.inode_of(ino).await?.attr()) };
+        self.look(caller, call).await
     }
 
-    async fn setattr(&self, _caller: Caller, ino: Ino, change: SetAttr) -> Result<Attr> {
-        self.run(async move |volume| volume.set_attributes(ino, change).await).await
+    async fn setattr(&self, caller: Caller, ino: Ino, change: SetAttr) -> Result<Attr> {
+        self.run(caller, async move |volume| volume.set_attributes(ino, change).await).await
     }
 
     async fn create(&self, caller: Caller, dir: Ino, name: &[u8], mode: u16) -> Result<Attr> {
@@ -145,41 +183,44 @@ impl FileSystem for F2fs {
         }
     }
 
-    async fn readlink(&self, _caller: Caller, ino: Ino) -> Result<Vec<u8>> {
-        let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.lock_shared().await?;
-        match inode.kind() {
-            Kind::Symlink => self.0.target(&inode).await,
-            _ => Err(FsError::Invalid("not a symbolic link")),
-        }
+    async fn readlink(&self, caller: Caller, ino: Ino) -> Result<Vec<u8>> {
+        let call = async {
+            let inode = self.0.inode_of(ino).await?;
+            let _shared = inode.lock_shared().await?;
+            match inode.kind() {
+                Kind::Symlink => self.0.target(&inode).await,
+                _ => Err(FsError::Invalid("not a symbolic link")),
+            }
+        };
+        self.look(caller, call).await
     }
 
-    async fn link(&self, _caller: Caller, ino: Ino, dir: Ino, name: &[u8]) -> Result<Attr> {
+    async fn link(&self, caller: Caller, ino: Ino, dir: Ino, name: &[u8]) -> Result<Attr> {
         let name = name.to_vec();
-        self.run(async move |volume| {
+        self.run(caller, async move |volume| {
             let link = async || volume.add_link(ino, dir, &name).await;
             Ok(retry_after_commit(&**volume, link).await?.attr())
         })
         .await
     }
 
-    async fn unlink(&self, _caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
-        self.take_name(dir, name, false).await
+    async fn unlink(&self, caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
+        self.take_name(caller, dir, name, false).await
     }
 
-    async fn rmdir(&self, _caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
-        self.take_name(dir, name, true).await
+    async fn rmdir(&self, caller: Caller, dir: Ino, name: &[u8]) -> Result<()> {
+        self.take_name(caller, dir, name, true).await
     }
 
     async fn rename(
         &self,
-        _caller: Caller,
+        caller: Caller,
         from: (Ino, &[u8]),
         to: (Ino, &[u8]),
         mode: RenameMode,
     ) -> Result<()> {
         let (from, to) = ((from.0, from.1.to_vec()), (to.0, to.1.to_vec()));
-        self.run(async move |volume| {
+        self.run(caller, async move |volume| {
             let (from, to) = ((from.0, &from.1[..]), (to.0, &to.1[..]));
             let rename = async || volume.move_name(from, to, mode).await;
             retry_after_commit(&**volume, rename).await
@@ -189,27 +230,33 @@ impl FileSystem for F2fs {
 
     async fn readdir(
         &self,
-        _caller: Caller,
+        caller: Caller,
         dir: Ino,
         cookie: u64,
         count: usize,
     ) -> Result<Vec<DirEntry>> {
-        let dir = self.0.dir_of(dir).await?;
-        let _shared = dir.i_rwsem.read().await;
-        if dir.links() == 0 {
-            return Ok(Vec::new());
-        }
-        self.0.list(&dir, cookie, count).await
+        let call = async {
+            let dir = self.0.dir_of(dir).await?;
+            let _shared = dir.i_rwsem.read().await;
+            if dir.links() == 0 {
+                return Ok(Vec::new());
+            }
+            self.0.list(&dir, cookie, count).await
+        };
+        self.look(caller, call).await
     }
 
-    async fn open(&self, _caller: Caller, ino: Ino, flags: OpenFlags) -> Result<Fh> {
-        let inode = self.0.inode_of(ino).await?;
-        inode.opens.set(inode.opens.get() + 1);
-        Ok(Fh { ino, flags })
+    async fn open(&self, caller: Caller, ino: Ino, flags: OpenFlags) -> Result<Fh> {
+        let call = async {
+            let inode = self.0.inode_of(ino).await?;
+            inode.opens.set(inode.opens.get() + 1);
+            Ok(Fh { ino, flags })
+        };
+        self.look(caller, call).await
     }
 
-    async fn close(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        self.run(async move |volume| {
+    async fn close(&self, caller: Caller, ino: Ino) -> Result<()> {
+        self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
             let opens = inode.opens.get().checked_sub(1);
             inode.opens.set(opens.ok_or(FsError::Invalid("closed without an open"))?);
@@ -219,17 +266,20 @@ impl FileSystem for F2fs {
     }
 
     async fn read(&self, caller: Caller, ino: Ino, offset: u64, len: u64, io: Io) -> Result<Data> {
-        let inode = self.0.inode_of(ino).await?;
-        self.0.check_range(&inode, 0, 0)?;
-        if io == Io::Direct {
-            let _shared = inode.lock_shared().await?;
-            if !inode.is_inline() {
-                return direct::read(&self.0, &inode, offset, len).await;
+        let call = async {
+            let inode = self.0.inode_of(ino).await?;
+            self.0.check_range(&inode, 0, 0)?;
+            if io == Io::Direct {
+                let _shared = inode.lock_shared().await?;
+                if !inode.is_inline() {
+                    return direct::read(&self.0, &inode, offset, len).await;
+                }
             }
-        }
-        // Not the lock that a writer has while it waits for write-back.
-        let _uncut = inode.lock_invalidate_shared().await?;
-        content::read(&self.0, caller, &inode, offset, len).await
+            // Not the lock that a writer has while it waits for write-back.
+            let _uncut = inode.lock_invalidate_shared().await?;
+            content::read(&self.0, caller, &inode, offset, len).await
+        };
+        self.look(caller, call).await
     }
 
     async fn write(
@@ -240,7 +290,7 @@ impl FileSystem for F2fs {
         data: Data,
         io: Io,
     ) -> Result<u64> {
-        self.run(async move |volume| {
+        self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
             content::write(volume, caller, &inode, offset, &data, io).await
         })
@@ -254,16 +304,19 @@ impl FileSystem for F2fs {
         data: Data,
         io: Io,
     ) -> Result<(u64, u64)> {
-        self.run(async move |volume| {
+        self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
             content::append(volume, caller, &inode, &data, io).await
         })
         .await
     }
 
-    async fn seek(&self, _caller: Caller, ino: Ino, offset: u64, whence: Whence) -> Result<u64> {
-        let inode = self.0.inode_of(ino).await?;
-        content::seek(&self.0, &inode, offset, whence).await
+    async fn seek(&self, caller: Caller, ino: Ino, offset: u64, whence: Whence) -> Result<u64> {
+        let call = async {
+            let inode = self.0.inode_of(ino).await?;
+            content::seek(&self.0, &inode, offset, whence).await
+        };
+        self.look(caller, call).await
     }
 
     async fn set_write_hint(&self, _caller: Caller, ino: Ino, hint: WriteHint) -> Result<()> {
@@ -281,7 +334,7 @@ impl FileSystem for F2fs {
         offset: u64,
         len: u64,
     ) -> Result<()> {
-        self.run(async move |volume| {
+        self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
             volume.balance_fs().await?;
             let writer = Writer::new(&**volume, caller);
@@ -296,16 +349,16 @@ impl FileSystem for F2fs {
         .await
     }
 
-    async fn fsync(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        self.sync_file(ino, false).await
+    async fn fsync(&self, caller: Caller, ino: Ino) -> Result<()> {
+        self.sync_file(caller, ino, false).await
     }
 
-    async fn fdatasync(&self, _caller: Caller, ino: Ino) -> Result<()> {
-        self.sync_file(ino, true).await
+    async fn fdatasync(&self, caller: Caller, ino: Ino) -> Result<()> {
+        self.sync_file(caller, ino, true).await
     }
 
-    async fn syncfs(&self, _caller: Caller) -> Result<()> {
-        self.run(async move |volume| sync::sync_all(volume, &volume.inodes).await).await
+    async fn syncfs(&self, caller: Caller) -> Result<()> {
+        self.run(caller, async move |volume| sync::sync_all(volume, &volume.inodes).await).await
     }
 
     async fn statfs(&self, _caller: Caller) -> Result<StatFs> {
@@ -328,31 +381,37 @@ impl FileSystem for F2fs {
         })
     }
 
-    async fn getxattr(&self, _caller: Caller, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
-        let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.lock_shared().await?;
-        self.0.get_xattr(&inode, name).await
+    async fn getxattr(&self, caller: Caller, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        let call = async {
+            let inode = self.0.inode_of(ino).await?;
+            let _shared = inode.lock_shared().await?;
+            self.0.get_xattr(&inode, name).await
+        };
+        self.look(caller, call).await
     }
 
     async fn setxattr(
         &self,
-        _caller: Caller,
+        caller: Caller,
         ino: Ino,
         name: &[u8],
         value: &[u8],
         mode: XattrMode,
     ) -> Result<()> {
-        self.change_xattr(ino, name, Some(value), mode).await
+        self.change_xattr((caller, ino), name, Some(value), mode).await
     }
 
-    async fn listxattr(&self, _caller: Caller, ino: Ino) -> Result<Vec<Vec<u8>>> {
-        let inode = self.0.inode_of(ino).await?;
-        let _shared = inode.lock_shared().await?;
-        self.0.list_xattrs(&inode).await
+    async fn listxattr(&self, caller: Caller, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        let call = async {
+            let inode = self.0.inode_of(ino).await?;
+            let _shared = inode.lock_shared().await?;
+            self.0.list_xattrs(&inode).await
+        };
+        self.look(caller, call).await
     }
 
-    async fn removexattr(&self, _caller: Caller, ino: Ino, name: &[u8]) -> Result<()> {
-        self.change_xattr(ino, name, None, XattrMode::Set).await
+    async fn removexattr(&self, caller: Caller, ino: Ino, name: &[u8]) -> Result<()> {
+        self.change_xattr((caller, ino), name, None, XattrMode::Set).await
     }
 
     async fn unmount(&self) -> Result<()> {
@@ -380,5 +439,6 @@ fn counts_of(volume: &Volume) -> Counts {
         rolled_files: files,
         rolled_nodes: nodes,
         rolled_blocks: blocks,
+        cpu: volume.cpu.times(),
     }
 }

@@ -19,7 +19,8 @@ impl Volume {
         drop(self.begin().await?);
         let ino = Nid(inode.number);
         let is_dirty = inode.dirty.get() > if data_only { Dirty::Times } else { Dirty::No };
-        let is_written = self.inode_lists.appended.borrow().contains(&inode.number);
+        let is_written = self.inode_lists.appended.borrow().contains(&inode.number)
+            && !self.omits(OmittedRule::AppendedFlush);
         let node_waits = self.nodes.dirty.borrow().contains(&(inode.number, inode.number))
             || self.nodes.nat.borrow().needs_inode_update(ino);
         if !is_dirty && !is_written && !node_waits {
@@ -33,7 +34,7 @@ impl Volume {
     async fn sync_nodes(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
         let ino = Nid(inode.number);
         if self.needs_checkpoint(inode) {
-            return self.write_checkpoint(Reason::Sync).await;
+            return self.write_checkpoint_and(Reason::Sync, || inode.get_pino()).await;
         }
         let enough = if data_only { Dirty::Times } else { Dirty::No };
         loop {

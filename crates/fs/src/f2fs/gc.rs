@@ -8,13 +8,16 @@
 //! What leads to a moved block is written with the next checkpoint, which alone makes the segment free.
 
 use super::checkpoints::Reason;
+use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{
     AddrSlots, BLOCKS_PER_SEGMENT, BlockAddr, NatEntry, NodeFooter, Place, SegNo, SummaryBlock,
     SummaryEntry, first_page,
 };
 use super::inode::Inode;
+use super::options::VictimPolicy;
 use super::segment::Block;
+use super::victim::{self, Candidate};
 use super::volume::Volume;
 use crate::cache::read_pages;
 use crate::contract::{FsError, Kind, Result};
@@ -27,6 +30,10 @@ const BACKGROUND_SEARCH: u32 = 4096;
 
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
 const MAX_SKIPPED: u32 = 16;
+
+/// Sections beyond what is dirty with which cleaning goes on before a checkpoint: one each for data, nodes and
+/// directories (`NR_GC_CHECKPOINT_SECS`).
+const CHECKPOINT_SECTIONS: u32 = 3;
 
 /// Tries to move a page that goes elsewhere at the same time.
 const MAX_TRIES: u32 = 4;
@@ -58,9 +65,23 @@ impl Volume {
         if free > 4 * self.sections_for(self.env.cache.dirty() + inodes) + reserved {
             return false;
         }
+        free <= self.sections_to_write() + reserved
+    }
+
+    /// Sections that dirty nodes, directories and inodes may take.
+    fn sections_to_write(&self) -> u32 {
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
         let dents = self.sections_for(self.dirty_dir_pages());
-        free <= nodes + 2 * dents + self.sections_for(inodes) + reserved
+        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        nodes + 2 * dents + self.sections_for(inodes)
+    }
+
+    /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
+    /// so does the checkpoint.
+    fn must_reclaim(&self) -> bool {
+        let segments = self.segments.borrow();
+        segments.prefree_segments() > 0
+            && segments.free_sections() <= self.sections_to_write() + CHECKPOINT_SECTIONS
     }
 
     /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the
@@ -89,6 +110,10 @@ impl Volume {
                 freed += 1;
             } else {
                 skipped += 1;
+            }
+            if self.must_reclaim() {
+                self.write_checkpoint(Reason::Space).await?;
+                freed = 0;
             }
         }
         if freed > 0 || self.segments.borrow().prefree_segments() > 0 {
@@ -132,19 +157,46 @@ impl Volume {
                 let marked = self.background_victims.borrow();
                 let candidates = all.filter(is_dirty).filter(|section| !marked.contains(section));
                 let candidates = candidates.take(BACKGROUND_SEARCH as usize);
-                let best = candidates.max_by_key(|section| {
+                let benefit = |section: &u32| {
                     let valid = segments.section_valid(*section);
-                    (
-                        age.benefit(&segments, *section, per_section, valid),
-                        std::cmp::Reverse(*section),
-                    )
-                });
+                    let benefit = age.benefit(&segments, *section, per_section, valid);
+                    (benefit, std::cmp::Reverse(*section))
+                };
+                let best = match self.options.victim {
+                    VictimPolicy::CostBenefit => candidates.max_by_key(benefit),
+                    VictimPolicy::AgeThreshold => self.choose_by_age(&segments, candidates),
+                };
                 if let Some(section) = best {
                     self.last_victim.set((section + 1) % sections);
                 }
                 best
             }
         }
+    }
+
+    /// The section that age-threshold cleaning chooses among these.
+    fn choose_by_age(
+        &self,
+        segments: &super::segment::Segments,
+        sections: impl Iterator<Item = u32>,
+    ) -> Option<u32> {
+        let per_section = self.layout.segments_per_section();
+        let candidate = |section| {
+            let mtime = section_mtime(segments, section, per_section);
+            Candidate { section, mtime, valid: segments.section_valid(section) }
+        };
+        let candidates: Vec<_> = sections.map(candidate).collect();
+        let threshold_s = self.options.age_threshold.0 / 1_000_000_000;
+        let mut ages = self.victim_ages.get();
+        let mut choose = |threshold_s| {
+            victim::choose(&candidates, &mut ages, threshold_s, BLOCKS_PER_SEGMENT * per_section)
+        };
+        let chosen = choose(threshold_s);
+        // A volume that was not mounted for so long has no old sections.
+        let is_young = self.checkpoints.mounted_before_s < threshold_s;
+        let chosen = if is_young { chosen.or_else(|| choose(0)) } else { chosen };
+        self.victim_ages.set(ages);
+        chosen
     }
 
     /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
@@ -215,6 +267,7 @@ impl Volume {
         let op = self.begin().await?;
         let mut moved = Vec::new();
         for (at, summary) in blocks {
+            self.pay(Work::Move).await;
             if self.node_entry(summary.nid).await?.block_addr != *at {
                 continue;
             }
@@ -241,6 +294,7 @@ impl Volume {
     ) -> Result<()> {
         let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
         for (at, summary) in blocks {
+            self.pay(Work::Move).await;
             let owner = still_there(self.owner_of(*at, summary).await)?;
             let Some((ino, page)) = owner.flatten() else { continue };
             let Some(inode) = still_there(self.inode(ino).await)? else { continue };
@@ -349,6 +403,14 @@ fn still_there<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
+/// The mean time of the segments of a section.
+fn section_mtime(segments: &super::segment::Segments, section: u32, per_section: u32) -> u64 {
+    let numbers = section * per_section..(section + 1) * per_section;
+    let times =
+        numbers.filter_map(|number| segments.segment(SegNo(number)).map(|found| found.mtime));
+    times.fold(0, u64::saturating_add) / u64::from(per_section)
+}
+
 /// The range of ages of segments, for cost-benefit.
 struct Ages {
     oldest: u64,
@@ -375,10 +437,7 @@ impl Ages {
         per_section: u32,
         valid: u32,
     ) -> u64 {
-        let numbers = section * per_section..(section + 1) * per_section;
-        let times =
-            numbers.filter_map(|number| segments.segment(SegNo(number)).map(|found| found.mtime));
-        let mtime = times.sum::<u64>() / u64::from(per_section);
+        let mtime = section_mtime(segments, section, per_section);
         let utilisation = u64::from(valid / per_section) * 100 / u64::from(BLOCKS_PER_SEGMENT);
         let age = match self.newest.checked_sub(self.oldest).filter(|span| *span > 0) {
             Some(span) => {

@@ -63,6 +63,15 @@ impl Volume {
         Ok(())
     }
 
+    /// Roll-forward found a node of a file whose content was in its inode, and is in blocks now
+    /// (`f2fs_recover_inline_data`).
+    pub(super) async fn drop_inline(&self, op: &Op, inode: &Inode) -> Result<()> {
+        self.cut_inline(op, inode, 0).await?;
+        inode.raw.borrow_mut().inline &= !inline::DATA;
+        inode.mark(Dirty::Content);
+        Ok(())
+    }
+
     /// Moves the content of a file out of its inode, to a block (`f2fs_convert_inline_inode`). The block is on the device
     /// before the inode forgets the content, so a checkpoint has one or the other.
     ///

@@ -35,6 +35,8 @@ pub(crate) struct Inode {
     pub(crate) dirty: Cell<Dirty>,
     /// Where its pages lie, as far as that was found lately.
     pub(crate) extents: ExtentCache,
+    /// Whether `pino` and the name beside it are of a name that it was seen to have (`d_find_any_alias`).
+    has_alias: Cell<bool>,
     /// How often addresses of its pages changed.
     pub(crate) address_changes: Cell<u64>,
     /// Dirty pages that cleaning moves: they go to the cold log.
@@ -42,8 +44,9 @@ pub(crate) struct Inode {
     /// Whether blocks may follow its end that a write past the page cache got before a power cut, and that it never
     /// covered with its length.
     pub(crate) may_have_tail: Cell<bool>,
-    /// Shared by writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`): otherwise what
-    /// cleaning has read could be written over what they wrote.
+    /// Shared by reads and writes past the page cache, alone by cleaning while it makes a page dirty (`i_gc_rwsem`):
+    /// otherwise what cleaning has read could be written over what they wrote, and what they read could be another
+    /// file's by then.
     pub(crate) gc_rwsem: RwLock<()>,
     /// What the volume has to know of all inodes, those that are not in memory included.
     lists: Rc<InodeLists>,
@@ -111,12 +114,18 @@ impl Inode {
             layout: Cell::new(layout),
             dirty: Cell::default(),
             extents: ExtentCache::default(),
+            has_alias: Cell::new(false),
             address_changes: Cell::new(0),
             moving: RefCell::default(),
             may_have_tail: Cell::new(true),
             gc_rwsem: RwLock::new(rt, "cleaning of an inode", ()),
             lists: Rc::clone(lists),
         })
+    }
+
+    /// Bytes of memory that it takes, without its pages.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.extents.memory_bytes()
     }
 
     /// Notes that the node page lacks something.
@@ -161,7 +170,35 @@ impl Inode {
         raw.pino = parent;
         raw.set_name(name);
         drop(raw);
+        self.has_alias.set(true);
         self.mark(Dirty::Content);
+    }
+
+    /// It was found by a name. Where the one beside `pino` may be gone, this one takes its place.
+    pub(crate) fn note_alias(&self, parent: u32, name: &[u8]) {
+        if !self.is_dir() && self.has_wrong_pino() && !self.has_alias.get() {
+            let mut raw = self.raw.borrow_mut();
+            raw.pino = parent;
+            raw.set_name(name);
+            self.has_alias.set(true);
+        }
+    }
+
+    /// It lost a name.
+    pub(crate) fn lose_alias(&self, parent: u32, name: &[u8]) {
+        let raw = self.raw.borrow();
+        if raw.pino == parent && raw.name() == name {
+            self.has_alias.set(false);
+        }
+    }
+
+    /// The last checkpoint has its names. If that is one, and known, its next fsync needs no checkpoint
+    /// (`try_to_fix_pino`).
+    pub(crate) fn get_pino(&self) {
+        if self.has_wrong_pino() && self.links() == 1 && self.has_alias.get() {
+            self.raw.borrow_mut().advise &= !advise::LOST_PINO;
+            self.mark(Dirty::Content);
+        }
     }
 
     /// It may have other names: roll-forward cannot bring its name back (`file_lost_pino`). Directories have one name.
@@ -284,8 +321,12 @@ impl Inode {
         let has_crtime = self.layout.get().extra_bytes() >= EXTRA_OF_CRTIME;
         let time = |seconds: u64, nanos| Timestamp { seconds: seconds.cast_signed(), nanos };
         let ctime = time(raw.ctime, raw.ctime_nsec);
-        let inline = raw.has_inline(inline::DATA | inline::DENTRY);
-        let inline_sectors = if inline { self.size.get().div_ceil(512) } else { 0 };
+        // Not the target of a symbolic link (`f2fs_getattr`).
+        let counts_inline = match kind_of(raw.mode) {
+            Kind::File => raw.has_inline(inline::DATA),
+            _ => raw.has_inline(inline::DENTRY),
+        };
+        let inline_sectors = if counts_inline { self.size.get().div_ceil(512) } else { 0 };
         Attr {
             ino: Ino(self.number.into()),
             generation: raw.generation,

@@ -1,5 +1,6 @@
 //! Inodes between their node pages and memory (fs/f2fs/inode.c).
 
+use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{self, InodeFeatures, InodeLayout, Nid, inline, mode};
 use super::inode::{self, Dirty, Inode, META_INO, ROOT_INO};
@@ -52,6 +53,7 @@ impl Volume {
             return Ok(known);
         }
         let nid = Nid(number);
+        self.pay(Work::NodePages(1)).await;
         if self.node_entry(nid).await?.block_addr == format::BlockAddr::NULL {
             return Err(FsError::NoEntry);
         }
@@ -98,6 +100,7 @@ impl Volume {
         if inode.dirty.get() == Dirty::No || inode.deleted.get() {
             return Ok(());
         }
+        self.pay(Work::NodePages(1)).await;
         self.edit_node(op, Nid(inode.number), |bytes| encode(inode, bytes)).await?;
         inode.mark_clean();
         Ok(())

@@ -6,7 +6,7 @@ use crate::knob::{Knob, KnobUnit};
 use nandscape_rt::Nanos;
 
 /// Those of every mount. A checkpoint that is due at once would be a loop without time.
-const KNOBS: [Knob; 3] = [
+const KNOBS: [Knob; 4] = [
     // The default, 60 s, is longer than the life of most volumes of a campaign.
     Knob::timer("checkpoint-interval", 100_000, 5_000_000_000, None),
     Knob {
@@ -15,6 +15,15 @@ const KNOBS: [Knob; 3] = [
         most: 4_096,
         at_once: Some(1),
         never: Some(1 << 20),
+        unit: KnobUnit::Count,
+    },
+    // Small volumes would never use a number of another NAT block than the first.
+    Knob {
+        name: "nid-search-from",
+        least: 1,
+        most: 400,
+        at_once: Some(0),
+        never: None,
         unit: KnobUnit::Count,
     },
     Knob {
@@ -38,6 +47,7 @@ impl MountOptions {
         match name {
             "checkpoint-interval" => self.checkpoint_interval = Nanos(value.max(1)),
             "nat-entries" => self.nat_entries = value as usize,
+            "nid-search-from" => self.nid_search_from = value as u32,
             "inodes" => self.inodes = value as usize,
             _ => return self.cache.set_knob(name, value),
         }

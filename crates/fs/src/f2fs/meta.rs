@@ -12,7 +12,7 @@ use super::volume::{Op, Volume};
 use crate::cache::{WriteRun, read_pages};
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
-use nandscape_block::{Bio, Flags, Lba, Payload, Placement, SectorData};
+use nandscape_block::{Bio, Flags, Lba, Owner, Payload, Placement, SectorData};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,20 +56,22 @@ impl Volume {
         self.meta.pages.write(at.0.into(), SectorData::Bytes(Arc::from(bytes)), false);
     }
 
-    /// The summaries of a segment that is full.
+    /// The summaries of a segment that is full. Hardly any are looked at before the segment is cleaned, so memory shares
+    /// them with a device that is in memory as well.
     pub(crate) fn keep_summaries(&self, segment: SegNo, summaries: &SummaryBlock) {
-        let mut bytes = Box::new([0; BLOCK_BYTES]);
+        let mut bytes = [0; BLOCK_BYTES];
         summaries.encode(&mut bytes[..]);
-        self.write_meta(self.layout.summary_block(segment).unwrap_or_default(), bytes);
+        let at = self.layout.summary_block(segment).unwrap_or_default();
+        self.meta.pages.write(at.0.into(), SectorData::sparse(&bytes), false);
     }
 
-    /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. The caller holds
-    /// an [`Op`] or is a checkpoint.
+    /// Submits blocks, those that lie after each other together; `first` are flags of the first bio. All belong to
+    /// `owner`, if to a file. The caller holds an [`Op`] or is a checkpoint.
     pub(crate) fn write_blocks(
         &self,
         blocks: Vec<(BlockAddr, SectorData)>,
-        flags: Flags,
-        first: Flags,
+        owner: Option<Owner>,
+        (flags, first): (Flags, Flags),
     ) -> impl Future<Output = Result<()>> + use<> {
         let device = &self.env.device;
         let most = match device.caps().max_sectors {
@@ -87,6 +89,7 @@ impl Volume {
             let content: Vec<_> = some.iter().map(|(_, content)| content.clone()).collect();
             let mut bio = Bio::write(Lba(start.0.into()), count as u32, Payload::of(&content));
             bio = bio.with(flags | extra);
+            bio.owner = owner;
             bio.placement = self.placement_at(*start);
             replies.push(device.submit(bio));
             (extra, rest) = (Flags::NONE, after);
@@ -163,7 +166,7 @@ impl Volume {
         runs: Vec<WriteRun<Inode>>,
         blocks: Vec<(BlockAddr, SectorData)>,
     ) {
-        let arrival = self.write_blocks(blocks, Flags::META, Flags::NONE);
+        let arrival = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
         self.finish_runs(runs, arrival);
     }
 

@@ -8,10 +8,10 @@ use super::checkpoints::{Checkpoints, Reason};
 use super::counts::Rolled;
 use super::format::{
     BLOCK_BYTES, BLOCKS_PER_SEGMENT, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS, CP_ORPHAN_PRESENT,
-    CP_UMOUNT, Checkpoint, CompactSummaries, FormatError, Layout, NatJournal, Nid, NodeFooter,
-    ORPHANS_PER_BLOCK, PackPlan, Place, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT, SUPERBLOCK_BYTES,
-    SegNo, SegmentType, SitEntry, SitJournal, SummaryBlock, SummaryEntry, SummaryKind, Superblock,
-    VersionBitmap, parse_orphans,
+    CP_UMOUNT, Checkpoint, CompactSummaries, FormatError, Layout, NatBits, NatJournal, Nid,
+    NodeFooter, ORPHANS_PER_BLOCK, PackPlan, Place, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT,
+    SUPERBLOCK_BYTES, SegNo, SegmentType, SitEntry, SitJournal, SummaryBlock, SummaryEntry,
+    SummaryKind, Superblock, VersionBitmap, parse_orphans,
 };
 use super::fs::F2fs;
 use super::inode::{Inode, META_INO, NODE_INO};
@@ -211,6 +211,22 @@ async fn read_orphans(
     Ok(orphans)
 }
 
+/// NAT bits of a pack, if they are there and hold for its checkpoint (`__get_nat_bitmaps`).
+async fn read_nat_bits(
+    reader: &ImageReader,
+    layout: &Layout,
+    found: &FoundPack,
+    believe: bool,
+) -> Result<Option<NatBits>> {
+    let FoundPack { pack, checkpoint, crc, plan, .. } = found;
+    let at = layout.nat_bits(*pack, plan.blocks()).filter(|_| checkpoint.has(CP_NAT_BITS));
+    let Some(at) = at else { return Ok(None) };
+    let bytes = reader.blocks(at.0.into(), layout.nat_bits_blocks()).await?;
+    let bits = NatBits::parse(&bytes, layout, *pack)?;
+    let version = checkpoint.checkpoint_ver | u64::from(*crc) << 32;
+    Ok((bits.version == version || believe).then_some(bits))
+}
+
 /// Orphans that a pack has room for.
 const fn most_orphans(layout: &Layout) -> u32 {
     let others = 2 + LOGS as u32 + layout.payload_blocks();
@@ -247,10 +263,11 @@ impl F2fs {
         let found = read_checkpoint(&reader, &layout).await?;
         let orphans = read_orphans(&reader, &layout, &found).await?;
         let volume = load_volume(rt, device, options, (sb, layout), &found).await?;
-        start_tasks(&volume);
         let clean = found.checkpoint.has(CP_UMOUNT) && orphans.is_empty();
         match volume.complete_recovery(orphans, clean).await {
             Ok((rolled, orphans)) => {
+                // A checkpoint in the midst of recovery would end the chain that is being followed (`SBI_POR_DOING`).
+                start_tasks(&volume);
                 let Rolled { files, nodes, blocks } = rolled;
                 Ok((Self(volume), MountReport { files, nodes, blocks, orphans }))
             }
@@ -286,12 +303,15 @@ async fn load_volume(
         let parts = super::inode::parse(&[0; BLOCK_BYTES], super::format::InodeFeatures::default());
         Inode::new(rt, &env.cache, number, parts, &inode_lists)
     };
-    let nat = Nat::new(layout, logs.nat, nat_bitmap, options.nat_entries);
+    let believes_stale = options.omit == Some(OmittedRule::StaleNatBits);
+    let bits = read_nat_bits(&reader, &layout, found, believes_stale).await?;
+    let nat = Nat::new(layout, logs.nat, nat_bitmap, bits, options.nat_entries);
     let first_search = layout.nat_place(checkpoint.next_free_nid).0;
+    let first_search = first_search.max(options.nid_search_from);
     let nodes =
         Nodes::new(rt, special(NODE_INO), nat, FreeNids::new(layout.nat_blocks(), first_search));
     let mut last = checkpoint.clone();
-    if options.omit != Some(OmittedRule::StaleNatBits) {
+    if !believes_stale {
         last.ckpt_flags &= !CP_NAT_BITS;
     }
     let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));

@@ -82,7 +82,9 @@ impl Volume {
             let found = self.find(&dir, name).await?.ok_or(FsError::NoEntry)?;
             return self.inode_of(Ino(found.ino.into())).await;
         }
-        self.named(&dir, name).await?.map(|(_, inode)| inode).ok_or(FsError::NoEntry)
+        let (_, inode) = self.named(&dir, name).await?.ok_or(FsError::NoEntry)?;
+        inode.note_alias(dir.number, name);
+        Ok(inode)
     }
 
     /// Where a name other than `.` and `..` stands, and what it leads to.
@@ -292,7 +294,7 @@ impl Volume {
         self.note_orphan(&inode)?;
         let removed = self.remove_name(&op, &dir, found).await;
         removed.map_err(|error| self.stop(error))?;
-        self.lose_link(&dir, &inode);
+        self.lose_link(&dir, name, &inode);
         drop((op, cut, file, alone, namespace));
         self.delete_if_unused(&inode).await
     }
@@ -309,7 +311,8 @@ impl Volume {
     }
 
     /// Counts a name less, which `dir` lost (`f2fs_drop_nlink`).
-    pub(super) fn lose_link(&self, dir: &Inode, inode: &Inode) {
+    pub(super) fn lose_link(&self, dir: &Inode, name: &[u8], inode: &Inode) {
+        inode.lose_alias(dir.number, name);
         let is_dir = inode.is_dir();
         if is_dir {
             self.count_subdir(dir, -1);

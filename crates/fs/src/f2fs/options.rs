@@ -1,5 +1,6 @@
 //! What can be chosen at mount.
 
+use super::cpu::CpuCosts;
 use super::rules::OmittedRule;
 use crate::cache::CacheConfig;
 use nandscape_rt::Nanos;
@@ -32,6 +33,16 @@ pub enum DiscardPolicy {
     Aggressive,
 }
 
+/// How the section is chosen that is cleaned in the background.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum VictimPolicy {
+    /// Few valid blocks that have not changed for long (the kernel's default).
+    #[default]
+    CostBenefit,
+    /// By age first, none that changed lately (the mount option `atgc`).
+    AgeThreshold,
+}
+
 /// Options of a mount.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MountOptions {
@@ -56,16 +67,26 @@ pub struct MountOptions {
     pub ordered_data: bool,
     /// Whether cleaning runs in the background when the volume is idle (`background_gc`).
     pub background_gc: bool,
+    /// How it chooses.
+    pub victim: VictimPolicy,
+    /// Age below which [`VictimPolicy::AgeThreshold`] leaves a section alone (`DEF_GC_THREAD_AGE_THRESHOLD`), in
+    /// whole seconds.
+    pub age_threshold: Nanos,
     /// The least time between two rounds of it, and the steps by which that changes (`DEF_GC_THREAD_MIN_SLEEP_TIME`).
     pub gc_min_sleep: Nanos,
     /// The most (`DEF_GC_THREAD_MAX_SLEEP_TIME`).
     pub gc_max_sleep: Nanos,
     /// Time without an operation after which the volume is idle (`DEF_IDLE_INTERVAL`).
     pub idle_interval: Nanos,
+    /// What its work takes of the host's cores.
+    pub cpu: CpuCosts,
     /// The page cache, which has node and meta pages as well.
     pub cache: CacheConfig,
     /// NAT entries kept in memory, those that are dirty not counted.
     pub nat_entries: usize,
+    /// The first block of the NAT in which a mount looks for free node numbers, unless the checkpoint names a later one,
+    /// where the kernel begins.
+    pub nid_search_from: u32,
     /// Inodes kept in memory, those in use not counted.
     pub inodes: usize,
     /// Seconds after 1970 at which the run began, for the times of files.
@@ -114,11 +135,15 @@ impl Default for MountOptions {
             checkpoint_interval: Nanos::from_secs(60),
             ordered_data: false,
             background_gc: true,
+            victim: VictimPolicy::default(),
+            age_threshold: Nanos::from_secs(7 * 24 * 60 * 60),
             gc_min_sleep: Nanos::from_secs(30),
             gc_max_sleep: Nanos::from_secs(60),
             idle_interval: Nanos::from_secs(5),
+            cpu: CpuCosts::default(),
             cache: CacheConfig::default(),
             nat_entries: 100_000,
+            nid_search_from: 0,
             inodes: 16_384,
             epoch_s: 1_700_000_000,
             seed: 1,

@@ -22,7 +22,7 @@ use super::node::{Dnode, Found};
 use super::rules::OmittedRule;
 use super::segment::Block;
 use super::volume::{Op, Volume};
-use crate::contract::Result;
+use crate::contract::{FsError, Result};
 use crate::image::ImageReader;
 use crate::vfs::PAGE;
 use std::collections::BTreeMap;
@@ -57,12 +57,16 @@ impl Volume {
         let held = self.hold_chain(&chain);
         let fsynced = find_fsynced(&chain);
         let op = self.begin().await?;
+        self.recover_inode_pages(&op, &chain).await?;
         for (index, node) in chain.iter().enumerate() {
             let ino = node.footer.ino;
             let Some(found) = fsynced.get(&ino).filter(|found| index <= found.last) else {
                 continue;
             };
-            let Some(inode) = self.fsynced_inode(&op, node).await? else { continue };
+            let inode = match self.inode(ino).await {
+                Err(FsError::NoEntry) => continue,
+                inode => inode?,
+            };
             if node.footer.nid == ino {
                 self.recover_inode(&op, &inode, &node.bytes).await?;
                 if found.last_dentry == Some(index) {
@@ -114,20 +118,19 @@ impl Volume {
         of_chain.map(|(segment, _)| segment).filter(|segment| segments.hold(*segment)).collect()
     }
 
-    /// The inode of a node of the chain; one that the checkpoint does not know is made.
-    async fn fsynced_inode(
-        self: &Rc<Self>,
-        op: &Op,
-        node: &ChainNode,
-    ) -> Result<Option<Rc<Inode>>> {
-        let ino = Nid(node.footer.ino);
-        if self.node_entry(ino).await?.block_addr == BlockAddr::NULL {
-            if node.footer.nid != ino.0 || !node.footer.has(node_flag::DENTRY) {
-                return Ok(None);
+    /// Makes all inodes that the checkpoint does not know: before any node of a file is made, which must not get the
+    /// number of one of them, and before nodes of theirs that precede them in the chain.
+    async fn recover_inode_pages(self: &Rc<Self>, op: &Op, chain: &[ChainNode]) -> Result<()> {
+        for node in chain {
+            let ino = Nid(node.footer.ino);
+            let is_new = node.footer.nid == ino.0
+                && node.footer.has(node_flag::FSYNC)
+                && node.footer.has(node_flag::DENTRY);
+            if is_new && self.node_entry(ino).await?.block_addr == BlockAddr::NULL {
+                self.recover_inode_page(op, ino, &node.bytes).await?;
             }
-            self.recover_inode_page(op, ino, &node.bytes).await?;
         }
-        self.inode(ino.0).await.map(Some)
+        Ok(())
     }
 
     /// Makes the node page of an inode that the checkpoint does not have (`f2fs_recover_inode_page`): empty, with one
@@ -187,7 +190,11 @@ impl Volume {
             return Ok(0);
         };
         if inode.is_inline() {
-            return Ok(0);
+            if node.footer.is_inode() {
+                return Ok(0);
+            }
+            // The inode that says so follows in the chain.
+            self.drop_inline(op, inode).await?;
         }
         let addrs = if node.footer.is_inode() { layout.addrs() } else { AddrSlots::DIRECT };
         let mut recovered = 0;
@@ -221,6 +228,10 @@ impl Volume {
         if found == BlockAddr::NULL {
             return Ok(false);
         }
+        if inode.size.get() <= page * PAGE && !inode.keeps_size() {
+            inode.set_size((page + 1) * PAGE);
+            inode.raw.borrow_mut().size = (page + 1) * PAGE;
+        }
         let dnode = self.make_dnode(op, inode, page).await?;
         self.space.take_some(1)?;
         inode.add_blocks(1);
@@ -232,10 +243,6 @@ impl Volume {
         self.take_from_other(op, found).await?;
         self.adopt_block(dnode, found).await?;
         self.set_address(op, dnode, found).await?;
-        if inode.size.get() <= page * PAGE && !inode.keeps_size() {
-            inode.set_size((page + 1) * PAGE);
-            inode.raw.borrow_mut().size = (page + 1) * PAGE;
-        }
         Ok(true)
     }
 

@@ -146,7 +146,7 @@ impl Volume {
                 self.note_orphan(victim)?;
                 let named = self.link_to(&op, to, target).await;
                 named.map_err(|error| self.stop(error))?;
-                self.lose_link(&to.dir, victim);
+                self.lose_link(&to.dir, to.name, victim);
             }
             None => {
                 let vacancy = self.make_room(&op, &to.dir, to.name).await?;

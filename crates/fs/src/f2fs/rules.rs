@@ -21,7 +21,7 @@ omitted_rules! {
     NatInPlace = "nat-in-place",
     /// SIT blocks are written over the copy that the last checkpoint uses.
     SitInPlace = "sit-in-place",
-    /// The flag of NAT bits stays although this checkpoint did not write them.
+    /// The flag of NAT bits stays although a checkpoint did not write them, and a mount believes those of another one.
     StaleNatBits = "stale-nat-bits",
     /// A checkpoint does not wait for directory blocks that are dirty.
     CheckpointDentries = "checkpoint-dentries",
@@ -36,6 +36,8 @@ omitted_rules! {
     DentryMark = "dentry-mark",
     /// An fsync does not flush the device.
     FsyncFlush = "fsync-flush",
+    /// An fsync of a file whose data were all written back before it does not flush the device.
+    AppendedFlush = "appended-flush",
     /// An fsync does not wait for its nodes before the flush.
     FsyncNodeWait = "fsync-node-wait",
     /// An fsync of a renamed file writes no checkpoint.

@@ -8,6 +8,7 @@
 
 use super::checkpoints::Checkpoints;
 use super::counts::{GcCounts, InUseSums, Rolled};
+use super::cpu::Cpu;
 use super::format::{Layout, Superblock};
 use super::inode::{Inode, InodeLists};
 use super::nat::Nodes;
@@ -15,6 +16,7 @@ use super::options::MountOptions;
 use super::rules::OmittedRule;
 use super::segment::{Discards, Segments};
 use super::space::Space;
+use super::victim::AgeRange;
 use crate::contract::{FsError, Result};
 use crate::vfs::{InFlight, InodeCache, VolumeEnv};
 use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
@@ -27,6 +29,8 @@ use std::rc::{Rc, Weak};
 pub(crate) struct Volume {
     pub(crate) env: VolumeEnv<Inode>,
     pub(crate) options: MountOptions,
+    /// The host's cores, if work on them costs anything.
+    pub(crate) cpu: Cpu,
     pub(crate) sb: Superblock,
     pub(crate) layout: Layout,
     /// Segments of the main area: SIT, free segments, logs.
@@ -54,6 +58,8 @@ pub(crate) struct Volume {
     pub(crate) last_op: Cell<Nanos>,
     /// Where the search for a victim in the background goes on.
     pub(crate) last_victim: Cell<u32>,
+    /// Ages of sections that age-threshold cleaning has seen.
+    pub(crate) victim_ages: Cell<AgeRange>,
     pub(crate) discards: Discards,
     /// What mount rolled forward.
     pub(crate) rolled: Cell<Rolled>,
@@ -101,6 +107,7 @@ impl Volume {
             inodes: InodeCache::new(options.inodes),
             generations: RefCell::new(Stream::new(options.seed, "f2fs generations")),
             env,
+            cpu: Cpu::new(options.cpu),
             options,
             sb,
             layout,
@@ -117,6 +124,7 @@ impl Volume {
             background_victims: RefCell::default(),
             last_op: Cell::new(rt.now()),
             last_victim: Cell::new(0),
+            victim_ages: Cell::default(),
             discards: Discards::default(),
             rolled: Cell::default(),
             inode_lists,

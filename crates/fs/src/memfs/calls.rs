@@ -248,7 +248,10 @@ impl FileSystem for MemFs {
             return Err(FsError::BeyondEnd);
         }
         let mut rest = offset / PAGE..size.div_ceil(PAGE);
-        let found = rest.find(|page| pages.contains_key(page) == (whence == Whence::Data));
+        let found = match whence {
+            Whence::Data => pages.range(rest).next().map(|(page, _)| *page),
+            Whence::Hole => rest.find(|page| !pages.contains_key(page)),
+        };
         match (found, whence) {
             (Some(page), _) => Ok(offset.max(page * PAGE)),
             (None, Whence::Data) => Err(FsError::BeyondEnd),

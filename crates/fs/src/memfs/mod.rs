@@ -86,7 +86,8 @@ impl MemFs {
         }
         let ino = Ino(state.next);
         state.next += 1;
-        let node = Node::new(ino, body, mode, caller, now);
+        let mut node = Node::new(ino, body, mode, caller, now);
+        node.inherit_group(&state.node(dir)?.attr);
         let (attr, subdirs) = (node.attr, i32::from(node.attr.kind == Kind::Directory));
         state.nodes.insert(ino, node);
         state.change_directory(dir, now, subdirs, |directory| directory.insert(name, ino))?;

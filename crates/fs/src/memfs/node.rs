@@ -98,6 +98,17 @@ impl Node {
         Self { attr, opens: 0, body, xattrs: BTreeMap::new() }
     }
 
+    /// In a directory with the set-group-id bit, what is made gets the directory's group, and a directory that bit.
+    pub(super) const fn inherit_group(&mut self, dir: &Attr) {
+        const SET_GROUP_ID: u16 = 0o2000;
+        if dir.mode & SET_GROUP_ID != 0 {
+            self.attr.gid = dir.gid;
+            if matches!(self.attr.kind, Kind::Directory) {
+                self.attr.mode |= SET_GROUP_ID;
+            }
+        }
+    }
+
     /// Whether it is a directory that has no name any more.
     pub(super) fn is_removed(&self) -> bool {
         self.attr.links == 0

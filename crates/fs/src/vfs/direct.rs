@@ -24,6 +24,7 @@ pub(crate) async fn read<V: DataPath>(
         return Ok(Data::Bytes(Vec::new()));
     }
     let pages = offset / PAGE..end.div_ceil(PAGE);
+    let _in_place = volume.keep_in_place(file).await;
     write_out_range(volume, file, &pages).await?;
     let mut replies = Vec::new();
     let mut at = pages.start;

@@ -32,6 +32,7 @@ use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, Result};
 use content::Writer;
 use nandscape_block::{FlushScope, Placement, SECTOR_BYTES, SectorData};
+use nandscape_rt::sync::ReadGuard;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use writeback::Submitted;
@@ -134,6 +135,12 @@ pub(crate) trait DataPath: Sized + 'static {
     /// What the first of up to `most` pages from `page` on are mapped to. The caller holds the file's
     /// `extent_lock`.
     async fn map(&self, file: &Self::File, page: u64, most: u64) -> Result<Mapped>;
+
+    /// Keeps blocks of a file that are read past the page cache from being moved, until the value is dropped: what they
+    /// held would soon be another file's.
+    async fn keep_in_place(&self, _file: &Self::File) -> Option<ReadGuard<()>> {
+        None
+    }
 
     /// Where the newest content of up to `pages` pages from `page` on is, as far as it is not in the page
     /// cache.

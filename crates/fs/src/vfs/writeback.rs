@@ -31,6 +31,10 @@ impl<V: DataPath> Backing for FileBacking<V> {
         &self.0.env().device
     }
 
+    fn is_metadata(&self, file: &Rc<V::File>) -> bool {
+        !self.0.is_data(file)
+    }
+
     async fn locate(&self, file: &Rc<V::File>, page: u64, pages: u64) -> Result<PageLocation> {
         self.0.locate(file, page, pages).await
     }

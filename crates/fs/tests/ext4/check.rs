@@ -35,7 +35,7 @@ fn sound_images_are_sound() {
         assert_eq!(report.blocks, sb.blocks_count - sb.free_blocks_count, "{features}");
         assert_eq!(
             report.inodes,
-            sb.inodes_count - sb.free_inodes_count - reserved(&sb),
+            u64::from(sb.inodes_count - sb.free_inodes_count - reserved(&sb)),
             "{features}"
         );
         assert_eq!(report.directories, 4);

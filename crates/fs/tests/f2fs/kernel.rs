@@ -3,10 +3,15 @@
 
 use crate::common::Scratch;
 use crate::common::examine::{assert_sound, on_image, try_dump};
+use crate::common::image::content_of;
+use crate::common::tree::{assert_same, shown};
+use crate::common::volume::{loaded, run};
 use crate::images::Volume;
+use nandscape_fs::contract::Timestamp;
 use nandscape_fs::f2fs::dump::DumpTarget;
 use nandscape_fs::f2fs::format::{BLOCK_BYTES, Nid};
 use nandscape_fs::f2fs::raw::{F2fsImage, has_magic};
+use nandscape_fs::f2fs::{F2fs, MountOptions};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -42,6 +47,38 @@ fn trees_are_those_that_the_kernel_read() {
         }
         assert_eq!(ours.lines().count(), lines(&theirs).len(), "{name}");
     }
+}
+
+/// A mount shows what the kernel read; after a cut, what the kernel's roll-forward made of the volume, but for the
+/// times of directories.
+#[test]
+fn mounts_show_what_the_kernel_showed() {
+    for (volume, name) in [(Volume::CLEAN, "manifest"), (Volume::CUT, "after")] {
+        let scratch = Scratch::new();
+        let path = unpacked(&scratch, &volume);
+        let sectors = path.metadata().expect("an image").len() / BLOCK_BYTES as u64;
+        let mut ours = run(async move |rt| {
+            let device = loaded(&rt, sectors, &content_of(&path)).await.erased();
+            let mounted = F2fs::mount(&rt, device, MountOptions::default()).await;
+            shown(&mounted.expect("a mount").0).await
+        });
+        let theirs = volume.manifest(name);
+        let recovered = theirs.lines().filter(|line| !line.starts_with('#'));
+        for (ours, theirs) in ours.iter_mut().zip(recovered) {
+            if name == "after" && ours.letter == 'd' {
+                (ours.mtime, ours.ctime) = (time(theirs, "mtime"), time(theirs, "ctime"));
+            }
+        }
+        assert_same(&ours, &theirs);
+    }
+}
+
+/// A time in a line of a manifest.
+fn time(line: &str, key: &str) -> Timestamp {
+    let field = line.split(' ').find_map(|field| field.strip_prefix(key)?.strip_prefix('='));
+    let (seconds, nanos) = field.and_then(|time| time.split_once('.')).expect("a time");
+    let nanos = nanos.parse().expect("nanoseconds");
+    Timestamp { seconds: seconds.parse().expect("seconds"), nanos }
 }
 
 /// Nothing is wrong with what a kernel wrote; nodes that wait to be rolled forward are no damage.

@@ -2,13 +2,17 @@
 //!
 //! One test program of many modules: each further one would compile the whole file system once more.
 
+mod bios;
 mod check;
 mod churn;
 mod common;
 mod fsx;
 mod growth;
 mod images;
+mod judged;
 mod kernel;
 mod mkfs;
 mod names;
+mod nat_bits;
 mod read;
+mod rolled;

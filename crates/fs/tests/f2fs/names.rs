@@ -276,6 +276,52 @@ fn changed_names_are_synced() {
     });
 }
 
+/// How many checkpoints an fsync of a file writes that has new content.
+async fn checkpoints_of_sync(fs: &F2fs, file: Ino, byte: u8) -> u64 {
+    let before = checkpoints(fs);
+    write(fs, file, byte).await;
+    fs.fsync(ME, file).await.expect("a sync");
+    checkpoints(fs) - before
+}
+
+/// After a rename, or a link of which one name is left, the first fsync writes a checkpoint and the next does not; both
+/// bring back content and name.
+#[test]
+fn the_second_sync_after_a_rename_needs_no_checkpoint() {
+    let before = async |fs: &F2fs| {
+        let root = fs.root();
+        let (moved, linked) = (create(fs, root, "a").await, create(fs, root, "b").await);
+        let (kept, exchanged) = (create(fs, root, "k").await, create(fs, root, "e").await);
+        fs.syncfs(ME).await.expect("a checkpoint");
+        fs.rename(ME, (root, b"a"), (root, b"moved"), RenameMode::Replace).await.expect("a move");
+        assert_eq!(checkpoints_of_sync(fs, moved, 1).await, 1);
+        assert_eq!(checkpoints_of_sync(fs, moved, 2).await, 0);
+        fs.rename(ME, (root, b"e"), (root, b"k"), RenameMode::Exchange).await.expect("a move");
+        for file in [exchanged, kept] {
+            assert_eq!(checkpoints_of_sync(fs, file, 3).await, 1);
+            assert_eq!(checkpoints_of_sync(fs, file, 4).await, 0);
+        }
+        // With two links every fsync writes one.
+        fs.link(ME, linked, root, b"second").await.expect("a link");
+        assert_eq!(checkpoints_of_sync(fs, linked, 5).await, 1);
+        assert_eq!(checkpoints_of_sync(fs, linked, 6).await, 1);
+        // The name of which the inode knows is gone, until the other one is looked up.
+        fs.unlink(ME, root, b"second").await.expect("no file");
+        assert_eq!(checkpoints_of_sync(fs, linked, 7).await, 1);
+        assert_eq!(checkpoints_of_sync(fs, linked, 8).await, 1);
+        assert_eq!(lookup(fs, root, "b").await, Ok(linked));
+        assert_eq!(checkpoints_of_sync(fs, linked, 9).await, 1);
+        assert_eq!(checkpoints_of_sync(fs, linked, 10).await, 0);
+    };
+    over_cuts(&MountOptions::default(), before, async |fs| {
+        for (name, byte) in [("moved", 2), ("e", 4), ("k", 4), ("b", 10)] {
+            let file = lookup(fs, fs.root(), name).await.expect(name);
+            assert_eq!(read(fs, file).await, vec![byte; 5_000], "{name}");
+        }
+        assert_eq!(names(fs, fs.root()).await.len(), 6);
+    });
+}
+
 /// With `fsync_mode=strict`, an fsync in a directory that lost names brings that along.
 #[test]
 fn strict_syncs_bring_names_along() {

@@ -134,6 +134,11 @@ pub(super) trait LabDevice: BlockDevice {
         None
     }
 
+    /// Bytes of memory that the parts of the file system take, if there is one that can say.
+    fn fs_memory(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// The file system counts anew.
     fn reset_fs_counts(&mut self) {}
 

@@ -101,6 +101,8 @@ pub struct Outcome {
     pub memory: MemoryUse,
     /// Host memory that was reserved, by part, in bytes; none without a file system.
     pub host_memory: Vec<(&'static str, u64)>,
+    /// RAM of the file system by part, in bytes; none of a kind that does not say.
+    pub fs_memory: Vec<(&'static str, u64)>,
     /// RAM of the virtual media.
     pub media_bytes: u64,
     /// Wear since the device was new, preconditioning included.

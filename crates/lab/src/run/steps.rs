@@ -114,6 +114,7 @@ impl Run<'_> {
         let silent = measured.silent.take();
         let mut outcome = device.look(|ftl| self.conclude(ftl, measured, wall));
         outcome.host_memory = device.host().memory().parts();
+        outcome.fs_memory = device.fs_memory();
         if let Some(why) = silent.and_then(|silent| silent.hung(&mut device)) {
             outcome.flowops.iter_mut().for_each(|report| report.fail(&why));
         }
@@ -170,6 +171,7 @@ impl Run<'_> {
             fs: measured.counts.fs,
             memory: ftl.memory(),
             host_memory: Vec::new(),
+            fs_memory: Vec::new(),
             media_bytes: media.memory_bytes(),
             wear: media.wear(),
             erase_counts: EraseCounts::of(&media.wear(), in_service.map(|(_, info)| info.erases)),

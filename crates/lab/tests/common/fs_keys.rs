@@ -1,6 +1,6 @@
 //! `[fs]` of a stack, key by key, and the stacks that have an F2FS.
 
-use crate::complete::{MEDIA, NONE};
+use crate::complete::{MEDIA, NONE, error};
 use nandscape_fs::FsConfig;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
@@ -8,7 +8,7 @@ use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
 use nandscape_fs::ext4::{self, Commit, MountOptions};
 use nandscape_fs::f2fs::format::{Feature, Features};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
-use nandscape_fs::f2fs::{self, Allocation, DiscardPolicy, FsyncMode};
+use nandscape_fs::f2fs::{self, Allocation, CpuCosts, DiscardPolicy, FsyncMode, VictimPolicy};
 use nandscape_lab::stack::Stack;
 use nandscape_rt::Nanos;
 
@@ -44,6 +44,8 @@ fn an_f2fs_is_described_key_by_key() {
                    discard_policy = \"aggressive\"\ndata_order = \"ordered\"\n\
                    inline_data = false\ninline_dentry = false\ninline_xattr = false\n\
                    checkpoint_interval = \"5s\"\nbackground_gc = false\n\
+                   victim = \"age-threshold\"\nage_threshold = \"90s\"\n\
+                   cpu = \"estimate\"\n\
                    features = [\"extra_attr\", \"inode_checksum\"]\nlabel = \"data\"\n\
                    segments_per_section = 16\nsections_per_zone = 2\noverprovision = 12.5\n\
                    discard = false\ndirty_background_percent = 5\ndirty_percent = 6\n\
@@ -59,6 +61,9 @@ fn an_f2fs_is_described_key_by_key() {
         checkpoint_interval: Nanos::from_secs(5),
         ordered_data: true,
         background_gc: false,
+        victim: VictimPolicy::AgeThreshold,
+        age_threshold: Nanos::from_secs(90),
+        cpu: CpuCosts::preset("estimate").unwrap(),
         cache: CacheConfig {
             pages: 2048,
             background_percent: 5,
@@ -80,6 +85,45 @@ fn an_f2fs_is_described_key_by_key() {
     };
     assert_eq!(full, f2fs::Config { format: Some(format), mount });
     assert_eq!(fs("format = false\n").format, None);
+}
+
+/// What F2FS costs the host's cores is a preset, or a table over one with a scale; the resolved stack has each cost.
+#[test]
+fn cpu_costs_of_f2fs_are_a_preset_with_overrides() {
+    let cpu = |lines: &str, set: &[&str]| {
+        let text = format!("{MEDIA}\n[fs]\nkind = \"f2fs\"\n{lines}");
+        let stack = Stack::parse("my.toml", &text, set).unwrap();
+        let again = Stack::parse("resolved", &stack.toml, &NONE).unwrap();
+        assert_eq!((&again.fs, &again.toml), (&stack.fs, &stack.toml));
+        f2fs(&stack).mount.cpu
+    };
+    let estimate = CpuCosts::preset("estimate").unwrap();
+    assert!(cpu("", &[]).is_free() && cpu("cpu = \"none\"\n", &[]).is_free());
+    assert_eq!(cpu("", &["fs.cpu=estimate"]), estimate);
+    let refined = CpuCosts { move_ns: 7, ..estimate };
+    assert_eq!(cpu("cpu = \"estimate\"\n", &["fs.cpu.move_ns=7"]), refined);
+    let half = CpuCosts { lookup_ns: 4, ..estimate }.scaled(0.5);
+    assert_eq!(cpu("[fs.cpu]\npreset = \"estimate\"\nscale = 0.5\nlookup_ns = 4\n", &[]), half);
+    let alone = CpuCosts { checkpoint_ns: 5, ..CpuCosts::default() };
+    assert_eq!(cpu("[fs.cpu]\ncheckpoint_ns = 5\n", &[]), alone);
+    for (lines, expected) in [
+        (
+            "cpu = \"estimates\"\n",
+            "fs.cpu: expected none | estimate, found \"estimates\"; did you mean",
+        ),
+        ("[fs.cpu]\nlook_ns = 5\n", "fs.cpu.look_ns: unknown key"),
+        ("[fs.cpu]\nscale = -1\n", "fs.cpu.scale: must be 0 to 1,000,000"),
+        ("[fs.cpu]\nmove_ns = 10000000001\n", "fs.cpu.move_ns: must be at most"),
+        ("age_threshold = \"1s\"\n", "fs.age_threshold: goes with victim"),
+        (
+            "victim = \"age-threshold\"\nage_threshold = \"1500ms\"\n",
+            "fs.age_threshold: must be whole",
+        ),
+        ("victim = \"greedy\"\n", "fs.victim: expected cost-benefit | age-threshold"),
+    ] {
+        let found = error(&format!("{MEDIA}\n[fs]\nkind = \"f2fs\"\n{lines}"));
+        assert!(found.contains(expected), "found    {found}\nexpected {expected}");
+    }
 }
 
 /// F2FS's stacks are what their names say, on 256 GiB of NAND where it is a 970 Pro's.

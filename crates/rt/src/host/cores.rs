@@ -274,6 +274,17 @@ impl Cores {
         End::Unknown(TurnEnd(turn))
     }
 
+    /// The core that is done first with what is known to wait for it: the one with the shortest queue, of these the one
+    /// that is free first, of these the first.
+    pub(super) fn first_free(&self, now: Nanos) -> CoreId {
+        let key = |index: &usize| {
+            let core = &self.cores[*index];
+            (core.queue.len(), core.free_at.max(now))
+        };
+        let first = (0..self.cores.len()).min_by_key(key);
+        CoreId::new(first.unwrap_or(0) as u16)
+    }
+
     /// Enters an entry of the state machine.
     pub(super) fn enqueue(&mut self, now: Nanos, on: Affinity) -> Ticket {
         self.pass_time(now);

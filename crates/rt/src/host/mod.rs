@@ -82,6 +82,13 @@ impl Host {
         self.0.threads.borrow().core(number.into())
     }
 
+    /// The core on which work of a thread that may run anywhere begins first, as far as is known at `now`. Of several
+    /// it is the first.
+    #[must_use]
+    pub fn first_free(&self, now: Nanos) -> CoreId {
+        self.0.cores.borrow().first_free(now)
+    }
+
     /// Creates a thread, on the core whose turn it is.
     #[must_use]
     pub fn thread(&self) -> Thread {

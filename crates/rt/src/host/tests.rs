@@ -56,6 +56,28 @@ fn ended(task: JoinHandle<u64>) -> u64 {
     task.take().expect(ENDS)
 }
 
+/// Work that may be done anywhere goes to the core that is free first, to the first of those that are alike, and not to
+/// one where an entry waits whose length is unknown.
+#[test]
+fn the_first_free_core_is_found() {
+    let mut rig = Rig::new(3);
+    let first = |rig: &Rig, now| rig.host.first_free(Nanos(now)).number();
+    assert_eq!(first(&rig, 0), 0);
+    let long = rig.work(0, 0, 100);
+    let short = rig.work(0, 1, 50);
+    rig.until(0);
+    assert_eq!(first(&rig, 0), 2);
+    rig.host.enqueue(Nanos(0), rig.on(2));
+    assert_eq!(first(&rig, 0), 1, "core 2 has one that waits");
+    assert!(rig.begin(0, 70).is_some());
+    assert_eq!(first(&rig, 0), 1);
+    rig.until(60);
+    assert_eq!(first(&rig, 60), 1);
+    rig.until(100);
+    assert_eq!(first(&rig, 100), 0, "all are free");
+    assert_eq!((ended(long), ended(short)), (100, 50));
+}
+
 /// Threads on one core queue, threads on another do not, and idle time is not made up for.
 #[test]
 fn threads_queue_for_their_core_only() {

@@ -4,7 +4,9 @@
 use super::{Mounted, is_given};
 use nandscape_fs::f2fs::format::{Features, SUPPORTED};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
-use nandscape_fs::f2fs::{Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule};
+use nandscape_fs::f2fs::{
+    Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, VictimPolicy,
+};
 use nandscape_rt::Stream;
 
 /// Sectors of a volume: 28 segments, of which the main area has 20. Six are open, [`RESERVED`] are kept for
@@ -55,6 +57,8 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         // Generations must not come again: they tell files apart.
         seed: seed.wrapping_mul(1_000).wrapping_add(mount),
         omit: given.mount.omit,
+        victim: given.mount.victim,
+        cpu: given.mount.cpu,
         ..MountOptions::default()
     };
     let mut mount = drawn;
@@ -90,11 +94,16 @@ pub(super) fn describe(drawn: &Config) -> String {
     let inline = [(inline_data, "data"), (inline_dentry, "dentry"), (inline_xattr, "xattr")];
     let inline: Vec<&str> =
         inline.into_iter().filter(|(is_on, _)| **is_on).map(|(_, name)| name).collect();
+    let cpu = if drawn.mount.cpu.is_free() { "" } else { " cpu=charged" };
+    let victim = match drawn.mount.victim {
+        VictimPolicy::CostBenefit => "",
+        VictimPolicy::AgeThreshold => " victim=age-threshold",
+    };
     let order = if *ordered_data { "ordered" } else { "kernel" };
     let omit = omit.map_or("none", OmittedRule::name);
     format!(
         "allocation={} logs={active_logs} fsync={} order={order} inline={} background-gc={background_gc} \
-         discard={} features={features} omit={omit}",
+         discard={} features={features} omit={omit}{victim}{cpu}",
         allocation.name(),
         fsync_mode.name(),
         inline.join("+"),

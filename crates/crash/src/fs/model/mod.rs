@@ -398,8 +398,10 @@ impl Model {
             && last == made
             && last > self.history.first()
             && let Some((path, _)) = self.names().iter().find(|(_, named)| **named == node)
+            && let Some(dir) = self.directory_of(path)
         {
-            let record = Record { node, path: path.clone(), made, certain: false };
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            let record = Record { node, dir, name, made, certain: false };
             self.recorded.entry(node).or_insert(record);
         }
         self.now += 1;

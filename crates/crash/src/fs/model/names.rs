@@ -27,7 +27,9 @@ pub(super) type State = u64;
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) node: Node,
-    pub(super) path: String,
+    /// The directory that it comes back in, wherever that is then.
+    pub(super) dir: Node,
+    pub(super) name: String,
     /// The operation that made it.
     pub(super) made: State,
     /// Whether its sync has ended and nothing happened to its name since.
@@ -92,6 +94,12 @@ impl History {
         records: &[&'a Record],
     ) -> Result<(), String> {
         let shown_at = |path: &str| shown.get(path).copied().flatten();
+        let is_there = |record: &Record, path: &str| {
+            let (dir, name) = path
+                .rsplit_once('/')
+                .map_or((Some(ROOT), path), |(dir, name)| (shown_at(dir), name));
+            dir == Some(record.dir) && name == record.name && shown_at(path) == Some(record.node)
+        };
         if let Some((path, _)) = shown.iter().find(|(_, node)| node.is_none()) {
             return Err(format!("{path} is nothing that was made"));
         }
@@ -100,16 +108,16 @@ impl History {
         let paths: BTreeSet<&str> = names.keys().chain(shown.keys()).copied().collect();
         let mut differ: BTreeSet<&str> =
             paths.into_iter().filter(|path| names.get(path).copied() != shown_at(path)).collect();
+        let is_missing =
+            |record: &Record| record.certain && !shown.keys().any(|path| is_there(record, path));
+        let missing: Vec<&Record> =
+            records.iter().copied().filter(|record| is_missing(record)).collect();
         let mut changes = self.changes.iter();
         for state in self.first.. {
             let alive = || records.iter().filter(move |record| record.made > state);
-            let brought = |path: &str| {
-                let mut here = alive().filter(|record| record.path == path);
-                here.any(|record| shown_at(path) == Some(record.node))
-            };
-            let missing =
-                |record: &&&Record| record.certain && shown_at(&record.path) != Some(record.node);
-            if differ.iter().all(|path| brought(path)) && !alive().any(|record| missing(&record)) {
+            let brought = |path: &str| alive().any(|record| is_there(record, path));
+            let is_missing = missing.iter().any(|record| record.made > state);
+            if !is_missing && differ.iter().all(|path| brought(path)) {
                 return Ok(());
             }
             let Some(change) = changes.next() else { break };

@@ -63,7 +63,9 @@ fn tree(shown: &[(&str, Node, u64, SectorData)]) -> Tree {
     let mut tree = Tree::from([("w".to_owned(), root)]);
     for (path, node, size, content) in shown {
         let pages = if *size > 0 { vec![content.clone()] } else { Vec::new() };
-        tree.insert(format!("w/{path}"), snapshot(*node, Kind::File, *size, pages));
+        let holds = |(other, ..): &(&str, Node, u64, SectorData)| parent(other) == Some(path);
+        let kind = if shown.iter().any(holds) { Kind::Directory } else { Kind::File };
+        tree.insert(format!("w/{path}"), snapshot(*node, kind, *size, pages));
     }
     tree
 }
@@ -247,6 +249,30 @@ fn records_bring_single_files_back() {
         assert!(story.may_leave(&[("a", a, 0, NO), ("b", b, 0, NO)]));
         assert!(!story.may_leave(&[]) && !story.may_leave(&[("a", a, 0, NO)]));
     }
+}
+
+/// A record names the directory by its inode, which a rename that is lost leaves where it was.
+#[test]
+fn records_follow_their_directories() {
+    let mut story = Story::new(true);
+    let (dir, undo) = story.model.mkdir("d");
+    drop(undo);
+    story.model.made((Ino(dir.0), 1));
+    story.model.call_ended();
+    story.create("d/a");
+    story.sync(Scope::All);
+    let a = story.model.names()["d/a"];
+    drop(story.model.rename("d", "e"));
+    story.model.call_ended();
+    let b = story.create("e/b");
+    story.sync(Scope::Whole(b));
+    let shown = |at: &str, also: bool| {
+        let [a_at, b_at] = ["a", "b"].map(|name| format!("{at}/{name}"));
+        let all = [(at, dir, 0, NO), (&*a_at, a, 0, NO), (&*b_at, b, 0, NO)];
+        story.may_leave(&all[..if also { 3 } else { 2 }])
+    };
+    assert!(shown("d", true) && shown("e", true), "the rename may be lost, the new file not");
+    assert!(!shown("d", false) && !shown("e", false), "the new file was synced");
 }
 
 /// A clean volume holds what was left, to the last byte.

@@ -1,10 +1,10 @@
 //! The volume under check: what was read of it, and what was found so far.
 
-use super::Report;
 use super::space::Space;
 use crate::ext4::format::*;
 use crate::ext4::raw::{Ext4Image, RawError};
 use crate::image::BlockBytes;
+use crate::report::CheckReport;
 use nandscape_block::{AsyncDevice, BlockError};
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ pub(super) struct Volume {
     pub(super) journal_bytes: u64,
     /// Of each block of attributes, how many inodes share it by its own count and by ours.
     pub(super) shared: BTreeMap<u64, (u32, u32)>,
-    pub(super) report: Report,
+    pub(super) report: CheckReport,
 }
 
 impl Volume {
@@ -84,7 +84,7 @@ impl Volume {
             journal: Vec::new(),
             journal_bytes: 0,
             shared: BTreeMap::new(),
-            report: Report::default(),
+            report: CheckReport::default(),
         })
     }
 
@@ -120,8 +120,8 @@ impl Volume {
         twice.is_none()
     }
 
-    pub(super) fn finish(mut self) -> Report {
-        self.report.inodes = self.inodes.len() as u32;
+    pub(super) fn finish(mut self) -> CheckReport {
+        self.report.inodes = self.inodes.len() as u64;
         self.report.blocks = self.space.used();
         self.report
     }

@@ -1,8 +1,8 @@
 //! The volume under check: what was read of it, and what was reached so far.
 
-use super::Report;
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{F2fsImage, RawError, RawInode};
+use crate::report::CheckReport;
 use nandscape_block::{AsyncDevice, BlockError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub(super) struct Volume {
     pub(super) waiting: Vec<Waiting>,
     /// Blocks in use, reserved ones included.
     pub(super) blocks: u64,
-    pub(super) report: Report,
+    pub(super) report: CheckReport,
     summaries: BTreeMap<SegNo, Option<SummaryBlock>>,
     unsound_summaries: BTreeSet<SegNo>,
 }
@@ -56,7 +56,7 @@ impl Volume {
     pub(super) async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let image = F2fsImage::open(device).await?;
         image.sb.check_supported(image.sb_copy)?;
-        let mut report = Report::default();
+        let mut report = CheckReport::default();
         image.problems.iter().for_each(|problem| report.unsound(problem));
         let place = Place::Checkpoint(image.pack);
         for (flag, what) in
@@ -175,10 +175,10 @@ impl Volume {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Report {
-        self.report.inodes = self.inodes.len() as u32;
+    pub(super) fn finish(mut self) -> CheckReport {
+        self.report.inodes = self.inodes.len() as u64;
         let is_dir = |seen: &&Seen| seen.inode_type == mode::DIR;
-        self.report.directories = self.inodes.values().filter(is_dir).count() as u32;
+        self.report.directories = self.inodes.values().filter(is_dir).count() as u64;
         self.report.blocks = self.blocks;
         self.report
     }

@@ -14,7 +14,8 @@
 mod pack;
 
 use super::checkpoints::Reason;
-use super::format::{BlockAddr, NatEntry};
+use super::cpu::Work;
+use super::format::{BlockAddr, NAT_ENTRIES_PER_BLOCK, NatEntry};
 use super::inode::{Inode, META_INO};
 use super::node::NodeSet;
 use super::rules::OmittedRule;
@@ -60,21 +61,34 @@ impl Volume {
     /// # Errors
     /// An error of a write stops the volume.
     pub(crate) async fn write_checkpoint(self: &Rc<Self>, reason: Reason) -> Result<bool> {
+        self.write_checkpoint_and(reason, || ()).await
+    }
+
+    /// The same; then, before any operation that the checkpoint does not have, does something that waits for nothing.
+    ///
+    /// # Errors
+    /// As [`Volume::write_checkpoint`]; nothing was done then.
+    pub(crate) async fn write_checkpoint_and(
+        self: &Rc<Self>,
+        reason: Reason,
+        then: impl FnOnce(),
+    ) -> Result<bool> {
         let _one = self.checkpoints.writing.lock().await;
         let op = self.freeze().await;
         self.check_running()?;
-        if matches!(reason, Reason::Sync) && !self.is_dirty() {
-            return Ok(false);
+        let is_needed = !matches!(reason, Reason::Sync) || self.is_dirty();
+        if is_needed {
+            self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
         }
-        self.write_frozen(&op, reason).await.map_err(|error| self.stop(error))?;
-        Ok(true)
+        then();
+        Ok(is_needed)
     }
 
     async fn write_frozen(self: &Rc<Self>, op: &Op, reason: Reason) -> Result<()> {
         self.flush_files(op).await?;
         let version = self.checkpoints.last.borrow().checkpoint_ver + 1;
         let sit_in_place = self.omits(OmittedRule::SitInPlace);
-        self.flush_nat().await?;
+        let nat_blocks = self.flush_nat(reason).await?;
         let sit = self.segments.borrow_mut().flush_entries(sit_in_place);
         let metadata = sit.len() as u64;
         for (at, bytes) in sit {
@@ -84,10 +98,10 @@ impl Volume {
             self.discard_prefree().await;
         }
         let pack = self.build_pack(version, reason)?;
+        let blocks = nat_blocks + metadata + (pack.blocks.len() + pack.bits.len()) as u64;
+        self.pay(Work::Checkpoint(blocks)).await;
         self.write_pack(&pack).await?;
-        self.checkpoints
-            .blocks
-            .set(self.checkpoints.blocks.get() + metadata + pack.blocks.len() as u64);
+        self.checkpoints.blocks.set(self.checkpoints.blocks.get() + blocks);
         self.end_checkpoint(pack)
     }
 
@@ -118,9 +132,12 @@ impl Volume {
         Ok(())
     }
 
-    /// Writes changed NAT entries that find no room in the journal to NAT blocks.
-    async fn flush_nat(&self) -> Result<()> {
-        let sets = self.nodes.nat.borrow_mut().flush_entries();
+    /// Writes changed NAT entries that find no room in the journal to NAT blocks. Returns how many blocks these are.
+    async fn flush_nat(&self, reason: Reason) -> Result<u64> {
+        let has_bits = self.nodes.nat.borrow().has_bits();
+        let all = has_bits && reason == Reason::Umount;
+        let sets = self.nodes.nat.borrow_mut().flush_entries(all);
+        let blocks = sets.len() as u64;
         let in_place = self.omits(OmittedRule::NatInPlace);
         for (block, set) in sets {
             let from = self.nodes.nat.borrow().current_block(block);
@@ -130,11 +147,13 @@ impl Volume {
                 let (_, index) = self.layout.nat_place(nid);
                 NatEntry::write_at(&entry, &mut bytes[..], index);
             }
+            if has_bits {
+                self.nodes.nat.borrow_mut().note_fill(block, taken_in(block, &bytes));
+            }
             let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
             self.write_meta(to, bytes);
-            self.checkpoints.blocks.set(self.checkpoints.blocks.get() + 1);
         }
-        Ok(())
+        Ok(blocks)
     }
 
     /// Writes a pack: all but its last block, then, when everything else is on the device, that one.
@@ -144,7 +163,11 @@ impl Volume {
             .map(|(at, block)| (BlockAddr(at), SectorData::Bytes(Arc::new(**block))));
         let mut blocks: Vec<_> = blocks.collect();
         let Some(last) = blocks.pop() else { return Ok(()) };
-        let written = self.write_blocks(blocks, Flags::META, Flags::NONE);
+        if let Some(at) = pack.bits_at {
+            let bits = (at.0..).map(BlockAddr).zip(&pack.bits);
+            blocks.extend(bits.map(|(at, block)| (at, SectorData::Bytes(Arc::new(**block)))));
+        }
+        let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
         self.send_meta();
         // A page that is on its way and dirty again has its turn after that.
         while self.meta.pages.is_busy() && !self.omits(OmittedRule::CheckpointWait) {
@@ -167,7 +190,7 @@ impl Volume {
         if durable && honours {
             flags |= Flags::FUA;
         }
-        self.write_blocks(vec![last], flags, Flags::NONE).await?;
+        self.write_blocks(vec![last], None, (flags, Flags::NONE)).await?;
         if durable && !honours {
             self.env.device.flush().await?;
         }
@@ -193,4 +216,13 @@ impl Volume {
         self.discard_segments(freed);
         Ok(())
     }
+}
+
+/// Numbers of a NAT block that are in use; number 0 is no node's, and counts.
+fn taken_in(block: u32, bytes: &super::segment::Block) -> usize {
+    let is_taken = |index: &usize| {
+        let entry = NatEntry::read_at(bytes, *index);
+        entry.block_addr != BlockAddr::NULL || (block == 0 && *index == 0)
+    };
+    (0..NAT_ENTRIES_PER_BLOCK).filter(is_taken).count()
 }

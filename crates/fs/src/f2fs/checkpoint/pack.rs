@@ -4,9 +4,9 @@ use crate::contract::Result;
 use crate::f2fs::checkpoints::Reason;
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{
-    ALLOC_LFS, BLOCK_BYTES, CP_CRC_RECOVERY, CP_NAT_BITS, CP_NOCRC_RECOVERY, CP_ORPHAN_PRESENT,
-    CP_TRIMMED, Checkpoint, CompactSummaries, LogPosition, Nid, PackPlan, SegmentType,
-    SummaryBlock, compact_blocks, encode_orphans,
+    ALLOC_LFS, BLOCK_BYTES, BlockAddr, CP_CRC_RECOVERY, CP_NAT_BITS, CP_NOCRC_RECOVERY,
+    CP_ORPHAN_PRESENT, CP_TRIMMED, Checkpoint, CompactSummaries, LogPosition, NatBits, Nid,
+    PackPlan, SegmentType, SummaryBlock, compact_blocks, encode_orphans,
 };
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::segment::{Block, Segments};
@@ -20,6 +20,9 @@ pub(super) struct Pack {
     pub(super) start: u32,
     /// All its blocks; the last is the checkpoint block again.
     pub(super) blocks: Vec<Box<Block>>,
+    /// Where its NAT bits begin, if it has some.
+    pub(super) bits_at: Option<BlockAddr>,
+    pub(super) bits: Vec<Box<Block>>,
 }
 
 /// Logs of data, by temperature.
@@ -54,6 +57,12 @@ impl Volume {
         if !orphans.is_empty() {
             checkpoint.ckpt_flags |= CP_ORPHAN_PRESENT;
         }
+        let number = 1 - self.checkpoints.pack.get();
+        let has_bits = umount && nat.has_bits();
+        let bits_at = self.layout.nat_bits(number, plan.blocks()).filter(|_| has_bits);
+        if bits_at.is_some() {
+            checkpoint.ckpt_flags |= CP_NAT_BITS;
+        }
         let mut blocks: Vec<Box<Block>> =
             (0..plan.blocks()).map(|_| Box::new([0; BLOCK_BYTES])).collect();
         for (block, orphans) in blocks[plan.orphans.start as usize..].iter_mut().zip(&orphans) {
@@ -78,8 +87,18 @@ impl Volume {
         if let Some(last) = blocks.last_mut() {
             *last = first;
         }
-        let start = self.layout.pack(1 - self.checkpoints.pack.get()).0;
-        Ok(Pack { checkpoint, crc, start, blocks })
+        let bits = match bits_at.and_then(|_| nat.bits_for(version | u64::from(crc) << 32)) {
+            Some(bits) => self.encode_nat_bits(&bits),
+            None => Vec::new(),
+        };
+        let start = self.layout.pack(number).0;
+        Ok(Pack { checkpoint, crc, start, blocks, bits_at, bits })
+    }
+
+    fn encode_nat_bits(&self, bits: &NatBits) -> Vec<Box<Block>> {
+        let mut bytes = vec![0; self.layout.nat_bits_blocks() as usize * BLOCK_BYTES];
+        bits.encode(&mut bytes);
+        bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Box::new(*block)).collect()
     }
 
     /// The checkpoint block, but for what the plan of its pack says.

@@ -16,6 +16,7 @@ mod inline;
 mod list;
 mod recover;
 
+use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{
     BLOCK_BYTES, DIR_LEVELS_MAX, Dentries, Nid, bucket_blocks, dir_block_index, dir_buckets,
@@ -79,6 +80,7 @@ impl Volume {
         holder: Holder,
         look: impl FnOnce(Dentries<&[u8]>) -> R,
     ) -> Result<Result<R, u64>> {
+        self.pay(Work::Lookup).await;
         let Holder::Page(page) = holder else {
             let place = dir.layout.get().inline_data();
             let read = |bytes: &Block| look(Dentries::inline(&bytes[place]));

@@ -34,7 +34,7 @@ impl Volume {
             let other = self.inode(found.ino).await?;
             self.note_orphan(&other)?;
             self.remove_name(op, &dir, found).await?;
-            self.lose_link(&dir, &other);
+            self.lose_link(&dir, &name, &other);
         }
         let vacancy = self.make_room(op, &dir, &name).await?;
         self.add_name(op, &dir, vacancy, &name, (inode.number, mode)).await

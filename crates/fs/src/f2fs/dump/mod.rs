@@ -1,9 +1,12 @@
 //! Structures as text to read: what is on disk, interpreted and not judged. Field names are those of
 //! docs/formats/f2fs.md, numbers decimal but for bits and checksums.
 
+mod manifest;
 mod nodes;
 mod tables;
 mod tree;
+
+pub use manifest::{ContentSum, ManifestLine};
 
 use super::raw::{F2fsImage, RawError};
 use nandscape_block::AsyncDevice;

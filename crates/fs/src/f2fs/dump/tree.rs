@@ -1,16 +1,13 @@
-//! The whole tree as a manifest: one line per path, sorted by the bytes of the path. A mounted volume can
-//! be shown in the same form, and the two compared.
-//!
-//! A line is the path, and fields `key=value` in a fixed order: type, mode, links, uid, gid, size, blocks,
-//! ino, mtime, ctime, btime where it is kept, rdev of devices, crc of regular files, target of symbolic
-//! links, and extended attributes sorted by name. Bytes up to 0x20, from 0x7f on, and `\` are written
-//! `\xHH`. What cannot be read stands in a line that begins with `#`.
+//! The whole tree as a manifest: one line per path ([`ManifestLine`]), sorted by the bytes of the path. A
+//! mounted volume can be shown in the same form, and the two compared. What cannot be read stands in a
+//! line that begins with `#`.
 
+use super::manifest::{ContentSum, Escaped, ManifestLine};
+use crate::contract::Timestamp;
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{F2fsImage, RawError, RawInode};
 use nandscape_block::BlockError;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// Bytes of a unit of `blocks`.
 const UNIT_BYTES: u64 = 512;
@@ -20,7 +17,7 @@ const UNITS_PER_BLOCK: u64 = BLOCK_BYTES as u64 / UNIT_BYTES;
 /// What a walk over the tree collects.
 struct Walk<'a> {
     image: &'a F2fsImage,
-    lines: BTreeMap<Vec<u8>, String>,
+    lines: BTreeMap<Vec<u8>, ManifestLine>,
     unsound: Vec<String>,
     /// Directories that wait, with their paths.
     waiting: Vec<(Vec<u8>, RawInode)>,
@@ -39,7 +36,8 @@ pub(super) async fn manifest(image: &F2fsImage) -> Result<String, RawError> {
     while let Some((path, dir)) = walk.waiting.pop() {
         walk.enter(&path, &dir).await?;
     }
-    let lines = walk.lines.into_values().chain(walk.unsound);
+    let lines = walk.lines.into_values().map(|line| line.to_string());
+    let lines = lines.chain(walk.unsound);
     Ok(lines.map(|line| line + "\n").collect())
 }
 
@@ -48,7 +46,7 @@ impl Walk<'_> {
         match error {
             RawError::Device(error) => Err(error),
             RawError::Format(error) => {
-                self.unsound.push(format!("# {}: {error}", escaped(path, b"")));
+                self.unsound.push(format!("# {}: {error}", Escaped(path, b"")));
                 Ok(())
             }
         }
@@ -89,22 +87,7 @@ impl Walk<'_> {
     }
 }
 
-/// Text of bytes without blanks and what is no printable ASCII, nor any of `also`.
-fn escaped(bytes: &[u8], also: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in bytes {
-        match byte {
-            0x21..=0x7e if *byte != b'\\' && !also.contains(byte) => text.push(char::from(*byte)),
-            _ => {
-                // Writing to a string cannot fail.
-                let _ = write!(text, "\\x{byte:02x}");
-            }
-        }
-    }
-    text
-}
-
-async fn line(image: &F2fsImage, path: &[u8], raw: &RawInode) -> Result<String, RawError> {
+async fn line(image: &F2fsImage, path: &[u8], raw: &RawInode) -> Result<ManifestLine, RawError> {
     let inode = &raw.inode;
     let letter = match inode.file_type() {
         mode::REGULAR => 'f',
@@ -115,40 +98,35 @@ async fn line(image: &F2fsImage, path: &[u8], raw: &RawInode) -> Result<String, 
         mode::FIFO => 'p',
         _ => 's',
     };
-    let mut text = escaped(path, b"");
-    let mut put = |field: std::fmt::Arguments<'_>| {
-        // Writing to a string cannot fail.
-        let _ = text.write_fmt(field);
-    };
-    put(format_args!(" type={letter} mode={:04o} links={}", inode.mode & 0o7777, inode.links));
-    put(format_args!(" uid={} gid={} size={}", inode.uid, inode.gid, inode.size));
-    put(format_args!(" blocks={} ino={}", units(raw), raw.node.nid.0));
-    put(format_args!(" mtime={}.{:09}", inode.mtime as i64, inode.mtime_nsec));
-    put(format_args!(" ctime={}.{:09}", inode.ctime as i64, inode.ctime_nsec));
+    let time = |seconds: u64, nanos| Timestamp { seconds: seconds.cast_signed(), nanos };
     let extra = ExtraAttrs::parse(&raw.node.bytes, raw.layout);
-    if image.sb.features().has(Feature::INODE_CRTIME) && raw.layout.extra_bytes() >= 24 {
-        put(format_args!(" btime={}.{:09}", extra.crtime as i64, extra.crtime_nsec));
-    }
-    match letter {
-        'f' => put(format_args!(" crc={:08x}", checksum(image, raw).await?)),
-        'l' => put(format_args!(" target={}", escaped(&target(image, raw).await?, b""))),
-        'b' | 'c' => {
-            let (major, minor) = device_number(&raw.node.bytes, raw.layout);
-            put(format_args!(" rdev={major}:{minor}"));
-        }
-        _ => {}
-    }
+    let keeps_btime =
+        image.sb.features().has(Feature::INODE_CRTIME) && raw.layout.extra_bytes() >= 24;
+    let is_device = matches!(letter, 'b' | 'c');
     let area = image.xattrs(raw).await?;
-    let mut sorted = BTreeMap::new();
+    let mut xattrs = BTreeMap::new();
     for xattr in area.iter() {
         let xattr = xattr.map_err(|error| error.at(Place::Xattrs(raw.node.nid)))?;
-        sorted.insert(whole_xattr_name(xattr.index, xattr.name), xattr.value.to_vec());
+        xattrs.insert(whole_xattr_name(xattr.index, xattr.name), xattr.value.to_vec());
     }
-    for (name, value) in sorted {
-        put(format_args!(" xattr.{}=", escaped(&name, b"=")));
-        value.iter().for_each(|byte| put(format_args!("{byte:02x}")));
-    }
-    Ok(text)
+    Ok(ManifestLine {
+        path: path.to_vec(),
+        letter,
+        mode: inode.mode & 0o7777,
+        links: inode.links,
+        uid: inode.uid,
+        gid: inode.gid,
+        size: inode.size,
+        blocks: units(raw),
+        ino: raw.node.nid.0.into(),
+        mtime: time(inode.mtime, inode.mtime_nsec),
+        ctime: time(inode.ctime, inode.ctime_nsec),
+        btime: keeps_btime.then(|| time(extra.crtime, extra.crtime_nsec)),
+        rdev: is_device.then(|| device_number(&raw.node.bytes, raw.layout)),
+        crc: if letter == 'f' { Some(checksum(image, raw).await?) } else { None },
+        target: if letter == 'l' { Some(target(image, raw).await?) } else { None },
+        xattrs,
+    })
 }
 
 /// What `stat` reports as blocks, in units of 512 bytes (`f2fs_getattr`).
@@ -163,23 +141,6 @@ fn units(raw: &RawInode) -> u64 {
     inode.blocks.saturating_sub(1).saturating_mul(UNITS_PER_BLOCK).saturating_add(inline)
 }
 
-/// crc32c of `count` zero bytes after `register`. Takes time by the bits of `count`, not by its size.
-fn after_zeroes(register: u32, count: u64) -> u32 {
-    let (mut sum, mut power, mut bytes) = (register, crc32c::crc32c(&[0]), 1_u64);
-    let mut rest = count;
-    while rest != 0 {
-        if rest & 1 == 1 {
-            sum = crc32c::crc32c_combine(sum, power, bytes as usize);
-        }
-        rest >>= 1;
-        if rest != 0 {
-            power = crc32c::crc32c_combine(power, power, bytes as usize);
-            bytes *= 2;
-        }
-    }
-    sum
-}
-
 /// crc32c of the content of a regular file; holes are zeroes.
 async fn checksum(image: &F2fsImage, raw: &RawInode) -> Result<u32, RawError> {
     let (size, ino) = (raw.inode.size, raw.node.nid);
@@ -189,7 +150,7 @@ async fn checksum(image: &F2fsImage, raw: &RawInode) -> Result<u32, RawError> {
     if raw.inode.has_inline(inline::DATA) {
         return Ok(crc32c::crc32c(inline_bytes(raw)?));
     }
-    let (mut sum, mut at) = (0, 0);
+    let mut sum = ContentSum::default();
     let mut nodes = image.file_nodes(raw);
     while let Some(dnode) = nodes.next().await {
         let dnode = dnode?;
@@ -198,14 +159,12 @@ async fn checksum(image: &F2fsImage, raw: &RawInode) -> Result<u32, RawError> {
             if !addr.is_block() || from >= size {
                 continue;
             }
-            sum = after_zeroes(sum, from.saturating_sub(at));
             let bytes = image.data(addr, ino).await?;
             let length = (size - from).min(BLOCK_BYTES as u64);
-            sum = crc32c::crc32c_append(sum, &bytes[..length as usize]);
-            at = from + length;
+            sum.add(from, &bytes[..length as usize]);
         }
     }
-    Ok(after_zeroes(sum, size.saturating_sub(at)))
+    Ok(sum.of_size(size))
 }
 
 /// Inline content, as long as the size says.
@@ -228,26 +187,4 @@ async fn target(image: &F2fsImage, raw: &RawInode) -> Result<Vec<u8>, RawError> 
     let size = size.ok_or(error)?;
     let first = raw.layout.addrs().get(&raw.node.bytes, 0);
     Ok(image.data(first, ino).await?[..size].to_vec())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Zeroes are counted as if each had been there.
-    #[test]
-    fn zeroes_are_summed_by_their_number() {
-        for count in [0, 1, 2, 3, 4095, 4096, 100_001] {
-            let sum = crc32c::crc32c(b"before");
-            let expected = crc32c::crc32c_append(sum, &vec![0; count]);
-            assert_eq!(after_zeroes(sum, count as u64), expected, "{count}");
-        }
-    }
-
-    /// What would end a field or a line is written as its number.
-    #[test]
-    fn bytes_are_escaped() {
-        assert_eq!(escaped("a b\\é=".as_bytes(), b""), "a\\x20b\\x5c\\xc3\\xa9=");
-        assert_eq!(escaped(b"=\n", b"="), "\\x3d\\x0a");
-    }
 }

@@ -2,7 +2,13 @@
 //!
 //! An entry that changed since the last checkpoint stays in memory until the next one; others are dropped when there
 //! are too many. Entries that the checkpoint pack holds instead of the NAT are the journal.
+//!
+//! NAT bits say which NAT blocks have no free number and which have no other, so that a mount need not read these. The
+//! checkpoint of an unmount writes them, if the volume was mounted with valid ones; it empties the journal, so that the
+//! NAT blocks are the whole truth. They are kept as NAT blocks are written meanwhile. A volume that was not unmounted
+//! has none, since bits hold for one checkpoint alone; f2fs-tools make them again.
 
+mod copies;
 mod ids;
 mod nodes;
 
@@ -10,7 +16,7 @@ pub(crate) use ids::{FreeNids, SEARCH_BLOCKS};
 pub(crate) use nodes::Nodes;
 
 use crate::f2fs::format::{
-    BlockAddr, Layout, NAT_JOURNAL_ENTRIES, NatEntry, NatJournal, Nid, VersionBitmap,
+    BlockAddr, Layout, NAT_JOURNAL_ENTRIES, NatBits, NatEntry, NatJournal, Nid, VersionBitmap,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +41,17 @@ impl NodeInfo {
     }
 }
 
+/// What is known of the numbers of a NAT block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BlockFill {
+    /// All are free.
+    Empty,
+    /// None is free.
+    Full,
+    /// The block says.
+    Unknown,
+}
+
 /// The NAT in memory.
 pub(crate) struct Nat {
     layout: Layout,
@@ -43,6 +60,8 @@ pub(crate) struct Nat {
     journal: NatJournal,
     /// Which copy of each NAT block is current.
     version_bitmap: VersionBitmap,
+    /// Which blocks of the NAT are full and which empty, if a checkpoint said so for all of them.
+    bits: Option<NatBits>,
     limit: usize,
 }
 
@@ -52,10 +71,45 @@ impl Nat {
         layout: Layout,
         journal: NatJournal,
         version_bitmap: VersionBitmap,
+        bits: Option<NatBits>,
         limit: usize,
     ) -> Self {
         let (entries, dirty) = (BTreeMap::new(), BTreeSet::new());
-        Self { layout, entries, dirty, journal, version_bitmap, limit }
+        Self { layout, entries, dirty, journal, version_bitmap, bits, limit }
+    }
+
+    /// What is known of a block of the NAT, as the last checkpoint has it, without reading.
+    pub(crate) fn fill_of(&self, block: u32) -> BlockFill {
+        match &self.bits {
+            Some(bits) if bits.is_empty(block) => BlockFill::Empty,
+            Some(bits) if bits.is_full(block) => BlockFill::Full,
+            _ => BlockFill::Unknown,
+        }
+    }
+
+    /// A block of the NAT is written with so many numbers in use (`__update_nat_bits`).
+    pub(crate) fn note_fill(&mut self, block: u32, taken: usize) {
+        if let Some(bits) = &mut self.bits {
+            bits.set(block, taken);
+        }
+    }
+
+    /// Whether it is known which blocks of the NAT are full and which empty, so that a checkpoint can say so.
+    pub(crate) const fn has_bits(&self) -> bool {
+        self.bits.is_some()
+    }
+
+    /// What NAT bits say for a checkpoint of this version.
+    pub(crate) fn bits_for(&self, version: u64) -> Option<NatBits> {
+        let mut bits = self.bits.clone()?;
+        bits.version = version;
+        Some(bits)
+    }
+
+    /// Bytes of memory that it takes, at two thirds of a B-tree's nodes in use.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let entries = self.entries.len() * size_of::<(u32, NodeInfo)>();
+        ((entries + self.dirty.len() * size_of::<u32>()) * 3 / 2) as u64
     }
 
     /// What is known of a node without reading.
@@ -147,8 +201,8 @@ impl Nat {
 
     /// Puts changed entries into the journal; those that find no room there are returned by NAT block, with what else
     /// the journal had of these blocks. All are clean then: the checkpoint that asked has them
-    /// (`f2fs_flush_nat_entries`).
-    pub(crate) fn flush_entries(&mut self) -> BTreeMap<u32, Vec<(Nid, NatEntry)>> {
+    /// (`f2fs_flush_nat_entries`). With `all` the journal is left empty, as NAT bits need it.
+    pub(crate) fn flush_entries(&mut self, all: bool) -> BTreeMap<u32, Vec<(Nid, NatEntry)>> {
         let mut changed: BTreeMap<u32, NatEntry> = BTreeMap::new();
         for nid in std::mem::take(&mut self.dirty) {
             let Some(info) = self.entries.get_mut(&nid) else { continue };
@@ -156,7 +210,7 @@ impl Nat {
             changed.insert(nid, info.entry);
         }
         let fresh = changed.keys().filter(|nid| self.journalled(Nid(**nid)).is_none()).count();
-        if self.journal.entries.len() + fresh > NAT_JOURNAL_ENTRIES {
+        if all || self.journal.entries.len() + fresh > NAT_JOURNAL_ENTRIES {
             for (nid, entry) in self.journal.entries.drain(..) {
                 changed.entry(nid.0).or_insert(entry);
             }
@@ -164,6 +218,9 @@ impl Nat {
         let mut sets: BTreeMap<u32, Vec<(Nid, NatEntry)>> = BTreeMap::new();
         for (nid, entry) in changed {
             sets.entry(self.layout.nat_place(Nid(nid)).0).or_default().push((Nid(nid), entry));
+        }
+        if all {
+            return sets;
         }
         let mut order: Vec<u32> = sets.keys().copied().collect();
         order.sort_by_key(|block| sets[block].len());

@@ -1,5 +1,6 @@
 //! What a mount keeps of nodes: the NAT, free numbers, and which node pages are dirty.
 
+use super::copies::Copies;
 use super::{FreeNids, Nat};
 use crate::f2fs::inode::Inode;
 use crate::vfs::InFlight;
@@ -22,6 +23,8 @@ pub(crate) struct Nodes {
     /// Writes of nodes that have their blocks. An fsync waits for all before its own: roll-forward follows the log from
     /// block to block, and would end at one that is missing.
     pub(crate) in_flight: InFlight,
+    /// What was last written of each.
+    pub(crate) copies: RefCell<Copies>,
     /// Numbers of nodes that were removed since the last checkpoint: until the next one, roll-forward could take a new
     /// node of that number for the old one.
     pub(crate) removed: RefCell<Vec<u32>>,
@@ -36,6 +39,7 @@ impl Nodes {
             search: Mutex::new(rt, "free node numbers", ()),
             dirty: RefCell::default(),
             in_flight: InFlight::new(rt, "nodes"),
+            copies: RefCell::default(),
             removed: RefCell::default(),
         }
     }

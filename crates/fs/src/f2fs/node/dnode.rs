@@ -2,6 +2,7 @@
 //! `set_data_blkaddr`).
 
 use crate::contract::Result;
+use crate::f2fs::cpu::Work;
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{
     self, ADDRS_PER_BLOCK, AddrSlots, BlockAddr, NIDS_PER_BLOCK, Nid, NodePath,
@@ -81,6 +82,7 @@ impl Volume {
     /// Those of [`Volume::read_node`].
     pub(crate) async fn find_dnode(&self, inode: &Inode, page: u64) -> Result<Found> {
         let path = Self::path(inode, page)?;
+        self.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];
@@ -99,6 +101,7 @@ impl Volume {
     /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace), and those of [`Volume::read_node`].
     pub(crate) async fn make_dnode(&self, op: &Op, inode: &Inode, page: u64) -> Result<Dnode> {
         let path = Self::path(inode, page)?;
+        self.pay(Work::NodePages(path.depth as u64 + 1)).await;
         let mut nid = Nid(inode.number);
         for level in 0..path.depth {
             let slot = path.slots[level];

@@ -20,7 +20,7 @@ use super::format::{
     node_flag,
 };
 use super::inode::{Dirty, Inode, ROOT_INO};
-use super::nat::SEARCH_BLOCKS;
+use super::nat::{BlockFill, SEARCH_BLOCKS};
 use super::segment::Block;
 use super::volume::{Op, Volume};
 use crate::cache::read_pages;
@@ -154,12 +154,19 @@ impl Volume {
     }
 
     async fn find_free_nids_of(&self, block: u32) -> Result<()> {
-        let at = self.nodes.nat.borrow().current_block(block);
-        let entries: Vec<NatEntry> = self
-            .read_meta(at, |bytes| {
-                (0..NAT_ENTRIES_PER_BLOCK).map(|index| NatEntry::read_at(bytes, index)).collect()
-            })
-            .await?;
+        let (at, fill) = {
+            let nat = self.nodes.nat.borrow();
+            (nat.current_block(block), nat.fill_of(block))
+        };
+        let entries: Vec<NatEntry> = match fill {
+            BlockFill::Full => return Ok(()),
+            BlockFill::Empty => vec![NatEntry::default(); NAT_ENTRIES_PER_BLOCK],
+            BlockFill::Unknown => {
+                let all = 0..NAT_ENTRIES_PER_BLOCK;
+                let read = |bytes: &Block| all.map(|at| NatEntry::read_at(bytes, at)).collect();
+                self.read_meta(at, read).await?
+            }
+        };
         let nat = self.nodes.nat.borrow();
         let mut free = self.nodes.free.borrow_mut();
         for (nid, entry) in (block * NAT_ENTRIES_PER_BLOCK as u32..).zip(entries) {
@@ -228,6 +235,7 @@ impl Volume {
         self.nodes.file.pages.discard(page..page + 1);
         self.nodes.dirty.borrow_mut().remove(&(inode.number, nid.0));
         self.nodes.removed.borrow_mut().push(nid.0);
+        self.nodes.copies.borrow_mut().remove(nid.0);
         if !is_inode {
             inode.add_blocks(-1);
             inode.mark(Dirty::Content);

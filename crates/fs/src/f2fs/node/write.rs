@@ -6,6 +6,7 @@
 
 use crate::cache::WriteRun;
 use crate::contract::Result;
+use crate::f2fs::cpu::Work;
 use crate::f2fs::format::{
     BLOCK_BYTES, BlockAddr, NatEntry, Nid, NodeFooter, NodeRole, SegmentType, SummaryEntry,
     node_flag,
@@ -16,7 +17,6 @@ use crate::f2fs::segment::Block;
 use crate::f2fs::volume::{Op, Volume};
 use nandscape_block::{Flags, SectorData};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Node pages that are submitted together at most.
 const BATCH_NODES: usize = 512;
@@ -97,10 +97,11 @@ impl Volume {
         let last = nodes.last().copied();
         let mut left = nodes;
         while !left.is_empty() {
+            self.pay(Work::NodeWrites(left.len().min(BATCH_NODES) as u64)).await;
             let mut batch = Batch::default();
             let placed = self.place_nodes(&mut batch, &mut left, (last, marks)).await;
             // What has its blocks is written whatever became of the next: the log goes on after it.
-            self.submit_nodes(op, batch, marks.is_some());
+            self.submit_nodes(op, batch, marks);
             all &= placed?;
         }
         Ok(all)
@@ -166,16 +167,21 @@ impl Volume {
         }
         batch.id.get_or_insert_with(|| self.nodes.in_flight.send());
         batch.runs.push(run);
-        batch.blocks.push((allocated.at, SectorData::Bytes(Arc::from(bytes))));
+        let copy = self.nodes.copies.borrow_mut().next(nid.0, &bytes);
+        batch.blocks.push((allocated.at, copy));
         Ok(())
     }
 
-    /// Submits what has its blocks. A task finishes the pages.
-    fn submit_nodes(self: &Rc<Self>, _op: &Op, batch: Batch, fsync: bool) {
+    /// Submits what has its blocks. Those of an fsync belong to its file, as a record of a file in ext4's log does; those
+    /// of other writes to none, as ext4's metadata. A task finishes the pages.
+    fn submit_nodes(self: &Rc<Self>, _op: &Op, batch: Batch, fsync: Option<FsyncMarks>) {
         let Some(id) = batch.id else { return };
-        let sync = if fsync { Flags::SYNC } else { Flags::NONE };
-        let first = if fsync && self.options.ordered_data { Flags::PREFLUSH } else { Flags::NONE };
-        let arrival = self.write_blocks(batch.blocks, Flags::META | sync, first);
+        let file = fsync.and_then(|marks| self.inodes.get(marks.ino));
+        let owner = file.map(|inode| inode.pages.owner());
+        let sync = if fsync.is_some() { Flags::SYNC } else { Flags::NONE };
+        let is_ordered = fsync.is_some() && self.options.ordered_data;
+        let first = if is_ordered { Flags::PREFLUSH } else { Flags::NONE };
+        let arrival = self.write_blocks(batch.blocks, owner, (Flags::META | sync, first));
         let volume = Rc::clone(self);
         let arrival = async move {
             let ended = arrival.await;

@@ -125,6 +125,12 @@ impl Segments {
         self.segments.get(number.0 as usize)
     }
 
+    /// Bytes of memory that they take.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let sections = self.section_valid.len() * size_of::<u32>();
+        (self.segments.len() * size_of::<Segment>() + sections) as u64
+    }
+
     /// Segments of the main area.
     pub(crate) fn count(&self) -> u32 {
         self.segments.len() as u32

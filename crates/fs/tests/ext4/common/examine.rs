@@ -1,7 +1,8 @@
 //! Our own check and dump on image files.
 
 use nandscape_block::{AsyncDevice, ImageDevice};
-use nandscape_fs::ext4::check::{Report, check};
+use nandscape_fs::CheckReport;
+use nandscape_fs::ext4::check::check;
 use nandscape_fs::ext4::dump::{DumpTarget, dump};
 use nandscape_fs::ext4::format::BLOCK_BYTES;
 use nandscape_fs::ext4::raw::RawError;
@@ -23,19 +24,19 @@ fn on_image<T: 'static, F: Future<Output = T> + 'static>(
 }
 
 /// What our check finds.
-pub(crate) fn check_image(path: &Path) -> Result<Report, RawError> {
+pub(crate) fn check_image(path: &Path) -> Result<CheckReport, RawError> {
     on_image(path, async |device| check(&device.erased()).await)
 }
 
 /// Nothing may be wrong with an image.
-pub(crate) fn assert_sound(path: &Path) -> Report {
+pub(crate) fn assert_sound(path: &Path) -> CheckReport {
     let report = check_image(path).expect("a file system that can be checked");
     assert!(report.is_clean(), "{}", shown(&report));
     report
 }
 
 /// Findings, one a line.
-pub(crate) fn shown(report: &Report) -> String {
+pub(crate) fn shown(report: &CheckReport) -> String {
     report.findings.iter().map(|finding| format!("{finding}\n")).collect()
 }
 

@@ -2,9 +2,11 @@
 //! message; with `NANDSCAPE_REQUIRE_F2FS` set, as in `.ci/run`, it fails.
 
 pub(crate) mod examine;
+pub(crate) mod image;
 pub(crate) mod oracle;
 pub(crate) mod source;
 pub(crate) mod sparse;
+pub(crate) mod tree;
 pub(crate) mod volume;
 
 use std::fs::File;

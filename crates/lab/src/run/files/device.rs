@@ -127,6 +127,13 @@ impl LabDevice for Files {
         Some(self.calls.counts().since(&self.reset))
     }
 
+    fn fs_memory(&self) -> Vec<(&'static str, u64)> {
+        match &self.calls.target {
+            Target::Files(files) => files.fs.memory_parts(),
+            Target::Device(_) => Vec::new(),
+        }
+    }
+
     fn reset_fs_counts(&mut self) {
         self.reset = self.calls.counts();
     }

@@ -60,6 +60,7 @@ pub(in crate::run) fn set_up(
     let handle = executor.handle();
     let opened = at_once(&mut executor, open(handle.clone(), device.erased(), ready))?;
     let (mounted, Ready { contents, laid_out, .. }) = opened.map_err(on)?;
+    mounted.attach_host(&host);
     let layout = match contents {
         Contents::Jobs(layout) => layout,
         Contents::Trees(..) => Layout::default(),

@@ -195,6 +195,11 @@ impl Outcome {
         let parts = self.memory.parts.iter().filter(|(name, _)| *name != "map");
         memory.extend(parts.map(part));
         memory.insert("media_bytes".to_owned(), self.media_bytes.into());
+        if !self.fs_memory.is_empty() {
+            let part = |(name, bytes): &(&str, u64)| ((*name).to_owned(), Value::from(*bytes));
+            let parts: Map<_, _> = self.fs_memory.iter().map(part).collect();
+            memory.insert("fs".to_owned(), parts.into());
+        }
         memory.insert("dropped_sectors".to_owned(), self.ftl.dropped_sectors.into());
         if self.fs.is_some() {
             let limit = self.stack.host.memory_or_default();

@@ -5,10 +5,10 @@ use super::super::Host;
 use super::super::cache::{self, Defaults};
 use super::super::place::StackError;
 use super::super::reader::{Section, Span, Words};
-use super::read_features;
+use super::{cpu, read_features};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, change_features,
+    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, VictimPolicy, change_features,
 };
 use nandscape_rt::Nanos;
 
@@ -26,6 +26,13 @@ const FSYNC_MODE: Words<FsyncMode> =
     Words { here: &[("posix", FsyncMode::Posix), ("strict", FsyncMode::Strict)], later: &[] };
 const DISCARD_POLICY: Words<DiscardPolicy> = Words {
     here: &[("kernel", DiscardPolicy::Kernel), ("aggressive", DiscardPolicy::Aggressive)],
+    later: &[],
+};
+const VICTIM: Words<VictimPolicy> = Words {
+    here: &[
+        ("cost-benefit", VictimPolicy::CostBenefit),
+        ("age-threshold", VictimPolicy::AgeThreshold),
+    ],
     later: &[],
 };
 /// Whether a checkpoint waits for file data.
@@ -58,6 +65,8 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
         "must be more than nothing",
     )?;
     let background_gc = fs.or("background_gc", defaults.background_gc)?;
+    let (victim, age_threshold) = read_victim(fs, &defaults)?;
+    let cpu = cpu::read(fs)?;
     let cache = cache::read(fs, host.memory_or_default(), Defaults::Written)?;
     Ok(MountOptions {
         allocation,
@@ -70,9 +79,28 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
         inline_xattr,
         checkpoint_interval,
         background_gc,
+        victim,
+        age_threshold,
+        cpu,
         cache,
         ..defaults
     })
+}
+
+/// How cleaning in the background chooses, and the age from which it takes sections where that counts.
+fn read_victim(
+    fs: &mut Section<'_>,
+    defaults: &MountOptions,
+) -> Result<(VictimPolicy, Nanos), StackError> {
+    let victim = fs.choice("victim", "cost-benefit", &VICTIM)?;
+    if victim != VictimPolicy::AgeThreshold {
+        fs.refuse(&["age_threshold"], "goes with victim = \"age-threshold\" only")?;
+        return Ok((victim, defaults.age_threshold));
+    }
+    let Span(age) = fs.or("age_threshold", Span(defaults.age_threshold))?;
+    let is_whole = age.0.is_multiple_of(1_000_000_000);
+    fs.check("age_threshold", is_whole, "must be whole seconds, as the SIT has them")?;
+    Ok((victim, age))
 }
 
 /// How it is made; nothing where the one on the device is mounted.

@@ -1,6 +1,7 @@
 //! The `[fs]` section of a stack file: the file system between workload and FTL. Keys that every kind has
 //! are read here, those of one kind in its own file.
 
+mod cpu;
 mod ext4;
 mod f2fs;
 

@@ -1,0 +1,83 @@
+//! What roll-forward makes of chains that hold nodes in an unusual order.
+
+use crate::common::volume::{after_cut, assert_sound, made, mounted, run};
+use nandscape_block::{Payload, Tag};
+use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
+use nandscape_fs::f2fs::format::Features;
+use nandscape_fs::f2fs::{F2fs, MountOptions};
+
+const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+/// Pages for which an inode and one node have addresses.
+const PAGES: u32 = 1_500;
+
+async fn create(fs: &F2fs, name: &str) -> Ino {
+    fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
+}
+
+async fn write(fs: &F2fs, ino: Ino, tag: u64, pages: u32) {
+    let data = Data::Sectors(Payload::Run(Tag::new(tag)), pages);
+    fs.write_all(ME, ino, 0, data, Io::Buffered).await.expect("a write");
+}
+
+async fn content(fs: &F2fs, name: &str) -> Vec<u8> {
+    let file = fs.lookup(ME, fs.root(), name.as_bytes()).await.expect("the file").ino;
+    fs.read(ME, file, 0, 1 << 30, Io::Buffered).await.expect("content").to_bytes()
+}
+
+fn expected(tag: u64, pages: u32) -> Vec<u8> {
+    Data::Sectors(Payload::Run(Tag::new(tag)), pages).to_bytes()
+}
+
+/// Runs `before` on a new volume, cuts the power, and runs `after` on what that leaves.
+fn over_a_cut(before: impl AsyncFn(&F2fs) + 'static, after: impl AsyncFn(&F2fs) + 'static) {
+    let device = run(async move |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let options = MountOptions::default();
+        let fs = mounted(&rt, &device, &options).await;
+        // The first sync of a mount would be one.
+        create(&fs, "first").await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        before(&fs).await;
+        let device = after_cut(&rt, &device, 1).await;
+        let fs = mounted(&rt, &device, &options).await;
+        after(&fs).await;
+        fs.unmount().await.expect("an unmount");
+        device
+    });
+    assert_sound(&device);
+}
+
+/// A node that roll-forward makes for one file never gets the number of another file, which comes later in the chain.
+#[test]
+fn files_that_are_brought_back_keep_their_numbers() {
+    let before = async |fs: &F2fs| {
+        let (large, small) = (create(fs, "large").await, create(fs, "small").await);
+        write(fs, large, 1, PAGES).await;
+        fs.fsync(ME, large).await.expect("a sync");
+        write(fs, small, 10_000, 3).await;
+        fs.fsync(ME, small).await.expect("a sync");
+    };
+    over_a_cut(before, async |fs| {
+        assert!(content(fs, "large").await == expected(1, PAGES));
+        assert!(content(fs, "small").await == expected(10_000, 3));
+    });
+}
+
+/// A file whose content leaves its inode is brought back whole also where the chain has a node of it, of a lower number,
+/// before the inode.
+#[test]
+fn nodes_before_their_inode_are_brought_back() {
+    let before = async |fs: &F2fs| {
+        let (early, file) = (create(fs, "early").await, create(fs, "file").await);
+        assert!(early < file);
+        let bytes = Data::Bytes(vec![7; 100]);
+        fs.write_all(ME, file, 0, bytes, Io::Buffered).await.expect("a write");
+        fs.unlink(ME, fs.root(), b"early").await.expect("no file");
+        fs.syncfs(ME).await.expect("a checkpoint");
+        write(fs, file, 1, PAGES).await;
+        fs.fsync(ME, file).await.expect("a sync");
+    };
+    over_a_cut(before, async |fs| {
+        assert!(content(fs, "file").await == expected(1, PAGES));
+    });
+}
