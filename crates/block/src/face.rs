@@ -12,7 +12,7 @@
 //!   delivered, at that very instant, whether or not a task awaits the reply; at no other time.
 
 use crate::address::Lba;
-use crate::bio::Bio;
+use crate::bio::{Bio, Flags, Op};
 use crate::caps::DeviceCaps;
 use crate::device::{Attention, BlockDevice, Completion, Done, Reply, Submit, Token};
 use crate::error::BlockError;
@@ -26,10 +26,32 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::future::Future;
 use std::rc::Rc;
 
+/// Requests since the face took the device over that make something durable.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Barriers {
+    /// Flushes.
+    pub flushes: u64,
+    /// Writes with PREFLUSH.
+    pub preflush_writes: u64,
+    /// Writes with FUA; those with both flags count as both.
+    pub fua_writes: u64,
+}
+
+impl Barriers {
+    fn note(&mut self, bio: &Bio) {
+        self.flushes += u64::from(bio.op == Op::Flush);
+        if bio.op == Op::Write {
+            self.preflush_writes += u64::from(bio.flags.has(Flags::PREFLUSH));
+            self.fua_writes += u64::from(bio.flags.has(Flags::FUA));
+        }
+    }
+}
+
 struct Inner<D: ?Sized> {
     handle: Handle,
     waiting: RefCell<BTreeMap<Token, OneshotSender<Done>>>,
     next_token: Cell<u64>,
+    barriers: Cell<Barriers>,
     /// The event that the driver sleeps to, and how to tell it of an earlier one.
     scheduled: Cell<Option<Nanos>>,
     rescheduled: Notify,
@@ -59,6 +81,7 @@ impl<D: BlockDevice + 'static> AsyncDevice<D> {
             handle: handle.clone(),
             waiting: RefCell::default(),
             next_token: Cell::new(0),
+            barriers: Cell::default(),
             scheduled: Cell::new(None),
             rescheduled: Notify::new(handle, "a bio"),
             caps: device.caps().clone(),
@@ -90,6 +113,12 @@ impl<D: BlockDevice + ?Sized + 'static> AsyncDevice<D> {
     #[must_use]
     pub fn caps(&self) -> &DeviceCaps {
         &self.0.caps
+    }
+
+    /// Requests so far that make something durable.
+    #[must_use]
+    pub fn barriers(&self) -> Barriers {
+        self.0.barriers.get()
     }
 
     /// Looks at the device, or changes it, between bios.
@@ -180,6 +209,9 @@ impl<D: BlockDevice + ?Sized> Inner<D> {
         self.advance();
         let token = Token(self.next_token.get());
         self.next_token.set(token.0 + 1);
+        let mut barriers = self.barriers.get();
+        barriers.note(&bio);
+        self.barriers.set(barriers);
         let submitted = self.device.borrow_mut().submit(self.handle.now(), bio, token);
         if let Submit::Done(done) = &submitted {
             self.will_deliver(done.at);

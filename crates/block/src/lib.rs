@@ -28,7 +28,7 @@ pub use bio::{Bio, Flags, FlushScope, Op, Owner, Placement};
 pub use caps::{DeviceCaps, Fua};
 pub use device::{Attention, BlockDevice, Completion, Done, Reply, Submit, Token};
 pub use error::BlockError;
-pub use face::AsyncDevice;
+pub use face::{AsyncDevice, Barriers};
 pub use fake::FakeDevice;
 pub use image::ImageDevice;
 pub use mem::MemDevice;

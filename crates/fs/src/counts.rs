@@ -2,6 +2,7 @@
 
 use crate::cache::Lookups;
 use crate::{ext4, f2fs};
+use nandscape_block::Barriers;
 
 /// Total time of fsyncs and fdatasyncs that have ended, by part.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -44,17 +45,28 @@ pub struct FsCounts {
     pub fsync_times: FsyncTimes,
     /// Pages that readers asked the page cache for.
     pub lookups: Lookups,
+    /// Requests to the device that make something durable.
+    pub barriers: Barriers,
     /// Counts of the kind.
     pub detail: FsDetail,
 }
 
 /// Counts that belong together, with the names that results give them (docs/formats/result.md).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct CountGroup {
     /// Name of the group.
     pub name: &'static str,
     /// Counts by name.
     pub counts: Vec<(&'static str, u64)>,
+    /// Means by name; `None`: of nothing.
+    pub means: Vec<(&'static str, Option<f64>)>,
+}
+
+impl CountGroup {
+    /// A group without means.
+    pub(crate) const fn of(name: &'static str, counts: Vec<(&'static str, u64)>) -> Self {
+        Self { name, counts, means: Vec::new() }
+    }
 }
 
 impl FsCounts {
@@ -80,6 +92,9 @@ impl FsCounts {
         merge(&mut self.fsync_times.flush_ns, other.fsync_times.flush_ns);
         merge(&mut self.lookups.hits, other.lookups.hits);
         merge(&mut self.lookups.misses, other.lookups.misses);
+        merge(&mut self.barriers.flushes, other.barriers.flushes);
+        merge(&mut self.barriers.preflush_writes, other.barriers.preflush_writes);
+        merge(&mut self.barriers.fua_writes, other.barriers.fua_writes);
         match (&mut self.detail, &other.detail) {
             (FsDetail::Ext4(ours), FsDetail::Ext4(theirs)) => ours.zip(theirs, merge),
             (FsDetail::F2fs(ours), FsDetail::F2fs(theirs)) => ours.zip(theirs, merge),

@@ -159,7 +159,8 @@ impl CachedDevice {
     #[must_use]
     pub fn counts(&self) -> FsCounts {
         let (fsync_times, lookups) = (self.0.env.fsync_times.get(), self.0.env.cache.lookups());
-        FsCounts { fsync_times, lookups, ..FsCounts::default() }
+        let barriers = self.0.env.device.barriers();
+        FsCounts { fsync_times, lookups, barriers, ..FsCounts::default() }
     }
 
     /// What is in memory now.

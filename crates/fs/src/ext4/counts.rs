@@ -44,10 +44,7 @@ impl Counts {
             ("forced_checkpoints", journal.forced_checkpoints),
         ];
         let records = vec![("count", self.records), ("blocks", self.record_blocks)];
-        vec![
-            CountGroup { name: "journal", counts: journal },
-            CountGroup { name: "ijournal_records", counts: records },
-        ]
+        vec![CountGroup::of("journal", journal), CountGroup::of("ijournal_records", records)]
     }
 
     pub(crate) fn phrases(&self) -> Vec<String> {

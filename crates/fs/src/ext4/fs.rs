@@ -98,6 +98,7 @@ impl MountedFs for Ext4 {
         FsCounts {
             fsync_times: self.0.env.fsync_times.get(),
             lookups: self.0.env.cache.lookups(),
+            barriers: self.0.env.device.barriers(),
             detail: FsDetail::Ext4(Counts { journal, records, record_blocks }),
         }
     }

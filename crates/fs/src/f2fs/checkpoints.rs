@@ -39,6 +39,8 @@ pub(crate) struct Checkpoints {
     pub(crate) count: Cell<u64>,
     /// Blocks of packs, NAT and SIT written since mount.
     pub(crate) blocks: Cell<u64>,
+    /// Blocks of SSA written since mount.
+    pub(crate) summary_blocks: Cell<u64>,
     /// When the volume was mounted, and how many seconds it was mounted before.
     pub(crate) mounted_at: Nanos,
     pub(crate) mounted_before_s: u64,
@@ -62,6 +64,7 @@ impl Checkpoints {
             written_at: Cell::new(rt.now()),
             count: Cell::new(0),
             blocks: Cell::new(0),
+            summary_blocks: Cell::new(0),
             mounted_at: rt.now(),
             mounted_before_s,
         }

@@ -1,7 +1,7 @@
 //! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
 
 use super::cpu::CpuTimes;
-use super::segment::LOGS;
+use super::segment::{Blocks, LOGS};
 use crate::counts::CountGroup;
 use nandscape_rt::Nanos;
 use nandscape_rt::words::counted;
@@ -13,6 +13,8 @@ pub struct Counts {
     pub checkpoints: u64,
     /// Blocks of packs, NAT and SIT that they wrote.
     pub checkpoint_blocks: u64,
+    /// Blocks of SSA: a segment that is full has its summaries written.
+    pub summary_blocks: u64,
     /// Blocks written to each log, in the order of [`SegmentType::ALL`](super::format::SegmentType::ALL).
     pub log_blocks: [u64; LOGS],
     /// Sections cleaned in the foreground.
@@ -23,6 +25,8 @@ pub struct Counts {
     pub moved_data_blocks: u64,
     /// Node blocks that cleaning moved.
     pub moved_node_blocks: u64,
+    /// Blocks in use, summed over blocks that users wrote.
+    pub in_use: InUseSums,
     /// Discard requests sent.
     pub discards: u64,
     /// Files that mount rolled forward.
@@ -35,6 +39,51 @@ pub struct Counts {
     pub cpu: CpuTimes,
 }
 
+/// What was in use when a block was written back or written past the cache, summed over these blocks; those that
+/// cleaning moved are left out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct InUseSums {
+    /// The blocks that were written.
+    pub written: u64,
+    /// Data blocks of segments that are not free.
+    pub data: u64,
+    /// Valid ones among them.
+    pub valid_data: u64,
+    /// Node blocks of segments that are not free.
+    pub nodes: u64,
+    /// Valid ones among them.
+    pub valid_nodes: u64,
+}
+
+impl InUseSums {
+    /// So many blocks are written while so much is in use.
+    pub(crate) const fn note(&mut self, written: u64, [data, nodes]: [Blocks; 2]) {
+        self.written += written;
+        self.data += written * data.in_use;
+        self.valid_data += written * data.valid;
+        self.nodes += written * nodes.in_use;
+        self.valid_nodes += written * nodes.valid;
+    }
+
+    fn zip(&mut self, other: &Self, merge: impl Fn(&mut u64, u64)) {
+        merge(&mut self.written, other.written);
+        merge(&mut self.data, other.data);
+        merge(&mut self.valid_data, other.valid_data);
+        merge(&mut self.nodes, other.nodes);
+        merge(&mut self.valid_nodes, other.valid_nodes);
+    }
+
+    fn means(&self) -> Vec<(&'static str, Option<f64>)> {
+        let mean = |sum: u64| (self.written > 0).then(|| sum as f64 / self.written as f64);
+        vec![
+            ("in_use_data_blocks_mean", mean(self.data)),
+            ("valid_data_blocks_mean", mean(self.valid_data)),
+            ("in_use_node_blocks_mean", mean(self.nodes)),
+            ("valid_node_blocks_mean", mean(self.valid_nodes)),
+        ]
+    }
+}
+
 /// Names of the logs' counts, in the order of [`SegmentType::ALL`](super::format::SegmentType::ALL).
 const LOG_NAMES: [&str; LOGS] =
     ["hot_data", "warm_data", "cold_data", "hot_node", "warm_node", "cold_node"];
@@ -44,6 +93,7 @@ impl Counts {
     pub(crate) fn zip(&mut self, other: &Self, merge: impl Fn(&mut u64, u64)) {
         merge(&mut self.checkpoints, other.checkpoints);
         merge(&mut self.checkpoint_blocks, other.checkpoint_blocks);
+        merge(&mut self.summary_blocks, other.summary_blocks);
         for (ours, theirs) in self.log_blocks.iter_mut().zip(other.log_blocks) {
             merge(ours, theirs);
         }
@@ -51,6 +101,7 @@ impl Counts {
         merge(&mut self.background_sections, other.background_sections);
         merge(&mut self.moved_data_blocks, other.moved_data_blocks);
         merge(&mut self.moved_node_blocks, other.moved_node_blocks);
+        self.in_use.zip(&other.in_use, &merge);
         merge(&mut self.discards, other.discards);
         merge(&mut self.rolled_files, other.rolled_files);
         merge(&mut self.rolled_nodes, other.rolled_nodes);
@@ -59,10 +110,16 @@ impl Counts {
     }
 
     pub(crate) fn groups(&self) -> Vec<CountGroup> {
-        let checkpoint = vec![("count", self.checkpoints), ("blocks", self.checkpoint_blocks)];
+        let checkpoint = vec![
+            ("count", self.checkpoints),
+            ("blocks", self.checkpoint_blocks),
+            ("summary_blocks", self.summary_blocks),
+        ];
         let gc = vec![
+            ("sections", self.sections()),
             ("foreground_sections", self.foreground_sections),
             ("background_sections", self.background_sections),
+            ("blocks_moved", self.moved_blocks()),
             ("data_blocks", self.moved_data_blocks),
             ("node_blocks", self.moved_node_blocks),
         ];
@@ -72,19 +129,24 @@ impl Counts {
             ("blocks", self.rolled_blocks),
         ];
         let mut groups = vec![
-            CountGroup { name: "checkpoint", counts: checkpoint },
-            CountGroup {
-                name: "log_blocks",
-                counts: LOG_NAMES.into_iter().zip(self.log_blocks).collect(),
-            },
-            CountGroup { name: "gc", counts: gc },
-            CountGroup { name: "discard", counts: vec![("requests", self.discards)] },
-            CountGroup { name: "roll_forward", counts: roll_forward },
+            CountGroup::of("checkpoint", checkpoint),
+            CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
+            CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
+            CountGroup::of("discard", vec![("requests", self.discards)]),
+            CountGroup::of("roll_forward", roll_forward),
         ];
         if self.cpu.busy_ns() > 0 {
-            groups.push(CountGroup { name: "cpu", counts: self.cpu.named() });
+            groups.push(CountGroup::of("cpu", self.cpu.named()));
         }
         groups
+    }
+
+    const fn sections(&self) -> u64 {
+        self.foreground_sections + self.background_sections
+    }
+
+    const fn moved_blocks(&self) -> u64 {
+        self.moved_data_blocks + self.moved_node_blocks
     }
 
     pub(crate) fn phrases(&self) -> Vec<String> {
@@ -94,13 +156,11 @@ impl Counts {
             counted(self.checkpoint_blocks, ["block", "blocks"]),
             counted(self.log_blocks.iter().sum(), ["block", "blocks"]),
         )];
-        let sections = self.foreground_sections + self.background_sections;
-        if sections > 0 {
-            let moved = self.moved_data_blocks + self.moved_node_blocks;
+        if self.sections() > 0 {
             phrases.push(format!(
                 "{} cleaned, {} moved",
-                counted(sections, ["section", "sections"]),
-                counted(moved, ["block", "blocks"]),
+                counted(self.sections(), ["section", "sections"]),
+                counted(self.moved_blocks(), ["block", "blocks"]),
             ));
         }
         if self.cpu.busy_ns() > 0 {

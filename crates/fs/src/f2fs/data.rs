@@ -179,7 +179,10 @@ impl DataPath for Volume {
         let Some((start, count)) = moved else { return nothing(at + 1) };
         let placed = match is_moving {
             true => PlacedPages::Moved(self.metadata_in_flight.send()),
-            false => PlacedPages::Changed(self.data_in_flight.send()),
+            false => {
+                self.note_in_use(count);
+                PlacedPages::Changed(self.data_in_flight.send())
+            }
         };
         let submitted =
             submit(&**self, inode, run, (at..at + count, start), sync, placed, || drop(op));
@@ -485,6 +488,13 @@ impl Volume {
         Ok(Some((start.0.into(), count)))
     }
 
+    /// Counts what is in use while so many blocks are written that users gave.
+    fn note_in_use(&self, blocks: u64) {
+        let mut sums = self.in_use_sums.get();
+        sums.note(blocks, self.segments.borrow().in_use());
+        self.in_use_sums.set(sums);
+    }
+
     /// Dirty pages of directories.
     pub(crate) fn dirty_dir_pages(&self) -> u64 {
         self.dirty_dirs().iter().map(|dir| dir.pages.dirty()).sum()
@@ -529,6 +539,7 @@ impl Volume {
         let (start, count) = moved.ok_or(FsError::NoSpace)?;
         let from = (range.start - first) as usize;
         let some = &data[from..from + count as usize];
+        self.note_in_use(count);
         let id = self.data_in_flight.send();
         let arrival = write_blocks(&**self, inode, start, some, true);
         let arrival = async move {

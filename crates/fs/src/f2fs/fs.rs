@@ -110,6 +110,7 @@ impl MountedFs for F2fs {
         FsCounts {
             fsync_times: self.0.env.fsync_times.get(),
             lookups: self.0.env.cache.lookups(),
+            barriers: self.0.env.device.barriers(),
             detail: FsDetail::F2fs(counts_of(&self.0)),
         }
     }
@@ -427,11 +428,13 @@ fn counts_of(volume: &Volume) -> Counts {
     Counts {
         checkpoints: volume.checkpoints.count.get(),
         checkpoint_blocks: volume.checkpoints.blocks.get(),
+        summary_blocks: volume.checkpoints.summary_blocks.get(),
         log_blocks: *volume.segments.borrow().written(),
         foreground_sections,
         background_sections,
         moved_data_blocks: data_blocks,
         moved_node_blocks: node_blocks,
+        in_use: volume.in_use_sums.get(),
         discards: volume.discards.sent.get(),
         rolled_files: files,
         rolled_nodes: nodes,

@@ -130,7 +130,11 @@ impl Volume {
     /// Submits dirty blocks of the metadata areas; does not wait for them.
     pub(crate) fn send_meta(self: &Rc<Self>) {
         let mut pass = self.meta.pages.pass_over(0..u64::MAX);
+        let ssa = self.layout.summary_block(SegNo(0)).map_or(u64::MAX, |first| first.0.into());
         while let Some(run) = pass.take_run(RUN_PAGES) {
+            let summaries = run.end().saturating_sub(run.first().max(ssa));
+            let sent = &self.checkpoints.summary_blocks;
+            sent.set(sent.get() + summaries);
             let blocks = (run.first()..).zip(run.data());
             let blocks =
                 blocks.map(|(at, content)| (BlockAddr(at as u32), content.clone())).collect();

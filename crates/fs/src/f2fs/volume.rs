@@ -7,7 +7,7 @@
 //! `invalidate_lock`, before `extent_lock` ([`crate::vfs`]).
 
 use super::checkpoints::Checkpoints;
-use super::counts::{GcCounts, Rolled};
+use super::counts::{GcCounts, InUseSums, Rolled};
 use super::cpu::Cpu;
 use super::format::{Layout, Superblock};
 use super::inode::{Inode, InodeLists};
@@ -51,6 +51,7 @@ pub(crate) struct Volume {
     /// Held by cleaning.
     pub(crate) gc_lock: Mutex<()>,
     pub(crate) gc_counts: Cell<GcCounts>,
+    pub(crate) in_use_sums: Cell<InUseSums>,
     /// Sections whose blocks cleaning in the background has made dirty.
     pub(crate) background_victims: RefCell<BTreeSet<u32>>,
     /// When an operation began last.
@@ -119,6 +120,7 @@ impl Volume {
             checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
             gc_lock: Mutex::new(&rt, "cleaning", ()),
             gc_counts: Cell::default(),
+            in_use_sums: Cell::default(),
             background_victims: RefCell::default(),
             last_op: Cell::new(rt.now()),
             last_victim: Cell::new(0),

@@ -98,6 +98,7 @@ impl Segments {
         self.free.take(segment);
         if let Some(opened) = self.segments.get_mut(segment as usize) {
             opened.kind = log;
+            self.usage.take(log);
         }
         self.dirty_entries.insert(segment);
         let before = &mut self.logs[log.number()];
@@ -119,7 +120,7 @@ impl Segments {
         self.mark(at, true, now_s)?;
         let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(false) };
         self.free.take(segment.0);
-        self.prefree.remove(&segment.0);
+        let was_prefree = self.prefree.remove(&segment.0);
         let log = self.logs.iter_mut().find(|log| log.segment == segment);
         if let Some(log) = log {
             log.summary.entries[offset as usize] = summary;
@@ -129,7 +130,13 @@ impl Segments {
             && found.valid == 1
         {
             // The checkpoint does not know what it was opened for.
+            self.usage.drop_valid(found.kind);
+            if was_prefree {
+                self.usage.release(found.kind);
+            }
             found.kind = SegmentType::WarmData;
+            self.usage.take(found.kind);
+            self.usage.add_valid(found.kind, 1);
         }
         Ok(false)
     }

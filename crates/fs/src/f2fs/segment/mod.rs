@@ -9,12 +9,14 @@
 mod curseg;
 mod discards;
 mod free;
+mod in_use;
 mod sit;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use curseg::CurSeg;
 pub(crate) use discards::Discards;
+pub(crate) use in_use::Blocks;
 
 use super::format::{
     BlockAddr, Layout, SegNo, SegmentType, SitEntry, SitJournal, ValidMap, VersionBitmap,
@@ -22,6 +24,7 @@ use super::format::{
 use crate::contract::Result;
 use crate::f2fs::error::corrupt;
 use free::FreeSegments;
+use in_use::Use;
 use std::collections::BTreeSet;
 
 /// Logs of a volume.
@@ -72,6 +75,7 @@ pub(crate) struct Segments {
     version_bitmap: VersionBitmap,
     /// Blocks written to each log since mount.
     written: [u64; LOGS],
+    usage: Use,
     /// Segments are free as soon as nothing in them is valid, which breaks a rule.
     pub(crate) reuses_prefree: bool,
 }
@@ -95,7 +99,12 @@ impl Segments {
         let is_open = |segment: u32| logs.iter().any(|log| log.segment.0 == segment);
         let in_use = (0..).zip(&segments).filter(|(number, one)| one.valid > 0 || is_open(*number));
         let mut free = FreeSegments::new(segments.len() as u32, per_section as u32);
-        in_use.for_each(|(number, _)| free.take(number));
+        let mut usage = Use::default();
+        in_use.for_each(|(number, one)| {
+            free.take(number);
+            usage.take(one.kind);
+            usage.add_valid(one.kind, one.valid);
+        });
         Self {
             layout,
             segments,
@@ -107,6 +116,7 @@ impl Segments {
             journal,
             version_bitmap,
             written: [0; LOGS],
+            usage,
             reuses_prefree: false,
         }
     }
@@ -202,10 +212,12 @@ impl Segments {
             segment.map.set(offset);
             segment.valid += 1;
             *count += 1;
+            self.usage.add_valid(segment.kind, 1);
         } else {
             segment.map.clear(offset);
             segment.valid -= 1;
             *count -= 1;
+            self.usage.drop_valid(segment.kind);
         }
         self.dirty_entries.insert(number.0);
         Ok(())
@@ -219,7 +231,7 @@ impl Segments {
             return;
         }
         if self.reuses_prefree {
-            self.free.release(number.0);
+            self.release(number.0);
         } else {
             self.prefree.insert(number.0);
         }
@@ -249,8 +261,16 @@ impl Segments {
     /// (`set_prefree_as_free_segments`, `clear_prefree_segments`).
     pub(crate) fn release_prefree(&mut self) -> Vec<SegNo> {
         let released: Vec<_> = std::mem::take(&mut self.prefree).into_iter().map(SegNo).collect();
-        released.iter().for_each(|segment| self.free.release(segment.0));
+        released.iter().for_each(|segment| self.release(segment.0));
         released
+    }
+
+    /// A segment that was in use is free.
+    fn release(&mut self, number: u32) {
+        if let Some(segment) = self.segments.get(number as usize) {
+            self.usage.release(segment.kind);
+        }
+        self.free.release(number);
     }
 }
 

@@ -45,8 +45,12 @@ fn empty(per_section: u32) -> Segments {
             SummaryKind::Data
         }),
     });
+    let mut entries = vec![SitEntry::default(); SEGMENTS as usize];
+    for log in SegmentType::ALL {
+        entries[log.number() * per_section as usize].segment_type = log;
+    }
     let found = SegmentsAtMount {
-        entries: vec![SitEntry::default(); SEGMENTS as usize],
+        entries,
         logs,
         journal: SitJournal::default(),
         version_bitmap: VersionBitmap::from_bytes(&[0; 64]),
@@ -106,9 +110,26 @@ impl Model {
         let at =
             segments.layout.current_sit_addr(block, segments.version_bitmap()).expect("a block");
         let index = segment as usize % SIT_ENTRIES_PER_BLOCK;
-        self.sit.get(&at).map_or_else(SitEntry::default, |bytes| {
-            SitEntry::read_at(&bytes[..], index, SegNo(segment)).expect("a sound entry")
-        })
+        let never_written = || empty(segments.layout.segments_per_section());
+        self.sit.get(&at).map_or_else(
+            || never_written().segments[segment as usize].entry(),
+            |bytes| SitEntry::read_at(&bytes[..], index, SegNo(segment)).expect("a sound entry"),
+        )
+    }
+
+    /// Blocks of one class in use, counted.
+    fn in_use(&self, segments: &Segments, nodes: bool) -> Blocks {
+        let mut blocks = Blocks::default();
+        for (number, segment) in (0..).zip(&segments.segments) {
+            let open = segments.logs.iter().find(|log| log.segment.0 == number);
+            let written = open.map_or(BLOCKS_PER_SEGMENT, |log| log.next);
+            if segment.kind.is_node() == nodes && !segments.free.is_free(number) {
+                blocks.in_use += u64::from(written);
+                let of_segment = segments.layout.segment_blocks(SegNo(number));
+                blocks.valid += self.valid.range(of_segment).count() as u64;
+            }
+        }
+        blocks
     }
 
     fn check(&self, segments: &Segments) {
@@ -130,6 +151,7 @@ impl Model {
             assert!(!(is_free && is_waiting));
         }
         assert_eq!(segments.free_segments(), free);
+        assert_eq!(segments.in_use(), [false, true].map(|nodes| self.in_use(segments, nodes)));
         for section in 0..SEGMENTS / per_section {
             let of = section * per_section..(section + 1) * per_section;
             let valid: u32 =

@@ -39,9 +39,19 @@ fn put_counts(object: &mut Map<String, Value>, counts: &FileCounts) {
     );
     for group in counts.fs.detail.groups() {
         let counts = group.counts.into_iter();
-        let counts: Map<_, _> = counts.map(|(key, n)| (key.to_owned(), n.into())).collect();
+        let mut counts: Map<_, _> = counts.map(|(key, n)| (key.to_owned(), n.into())).collect();
+        counts.extend(group.means.into_iter().map(|(key, mean)| (key.to_owned(), mean.into())));
         put(group.name, Value::Object(counts));
     }
+    let barriers = counts.fs.barriers;
+    put(
+        "barriers",
+        json!({
+            "flushes": barriers.flushes,
+            "preflush_writes": barriers.preflush_writes,
+            "fua_writes": barriers.fua_writes,
+        }),
+    );
     let lookups = counts.fs.lookups;
     put("cache", json!({ "hits": lookups.hits, "misses": lookups.misses }));
     put("cache_bytes", (counts.cached_pages * SECTOR_BYTES).into());

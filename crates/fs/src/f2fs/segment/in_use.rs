@@ -1,0 +1,61 @@
+//! How much of the main area is in use, and how much of that is valid, for the write amplification that theory expects:
+//! blocks written to segments that are not free, prefree ones included, data and nodes apart.
+
+use super::{SegmentType, Segments};
+use crate::f2fs::format::BLOCKS_PER_SEGMENT;
+
+/// Blocks of one class, data or nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Blocks {
+    /// Written to segments that are not free.
+    pub(crate) in_use: u64,
+    /// Valid among them.
+    pub(crate) valid: u64,
+}
+
+/// Segments that are not free and valid blocks in them: of data, of nodes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Use {
+    segments: [u64; 2],
+    valid: [u64; 2],
+}
+
+impl Use {
+    /// A segment is taken into use for a log.
+    pub(super) const fn take(&mut self, log: SegmentType) {
+        self.segments[log.is_node() as usize] += 1;
+    }
+
+    /// A segment is free again.
+    pub(super) const fn release(&mut self, log: SegmentType) {
+        let segments = &mut self.segments[log.is_node() as usize];
+        *segments = segments.saturating_sub(1);
+    }
+
+    /// Blocks of a segment became valid.
+    pub(super) fn add_valid(&mut self, log: SegmentType, blocks: u16) {
+        self.valid[usize::from(log.is_node())] += u64::from(blocks);
+    }
+
+    /// A block of a segment became invalid.
+    pub(super) const fn drop_valid(&mut self, log: SegmentType) {
+        let valid = &mut self.valid[log.is_node() as usize];
+        *valid = valid.saturating_sub(1);
+    }
+}
+
+impl Segments {
+    /// Blocks in use: of data, of nodes.
+    pub(crate) fn in_use(&self) -> [Blocks; 2] {
+        [false, true].map(|nodes| {
+            let class = usize::from(nodes);
+            let open = self.logs.iter().zip(SegmentType::ALL);
+            let unwritten: u64 = open
+                .filter(|(_, log)| log.is_node() == nodes)
+                .map(|(curseg, _)| u64::from(BLOCKS_PER_SEGMENT - curseg.next))
+                .sum();
+            let blocks = self.usage.segments[class] * u64::from(BLOCKS_PER_SEGMENT);
+            Blocks { in_use: blocks.saturating_sub(unwritten), valid: self.usage.valid[class] }
+        })
+    }
+}
