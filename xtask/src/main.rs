@@ -20,7 +20,8 @@ const USAGE: &str = "usage: cargo xtask tidy
        cargo xtask perf [--write] [--binary FILE]   instructions per unit of work, compared with xtask/perf.json
        cargo xtask acceptance [--quick]             boundaries, crash campaigns; without --quick corpus and perf, too
        cargo xtask campaign NAME [--jobs N] [--restart]   a long crash campaign, resumed where it was interrupted
-       cargo xtask rules [--seeds N] [--cuts N]     seeds and cuts that find each safety rule missing
+       cargo xtask rules [--seeds N] [--cuts N] [--only ARGUMENTS]   seeds and cuts that find each safety rule missing;
+                                                    of campaigns whose arguments contain these, such as f2fs
        cargo xtask verdicts PAPER.JSON...           reproductions of papers, as Markdown tables";
 
 fn main() -> ExitCode {
@@ -92,6 +93,7 @@ fn rule_options(args: &[&str]) -> Option<rules::Options> {
         match *arg {
             "--seeds" => options.seeds = args.next()?.parse().ok()?,
             "--cuts" => options.cuts = args.next()?.parse().ok()?,
+            "--only" => options.only = (*args.next()?).to_owned(),
             _ => return None,
         }
     }

@@ -6,9 +6,12 @@ use crate::knob::{Knob, KnobUnit};
 use nandscape_rt::Nanos;
 
 /// Those of every mount. A checkpoint that is due at once would be a loop without time.
-const KNOBS: [Knob; 4] = [
+const KNOBS: [Knob; 6] = [
     // The default, 60 s, is longer than the life of most volumes of a campaign.
     Knob::timer("checkpoint-interval", 100_000, 5_000_000_000, None),
+    // Rounds of a campaign are short: what is cleaned by the kernel's clock would never be.
+    Knob::timer("gc-sleep", GC_SLEEP_MIN_NS, 5_000_000_000, None),
+    Knob::timer("idle-interval", 10_000, 100_000_000, None),
     Knob {
         name: "nat-entries",
         least: 16,
@@ -36,6 +39,9 @@ const KNOBS: [Knob; 4] = [
     },
 ];
 
+/// The shortest sleep of the cleaner: a shorter one would be a loop without time.
+const GC_SLEEP_MIN_NS: u64 = 100_000;
+
 impl MountOptions {
     /// The timers and thresholds of such a mount, those of the page cache included.
     pub(crate) fn knobs(&self) -> Vec<Knob> {
@@ -46,6 +52,14 @@ impl MountOptions {
     pub(crate) fn set_knob(&mut self, name: &str, value: u64) -> bool {
         match name {
             "checkpoint-interval" => self.checkpoint_interval = Nanos(value.max(1)),
+            // One to the other as by default.
+            "gc-sleep" => {
+                let sleep = Nanos(value.max(GC_SLEEP_MIN_NS));
+                self.gc_min_sleep = sleep;
+                self.gc_max_sleep = Nanos(sleep.0.saturating_mul(2));
+                self.gc_no_gc_sleep = Nanos(sleep.0.saturating_mul(10));
+            }
+            "idle-interval" => self.idle_interval = Nanos(value),
             "nat-entries" => self.nat_entries = value as usize,
             "nid-search-from" => self.nid_search_from = value as u32,
             "inodes" => self.inodes = value as usize,

@@ -76,6 +76,8 @@ pub struct MountOptions {
     pub gc_min_sleep: Nanos,
     /// The most (`DEF_GC_THREAD_MAX_SLEEP_TIME`).
     pub gc_max_sleep: Nanos,
+    /// The same when there was nothing to clean (`DEF_GC_THREAD_NOGC_SLEEP_TIME`).
+    pub gc_no_gc_sleep: Nanos,
     /// Time without an operation after which the volume is idle (`DEF_IDLE_INTERVAL`).
     pub idle_interval: Nanos,
     /// What its work takes of the host's cores.
@@ -139,6 +141,7 @@ impl Default for MountOptions {
             age_threshold: Nanos::from_secs(7 * 24 * 60 * 60),
             gc_min_sleep: Nanos::from_secs(30),
             gc_max_sleep: Nanos::from_secs(60),
+            gc_no_gc_sleep: Nanos::from_secs(300),
             idle_interval: Nanos::from_secs(5),
             cpu: CpuCosts::default(),
             cache: CacheConfig::default(),

@@ -12,8 +12,6 @@ const PERIOD: Nanos = Nanos::from_secs(1);
 const PREFREE_PERCENT: u32 = 5;
 const PREFREE_MAX: u32 = 4096;
 
-/// Sleep of the cleaner when there is nothing to clean (`DEF_GC_THREAD_NOGC_SLEEP_TIME`).
-const NOTHING_TO_CLEAN: Nanos = Nanos::from_secs(300);
 /// Shares of all blocks (`LIMIT_INVALID_BLOCK`, `LIMIT_FREE_BLOCK`).
 const INVALID_PERCENT: u64 = 40;
 const FREE_PERCENT: u64 = 40;
@@ -56,7 +54,7 @@ impl Volume {
             };
             match self.clean_in_background().await {
                 Ok(true) => {}
-                Ok(false) => sleep = most.max(NOTHING_TO_CLEAN),
+                Ok(false) => sleep = most.max(self.options.gc_no_gc_sleep),
                 // An error of metadata stops the volume; one of a file's data comes out of its next sync.
                 Err(_) if self.stopped.get() => return,
                 Err(_) => {}

@@ -2,7 +2,7 @@
 
 use crate::common::volume::{after_cut, assert_sound, made, mounted, run};
 use nandscape_block::{Payload, Tag};
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
+use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, XattrMode};
 use nandscape_fs::f2fs::format::Features;
 use nandscape_fs::f2fs::{F2fs, MountOptions};
 
@@ -79,5 +79,29 @@ fn nodes_before_their_inode_are_brought_back() {
     };
     over_a_cut(before, async |fs| {
         assert!(content(fs, "file").await == expected(1, PAGES));
+    });
+}
+
+/// Attributes that fill the inode's room to its last byte end there, also where roll-forward keeps the node that the
+/// checkpoint has of larger ones.
+#[test]
+fn attributes_that_just_fit_end_with_the_inode() {
+    let before = async |fs: &F2fs| {
+        let file = create(fs, "file").await;
+        let set = async |name: &[u8], bytes| {
+            let value = vec![b'v'; bytes];
+            fs.setxattr(ME, file, name, &value, XattrMode::Set).await.expect("an attribute");
+        };
+        set(b"user.large", 3_000).await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        fs.removexattr(ME, file, b"user.large").await.expect("no attribute");
+        // 200 bytes: 24 of the header, 5 before the value.
+        set(b"user.x", 171).await;
+        fs.fsync(ME, file).await.expect("a sync");
+    };
+    over_a_cut(before, async |fs| {
+        let file = fs.lookup(ME, fs.root(), b"file").await.expect("the file").ino;
+        assert_eq!(fs.listxattr(ME, file).await, Ok(vec![b"user.x".to_vec()]));
+        assert_eq!(fs.getxattr(ME, file, b"user.x").await, Ok(vec![b'v'; 171]));
     });
 }

@@ -241,12 +241,14 @@ impl XattrArea {
         self.bytes[end - old.len()..end].fill(0);
     }
 
-    /// Whether the attributes take more than the inode's part (`hsize > inline_size`).
+    /// Whether the attributes and the word of 0 that ends them take more than the inode's part. The kernel does not count
+    /// that word (`hsize > inline_size`); but roll-forward keeps the node that the last checkpoint has, and a list that
+    /// does not end before it would go on there.
     ///
     /// # Errors
     /// An unsound list.
     pub fn needs_node(&self) -> Result<bool, Unsound> {
-        Ok(self.end()? > self.inline_bytes)
+        Ok(self.end()? + ENTRY_BYTES > self.inline_bytes)
     }
 
     /// The inode's part, to be written back to its inline area.
