@@ -85,15 +85,18 @@ const SOME: [Overwrites; 2] = [
     Overwrites { size_mib: 1_026, distribution: "random", segments_per_section: 4, age: 1 },
 ];
 
-/// 50 to 90 % of the blocks that users have, under uniform and under skewed overwrites, and larger sections.
+/// 50 to 90 % of the blocks that users have, under uniform and under skewed overwrites; and larger sections, which leave
+/// room for less.
 fn all() -> Vec<Overwrites> {
-    let of = |segments_per_section, distribution| {
+    let of = |segments_per_section, distribution, sizes_mib: &[u32]| -> Vec<_> {
         // Skew takes longer to become steady.
         let age = if distribution == "random" { 2 } else { 4 };
-        let sizes_mib = [855, 1_026, 1_197, 1_368, 1_539];
-        sizes_mib.map(|size_mib| Overwrites { size_mib, distribution, segments_per_section, age })
+        let with = |size_mib| Overwrites { size_mib, distribution, segments_per_section, age };
+        sizes_mib.iter().copied().map(with).collect()
     };
-    [of(1, "random"), of(4, "random"), of(1, "zipf:1.1")].concat()
+    let sizes_mib = [855, 1_026, 1_197, 1_368, 1_539];
+    let larger = of(4, "random", &sizes_mib[..3]);
+    [of(1, "random", &sizes_mib), of(1, "zipf:1.1", &sizes_mib), larger].concat()
 }
 
 impl Overwrites {

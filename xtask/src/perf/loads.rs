@@ -1,9 +1,7 @@
-//! What is measured: the loads of `nandscape bench`, with a sixteenth of their I/Os.
+//! What is measured: the loads of `nandscape bench`, with a sixteenth of their I/Os, and overwrites of a file through the
+//! page cache.
 
 use serde_json::Value;
-
-/// I/Os of the shorter run, in which caches fill, and of the longer one.
-pub(super) const IOS: [u64; 2] = [100_000, 600_000];
 
 /// The stack of `nandscape bench`.
 pub(super) const STACK: &str = "bench-8g";
@@ -39,29 +37,76 @@ impl Unit {
     }
 }
 
+/// Where a load runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// The device of `nandscape bench`, filled and overwritten before.
+    Preconditioned,
+    /// The same, fresh.
+    Fresh,
+    /// A file on this stack.
+    File(&'static str),
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Limit {
+    /// Its base.
+    Base,
+    /// Another load of the same measurement, of which it may be so much.
+    Load(&'static str, f64),
+    /// Nothing.
+    None,
+}
+
 /// A load that is measured.
 pub(super) struct Load {
     pub(super) name: &'static str,
     pub(super) unit: Unit,
     pub(super) rw: &'static str,
-    /// Whether the device was filled and overwritten before.
-    pub(super) preconditioned: bool,
+    pub(super) place: Place,
+    pub(super) limit: Limit,
 }
 
-pub(super) const LOADS: [Load; 3] = [
-    Load { name: "steady", unit: Unit::PlacedSector, rw: "randwrite", preconditioned: true },
-    Load { name: "empty", unit: Unit::Io, rw: "randwrite", preconditioned: false },
-    Load { name: "read", unit: Unit::Io, rw: "randread", preconditioned: true },
+/// A load on the device of `nandscape bench`.
+const fn bench(name: &'static str, unit: Unit, rw: &'static str, place: Place) -> Load {
+    Load { name, unit, rw, place, limit: Limit::Base }
+}
+
+/// Overwrites through the page cache.
+const fn file(name: &'static str, stack: &'static str, limit: Limit) -> Load {
+    Load { name, unit: Unit::Io, rw: "randwrite", place: Place::File(stack), limit }
+}
+
+pub(super) const LOADS: [Load; 5] = [
+    bench("steady", Unit::PlacedSector, "randwrite", Place::Preconditioned),
+    bench("empty", Unit::Io, "randwrite", Place::Fresh),
+    bench("read", Unit::Io, "randread", Place::Preconditioned),
+    file("ext4", "ext4-ssd", Limit::None),
+    file("f2fs", "f2fs-lfs-ssd", Limit::Load("ext4", 1.25)),
 ];
 
 impl Load {
+    /// I/Os of the shorter run, in which caches fill, and of the longer one.
+    pub(super) const fn ios(&self) -> [u64; 2] {
+        match self.place {
+            Place::File(_) => [10_000, 40_000],
+            Place::Preconditioned | Place::Fresh => [100_000, 600_000],
+        }
+    }
+
     /// The fio job of so many I/Os.
     pub(super) fn job(&self, ios: u64) -> String {
         let (rw, bytes) = (self.rw, ios * 4096);
-        format!(
-            "[bench]\nrw={rw}\ndirect=1\nbs=4k\niodepth=32\nnorandommap\nnumber_ios={ios}\nloops=1\n\
-             io_size={bytes}\n"
-        )
+        match self.place {
+            Place::File(_) => format!(
+                "[bench]\nrw={rw}\nbs=4k\nsize=64m\nnorandommap\nnumber_ios={ios}\nio_size={bytes}\n"
+            ),
+            Place::Preconditioned | Place::Fresh => format!(
+                "[bench]\nrw={rw}\ndirect=1\nbs=4k\niodepth=32\nnorandommap\nnumber_ios={ios}\nloops=1\n\
+                 io_size={bytes}\n"
+            ),
+        }
     }
 }
 

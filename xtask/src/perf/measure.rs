@@ -1,7 +1,7 @@
 //! Counts instructions: the program under callgrind, on a device that it preconditioned before.
 
 use super::base::Base;
-use super::loads::{IOS, LOADS, Load, STACK};
+use super::loads::{LOADS, Load, Place, STACK};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ pub(super) fn all(binary: &Path, scratch: &Path) -> Result<Base, String> {
     bench.save_state()?;
     let mut base = Base::default();
     for load in &LOADS {
-        let [short, long] = IOS.map(|ios| bench.run(load, ios));
+        let [short, long] = load.ios().map(|ios| bench.run(load, ios));
         let (short, long) = (short?, long?);
         let per_unit = difference(&short, &long)
             .ok_or_else(|| format!("{}: the longer run did not do more", load.name))?;
@@ -60,11 +60,20 @@ impl Bench<'_> {
         std::fs::write(&job, load.job(ios)).map_err(|e| format!("{}: {e}", job.display()))?;
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        command.arg(self.binary).arg("run").arg(&job).args(["--stack", STACK]);
-        if load.preconditioned {
-            command.arg("--state").arg(self.file("state"));
-        } else {
-            command.args(["--no-state-cache", "--set", "precondition.recipe=none"]);
+        command.arg(self.binary).arg("run").arg(&job);
+        match load.place {
+            Place::Preconditioned => {
+                command.args(["--stack", STACK, "--state"]).arg(self.file("state"));
+            }
+            Place::Fresh => {
+                let fresh = ["--no-state-cache", "--set", "precondition.recipe=none"];
+                command.args(["--stack", STACK]).args(fresh);
+            }
+            // So little memory that most overwrites are written back.
+            Place::File(stack) => {
+                let small = ["--set", "media.sectors=64", "--set", "host.memory=64MiB"];
+                command.args(["--stack", stack, "--no-state-cache"]).args(small);
+            }
         }
         command.args(["--output-format", "json", "--output"]).arg(&result);
         let output = run(&mut command)?;

@@ -67,9 +67,17 @@ fn children(file: &File, is_root: bool) -> Vec<String> {
     for (at, module) in declared(&file.code) {
         paths.push(format!("{dir}/{module}.rs"));
         paths.push(format!("{dir}/{module}/mod.rs"));
-        paths.extend(path_attribute(file, at).map(|path| format!("{parent}/{path}")));
+        paths.extend(path_attribute(file, at).map(|path| joined(parent, path)));
     }
     paths
+}
+
+/// A path in a folder; `..` at its beginning leads out of it.
+fn joined(folder: &str, path: &str) -> String {
+    match (path.strip_prefix("../"), folder.rsplit_once('/')) {
+        (Some(rest), Some((above, _))) => joined(above, rest),
+        _ => format!("{folder}/{path}"),
+    }
 }
 
 /// `mod name;` with the offset of `mod`.
@@ -127,6 +135,8 @@ mod tests {
             ("crates/a/src/tests/mod.rs", "//! Tests.\nmod e;"),
             ("crates/a/tests/t.rs", "//! T.\nmod common;"),
             ("crates/a/tests/common/mod.rs", "//! Common."),
+            ("crates/a/tests/u/main.rs", "//! U.\n#[path = \"../both/mod.rs\"]\nmod both;"),
+            ("crates/a/tests/both/mod.rs", "//! Both."),
             ("crates/a/benches/speed.rs", "//! Speed."),
             ("crates/a/odd/x.rs", "//! X."),
         ];
