@@ -8,7 +8,7 @@
 
 use super::checkpoints::Checkpoints;
 use super::counts::{GcCounts, InUseSums, Rolled};
-use super::cpu::Cpu;
+use super::cpu::{Cpu, Work};
 use super::format::{Layout, Superblock};
 use super::inode::{Inode, InodeLists};
 use super::nat::Nodes;
@@ -154,6 +154,14 @@ impl Volume {
     /// Keeps operations out, as a checkpoint does (`f2fs_lock_all`).
     pub(crate) async fn freeze(&self) -> Op {
         Op(Held::Alone(self.checkpoint_lock.write().await))
+    }
+
+    /// Waits for a core of the host, and until it has done `work`; not at all where work costs nothing.
+    #[inline]
+    pub(crate) async fn pay(&self, work: Work) {
+        if self.cpu.is_charged() {
+            self.cpu.pay(&self.env.rt, work).await;
+        }
     }
 
     /// That no error has stopped the volume.
