@@ -95,7 +95,7 @@ fn all() -> Vec<Overwrites> {
         sizes_mib.iter().copied().map(with).collect()
     };
     let sizes_mib = [855, 1_026, 1_197, 1_368, 1_539];
-    let larger = of(4, "random", &sizes_mib[..3]);
+    let larger = of(4, "random", &sizes_mib[..4]);
     [of(1, "random", &sizes_mib), of(1, "zipf:1.1", &sizes_mib), larger].concat()
 }
 

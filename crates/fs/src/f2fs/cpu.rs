@@ -7,7 +7,6 @@
 //! A place that pays is a waiting point, so none lies where nothing may wait. Without costs, or before the volume has a
 //! host, a place costs a branch.
 
-use super::volume::Volume;
 use nandscape_rt::host::CoreId;
 use nandscape_rt::{Handle, Host, Nanos};
 use std::cell::{Cell, OnceCell};
@@ -205,7 +204,8 @@ impl Cpu {
         Nanos(owed)
     }
 
-    async fn pay(&self, rt: &Handle, work: Work) {
+    /// Waits for a core, and until it has done `work`.
+    pub(crate) async fn pay(&self, rt: &Handle, work: Work) {
         let Some(host) = self.host.get() else { return };
         let cost = self.note(work);
         if cost == Nanos::ZERO {
@@ -230,16 +230,6 @@ impl Cpu {
             poll
         })
         .await
-    }
-}
-
-impl Volume {
-    /// Waits for a core, and until it has done `work`.
-    #[inline]
-    pub(crate) async fn pay(&self, work: Work) {
-        if self.cpu.is_charged() {
-            self.cpu.pay(&self.env.rt, work).await;
-        }
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::checkpoints::Checkpoints;
 use super::counts::{GcCounts, InUseSums, Rolled};
-use super::cpu::Cpu;
+use super::cpu::{Cpu, Work};
 use super::format::{Layout, Superblock};
 use super::inode::{Inode, InodeLists};
 use super::nat::Nodes;
@@ -165,6 +165,14 @@ impl Volume {
     pub(crate) fn stop(&self, error: FsError) -> FsError {
         self.stopped.set(true);
         error
+    }
+
+    /// Waits for a core, and until it has done `work`.
+    #[inline]
+    pub(crate) async fn pay(&self, work: Work) {
+        if self.cpu.is_charged() {
+            self.cpu.pay(&self.env.rt, work).await;
+        }
     }
 
     /// Whether a rule is left out.
