@@ -201,7 +201,8 @@ def main():
     parser.add_argument("--check-fixtures", type=pathlib.Path, help="let the kernel read the fixtures of this folder instead")
     parser.add_argument("--unpack", nargs=2, type=pathlib.Path, metavar=("BLOCKS", "IMAGE"), help="make the image of a fixture instead")
     parser.add_argument("--ours", action="store_true", help="judge our F2FS and the kernel's by each other instead")
-    parser.add_argument("--volumes", default=24, type=int, help="volumes of each kind with --ours (24)")
+    parser.add_argument("--quick", action="store_true", help="--ours with fewer volumes")
+    parser.add_argument("--first", default=0, type=int, help="the first seed of our volumes with --ours (0)")
     words = parser.parse_args()
     if words.unpack:
         return unpack(*words.unpack)
@@ -213,7 +214,7 @@ def main():
     if words.check_fixtures:
         return check_fixtures(words.folder, words.check_fixtures, words.cache)
     if words.ours:
-        return ours.check(words.folder, words.cache, words.volumes)
+        return ours.check(words.folder, words.cache, words.first, words.quick)
     return check(words.folder, words.cache)
 
 

@@ -19,6 +19,8 @@ from checks import FEATURES, RECOVERED, Checks, make, outcomes_ok
 from compare import compare
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Volumes of each kind that we fill, and the same for a short run.
+VOLUMES, QUICK = 24, 8
 # Volumes that the kernel fills: name, MiB, arguments of mkfs.f2fs, mount options, job.
 THEIRS = (
     ("clean", 64, [], "-", "fill 11 small"),
@@ -33,10 +35,15 @@ THEIRS = (
 )
 
 
-def rust(test, folder, volumes):
+# Those of a short run.
+QUICK_THEIRS = ("clean-features", "clean-sections", "cut", "cut-features")
+
+
+def rust(test, folder, volumes, first):
     """Runs one of our tests on the folder."""
-    words = ["cargo", "test", "--quiet", "--package", "nandscape-fs", "--test", "f2fs"]
-    environment = {**os.environ, "NANDSCAPE_F2FS_JUDGED": str(folder), "NANDSCAPE_F2FS_VOLUMES": str(volumes)}
+    words = ["cargo", "test", "--quiet", "--locked", "--package", "nandscape-fs", "--test", "f2fs"]
+    environment = {**os.environ, "NANDSCAPE_F2FS_JUDGED": str(folder), "NANDSCAPE_F2FS_VOLUMES": str(volumes),
+                   "NANDSCAPE_F2FS_VOLUMES_FROM": str(first)}
     tested = ["--", "--ignored", "--exact", f"judged::{test}", "--nocapture"]
     subprocess.run(words + (["--no-run"] if not test else tested), cwd=ROOT, env=environment, check=True)
 
@@ -61,7 +68,7 @@ def copied(image, name):
     return copy
 
 
-def first_boot(folder, cache):
+def first_boot(folder, cache, theirs):
     """The kernel reads and recovers our volumes, and fills its own: outcomes by name."""
     names, plan = [], []
     for text in (folder / "ours").read_text().splitlines():
@@ -72,7 +79,7 @@ def first_boot(folder, cache):
         else:
             plan.append(f"{image} {options} manifest")
         names.append(name)
-    named = [(f"theirs-{name}", *rest) for name, *rest in THEIRS]
+    named = [(f"theirs-{name}", *rest) for name, *rest in theirs]
     lines = [vm.Line.parse(text) for text in plan] + make(folder, named)
     names += [name for name, *_ in named]
     return dict(zip(names, vm.boot(lines, folder / "first", cache)))
@@ -115,21 +122,22 @@ def judge_theirs(checks, folder, filled, outcomes):
             checks.that(not lost, f"{name}: rolled forward by us, fsynced files are as they were", lost)
 
 
-def check(folder, cache, volumes):
+def check(folder, cache, first, quick):
     """Our volumes, a boot, the kernel's volumes, another boot. Exit code."""
     checks, timer, started = Checks(), Timer(), time.monotonic()
-    rust("", folder, volumes)
+    volumes = QUICK if quick else VOLUMES
+    rust("", folder, volumes, first)
     timer.lap("our tests built")
-    rust("ours::make", folder, volumes)
+    rust("ours::make", folder, volumes, first)
     timer.lap("our volumes made")
-    outcomes = first_boot(folder, cache)
+    outcomes = first_boot(folder, cache, [one for one in THEIRS if not quick or one[0] in QUICK_THEIRS])
     timer.lap("first boot")
     outcomes_ok(checks, outcomes.values())
     judge_ours(checks, folder, outcomes)
     filled = {name: found for name, found in outcomes.items() if name.startswith("theirs")}
     (folder / "theirs").write_text("".join(f"{name}\n" for name in filled))
     timer.lap("our volumes judged")
-    rust("theirs::use_them", folder, volumes)
+    rust("theirs::use_them", folder, volumes, first)
     timer.lap("the kernel's volumes read, recovered and changed")
     outcomes = second_boot(folder, cache, filled)
     timer.lap("second boot")

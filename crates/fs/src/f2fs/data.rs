@@ -5,7 +5,7 @@
 //! order between data and the nodes that lead to it but that of fsync and checkpoint.
 
 use super::cpu::Work;
-use super::format::{BlockAddr, Nid, SegmentType, SummaryEntry};
+use super::format::{BLOCKS_PER_SEGMENT, BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Dirty, Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
 use super::segment::Block;
@@ -132,8 +132,10 @@ impl DataPath for Volume {
         })
     }
 
-    async fn before_run(&self) -> Result<()> {
-        self.balance_fs().await
+    /// What is written takes free sections, so a run is at most a segment's.
+    async fn before_run(&self) -> Result<u64> {
+        self.balance_fs().await?;
+        Ok(BLOCKS_PER_SEGMENT.into())
     }
 
     async fn write_back(self: &Rc<Self>, inode: &Rc<Inode>, pages: u64) -> Result<()> {

@@ -44,6 +44,7 @@ impl Volume {
             }
             let marks = FsyncMarks {
                 ino: inode.number,
+                fsync: true,
                 dentry: self.nodes.nat.borrow().needs_dentry_mark(ino)
                     && !self.omits(OmittedRule::DentryMark),
             };

@@ -146,9 +146,9 @@ pub(crate) trait DataPath: Sized + 'static {
     /// cache.
     async fn locate(&self, file: &Rc<Self::File>, page: u64, pages: u64) -> Result<PageLocation>;
 
-    /// Makes room before the next run of dirty pages is taken.
-    async fn before_run(&self) -> Result<()> {
-        Ok(())
+    /// Makes room before the next run of dirty pages is taken. Returns how many pages it may have.
+    async fn before_run(&self) -> Result<u64> {
+        Ok(writeback::RUN_PAGES)
     }
 
     /// Submits up to `pages` dirty pages of a file for the flusher, without waiting for them.

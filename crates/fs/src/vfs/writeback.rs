@@ -12,8 +12,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Longest run that is written at once, in pages.
-const RUN_PAGES: u64 = 2048;
+/// Longest run that is written at once, in pages, where the file system has no reason for less.
+pub(crate) const RUN_PAGES: u64 = 2048;
 
 /// A volume as the page cache sees it.
 pub(crate) struct FileBacking<V: DataPath>(pub(crate) Rc<V>);
@@ -117,8 +117,8 @@ pub(crate) async fn writepages<V: DataPath>(
 ) -> Result<()> {
     let (mut left, mut result) = (most, Ok(()));
     while left > 0 {
-        volume.before_run().await?;
-        let Some(run) = pass.take_run(left.min(RUN_PAGES)) else { break };
+        let most = volume.before_run().await?;
+        let Some(run) = pass.take_run(left.min(most)) else { break };
         left -= (run.end() - run.first()).min(left);
         result = result.and(write_run(volume, file, run, sync).await);
     }

@@ -24,6 +24,10 @@ pub(crate) const KEYS: Keys<'static> = Keys {
         "nandscape/resolved_stack_hash",
         // Which way I/O went follows from job and stack.
         "nandscape/io",
+        // Follows from the stack, and is newer than the rows.
+        "nandscape/fs/victim",
+        // Sizes of the simulator's own structures.
+        "nandscape/memory/fs",
     ],
     counted: &["nandscape/warnings"],
     renamed: &[],

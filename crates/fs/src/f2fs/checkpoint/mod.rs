@@ -115,10 +115,11 @@ impl Volume {
             }
             self.update_dirty_inodes(op).await?;
             self.send_nodes(op, NodeSet::All, None).await?;
-            // A page that is on its way and dirty again has its turn after that.
-            if !self.omits(OmittedRule::CheckpointWait) {
-                self.metadata_in_flight.settle().await;
+            if self.omits(OmittedRule::CheckpointWait) {
+                break;
             }
+            // A page that is on its way and dirty again has its turn after that.
+            self.metadata_in_flight.settle().await;
             self.check_running()?;
             let dents =
                 !self.dirty_dirs().is_empty() && !self.omits(OmittedRule::CheckpointDentries);

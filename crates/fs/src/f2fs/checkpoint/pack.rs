@@ -108,7 +108,7 @@ impl Volume {
         checkpoint.valid_block_count = self.space.valid_blocks();
         checkpoint.valid_node_count = self.space.valid_nodes();
         checkpoint.valid_inode_count = self.space.valid_inodes();
-        checkpoint.free_segment_count = segments.free_segments();
+        checkpoint.free_segment_count = segments.segments_without_blocks();
         checkpoint.elapsed_time = self.mounted_time();
         let stale = if self.omits(OmittedRule::StaleNatBits) { 0 } else { CP_NAT_BITS };
         checkpoint.ckpt_flags &= !(CP_ORPHAN_PRESENT | CP_NOCRC_RECOVERY | CP_TRIMMED | stale);

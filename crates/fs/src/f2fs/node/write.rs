@@ -34,6 +34,8 @@ pub(crate) enum NodeSet {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FsyncMarks {
     pub(crate) ino: u32,
+    /// Roll-forward must find them.
+    pub(crate) fsync: bool,
     /// Roll-forward must make the file's name again.
     pub(crate) dentry: bool,
 }
@@ -120,8 +122,8 @@ impl Volume {
             let known = self.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
-                let is_last = last == Some(nid);
-                let marks = marks.filter(|_| !(is_last && self.omits(OmittedRule::FsyncMark)));
+                let is_unmarked = last == Some(nid) && self.omits(OmittedRule::FsyncMark);
+                let marks = marks.map(|marks| FsyncMarks { fsync: !is_unmarked, ..marks });
                 self.place_node(batch, run, known, marks)?;
             } else {
                 all &= !self.nodes.file.pages.waiting(&(page..page + 1)).0;
@@ -149,7 +151,7 @@ impl Volume {
         let now = self.mounted_time();
         let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
         let mut footer = NodeFooter::parse(&bytes);
-        footer.set(node_flag::FSYNC, marks.is_some());
+        footer.set(node_flag::FSYNC, marks.is_some_and(|marks| marks.fsync));
         footer
             .set(node_flag::DENTRY, marks.is_some_and(|marks| marks.dentry && nid.0 == marks.ino));
         footer.cp_ver = self.checkpoints.node_version();

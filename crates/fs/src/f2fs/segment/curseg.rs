@@ -120,6 +120,7 @@ impl Segments {
         self.mark(at, true, now_s)?;
         let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(false) };
         self.free.take(segment.0);
+        self.held.remove(&segment.0);
         let was_prefree = self.prefree.remove(&segment.0);
         let log = self.logs.iter_mut().find(|log| log.segment == segment);
         if let Some(log) = log {

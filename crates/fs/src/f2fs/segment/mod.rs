@@ -76,6 +76,8 @@ pub(crate) struct Segments {
     /// Blocks written to each log since mount.
     written: [u64; LOGS],
     usage: Use,
+    /// Free segments that are kept from use.
+    held: BTreeSet<u32>,
     /// Segments are free as soon as nothing in them is valid, which breaks a rule.
     pub(crate) reuses_prefree: bool,
 }
@@ -117,6 +119,7 @@ impl Segments {
             version_bitmap,
             written: [0; LOGS],
             usage,
+            held: BTreeSet::new(),
             reuses_prefree: false,
         }
     }
@@ -240,16 +243,23 @@ impl Segments {
     /// Keeps a free segment from being used; whether it is free.
     pub(crate) fn hold(&mut self, segment: SegNo) -> bool {
         let is_free = self.free.is_free(segment.0);
-        self.free.take(segment.0);
+        if is_free {
+            self.free.take(segment.0);
+            self.held.insert(segment.0);
+        }
         is_free
     }
 
-    /// A segment that was held may be used.
+    /// A segment that was held may be used, unless it has been meanwhile.
     pub(crate) fn unhold(&mut self, segment: SegNo) {
-        let is_used = self.segment(segment).is_some_and(|found| found.valid > 0);
-        if !is_used && !self.is_open(segment) && !self.prefree.contains(&segment.0) {
+        if self.held.remove(&segment.0) {
             self.free.release(segment.0);
         }
+    }
+
+    /// Segments that a checkpoint calls free: those that are kept from use hold nothing.
+    pub(crate) fn segments_without_blocks(&self) -> u32 {
+        self.free.free_segments() + self.held.len() as u32
     }
 
     /// Whether an entry differs from the last checkpoint's.

@@ -13,7 +13,7 @@ use crate::common::{Scratch, assert_clean, f2fs_tools};
 use nandscape_block::{AsyncDevice, Payload, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::cache::CacheConfig;
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, Kind, Result};
+use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, Kind, OpenFlags, Result};
 use nandscape_fs::f2fs::format::{Feature, Features};
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{CpuCosts, F2fs, FsyncMode, MountOptions, VictimPolicy};
@@ -235,6 +235,15 @@ impl Churn {
         let written = self.fs.write(ME, ours, 0, data.clone(), Io::Buffered).await;
         self.agree("write", &written, &Ok(blocks * PAGE));
         self.model.write_all(ME, model, 0, data, Io::Buffered).await.expect("a write");
+    }
+
+    /// Leaves an open file without a name, of which the model knows nothing.
+    pub(crate) async fn leave_orphan(&mut self) {
+        let root = self.fs.root();
+        let Ok(made) = self.fs.create(ME, root, b"orphan", 0o600).await else { return };
+        self.fs.open(ME, made.ino, OpenFlags::default()).await.expect("open");
+        let _ = self.fs.write(ME, made.ino, 0, Data::Bytes(vec![1; 50_000]), Io::Buffered).await;
+        self.fs.unlink(ME, root, b"orphan").await.expect("no name");
     }
 
     /// Checkpoints since the last mount.

@@ -12,7 +12,7 @@ use nandscape_fs::f2fs::{FsyncMode, MountOptions, MountReport};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::fmt::Write;
 
-/// Volumes of each kind: as many as `NANDSCAPE_F2FS_VOLUMES` says.
+/// Volumes of each kind: as many as `NANDSCAPE_F2FS_VOLUMES` says, from the seed `NANDSCAPE_F2FS_VOLUMES_FROM` on.
 fn volumes() -> u64 {
     asked("NANDSCAPE_F2FS_VOLUMES", 24)
 }
@@ -72,6 +72,9 @@ async fn cut(rt: Handle, number: u64, shape: Shape) -> Content {
     let device = memory(&rt, shape.sectors);
     let mut churn = Churn::begin(&rt, device.erased(), number, shape).await;
     churn.run([20, 150, 500][(rng.below(3)) as usize]).await;
+    if number.is_multiple_of(2) {
+        churn.leave_orphan().await;
+    }
     churn.sync_all().await;
     churn.run_synced(rng.below(40)).await;
     for _ in 0..20 {
@@ -113,7 +116,8 @@ fn cut_and_recover(number: u64, name: &str) -> MountReport {
 fn make() {
     assert!(f2fs_tools(), "f2fs-tools are needed");
     let (mut list, mut uncleaned, mut rolled) = (String::new(), 0, 0);
-    for number in 0..volumes() {
+    let from = asked("NANDSCAPE_F2FS_VOLUMES_FROM", 0);
+    for number in from..from + volumes() {
         let (filled, cut) = (format!("filled-{number}"), format!("cut-{number}"));
         let options = in_kernel(&shape(number, FILLED_LOGS).mount);
         let name = filled.clone();
