@@ -13,6 +13,8 @@ pub(super) enum Unit {
     PlacedSector,
     /// An I/O of the host.
     Io,
+    /// A block that cleaning moved, with its share of the overwrites that made cleaning necessary.
+    MovedBlock,
 }
 
 impl Unit {
@@ -20,6 +22,7 @@ impl Unit {
         match self {
             Self::PlacedSector => "placed sector",
             Self::Io => "I/O",
+            Self::MovedBlock => "moved block",
         }
     }
 
@@ -33,6 +36,7 @@ impl Unit {
                 sum(&["/nandscape/sectors/user", "/nandscape/sectors/gc", "/nandscape/sectors/pad"])
             }
             Self::Io => sum(&["/jobs/0/read/total_ios", "/jobs/0/write/total_ios"]),
+            Self::MovedBlock => sum(&["/nandscape/fs/gc/blocks_moved"]),
         }
     }
 }
@@ -46,6 +50,8 @@ pub(super) enum Place {
     Fresh,
     /// A file on this stack.
     File(&'static str),
+    /// A file on `f2fs-lfs-ssd` that takes four fifths of it and was written over until sections had to be cleaned.
+    Cleaned,
 }
 
 /// What a figure is compared with.
@@ -78,12 +84,23 @@ const fn file(name: &'static str, stack: &'static str, limit: Limit) -> Load {
     Load { name, unit: Unit::Io, rw: "randwrite", place: Place::File(stack), limit }
 }
 
-pub(super) const LOADS: [Load; 5] = [
+/// What [`Place::Cleaned`] begins with.
+pub(super) const AGE: &str = "[global]\nfilename=data\ndirect=1\nsize=1368m\n[fill]\nrw=write\nbs=1m\n\
+                              [age]\nstonewall\nrw=randwrite\nbs=4k\nnorandommap\nio_size=600m\n";
+
+pub(super) const LOADS: [Load; 6] = [
     bench("steady", Unit::PlacedSector, "randwrite", Place::Preconditioned),
     bench("empty", Unit::Io, "randwrite", Place::Fresh),
     bench("read", Unit::Io, "randread", Place::Preconditioned),
     file("ext4", "ext4-ssd", Limit::None),
     file("f2fs", "f2fs-lfs-ssd", Limit::Load("ext4", 1.25)),
+    Load {
+        name: "cleaned",
+        unit: Unit::MovedBlock,
+        rw: "randwrite",
+        place: Place::Cleaned,
+        limit: Limit::None,
+    },
 ];
 
 impl Load {
@@ -91,6 +108,7 @@ impl Load {
     pub(super) const fn ios(&self) -> [u64; 2] {
         match self.place {
             Place::File(_) => [10_000, 40_000],
+            Place::Cleaned => [2_000, 12_000],
             Place::Preconditioned | Place::Fresh => [100_000, 600_000],
         }
     }
@@ -101,6 +119,9 @@ impl Load {
         match self.place {
             Place::File(_) => format!(
                 "[bench]\nrw={rw}\nbs=4k\nsize=64m\nnorandommap\nnumber_ios={ios}\nio_size={bytes}\n"
+            ),
+            Place::Cleaned => format!(
+                "[move]\nfilename=data\nrw={rw}\ndirect=1\nbs=4k\nsize=1368m\nnorandommap\nnumber_ios={ios}\n"
             ),
             Place::Preconditioned | Place::Fresh => format!(
                 "[bench]\nrw={rw}\ndirect=1\nbs=4k\niodepth=32\nnorandommap\nnumber_ios={ios}\nloops=1\n\
@@ -119,8 +140,12 @@ mod tests {
     fn units_are_counted_in_a_result() {
         let result = json!({
             "jobs": [{ "read": { "total_ios": 0 }, "write": { "total_ios": 10 } }],
-            "nandscape": { "sectors": { "user": 10, "gc": 20, "pad": 3, "map": 50 } },
+            "nandscape": {
+                "sectors": { "user": 10, "gc": 20, "pad": 3, "map": 50 },
+                "fs": { "gc": { "blocks_moved": 7, "data_blocks": 4 } },
+            },
         });
+        assert_eq!(Unit::MovedBlock.count(&result), Some(7));
         assert_eq!(Unit::PlacedSector.count(&result), Some(33));
         assert_eq!(Unit::Io.count(&result), Some(10));
         assert_eq!(Unit::Io.count(&json!({ "jobs": [] })), None);

@@ -1,7 +1,7 @@
 //! Counts instructions: the program under callgrind, on a device that it preconditioned before.
 
 use super::base::Base;
-use super::loads::{LOADS, Load, Place, STACK};
+use super::loads::{AGE, LOADS, Load, Place, STACK};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,11 +19,16 @@ struct Run {
     commit: String,
 }
 
+/// The stack of [`Place::Cleaned`].
+const CLEANED: [&str; 6] =
+    ["--stack", "f2fs-lfs-ssd", "--set", "media.sectors=64", "--set", "fs.background_gc=false"];
+
 /// The figures of all loads.
 pub(super) fn all(binary: &Path, scratch: &Path) -> Result<Base, String> {
     std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let bench = Bench { binary, scratch };
     bench.save_state()?;
+    bench.age()?;
     let mut base = Base::default();
     for load in &LOADS {
         let [short, long] = load.ios().map(|ios| bench.run(load, ios));
@@ -55,6 +60,15 @@ impl Bench<'_> {
         run(&mut command).map(|_| ())
     }
 
+    /// Ages a file on F2FS, at full speed.
+    fn age(&self) -> Result<(), String> {
+        let job = self.file("age.fio");
+        std::fs::write(&job, AGE).map_err(|e| format!("{}: {e}", job.display()))?;
+        let mut command = Command::new(self.binary);
+        command.arg("run").arg(&job).args(CLEANED).arg("--save-state").arg(self.file("aged"));
+        run(&mut command).map(|_| ())
+    }
+
     fn run(&self, load: &Load, ios: u64) -> Result<Run, String> {
         let (job, result) = (self.file("bench.fio"), self.file("result.json"));
         std::fs::write(&job, load.job(ios)).map_err(|e| format!("{}: {e}", job.display()))?;
@@ -68,6 +82,10 @@ impl Bench<'_> {
             Place::Fresh => {
                 let fresh = ["--no-state-cache", "--set", "precondition.recipe=none"];
                 command.args(["--stack", STACK]).args(fresh);
+            }
+            Place::Cleaned => {
+                command.args(CLEANED).args(["--set", "fs.format=false"]);
+                command.arg("--state").arg(self.file("aged"));
             }
             // So little memory that most overwrites are written back.
             Place::File(stack) => {

@@ -92,7 +92,7 @@ mod tests {
         Base { commit: "abc".into(), instructions: names.iter().map(of).collect() }
     }
 
-    const ALL: [&str; 5] = ["steady", "empty", "read", "ext4", "f2fs"];
+    const ALL: [&str; 6] = ["steady", "empty", "read", "ext4", "f2fs", "cleaned"];
 
     /// Five per cent are permitted, and any gain; more is not, nor is a load without a base.
     #[test]
