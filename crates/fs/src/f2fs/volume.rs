@@ -175,14 +175,6 @@ impl Volume {
         error
     }
 
-    /// Waits for a core, and until it has done `work`.
-    #[inline]
-    pub(crate) async fn pay(&self, work: Work) {
-        if self.cpu.is_charged() {
-            self.cpu.pay(&self.env.rt, work).await;
-        }
-    }
-
     /// Whether a rule is left out.
     pub(crate) fn omits(&self, rule: OmittedRule) -> bool {
         self.options.omit == Some(rule)
