@@ -154,6 +154,7 @@ impl Volume {
             let to = self.nodes.nat.borrow_mut().flip_block(block, in_place);
             self.write_meta(to, bytes);
         }
+        self.nodes.nat.borrow_mut().end_flush();
         Ok(blocks)
     }
 

@@ -58,6 +58,9 @@ pub(crate) struct Nat {
     entries: BTreeMap<u32, NodeInfo>,
     dirty: BTreeSet<u32>,
     journal: NatJournal,
+    /// Entries on their way to NAT blocks: a checkpoint has taken them, and their blocks are not changed yet. Clean
+    /// ones may leave memory meanwhile.
+    flushing: BTreeMap<u32, NatEntry>,
     /// Which copy of each NAT block is current.
     version_bitmap: VersionBitmap,
     /// Which blocks of the NAT are full and which empty, if a checkpoint said so for all of them.
@@ -74,8 +77,8 @@ impl Nat {
         bits: Option<NatBits>,
         limit: usize,
     ) -> Self {
-        let (entries, dirty) = (BTreeMap::new(), BTreeSet::new());
-        Self { layout, entries, dirty, journal, version_bitmap, bits, limit }
+        let (entries, dirty, flushing) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        Self { layout, entries, dirty, journal, flushing, version_bitmap, bits, limit }
     }
 
     /// What is known of a block of the NAT, as the last checkpoint has it, without reading.
@@ -115,7 +118,7 @@ impl Nat {
     /// What is known of a node without reading.
     pub(crate) fn known(&self, nid: Nid) -> Option<NatEntry> {
         let cached = self.entries.get(&nid.0).map(|info| info.entry);
-        cached.or_else(|| self.journalled(nid))
+        cached.or_else(|| self.journalled(nid)).or_else(|| self.flushing.get(&nid.0).copied())
     }
 
     fn journalled(&self, nid: Nid) -> Option<NatEntry> {
@@ -201,7 +204,8 @@ impl Nat {
 
     /// Puts changed entries into the journal; those that find no room there are returned by NAT block, with what else
     /// the journal had of these blocks. All are clean then: the checkpoint that asked has them
-    /// (`f2fs_flush_nat_entries`). With `all` the journal is left empty, as NAT bits need it.
+    /// (`f2fs_flush_nat_entries`). With `all` the journal is left empty, as NAT bits need it. The caller says when the
+    /// blocks have them ([`Nat::end_flush`]).
     pub(crate) fn flush_entries(&mut self, all: bool) -> BTreeMap<u32, Vec<(Nid, NatEntry)>> {
         let mut changed: BTreeMap<u32, NatEntry> = BTreeMap::new();
         for nid in std::mem::take(&mut self.dirty) {
@@ -219,9 +223,21 @@ impl Nat {
         for (nid, entry) in changed {
             sets.entry(self.layout.nat_place(Nid(nid)).0).or_default().push((Nid(nid), entry));
         }
-        if all {
-            return sets;
+        if !all {
+            self.fill_journal(&mut sets);
         }
+        let left = sets.values().flatten();
+        self.flushing = left.map(|(nid, entry)| (nid.0, *entry)).collect();
+        sets
+    }
+
+    /// What [`Nat::flush_entries`] returned is in NAT blocks.
+    pub(crate) fn end_flush(&mut self) {
+        self.flushing.clear();
+    }
+
+    /// Moves sets into the journal, small ones first, as far as there is room.
+    fn fill_journal(&mut self, sets: &mut BTreeMap<u32, Vec<(Nid, NatEntry)>>) {
         let mut order: Vec<u32> = sets.keys().copied().collect();
         order.sort_by_key(|block| sets[block].len());
         for block in order {
@@ -234,7 +250,6 @@ impl Nat {
                 }
             }
         }
-        sets
     }
 
     /// The other copy of a block of the NAT is current from the next checkpoint on; where it lies. `in_place` keeps
@@ -246,3 +261,6 @@ impl Nat {
         self.current_block(block)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,15 +38,18 @@ impl Volume {
         if nid.0 >= self.space.max_nid() {
             return Err(corrupt("node number beyond the NAT", nid.0));
         }
-        if let Some(known) = self.nodes.nat.borrow().known(nid) {
-            return Ok(known);
-        }
-        let at = self.nodes.nat.borrow().block_of(nid);
         let (_, index) = self.layout.nat_place(nid);
-        let entry = self.read_meta(at, |block| NatEntry::read_at(block, index)).await?;
-        self.nodes.nat.borrow_mut().note_read(nid, entry);
-        // Another task may have changed it meanwhile.
-        Ok(self.nodes.nat.borrow().known(nid).unwrap_or(entry))
+        loop {
+            if let Some(known) = self.nodes.nat.borrow().known(nid) {
+                return Ok(known);
+            }
+            let at = self.nodes.nat.borrow().block_of(nid);
+            let entry = self.read_meta(at, |block| NatEntry::read_at(block, index)).await?;
+            // Readers and cleaning run beside checkpoints: another copy may be current by now.
+            if self.nodes.nat.borrow().block_of(nid) == at {
+                self.nodes.nat.borrow_mut().note_read(nid, entry);
+            }
+        }
     }
 
     /// Looks at a node.

@@ -12,7 +12,7 @@ mod free;
 mod in_use;
 mod sit;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub(crate) use curseg::CurSeg;
 pub(crate) use discards::Discards;

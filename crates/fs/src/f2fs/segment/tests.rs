@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const SEGMENTS: u32 = 48;
 
 /// A volume with a main area of [`SEGMENTS`] segments.
-fn layout(per_section: u32) -> Layout {
+pub(in crate::f2fs) fn layout(per_section: u32) -> Layout {
     let mut sb = Superblock::empty();
     [sb.log_sectorsize, sb.log_sectors_per_block, sb.log_blocksize] = [9, 3, 12];
     [sb.log_blocks_per_seg, sb.segs_per_sec, sb.secs_per_zone] = [9, per_section, 1];
