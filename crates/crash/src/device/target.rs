@@ -23,9 +23,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Draws of a seed that the FTL may refuse before the seed counts as a failure.
 const DRAWS_MAX: usize = 200;
 
-/// Media commands in a phase after which the FTL counts as not terminating. A nearly full log-structured file system on
-/// it takes millions for its own cleaning.
-const COMMANDS_MAX: u64 = 20_000_000;
+/// Media commands in a phase after which the FTL counts as not terminating.
+const COMMANDS_MAX: u64 = 2_000_000;
 
 /// The media, watched.
 type Watched = CommandTrigger<ResetWatch<Tracer<Faulty>>>;

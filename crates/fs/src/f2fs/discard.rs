@@ -1,9 +1,10 @@
 //! Discards of segments that became free (`clear_prefree_segments`, `__issue_discard_cmd`): queued when a checkpoint is
 //! durable, and sent some at a time. A segment that is reused before its turn is not discarded; one whose discard is in
-//! flight is not reused.
+//! flight is not reused, so discards wait while few sections are free.
 
 use super::format::{BLOCKS_PER_SEGMENT, SegNo};
 use super::options::DiscardPolicy;
+use super::segment::LOGS;
 use super::volume::Volume;
 use nandscape_block::{Bio, Lba};
 use nandscape_rt::Nanos;
@@ -47,13 +48,16 @@ impl Volume {
         self.discards.running.set(false);
     }
 
-    /// The first run of segments that wait and are still free; they are not reused until their discard has ended.
+    /// The first run of segments that wait and are still free; they are not reused until their discard has ended. So
+    /// that nothing runs out of segments meanwhile, one for each log is left, and what is dirty has its own.
     fn take_discard(&self) -> Option<std::ops::Range<u32>> {
+        let left = self.sections_to_write() + LOGS as u32;
         let mut waiting = self.discards.waiting.borrow_mut();
         let mut segments = self.segments.borrow_mut();
         let mut run: Option<std::ops::Range<u32>> = None;
         while let Some(&next) = waiting.first() {
-            if run.as_ref().is_some_and(|run| run.end != next) {
+            let is_apart = run.as_ref().is_some_and(|run| run.end != next);
+            if is_apart || segments.free_sections() <= left {
                 break;
             }
             waiting.remove(&next);

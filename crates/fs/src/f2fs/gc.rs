@@ -69,7 +69,7 @@ impl Volume {
     }
 
     /// Sections that dirty nodes, directories and inodes may take.
-    fn sections_to_write(&self) -> u32 {
+    pub(super) fn sections_to_write(&self) -> u32 {
         let nodes = self.sections_for(self.nodes.dirty.borrow().len() as u64);
         let dents = self.sections_for(self.dirty_dir_pages());
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
