@@ -176,7 +176,7 @@ fn a_campaign_says_which_modes_of_f2fs_are_drawn() {
         assert_eq!(said.status.code(), Some(0), "{args:?}: {}{}", out(&said), err(&said));
         let expected = format!(
             "f2fs, allocation={allocation}, fsync_mode={fsync}, active_logs={logs}, data_order={order}, \
-             base={base}\n"
+             victim=cost-benefit, base={base}\n"
         );
         assert!(out(&said).starts_with(&expected), "{expected}{}", out(&said));
     }
