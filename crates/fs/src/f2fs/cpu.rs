@@ -1,7 +1,7 @@
 //! What F2FS's work takes of the host's cores (`fs.cpu`): a table of costs, who pays them, and the time they took.
 //!
-//! Whoever does the work pays for it, before it is done: a call on the core of its thread, also for the blocks that it
-//! cleans or writes back and for a checkpoint that it needs; the flusher, the cleaner and the checkpoint timer, as
+//! Work is paid for before it is done: by a call on the core of its thread, also for the blocks that it
+//! cleans or writes back and for a checkpoint that it needs; by the flusher, the cleaner and the checkpoint timer, as
 //! threads of the kernel, on the core that is free first. A core does one thing at a time, in the order of arrival.
 //!
 //! A place that pays is a waiting point, so none lies where nothing may wait. Without costs, or before the volume has a

@@ -49,11 +49,8 @@ impl Volume {
     /// A file is to grow to `size`, and reads as zeroes where it is not written: blocks after its end, which a power cut
     /// left there, go. The kernel shows what they hold.
     pub(super) async fn empty_tail(&self, inode: &Inode, size: u64) -> Result<()> {
-        let grows = size > inode.size.get();
-        if !grows || inode.is_inline() || !inode.may_have_tail.replace(false) {
-            return Ok(());
-        }
-        if self.omits(OmittedRule::GrowthTail) {
+        let grows = size > inode.size.get() && !inode.is_inline();
+        if !grows || self.omits(OmittedRule::GrowthTail) || !inode.may_have_tail.replace(false) {
             return Ok(());
         }
         let _cut = inode.invalidate_lock.write().await;

@@ -223,7 +223,7 @@ async fn read_nat_bits(
     let Some(at) = at else { return Ok(None) };
     let bytes = reader.blocks(at.0.into(), layout.nat_bits_blocks()).await?;
     let bits = NatBits::parse(&bytes, layout, *pack)?;
-    let version = checkpoint.checkpoint_ver | u64::from(*crc) << 32;
+    let version = NatBits::version_of(checkpoint.checkpoint_ver, *crc);
     Ok((bits.version == version || believe).then_some(bits))
 }
 

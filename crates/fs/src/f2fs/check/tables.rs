@@ -135,8 +135,8 @@ impl Volume {
         let bytes = image.reader().blocks(first.0.into(), blocks).await?;
         let parsed = NatBits::parse(&bytes, &image.layout, image.pack).map_err(RawError::from);
         let Some(bits) = self.passed(parsed)? else { return Ok(()) };
-        let checkpoint = &self.image.checkpoint;
-        let version = checkpoint.checkpoint_ver | u64::from(self.image.checkpoint_crc) << 32;
+        let checkpoint_ver = self.image.checkpoint.checkpoint_ver;
+        let version = NatBits::version_of(checkpoint_ver, self.image.checkpoint_crc);
         // Bits of another checkpoint are not believed.
         if bits.version != version {
             return Ok(());

@@ -165,10 +165,8 @@ impl Volume {
             .map(|(at, block)| (BlockAddr(at), SectorData::Bytes(Arc::new(**block))));
         let mut blocks: Vec<_> = blocks.collect();
         let Some(last) = blocks.pop() else { return Ok(()) };
-        if let Some(at) = pack.bits_at {
-            let bits = (at.0..).map(BlockAddr).zip(&pack.bits);
-            blocks.extend(bits.map(|(at, block)| (at, SectorData::Bytes(Arc::new(**block)))));
-        }
+        let bits = pack.bits.iter();
+        blocks.extend(bits.map(|(at, block)| (*at, SectorData::Bytes(Arc::new(**block)))));
         let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE));
         self.send_meta();
         // A page that is on its way and dirty again has its turn after that.

@@ -20,9 +20,8 @@ pub(super) struct Pack {
     pub(super) start: u32,
     /// All its blocks; the last is the checkpoint block again.
     pub(super) blocks: Vec<Box<Block>>,
-    /// Where its NAT bits begin, if it has some.
-    pub(super) bits_at: Option<BlockAddr>,
-    pub(super) bits: Vec<Box<Block>>,
+    /// Blocks of its NAT bits, if it has some, with their places.
+    pub(super) bits: Vec<(BlockAddr, Box<Block>)>,
 }
 
 /// Logs of data, by temperature.
@@ -87,18 +86,14 @@ impl Volume {
         if let Some(last) = blocks.last_mut() {
             *last = first;
         }
-        let bits = match bits_at.and_then(|_| nat.bits_for(version | u64::from(crc) << 32)) {
-            Some(bits) => self.encode_nat_bits(&bits),
-            None => Vec::new(),
-        };
+        let bits = bits_at.zip(nat.bits_for(NatBits::version_of(version, crc)));
+        let bits = bits.map_or_else(Vec::new, |(at, bits)| {
+            let bytes = bits.to_bytes(&self.layout);
+            let blocks = bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Box::new(*block));
+            (at.0..).map(BlockAddr).zip(blocks).collect()
+        });
         let start = self.layout.pack(number).0;
-        Ok(Pack { checkpoint, crc, start, blocks, bits_at, bits })
-    }
-
-    fn encode_nat_bits(&self, bits: &NatBits) -> Vec<Box<Block>> {
-        let mut bytes = vec![0; self.layout.nat_bits_blocks() as usize * BLOCK_BYTES];
-        bits.encode(&mut bytes);
-        bytes.as_chunks::<BLOCK_BYTES>().0.iter().map(|block| Box::new(*block)).collect()
+        Ok(Pack { checkpoint, crc, start, blocks, bits })
     }
 
     /// The checkpoint block, but for what the plan of its pack says.

@@ -150,6 +150,20 @@ impl NatBits {
         Self { version, full: vec![0; bytes], empty: vec![0xff; bytes] }
     }
 
+    /// The version of NAT bits that hold for a checkpoint with this version and checksum.
+    #[must_use]
+    pub const fn version_of(checkpoint_ver: u64, crc: u32) -> u64 {
+        checkpoint_ver | (crc as u64) << 32
+    }
+
+    /// All of their blocks.
+    #[must_use]
+    pub fn to_bytes(&self, layout: &Layout) -> Vec<u8> {
+        let mut bytes = vec![0; layout.nat_bits_blocks() as usize * BLOCK_BYTES];
+        self.encode(&mut bytes);
+        bytes
+    }
+
     /// Reads them from all of their blocks.
     ///
     /// # Errors

@@ -158,11 +158,10 @@ impl Maker<'_> {
         self.summaries(&pack);
         self.put(at(0, pack.last), &bytes[..]);
         if let Some(addr) = bits {
-            let version = checkpoint.checkpoint_ver | u64::from(crc) << 32;
+            let version = NatBits::version_of(checkpoint.checkpoint_ver, crc);
             let mut bits = NatBits::new(version, &layout);
             bits.set(0, 1);
-            let mut bytes = vec![0; layout.nat_bits_blocks() as usize * BLOCK_BYTES];
-            bits.encode(&mut bytes);
+            let bytes = bits.to_bytes(&layout);
             self.put(addr, &bytes);
         }
         let mut bytes = block();
