@@ -33,8 +33,6 @@ THEIRS = (
     ("cut-sections", 192, ["-s", "4", "-O", "extra_attr,inode_crtime"], "active_logs=4", "cut 18 small"),
     ("cut-full", 100, [], "mode=lfs", "cut 19 full"),
 )
-
-
 # Those of a short run.
 QUICK_THEIRS = ("clean-features", "clean-sections", "cut", "cut-features")
 

@@ -1,7 +1,7 @@
 //! Directories that grow and shrink, names when space runs out, extended attributes, and what an fsync must bring
 //! back after names changed. fsck.f2fs finds nothing wrong after each.
 
-use crate::common::volume::{after_cut, assert_sound, made, mounted, run};
+use crate::common::volume::{after_cut, after_recovery, assert_sound, made, mounted, run};
 use nandscape_block::{Payload, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{
@@ -205,11 +205,7 @@ fn over_cuts(
             let device = made(&rt, 64, features).await;
             let fs = mounted(&rt, &device, &options).await;
             before(&fs).await;
-            let device = after_cut(&rt, &device, seed).await;
-            let fs = mounted(&rt, &device, &options).await;
-            after(&fs).await;
-            fs.unmount().await.expect("an unmount");
-            device
+            after_recovery(&rt, &device, (&options, seed), after).await
         });
         assert_sound(&device);
     }

@@ -1,6 +1,6 @@
 //! What roll-forward makes of chains that hold nodes in an unusual order.
 
-use crate::common::volume::{after_cut, assert_sound, made, mounted, run};
+use crate::common::volume::{after_recovery, assert_sound, made, mounted, run};
 use nandscape_block::{Payload, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, XattrMode};
 use nandscape_fs::f2fs::format::Features;
@@ -38,11 +38,7 @@ fn over_a_cut(before: impl AsyncFn(&F2fs) + 'static, after: impl AsyncFn(&F2fs) 
         create(&fs, "first").await;
         fs.syncfs(ME).await.expect("a checkpoint");
         before(&fs).await;
-        let device = after_cut(&rt, &device, 1).await;
-        let fs = mounted(&rt, &device, &options).await;
-        after(&fs).await;
-        fs.unmount().await.expect("an unmount");
-        device
+        after_recovery(&rt, &device, (&options, 1), after).await
     });
     assert_sound(&device);
 }

@@ -3,6 +3,7 @@
 use super::image::{Content, content, put, save_content};
 use super::{Scratch, assert_clean, f2fs_tools};
 use nandscape_block::{AsyncDevice, BlockDevice, MemDevice};
+use nandscape_fs::contract::FileSystem;
 use nandscape_fs::f2fs::format::Features;
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::{F2fs, MountOptions};
@@ -60,4 +61,18 @@ pub(crate) async fn after_cut(rt: &Handle, device: &Device, seed: u64) -> Device
     device.with(|medium| medium.cut_power(&mut Stream::new(seed, "cut")));
     let sectors = device.with(|medium| medium.caps().sectors);
     loaded(rt, sectors, &content(device)).await
+}
+
+/// Cuts the power of a mounted volume, runs `after` on what that leaves, and unmounts it.
+pub(crate) async fn after_recovery(
+    rt: &Handle,
+    device: &Device,
+    (options, seed): (&MountOptions, u64),
+    after: impl AsyncFnOnce(&F2fs),
+) -> Device {
+    let device = after_cut(rt, device, seed).await;
+    let fs = mounted(rt, &device, options).await;
+    after(&fs).await;
+    fs.unmount().await.expect("an unmount");
+    device
 }
