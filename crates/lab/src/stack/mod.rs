@@ -6,6 +6,7 @@
 //! resolves to itself.
 
 mod cache;
+mod costs;
 pub mod document;
 mod fs;
 mod ftl;
