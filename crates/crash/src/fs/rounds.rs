@@ -269,6 +269,7 @@ impl<'a> Run<'a> {
             let progress = Rc::new(Progress::default());
             let shared = Shared {
                 handle: handle.clone(),
+                device: device.clone(),
                 fs: Rc::clone(&fs),
                 style,
                 coverage: Rc::clone(&coverage),

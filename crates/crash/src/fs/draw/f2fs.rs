@@ -9,14 +9,14 @@ use nandscape_fs::f2fs::{
 };
 use nandscape_rt::Stream;
 
-/// Sectors of a volume: 28 segments, of which the main area has 20. Six are open, [`RESERVED`] are kept for
-/// cleaning, and files have what 7 hold.
-pub(super) const VOLUME_SECTORS: u64 = 14_336;
+/// Sectors of a volume: 30 segments, of which the main area has 22. Six are open, [`RESERVED`] are kept for
+/// cleaning, and files have what 7 hold: full, all of it fits into what is left, and cleaning ends.
+pub(super) const VOLUME_SECTORS: u64 = 15_360;
 /// Segments that cleaning may count on: each log's next one. mkfs.f2fs would keep 12 of so few, and a volume in use
 /// would be cleaned before every call.
 const RESERVED: u32 = 6;
 /// Percentage of the others that users do not see.
-const OVERPROVISION: f64 = 50.0;
+const OVERPROVISION: f64 = 57.0;
 /// Sectors of the smallest and the largest media below it.
 pub(super) const MEDIA_SECTORS_MIN: u64 = 20_480;
 pub(super) const DEVICE_SECTORS: u32 = 65_536;
@@ -131,7 +131,7 @@ mod tests {
         for seed in 0..200 {
             let drawn = of(seed, &[]);
             let planned = plan(drawn.format.as_ref().unwrap(), VOLUME_SECTORS).unwrap();
-            assert_eq!((planned.layout.main_segments(), planned.user_blocks()), (20, 3_584));
+            assert_eq!((planned.layout.main_segments(), planned.user_blocks()), (22, 3_584));
             all.insert(describe(&drawn));
             let mut fixed = of(seed, &["active_logs"]);
             assert_eq!(fixed.mount.active_logs, 4);

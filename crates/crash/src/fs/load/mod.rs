@@ -13,6 +13,7 @@ mod style;
 mod syncs;
 
 use super::model::{Model, Node, ROOT, Undo, parent};
+use super::power_switch::{Device, PowerSwitch};
 use super::tree::{Fs, see};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
@@ -32,6 +33,9 @@ const PAGES: u64 = 12;
 /// Files that a writer keeps open at most, and syncs that it has running beside its calls.
 const OPEN_MAX: usize = 3;
 const SYNCS_MAX: usize = 2;
+/// Sectors written in a stretch after which writers stop: where a full volume cleans before every call, so many take
+/// minutes.
+const SECTORS_MAX: u64 = 200_000;
 /// Free blocks with which a refusal for lack of space is wrong.
 const ROOMY_BLOCKS: u64 = 160;
 /// Directories that are changed now and then: only the oldest transactions of a log know of them.
@@ -43,6 +47,7 @@ pub(crate) type Ended<T = ()> = Result<T, CheckFailure>;
 /// One writer.
 pub(crate) struct Writer {
     handle: Handle,
+    device: Device,
     fs: Fs,
     caller: Caller,
     style: Style,
@@ -72,6 +77,7 @@ pub(crate) struct Progress {
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) handle: Handle,
+    pub(crate) device: Device,
     pub(crate) fs: Fs,
     pub(crate) style: Style,
     pub(crate) coverage: Rc<RefCell<Coverage>>,
@@ -100,9 +106,10 @@ struct Target {
 impl Writer {
     /// The writer of a model; the round keeps its tags from being those of another round.
     pub(crate) fn new(shared: Shared, number: u16, model: &Rc<RefCell<Model>>) -> Self {
-        let Shared { handle, fs, style, coverage, progress, seed, round } = shared;
+        let Shared { handle, device, fs, style, coverage, progress, seed, round } = shared;
         Self {
             handle,
+            device,
             dir: fs.root(),
             fs,
             caller: Caller { thread: number, core: number, uid: 0, gid: 0 },
@@ -126,6 +133,9 @@ impl Writer {
             self.grow_all().await?;
         }
         for _ in 0..self.style.operations {
+            if self.device.with(PowerSwitch::bios).sectors_written > SECTORS_MAX {
+                break;
+            }
             self.step().await?;
             self.call_ended();
         }
