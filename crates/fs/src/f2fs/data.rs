@@ -367,7 +367,7 @@ impl Volume {
     ///
     /// # Errors
     /// [`FsError::NoSpace`] if the first page gets no place.
-    async fn reserve_some(&self, inode: &Inode, pages: &Pages) -> Result<u64> {
+    pub(super) async fn reserve_some(&self, inode: &Inode, pages: &Pages) -> Result<u64> {
         let mut at = pages.start;
         while let Some((_, known)) = inode.extents.find(at) {
             at += known;

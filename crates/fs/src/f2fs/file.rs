@@ -47,7 +47,8 @@ impl Volume {
     }
 
     /// A file is to grow to `size`, and reads as zeroes where it is not written: blocks after its end, which a power cut
-    /// left there, go. The kernel shows what they hold.
+    /// left there, go. The kernel shows what they hold. Where the file keeps its size, pages after its end stay reserved;
+    /// elsewhere roll-forward would take them for a longer file.
     pub(super) async fn empty_tail(&self, inode: &Inode, size: u64) -> Result<()> {
         let grows = size > inode.size.get() && !inode.is_inline();
         if !grows || self.omits(OmittedRule::GrowthTail) || !inode.may_have_tail.replace(false) {
@@ -59,7 +60,10 @@ impl Volume {
         self.forget_pages(inode, first);
         let op = self.begin().await?;
         let _extents = inode.extent_lock.write().await;
-        self.free_blocks(&op, inode, &(first..u64::MAX)).await?;
+        match inode.keeps_size() {
+            true => self.free_blocks(&op, inode, &(first..u64::MAX)).await?,
+            false => self.free_pages(&op, inode, &(first..u64::MAX)).await?,
+        }
         // Cleaning may have brought back what still had a block.
         self.forget_pages(inode, first);
         Ok(())
@@ -105,12 +109,17 @@ impl Volume {
             Allocate::PunchHole => (Ok(()), 0),
             Allocate::Reserve { keep_size } | Allocate::ZeroRange { keep_size } => {
                 self.empty_tail(inode, if keep_size { 0 } else { end }).await?;
-                let reserved = self.reserve_pages(inode, &pages).await;
+                let reserved = self.reserve_some(inode, &pages).await;
                 if keep_size && end > inode.size.get() {
                     inode.raw.borrow_mut().advise |= super::format::advise::KEEP_SIZE;
                 }
-                let grows = reserved.is_ok() && !keep_size;
-                (reserved, if grows { end } else { 0 })
+                // With too little space the file has what it got: roll-forward would make it so long.
+                let (done, reached) = match reserved {
+                    Ok(all) if all >= pages.end => (Ok(()), end),
+                    Ok(some) => (Err(FsError::NoSpace), some * PAGE),
+                    Err(error) => (Err(error), 0),
+                };
+                (done, if keep_size { 0 } else { reached })
             }
         };
         inode.set_size(inode.size.get().max(size));

@@ -228,7 +228,9 @@ impl Volume {
         if found == BlockAddr::NULL {
             return Ok(false);
         }
-        if inode.size.get() <= page * PAGE && !inode.keeps_size() {
+        // What a cut left after the end, and cleaning has moved since, makes no file longer; the kernel's it does.
+        let is_new = now == BlockAddr::NULL;
+        if is_new && inode.size.get() <= page * PAGE && !inode.keeps_size() {
             inode.set_size((page + 1) * PAGE);
             inode.raw.borrow_mut().size = (page + 1) * PAGE;
         }

@@ -1,8 +1,8 @@
 //! Files that grow read as zeroes where they were not written, whatever a power cut left after their end.
 
-use crate::common::volume::{Device, after_cut, assert_sound, made, mounted, run};
+use crate::common::volume::{Device, after_cut, after_recovery, assert_sound, made, mounted, run};
 use nandscape_block::{Payload, SectorData, Tag};
-use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, Ino, Io, SetAttr};
+use nandscape_fs::contract::{Allocate, Caller, Data, FileSystem, FsError, Ino, Io, SetAttr};
 use nandscape_fs::f2fs::format::Features;
 use nandscape_fs::f2fs::{F2fs, MountOptions};
 use nandscape_rt::Handle;
@@ -69,5 +69,49 @@ fn growth_over_what_a_cut_left() {
             fs.unmount().await.expect("an unmount");
             assert_sound(&device);
         }
+    });
+}
+
+/// A file is so long after a cut, and the volume is sound.
+async fn assert_length_after_cut(rt: &Handle, device: &Device, ino: Ino, size: u64) {
+    let options = MountOptions::default();
+    let is_so_long = async move |fs: &F2fs| {
+        assert_eq!(fs.getattr(ME, ino).await.expect("the file").size, size);
+    };
+    assert_sound(&after_recovery(rt, device, (&options, 2), is_so_long).await);
+}
+
+/// The length that a sync made durable is the file's after the next cut, too: roll-forward takes no page for written that
+/// an earlier cut left after the end.
+#[test]
+fn a_synced_length_stays_over_what_a_cut_left() {
+    run(async |rt| {
+        let (device, fs, ino) = with_tail(&rt).await;
+        let size = 2 * PAGE + 100;
+        let longer = SetAttr { size: Some(size), ..SetAttr::default() };
+        fs.setattr(ME, ino, longer).await.expect("longer");
+        fs.fsync(ME, ino).await.expect("a sync");
+        assert_length_after_cut(&rt, &device, ino, size).await;
+    });
+}
+
+/// A file that gets only a part of the pages that were to be reserved is as long as that part, before a sync and a cut
+/// and after.
+#[test]
+fn too_little_space_reserves_a_part() {
+    run(async |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let options = MountOptions::default();
+        let fs = mounted(&rt, &device, &options).await;
+        let ino = fs.create(ME, fs.root(), b"file", 0o644).await.expect("a file").ino;
+        fs.write_all(ME, ino, 0, pages(100, 2), Io::Direct).await.expect("a write");
+        fs.syncfs(ME).await.expect("a checkpoint");
+        let what = Allocate::Reserve { keep_size: false };
+        let refused = fs.fallocate(ME, ino, what, 0, 64 << 20).await;
+        assert_eq!(refused, Err(FsError::NoSpace));
+        let size = fs.getattr(ME, ino).await.expect("the file").size;
+        assert!(size > 2 * PAGE && size < 64 << 20 && size.is_multiple_of(PAGE), "{size}");
+        fs.fsync(ME, ino).await.expect("a sync");
+        assert_length_after_cut(&rt, &device, ino, size).await;
     });
 }
