@@ -39,6 +39,7 @@ impl Volume {
         let enough = if data_only { Dirty::Times } else { Dirty::No };
         loop {
             let op = self.begin().await?;
+            self.join_xattrs(inode).await;
             if inode.dirty.get() > enough {
                 self.update_inode(&op, inode).await?;
             }
@@ -65,6 +66,16 @@ impl Volume {
             inode.mark(Dirty::Content);
         }
         Ok(self.omits(OmittedRule::FsyncFlush))
+    }
+
+    /// Where the node of extended attributes is to be written, the inode is written after it, with their beginning; an older
+    /// one is on the device before that.
+    async fn join_xattrs(&self, inode: &Inode) {
+        let nid = inode.raw.borrow().xattr_nid;
+        if self.nodes.dirty.borrow().contains(&(inode.number, nid)) {
+            self.nodes.file.pages.written(nid.into()..u64::from(nid) + 1).await;
+            inode.mark(Dirty::Content);
+        }
     }
 
     /// Whether roll-forward could not bring the file back (`need_do_checkpoint`).

@@ -97,7 +97,11 @@ impl Volume {
 
     /// Brings the attributes of an inode to its node page (`f2fs_update_inode`).
     pub(crate) async fn update_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
-        if inode.dirty.get() == Dirty::No || inode.deleted.get() {
+        if inode.deleted.get() { Ok(()) } else { self.write_inode(op, inode).await }
+    }
+
+    async fn write_inode(&self, op: &Op, inode: &Inode) -> Result<()> {
+        if inode.dirty.get() == Dirty::No {
             return Ok(());
         }
         self.pay(Work::NodePages(1)).await;
@@ -106,12 +110,13 @@ impl Volume {
         Ok(())
     }
 
-    /// Brings the attributes of all dirty inodes to their node pages (`f2fs_sync_inode_meta`).
+    /// Brings the attributes of all dirty inodes to their node pages (`f2fs_sync_inode_meta`), also of one that waits for
+    /// the checkpoint to be deleted: a mount that finishes its removal finds all nodes from there.
     pub(crate) async fn update_dirty_inodes(&self, op: &Op) -> Result<()> {
         let numbers: Vec<u32> = self.inode_lists.dirty.borrow().iter().copied().collect();
         for number in numbers {
             match self.inodes.get(number) {
-                Some(inode) => self.update_inode(op, &inode).await?,
+                Some(inode) => self.write_inode(op, &inode).await?,
                 None => {
                     self.inode_lists.dirty.borrow_mut().remove(&number);
                 }

@@ -109,17 +109,26 @@ impl Volume {
         area: &XattrArea,
         needs_node: bool,
     ) -> Result<()> {
-        let nid = inode.raw.borrow().xattr_nid;
-        if needs_node {
-            let nid = if nid == 0 { self.new_xattr_node(op, inode).await? } else { Nid(nid) };
-            self.edit_node(op, nid, |bytes| area.write_node(bytes)).await?;
-        } else if nid != 0 {
-            self.remove_node(op, inode, Nid(nid)).await?;
-            inode.raw.borrow_mut().xattr_nid = 0;
-        }
+        let (number, nid) = (Nid(inode.number), Nid(inode.raw.borrow().xattr_nid));
         let place = inode.layout.get().inline_xattr();
-        let write = |bytes: &mut Block| bytes[place].copy_from_slice(area.inline_part());
-        self.edit_node(op, Nid(inode.number), write).await
+        let write = |bytes: &mut Block| bytes[place.clone()].copy_from_slice(area.inline_part());
+        if !needs_node {
+            if nid.0 != 0 {
+                self.remove_node(op, inode, nid).await?;
+                inode.raw.borrow_mut().xattr_nid = 0;
+            }
+            return self.edit_node(op, number, write).await;
+        }
+        let nid = if nid.0 == 0 { self.new_xattr_node(op, inode).await? } else { nid };
+        // Both or none: an fsync may come where this waits.
+        loop {
+            self.read_node(number, |_| ()).await?;
+            self.edit_node(op, nid, |_| ()).await?;
+            if self.edit_loaded(number, &write).is_some() {
+                let written = self.edit_loaded(nid, |bytes| area.write_node(bytes));
+                return written.ok_or_else(|| corrupt("node", nid.0));
+            }
+        }
     }
 
     /// An empty node for attributes, which the inode names.

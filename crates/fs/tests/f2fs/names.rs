@@ -5,11 +5,12 @@ use crate::common::volume::{after_cut, after_recovery, assert_sound, made, mount
 use nandscape_block::{Payload, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::contract::{
-    Caller, Data, FileSystem, FsError, Ino, Io, Kind, OpenFlags, RenameMode, XattrMode,
+    Caller, Data, FileSystem, FsError, Ino, Io, Kind, OpenFlags, RenameMode, SetAttr, XattrMode,
 };
 use nandscape_fs::f2fs::format::{Feature, Features};
 use nandscape_fs::f2fs::{F2fs, FsyncMode, MountOptions};
 use nandscape_rt::Stream;
+use nandscape_rt::combine::join_all;
 use std::collections::BTreeMap;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
@@ -360,4 +361,39 @@ fn orphans_are_freed_by_mount() {
         let space = fs.statfs(ME).await.expect("space");
         assert_eq!(space.blocks - space.free, 2, "the root directory");
     });
+}
+
+/// A file that is deleted while a checkpoint waits for other operations is an orphan of that checkpoint with all of its
+/// nodes: the next mount frees them.
+#[test]
+fn orphans_that_wait_for_a_checkpoint_are_whole() {
+    let device = run(async |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let options = MountOptions::default();
+        let fs = mounted(&rt, &device, &options).await;
+        let (large, file) =
+            (create(&fs, fs.root(), "large").await, create(&fs, fs.root(), "f").await);
+        let data = Data::Sectors(Payload::Run(Tag::new(1)), 1_500);
+        fs.write_all(ME, large, 0, data, Io::Buffered).await.expect("a write");
+        fs.unmount().await.expect("an unmount");
+
+        let fs = mounted(&rt, &device, &options).await;
+        fs.open(ME, file, OpenFlags::default()).await.expect("open");
+        fs.unlink(ME, fs.root(), b"f").await.expect("no file");
+        fs.getattr(ME, large).await.expect("in memory");
+        fs.syncfs(ME).await.expect("a checkpoint");
+        fs.setxattr(ME, file, b"user.x", &[1; 1_000], XattrMode::Set).await.expect("in a node");
+        let size = SetAttr { size: Some(0), ..SetAttr::default() };
+        let [one, two, three] = [(); 3].map(|()| fs.clone());
+        let truncate = rt.spawn("cut", async move { one.setattr(ME, large, size).await.map(drop) });
+        let sync = rt.spawn("sync", async move { two.syncfs(ME).await });
+        let close = rt.spawn("close", async move { three.close(ME, file).await });
+        for ended in join_all([truncate, sync]).await {
+            ended.expect("a task").expect("a call");
+        }
+        let after = after_recovery(&rt, &device, (&options, 1), async |_| ()).await;
+        drop(close);
+        after
+    });
+    assert_sound(&device);
 }

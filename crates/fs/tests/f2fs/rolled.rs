@@ -1,10 +1,11 @@
 //! What roll-forward makes of chains that hold nodes in an unusual order.
 
-use crate::common::volume::{after_recovery, assert_sound, made, mounted, run};
+use crate::common::volume::{after_cut, after_recovery, assert_sound, made, mounted, run};
 use nandscape_block::{Payload, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, XattrMode};
 use nandscape_fs::f2fs::format::Features;
-use nandscape_fs::f2fs::{F2fs, MountOptions};
+use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule};
+use std::collections::BTreeSet;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 /// Pages for which an inode and one node have addresses.
@@ -100,4 +101,38 @@ fn attributes_that_just_fit_end_with_the_inode() {
         assert_eq!(fs.listxattr(ME, file).await, Ok(vec![b"user.x".to_vec()]));
         assert_eq!(fs.getxattr(ME, file, b"user.x").await, Ok(vec![b'v'; 171]));
     });
+}
+
+/// Whatever nodes of an fsync a cut takes, attributes that begin in the inode and end in a node are those of one moment.
+#[test]
+fn attributes_come_back_whole_or_not_at_all() {
+    let mut sizes = BTreeSet::new();
+    for seed in 0..40 {
+        let (device, size) = run(async move |rt| {
+            let device = made(&rt, 64, Features::default()).await;
+            let omit = Some(OmittedRule::FsyncFlush);
+            let options = MountOptions { omit, ..MountOptions::default() };
+            let fs = mounted(&rt, &device, &options).await;
+            let file = create(&fs, "file").await;
+            let set = async |byte: u8| {
+                let value = vec![byte; 500 + 300 * usize::from(byte)];
+                fs.setxattr(ME, file, b"user.x", &value, XattrMode::Set).await.expect("a value");
+            };
+            set(0).await;
+            fs.syncfs(ME).await.expect("a checkpoint");
+            for byte in 1..3 {
+                set(byte).await;
+                fs.fsync(ME, file).await.expect("a sync without a flush");
+            }
+            let left = after_cut(&rt, &device, seed).await;
+            let fs = mounted(&rt, &left, &MountOptions::default()).await;
+            let value = fs.getxattr(ME, file, b"user.x").await.expect("a value");
+            assert_eq!(value, vec![value[0]; 500 + 300 * usize::from(value[0])], "seed {seed}");
+            fs.unmount().await.expect("an unmount");
+            (left, value[0])
+        });
+        assert_sound(&device);
+        sizes.insert(size);
+    }
+    assert_eq!(sizes, BTreeSet::from([0, 1, 2]));
 }

@@ -26,7 +26,7 @@ const BATCH_NODES: usize = 512;
 pub(crate) enum NodeSet {
     /// All: indirect nodes, then direct nodes of directories, then those of other files.
     All,
-    /// Those of one inode.
+    /// Those of one inode: the node of its extended attributes, and itself, after the others.
     Of(u32),
 }
 
@@ -56,7 +56,11 @@ impl Volume {
         let all = match set {
             NodeSet::All => dirty.iter(),
             NodeSet::Of(ino) => {
-                return dirty.range((ino, 0)..=(ino, u32::MAX)).map(|one| one.1).collect();
+                let xattrs = self.inodes.get(ino).map(|inode| inode.raw.borrow().xattr_nid);
+                let of_inode = dirty.range((ino, 0)..=(ino, u32::MAX)).map(|one| one.1);
+                let mut nodes: Vec<u32> = of_inode.collect();
+                nodes.sort_by_key(|nid| (*nid == ino, Some(*nid) == xattrs));
+                return nodes;
             }
         };
         let mut nodes: Vec<_> = all.map(|&(_, nid)| (self.log_of_node(nid), nid)).collect();
@@ -151,7 +155,9 @@ impl Volume {
         let now = self.mounted_time();
         let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
         let mut footer = NodeFooter::parse(&bytes);
-        footer.set(node_flag::FSYNC, marks.is_some_and(|marks| marks.fsync));
+        // Its attributes continue those of the inode, which is the next block: without that one it does not count.
+        let is_part = footer.role() == Some(NodeRole::Xattr);
+        footer.set(node_flag::FSYNC, marks.is_some_and(|marks| marks.fsync) && !is_part);
         footer
             .set(node_flag::DENTRY, marks.is_some_and(|marks| marks.dentry && nid.0 == marks.ino));
         footer.cp_ver = self.checkpoints.node_version();
