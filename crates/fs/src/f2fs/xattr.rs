@@ -124,7 +124,7 @@ impl Volume {
         loop {
             self.read_node(number, |_| ()).await?;
             self.edit_node(op, nid, |_| ()).await?;
-            if self.edit_loaded(number, &write).is_some() {
+            if self.edit_loaded(number, write).is_some() {
                 let written = self.edit_loaded(nid, |bytes| area.write_node(bytes));
                 return written.ok_or_else(|| corrupt("node", nid.0));
             }
