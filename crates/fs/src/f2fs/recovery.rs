@@ -167,8 +167,12 @@ impl Volume {
             bytes[xattr.clone()].copy_from_slice(&found[xattr]);
         })
         .await?;
-        let kept = (inode.raw.borrow().blocks, inode.raw.borrow().xattr_nid);
-        (raw.blocks, raw.xattr_nid, raw.ext_len) = (kept.0, kept.1, 0);
+        {
+            // Names that went since the checkpoint are there again.
+            let kept = inode.raw.borrow();
+            (raw.links, raw.blocks, raw.xattr_nid, raw.ext_len) =
+                (kept.links, kept.blocks, kept.xattr_nid, 0);
+        }
         inode.set_size(raw.size);
         inode.layout.set(layout);
         *inode.raw.borrow_mut() = raw;

@@ -1,15 +1,17 @@
 //! What roll-forward makes of chains that hold nodes in an unusual order.
 
 use crate::common::volume::{after_cut, after_recovery, assert_sound, made, mounted, run};
-use nandscape_block::{Payload, Tag};
+use nandscape_block::{BlockDevice, Lba, Payload, Tag};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, XattrMode};
-use nandscape_fs::f2fs::format::Features;
+use nandscape_fs::f2fs::format::{Features, NodeFooter, node_flag};
 use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule};
 use std::collections::BTreeSet;
 
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 /// Pages for which an inode and one node have addresses.
 const PAGES: u32 = 1_500;
+/// Where an inode counts its names.
+const LINKS_AT: usize = 0xc;
 
 async fn create(fs: &F2fs, name: &str) -> Ino {
     fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
@@ -135,4 +137,39 @@ fn attributes_come_back_whole_or_not_at_all() {
         sizes.insert(size);
     }
     assert_eq!(sizes, BTreeSet::from([0, 1, 2]));
+}
+
+/// A file that loses its name while an fsync writes its nodes has it again after a cut, and counts it, although the inode
+/// of the chain counts none.
+#[test]
+fn a_name_that_comes_back_counts() {
+    let device = run(async |rt| {
+        let device = made(&rt, 64, Features::default()).await;
+        let options = MountOptions::default();
+        let fs = mounted(&rt, &device, &options).await;
+        let file = create(&fs, "file").await;
+        fs.syncfs(ME).await.expect("a checkpoint");
+        write(&fs, file, 1, 3).await;
+        fs.fsync(ME, file).await.expect("a sync");
+        let left = after_cut(&rt, &device, 1).await;
+        let blocks = 0..left.with(|medium| medium.caps().sectors);
+        let block = |lba| left.with(|medium| medium.current(Lba(lba))).expand();
+        let nodes = blocks.filter_map(|lba| block(lba).map(|bytes| (lba, bytes)));
+        let in_chain = |bytes: &[u8; 4_096]| {
+            let footer = NodeFooter::parse(bytes);
+            footer.nid == file.0 as u32 && footer.has(node_flag::FSYNC)
+        };
+        let chain: Vec<_> = nodes.filter(|(_, bytes)| in_chain(bytes)).collect();
+        let [(lba, inode)] = &chain[..] else { panic!("{} blocks", chain.len()) };
+        let mut unlinked = inode.clone();
+        unlinked[LINKS_AT..LINKS_AT + 4].fill(0);
+        let unlinked = Payload::from_bytes(&unlinked[..]).expect("a sector");
+        left.write(Lba(*lba), 1, unlinked).await.expect("a write");
+        let fs = mounted(&rt, &left, &options).await;
+        assert!(content(&fs, "file").await == expected(1, 3));
+        assert_eq!(fs.getattr(ME, file).await.map(|attr| attr.links), Ok(1));
+        fs.unmount().await.expect("an unmount");
+        left
+    });
+    assert_sound(&device);
 }
