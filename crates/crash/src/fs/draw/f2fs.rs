@@ -12,11 +12,15 @@ use nandscape_rt::Stream;
 /// Sectors of a volume: 30 segments, of which the main area has 22. Six are open, [`RESERVED`] are kept for
 /// cleaning, and files have what 7 hold: full, all of it fits into what is left, and cleaning ends.
 pub(super) const VOLUME_SECTORS: u64 = 15_360;
+/// Percentage of the segments that are not reserved which users do not see.
+const OVERPROVISION: f64 = 57.0;
+/// The same of a volume with two segments less, for as much of files: full, it is cleaned before every call, and a
+/// segment is used again as soon as it is free.
+const TIGHT_SECTORS: u64 = 14_336;
+const TIGHT_OVERPROVISION: f64 = 50.0;
 /// Segments that cleaning may count on: each log's next one. mkfs.f2fs would keep 12 of so few, and a volume in use
 /// would be cleaned before every call.
 const RESERVED: u32 = 6;
-/// Percentage of the others that users do not see.
-const OVERPROVISION: f64 = 57.0;
 /// Sectors of the smallest and the largest media below it.
 pub(super) const MEDIA_SECTORS_MIN: u64 = 20_480;
 pub(super) const DEVICE_SECTORS: u32 = 65_536;
@@ -40,6 +44,7 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         background,
         aggressive,
         features,
+        tight,
     ] = std::array::from_fn(|_| rng.chance(0.5));
     let drawn = MountOptions {
         active_logs: logs,
@@ -72,10 +77,14 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         mount.ordered_data = given.mount.ordered_data;
     }
     let features = if features { SUPPORTED } else { Features::default() };
+    let (sectors, overprovision) = match tight {
+        true => (TIGHT_SECTORS, TIGHT_OVERPROVISION),
+        false => (VOLUME_SECTORS, OVERPROVISION),
+    };
     let format = MkfsOptions {
-        sectors: Some(VOLUME_SECTORS),
+        sectors: Some(sectors),
         reserved_segments: Some(RESERVED),
-        overprovision: Some(OVERPROVISION),
+        overprovision: Some(overprovision),
         features,
         fresh: true,
         ..MkfsOptions::new(seed)
@@ -127,11 +136,12 @@ mod tests {
             given.mount.active_logs = 4;
             config(&given, &Mounted { seed, mount: 1, given: keys })
         };
-        let mut all = BTreeSet::new();
+        let (mut all, mut sizes) = (BTreeSet::new(), BTreeSet::new());
         for seed in 0..200 {
             let drawn = of(seed, &[]);
             let planned = plan(drawn.format.as_ref().unwrap(), VOLUME_SECTORS).unwrap();
-            assert_eq!((planned.layout.main_segments(), planned.user_blocks()), (22, 3_584));
+            assert_eq!(planned.user_blocks(), 3_584);
+            sizes.insert(planned.layout.main_segments());
             all.insert(describe(&drawn));
             let mut fixed = of(seed, &["active_logs"]);
             assert_eq!(fixed.mount.active_logs, 4);
@@ -146,6 +156,7 @@ mod tests {
         for word in ["order=ordered", "inline=data+dentry+xattr", "inline=", "features=none"] {
             assert!(words.contains(word), "{word}");
         }
+        assert_eq!(sizes, BTreeSet::from([20, 22]));
         assert!(all.len() > 100, "{}", all.len());
     }
 }
