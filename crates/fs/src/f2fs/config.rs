@@ -5,7 +5,9 @@ use super::F2fs;
 use super::cpu::CpuCosts;
 use super::format::{Features, SUPPORTED};
 use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
-use super::options::{Allocation, DiscardPolicy, FsyncMode, MountOptions, VictimPolicy};
+use super::options::{
+    Allocation, DiscardPolicy, FsyncMode, MountOptions, SmallVolume, VictimPolicy,
+};
 use super::rules::OmittedRule;
 use crate::contract::FsError;
 use crate::kind::{
@@ -32,13 +34,28 @@ impl Eq for Config {}
 
 impl Allocation {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Lfs];
+    pub const ALL: [Self; 2] = [Self::Lfs, Self::Adaptive];
 
     /// Its name, as in F2FS's `mode=`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lfs => "lfs",
+            Self::Adaptive => "adaptive",
+        }
+    }
+}
+
+impl SmallVolume {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Kernel, Self::Off];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Off => "off",
         }
     }
 }
@@ -195,13 +212,14 @@ impl Config {
         Promises {
             syncs_single_files: true,
             may_show_stale_blocks: !self.mount.ordered_data,
-            overwrites_in_place: false,
+            overwrites_in_place: matches!(self.mount.allocation, Allocation::Adaptive),
         }
     }
 
-    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 5] {
+    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 6] {
         [
             ("allocation", self.mount.allocation.name()),
+            ("small_volume", self.mount.small_volume.name()),
             ("fsync_mode", self.mount.fsync_mode.name()),
             ("active_logs", logs_name(self.mount.active_logs)),
             ("data_order", order_name(self.mount.ordered_data)),
@@ -219,6 +237,10 @@ impl Config {
                 let all = Allocation::ALL.into_iter();
                 let found = all.into_iter().find(|allocation| allocation.name() == value);
                 self.mount.allocation = found.ok_or_else(unknown)?;
+            }
+            "small_volume" => {
+                let found = SmallVolume::ALL.into_iter().find(|rules| rules.name() == value);
+                self.mount.small_volume = found.ok_or_else(unknown)?;
             }
             "fsync_mode" => {
                 let found = FsyncMode::ALL.into_iter().find(|mode| mode.name() == value);
@@ -298,7 +320,8 @@ mod tests {
     #[test]
     fn choices_are_made_by_name() {
         let values = [
-            ("allocation", &["lfs"][..]),
+            ("allocation", &["adaptive", "lfs"][..]),
+            ("small_volume", &["off", "kernel"]),
             ("fsync_mode", &["strict", "posix"]),
             ("active_logs", &["2", "4", "6"]),
             ("data_order", &["ordered", "kernel"]),

@@ -17,6 +17,10 @@ pub struct Counts {
     pub summary_blocks: u64,
     /// Blocks written to each log, in the order of [`SegmentType::ALL`](super::format::SegmentType::ALL).
     pub log_blocks: [u64; LOGS],
+    /// Blocks among them that filled holes of dirty segments.
+    pub threaded_blocks: u64,
+    /// Blocks of data written over where they lay, in no log.
+    pub in_place_blocks: u64,
     /// Sections cleaned in the foreground.
     pub foreground_sections: u64,
     /// Sections cleaned in the background.
@@ -97,6 +101,8 @@ impl Counts {
         for (ours, theirs) in self.log_blocks.iter_mut().zip(other.log_blocks) {
             merge(ours, theirs);
         }
+        merge(&mut self.threaded_blocks, other.threaded_blocks);
+        merge(&mut self.in_place_blocks, other.in_place_blocks);
         merge(&mut self.foreground_sections, other.foreground_sections);
         merge(&mut self.background_sections, other.background_sections);
         merge(&mut self.moved_data_blocks, other.moved_data_blocks);
@@ -128,8 +134,11 @@ impl Counts {
             ("nodes", self.rolled_nodes),
             ("blocks", self.rolled_blocks),
         ];
+        let adaptive =
+            vec![("ssr_blocks", self.threaded_blocks), ("in_place_blocks", self.in_place_blocks)];
         let mut groups = vec![
             CountGroup::of("checkpoint", checkpoint),
+            CountGroup::of("adaptive", adaptive),
             CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
             CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
             CountGroup::of("discard", vec![("requests", self.discards)]),
@@ -156,6 +165,13 @@ impl Counts {
             counted(self.checkpoint_blocks, ["block", "blocks"]),
             counted(self.log_blocks.iter().sum(), ["block", "blocks"]),
         )];
+        if self.threaded_blocks + self.in_place_blocks > 0 {
+            phrases.push(format!(
+                "{} in holes, {} in place",
+                counted(self.threaded_blocks, ["block", "blocks"]),
+                counted(self.in_place_blocks, ["block", "blocks"]),
+            ));
+        }
         if self.sections() > 0 {
             phrases.push(format!(
                 "{} cleaned, {} moved",

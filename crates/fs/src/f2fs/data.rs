@@ -13,7 +13,7 @@ use super::volume::{Op, Volume};
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, FsError, Kind, Result, WriteHint};
 use crate::vfs::content::{self, Writer};
-use crate::vfs::writeback::{Submitted, submit, write_blocks};
+use crate::vfs::writeback::{Submitted, submit};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
 use nandscape_block::{FlushScope, Lba, Placement, SectorData};
 use nandscape_rt::combine::join_all;
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// Pages whose places are reserved at once.
-const RESERVE_PAGES: u64 = 512;
+pub(super) const RESERVE_PAGES: u64 = 512;
 
 /// What was placed, as the number that its write has among those in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,7 +176,17 @@ impl DataPath for Volume {
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
         let is_moving = inode.moving.borrow().contains(&at);
-        let (log, alike) = self.log_of_pages(inode, at..run.end());
+        let (log, mut alike) = self.log_of_pages(inode, at..run.end());
+        if !is_moving && self.updates_in_place(inode) {
+            let (first, count) = self.first_run(dnode, alike).await?;
+            if first.is_block() {
+                let placed = PlacedPages::Changed(self.note_in_place(inode, count));
+                let pages = (at..at + count, first.0.into());
+                let submitted = submit(&**self, inode, run, pages, sync, placed, || drop(op));
+                return Ok(self.watched(submitted));
+            }
+            alike = count;
+        }
         let moved = self.move_pages(&op, inode, (dnode, log), at, alike).await?;
         let Some((start, count)) = moved else { return nothing(at + 1) };
         let placed = match is_moving {
@@ -342,7 +352,7 @@ impl Volume {
 
     /// The first address of a node from a slot on, and how many follow it: of blocks those that lie after each other,
     /// otherwise those that are the same.
-    async fn first_run(&self, dnode: Dnode, most: u64) -> Result<(BlockAddr, u64)> {
+    pub(super) async fn first_run(&self, dnode: Dnode, most: u64) -> Result<(BlockAddr, u64)> {
         let count = u64::from(dnode.left()).min(most) as u32;
         self.read_node(dnode.nid, |bytes| {
             let address = |index: u32| dnode.addrs.get(bytes, dnode.slot + index);
@@ -458,9 +468,10 @@ impl Volume {
         most: u64,
     ) -> Result<Option<(u64, u64)>> {
         let version = self.node_entry(dnode.nid).await?.version;
+        self.prepare_log(log, most).await?;
         let count = |addresses: &[BlockAddr]| {
             let placed = addresses.iter().take_while(|address| **address != BlockAddr::NULL);
-            placed.count().min(self.segments.borrow().left_in_segment(log) as usize)
+            placed.count().min(self.segments.borrow().run_of(log) as usize)
         };
         let mut addresses = self.addresses(dnode, most).await?;
         if self.cpu.is_charged() {
@@ -490,8 +501,15 @@ impl Volume {
         Ok(Some((start.0.into(), count)))
     }
 
+    /// Blocks of a file are written over where they lie (`f2fs_inplace_write_data`). Returns the number of the write.
+    pub(super) fn note_in_place(&self, inode: &Inode, count: u64) -> u64 {
+        inode.note_updated();
+        self.in_place_blocks.set(self.in_place_blocks.get() + count);
+        self.data_in_flight.send()
+    }
+
     /// Counts what is in use while so many blocks are written that users gave.
-    fn note_in_use(&self, blocks: u64) {
+    pub(super) fn note_in_use(&self, blocks: u64) {
         let mut sums = self.in_use_sums.get();
         sums.note(blocks, self.segments.borrow().in_use());
         self.in_use_sums.set(sums);
@@ -511,46 +529,6 @@ impl Volume {
         };
         let is_there = self.edit_loaded(dnode.nid, set);
         is_there.ok_or_else(|| self.stop(super::error::corrupt("node left memory", dnode.nid.0)))
-    }
-
-    /// Places and submits the first pages of a range that are written past the cache; `data` begins at page `first`.
-    /// Returns where the rest begins, and what to wait for.
-    async fn place_direct(
-        self: &Rc<Self>,
-        inode: &Rc<Inode>,
-        range: Pages,
-        first: u64,
-        data: &[SectorData],
-    ) -> Result<(u64, (u64, impl Future<Output = Result<()>> + use<>))> {
-        self.balance_fs().await?;
-        if inode.is_inline() {
-            self.convert_inline(inode).await?;
-        }
-        let end = range.end.min(range.start + RESERVE_PAGES);
-        self.reserve_pages(inode, &(range.start..end)).await?;
-        let no_cleaning = inode.gc_rwsem.read().await;
-        // What cleaning has made dirty meanwhile is older than what is written now.
-        inode.pages.written(range.start..end).await;
-        inode.pages.discard(range.start..end);
-        let op = self.begin().await?;
-        let _extents = inode.extent_lock.write().await;
-        let dnode = self.make_dnode(&op, inode, range.start).await?;
-        let log = self.data_log(inode);
-        let moved =
-            self.move_pages(&op, inode, (dnode, log), range.start, end - range.start).await?;
-        let (start, count) = moved.ok_or(FsError::NoSpace)?;
-        let from = (range.start - first) as usize;
-        let some = &data[from..from + count as usize];
-        self.note_in_use(count);
-        let id = self.data_in_flight.send();
-        let arrival = write_blocks(&**self, inode, start, some, true);
-        let arrival = async move {
-            let ended = arrival.await;
-            // Until then cleaning would read what the block held before.
-            drop(no_cleaning);
-            ended
-        };
-        Ok((range.start + count, (id, arrival)))
     }
 
     /// The log for the first of some dirty pages, and how many from there on belong to it: those that cleaning moves are

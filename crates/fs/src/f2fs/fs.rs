@@ -68,6 +68,7 @@ impl F2fs {
     async fn sync_file(&self, caller: Caller, ino: Ino, data_only: bool) -> Result<()> {
         self.run(caller, async move |volume| {
             let inode = volume.inode_of(ino).await?;
+            volume.begin_fsync(&inode, data_only);
             sync::sync_file(volume, &inode, data_only).await
         })
         .await
@@ -430,6 +431,8 @@ fn counts_of(volume: &Volume) -> Counts {
         checkpoint_blocks: volume.checkpoints.blocks.get(),
         summary_blocks: volume.checkpoints.summary_blocks.get(),
         log_blocks: *volume.segments.borrow().written(),
+        threaded_blocks: volume.segments.borrow().threaded(),
+        in_place_blocks: volume.in_place_blocks.get(),
         foreground_sections,
         background_sections,
         moved_data_blocks: data_blocks,

@@ -15,6 +15,7 @@ use std::rc::Rc;
 impl Volume {
     /// Makes durable what leads to a file's data, which is on the device; whether nothing is left to be flushed.
     pub(super) async fn fsync(self: &Rc<Self>, inode: &Rc<Inode>, data_only: bool) -> Result<bool> {
+        inode.syncs_in_place.set(false);
         // What a checkpoint that is being written has taken looks clean, and is not durable yet.
         drop(self.begin().await?);
         let ino = Nid(inode.number);
@@ -24,7 +25,9 @@ impl Volume {
         let node_waits = self.nodes.dirty.borrow().contains(&(inode.number, inode.number))
             || self.nodes.nat.borrow().needs_inode_update(ino);
         if !is_dirty && !is_written && !node_waits {
-            return Ok(true);
+            // What was written in place is durable with a flush, until a checkpoint had one.
+            let is_updated = self.inode_lists.updated.borrow().contains(&inode.number);
+            return Ok(!is_updated || self.omits(OmittedRule::UpdatedFlush));
         }
         // What was written stays noted until a checkpoint has it: another fsync of the file may find its nodes clean while
         // this one has yet to flush them.

@@ -138,7 +138,10 @@ impl Volume {
         let sections = segments.count() / per_section;
         let is_dirty = |section: &u32| {
             let valid = segments.section_valid(*section);
-            valid > 0 && valid < full && !segments.is_open_section(*section)
+            valid > 0
+                && valid < full
+                && !segments.is_open_section(*section)
+                && !segments.is_prepared_section(*section)
         };
         match kind {
             GcKind::Foreground => {
@@ -201,6 +204,27 @@ impl Volume {
 
     /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
     async fn clean_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<bool> {
+        self.cleaning.set(Some(section));
+        let moved = self.move_section(section, kind).await;
+        self.cleaning.set(None);
+        moved?;
+        let mut counts = self.gc_counts.get();
+        match kind {
+            GcKind::Foreground => {
+                counts.foreground_sections += 1;
+                self.background_victims.borrow_mut().remove(&section);
+            }
+            GcKind::Background => {
+                counts.background_sections += 1;
+                self.background_victims.borrow_mut().insert(section);
+            }
+        }
+        self.gc_counts.set(counts);
+        Ok(self.segments.borrow().section_valid(section) == 0)
+    }
+
+    /// Moves what is valid in the segments of a section.
+    async fn move_section(self: &Rc<Self>, section: u32, kind: GcKind) -> Result<()> {
         let per_section = self.layout.segments_per_section();
         for number in section * per_section..(section + 1) * per_section {
             let segment = SegNo(number);
@@ -217,19 +241,7 @@ impl Volume {
                 self.move_data(&summaries, kind).await?;
             }
         }
-        let mut counts = self.gc_counts.get();
-        match kind {
-            GcKind::Foreground => {
-                counts.foreground_sections += 1;
-                self.background_victims.borrow_mut().remove(&section);
-            }
-            GcKind::Background => {
-                counts.background_sections += 1;
-                self.background_victims.borrow_mut().insert(section);
-            }
-        }
-        self.gc_counts.set(counts);
-        Ok(self.segments.borrow().section_valid(section) == 0)
+        Ok(())
     }
 
     /// Valid blocks of a segment, with what its summaries say of them.

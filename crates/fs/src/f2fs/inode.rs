@@ -41,6 +41,8 @@ pub(crate) struct Inode {
     pub(crate) address_changes: Cell<u64>,
     /// Dirty pages that cleaning moves: they go to the cold log.
     pub(crate) moving: RefCell<BTreeSet<u64>>,
+    /// Whether its dirty pages are written over where they lie, for an fsync (`FI_NEED_IPU`).
+    pub(crate) syncs_in_place: Cell<bool>,
     /// Whether blocks may follow its end that a write past the page cache got before a power cut, and that it never
     /// covered with its length.
     pub(crate) may_have_tail: Cell<bool>,
@@ -59,6 +61,8 @@ pub(crate) struct InodeLists {
     pub(crate) dirty: RefCell<BTreeSet<u32>>,
     /// Those of which data, or nodes of an fsync, were written that may not be durable (`APPEND_INO`).
     pub(crate) appended: RefCell<BTreeSet<u32>>,
+    /// Those of which data were written in place that may not be durable (`UPDATE_INO`).
+    pub(crate) updated: RefCell<BTreeSet<u32>>,
 }
 
 /// What of an inode its node page does not have.
@@ -117,6 +121,7 @@ impl Inode {
             has_alias: Cell::new(false),
             address_changes: Cell::new(0),
             moving: RefCell::default(),
+            syncs_in_place: Cell::new(false),
             may_have_tail: Cell::new(true),
             gc_rwsem: RwLock::new(rt, "cleaning of an inode", ()),
             lists: Rc::clone(lists),
@@ -239,6 +244,12 @@ impl Inode {
     /// Data were written that may not be durable.
     pub(crate) fn note_appended(&self) {
         self.lists.appended.borrow_mut().insert(self.number);
+    }
+
+    /// Data were written over where they lay, and may not be durable. What cleaning has read of them is old.
+    pub(crate) fn note_updated(&self) {
+        self.address_changes.set(self.address_changes.get() + 1);
+        self.lists.updated.borrow_mut().insert(self.number);
     }
 
     /// Pages lie elsewhere, or nowhere.

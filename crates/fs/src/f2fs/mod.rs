@@ -1,5 +1,6 @@
 //! F2FS in its on-disk format, after Linux's `fs/f2fs`: rooms keep the kernel's names.
 
+mod adaptive;
 pub mod check;
 mod checkpoint;
 mod checkpoints;
@@ -8,6 +9,7 @@ mod counts;
 mod cpu;
 mod data;
 mod dir;
+mod direct;
 mod discard;
 pub mod dump;
 mod error;
@@ -45,6 +47,6 @@ pub use counts::Counts;
 pub use cpu::{CpuCosts, CpuTimes};
 pub use fs::F2fs;
 pub use mount::MountReport;
-pub use options::{Allocation, DiscardPolicy, FsyncMode, MountOptions, VictimPolicy};
+pub use options::{Allocation, DiscardPolicy, FsyncMode, MountOptions, SmallVolume, VictimPolicy};
 pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;

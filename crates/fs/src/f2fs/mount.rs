@@ -118,6 +118,7 @@ async fn read_logs(reader: &ImageReader, layout: &Layout, found: &FoundPack) -> 
         CurSeg {
             segment: position.segno,
             next: position.blkoff.into(),
+            ssr: position.ssr,
             summary: SummaryBlock::new(kind),
         }
     });
@@ -160,7 +161,8 @@ async fn restore_node_summary(
     log: &mut CurSeg,
 ) -> Result<()> {
     let first = layout.block(log.segment, 0).unwrap_or_default();
-    let bytes = reader.blocks(first.0.into(), log.next).await?;
+    let written = if log.ssr { BLOCKS_PER_SEGMENT } else { log.next };
+    let bytes = reader.blocks(first.0.into(), written).await?;
     for (entry, block) in log.summary.entries.iter_mut().zip(bytes.as_chunks::<BLOCK_BYTES>().0) {
         let nid = Nid(NodeFooter::parse(block).nid);
         *entry = SummaryEntry { nid, version: 0, ofs_in_node: 0 };
@@ -318,6 +320,8 @@ async fn load_volume(
     let space = Space::new(checkpoint, layout.nids());
     let meta = special(META_INO);
     let mut segments = Segments::new(layout, at_mount);
+    segments.reuses_early = options.has_small_rules(&layout);
+    segments.ignores_kept = options.omit == Some(OmittedRule::KeptBlocks);
     segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
     let parts = VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists };
     Ok(Volume::new(env, options, parts))

@@ -1,6 +1,7 @@
 //! What can be chosen at mount.
 
 use super::cpu::CpuCosts;
+use super::format::Layout;
 use super::rules::OmittedRule;
 use crate::cache::CacheConfig;
 use nandscape_rt::Nanos;
@@ -11,6 +12,20 @@ pub enum Allocation {
     /// Normal logging: blocks are written at the ends of logs only (`mode=lfs`).
     #[default]
     Lfs,
+    /// Adaptive logging: in holes of dirty segments when few sections are free, and in place where an fsync asks for it
+    /// (`mode=adaptive`).
+    Adaptive,
+}
+
+/// What adaptive logging does on a volume of at most 8,192 main segments (`fs.small_volume`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum SmallVolume {
+    /// As the kernel: all data is written over in place, and free segments are looked for from the start of the volume
+    /// (`f2fs_tuning_parameters`). Hardly anything is cleaned then.
+    #[default]
+    Kernel,
+    /// As on a larger one.
+    Off,
 }
 
 /// What an fsync of a file guarantees beyond the file (`fsync_mode`).
@@ -48,6 +63,8 @@ pub enum VictimPolicy {
 pub struct MountOptions {
     /// How new blocks are placed.
     pub allocation: Allocation,
+    /// What that does on a small volume.
+    pub small_volume: SmallVolume,
     /// Logs in use: 2, 4 or 6.
     pub active_logs: u8,
     /// What an fsync guarantees.
@@ -100,6 +117,17 @@ pub struct MountOptions {
 }
 
 impl MountOptions {
+    /// Segments of the main area up to which a volume is small (`SMALL_VOLUME_SEGMENTS`).
+    const SMALL_SEGMENTS: u32 = 8_192;
+
+    /// Whether adaptive logging follows the kernel's rules for small volumes: all data is written over in place
+    /// (`F2FS_IPU_FORCE`), and free segments are looked for from the start (`ALLOC_MODE_REUSE`).
+    pub(crate) fn has_small_rules(&self, layout: &Layout) -> bool {
+        self.allocation == Allocation::Adaptive
+            && self.small_volume == SmallVolume::Kernel
+            && layout.main_segments() <= Self::SMALL_SEGMENTS
+    }
+
     /// Bytes of a NAT entry in memory: an object of Linux's `f2fs_nat_entry` (`struct nat_entry`, x86-64).
     const NAT_ENTRY_BYTES: u64 = 32;
     /// Bytes of an inode in memory: an object of Linux's `f2fs_inode_cache`; an estimate, of ext4's size and a
@@ -128,6 +156,7 @@ impl Default for MountOptions {
     fn default() -> Self {
         Self {
             allocation: Allocation::default(),
+            small_volume: SmallVolume::default(),
             active_logs: 6,
             fsync_mode: FsyncMode::default(),
             discard_policy: DiscardPolicy::default(),

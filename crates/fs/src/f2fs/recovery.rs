@@ -114,6 +114,7 @@ impl Volume {
     /// Keeps segments of the chain, as far as they are free, from being used.
     fn hold_chain(&self, chain: &[ChainNode]) -> Vec<SegNo> {
         let mut segments = self.segments.borrow_mut();
+        chain.iter().for_each(|node| segments.keep(node.at));
         let of_chain = chain.iter().filter_map(|node| self.layout.segment_of(node.at));
         of_chain.map(|(segment, _)| segment).filter(|segment| segments.hold(*segment)).collect()
     }
@@ -290,6 +291,7 @@ impl Volume {
         for log in SegmentType::ALL {
             let holds_chain = has_chain && log == SegmentType::WarmNode;
             if !holds_chain && !self.segments.borrow().is_overlapped(log) {
+                self.segments.borrow_mut().skip_found(log);
                 continue;
             }
             let (segment, summaries) = self.segments.borrow_mut().renew(log)?;

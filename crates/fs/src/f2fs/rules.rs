@@ -19,6 +19,8 @@ omitted_rules! {
     EarlyDiscard = "early-discard",
     /// NAT blocks are written over the copy that the last checkpoint uses.
     NatInPlace = "nat-in-place",
+    /// A log writes into holes that the last checkpoint, or an fsync after it, still leads to.
+    KeptBlocks = "kept-blocks",
     /// SIT blocks are written over the copy that the last checkpoint uses.
     SitInPlace = "sit-in-place",
     /// The flag of NAT bits stays although a checkpoint did not write them, and a mount believes those of another one.
@@ -38,6 +40,8 @@ omitted_rules! {
     FsyncFlush = "fsync-flush",
     /// An fsync of a file whose data were all written back before it does not flush the device.
     AppendedFlush = "appended-flush",
+    /// An fsync of a file whose data were written in place does not flush the device.
+    UpdatedFlush = "updated-flush",
     /// An fsync does not wait for its nodes before the flush.
     FsyncNodeWait = "fsync-node-wait",
     /// An fsync of a renamed file writes no checkpoint.

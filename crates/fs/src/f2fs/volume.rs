@@ -54,6 +54,12 @@ pub(crate) struct Volume {
     pub(crate) in_use_sums: Cell<InUseSums>,
     /// Sections whose blocks cleaning in the background has made dirty.
     pub(crate) background_victims: RefCell<BTreeSet<u32>>,
+    /// The section that is being cleaned.
+    pub(crate) cleaning: Cell<Option<u32>>,
+    /// One segment is prepared for a log at a time.
+    pub(crate) ssr_lock: Mutex<()>,
+    /// Blocks of data written over where they lay, since mount.
+    pub(crate) in_place_blocks: Cell<u64>,
     /// When an operation began last.
     pub(crate) last_op: Cell<Nanos>,
     /// Where the search for a victim in the background goes on.
@@ -122,6 +128,9 @@ impl Volume {
             gc_counts: Cell::default(),
             in_use_sums: Cell::default(),
             background_victims: RefCell::default(),
+            cleaning: Cell::default(),
+            ssr_lock: Mutex::new(&rt, "a dirty segment for a log", ()),
+            in_place_blocks: Cell::default(),
             last_op: Cell::new(rt.now()),
             last_victim: Cell::new(0),
             victim_ages: Cell::default(),

@@ -5,7 +5,8 @@ use super::{Mounted, is_given};
 use nandscape_fs::f2fs::format::{Features, SUPPORTED};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, VictimPolicy,
+    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, SmallVolume,
+    VictimPolicy,
 };
 use nandscape_rt::Stream;
 
@@ -25,7 +26,7 @@ const RESERVED: u32 = 6;
 pub(super) const MEDIA_SECTORS_MIN: u64 = 20_480;
 pub(super) const DEVICE_SECTORS: u32 = 65_536;
 /// The modes that a seed draws unless they are given.
-pub(super) const DRAWN: &[&str] = &["fsync_mode", "active_logs", "data_order"];
+pub(super) const DRAWN: &[&str] = &["fsync_mode", "active_logs", "data_order", "small_volume"];
 /// Logs of which a seed draws; six, the default, as often as the others.
 const LOGS: [u8; 4] = [2, 4, 6, 6];
 
@@ -45,6 +46,7 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         aggressive,
         features,
         tight,
+        small_rules,
     ] = std::array::from_fn(|_| rng.chance(0.5));
     let drawn = MountOptions {
         active_logs: logs,
@@ -59,6 +61,7 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
             false => DiscardPolicy::Kernel,
         },
         allocation: given.mount.allocation,
+        small_volume: if small_rules { SmallVolume::Kernel } else { SmallVolume::Off },
         // Generations must not come again: they tell files apart.
         seed: seed.wrapping_mul(1_000).wrapping_add(mount),
         omit: given.mount.omit,
@@ -75,6 +78,9 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
     }
     if is_given(mounted, "data_order") {
         mount.ordered_data = given.mount.ordered_data;
+    }
+    if is_given(mounted, "small_volume") {
+        mount.small_volume = given.mount.small_volume;
     }
     let features = if features { SUPPORTED } else { Features::default() };
     let (sectors, overprovision) = match tight {
@@ -108,11 +114,16 @@ pub(super) fn describe(drawn: &Config) -> String {
         VictimPolicy::CostBenefit => "",
         VictimPolicy::AgeThreshold => " victim=age-threshold",
     };
+    let small = match (allocation, drawn.mount.small_volume) {
+        (Allocation::Lfs, _) => "",
+        (Allocation::Adaptive, SmallVolume::Kernel) => " small-volume=kernel",
+        (Allocation::Adaptive, SmallVolume::Off) => " small-volume=off",
+    };
     let order = if *ordered_data { "ordered" } else { "kernel" };
     let omit = omit.map_or("none", OmittedRule::name);
     format!(
         "allocation={} logs={active_logs} fsync={} order={order} inline={} background-gc={background_gc} \
-         discard={} features={features} omit={omit}{victim}{cpu}",
+         discard={} features={features} omit={omit}{small}{victim}{cpu}",
         allocation.name(),
         fsync_mode.name(),
         inline.join("+"),

@@ -179,6 +179,7 @@ impl Volume {
         if self.data_in_flight.is_empty() {
             // All of it was on the device before the flush.
             self.inode_lists.appended.borrow_mut().clear();
+            self.inode_lists.updated.borrow_mut().clear();
         }
         let preflush = !self.omits(OmittedRule::CheckpointPreflush);
         let durable = !self.omits(OmittedRule::CheckpointFua);

@@ -44,7 +44,7 @@ impl Volume {
             false => self.checkpoints.orphans.all().into_iter().map(Nid).collect(),
         };
         let orphans = encode_orphans(&orphans);
-        let written: u32 = DATA_LOGS.iter().map(|log| segments.log(*log).next).sum();
+        let written: u32 = DATA_LOGS.iter().map(|log| segments.log(*log).written()).sum();
         let compact = compact_blocks(written as usize);
         let umount = reason == Reason::Umount;
         let plan = PackPlan::new(&self.layout, orphans.len() as u32, compact, umount);
@@ -111,8 +111,8 @@ impl Volume {
         checkpoint.alloc_type = [ALLOC_LFS; 16];
         for log in SegmentType::ALL {
             let curseg = segments.log(log);
-            let position =
-                LogPosition { segno: curseg.segment, blkoff: curseg.next as u16, ssr: false };
+            let (segno, blkoff) = (curseg.segment, curseg.next as u16);
+            let position = LogPosition { segno, blkoff, ssr: curseg.ssr };
             checkpoint.set_log(log, position);
         }
         checkpoint
@@ -124,7 +124,7 @@ impl Volume {
         if compact {
             let entries = DATA_LOGS.map(|log| {
                 let curseg = segments.log(log);
-                curseg.summary.entries[..curseg.next as usize].to_vec()
+                curseg.summary.entries[..curseg.written() as usize].to_vec()
             });
             let summaries = CompactSummaries {
                 nat: nat.journal().clone(),

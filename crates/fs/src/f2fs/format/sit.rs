@@ -139,6 +139,20 @@ impl ValidMap {
         was
     }
 
+    /// With every bit set.
+    #[must_use]
+    pub const fn full() -> Self {
+        Self([!0; Self::BYTES / 8])
+    }
+
+    /// The bits that are set here or there.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let mut both = *self;
+        both.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
+        both
+    }
+
     /// How many are set.
     #[must_use]
     pub fn count(&self) -> u32 {

@@ -124,6 +124,7 @@ impl Volume {
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
             let known = self.node_entry(Nid(nid)).await?;
+            self.prepare_log(self.log_of_node(nid), 1).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
                 let is_unmarked = last == Some(nid) && self.omits(OmittedRule::FsyncMark);

@@ -10,8 +10,10 @@ use crate::f2fs::format::{
 #[derive(Clone, Debug)]
 pub(crate) struct CurSeg {
     pub(crate) segment: SegNo,
-    /// The block that is written next.
+    /// The block that is written next; that of the segment's end if none is left.
     pub(crate) next: u32,
+    /// Whether it is written in the holes of a segment that was dirty (`SSR`), and not appended to (`LFS`).
+    pub(crate) ssr: bool,
     /// Summaries of its blocks, as SSA will hold them.
     pub(crate) summary: SummaryBlock,
 }
@@ -20,8 +22,21 @@ impl CurSeg {
     /// A segment that is opened as a log.
     fn open(segment: SegNo, log: SegmentType) -> Self {
         let kind = if log.is_node() { SummaryKind::Node } else { SummaryKind::Data };
-        Self { segment, next: 0, summary: SummaryBlock::new(kind) }
+        Self { segment, next: 0, ssr: false, summary: SummaryBlock::new(kind) }
     }
+
+    /// Blocks of the segment, from its first on, whose summaries mean something.
+    pub(crate) const fn written(&self) -> u32 {
+        if self.ssr { BLOCKS_PER_SEGMENT } else { self.next }
+    }
+}
+
+/// The segment that a log goes on with.
+pub(super) enum Following {
+    /// A free one.
+    Free(u32),
+    /// A dirty one, with its summaries.
+    Dirty(u32, Box<SummaryBlock>),
 }
 
 /// A block that was allocated.
@@ -47,8 +62,9 @@ impl Segments {
         now_s: u64,
     ) -> Result<Allocated> {
         let offset = self.log(log).next;
-        let fills = offset + 1 == BLOCKS_PER_SEGMENT;
-        let following = if fills { Some(self.next_segment(log)?) } else { None };
+        let following = self.offset_after(log, offset);
+        let fills = following == BLOCKS_PER_SEGMENT;
+        let segment = if fills { Some(self.following_segment(log)?) } else { None };
         let at = self.next_block(log);
         self.mark(at, true, now_s)?;
         if old.is_block() {
@@ -56,9 +72,10 @@ impl Segments {
         }
         let curseg = &mut self.logs[log.number()];
         curseg.summary.entries[offset as usize] = summary;
-        curseg.next += 1;
+        curseg.next = following;
         self.written[log.number()] += 1;
-        let filled = following.map(|following| self.open(log, following));
+        self.threaded += u64::from(curseg.ssr);
+        let filled = segment.map(|segment| self.open(log, segment));
         if old.is_block() {
             self.note_emptied(old);
         }
@@ -74,9 +91,38 @@ impl Segments {
         self.layout.block(curseg.segment, curseg.next).unwrap_or_default()
     }
 
-    /// Blocks that a log can take without a new segment.
-    pub(crate) fn left_in_segment(&self, log: SegmentType) -> u32 {
-        BLOCKS_PER_SEGMENT - self.log(log).next
+    /// Blocks that a log can take after each other without a new segment.
+    pub(crate) fn run_of(&self, log: SegmentType) -> u32 {
+        let CurSeg { next, ssr, .. } = *self.log(log);
+        if !ssr {
+            return BLOCKS_PER_SEGMENT - next;
+        }
+        let mut end = next;
+        while end < BLOCKS_PER_SEGMENT && self.offset_after(log, end) == end + 1 {
+            end += 1;
+        }
+        (end + 1).min(BLOCKS_PER_SEGMENT) - next
+    }
+
+    /// The block that a log goes on with after one of its segment; the segment's end if there is none.
+    fn offset_after(&self, log: SegmentType, offset: u32) -> u32 {
+        let CurSeg { segment, ssr, .. } = *self.log(log);
+        if ssr { self.next_hole(segment, offset + 1) } else { offset + 1 }
+    }
+
+    /// What a log goes on with when its segment is full.
+    fn following_segment(&mut self, log: SegmentType) -> Result<Following> {
+        match self.take_prepared(log) {
+            Some(found) => Ok(found),
+            None => self.next_segment(log).map(Following::Free),
+        }
+    }
+
+    /// Whether the next `blocks` blocks of a log leave none in its segment.
+    pub(crate) fn is_filled_by(&self, log: SegmentType, blocks: u64) -> bool {
+        let CurSeg { segment, next, ssr, .. } = *self.log(log);
+        let left = if ssr { self.holes_from(segment, next) } else { BLOCKS_PER_SEGMENT - next };
+        u64::from(left) <= blocks
     }
 
     /// Which segment follows the one of a log: the next free one of its section, or the first of a free section
@@ -89,12 +135,21 @@ impl Segments {
         // Hot data and nodes begin at the start of the volume, so that freed segments are reused early.
         let from_start = log == SegmentType::HotData || log.is_node();
         let large = self.layout.segments_per_section() > 1;
-        let hint = if from_start && !large { 0 } else { self.layout.section_of(now) };
+        let reuse = self.reuses_early || from_start && !large;
+        let hint = if reuse { 0 } else { self.layout.section_of(now) };
         self.free.next_section(hint).ok_or(FsError::NoSpace)
     }
 
-    /// Opens a segment for a log (`new_curseg`). Returns the one before, with its summaries.
-    fn open(&mut self, log: SegmentType, segment: u32) -> (SegNo, SummaryBlock) {
+    /// Opens a segment for a log. Returns the one before, with its summaries.
+    fn open(&mut self, log: SegmentType, following: Following) -> (SegNo, SummaryBlock) {
+        match following {
+            Following::Free(segment) => self.open_free(log, segment),
+            Following::Dirty(segment, summary) => self.open_dirty(log, segment, *summary),
+        }
+    }
+
+    /// Opens a free segment (`new_curseg`).
+    fn open_free(&mut self, log: SegmentType, segment: u32) -> (SegNo, SummaryBlock) {
         self.free.take(segment);
         if let Some(opened) = self.segments.get_mut(segment as usize) {
             opened.kind = log;
@@ -144,7 +199,10 @@ impl Segments {
 
     /// Whether blocks are valid in the segment of a log where it would write next: roll-forward found them.
     pub(crate) fn is_overlapped(&self, log: SegmentType) -> bool {
-        let CurSeg { segment, next, .. } = *self.log(log);
+        let CurSeg { segment, next, ssr, .. } = *self.log(log);
+        if ssr {
+            return self.next_hole(segment, next) == BLOCKS_PER_SEGMENT;
+        }
         let map = self.segment(segment).map(|found| &found.map);
         map.is_some_and(|map| (next..BLOCKS_PER_SEGMENT).any(|offset| map.get(offset)))
     }
@@ -155,7 +213,7 @@ impl Segments {
     /// [`FsError::NoSpace`] if no segment is free.
     pub(crate) fn renew(&mut self, log: SegmentType) -> Result<(SegNo, SummaryBlock)> {
         let following = self.next_segment(log)?;
-        let left = self.open(log, following);
+        let left = self.open_free(log, following);
         self.note_emptied(self.layout.block(left.0, 0).unwrap_or_default());
         Ok(left)
     }

@@ -51,7 +51,7 @@ impl Segments {
             let class = usize::from(nodes);
             let open = self.logs.iter().zip(SegmentType::ALL);
             let unwritten: u64 = open
-                .filter(|(_, log)| log.is_node() == nodes)
+                .filter(|(curseg, log)| log.is_node() == nodes && !curseg.ssr)
                 .map(|(curseg, _)| u64::from(BLOCKS_PER_SEGMENT - curseg.next))
                 .sum();
             let blocks = self.usage.segments[class] * u64::from(BLOCKS_PER_SEGMENT);

@@ -11,6 +11,7 @@ mod discards;
 mod free;
 mod in_use;
 mod sit;
+mod ssr;
 #[cfg(test)]
 pub(super) mod tests;
 
@@ -39,8 +40,9 @@ pub(crate) struct Segment {
     pub(crate) valid: u16,
     pub(crate) kind: SegmentType,
     pub(crate) map: ValidMap,
-    /// The map as of the last checkpoint.
-    pub(crate) checkpointed: ValidMap,
+    /// Blocks that were valid at the last checkpoint or have been written since: that checkpoint and the fsyncs after it
+    /// lead to them, so they are not written over before the next one (`ckpt_valid_map`).
+    pub(crate) kept: ValidMap,
     /// Mean time of its writes, in seconds of mounted time.
     pub(crate) mtime: u64,
 }
@@ -48,7 +50,7 @@ pub(crate) struct Segment {
 impl Segment {
     fn new(entry: &SitEntry) -> Self {
         let SitEntry { valid_blocks: valid, segment_type: kind, map, mtime } = *entry;
-        Self { valid, kind, map, checkpointed: map, mtime }
+        Self { valid, kind, map, kept: map, mtime }
     }
 
     fn entry(&self) -> SitEntry {
@@ -78,6 +80,16 @@ pub(crate) struct Segments {
     usage: Use,
     /// Free segments that are kept from use.
     held: BTreeSet<u32>,
+    /// Dirty segments that logs are to go on with.
+    prepared: [Option<ssr::Prepared>; LOGS],
+    /// Where the search for a dirty segment goes on.
+    last_ssr: u32,
+    /// Blocks written in holes of segments since mount.
+    threaded: u64,
+    /// Free segments are looked for from the start of the volume (`alloc_mode=reuse`).
+    pub(crate) reuses_early: bool,
+    /// Holes are blocks that are not valid now, which breaks a rule.
+    pub(crate) ignores_kept: bool,
     /// Segments are free as soon as nothing in them is valid, which breaks a rule.
     pub(crate) reuses_prefree: bool,
 }
@@ -120,6 +132,11 @@ impl Segments {
             written: [0; LOGS],
             usage,
             held: BTreeSet::new(),
+            prepared: [const { None }; LOGS],
+            last_ssr: 0,
+            threaded: 0,
+            reuses_early: false,
+            ignores_kept: false,
             reuses_prefree: false,
         }
     }
@@ -174,6 +191,11 @@ impl Segments {
         &self.written
     }
 
+    /// Blocks written in holes of segments since mount.
+    pub(crate) const fn threaded(&self) -> u64 {
+        self.threaded
+    }
+
     /// Whether a segment is one of the logs'.
     pub(crate) fn is_open(&self, segment: SegNo) -> bool {
         self.logs.iter().any(|log| log.segment == segment)
@@ -213,6 +235,7 @@ impl Segments {
         if valid {
             segment.mtime = mean(segment.mtime, segment.valid, now_s);
             segment.map.set(offset);
+            segment.kept.set(offset);
             segment.valid += 1;
             *count += 1;
             self.usage.add_valid(segment.kind, 1);
@@ -233,6 +256,7 @@ impl Segments {
         if !empty || self.is_open(number) {
             return;
         }
+        self.forget_prepared(number.0);
         if self.reuses_prefree {
             self.release(number.0);
         } else {

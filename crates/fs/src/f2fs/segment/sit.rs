@@ -40,7 +40,7 @@ impl Segments {
         for (block, set) in sets {
             for &number in &set {
                 let segment = &mut self.segments[number as usize];
-                segment.checkpointed = segment.map;
+                segment.kept = segment.map;
             }
             if !self.journal_entries(&set) {
                 blocks.push(self.encode_block(block, in_place));

@@ -39,6 +39,7 @@ fn empty(per_section: u32) -> Segments {
     let logs = SegmentType::ALL.map(|log| CurSeg {
         segment: SegNo(log.number() as u32 * per_section),
         next: 0,
+        ssr: false,
         summary: SummaryBlock::new(if log.is_node() {
             SummaryKind::Node
         } else {

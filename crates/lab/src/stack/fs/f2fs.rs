@@ -8,7 +8,8 @@ use super::super::reader::{Section, Span, Words};
 use super::{cpu, read_features};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, VictimPolicy, change_features,
+    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, SmallVolume, VictimPolicy,
+    change_features,
 };
 use nandscape_rt::Nanos;
 
@@ -21,7 +22,9 @@ pub(super) const CHECKED_KEYS: [&str; 5] =
     ["features", "label", "segments_per_section", "sections_per_zone", "overprovision"];
 
 const ALLOCATION: Words<Allocation> =
-    Words { here: &[("lfs", Allocation::Lfs)], later: &["adaptive"] };
+    Words { here: &[("lfs", Allocation::Lfs), ("adaptive", Allocation::Adaptive)], later: &[] };
+const SMALL_VOLUME: Words<SmallVolume> =
+    Words { here: &[("kernel", SmallVolume::Kernel), ("off", SmallVolume::Off)], later: &[] };
 const FSYNC_MODE: Words<FsyncMode> =
     Words { here: &[("posix", FsyncMode::Posix), ("strict", FsyncMode::Strict)], later: &[] };
 const DISCARD_POLICY: Words<DiscardPolicy> = Words {
@@ -48,7 +51,7 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
 /// How it is mounted.
 fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackError> {
     let defaults = MountOptions::default();
-    let allocation = fs.choice("allocation", "lfs", &ALLOCATION)?;
+    let (allocation, small_volume) = read_allocation(fs)?;
     let active_logs: u32 = fs.or("active_logs", defaults.active_logs.into())?;
     fs.check("active_logs", matches!(active_logs, 2 | 4 | 6), "must be 2, 4 or 6")?;
     let fsync_mode = fs.choice("fsync_mode", "posix", &FSYNC_MODE)?;
@@ -70,6 +73,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
     let cache = cache::read(fs, host.memory_or_default(), Defaults::Written)?;
     Ok(MountOptions {
         allocation,
+        small_volume,
         active_logs: active_logs as u8,
         fsync_mode,
         discard_policy,
@@ -85,6 +89,16 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
         cache,
         ..defaults
     })
+}
+
+/// How new blocks are placed, and what that does on a small volume.
+fn read_allocation(fs: &mut Section<'_>) -> Result<(Allocation, SmallVolume), StackError> {
+    let allocation = fs.choice("allocation", "lfs", &ALLOCATION)?;
+    if allocation != Allocation::Adaptive {
+        fs.refuse(&["small_volume"], "goes with allocation = \"adaptive\" only")?;
+        return Ok((allocation, SmallVolume::default()));
+    }
+    Ok((allocation, fs.choice("small_volume", "kernel", &SMALL_VOLUME)?))
 }
 
 /// How cleaning in the background chooses, and the age from which it takes sections where that counts.
