@@ -135,10 +135,13 @@ impl Nat {
         self.layout.current_nat_addr(block, &self.version_bitmap).unwrap_or_default()
     }
 
-    /// Keeps what was read of a node, unless more is known already.
+    /// Keeps what was read of a node, unless more is known already: a checkpoint may have put a newer entry into the
+    /// journal while the block was read.
     pub(crate) fn note_read(&mut self, nid: Nid, entry: NatEntry) {
         self.evict();
-        self.entries.entry(nid.0).or_insert(NodeInfo::clean(entry));
+        if self.known(nid).is_none() {
+            self.entries.insert(nid.0, NodeInfo::clean(entry));
+        }
     }
 
     /// Drops clean entries when there are too many.

@@ -31,3 +31,18 @@ fn entries_on_their_way_to_blocks_are_known() {
     nat.end_flush();
     assert_eq!(known(&nat, 4), None, "the block has it");
 }
+
+/// An entry that was read from a block is not kept over a newer one, which a checkpoint put into the journal meanwhile.
+#[test]
+fn what_was_read_is_no_newer_than_the_journal() {
+    let bitmap = VersionBitmap::from_bytes(&[0; 64]);
+    let mut nat = Nat::new(layout(1), NatJournal::default(), bitmap, None, 1);
+    let read = NatEntry::default();
+    nat.set(Nid(4), read, BlockAddr(5_000), Nid(4), false);
+    assert!(nat.flush_entries(false).is_empty(), "the journal has room");
+    nat.end_flush();
+    // Clean entries leave memory.
+    nat.note_read(Nid(400), NatEntry::default());
+    nat.note_read(Nid(4), read);
+    assert_eq!(nat.known(Nid(4)).map(|entry| entry.block_addr), Some(BlockAddr(5_000)));
+}

@@ -123,8 +123,8 @@ impl Volume {
         let mut all = true;
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
-            let known = self.node_entry(Nid(nid)).await?;
             self.prepare_log(self.log_of_node(nid), 1).await?;
+            let known = self.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {
                 let is_unmarked = last == Some(nid) && self.omits(OmittedRule::FsyncMark);
