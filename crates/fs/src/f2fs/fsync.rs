@@ -54,19 +54,21 @@ impl Volume {
             };
             let all = self.send_nodes(&op, NodeSet::Of(inode.number), Some(marks)).await?;
             drop(op);
-            if !self.omits(OmittedRule::FsyncNodeWait) {
+            // Otherwise the last node that was written has no mark, or the inode itself was not written.
+            let is_marked = !self.nodes.nat.borrow().needs_inode_update(ino);
+            let waits = !self.omits(OmittedRule::FsyncNodeWait);
+            if waits {
+                // Another fsync of the file may have sent what this one found clean.
                 self.nodes.in_flight.settle().await;
                 self.check_running()?;
             }
-            if !all && !self.omits(OmittedRule::FsyncNodeWait) {
-                // A node was dirty again while its last write was in flight.
-                continue;
-            }
-            if !self.nodes.nat.borrow().needs_inode_update(ino) {
+            // If not all were sent, a node was dirty again while its last write was in flight.
+            if is_marked && (all || !waits) {
                 break;
             }
-            // The last node that was written has no mark, or the inode itself was not written: once more, with it.
-            inode.mark(Dirty::Content);
+            if !is_marked {
+                inode.mark(Dirty::Content);
+            }
         }
         Ok(self.omits(OmittedRule::FsyncFlush))
     }
