@@ -163,20 +163,24 @@ fn the_stack_says_how_its_file_system_is_mounted() {
 #[test]
 fn a_campaign_says_which_modes_of_f2fs_are_drawn() {
     let folder = Folder::new("crash-f2fs");
-    let cases: [(&[&str], [&str; 5]); 3] = [
-        (&[], ["lfs", "drawn", "drawn", "drawn", "flash"]),
+    let cases: [(&[&str], [&str; 6]); 4] = [
+        (&[], ["lfs", "drawn", "drawn", "drawn", "drawn", "flash"]),
+        (
+            &["--set", "fs.allocation=adaptive", "--set", "fs.small_volume=off"],
+            ["adaptive", "off", "drawn", "drawn", "drawn", "flash"],
+        ),
         (
             &["--set", "fs.data_order=ordered", "--base", "adversary"],
-            ["lfs", "drawn", "drawn", "ordered", "adversary"],
+            ["lfs", "drawn", "drawn", "drawn", "ordered", "adversary"],
         ),
-        (&["--stack", "f2fs-lfs-ssd"], ["lfs", "posix", "6", "kernel", "flash"]),
+        (&["--stack", "f2fs-lfs-ssd"], ["lfs", "kernel", "posix", "6", "kernel", "flash"]),
     ];
-    for (args, [allocation, fsync, logs, order, base]) in cases {
+    for (args, [allocation, small, fsync, logs, order, base]) in cases {
         let said = folder.run(&[&["crash", "--fs", "f2fs", "--cuts", "1"], args].concat());
         assert_eq!(said.status.code(), Some(0), "{args:?}: {}{}", out(&said), err(&said));
         let expected = format!(
-            "f2fs, allocation={allocation}, fsync_mode={fsync}, active_logs={logs}, data_order={order}, \
-             victim=cost-benefit, base={base}\n"
+            "f2fs, allocation={allocation}, small_volume={small}, fsync_mode={fsync}, \
+             active_logs={logs}, data_order={order}, victim=cost-benefit, base={base}\n"
         );
         assert!(out(&said).starts_with(&expected), "{expected}{}", out(&said));
     }

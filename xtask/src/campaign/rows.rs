@@ -61,6 +61,12 @@ pub(super) const ROWS: [Row; 42] = [
         5_000,
     ),
     cuts("f2fs-adversary-5000", "--fs f2fs --base adversary --oracle-every 20", 5_000),
+    cuts("f2fs-adaptive-5000", "--fs f2fs --set fs.allocation=adaptive --oracle-every 20", 5_000),
+    cuts(
+        "f2fs-adaptive-adversary-5000",
+        "--fs f2fs --base adversary --set fs.allocation=adaptive --oracle-every 20",
+        5_000,
+    ),
     cuts("ext4-pblk-2000", "--fs ext4 --stack pblk --oracle-every 20", 2_000),
     cuts(
         "ext4-journal-pblk-2000",

@@ -6,7 +6,7 @@ mod storm;
 use crate::common::oracle::asked;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
-use nandscape_fs::f2fs::{Config, FsyncMode, MountOptions};
+use nandscape_fs::f2fs::{Allocation, Config, FsyncMode, MountOptions, SmallVolume};
 use nandscape_fs::{FsConfig, FsCounts};
 use nandscape_rt::Nanos;
 use storm::{Scene, storm};
@@ -47,6 +47,28 @@ fn a_file_is_a_vector_of_bytes() {
 #[test]
 fn a_file_whose_blocks_are_moved_is_a_vector_of_bytes() {
     assert_cleaned(&storm_with(restless(), Some(3_000)));
+}
+
+/// With adaptive logging on a volume that counts as large: in holes, in place, and cleaned.
+#[test]
+fn a_file_whose_blocks_fill_holes_is_a_vector_of_bytes() {
+    let (allocation, small_volume) = (Allocation::Adaptive, SmallVolume::Off);
+    let options = MountOptions { allocation, small_volume, ..restless() };
+    let counts = storm_with(options, Some(3_000));
+    for name in ["ssr_blocks", "in_place_blocks"] {
+        let count = counts.detail.count("adaptive", name);
+        assert!(count.is_some_and(|count| count > 0), "{name}: {counts:?}");
+    }
+    assert!(counts.detail.count("gc", "sections").is_some_and(|count| count > 0), "{counts:?}");
+}
+
+/// With adaptive logging by the kernel's rules for small volumes: in place.
+#[test]
+fn a_file_that_is_written_in_place_is_a_vector_of_bytes() {
+    let options = MountOptions { allocation: Allocation::Adaptive, ..restless() };
+    let counts = storm_with(options, Some(3_000));
+    let count = counts.detail.count("adaptive", "in_place_blocks");
+    assert!(count.is_some_and(|count| count > 0), "{counts:?}");
 }
 
 #[test]

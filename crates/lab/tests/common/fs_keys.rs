@@ -138,6 +138,8 @@ fn stacks_of_f2fs_differ_in_what_they_are_for() {
     };
     let expected = |gib: u64, sections, policy| (gib << 30, Allocation::Lfs, sections, policy);
     assert_eq!(of("f2fs-lfs-ssd"), expected(8, 1, DiscardPolicy::Kernel));
+    let adaptive = (8 << 30, Allocation::Adaptive, 1, DiscardPolicy::Kernel);
+    assert_eq!(of("f2fs-ssd"), adaptive);
     assert_eq!(of("f2fs-970pro"), expected(256, 16, DiscardPolicy::Aggressive));
     assert_eq!(of("f2fs-vanilla-970pro"), expected(256, 16, DiscardPolicy::Kernel));
 }

@@ -6,7 +6,7 @@ use crate::f2fs::format::{
     SummaryKind, Superblock,
 };
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const SEGMENTS: u32 = 48;
 
@@ -63,9 +63,14 @@ fn empty(per_section: u32) -> Segments {
 #[derive(Default)]
 struct Model {
     valid: BTreeMap<BlockAddr, SummaryEntry>,
-    /// Valid at the last checkpoint: they may not be written over.
-    kept: Vec<BlockAddr>,
+    /// Valid at the last checkpoint, or written since: they may not be written over.
+    kept: BTreeSet<BlockAddr>,
     sit: BTreeMap<BlockAddr, Box<Block>>,
+    /// Summaries of segments that were filled.
+    ssa: BTreeMap<SegNo, SummaryBlock>,
+    /// Whether logs fill holes of dirty segments, and how many blocks they did.
+    threads: bool,
+    threaded: u64,
     next: u32,
 }
 
@@ -76,21 +81,38 @@ impl Model {
         });
         self.next += 1;
         let summary = SummaryEntry { nid: Nid(self.next), version: 0, ofs_in_node: 7 };
+        if self.threads {
+            self.prepare(segments, log);
+        }
         let expected = segments.next_block(log);
+        let was_ssr = segments.log(log).ssr;
         let Ok(allocated) = segments.allocate(log, old, summary, 5) else {
             assert_eq!(segments.free_segments(), 0, "space is left");
             return;
         };
         assert_eq!(allocated.at, expected);
         assert!(!self.kept.contains(&allocated.at), "a block of the last checkpoint");
+        self.kept.insert(allocated.at);
+        self.threaded += u64::from(was_ssr);
+        assert_eq!(segments.threaded(), self.threaded);
         self.valid.remove(&old);
         assert!(self.valid.insert(allocated.at, summary).is_none(), "a valid block");
         if let Some((segment, summaries)) = allocated.filled {
-            let (last, _) =
+            let (last, offset) =
                 segments.layout.segment_of(allocated.at).expect("a block of the main area");
-            assert_eq!((segment, summaries.entries[511]), (last, summary));
+            assert_eq!((segment, summaries.entries[offset as usize]), (last, summary));
+            self.ssa.insert(segment, summaries);
         }
         assert_eq!(allocated.next, segments.next_block(log));
+    }
+
+    /// As a volume does when few sections are free.
+    fn prepare(&mut self, segments: &mut Segments, log: SegmentType) {
+        let is_due = segments.is_filled_by(log, 1) && !segments.follows_in_section(log);
+        if is_due && let Some(segment) = segments.choose_dirty(log, |_| false) {
+            let summaries = self.ssa.get(&segment).expect("a segment that was filled").clone();
+            segments.note_prepared(log, Some(summaries));
+        }
     }
 
     fn checkpoint(&mut self, segments: &mut Segments) {
@@ -123,7 +145,7 @@ impl Model {
         let mut blocks = Blocks::default();
         for (number, segment) in (0..).zip(&segments.segments) {
             let open = segments.logs.iter().find(|log| log.segment.0 == number);
-            let written = open.map_or(BLOCKS_PER_SEGMENT, |log| log.next);
+            let written = open.map_or(BLOCKS_PER_SEGMENT, CurSeg::written);
             if segment.kind.is_node() == nodes && !segments.free.is_free(number) {
                 blocks.in_use += u64::from(written);
                 let of_segment = segments.layout.segment_blocks(SegNo(number));
@@ -161,7 +183,7 @@ impl Model {
         }
         for log in SegmentType::ALL {
             let curseg = segments.log(log);
-            for offset in 0..curseg.next {
+            for offset in 0..curseg.written() {
                 let at = segments.layout.block(curseg.segment, offset).expect("a block");
                 if let Some(summary) = self.valid.get(&at) {
                     assert_eq!(curseg.summary.entries[offset as usize], *summary);
@@ -179,9 +201,11 @@ proptest! {
     #[test]
     fn segments_follow_their_blocks(
         per_section in prop_oneof![Just(1_u32), Just(2), Just(4)],
+        threads: bool,
         steps in proptest::collection::vec((0..10_u8, 0..6_usize, any::<usize>(), 1..700_usize), 1..40),
     ) {
-        let (mut segments, mut model) = (empty(per_section), Model::default());
+        let mut segments = empty(per_section);
+        let mut model = Model { threads, ..Model::default() };
         for (what, log, choice, count) in steps {
             match what {
                 0 => {
