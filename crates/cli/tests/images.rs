@@ -63,7 +63,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     assert!(shown.contains("hello") && shown.contains("segs_per_sec               2"), "{shown}");
     for (what, word) in [
         (&["--checkpoint"][..], "checkpoint_ver"),
-        (&["--gc-journal"], "blocks 65024..65536, no block counts"),
+        (&["--gc-journal"], "blocks 64512..65024, no block counts"),
         (&["--inode", "3"], "mode"),
         (&["--nat", "3"], "3"),
         (&["--sit", "0"], "valid"),
