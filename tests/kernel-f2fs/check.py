@@ -2,7 +2,8 @@
 """Shows that the VM judges as it should, on images of mkfs.f2fs alone: what the kernel filled is read equal
 after an unmount and after a cut, and a changed byte, a lost roll-forward and a volume that does not
 mount are noticed. Two boots. Also writes the fixtures of crates/fs/tests/f2fs/images, and lets the
-kernel read them. With --ours it lets the kernel judge our F2FS instead (ours.py).
+kernel read them. With --ours it lets the kernel judge our F2FS instead (ours.py), with --areas our
+volumes with the area of a GC journal (areas.py).
 
 Standard library only; needs what vm.py needs.
 """
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import time
 
+import areas
 import ours
 import vm
 from checks import BLOCK, FEATURES, RECOVERED, Checks, make, outcomes_ok
@@ -201,6 +203,7 @@ def main():
     parser.add_argument("--check-fixtures", type=pathlib.Path, help="let the kernel read the fixtures of this folder instead")
     parser.add_argument("--unpack", nargs=2, type=pathlib.Path, metavar=("BLOCKS", "IMAGE"), help="make the image of a fixture instead")
     parser.add_argument("--ours", action="store_true", help="judge our F2FS and the kernel's by each other instead")
+    parser.add_argument("--areas", action="store_true", help="let the kernel use volumes with the area of a GC journal instead")
     parser.add_argument("--quick", action="store_true", help="--ours with fewer volumes")
     parser.add_argument("--first", default=0, type=int, help="the first seed of our volumes with --ours (0)")
     words = parser.parse_args()
@@ -215,6 +218,8 @@ def main():
         return check_fixtures(words.folder, words.check_fixtures, words.cache)
     if words.ours:
         return ours.check(words.folder, words.cache, words.first, words.quick)
+    if words.areas:
+        return areas.check(words.folder, words.cache)
     return check(words.folder, words.cache)
 
 

@@ -38,6 +38,8 @@ RESULTS_BYTES = 256 << 20
 # Virtio disks: eight functions in each free slot of the root bus, two of them for plan and results.
 SLOTS = range(4, 30)
 FUNCTIONS = 8
+# Of more disks the guest does not find all.
+DISKS_MAX = 96
 
 
 class VmError(Exception):
@@ -194,7 +196,7 @@ def drive(at, serial, file, keep=True):
     snapshot = "off" if keep else "on"
     return [
         "-drive", f"if=none,id={serial},file={file},format=raw,cache=writeback,discard=unmap,snapshot={snapshot}",
-        "-device", f"virtio-blk-pci,drive={serial},serial={serial},addr={slot}.{function},multifunction=on",
+        "-device", f"virtio-blk-pci,drive={serial},serial={serial},addr={slot:x}.{function},multifunction=on",
     ]
 
 
@@ -245,8 +247,8 @@ def disks_of(plan):
     if both:
         raise VmError(f"{both[0]}: some lines keep what they write, some do not; use two boots or a copy")
     disks = [kept[line.image] if line.keep else f"copy{at}" for at, line in enumerate(plan)]
-    if len(set(disks)) + 2 > len(SLOTS) * FUNCTIONS:
-        raise VmError(f"{len(set(disks))} disks: at most {len(SLOTS) * FUNCTIONS - 2}")
+    if len(set(disks)) > DISKS_MAX:
+        raise VmError(f"{len(set(disks))} disks: at most {DISKS_MAX}")
     return disks
 
 

@@ -56,6 +56,7 @@ fn option(key: &str) -> &'static str {
         "segments_per_section" => "--segments-per-section",
         "sections_per_zone" => "--sections-per-zone",
         "overprovision" => "--overprovision",
+        "gc_journal_area" => "--gc-journal-area",
         "time" => "--time",
         _ => "--size",
     }
@@ -97,6 +98,7 @@ fn config(args: &MkfsArgs) -> Result<FsConfig, Failure> {
         segments_per_section: args.segments_per_section,
         sections_per_zone: args.sections_per_zone,
         overprovision: args.overprovision,
+        gc_journal_area: args.gc_journal_area,
         seed: args.seed,
         now_s: args.time.unwrap_or_else(now),
         fresh: true,
@@ -180,6 +182,7 @@ fn what(args: &DumpWhat) -> String {
         (args.groups, "groups"),
         (args.journal, "journal"),
         (args.checkpoint, "checkpoint"),
+        (args.gc_journal, "gc-journal"),
         (args.tree, "tree"),
     ];
     let others = others.into_iter().filter(|(is_asked, _)| *is_asked);

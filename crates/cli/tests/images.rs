@@ -54,6 +54,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     let make = ["mkfs", "--fs", "f2fs", "a.img", "--size", "256MiB", "--time", "1000"];
     let options =
         ["-l", "hello", "-s", "2", "-z", "1", "-O", "extra_attr,inode_checksum", "-o", "20"];
+    let options = [&options[..], &["--gc-journal-area"]].concat();
     let said = succeed(&folder, &[&make[..], &options].concat());
     assert!(said.contains("a.img: f2fs of 256.00 MiB"), "{said}");
     assert!(said.contains("extra_attr inode_checksum"), "{said}");
@@ -62,6 +63,7 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     assert!(shown.contains("hello") && shown.contains("segs_per_sec               2"), "{shown}");
     for (what, word) in [
         (&["--checkpoint"][..], "checkpoint_ver"),
+        (&["--gc-journal"], "blocks 64512..65024, no block counts"),
         (&["--inode", "3"], "mode"),
         (&["--nat", "3"], "3"),
         (&["--sit", "0"], "valid"),
@@ -94,6 +96,10 @@ fn an_f2fs_image_is_made_checked_and_shown() {
     }
     let ext4 = ["mkfs", "--fs", "ext4", "c.img", "--size", "64MiB", "-s", "2"];
     refused(&ext4, "--segments-per-section: ext4 has no such choice");
+    let ext4 = ["mkfs", "--fs", "ext4", "c.img", "--size", "64MiB", "--gc-journal-area"];
+    refused(&ext4, "--gc-journal-area: ext4 has no such choice");
+    let least = ["mkfs", "--fs", "f2fs", "c.img", "--size", "52MiB", "--gc-journal-area"];
+    refused(&least, "--gc-journal-area: the volume is too small");
     refused(&["dump", "a.img", "--groups"], "a.img: F2FS has no \"groups\"");
     assert!(!folder.0.join("c.img").exists());
 }

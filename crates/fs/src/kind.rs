@@ -114,6 +114,8 @@ pub struct FormatRequest<'a> {
     pub sections_per_zone: Option<u32>,
     /// Percentage of the main area that users do not see.
     pub overprovision: Option<f64>,
+    /// Whether there is room for a GC journal.
+    pub gc_journal_area: bool,
     /// Source of identity and hash seeds.
     pub seed: u64,
     /// The time, in seconds since 1970.

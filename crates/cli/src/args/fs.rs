@@ -87,6 +87,9 @@ pub(crate) struct MkfsArgs {
     /// F2FS: percentage of the main area that users do not see [default: by the size of the image]
     #[arg(long, short, value_name = "PERCENT")]
     pub(crate) overprovision: Option<f64>,
+    /// F2FS: keep the segment after the main area for a GC journal, where kernels and f2fs-tools pass it by
+    #[arg(long)]
+    pub(crate) gc_journal_area: bool,
     /// Where UUID, seed of directory hashes and first checkpoint version come from
     #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
@@ -156,6 +159,9 @@ pub(crate) struct DumpWhat {
     /// F2FS: the checkpoint
     #[arg(long)]
     pub(crate) checkpoint: bool,
+    /// F2FS: the blocks of the GC journal
+    #[arg(long)]
+    pub(crate) gc_journal: bool,
     /// F2FS: the NAT entry of a node
     #[arg(long, value_name = "NODE")]
     pub(crate) nat: Option<u32>,

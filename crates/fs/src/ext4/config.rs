@@ -81,6 +81,7 @@ impl Config {
     pub(crate) fn to_format(request: &FormatRequest<'_>) -> Result<Self, ConfigError> {
         let not_here = [
             ("segments_per_section", request.segments_per_section.is_some()),
+            ("gc_journal_area", request.gc_journal_area),
             ("sections_per_zone", request.sections_per_zone.is_some()),
             ("overprovision", request.overprovision.is_some()),
         ];

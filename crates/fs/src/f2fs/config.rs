@@ -149,6 +149,7 @@ fn key_at_fault(format: &MkfsOptions, sectors: u64, error: &MkfsError) -> &'stat
         ("overprovision", MkfsOptions { overprovision: None, ..format.clone() }),
         ("segments_per_section", MkfsOptions { segments_per_section: 1, ..format.clone() }),
         ("sections_per_zone", MkfsOptions { sections_per_zone: 1, ..format.clone() }),
+        ("gc_journal_area", MkfsOptions { gc_journal: false, ..format.clone() }),
     ];
     let remains =
         |options: &MkfsOptions| mkfs::plan(options, sectors).err().as_ref() == Some(error);
@@ -185,6 +186,7 @@ impl Config {
             segments_per_section: request.segments_per_section.unwrap_or(1),
             sections_per_zone: request.sections_per_zone.unwrap_or(1),
             overprovision: request.overprovision,
+            gc_journal: request.gc_journal_area,
             now_s: u32::try_from(request.now_s).map_err(too_late)?,
             fresh: request.fresh,
             ..defaults
@@ -346,11 +348,12 @@ mod tests {
     /// What a volume cannot be made by is refused under its key, what F2FS does not have under its own.
     #[test]
     fn errors_name_the_choice() {
-        let key = |request: &FormatRequest<'_>| {
+        let key_at = |request: &FormatRequest<'_>, sectors: u64| {
             let config = Config::to_format(request);
-            let checked = config.and_then(|config| config.check(&DeviceCaps::conventional(16_384)));
-            checked.map_err(|error| error.key)
+            let caps = DeviceCaps::conventional(sectors);
+            config.and_then(|config| config.check(&caps)).map_err(|error| error.key)
         };
+        let key = |request: &FormatRequest<'_>| key_at(request, 16_384);
         let base = FormatRequest::default();
         assert_eq!(key(&base), Ok(()));
         let features = ["quota".to_owned()];
@@ -371,5 +374,10 @@ mod tests {
         ] {
             assert_eq!(key(&request), Err(expected), "{request:?}");
         }
+        // The least volume has no segment to spare.
+        let area = FormatRequest { gc_journal_area: true, ..base };
+        assert_eq!(key_at(&base, 26 * 512), Ok(()));
+        assert_eq!(key_at(&area, 26 * 512), Err("gc_journal_area"));
+        assert_eq!(key_at(&area, 27 * 512), Ok(()));
     }
 }

@@ -69,6 +69,23 @@ async fn read_superblock(reader: &ImageReader) -> Result<Superblock> {
     Err(error.map_or(FsError::ReadOnly, FsError::from))
 }
 
+/// Nothing, if no block of a GC journal may count: the first copy of the superblock has no mark, or the second has
+/// none, as a power cut leaves them between two writes.
+async fn refuse_marked(reader: &ImageReader, sb: &Superblock) -> Result<()> {
+    if !sb.is_marked() {
+        return Ok(());
+    }
+    let bytes = reader.block(1).await?;
+    let second = Superblock::parse(&bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES], 1);
+    match second {
+        Ok(second) if !second.is_marked() => Ok(()),
+        _ => {
+            let what = "marked: moves in the GC journal wait for a replay, which is not supported";
+            Err(FsError::Incompatible(what.to_owned()))
+        }
+    }
+}
+
 /// A pack, if it is valid (`validate_checkpoint`).
 async fn read_pack(reader: &ImageReader, layout: &Layout, pack: u32) -> Result<FoundPack> {
     let start = u64::from(layout.pack(pack).0);
@@ -258,6 +275,7 @@ impl F2fs {
         }
         let reader = ImageReader::new(&device);
         let sb = read_superblock(&reader).await?;
+        refuse_marked(&reader, &sb).await?;
         let layout = Layout::of(&sb)?;
         if layout.blocks() > device.caps().sectors {
             return Err(FsError::corrupt("volume larger than its device", "superblock"));

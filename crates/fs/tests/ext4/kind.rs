@@ -30,6 +30,7 @@ const REQUEST: FormatRequest<'static> = FormatRequest {
     segments_per_section: None,
     sections_per_zone: None,
     overprovision: None,
+    gc_journal_area: false,
     seed: 7,
     now_s: 1_000,
     fresh: true,

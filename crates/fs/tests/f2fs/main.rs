@@ -7,6 +7,7 @@ mod check;
 mod churn;
 mod common;
 mod fsx;
+mod gc_journal;
 mod growth;
 mod images;
 mod judged;

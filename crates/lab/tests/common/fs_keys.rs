@@ -48,6 +48,7 @@ fn an_f2fs_is_described_key_by_key() {
                    cpu = \"estimate\"\n\
                    features = [\"extra_attr\", \"inode_checksum\"]\nlabel = \"data\"\n\
                    segments_per_section = 16\nsections_per_zone = 2\noverprovision = 12.5\n\
+                   gc_journal_area = true\n\
                    discard = false\ndirty_background_percent = 5\ndirty_percent = 6\n\
                    writeback_age = \"1s\"\nwriteback_period = \"2s\"\nread_ahead = 0\n\
                    [host]\nmemory = \"8MiB\"\n");
@@ -80,6 +81,7 @@ fn an_f2fs_is_described_key_by_key() {
         segments_per_section: 16,
         sections_per_zone: 2,
         overprovision: Some(12.5),
+        gc_journal: true,
         discard: false,
         ..MkfsOptions::new(0)
     };

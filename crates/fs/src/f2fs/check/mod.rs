@@ -4,7 +4,9 @@
 //! Passes, as fsck.f2fs has them: superblocks, checkpoint and logs; SIT and NAT as they stand; the tree from
 //! the orphans and from the root on, over nodes, summaries and names; then what was reached against the
 //! NAT, the SIT, and the counts of the checkpoint. What is checked is the state of the last checkpoint:
-//! fsyncs that wait to be rolled forward are no finding. Blocks of file data are never read, so a volume
+//! fsyncs that wait to be rolled forward are no finding. Moves in a GC journal that count are one, and the
+//! only one: sections that the checkpoint refers to may have been written again, and a replay alone makes the
+//! volume whole. Blocks of file data are never read, so a volume
 //! whose data are tags is checked like any other.
 //!
 //! Every node is entered once, and every directory block read once, whatever leads there: the check of a
@@ -51,6 +53,9 @@ pub fn check(device: &AsyncDevice) -> BoxFuture<'_, Result<CheckReport, RawError
 
 async fn check_all(device: &AsyncDevice) -> Result<CheckReport, RawError> {
     let mut volume = Volume::open(device).await?;
+    if volume.waits_for_replay().await? {
+        return Ok(volume.finish());
+    }
     volume.load_sit().await?;
     volume.load_nat().await?;
     volume.check_logs();

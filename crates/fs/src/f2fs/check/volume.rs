@@ -81,6 +81,19 @@ impl Volume {
         })
     }
 
+    /// Whether blocks of a GC journal count, which is a finding; as is a record of one that does not fit.
+    pub(super) async fn waits_for_replay(&mut self) -> Result<bool, RawError> {
+        if let Err(error) = self.image.sb.check_gc_journal(self.image.sb_copy) {
+            self.report.unsound(&error);
+        }
+        let blocks = self.image.gc_journal_blocks().await?.len();
+        if blocks > 0 {
+            let what = format!("is marked: {blocks} blocks of the GC journal wait for a mount");
+            self.report.find(Place::Superblock(self.image.sb_copy), what);
+        }
+        Ok(blocks > 0)
+    }
+
     /// A part that cannot be read is a finding; the device's errors end the check.
     pub(super) fn passed<T>(
         &mut self,

@@ -1,6 +1,7 @@
 //! Structures as text to read: what is on disk, interpreted and not judged. Field names are those of
 //! docs/formats/f2fs.md, numbers decimal but for bits and checksums.
 
+mod gc_journal;
 mod manifest;
 mod nodes;
 mod tables;
@@ -31,6 +32,8 @@ pub enum DumpTarget {
     Ssa(u32),
     /// A node.
     Node(u32),
+    /// The blocks of the GC journal.
+    GcJournal,
     /// Every path, as a manifest.
     Tree,
 }
@@ -38,18 +41,19 @@ pub enum DumpTarget {
 impl FromStr for DumpTarget {
     type Err = String;
 
-    /// Reads `super`, `checkpoint`, `tree`, `inode N`, `nat N`, `sit SEGMENT`, `ssa SEGMENT` or `node N`.
+    /// Reads `super`, `checkpoint`, `gc-journal`, `tree`, `inode N`, `nat N`, `sit SEGMENT`, `ssa SEGMENT` or `node N`.
     fn from_str(text: &str) -> Result<Self, String> {
         let unknown = || {
             format!(
-                "F2FS has no {text:?}: expected super, checkpoint, tree, inode N, nat N, sit SEGMENT, \
-                 ssa SEGMENT or node N"
+                "F2FS has no {text:?}: expected super, checkpoint, gc-journal, tree, inode N, nat N, \
+                 sit SEGMENT, ssa SEGMENT or node N"
             )
         };
         let number = |text: &str| text.parse().map_err(|_| unknown());
         match text.split_once(' ') {
             None if text == "super" => Ok(Self::Superblock),
             None if text == "checkpoint" => Ok(Self::Checkpoint),
+            None if text == "gc-journal" => Ok(Self::GcJournal),
             None if text == "tree" => Ok(Self::Tree),
             Some(("inode", ino)) => Ok(Self::Inode(number(ino)?)),
             Some(("nat", nid)) => Ok(Self::Nat(number(nid)?)),
@@ -80,6 +84,7 @@ async fn text_of(device: &AsyncDevice, what: DumpTarget) -> Result<String, RawEr
         DumpTarget::Sit(segno) => tables::sit(&image, SegNo(segno)).await,
         DumpTarget::Ssa(segno) => tables::ssa(&image, SegNo(segno)).await,
         DumpTarget::Node(nid) => nodes::node(&image, Nid(nid)).await,
+        DumpTarget::GcJournal => gc_journal::blocks(&image).await,
         DumpTarget::Tree => tree::manifest(&image).await,
     }
 }

@@ -1,6 +1,6 @@
 //! Superblock, checkpoint, and entries of NAT, SIT and SSA.
 
-use super::{Lines, flag_names};
+use super::{Lines, flag_names, gc_journal};
 use crate::f2fs::format::*;
 use crate::f2fs::raw::{F2fsImage, RawError};
 
@@ -58,6 +58,7 @@ pub(super) fn superblock(image: &F2fsImage) -> String {
     };
     lines.field("cold extensions", words(cold));
     lines.field("hot extensions", words(hot));
+    lines.field("gc_journal", gc_journal::area_text(image));
     lines.field("crc", format_args!("{:#010x}", sb.crc));
     add_problems(&mut lines, image);
     lines.0

@@ -40,6 +40,8 @@ pub enum Place {
     },
     /// The extended attributes of an inode.
     Xattrs(Nid),
+    /// A block of the GC journal, by its place in the area.
+    GcJournal(u32),
     /// A block of which no more is known.
     Block(BlockAddr),
 }
@@ -61,6 +63,7 @@ impl fmt::Display for Place {
             Self::Inode(nid) => write!(f, "inode {}", nid.0),
             Self::Directory { ino, block } => write!(f, "directory {}, block {block}", ino.0),
             Self::Xattrs(nid) => write!(f, "extended attributes of inode {}", nid.0),
+            Self::GcJournal(index) => write!(f, "GC journal block {index}"),
             Self::Block(addr) => write!(f, "block {}", addr.0),
         }
     }

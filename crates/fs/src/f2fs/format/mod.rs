@@ -13,6 +13,9 @@ mod checksum;
 mod dentry;
 mod error;
 mod features;
+mod gc_journal;
+mod gc_mark;
+mod gc_record;
 mod hash;
 mod inode;
 mod layout;
@@ -36,6 +39,11 @@ pub use checksum::{ChecksumSeed, INODE_CHECKSUM_AT, crc32};
 pub use dentry::*;
 pub use error::{FormatError, Place};
 pub use features::{Feature, Features, SUPPORTED};
+pub use gc_journal::*;
+pub use gc_mark::{is_marked, mark, unmark};
+pub use gc_record::{
+    GC_JOURNAL_MAGIC, GcJournalArea, GcJournalFormat, GcJournalRecord, MARKED_LOG_BLOCKSIZE,
+};
 pub use hash::name_hash;
 pub use inode::*;
 pub use layout::{Area, Layout};

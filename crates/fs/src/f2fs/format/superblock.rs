@@ -9,6 +9,7 @@
 use super::checksum::{self, ChecksumSeed};
 use super::error::{FormatError, Place};
 use super::features::{Feature, Features};
+use super::gc_record::{GcJournalArea, GcJournalRecord, MARKED_LOG_BLOCKSIZE, RECORD_AT};
 use super::{BLOCKS_PER_SEGMENT, BlockAddr, NAT_ENTRIES_PER_BLOCK, Nid, SIT_ENTRIES_PER_BLOCK};
 use crate::wire::{put_u32, record};
 
@@ -24,6 +25,8 @@ pub const SUPERBLOCK_CRC_AT: usize = 0xbfc;
 pub const SEGMENTS_MAX: u32 = 8 << 20;
 /// Segments of a volume, and sections, at least (`F2FS_MIN_SEGMENTS`).
 pub const SEGMENTS_MIN: u32 = 9;
+/// A block is 1 << this bytes.
+pub(super) const LOG_BLOCKSIZE: u32 = 12;
 /// File name extensions at most, hot and cold ones together.
 pub const EXTENSIONS_MAX: usize = 64;
 
@@ -41,7 +44,7 @@ record! {
         log_sectorsize: u32 = 0x8,
         /// A block is 1 << this sectors.
         log_sectors_per_block: u32 = 0xc,
-        /// A block is 1 << this bytes: 12.
+        /// A block is 1 << this bytes: 12; 11 is a mark ([`Superblock::is_marked`]).
         log_blocksize: u32 = 0x10,
         /// A segment is 1 << this blocks: 9.
         log_blocks_per_seg: u32 = 0x14,
@@ -115,6 +118,8 @@ record! {
         s_encoding: u16 = 0xac6,
         /// Its flags.
         s_encoding_flags: u16 = 0xac8,
+        /// Where the GC journal lies: ours, in bytes that are reserved.
+        gc_journal: GcJournalRecord = 0xbe8,
         /// With `sb_checksum`: CRC-32 of everything before it.
         crc: u32 = 0xbfc,
     }
@@ -159,15 +164,13 @@ impl Superblock {
         self.check_units(place)?;
         self.check_counts(place)?;
         self.check_areas(place)?;
+        self.check_mark(place)?;
         self.check_capacities(place)
     }
 
     /// Sizes of sector, block and segment; what else has one value only.
     fn check_units(&self, place: Place) -> Result<(), FormatError> {
         let corrupt = |at, what| Err(FormatError::corrupt(place, at, what));
-        if self.log_blocksize != 12 {
-            return corrupt(0x10, "blocks are not of 4,096 bytes");
-        }
         if self.log_blocks_per_seg != 9 {
             return corrupt(0x14, "segments are not of 512 blocks");
         }
@@ -219,6 +222,11 @@ impl Superblock {
         Ok(())
     }
 
+    /// The block after the main area.
+    fn main_end(&self) -> u64 {
+        after(self.main_blkaddr, self.segment_count_main)
+    }
+
     /// Segments of each device that has a path.
     fn devices(&self) -> impl Iterator<Item = u32> {
         let named = self.devs.iter().take_while(|device| device[0] != 0);
@@ -242,7 +250,7 @@ impl Superblock {
                 return corrupt(at, "does not begin where the area before it ends");
             }
         }
-        let end = after(self.main_blkaddr, self.segment_count_main);
+        let end = self.main_end();
         if end > after(self.segment0_blkaddr, self.segment_count) {
             return corrupt(0x44, "main area ends beyond the last segment");
         }
@@ -275,6 +283,43 @@ impl Superblock {
             return corrupt(0x40, "SSA has no block for some segment");
         }
         Ok(())
+    }
+
+    /// The area of the GC journal; `None` without one, and if the record is of no use
+    /// ([`Superblock::check_gc_journal`]).
+    #[must_use]
+    pub fn gc_journal(&self) -> Option<GcJournalArea> {
+        self.check_gc_journal(0).ok().flatten()
+    }
+
+    /// The area of the GC journal; `None` without one. `copy` is the copy of the superblock.
+    ///
+    /// # Errors
+    /// A record that contradicts itself, or that has not the volume's size. Stock tools change the size of
+    /// a volume without it, and what they leave is no worse than a volume without GC journal.
+    pub fn check_gc_journal(&self, copy: u32) -> Result<Option<GcJournalArea>, FormatError> {
+        self.gc_journal.area(Place::Superblock(copy), self.main_end(), self.block_count)
+    }
+
+    /// Whether stock tools are kept from the volume by this copy, since blocks of the GC journal may count.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        let live = self.gc_journal().and_then(GcJournalArea::live);
+        self.log_blocksize == MARKED_LOG_BLOCKSIZE && live.is_some()
+    }
+
+    /// Nothing, if the size of blocks is the one that there is, or a mark; and if the record agrees.
+    fn check_mark(&self, place: Place) -> Result<(), FormatError> {
+        let is_live = self.gc_journal().is_some_and(|area| area.live().is_some());
+        match self.log_blocksize {
+            MARKED_LOG_BLOCKSIZE if is_live => Ok(()),
+            LOG_BLOCKSIZE if is_live => {
+                let what = "GC journal has blocks that count, and the copy no mark";
+                Err(FormatError::corrupt(place, RECORD_AT + 0xc, what))
+            }
+            LOG_BLOCKSIZE => Ok(()),
+            _ => Err(FormatError::corrupt(place, 0x10, "blocks are not of 4,096 bytes")),
+        }
     }
 
     /// Nothing, if what it asks for is supported.

@@ -571,6 +571,11 @@ fn records_are_as_documented() {
         ("### SIT entry\n", SitEntry::FIELDS),
         ("### NAT entry\n", NatEntry::FIELDS),
         ("### Summary entry\n", SummaryEntry::FIELDS),
+        ("### GC journal record\n", GcJournalRecord::FIELDS),
+        ("### Paper entry\n", PaperEntry::FIELDS),
+        ("### Paper footer\n", PaperFooter::FIELDS),
+        ("### Safe header\n", SafeHeader::FIELDS),
+        ("### Safe entry\n", RawSafeEntry::FIELDS),
     ];
     for (heading, fields) in records {
         let rows = table(heading);

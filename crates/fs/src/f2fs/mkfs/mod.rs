@@ -3,6 +3,7 @@
 //! - With the same options, identity, time and checkpoint version, every byte but the names of the kernel
 //!   in the superblock, and the checksum over them, is mkfs.f2fs's (`tests/f2fs/mkfs.rs`). What mkfs.f2fs
 //!   refuses is refused.
+//! - With a GC journal the file system is smaller by its segment, and by what no zone is left for then.
 //! - Few blocks are written. SIT, NAT and SSA are left alone where nothing is noted in them; that needs a
 //!   volume that reads as zeroes where nothing was written: one never written, or one that is discarded
 //!   first. Else what a mount reads is zeroed.
@@ -46,6 +47,8 @@ pub struct MkfsOptions {
     /// option. Fewer of them allow volumes smaller than mkfs.f2fs makes; whether they suffice for cleaning
     /// is not checked.
     pub reserved_segments: Option<u32>,
+    /// Whether the segment after the main area is kept for a GC journal, which mkfs.f2fs does not have.
+    pub gc_journal: bool,
     /// Whether logs begin at the end of the main area; `-a 1`.
     pub heap: bool,
     /// Whether NAT bits are written, where they fit.
@@ -78,6 +81,7 @@ impl MkfsOptions {
             sections_per_zone: 1,
             overprovision: None,
             reserved_segments: None,
+            gc_journal: false,
             heap: false,
             nat_bits: true,
             checkpoint_ver: stream.bits() >> 33 | 1,

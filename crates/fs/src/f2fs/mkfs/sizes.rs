@@ -5,7 +5,8 @@
 //! mkfs.f2fs counts segments that no zone is left for: those between the last whole zone and the end of
 //! the volume. They enter the overprovision, the blocks for users and the free segments of the first
 //! checkpoint, although the main area ends before them. We count them, too; fsck.f2fs finds the number of
-//! free segments wrong until a mount has written a checkpoint.
+//! free segments wrong until a mount has written a checkpoint. With a GC journal, of which mkfs.f2fs knows
+//! nothing, they are not counted.
 
 use super::{MkfsError, MkfsOptions, extensions};
 use crate::f2fs::format::*;
@@ -18,6 +19,8 @@ const BITMAPS_BYTES: u32 = (CHECKPOINT_CRC_AT - CHECKPOINT_BITMAPS_AT) as u32;
 const NAT_BITMAP_BYTES_MIN: u32 = 64;
 /// Bytes of a version bitmap for each segment of one copy.
 const BITMAP_BYTES_PER_SEGMENT: u32 = BLOCKS_PER_SEGMENT / 8;
+/// Segments of a GC journal.
+const GC_JOURNAL_SEGMENTS: u32 = GC_JOURNAL_BLOCKS / BLOCKS_PER_SEGMENT;
 /// Logs.
 const LOGS: u32 = SegmentType::ALL.len() as u32;
 /// Volumes of fewer main segments are searched in steps of 5 percent.
@@ -55,6 +58,7 @@ impl Plan {
         let mut superblock = identity(options)?;
         let counted_segments = areas(&mut superblock, options, sectors)?;
         let layout = Layout::of(&superblock)?;
+        superblock.check_gc_journal(0)?;
         let (overprovision, reserved) = reserve(&layout, counted_segments, options)?;
         if layout.main_segments() - LOGS < reserved {
             return Err(too_small());
@@ -165,7 +169,10 @@ fn areas(sb: &mut Superblock, options: &MkfsOptions, sectors: u64) -> Result<u32
     let segment0 = u64::from(zone) * per_segment;
     let total = sectors.checked_sub(segment0).ok_or_else(too_small)? / per_segment;
     let total = u32::try_from(total).map_err(|_| too_small())?;
+    let journal = if options.gc_journal { GC_JOURNAL_SEGMENTS } else { 0 };
+    let total = total.checked_sub(journal).ok_or_else(too_small)?;
     let segments = total - total % zone;
+    let counted = if options.gc_journal { segments } else { total };
     if total < SEGMENTS_MIN {
         return Err(too_small());
     }
@@ -187,7 +194,10 @@ fn areas(sb: &mut Superblock, options: &MkfsOptions, sectors: u64) -> Result<u32
     let starts = starts.map(|at| BlockAddr((zone + at) * BLOCKS_PER_SEGMENT));
     [sb.segment0_blkaddr, sb.cp_blkaddr, sb.sit_blkaddr, sb.nat_blkaddr, ..] = starts;
     [.., sb.ssa_blkaddr, sb.main_blkaddr] = starts;
-    Ok(total - meta_segments)
+    if options.gc_journal {
+        sb.gc_journal = GcJournalRecord::new(BlockAddr((zone + segments) * BLOCKS_PER_SEGMENT));
+    }
+    Ok(counted - meta_segments)
 }
 
 impl Meta {

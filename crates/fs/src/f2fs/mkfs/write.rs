@@ -29,8 +29,8 @@ pub(super) async fn clear(
     Ok(false)
 }
 
-/// Blocks that a mount reads although nothing is written there: first copies of SIT and NAT, payload, and
-/// the place where roll-forward begins.
+/// Blocks that a mount reads although nothing is written there: first copies of SIT and NAT, payload,
+/// the place where roll-forward begins, and the GC journal.
 fn unwritten(plan: &Plan) -> Vec<Range<u64>> {
     let layout = &plan.layout;
     let run = |start: BlockAddr, blocks: u32| {
@@ -45,6 +45,8 @@ fn unwritten(plan: &Plan) -> Vec<Range<u64>> {
     runs.push(run(layout.area(Area::Sit).start, layout.sit_blocks()));
     runs.extend(nat.map(|start| run(start, BLOCKS_PER_SEGMENT)));
     runs.push(run(warm, 1));
+    let journal = plan.superblock.gc_journal();
+    runs.extend(journal.map(|area| run(area.blocks().start, GC_JOURNAL_BLOCKS)));
     runs
 }
 

@@ -7,9 +7,11 @@
 //! - No tree is followed in a circle: a node that was seen once in a file is not read a second time.
 
 mod files;
+mod gc_journal;
 mod open;
 
 pub use files::{Dnode, FileNodes, RawDentryOf, RawInode, RawNode};
+pub use gc_journal::GcJournalBlock;
 
 use super::format::*;
 use crate::image::{ImageError, ImageReader};
@@ -48,6 +50,8 @@ pub struct F2fsImage {
     pub sb: Superblock,
     /// The copy that it is, 0 or 1.
     pub sb_copy: u32,
+    /// The format of GC journal blocks that may count: every sound copy of the superblock is marked.
+    pub gc_journal_live: Option<GcJournalFormat>,
     /// The geometry that follows from it.
     pub layout: Layout,
     /// The checkpoint in use.

@@ -36,7 +36,8 @@ impl F2fsImage {
     pub async fn open(device: &AsyncDevice) -> Result<Self, RawError> {
         let reader = ImageReader::new(device);
         let mut problems = Vec::new();
-        let (sb, sb_copy) = superblock(&reader, &mut problems).await?;
+        let FoundSuperblock { sb, copy: sb_copy, live } =
+            superblock(&reader, &mut problems).await?;
         let layout = Layout::of(&sb)?;
         let mut opening = Opening { reader, layout, problems };
         let Pack { number: pack, checkpoint, crc } = opening.newest_pack().await?;
@@ -52,6 +53,7 @@ impl F2fsImage {
             reader,
             sb,
             sb_copy,
+            gc_journal_live: live,
             layout,
             checkpoint,
             pack,
@@ -77,25 +79,39 @@ fn fitting(bytes: &[u8], copy: u32, sectors: u64) -> Result<Superblock, FormatEr
     Ok(sb)
 }
 
-/// The first sound copy of the superblock. A copy that is not sound is a problem.
+/// The copy of the superblock that is used.
+struct FoundSuperblock {
+    sb: Superblock,
+    copy: u32,
+    /// The format of GC journal blocks that may count: both copies are marked, or the one that is sound.
+    live: Option<GcJournalFormat>,
+}
+
+/// The first sound copy of the superblock. A copy that is not sound is a problem; a mark on one of the copies
+/// is none, but what a power cut leaves between two writes.
 async fn superblock(
     reader: &ImageReader,
     problems: &mut Vec<FormatError>,
-) -> Result<(Superblock, u32), RawError> {
-    let mut found = None;
+) -> Result<FoundSuperblock, RawError> {
+    let mut found: Option<FoundSuperblock> = None;
     for copy in 0..2 {
         if u64::from(copy) >= reader.sectors() {
             break;
         }
         let block = reader.block(copy.into()).await?;
         match fitting(&block[SUPERBLOCK_AT..], copy, reader.sectors()) {
-            Ok(sb) => match &found {
-                None => found = Some((sb, copy)),
-                Some((first, _)) if *first != sb => {
-                    let place = Place::Superblock(copy);
-                    problems.push(FormatError::corrupt(place, 0, "is not like the first copy"));
+            Ok(sb) => match &mut found {
+                None => {
+                    let live = sb.gc_journal().and_then(GcJournalArea::live);
+                    found = Some(FoundSuperblock { sb, copy, live });
                 }
-                Some(_) => {}
+                Some(first) => {
+                    first.live = first.live.filter(|_| sb.is_marked());
+                    if !first.sb.is_like(&sb) {
+                        let place = Place::Superblock(copy);
+                        problems.push(FormatError::corrupt(place, 0, "is not like the first copy"));
+                    }
+                }
             },
             Err(error) => problems.push(error),
         }

@@ -5,6 +5,7 @@
 //! [`theirs`] reads, recovers and changes volumes that the kernel has filled. Beside each image lies what we
 //! show of it as a manifest.
 
+mod areas;
 mod ours;
 mod theirs;
 

@@ -14,12 +14,25 @@ use nandscape_fs::f2fs::{
 use nandscape_rt::Nanos;
 
 /// Keys that say how a file system is made.
-const MKFS_KEYS: [&str; 6] =
-    ["features", "label", "segments_per_section", "sections_per_zone", "overprovision", "discard"];
+const MKFS_KEYS: [&str; 7] = [
+    "features",
+    "label",
+    "segments_per_section",
+    "sections_per_zone",
+    "overprovision",
+    "gc_journal_area",
+    "discard",
+];
 
 /// Keys whose values a device can be too small for, or that contradict each other.
-pub(super) const CHECKED_KEYS: [&str; 5] =
-    ["features", "label", "segments_per_section", "sections_per_zone", "overprovision"];
+pub(super) const CHECKED_KEYS: [&str; 6] = [
+    "features",
+    "label",
+    "segments_per_section",
+    "sections_per_zone",
+    "overprovision",
+    "gc_journal_area",
+];
 
 const ALLOCATION: Words<Allocation> =
     Words { here: &[("lfs", Allocation::Lfs), ("adaptive", Allocation::Adaptive)], later: &[] };
@@ -136,6 +149,7 @@ fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
     let overprovision: Option<f64> = fs.optional("overprovision")?;
     let is_share = overprovision.is_none_or(|percent| percent > 0.0 && percent < 100.0);
     fs.check("overprovision", is_share, "must be above 0 and below 100 percent")?;
+    let gc_journal = fs.or("gc_journal_area", false)?;
     let discard = fs.or("discard", true)?;
     Ok(Some(MkfsOptions {
         features,
@@ -143,6 +157,7 @@ fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
         segments_per_section,
         sections_per_zone,
         overprovision,
+        gc_journal,
         discard,
         ..defaults
     }))
