@@ -8,7 +8,9 @@ use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
 use nandscape_fs::ext4::{self, Commit, MountOptions};
 use nandscape_fs::f2fs::format::{Feature, Features};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
-use nandscape_fs::f2fs::{self, Allocation, CpuCosts, DiscardPolicy, FsyncMode, VictimPolicy};
+use nandscape_fs::f2fs::{
+    self, Allocation, CpuCosts, DiscardPolicy, FsyncMode, SmallVolume, VictimPolicy,
+};
 use nandscape_lab::stack::Stack;
 use nandscape_rt::Nanos;
 
@@ -40,7 +42,8 @@ fn an_f2fs_is_described_key_by_key() {
     };
     let plain = fs("");
     assert_eq!(plain, f2fs::Config { format: Some(MkfsOptions::new(0)), ..Default::default() });
-    let full = fs("allocation = \"lfs\"\nactive_logs = 4\nfsync_mode = \"strict\"\n\
+    let full = fs(
+        "allocation = \"adaptive\"\nsmall_volume = \"off\"\nactive_logs = 4\nfsync_mode = \"strict\"\n\
                    discard_policy = \"aggressive\"\ndata_order = \"ordered\"\n\
                    inline_data = false\ninline_dentry = false\ninline_xattr = false\n\
                    checkpoint_interval = \"5s\"\nbackground_gc = false\n\
@@ -51,8 +54,11 @@ fn an_f2fs_is_described_key_by_key() {
                    gc_journal_area = true\n\
                    discard = false\ndirty_background_percent = 5\ndirty_percent = 6\n\
                    writeback_age = \"1s\"\nwriteback_period = \"2s\"\nread_ahead = 0\n\
-                   [host]\nmemory = \"8MiB\"\n");
+                   [host]\nmemory = \"8MiB\"\n",
+    );
     let mount = f2fs::MountOptions {
+        allocation: Allocation::Adaptive,
+        small_volume: SmallVolume::Off,
         active_logs: 4,
         fsync_mode: FsyncMode::Strict,
         discard_policy: DiscardPolicy::Aggressive,
@@ -121,6 +127,8 @@ fn cpu_costs_of_f2fs_are_a_preset_with_overrides() {
             "victim = \"age-threshold\"\nage_threshold = \"1500ms\"\n",
             "fs.age_threshold: must be whole",
         ),
+        ("allocation = \"ssr\"\n", "fs.allocation: expected lfs | adaptive"),
+        ("small_volume = \"off\"\n", "fs.small_volume: goes with allocation"),
         ("victim = \"greedy\"\n", "fs.victim: expected cost-benefit | age-threshold"),
     ] {
         let found = error(&format!("{MEDIA}\n[fs]\nkind = \"f2fs\"\n{lines}"));
