@@ -214,7 +214,8 @@ impl Config {
         Promises {
             syncs_single_files: true,
             may_show_stale_blocks: !self.mount.ordered_data,
-            overwrites_in_place: matches!(self.mount.allocation, Allocation::Adaptive),
+            // Adaptive logging does now and then.
+            overwrites_in_place: false,
         }
     }
 
