@@ -40,8 +40,12 @@ impl Volume {
         let from = (range.start - first) as usize;
         let some = &data[from..from + count as usize];
         let arrival = write_blocks(&**self, inode, start, some, true);
+        let (file, pages) = (Rc::clone(inode), range.start..range.start + count);
         let arrival = async move {
             let ended = arrival.await;
+            // What reads beside the write have brought into the cache is old: cleaning would write it over what was
+            // written in place.
+            file.pages.discard(pages);
             // Until then cleaning would read what the block held before.
             drop(no_cleaning);
             ended
