@@ -291,7 +291,7 @@ impl PowerSwitch {
         self.off
     }
 
-    pub(crate) fn bios(&mut self) -> Bios {
+    pub(crate) fn bios(&self) -> Bios {
         self.bios
     }
 

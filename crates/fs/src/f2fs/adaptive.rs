@@ -15,15 +15,13 @@ use crate::contract::{Kind, Result};
 const FSYNC_PAGES: u64 = 8;
 
 impl Volume {
-    fn is_adaptive(&self) -> bool {
+    pub(super) fn is_adaptive(&self) -> bool {
         self.options.allocation == Allocation::Adaptive
     }
 
     /// Whether so few sections are free that logs fill holes (`f2fs_need_SSR`).
     fn needs_ssr(&self, segments: &Segments) -> bool {
-        let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
-        let reserved = reserved / self.layout.segments_per_section();
-        segments.free_sections() <= self.sections_to_write() + 2 * reserved
+        segments.free_sections() <= self.sections_to_write() + 2 * self.reserved_sections()
     }
 
     /// Makes sure that a log which is about to write so many blocks finds the segment that follows its own, where that

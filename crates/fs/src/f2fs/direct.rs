@@ -4,7 +4,6 @@
 use super::data::RESERVE_PAGES;
 use super::inode::Inode;
 use super::node::Dnode;
-use super::options::Allocation;
 use super::volume::{Op, Volume};
 use crate::contract::{FsError, Result};
 use crate::vfs::Pages;
@@ -63,7 +62,7 @@ impl Volume {
         pages: &Pages,
     ) -> Result<(u64, u64, u64)> {
         let mut most = pages.end - pages.start;
-        if self.options.allocation == Allocation::Adaptive {
+        if self.is_adaptive() {
             let (first, count) = self.first_run(dnode, most).await?;
             if first.is_block() {
                 return Ok((self.note_in_place(inode, count), first.0.into(), count));

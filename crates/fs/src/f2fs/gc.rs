@@ -54,11 +54,15 @@ impl Volume {
         pages.div_ceil(per_section) as u32
     }
 
+    /// Sections that are kept for cleaning (`reserved_sections`).
+    pub(super) fn reserved_sections(&self) -> u32 {
+        self.checkpoints.last.borrow().rsvd_segment_count / self.layout.segments_per_section()
+    }
+
     /// Whether free sections are too few for what is dirty, if `freed` more become free
     /// (`has_not_enough_free_secs`).
     fn lacks_free_sections(&self, freed: u32) -> bool {
-        let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
-        let reserved = reserved / self.layout.segments_per_section();
+        let reserved = self.reserved_sections();
         let free = self.segments.borrow().free_sections() + freed;
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
         // All dirty pages are more than those of nodes and directories; they are counted already.

@@ -54,13 +54,18 @@ struct FoundPack {
     plan: PackPlan,
 }
 
+/// A copy of the superblock, if it is sound.
+async fn read_copy(reader: &ImageReader, copy: u32) -> Result<Result<Superblock, FormatError>> {
+    let bytes = reader.block(copy.into()).await?;
+    let bytes = &bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
+    Ok(Superblock::parse(bytes, copy))
+}
+
 /// The superblock: the first of its two copies that is sound (`read_raw_super_block`).
 async fn read_superblock(reader: &ImageReader) -> Result<Superblock> {
     let mut error = None;
     for copy in 0..2 {
-        let bytes = reader.block(copy.into()).await?;
-        let parsed =
-            Superblock::parse(&bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES], copy);
+        let parsed = read_copy(reader, copy).await?;
         match parsed.and_then(|sb| sb.check_supported(copy).map(|()| sb)) {
             Ok(sb) => return Ok(sb),
             Err(wrong) => error = error.or(Some(wrong)),
@@ -75,9 +80,7 @@ async fn refuse_marked(reader: &ImageReader, sb: &Superblock) -> Result<()> {
     if !sb.is_marked() {
         return Ok(());
     }
-    let bytes = reader.block(1).await?;
-    let second = Superblock::parse(&bytes[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES], 1);
-    match second {
+    match read_copy(reader, 1).await? {
         Ok(second) if !second.is_marked() => Ok(()),
         _ => {
             let what = "marked: moves in the GC journal wait for a replay, which is not supported";

@@ -13,7 +13,7 @@ mod style;
 mod syncs;
 
 use super::model::{Model, Node, ROOT, Undo, parent};
-use super::power_switch::{Device, PowerSwitch};
+use super::power_switch::Device;
 use super::tree::{Fs, see};
 use crate::coverage::Coverage;
 use crate::device::drive::CheckFailure;
@@ -133,7 +133,7 @@ impl Writer {
             self.grow_all().await?;
         }
         for _ in 0..self.style.operations {
-            if self.device.with(PowerSwitch::bios).sectors_written > SECTORS_MAX {
+            if self.device.with(|switch| switch.bios().sectors_written) > SECTORS_MAX {
                 break;
             }
             self.step().await?;

@@ -156,7 +156,16 @@ impl ValidMap {
     /// How many are set.
     #[must_use]
     pub fn count(&self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+        self.count_from(0)
+    }
+
+    /// How many are set from `from` on.
+    #[must_use]
+    pub fn count_from(&self, from: u32) -> u32 {
+        let (first, _) = Self::place(from);
+        let words = self.0.iter().skip(first).enumerate();
+        let kept = |step: usize| if step == 0 { !0 >> (from % 64) } else { !0 };
+        words.map(|(step, word)| (word & kept(step)).count_ones()).sum()
     }
 
     /// The first bit from `from` on that is set.

@@ -123,7 +123,9 @@ impl Volume {
         let mut all = true;
         while let Some((&nid, rest)) = left.split_first() {
             *left = rest;
-            self.prepare_log(self.log_of_node(nid), 1).await?;
+            if self.is_adaptive() {
+                self.prepare_log(self.log_of_node(nid), 1).await?;
+            }
             let known = self.node_entry(Nid(nid)).await?;
             let page = u64::from(nid);
             if let Some(run) = self.nodes.file.pages.take_run(page..page + 1, 1) {

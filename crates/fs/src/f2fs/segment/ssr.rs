@@ -42,8 +42,7 @@ impl Segments {
 
     /// Holes of a segment from an offset on.
     pub(super) fn holes_from(&self, segment: SegNo, from: u32) -> u32 {
-        let taken = self.taken(segment);
-        (from..BLOCKS_PER_SEGMENT).filter(|offset| !taken.get(*offset)).count() as u32
+        BLOCKS_PER_SEGMENT - from - self.taken(segment).count_from(from)
     }
 
     /// Whether the segment that follows that of a log is known.
