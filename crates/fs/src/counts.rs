@@ -26,6 +26,21 @@ pub struct FsMemory {
     pub inodes: u64,
 }
 
+/// Segments and blocks of a log-structured file system.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FsSpace {
+    /// Segments that hold files.
+    pub main_segments: u64,
+    /// Segments among them to which logs may go on.
+    pub free_segments: u64,
+    /// Segments among them that a checkpoint will make free.
+    pub prefree_segments: u64,
+    /// Blocks that users may take.
+    pub user_blocks: u64,
+    /// Blocks that they have taken.
+    pub valid_blocks: u64,
+}
+
 /// Counts that only one kind has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum FsDetail {

@@ -5,7 +5,7 @@
 //! Everything that goes through here is cold: mounts, tools, and calls that are boxed already.
 
 use crate::contract::{FileSystem, FsError};
-use crate::counts::{FsCounts, FsMemory};
+use crate::counts::{FsCounts, FsMemory, FsSpace};
 use crate::ext4;
 use crate::f2fs;
 use crate::image::ImageError;
@@ -36,6 +36,11 @@ pub trait MountedFs: FileSystem {
     /// Bytes of memory that its parts take now, by name, for kinds that can say; counts them all.
     fn memory_parts(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+
+    /// Its segments and blocks now, for kinds that have segments.
+    fn space(&self) -> Option<FsSpace> {
+        None
     }
 
     /// From now on its work takes time of the cores of `host`, if it was configured to cost anything. Without a host, as

@@ -20,7 +20,7 @@ mod rules;
 mod vfs;
 mod wire;
 
-pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsyncTimes};
+pub use counts::{CountGroup, FsCounts, FsDetail, FsMemory, FsSpace, FsyncTimes};
 pub use image::{BlockBytes, ImageError, ImageReader};
 pub use kind::{
     ConfigError, FormatError, FormatRequest, Formatted, FsConfig, FsKind, LogSector, MountEnv,

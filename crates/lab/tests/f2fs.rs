@@ -144,6 +144,14 @@ fn cleaning_is_as_theory_says() {
         let of_user = |blocks: u64| blocks as f64 / user as f64;
         let in_use = number(&result, "fs.gc.in_use_data_blocks_mean");
         let alpha = in_use / number(&result, "fs.gc.valid_data_blocks_mean");
+        let space = |key: &str| count(&result, &format!("fs.space.{key}"));
+        assert!(space("valid_blocks") >= u64::from(point.size_mib) * 256, "the file is there");
+        assert!(space("valid_blocks") < space("user_blocks"));
+        let dirty = space("main_segments") - space("free_segments") - space("prefree_segments");
+        assert!(
+            dirty * u64::from(SEGMENT) >= space("valid_blocks"),
+            "what is valid lies in segments"
+        );
         let law = greedy_amplification(SEGMENT * point.segments_per_section, 1.0 / alpha);
         let distance = of_user(data) / law - 1.0;
         let media = number(&result, "waf.media");

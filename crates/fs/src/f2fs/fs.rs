@@ -9,7 +9,7 @@ use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, Fh, FileSystem, FsError, Ino, Io, Kind, OpenFlags,
     RenameMode, Result, SetAttr, StatFs, Whence, WriteHint, XattrMode,
 };
-use crate::counts::{FsCounts, FsDetail, FsMemory};
+use crate::counts::{FsCounts, FsDetail, FsMemory, FsSpace};
 use crate::kind::MountedFs;
 use crate::vfs::content::{self, Writer};
 use crate::vfs::{DataPath, calls, direct, retry_after_commit, sync};
@@ -140,6 +140,17 @@ impl MountedFs for F2fs {
             ("inodes_bytes", of_inodes),
             ("sit_bytes", volume.segments.borrow().memory_bytes()),
         ]
+    }
+
+    fn space(&self) -> Option<FsSpace> {
+        let (segments, space) = (self.0.segments.borrow(), &self.0.space);
+        Some(FsSpace {
+            main_segments: self.0.layout.main_segments().into(),
+            free_segments: segments.free_segments().into(),
+            prefree_segments: segments.prefree_segments().into(),
+            user_blocks: space.user_blocks(),
+            valid_blocks: space.valid_blocks(),
+        })
     }
 
     fn attach_host(&self, host: &Host) {

@@ -1,6 +1,6 @@
 //! What was counted: by the FTL, its media, and a file system and the calls to it.
 
-use nandscape_fs::FsCounts;
+use nandscape_fs::{FsCounts, FsSpace};
 use nandscape_ftl::FtlReport;
 use nandscape_media::{LinkUse, Utilisation};
 use nandscape_rt::counts::Counts as _;
@@ -46,6 +46,8 @@ pub struct FileCounts {
     pub fs: FsCounts,
     /// Pages of files in memory at the end.
     pub cached_pages: u64,
+    /// Segments and blocks at the end.
+    pub space: Option<FsSpace>,
 }
 
 impl FileCounts {
@@ -71,5 +73,6 @@ impl FileCounts {
         self.pairs(later).into_iter().for_each(|(sum, more)| *sum += more);
         self.fs.extend(&later.fs);
         self.cached_pages = later.cached_pages;
+        self.space = later.space;
     }
 }

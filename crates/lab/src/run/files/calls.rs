@@ -225,6 +225,7 @@ impl FileCalls {
         FileCounts {
             fs: self.fs.counts(),
             cached_pages: self.fs.memory().cached_pages,
+            space: self.fs.space(),
             ..self.counts.get()
         }
     }

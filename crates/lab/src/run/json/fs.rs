@@ -3,6 +3,7 @@
 use crate::run::counts::FileCounts;
 use crate::stack::FsStack;
 use nandscape_block::SECTOR_BYTES;
+use nandscape_fs::FsSpace;
 use serde_json::{Map, Value, json};
 
 pub(super) fn fs(stack: &FsStack, counts: &FileCounts) -> Value {
@@ -12,7 +13,20 @@ pub(super) fn fs(stack: &FsStack, counts: &FileCounts) -> Value {
         object.insert(key.to_owned(), value.into());
     }
     put_counts(&mut object, counts);
+    if let Some(space) = counts.space {
+        object.insert("space".to_owned(), self::space(&space));
+    }
     Value::Object(object)
+}
+
+fn space(space: &FsSpace) -> Value {
+    json!({
+        "main_segments": space.main_segments,
+        "free_segments": space.free_segments,
+        "prefree_segments": space.prefree_segments,
+        "user_blocks": space.user_blocks,
+        "valid_blocks": space.valid_blocks,
+    })
 }
 
 /// What the page cache of a block device did.
