@@ -69,3 +69,35 @@ fn sessions_are_runs_of_their_own() {
     let refused = sweep("session = 1", "\"job.fio\"").unwrap_err();
     assert!(refused.contains("session"), "{refused}");
 }
+
+/// A job file for each name.
+struct Named;
+
+impl Environment for Named {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(format!("[{name}]\nrw=write\nsize=1m\n"))
+    }
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// The name of a job file may hold variables, so that an axis changes a step: the points have the step's own name.
+/// A variable that is not set is an error at its place.
+#[test]
+fn an_axis_may_name_a_step() {
+    let text = "stacks = \"ext4-pblk\"\nsession = true\njobs = [\"fill.fio\", \"${load}\"]\n";
+    let parse = |grid: &str| {
+        let sweep = Sweep::parse("folder/one.toml", &format!("{text}{grid}"), &Named);
+        sweep.map_err(|error| error.to_string())
+    };
+    let sweep = parse("[grid]\nvar.load = [\"a.fio\", \"b.fio\"]\n").unwrap();
+    let names = |case: usize| {
+        let steps = sweep.cases[case].job.steps().iter();
+        steps.map(|step| step.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!([names(0), names(1)], [["fill.fio", "a.fio"], ["fill.fio", "b.fio"]]);
+    let refused = parse("").unwrap_err();
+    assert!(refused.contains("one.toml:3") && refused.contains("var.load"), "{refused}");
+}

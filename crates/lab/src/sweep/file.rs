@@ -56,7 +56,7 @@ pub(super) fn read(
     if session.is_some() && until_steady.is_some() {
         return Err(root.reject("session", "does not go with until_steady"));
     }
-    let jobs = Jobs { texts: &jobs, runtime, session, environment };
+    let jobs = Jobs { sources: &jobs, runtime, session, files: &files };
     let set = root.table("set")?;
     let axes = read_axes(root.table("grid")?)?;
     let place = root.node("grid").map_or(&place, |node| &node.key_place).clone();
@@ -86,17 +86,35 @@ fn read_stacks(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<Base>, S
     }
 }
 
+/// A job as the sweep names it.
+enum JobSource {
+    /// Its text is known.
+    Text(JobText),
+    /// The file's name holds variables.
+    Named(String, Place),
+}
+
+impl JobSource {
+    fn file(name: String, place: Place, files: &Files<'_>) -> Result<Self, StackError> {
+        match name.contains("${") {
+            true => Ok(Self::Named(name, place)),
+            false => file_job(&name, &place, files).map(Self::Text),
+        }
+    }
+}
+
 /// A list of job files, or a table of names and job texts.
-fn read_jobs(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<JobText>, StackError> {
+fn read_jobs(root: &mut Section<'_>, files: &Files<'_>) -> Result<Vec<JobSource>, StackError> {
     let node = root.node("jobs").ok_or_else(|| {
         root.reject("jobs", "is missing; expected a list of job files, or a table of job texts")
     })?;
     if let Value::Table(table) = &node.value {
         let texts = in_file_order(table);
-        return texts.into_iter().map(|(name, node)| inline_job(name, node, files)).collect();
+        let text = |(name, node): (&String, &Node)| inline_job(name, node, files);
+        return texts.into_iter().map(|job| text(job).map(JobSource::Text)).collect();
     }
     let names = root.strings("jobs")?.unwrap_or_default();
-    names.into_iter().map(|(name, place)| file_job(&name, &place, files)).collect()
+    names.into_iter().map(|(name, place)| JobSource::file(name, place, files)).collect()
 }
 
 fn inline_job(name: &str, node: &Node, files: &Files<'_>) -> Result<JobText, StackError> {
@@ -214,30 +232,45 @@ fn in_file_order(table: &Table) -> Vec<(&String, &Node)> {
 
 /// What runs at each point, and how it is read.
 struct Jobs<'a> {
-    texts: &'a [JobText],
+    sources: &'a [JobSource],
     /// How long each of them runs, if the sweep says so.
     runtime: Option<Runtime>,
     /// The name of the session that they are together, if they are one.
     session: Option<String>,
-    environment: &'a dyn Environment,
+    files: &'a Files<'a>,
 }
 
 impl Jobs<'_> {
     /// How many jobs each point has.
     const fn len(&self) -> usize {
-        if self.session.is_some() { 1 } else { self.texts.len() }
+        if self.session.is_some() { 1 } else { self.sources.len() }
     }
 
     /// The jobs with these variables.
     fn read(&self, vars: &Vars, readers: &mut Readers) -> Result<Vec<Arc<Job>>, StackError> {
-        let parse = |text: &JobText| {
-            text.parse(vars, self.environment, readers, self.runtime).map(Arc::new)
-        };
-        let jobs: Vec<Arc<Job>> = self.texts.iter().map(parse).collect::<Result<_, _>>()?;
+        let parse = |source: &JobSource| self.read_one(source, vars, readers).map(Arc::new);
+        let jobs: Vec<Arc<Job>> = self.sources.iter().map(parse).collect::<Result<_, _>>()?;
         Ok(match &self.session {
             Some(name) => vec![Arc::new(Job::session(name, &jobs))],
             None => jobs,
         })
+    }
+
+    fn read_one(
+        &self,
+        source: &JobSource,
+        vars: &Vars,
+        readers: &mut Readers,
+    ) -> Result<Job, StackError> {
+        let (environment, runtime) = (self.files.environment, self.runtime);
+        match source {
+            JobSource::Text(text) => text.parse(vars, environment, readers, runtime),
+            JobSource::Named(name, place) => {
+                let name = vars.file_name(name, readers);
+                let name = name.map_err(|why| StackError::new(place, "jobs", why))?;
+                file_job(&name, place, self.files)?.parse(vars, environment, readers, runtime)
+            }
+        }
     }
 }
 

@@ -62,10 +62,31 @@ impl Vars {
             self.values.get(name).cloned()
         });
         self.in_stack.extend(named.into_inner());
-        expanded.map_err(|error| match error {
-            ExpandError::Unended => format!("{error}; expected `}}`"),
-            ExpandError::Unset(name) => format!("no variable var.{name} is set"),
-        })
+        expanded.map_err(untold)
+    }
+
+    /// The name of a job file, with the values of what it names.
+    ///
+    /// # Errors
+    /// A name that no variable has.
+    pub(super) fn file_name(&self, name: &str, readers: &mut Readers) -> Result<String, String> {
+        let named = RefCell::new(Vec::new());
+        let expanded = expand(name, |variable| {
+            named.borrow_mut().push(variable.to_owned());
+            self.values.get(variable).cloned()
+        });
+        for variable in named.into_inner() {
+            readers.named.entry(variable).or_insert_with(|| "the list of jobs".to_owned());
+        }
+        expanded.map_err(untold)
+    }
+}
+
+/// Why a text with variables is none.
+fn untold(error: ExpandError) -> String {
+    match error {
+        ExpandError::Unended => format!("{error}; expected `}}`"),
+        ExpandError::Unset(name) => format!("no variable var.{name} is set"),
     }
 }
 
