@@ -36,6 +36,8 @@ pub struct Column {
     partners: Option<Vec<Option<usize>>>,
     /// By point: seeds, and what the figure is there before it is relative to anything.
     numbers: Vec<Vec<(u64, f64)>>,
+    /// By point: seeds, and what the figures of others are relative to.
+    bases: Vec<Vec<(u64, f64)>>,
 }
 
 impl Column {
@@ -58,7 +60,8 @@ impl Column {
 
     fn absolute(figure: Figure, points: usize) -> Self {
         let unknown = figure.paths().cloned().collect();
-        Self { figure, unknown, partners: None, numbers: vec![Vec::new(); points] }
+        let numbers = vec![Vec::new(); points];
+        Self { figure, unknown, partners: None, bases: numbers.clone(), numbers }
     }
 
     /// Takes in the result of a run at `point`.
@@ -68,6 +71,7 @@ impl Column {
     pub fn add(&mut self, point: usize, seed: u64, result: &Value) {
         self.unknown.retain(|path| crate::path::look_up(result, path).is_none());
         self.numbers[point].extend(self.figure.within(result).map(|number| (seed, number)));
+        self.bases[point].extend(self.figure.base(result).map(|number| (seed, number)));
     }
 
     /// The figure.
@@ -115,7 +119,7 @@ impl Column {
         let own = self.numbers.get(point).into_iter().flatten();
         let Some(partners) = &self.partners else { return own.copied().collect() };
         let Some(partner) = partners.get(point).copied().flatten() else { return Vec::new() };
-        let of_seed = |seed: u64| self.numbers[partner].iter().find(|(other, _)| *other == seed);
+        let of_seed = |seed: u64| self.bases[partner].iter().find(|(other, _)| *other == seed);
         own.filter_map(|(seed, number)| Some((*seed, quotient(*number, of_seed(*seed)?.1)?)))
             .collect()
     }
@@ -137,7 +141,7 @@ fn partners(points: &[Point], reference: &Reference) -> Result<Vec<Option<usize>
 }
 
 fn check(points: &[Point], reference: &Reference) -> Result<(), FigureError> {
-    let Reference { axis, value } = reference.clone();
+    let Reference { axis, value, .. } = reference.clone();
     let all = coordinates(points);
     let Some(of_axis) = all.iter().find(|other| other.name == axis) else {
         let known = all.into_iter().map(|other| other.name).collect();
@@ -193,6 +197,16 @@ mod tests {
 
     fn means(column: &Column) -> Vec<Option<f64>> {
         column.means().map(|mean| mean.map(|mean| mean.mean)).collect()
+    }
+
+    /// A figure may be set against another number of its partner, at its partner too.
+    #[test]
+    fn another_number_may_be_the_base() {
+        let points = [point("a", &[]), point("b", &[])];
+        let mut column = Column::new("x / y @ stack=a".parse().unwrap(), &points).unwrap();
+        column.add(0, 1, &json!({ "nandscape": { "x": 1, "y": 8 } }));
+        column.add(1, 1, &json!({ "nandscape": { "x": 2, "y": null } }));
+        assert_eq!(means(&column), [Some(0.125), Some(0.25)]);
     }
 
     /// Ratios are of runs with the same seed, and the interval is that of the ratios: where all

@@ -1,6 +1,6 @@
 //! Figures: what is asked of results (docs/formats/sweep.md, "Figures"). A path is a number of a run;
-//! two with a `/` between them are a ratio within a run; and what is `/ AXIS=VALUE` is relative to
-//! the point of that value, seed by seed.
+//! two with a `/` between them are a ratio within a run; what is `/ AXIS=VALUE` is relative to
+//! the point of that value, seed by seed, and what is `/ PATH @ AXIS=VALUE` to another number there.
 
 use crate::path::look_up;
 use crate::student::Mean;
@@ -21,6 +21,8 @@ pub struct Figure {
 /// The value of an axis that a figure is relative to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Reference {
+    /// The number there, if it is another one.
+    pub(crate) path: Option<String>,
     pub(crate) axis: String,
     pub(crate) value: String,
 }
@@ -32,7 +34,8 @@ pub enum FigureError {
     /// The text is none.
     #[error(
         "\"{text}\" is no figure; expected a path or a ratio of two, such as \"waf.gc\" or \
-         \"map.loads / writes.sectors\", perhaps relative to a value of an axis, such as \"waf.gc / stack=pblk\""
+         \"map.loads / writes.sectors\", perhaps relative to a value of an axis, such as \"waf.gc / stack=pblk\" or \
+         \"sectors.gc / sectors.user @ stack=pblk\""
     )]
     Grammar {
         /// The text.
@@ -88,7 +91,11 @@ fn parse(text: &str) -> Option<Figure> {
 fn split_reference(text: &str) -> Option<(&str, Option<Reference>)> {
     let Some((before, value)) = text.split_once('=') else { return Some((text, None)) };
     let (paths, axis) = before.rsplit_once('/')?;
-    Some((paths, Some(Reference { axis: some_text(axis)?, value: some_text(value)? })))
+    let (path, axis) = match axis.split_once('@') {
+        None => (None, axis),
+        Some((path, axis)) => (Some(some_text(path)?), axis),
+    };
+    Some((paths, Some(Reference { path, axis: some_text(axis)?, value: some_text(value)? })))
 }
 
 fn some_text(text: &str) -> Option<String> {
@@ -97,6 +104,7 @@ fn some_text(text: &str) -> Option<String> {
 
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.iter().try_for_each(|path| write!(f, "{path} @ "))?;
         write!(f, "{}={}", self.axis, self.value)
     }
 }
@@ -117,7 +125,8 @@ impl Figure {
 
     /// The paths that it is made of.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
-        std::iter::once(&self.path).chain(&self.per)
+        let of_reference = self.reference.iter().filter_map(|reference| reference.path.as_ref());
+        std::iter::once(&self.path).chain(&self.per).chain(of_reference)
     }
 
     /// The two paths that it is the ratio of.
@@ -141,6 +150,14 @@ impl Figure {
         match &self.per {
             None => number(&self.path),
             Some(per) => quotient(number(&self.path)?, number(per)?),
+        }
+    }
+
+    /// What another point's figure is set against in one result; as [`Self::within`] unless it is another number.
+    pub(crate) fn base(&self, result: &Value) -> Option<f64> {
+        match self.reference.as_ref().and_then(|reference| reference.path.as_ref()) {
+            None => self.within(result),
+            Some(path) => look_up(result, path).flatten(),
         }
     }
 
@@ -228,6 +245,10 @@ mod tests {
             let axis = read.reference.as_ref().map(|it| (it.axis.as_str(), it.value.as_str()));
             assert_eq!(axis, reference, "{text}");
         }
+        let other = figure("a/b@stack = x@y.toml");
+        assert_eq!(other.to_string(), "a / b @ stack=x@y.toml");
+        assert_eq!(other.paths().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!((other.per, other.reference.unwrap().path.as_deref()), (None, Some("b")));
     }
 
     /// What is no figure is refused, and quoted.
@@ -244,6 +265,9 @@ mod tests {
             "a / b=",
             "/ b=c",
             "a / / b=c",
+            "a / @ b=c",
+            "a / b @ =c",
+            "a @ b=c",
         ] {
             let error = text.parse::<Figure>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("\"{text}\" is no figure; expected")), "{error}");

@@ -106,7 +106,7 @@ struct Title {
 fn title(figure: &Figure, largest: f64) -> Title {
     let name = match figure.ratio() {
         Some((path, per)) => format!("{path} / {per}"),
-        None => figure.paths().map(|path| describe(path).0).collect(),
+        None => figure.paths().take(1).map(|path| describe(path).0).collect(),
     };
     if let Some(reference) = figure.reference() {
         let axis = format!("Relative to {reference} (ratio)");
