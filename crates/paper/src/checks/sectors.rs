@@ -54,8 +54,11 @@ pub(super) fn buffers(facts: &Facts<'_>) -> Finding {
         ("victims", "/gc/victims"),
         ("empty_victims", "/gc/empty_victims"),
     ];
+    // A buffer's user sectors are also those of trim records.
+    let trim = facts.count("/sectors/trim").unwrap_or(0);
     for (key, whole) in pairs {
-        let (parts, whole) = (facts.of_buffers(key)?, facts.count(whole)?);
+        let of_trim = if key == "user" { trim } else { 0 };
+        let (parts, whole) = (facts.of_buffers(key)?, facts.count(whole)? + of_trim);
         if parts != whole {
             return Some(Err(format!("{key} of the buffers add up to {parts}, not to {whole}")));
         }
@@ -63,11 +66,14 @@ pub(super) fn buffers(facts: &Facts<'_>) -> Finding {
     Some(Ok(()))
 }
 
-/// Sectors accepted and sectors placed differ by what the buffers hold, at most.
+/// Sectors accepted and sectors placed differ by what the buffers hold, at most. A device whose mapping units are written in
+/// part may accept more: what is written to the same unit before it is programmed takes the place of what is there.
 pub(super) fn accepted(facts: &Facts<'_>) -> Finding {
     let (accepted, placed) = (facts.count("/writes/sectors")?, facts.count("/sectors/user")?);
     let room = facts.count("/memory/buffers_bytes")? / ENTRY_BYTES_MIN;
-    holds(accepted.abs_diff(placed) <= room, || {
+    let in_part = facts.count("/device/rmw").is_some_and(|writes| writes > 0);
+    let too_far = if in_part { placed.saturating_sub(accepted) } else { accepted.abs_diff(placed) };
+    holds(too_far <= room, || {
         format!("{accepted} sectors accepted, {placed} placed, and buffers of {room}")
     })
 }
