@@ -1,7 +1,9 @@
 //! What is given to campaigns on a file system; the seed chooses the rest.
 
 use super::draw::knobs::draw_knob;
-use super::draw::{FsDraw, Mounted, drawn_modes, ftl_kind, media_sectors_min, sizes};
+use super::draw::{
+    FsDraw, Mounted, device_sectors, drawn_modes, ftl_kind, media_sectors_min, volume_sectors,
+};
 use crate::draw::scenario::Options;
 use nandscape_fs::{FsConfig, FsKind, Knob, Promises};
 use nandscape_ftl::FtlKind;
@@ -70,7 +72,7 @@ impl FsOptions {
     /// Sectors of a volume.
     #[must_use]
     pub const fn volume_sectors(&self) -> u64 {
-        sizes(self.fs.kind()).0
+        volume_sectors(&self.fs)
     }
 
     /// Sectors of the smallest media below it.
@@ -80,7 +82,7 @@ impl FsOptions {
 
     /// Sectors of the largest media below it.
     pub(super) const fn device_sectors(&self) -> u32 {
-        sizes(self.fs.kind()).1
+        device_sectors(self.fs.kind())
     }
 
     /// How a seed makes and mounts its volume; `mount` counts its mounts.

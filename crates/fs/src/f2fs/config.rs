@@ -3,10 +3,10 @@
 
 use super::F2fs;
 use super::cpu::CpuCosts;
-use super::format::{Features, SUPPORTED};
+use super::format::{Features, GcJournalFormat, SUPPORTED};
 use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
 use super::options::{
-    Allocation, DiscardPolicy, FsyncMode, MountOptions, SmallVolume, VictimPolicy,
+    Allocation, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume, VictimPolicy,
 };
 use super::rules::OmittedRule;
 use crate::contract::FsError;
@@ -56,6 +56,20 @@ impl SmallVolume {
         match self {
             Self::Kernel => "kernel",
             Self::Off => "off",
+        }
+    }
+}
+
+impl Reclaim {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Checkpoint, Self::GcJournal];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "checkpoint",
+            Self::GcJournal => "gc-journal",
         }
     }
 }
@@ -219,10 +233,12 @@ impl Config {
         }
     }
 
-    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 6] {
+    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 8] {
         [
             ("allocation", self.mount.allocation.name()),
             ("small_volume", self.mount.small_volume.name()),
+            ("reclaim", self.mount.reclaim.name()),
+            ("gc_journal", self.mount.gc_journal.name()),
             ("fsync_mode", self.mount.fsync_mode.name()),
             ("active_logs", logs_name(self.mount.active_logs)),
             ("data_order", order_name(self.mount.ordered_data)),
@@ -244,6 +260,15 @@ impl Config {
             "small_volume" => {
                 let found = SmallVolume::ALL.into_iter().find(|rules| rules.name() == value);
                 self.mount.small_volume = found.ok_or_else(unknown)?;
+            }
+            "reclaim" => {
+                let found = Reclaim::ALL.into_iter().find(|reclaim| reclaim.name() == value);
+                self.mount.reclaim = found.ok_or_else(unknown)?;
+            }
+            "gc_journal" => {
+                let all = GcJournalFormat::ALL.into_iter();
+                let found = all.into_iter().find(|format| format.name() == value);
+                self.mount.gc_journal = found.ok_or_else(unknown)?;
             }
             "fsync_mode" => {
                 let found = FsyncMode::ALL.into_iter().find(|mode| mode.name() == value);
@@ -295,6 +320,7 @@ impl Config {
         let (fs, report) = F2fs::mount(&env.rt, env.device, self.mount.clone()).await?;
         let step = |name, count| RecoveryStep { name, count };
         let steps = vec![
+            step("moves replayed", report.moves),
             step("files rolled forward", report.files),
             step("node blocks", report.nodes),
             step("data blocks", report.blocks),
@@ -325,6 +351,8 @@ mod tests {
         let values = [
             ("allocation", &["adaptive", "lfs"][..]),
             ("small_volume", &["off", "kernel"]),
+            ("reclaim", &["gc-journal", "checkpoint"]),
+            ("gc_journal", &["paper", "safe"]),
             ("fsync_mode", &["strict", "posix"]),
             ("active_logs", &["2", "4", "6"]),
             ("data_order", &["ordered", "kernel"]),

@@ -31,6 +31,20 @@ pub struct Counts {
     pub moved_node_blocks: u64,
     /// Blocks in use, summed over blocks that users wrote.
     pub in_use: InUseSums,
+    /// Checkpoints that cleaning asked for.
+    pub gc_checkpoints: u64,
+    /// Blocks of directories, nodes, NAT, SIT, SSA and packs that these wrote.
+    pub gc_checkpoint_blocks: u64,
+    /// Blocks of the GC journal written.
+    pub journal_blocks: u64,
+    /// Moves in them.
+    pub journal_entries: u64,
+    /// Segments that they made free.
+    pub journal_segments: u64,
+    /// Checkpoints because the GC journal had no room.
+    pub journal_full: u64,
+    /// Times that the volume was marked, for the GC journal.
+    pub journal_marks: u64,
     /// Discard requests sent.
     pub discards: u64,
     /// Files that mount rolled forward.
@@ -39,6 +53,8 @@ pub struct Counts {
     pub rolled_nodes: u64,
     /// Data blocks that these brought back.
     pub rolled_blocks: u64,
+    /// Moves that mount found in the GC journal, and replayed.
+    pub replayed_moves: u64,
     /// Time of the host's cores.
     pub cpu: CpuTimes,
 }
@@ -108,10 +124,18 @@ impl Counts {
         merge(&mut self.moved_data_blocks, other.moved_data_blocks);
         merge(&mut self.moved_node_blocks, other.moved_node_blocks);
         self.in_use.zip(&other.in_use, &merge);
+        merge(&mut self.gc_checkpoints, other.gc_checkpoints);
+        merge(&mut self.gc_checkpoint_blocks, other.gc_checkpoint_blocks);
+        merge(&mut self.journal_blocks, other.journal_blocks);
+        merge(&mut self.journal_entries, other.journal_entries);
+        merge(&mut self.journal_segments, other.journal_segments);
+        merge(&mut self.journal_full, other.journal_full);
+        merge(&mut self.journal_marks, other.journal_marks);
         merge(&mut self.discards, other.discards);
         merge(&mut self.rolled_files, other.rolled_files);
         merge(&mut self.rolled_nodes, other.rolled_nodes);
         merge(&mut self.rolled_blocks, other.rolled_blocks);
+        merge(&mut self.replayed_moves, other.replayed_moves);
         self.cpu.zip(&other.cpu, merge);
     }
 
@@ -128,11 +152,21 @@ impl Counts {
             ("blocks_moved", self.moved_blocks()),
             ("data_blocks", self.moved_data_blocks),
             ("node_blocks", self.moved_node_blocks),
+            ("checkpoints", self.gc_checkpoints),
+            ("checkpoint_blocks", self.gc_checkpoint_blocks),
+        ];
+        let gc_journal = vec![
+            ("blocks", self.journal_blocks),
+            ("entries", self.journal_entries),
+            ("segments", self.journal_segments),
+            ("full_checkpoints", self.journal_full),
+            ("marks", self.journal_marks),
         ];
         let roll_forward = vec![
             ("files", self.rolled_files),
             ("nodes", self.rolled_nodes),
             ("blocks", self.rolled_blocks),
+            ("moves", self.replayed_moves),
         ];
         let adaptive =
             vec![("ssr_blocks", self.threaded_blocks), ("in_place_blocks", self.in_place_blocks)];
@@ -141,6 +175,7 @@ impl Counts {
             CountGroup::of("adaptive", adaptive),
             CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
             CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
+            CountGroup::of("gc_journal", gc_journal),
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
         ];
@@ -179,6 +214,12 @@ impl Counts {
                 counted(self.moved_blocks(), ["block", "blocks"]),
             ));
         }
+        if self.journal_blocks > 0 {
+            phrases.push(format!(
+                "{} of the GC journal",
+                counted(self.journal_blocks, ["block", "blocks"]),
+            ));
+        }
         if self.cpu.busy_ns() > 0 {
             phrases.push(format!("{} of cores", Nanos(self.cpu.busy_ns())));
         }
@@ -201,4 +242,6 @@ pub(crate) struct Rolled {
     pub(crate) files: u64,
     pub(crate) nodes: u64,
     pub(crate) blocks: u64,
+    /// Moves of the GC journal.
+    pub(crate) moves: u64,
 }

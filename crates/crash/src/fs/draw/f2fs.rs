@@ -2,10 +2,10 @@
 //! are cleaned, freed and used again in a few hundred operations.
 
 use super::{Mounted, is_given};
-use nandscape_fs::f2fs::format::{Features, SUPPORTED};
+use nandscape_fs::f2fs::format::{Features, GC_JOURNAL_BLOCKS, SUPPORTED};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, SmallVolume,
+    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, Reclaim, SmallVolume,
     VictimPolicy,
 };
 use nandscape_rt::Stream;
@@ -29,6 +29,14 @@ pub(super) const DEVICE_SECTORS: u32 = 65_536;
 pub(super) const DRAWN: &[&str] = &["fsync_mode", "active_logs", "data_order", "small_volume"];
 /// Logs of which a seed draws; six, the default, as often as the others.
 const LOGS: [u8; 4] = [2, 4, 6, 6];
+
+/// Sectors that a volume has beside those: the area of a GC journal.
+pub(super) const fn area_sectors(given: &Config) -> u64 {
+    match given.mount.reclaim {
+        Reclaim::Checkpoint => 0,
+        Reclaim::GcJournal => GC_JOURNAL_BLOCKS as u64,
+    }
+}
 
 /// How a seed makes and mounts its volume.
 pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
@@ -61,6 +69,8 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
             false => DiscardPolicy::Kernel,
         },
         allocation: given.mount.allocation,
+        reclaim: given.mount.reclaim,
+        gc_journal: given.mount.gc_journal,
         small_volume: if small_rules { SmallVolume::Kernel } else { SmallVolume::Off },
         // Generations must not come again: they tell files apart.
         seed: seed.wrapping_mul(1_000).wrapping_add(mount),
@@ -87,8 +97,10 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         true => (TIGHT_SECTORS, TIGHT_OVERPROVISION),
         false => (VOLUME_SECTORS, OVERPROVISION),
     };
+    let area = area_sectors(given);
     let format = MkfsOptions {
-        sectors: Some(sectors),
+        sectors: Some(sectors + area),
+        gc_journal: area > 0,
         reserved_segments: Some(RESERVED),
         overprovision: Some(overprovision),
         features,
@@ -119,11 +131,15 @@ pub(super) fn describe(drawn: &Config) -> String {
         (Allocation::Adaptive, SmallVolume::Kernel) => " small-volume=kernel",
         (Allocation::Adaptive, SmallVolume::Off) => " small-volume=off",
     };
+    let reclaim = match drawn.mount.reclaim {
+        Reclaim::Checkpoint => String::new(),
+        Reclaim::GcJournal => format!(" gc-journal={}", drawn.mount.gc_journal.name()),
+    };
     let order = if *ordered_data { "ordered" } else { "kernel" };
     let omit = omit.map_or("none", OmittedRule::name);
     format!(
         "allocation={} logs={active_logs} fsync={} order={order} inline={} background-gc={background_gc} \
-         discard={} features={features} omit={omit}{small}{victim}{cpu}",
+         discard={} features={features} omit={omit}{small}{reclaim}{victim}{cpu}",
         allocation.name(),
         fsync_mode.name(),
         inline.join("+"),
