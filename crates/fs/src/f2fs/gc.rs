@@ -139,7 +139,7 @@ impl Volume {
     }
 
     /// Whether prefree segments are made free by a checkpoint before a section is cleaned: without a GC journal always
-    /// before the first one, and with it if cleaning the section would move more blocks than the checkpoint writes.
+    /// before the first one, and with it if cleaning the section would cost more blocks than the checkpoint.
     fn is_checkpoint_due(&self, section: Option<u32>) -> bool {
         let segments = self.segments.borrow();
         let is_cheaper = match section {
@@ -152,13 +152,11 @@ impl Volume {
         is_cheaper && segments.prefree_segments() > 0
     }
 
-    /// Blocks that a checkpoint would write now, roughly: dirty nodes, directories and inodes, the pack, NAT and SIT.
+    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
     fn checkpoint_blocks(&self) -> u64 {
-        /// A pack without orphans, and a block each of NAT and SIT.
-        const LEAST: u64 = 8;
         let nodes = self.nodes.dirty.borrow().len() as u64;
         let inodes = self.inode_lists.dirty.borrow().len() as u64;
-        nodes + inodes + self.dirty_dir_pages() + LEAST
+        nodes + inodes + self.dirty_dir_pages() + u64::from(self.options.checkpoint_cost)
     }
 
     /// Cleans a section in the background, if one is worth it. Whether there was one.

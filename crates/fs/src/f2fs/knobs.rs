@@ -7,7 +7,7 @@ use crate::knob::{Knob, KnobUnit};
 use nandscape_rt::Nanos;
 
 /// Those of every mount. A checkpoint that is due at once would be a loop without time.
-const KNOBS: [Knob; 7] = [
+const KNOBS: [Knob; 8] = [
     // The default, 60 s, is longer than the life of most volumes of a campaign.
     Knob::timer("checkpoint-interval", 100_000, 5_000_000_000, None),
     // Rounds of a campaign are short: what is cleaned by the kernel's clock would never be.
@@ -37,6 +37,14 @@ const KNOBS: [Knob; 7] = [
         most: 64,
         at_once: Some(1),
         never: Some(GC_JOURNAL_BLOCKS as u64),
+        unit: KnobUnit::Count,
+    },
+    Knob {
+        name: "checkpoint-cost",
+        least: 1,
+        most: 512,
+        at_once: Some(0),
+        never: Some(u32::MAX as u64),
         unit: KnobUnit::Count,
     },
     Knob {
@@ -75,6 +83,7 @@ impl MountOptions {
             "gc-journal-blocks" => {
                 self.gc_journal_blocks = value.min(GC_JOURNAL_BLOCKS.into()) as u32;
             }
+            "checkpoint-cost" => self.checkpoint_cost = value as u32,
             "inodes" => self.inodes = value as usize,
             _ => return self.cache.set_knob(name, value),
         }

@@ -82,6 +82,9 @@ pub struct MountOptions {
     pub gc_journal: GcJournalFormat,
     /// Blocks of the GC journal after which a checkpoint is written: up to [`GC_JOURNAL_BLOCKS`].
     pub gc_journal_blocks: u32,
+    /// Blocks for which cleaning with a GC journal counts a checkpoint, beside what is dirty: the pack, NAT and SIT, the
+    /// flushes, and the operations that wait for it.
+    pub checkpoint_cost: u32,
     /// Logs in use: 2, 4 or 6.
     pub active_logs: u8,
     /// What an fsync guarantees.
@@ -177,6 +180,7 @@ impl Default for MountOptions {
             reclaim: Reclaim::default(),
             gc_journal: GcJournalFormat::Safe,
             gc_journal_blocks: GC_JOURNAL_BLOCKS,
+            checkpoint_cost: 8,
             active_logs: 6,
             fsync_mode: FsyncMode::default(),
             discard_policy: DiscardPolicy::default(),

@@ -178,12 +178,11 @@ impl Volume {
         let moves = std::mem::take(&mut *journal.moves.borrow_mut());
         let chain = self.segments.borrow().next_block(SegmentType::WarmNode);
         let version = self.checkpoints.last.borrow().checkpoint_ver;
+        if self.omits(OmittedRule::GcFull) && journal.encode(&moves, version, chain).is_none() {
+            journal.used.set(0);
+        }
         let Some(blocks) = journal.encode(&moves, version, chain) else {
             drop(op);
-            if self.omits(OmittedRule::GcFull) {
-                journal.used.set(0);
-                return Ok(());
-            }
             journal.count(|counts| counts.full += 1);
             return self.write_checkpoint(Reason::Space).await.map(drop);
         };

@@ -74,7 +74,7 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
 fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackError> {
     let defaults = MountOptions::default();
     let (allocation, small_volume) = read_allocation(fs)?;
-    let (reclaim, gc_journal) = read_reclaim(fs)?;
+    let (reclaim, gc_journal, checkpoint_cost) = read_reclaim(fs)?;
     let active_logs: u32 = fs.or("active_logs", defaults.active_logs.into())?;
     fs.check("active_logs", matches!(active_logs, 2 | 4 | 6), "must be 2, 4 or 6")?;
     let fsync_mode = fs.choice("fsync_mode", "posix", &FSYNC_MODE)?;
@@ -99,6 +99,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
         small_volume,
         reclaim,
         gc_journal,
+        checkpoint_cost,
         active_logs: active_logs as u8,
         fsync_mode,
         discard_policy,
@@ -126,14 +127,17 @@ fn read_allocation(fs: &mut Section<'_>) -> Result<(Allocation, SmallVolume), St
     Ok((allocation, fs.choice("small_volume", "kernel", &SMALL_VOLUME)?))
 }
 
-/// What makes cleaned segments free, and how a GC journal is written.
-fn read_reclaim(fs: &mut Section<'_>) -> Result<(Reclaim, GcJournalFormat), StackError> {
+/// What makes cleaned segments free, how a GC journal is written, and what it counts a checkpoint for.
+fn read_reclaim(fs: &mut Section<'_>) -> Result<(Reclaim, GcJournalFormat, u32), StackError> {
+    let MountOptions { gc_journal, checkpoint_cost, .. } = MountOptions::default();
     let reclaim = fs.choice("reclaim", "checkpoint", &RECLAIM)?;
     if reclaim != Reclaim::GcJournal {
-        fs.refuse(&["gc_journal"], "goes with reclaim = \"gc-journal\" only")?;
-        return Ok((reclaim, MountOptions::default().gc_journal));
+        let keys = ["gc_journal", "checkpoint_cost"];
+        fs.refuse(&keys, "goes with reclaim = \"gc-journal\" only")?;
+        return Ok((reclaim, gc_journal, checkpoint_cost));
     }
-    Ok((reclaim, fs.choice("gc_journal", "safe", &GC_JOURNAL)?))
+    let format = fs.choice("gc_journal", "safe", &GC_JOURNAL)?;
+    Ok((reclaim, format, fs.or("checkpoint_cost", checkpoint_cost)?))
 }
 
 /// How cleaning in the background chooses, and the age from which it takes sections where that counts.
