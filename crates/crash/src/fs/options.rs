@@ -5,6 +5,7 @@ use super::draw::{
     FsDraw, Mounted, device_sectors, drawn_modes, ftl_kind, media_sectors_min, volume_sectors,
 };
 use crate::draw::scenario::Options;
+use nandscape_fs::f2fs::{Allocation, Reclaim};
 use nandscape_fs::{FsConfig, FsKind, Knob, Promises};
 use nandscape_ftl::FtlKind;
 use std::fmt;
@@ -73,6 +74,18 @@ impl FsOptions {
     #[must_use]
     pub const fn volume_sectors(&self) -> u64 {
         volume_sectors(&self.fs)
+    }
+
+    /// Whether writers scatter pages: what is asked of the file system shows when sections are cleaned, or their holes
+    /// filled, with no checkpoint between.
+    pub(super) fn scatters(&self) -> bool {
+        match &self.fs {
+            FsConfig::Ext4(_) => false,
+            FsConfig::F2fs(config) => {
+                config.mount.allocation == Allocation::Adaptive
+                    || config.mount.reclaim == Reclaim::GcJournal
+            }
+        }
     }
 
     /// Sectors of the smallest media below it.

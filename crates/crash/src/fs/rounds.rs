@@ -66,7 +66,7 @@ pub(super) fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
-        let style = Style::draw(seed);
+        let style = Style::draw(seed, options.scatters());
         let promises = options.promises(seed);
         let (records, stale) = (promises.syncs_single_files, Stale::permitted_by(promises));
         let model =
