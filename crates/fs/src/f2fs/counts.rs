@@ -31,6 +31,8 @@ pub struct Counts {
     pub moved_node_blocks: u64,
     /// Blocks in use, summed over blocks that users wrote.
     pub in_use: InUseSums,
+    /// Calls of cleaning in the foreground.
+    pub gc_calls: CallTimes,
     /// Checkpoints that cleaning asked for.
     pub gc_checkpoints: u64,
     /// Blocks of directories, nodes, NAT, SIT, SSA and packs that these wrote.
@@ -57,6 +59,54 @@ pub struct Counts {
     pub replayed_moves: u64,
     /// Time of the host's cores.
     pub cpu: CpuTimes,
+}
+
+/// How long calls took.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CallTimes {
+    /// Time of all.
+    pub ns: u64,
+    /// Calls that took less than 1 ms, less than 2 ms and not less than 1 ms, and so on; the last ones took 1,024 ms or
+    /// more.
+    pub by_time: [u64; TIMES],
+}
+
+/// Classes of [`CallTimes`].
+const TIMES: usize = 12;
+/// Their names.
+const TIME_NAMES: [&str; TIMES] = [
+    "under_1ms",
+    "under_2ms",
+    "under_4ms",
+    "under_8ms",
+    "under_16ms",
+    "under_32ms",
+    "under_64ms",
+    "under_128ms",
+    "under_256ms",
+    "under_512ms",
+    "under_1024ms",
+    "longer",
+];
+
+impl CallTimes {
+    /// A call took so long.
+    pub(crate) fn note(&mut self, time: Nanos) {
+        const MS: u64 = 1_000_000;
+        let class = (time.0 / MS).checked_ilog2().map_or(0, |power| power as usize + 1);
+        self.ns += time.0;
+        self.by_time[class.min(TIMES - 1)] += 1;
+    }
+
+    fn zip(&mut self, other: &Self, merge: impl Fn(&mut u64, u64)) {
+        merge(&mut self.ns, other.ns);
+        self.by_time.iter_mut().zip(other.by_time).for_each(|(ours, theirs)| merge(ours, theirs));
+    }
+
+    fn named(&self) -> Vec<(&'static str, u64)> {
+        let sums = [("count", self.by_time.iter().sum()), ("time_ns", self.ns)];
+        sums.into_iter().chain(TIME_NAMES.into_iter().zip(self.by_time)).collect()
+    }
 }
 
 /// What was in use when a block was written back or written past the cache, summed over these blocks; those that
@@ -124,6 +174,7 @@ impl Counts {
         merge(&mut self.moved_data_blocks, other.moved_data_blocks);
         merge(&mut self.moved_node_blocks, other.moved_node_blocks);
         self.in_use.zip(&other.in_use, &merge);
+        self.gc_calls.zip(&other.gc_calls, &merge);
         merge(&mut self.gc_checkpoints, other.gc_checkpoints);
         merge(&mut self.gc_checkpoint_blocks, other.gc_checkpoint_blocks);
         merge(&mut self.journal_blocks, other.journal_blocks);
@@ -175,6 +226,7 @@ impl Counts {
             CountGroup::of("adaptive", adaptive),
             CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
             CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
+            CountGroup::of("gc_calls", self.gc_calls.named()),
             CountGroup::of("gc_journal", gc_journal),
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
@@ -230,6 +282,8 @@ impl Counts {
 /// What cleaning did since mount.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct GcCounts {
+    /// Calls in the foreground.
+    pub(crate) calls: CallTimes,
     pub(crate) foreground_sections: u64,
     pub(crate) background_sections: u64,
     pub(crate) data_blocks: u64,
@@ -244,4 +298,22 @@ pub(crate) struct Rolled {
     pub(crate) blocks: u64,
     /// Moves of the GC journal.
     pub(crate) moves: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call is in the class whose bound is above it.
+    #[test]
+    fn calls_are_classed_by_their_time() {
+        let mut times = CallTimes::default();
+        for us in [0, 999, 1_000, 1_999, 2_000, 1_023_999, 1_024_000, 9_000_000] {
+            times.note(Nanos(us * 1_000));
+        }
+        assert_eq!(times.by_time, [2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
+        let named = times.named();
+        assert_eq!(named[..3], [("count", 8), ("time_ns", 11_053_997_000), ("under_1ms", 2)]);
+        assert_eq!(named.last(), Some(&("longer", 2)));
+    }
 }

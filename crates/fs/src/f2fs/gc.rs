@@ -103,7 +103,15 @@ impl Volume {
         }
         let Some(volume) = self.this() else { return Ok(()) };
         let _alone = self.gc_lock.lock().await;
-        if self.lacks_free_sections(0) { volume.clean().await } else { Ok(()) }
+        if !self.lacks_free_sections(0) {
+            return Ok(());
+        }
+        let began = self.env.rt.now();
+        let cleaned = volume.clean().await;
+        let mut counts = self.gc_counts.get();
+        counts.calls.note(self.env.rt.now().saturating_sub(began));
+        self.gc_counts.set(counts);
+        cleaned
     }
 
     /// Cleans sections in the foreground until there are enough (`f2fs_gc`).
