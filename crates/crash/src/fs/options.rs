@@ -58,7 +58,7 @@ impl FsOptions {
     /// The modes that reports name, and their values: those that seeds draw have none.
     #[must_use]
     pub fn modes(&self) -> Vec<(&'static str, Option<&'static str>)> {
-        let drawn = drawn_modes(self.fs.kind());
+        let drawn = drawn_modes(&self.fs);
         let is_drawn = |key: &str| drawn.contains(&key) && !self.given.contains(&key);
         let mode = |(key, value)| (key, (!is_drawn(key)).then_some(value));
         self.fs.choices().into_iter().map(mode).collect()

@@ -6,7 +6,8 @@ use super::cpu::CpuCosts;
 use super::format::{Features, GcJournalFormat, SUPPORTED};
 use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
 use super::options::{
-    Allocation, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume, VictimPolicy,
+    AllocMode, Allocation, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
+    VictimPolicy,
 };
 use super::rules::OmittedRule;
 use crate::contract::FsError;
@@ -56,6 +57,20 @@ impl SmallVolume {
         match self {
             Self::Kernel => "kernel",
             Self::Off => "off",
+        }
+    }
+}
+
+impl AllocMode {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Default, Self::Reuse];
+
+    /// Its name, as in F2FS's `alloc_mode=`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Reuse => "reuse",
         }
     }
 }
@@ -233,10 +248,11 @@ impl Config {
         }
     }
 
-    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 8] {
+    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 9] {
         [
             ("allocation", self.mount.allocation.name()),
             ("small_volume", self.mount.small_volume.name()),
+            ("alloc_mode", self.mount.alloc_mode.name()),
             ("reclaim", self.mount.reclaim.name()),
             ("gc_journal", self.mount.gc_journal.name()),
             ("fsync_mode", self.mount.fsync_mode.name()),
@@ -260,6 +276,10 @@ impl Config {
             "small_volume" => {
                 let found = SmallVolume::ALL.into_iter().find(|rules| rules.name() == value);
                 self.mount.small_volume = found.ok_or_else(unknown)?;
+            }
+            "alloc_mode" => {
+                let found = AllocMode::ALL.into_iter().find(|mode| mode.name() == value);
+                self.mount.alloc_mode = found.ok_or_else(unknown)?;
             }
             "reclaim" => {
                 let found = Reclaim::ALL.into_iter().find(|reclaim| reclaim.name() == value);
@@ -351,6 +371,7 @@ mod tests {
         let values = [
             ("allocation", &["adaptive", "lfs"][..]),
             ("small_volume", &["off", "kernel"]),
+            ("alloc_mode", &["reuse", "default"]),
             ("reclaim", &["gc-journal", "checkpoint"]),
             ("gc_journal", &["paper", "safe"]),
             ("fsync_mode", &["strict", "posix"]),

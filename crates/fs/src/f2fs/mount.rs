@@ -19,7 +19,7 @@ use super::gc_journal::GcJournal;
 use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::nat::{FreeNids, Nat, Nodes};
-use super::options::MountOptions;
+use super::options::{AllocMode, MountOptions};
 use super::rules::OmittedRule;
 use super::segment::{CurSeg, LOGS, Segments, SegmentsAtMount};
 use super::space::Space;
@@ -357,7 +357,8 @@ async fn load_volume(
     let gc_journal = GcJournal::of(sb.gc_journal(), &options)?;
     let meta = special(META_INO);
     let mut segments = Segments::new(layout, at_mount);
-    segments.reuses_early = options.has_small_rules(&layout);
+    segments.reuses_early =
+        options.alloc_mode == AllocMode::Reuse || options.has_small_rules(&layout);
     segments.ignores_kept = options.omit == Some(OmittedRule::KeptBlocks);
     segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
     segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);

@@ -28,6 +28,16 @@ pub enum SmallVolume {
     Off,
 }
 
+/// Where free segments are looked for (`alloc_mode`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum AllocMode {
+    /// From where the log is, so that all are used in turn; for hot data and nodes from the start of the volume.
+    #[default]
+    Default,
+    /// From the start of the volume, so that what was freed lately is used again first.
+    Reuse,
+}
+
 /// What makes segments free that cleaning has emptied (`fs.reclaim`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Reclaim {
@@ -76,6 +86,8 @@ pub struct MountOptions {
     pub allocation: Allocation,
     /// What that does on a small volume.
     pub small_volume: SmallVolume,
+    /// Where free segments are looked for.
+    pub alloc_mode: AllocMode,
     /// What makes cleaned segments free.
     pub reclaim: Reclaim,
     /// How the GC journal is written.
@@ -177,6 +189,7 @@ impl Default for MountOptions {
         Self {
             allocation: Allocation::default(),
             small_volume: SmallVolume::default(),
+            alloc_mode: AllocMode::default(),
             reclaim: Reclaim::default(),
             gc_journal: GcJournalFormat::Safe,
             gc_journal_blocks: GC_JOURNAL_BLOCKS,

@@ -9,7 +9,8 @@ use nandscape_fs::ext4::{self, Commit, MountOptions};
 use nandscape_fs::f2fs::format::{Feature, Features, GcJournalFormat};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    self, Allocation, CpuCosts, DiscardPolicy, FsyncMode, Reclaim, SmallVolume, VictimPolicy,
+    self, AllocMode, Allocation, CpuCosts, DiscardPolicy, FsyncMode, Reclaim, SmallVolume,
+    VictimPolicy,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_rt::Nanos;
@@ -42,7 +43,8 @@ fn an_f2fs_is_described_key_by_key() {
     };
     let plain = fs("");
     assert_eq!(plain, f2fs::Config { format: Some(MkfsOptions::new(0)), ..Default::default() });
-    let full = fs("allocation = \"adaptive\"\nsmall_volume = \"off\"\nreclaim = \"gc-journal\"\n\
+    let full = fs(
+        "allocation = \"adaptive\"\nsmall_volume = \"off\"\nalloc_mode = \"reuse\"\nreclaim = \"gc-journal\"\n\
                    gc_journal = \"paper\"\ncheckpoint_cost = 99\nactive_logs = 4\nfsync_mode = \"strict\"\n\
                    discard_policy = \"aggressive\"\ndata_order = \"ordered\"\n\
                    inline_data = false\ninline_dentry = false\ninline_xattr = false\n\
@@ -54,10 +56,12 @@ fn an_f2fs_is_described_key_by_key() {
                    gc_journal_area = true\n\
                    discard = false\ndirty_background_percent = 5\ndirty_percent = 6\n\
                    writeback_age = \"1s\"\nwriteback_period = \"2s\"\nread_ahead = 0\n\
-                   [host]\nmemory = \"8MiB\"\n");
+                   [host]\nmemory = \"8MiB\"\n",
+    );
     let mount = f2fs::MountOptions {
         allocation: Allocation::Adaptive,
         small_volume: SmallVolume::Off,
+        alloc_mode: AllocMode::Reuse,
         reclaim: Reclaim::GcJournal,
         gc_journal: GcJournalFormat::Paper,
         checkpoint_cost: 99,

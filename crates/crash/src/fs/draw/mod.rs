@@ -105,11 +105,11 @@ pub(super) const fn media_sectors_min(kind: FsKind) -> u64 {
     }
 }
 
-/// The modes of a kind that seeds draw unless they are given.
-pub(super) const fn drawn_modes(kind: FsKind) -> &'static [&'static str] {
-    match kind {
-        FsKind::Ext4 => &[],
-        FsKind::F2fs => f2fs::DRAWN,
+/// The modes that seeds draw unless they are given.
+pub(super) const fn drawn_modes(fs: &FsConfig) -> &'static [&'static str] {
+    match fs {
+        FsConfig::Ext4(_) => &[],
+        FsConfig::F2fs(config) => f2fs::drawn(config),
     }
 }
 

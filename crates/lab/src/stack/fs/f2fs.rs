@@ -9,8 +9,8 @@ use super::{cpu, read_features};
 use nandscape_fs::f2fs::format::GcJournalFormat;
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume, VictimPolicy,
-    change_features,
+    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
+    VictimPolicy, change_features,
 };
 use nandscape_rt::Nanos;
 
@@ -39,6 +39,8 @@ const ALLOCATION: Words<Allocation> =
     Words { here: &[("lfs", Allocation::Lfs), ("adaptive", Allocation::Adaptive)], later: &[] };
 const SMALL_VOLUME: Words<SmallVolume> =
     Words { here: &[("kernel", SmallVolume::Kernel), ("off", SmallVolume::Off)], later: &[] };
+const ALLOC_MODE: Words<AllocMode> =
+    Words { here: &[("default", AllocMode::Default), ("reuse", AllocMode::Reuse)], later: &[] };
 const RECLAIM: Words<Reclaim> = Words {
     here: &[("checkpoint", Reclaim::Checkpoint), ("gc-journal", Reclaim::GcJournal)],
     later: &[],
@@ -74,6 +76,7 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
 fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackError> {
     let defaults = MountOptions::default();
     let (allocation, small_volume) = read_allocation(fs)?;
+    let alloc_mode = fs.choice("alloc_mode", "default", &ALLOC_MODE)?;
     let (reclaim, gc_journal, checkpoint_cost) = read_reclaim(fs)?;
     let active_logs: u32 = fs.or("active_logs", defaults.active_logs.into())?;
     fs.check("active_logs", matches!(active_logs, 2 | 4 | 6), "must be 2, 4 or 6")?;
@@ -97,6 +100,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
     Ok(MountOptions {
         allocation,
         small_volume,
+        alloc_mode,
         reclaim,
         gc_journal,
         checkpoint_cost,
