@@ -7,8 +7,10 @@
 //!   the places before it may be written over.
 
 use super::read::GcJournalBlock;
-use crate::contract::{FsError, Result};
-use crate::f2fs::format::{BlockAddr, MovedBlock, Nid, SafeEntry, SegmentType, SummaryEntry};
+use crate::contract::Result;
+use crate::f2fs::format::{
+    BlockAddr, MovedBlock, Nid, NodeFooter, SafeEntry, SegmentType, SummaryEntry,
+};
 use crate::f2fs::node::Found;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::{Op, Volume};
@@ -83,7 +85,7 @@ impl Volume {
     /// Applies a block of the journal. Returns how many of its moves held.
     ///
     /// # Errors
-    /// [`FsError::Corrupt`] if they contradict the checkpoint; those of the device.
+    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if they contradict the checkpoint; those of the device.
     pub(in crate::f2fs) async fn replay(&self, op: &Op, noted: &Noted) -> Result<u64> {
         let mut held = 0;
         for entry in &noted.moves {
@@ -109,10 +111,13 @@ impl Volume {
     }
 
     async fn replay_page(&self, op: &Op, ino: Nid, page: u32, entry: &SafeEntry) -> Result<bool> {
-        let inode = match self.inode(ino.0).await {
-            Err(FsError::NoEntry) => return Ok(false),
-            inode => inode?,
-        };
+        if self.node_entry(ino).await?.block_addr == BlockAddr::NULL
+            || !self.read_node(ino, |bytes| NodeFooter::parse(bytes).is_inode()).await?
+        {
+            // A file that no fsync made durable; roll-forward may have given its number to a node.
+            return Ok(false);
+        }
+        let inode = self.inode(ino.0).await?;
         let _extents = inode.extent_lock.write().await;
         if inode.is_inline() || inode.has_inline_names() {
             return Ok(false);
