@@ -1,6 +1,7 @@
 //! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
 
 use super::cpu::CpuTimes;
+use super::format::SegmentType;
 use super::segment::{Blocks, LOGS};
 use crate::counts::CountGroup;
 use nandscape_rt::Nanos;
@@ -195,6 +196,7 @@ impl Counts {
             ("count", self.checkpoints),
             ("blocks", self.checkpoint_blocks),
             ("summary_blocks", self.summary_blocks),
+            ("metadata_blocks", self.metadata_blocks()),
         ];
         let gc = vec![
             ("sections", self.sections()),
@@ -205,6 +207,7 @@ impl Counts {
             ("node_blocks", self.moved_node_blocks),
             ("checkpoints", self.gc_checkpoints),
             ("checkpoint_blocks", self.gc_checkpoint_blocks),
+            ("metadata_blocks", self.gc_checkpoint_blocks + self.journal_blocks),
         ];
         let gc_journal = vec![
             ("blocks", self.journal_blocks),
@@ -239,6 +242,13 @@ impl Counts {
 
     const fn sections(&self) -> u64 {
         self.foreground_sections + self.background_sections
+    }
+
+    /// Blocks of nodes, NAT, SIT, SSA, packs and of the GC journal.
+    fn metadata_blocks(&self) -> u64 {
+        let logs = SegmentType::ALL.into_iter().zip(self.log_blocks);
+        let nodes: u64 = logs.filter(|(log, _)| log.is_node()).map(|(_, blocks)| blocks).sum();
+        nodes + self.checkpoint_blocks + self.summary_blocks + self.journal_blocks
     }
 
     const fn moved_blocks(&self) -> u64 {
