@@ -18,7 +18,7 @@ const NOTHING: &str = "not found";
 /// What the rule is about came later.
 const LATER: &str = "later";
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 10] = [
     Group {
         args: "",
         rules: &[
@@ -140,6 +140,33 @@ const GROUPS: [Group; 8] = [
     Group {
         args: "--fs f2fs --base adversary --set fs.allocation=adaptive",
         rules: &[("kept-blocks", LATER), ("updated-flush", LATER)],
+    },
+    Group {
+        args: "--fs f2fs --base adversary --set fs.reclaim=gc-journal",
+        rules: &[
+            ("gcj-reuse", LATER),
+            ("gcj-preflush", LATER),
+            ("gcj-fua", LATER),
+            ("gcj-settle", LATER),
+            ("gcj-discard", LATER),
+            ("gcj-pinned", LATER),
+            ("gcj-keep-new", LATER),
+            ("gcj-checkpoint", LATER),
+            ("gcj-full", LATER),
+            ("gcj-node-content", LATER),
+            ("gcj-dir-content", LATER),
+            ("gcj-chain-nodes", LATER),
+            ("gcj-mark", LATER),
+            ("gcj-unmark", LATER),
+            ("gcj-version", LATER),
+            ("gcj-location", LATER),
+            ("gcj-chain", LATER),
+            ("gcj-last-copies", LATER),
+        ],
+    },
+    Group {
+        args: "--fs f2fs --base adversary --set fs.reclaim=gc-journal --set fs.gc_journal=paper",
+        rules: &[("gcj-fsynced", LATER)],
     },
 ];
 

@@ -179,7 +179,9 @@ fn a_campaign_says_which_modes_of_f2fs_are_drawn() {
         let said = folder.run(&[&["crash", "--fs", "f2fs", "--cuts", "1"], args].concat());
         assert_eq!(said.status.code(), Some(0), "{args:?}: {}{}", out(&said), err(&said));
         let expected = format!(
-            "f2fs, allocation={allocation}, small_volume={small}, fsync_mode={fsync}, \
+            "f2fs, allocation={allocation}, small_volume={small}, alloc_mode=default, \
+             reclaim=checkpoint, \
+             gc_journal=safe, fsync_mode={fsync}, \
              active_logs={logs}, data_order={order}, victim=cost-benefit, base={base}\n"
         );
         assert!(out(&said).starts_with(&expected), "{expected}{}", out(&said));

@@ -67,6 +67,32 @@ pub(super) const ROWS: [Row; 44] = [
         "--fs f2fs --base adversary --set fs.allocation=adaptive --oracle-every 20",
         5_000,
     ),
+    cuts("f2fs-gcj-5000", "--fs f2fs --set fs.reclaim=gc-journal --oracle-every 20", 5_000),
+    cuts(
+        "f2fs-gcj-adversary-5000",
+        "--fs f2fs --base adversary --set fs.reclaim=gc-journal --oracle-every 20",
+        5_000,
+    ),
+    cuts(
+        "f2fs-gcj-paper-5000",
+        "--fs f2fs --set fs.reclaim=gc-journal --set fs.gc_journal=paper --oracle-every 20",
+        5_000,
+    ),
+    cuts(
+        "f2fs-gcj-paper-adversary-5000",
+        "--fs f2fs --base adversary --set fs.reclaim=gc-journal --set fs.gc_journal=paper --oracle-every 20",
+        5_000,
+    ),
+    cuts(
+        "f2fs-gcj-adaptive-5000",
+        "--fs f2fs --set fs.allocation=adaptive --set fs.reclaim=gc-journal --oracle-every 20",
+        5_000,
+    ),
+    cuts(
+        "f2fs-gcj-adaptive-adversary-5000",
+        "--fs f2fs --base adversary --set fs.allocation=adaptive --set fs.reclaim=gc-journal --oracle-every 20",
+        5_000,
+    ),
     cuts("ext4-pblk-2000", "--fs ext4 --stack pblk --oracle-every 20", 2_000),
     cuts(
         "ext4-journal-pblk-2000",

@@ -1,8 +1,11 @@
 //! What is given to campaigns on a file system; the seed chooses the rest.
 
 use super::draw::knobs::draw_knob;
-use super::draw::{FsDraw, Mounted, drawn_modes, ftl_kind, media_sectors_min, sizes};
+use super::draw::{
+    FsDraw, Mounted, device_sectors, drawn_modes, ftl_kind, media_sectors_min, volume_sectors,
+};
 use crate::draw::scenario::Options;
+use nandscape_fs::f2fs::{Allocation, Reclaim};
 use nandscape_fs::{FsConfig, FsKind, Knob, Promises};
 use nandscape_ftl::FtlKind;
 use std::fmt;
@@ -55,7 +58,7 @@ impl FsOptions {
     /// The modes that reports name, and their values: those that seeds draw have none.
     #[must_use]
     pub fn modes(&self) -> Vec<(&'static str, Option<&'static str>)> {
-        let drawn = drawn_modes(self.fs.kind());
+        let drawn = drawn_modes(&self.fs);
         let is_drawn = |key: &str| drawn.contains(&key) && !self.given.contains(&key);
         let mode = |(key, value)| (key, (!is_drawn(key)).then_some(value));
         self.fs.choices().into_iter().map(mode).collect()
@@ -70,7 +73,19 @@ impl FsOptions {
     /// Sectors of a volume.
     #[must_use]
     pub const fn volume_sectors(&self) -> u64 {
-        sizes(self.fs.kind()).0
+        volume_sectors(&self.fs)
+    }
+
+    /// Whether writers scatter pages: what is asked of the file system shows when sections are cleaned, or their holes
+    /// filled, with no checkpoint between.
+    pub(super) fn scatters(&self) -> bool {
+        match &self.fs {
+            FsConfig::Ext4(_) => false,
+            FsConfig::F2fs(config) => {
+                config.mount.allocation == Allocation::Adaptive
+                    || config.mount.reclaim == Reclaim::GcJournal
+            }
+        }
     }
 
     /// Sectors of the smallest media below it.
@@ -80,7 +95,7 @@ impl FsOptions {
 
     /// Sectors of the largest media below it.
     pub(super) const fn device_sectors(&self) -> u32 {
-        sizes(self.fs.kind()).1
+        device_sectors(self.fs.kind())
     }
 
     /// How a seed makes and mounts its volume; `mount` counts its mounts.

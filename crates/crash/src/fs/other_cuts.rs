@@ -1,17 +1,47 @@
 //! What else a power cut could have left: at one instant, the hostile device may keep other subsets of what no
-//! flush has covered. A load is dear and a mount is cheap, so each load is judged by several cuts.
+//! flush has covered. A load is dear and a mount is cheap, so each load is judged by several cuts; where writers
+//! scatter, also by cuts on the way.
 
 use super::model::Model;
-use super::power_switch::{Device, Medium};
+use super::power_switch::{Device, Glances, Medium};
 use super::rounds::{Run, failed, mount_env, verify};
 use super::tree::read_tree;
 use crate::device::drive::CheckFailure;
+use crate::draw::sample::log_uniform;
 use nandscape_rt::{Handle, Stream};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Cuts of a load beside the one after which the seed goes on.
 const OTHER_CUTS: u32 = 4;
+/// Instants of a load, before the cut, at which it is judged by two cuts each, and the changes before which they come.
+const GLANCES: usize = 12;
+const GLANCE_CUTS: u32 = 2;
+const GLANCE_CHANGES: u64 = 1 << 13;
+
+/// What power cuts on the way would have left, and what was known then.
+pub(super) type Glanced = Rc<RefCell<Vec<(Medium, Vec<Model>)>>>;
+
+/// Looks that keep what power cuts would leave.
+pub(super) fn glances(
+    models: &[Rc<RefCell<Model>>],
+    glanced: &Glanced,
+    mut rng: Stream,
+) -> Glances {
+    let mut after: Vec<u64> = (0..GLANCES).map(|_| log_uniform(&mut rng, GLANCE_CHANGES)).collect();
+    after.sort_unstable_by(|one, other| other.cmp(one));
+    let (models, glanced) = (models.to_vec(), Rc::clone(glanced));
+    let look = move |medium: &Medium| {
+        for _ in 0..GLANCE_CUTS {
+            let name = format!("glance-{}", rng.bits());
+            if let Some(left) = medium.after_another_cut(Stream::new(rng.bits(), &name)) {
+                let known = models.iter().map(|model| model.borrow().clone()).collect();
+                glanced.borrow_mut().push((left, known));
+            }
+        }
+    };
+    Glances { after, look: Box::new(look) }
+}
 
 impl Run<'_> {
     /// Judges other cuts at this instant, where the device can tell what they leave.
@@ -22,7 +52,8 @@ impl Run<'_> {
                 return Ok(());
             };
             self.counts.cuts += 1;
-            self.verify_copy(left).map_err(|failure| {
+            let models = self.models.clone();
+            self.verify_copy(left, models).map_err(|failure| {
                 let what = format!("after another cut at this instant: {}", failure.what);
                 CheckFailure { what, ..failure }
             })?;
@@ -30,10 +61,27 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Judges cuts on the way.
+    pub(super) fn verify_glanced(&mut self, glanced: &Glanced) -> Result<(), CheckFailure> {
+        for (left, models) in glanced.take() {
+            self.counts.cuts += 1;
+            let models = models.into_iter().map(|model| Rc::new(RefCell::new(model))).collect();
+            self.verify_copy(left, models).map_err(|failure| {
+                let what = format!("after a cut on the way: {}", failure.what);
+                CheckFailure { what, ..failure }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Mounts what a cut left, and judges it; the seed goes on as if that had not happened.
-    fn verify_copy(&mut self, medium: Medium) -> Result<(), CheckFailure> {
+    fn verify_copy(
+        &mut self,
+        medium: Medium,
+        models: Vec<Rc<RefCell<Model>>>,
+    ) -> Result<(), CheckFailure> {
         let before = (self.counts, self.now, self.mounts);
-        let (config, models) = (self.next_config(), self.models.clone());
+        let config = self.next_config();
         let event_log = Rc::new(RefCell::new(Vec::new()));
         let told = Rc::clone(&event_log);
         let work = move |handle: Handle, device: Device| async move {

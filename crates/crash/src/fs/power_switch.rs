@@ -245,6 +245,15 @@ pub(crate) struct PowerSwitch {
     before: Bios,
     /// Promises that are not answered yet.
     pending: BTreeMap<Token, DurabilityKind>,
+    /// What looks at the medium on the way to the cut, if anything does.
+    glances: Option<Glances>,
+}
+
+/// Looks at the medium just after some requests that change it were submitted.
+pub(crate) struct Glances {
+    /// How many changes precede each look; the first one last.
+    pub(crate) after: Vec<u64>,
+    pub(crate) look: Box<dyn FnMut(&Medium)>,
 }
 
 impl PowerSwitch {
@@ -258,6 +267,7 @@ impl PowerSwitch {
             bios: Bios::default(),
             before: Bios::default(),
             pending: BTreeMap::new(),
+            glances: None,
         };
         switch.medium.watch(None);
         switch
@@ -278,6 +288,20 @@ impl PowerSwitch {
             _ => None,
         };
         self.plan = Some(plan.clone());
+    }
+
+    /// Looks at the medium on the way to the cut, counted from here on.
+    pub(crate) fn glance(&mut self, mut glances: Glances) {
+        glances.after.iter_mut().for_each(|after| *after += self.bios.changes);
+        self.glances = Some(glances);
+    }
+
+    fn take_glances(&mut self) {
+        let Some(Glances { after, look }) = &mut self.glances else { return };
+        while after.last().is_some_and(|after| *after <= self.bios.changes) {
+            after.pop();
+            look(&self.medium);
+        }
     }
 
     /// Whether the medium was switched off though that was not planned, for exceeding the command limit.
@@ -372,6 +396,7 @@ impl BlockDevice for PowerSwitch {
                 None
             }
         };
+        self.take_glances();
         self.look(now, kept);
         if self.off { Submit::Done(Self::lost(now)) } else { submitted }
     }

@@ -5,6 +5,7 @@
 
 use super::load::{Ended, Progress, Shared, Style, Writer};
 use super::model::{Model, Stale};
+use super::other_cuts::{Glanced, glances};
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };
@@ -66,7 +67,7 @@ pub(super) fn failed(what: &str) -> impl Fn(FsError) -> CheckFailure + '_ {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(seed: u64, options: &'a FsOptions, oracle: Option<&'a dyn Oracle>) -> Self {
-        let style = Style::draw(seed);
+        let style = Style::draw(seed, options.scatters());
         let promises = options.promises(seed);
         let (records, stale) = (promises.syncs_single_files, Stale::permitted_by(promises));
         let model =
@@ -254,6 +255,11 @@ impl<'a> Run<'a> {
         let (cut, event_log) = (cut.cloned(), Rc::new(RefCell::new(Vec::new())));
         let coverage = Rc::clone(&self.coverage);
         let told = Rc::clone(&event_log);
+        let glanced = Glanced::default();
+        let glances = (self.style.scatter_percent > 0 && cut.is_some()).then(|| {
+            let rng = Stream::new(seed, &format!("glances-{}", self.mounts));
+            glances(&self.models, &glanced, rng)
+        });
         let work = move |handle: Handle, device: Device| async move {
             let mounted = config.mount(mount_env(&handle, &device)).await;
             let (fs, report) = mounted.map_err(failed("mount"))?;
@@ -265,6 +271,9 @@ impl<'a> Run<'a> {
             verify(&tree, &models, &event_log, Model::verify)?;
             for model in &models {
                 model.borrow_mut().settle(&tree);
+            }
+            if let Some(glances) = glances {
+                device.with(|switch| switch.glance(glances));
             }
             let progress = Rc::new(Progress::default());
             let shared = Shared {
@@ -296,6 +305,9 @@ impl<'a> Run<'a> {
         };
         let ended = self.stretch(medium, work);
         self.event_log = told.take();
+        if matches!(&ended, Ok((Ok(()), _))) {
+            self.verify_glanced(&glanced)?;
+        }
         ended
     }
 

@@ -20,6 +20,22 @@ pub(crate) enum Reason {
     Umount,
 }
 
+/// Checkpoints since mount that cleaning asked for.
+#[derive(Default)]
+pub(crate) struct OfCleaning {
+    pub(crate) count: Cell<u64>,
+    /// Blocks that they wrote: of directories, nodes, NAT, SIT, SSA, packs.
+    pub(crate) blocks: Cell<u64>,
+}
+
+impl OfCleaning {
+    /// One of so many blocks was written.
+    pub(crate) fn note(&self, blocks: u64) {
+        self.count.set(self.count.get() + 1);
+        self.blocks.set(self.blocks.get() + blocks);
+    }
+}
+
 /// The last checkpoint, and what the next one needs.
 pub(crate) struct Checkpoints {
     /// As written last.
@@ -39,6 +55,8 @@ pub(crate) struct Checkpoints {
     pub(crate) count: Cell<u64>,
     /// Blocks of packs, NAT and SIT written since mount.
     pub(crate) blocks: Cell<u64>,
+    /// Those that cleaning asked for.
+    pub(crate) of_cleaning: OfCleaning,
     /// Blocks of SSA written since mount.
     pub(crate) summary_blocks: Cell<u64>,
     /// When the volume was mounted, and how many seconds it was mounted before.
@@ -64,6 +82,7 @@ impl Checkpoints {
             written_at: Cell::new(rt.now()),
             count: Cell::new(0),
             blocks: Cell::new(0),
+            of_cleaning: OfCleaning::default(),
             summary_blocks: Cell::new(0),
             mounted_at: rt.now(),
             mounted_before_s,

@@ -3,10 +3,11 @@
 
 use super::F2fs;
 use super::cpu::CpuCosts;
-use super::format::{Features, SUPPORTED};
+use super::format::{Features, GcJournalFormat, SUPPORTED};
 use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
 use super::options::{
-    Allocation, DiscardPolicy, FsyncMode, MountOptions, SmallVolume, VictimPolicy,
+    AllocMode, Allocation, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
+    VictimPolicy,
 };
 use super::rules::OmittedRule;
 use crate::contract::FsError;
@@ -56,6 +57,34 @@ impl SmallVolume {
         match self {
             Self::Kernel => "kernel",
             Self::Off => "off",
+        }
+    }
+}
+
+impl AllocMode {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Default, Self::Reuse];
+
+    /// Its name, as in F2FS's `alloc_mode=`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Reuse => "reuse",
+        }
+    }
+}
+
+impl Reclaim {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Checkpoint, Self::GcJournal];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "checkpoint",
+            Self::GcJournal => "gc-journal",
         }
     }
 }
@@ -219,10 +248,13 @@ impl Config {
         }
     }
 
-    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 6] {
+    pub(crate) const fn choices(&self) -> [(&'static str, &'static str); 9] {
         [
             ("allocation", self.mount.allocation.name()),
             ("small_volume", self.mount.small_volume.name()),
+            ("alloc_mode", self.mount.alloc_mode.name()),
+            ("reclaim", self.mount.reclaim.name()),
+            ("gc_journal", self.mount.gc_journal.name()),
             ("fsync_mode", self.mount.fsync_mode.name()),
             ("active_logs", logs_name(self.mount.active_logs)),
             ("data_order", order_name(self.mount.ordered_data)),
@@ -244,6 +276,19 @@ impl Config {
             "small_volume" => {
                 let found = SmallVolume::ALL.into_iter().find(|rules| rules.name() == value);
                 self.mount.small_volume = found.ok_or_else(unknown)?;
+            }
+            "alloc_mode" => {
+                let found = AllocMode::ALL.into_iter().find(|mode| mode.name() == value);
+                self.mount.alloc_mode = found.ok_or_else(unknown)?;
+            }
+            "reclaim" => {
+                let found = Reclaim::ALL.into_iter().find(|reclaim| reclaim.name() == value);
+                self.mount.reclaim = found.ok_or_else(unknown)?;
+            }
+            "gc_journal" => {
+                let all = GcJournalFormat::ALL.into_iter();
+                let found = all.into_iter().find(|format| format.name() == value);
+                self.mount.gc_journal = found.ok_or_else(unknown)?;
             }
             "fsync_mode" => {
                 let found = FsyncMode::ALL.into_iter().find(|mode| mode.name() == value);
@@ -295,6 +340,7 @@ impl Config {
         let (fs, report) = F2fs::mount(&env.rt, env.device, self.mount.clone()).await?;
         let step = |name, count| RecoveryStep { name, count };
         let steps = vec![
+            step("moves replayed", report.moves),
             step("files rolled forward", report.files),
             step("node blocks", report.nodes),
             step("data blocks", report.blocks),
@@ -325,6 +371,9 @@ mod tests {
         let values = [
             ("allocation", &["adaptive", "lfs"][..]),
             ("small_volume", &["off", "kernel"]),
+            ("alloc_mode", &["reuse", "default"]),
+            ("reclaim", &["gc-journal", "checkpoint"]),
+            ("gc_journal", &["paper", "safe"]),
             ("fsync_mode", &["strict", "posix"]),
             ("active_logs", &["2", "4", "6"]),
             ("data_order", &["ordered", "kernel"]),

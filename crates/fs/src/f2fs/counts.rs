@@ -1,6 +1,7 @@
 //! What only F2FS counts: checkpoints, blocks per log, cleaning, discards, roll-forward.
 
 use super::cpu::CpuTimes;
+use super::format::SegmentType;
 use super::segment::{Blocks, LOGS};
 use crate::counts::CountGroup;
 use nandscape_rt::Nanos;
@@ -31,6 +32,22 @@ pub struct Counts {
     pub moved_node_blocks: u64,
     /// Blocks in use, summed over blocks that users wrote.
     pub in_use: InUseSums,
+    /// Calls of cleaning in the foreground.
+    pub gc_calls: CallTimes,
+    /// Checkpoints that cleaning asked for.
+    pub gc_checkpoints: u64,
+    /// Blocks of directories, nodes, NAT, SIT, SSA and packs that these wrote.
+    pub gc_checkpoint_blocks: u64,
+    /// Blocks of the GC journal written.
+    pub journal_blocks: u64,
+    /// Moves in them.
+    pub journal_entries: u64,
+    /// Segments that they made free.
+    pub journal_segments: u64,
+    /// Checkpoints because the GC journal had no room.
+    pub journal_full: u64,
+    /// Times that the volume was marked, for the GC journal.
+    pub journal_marks: u64,
     /// Discard requests sent.
     pub discards: u64,
     /// Files that mount rolled forward.
@@ -39,8 +56,58 @@ pub struct Counts {
     pub rolled_nodes: u64,
     /// Data blocks that these brought back.
     pub rolled_blocks: u64,
+    /// Moves that mount found in the GC journal, and replayed.
+    pub replayed_moves: u64,
     /// Time of the host's cores.
     pub cpu: CpuTimes,
+}
+
+/// How long calls took.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CallTimes {
+    /// Time of all.
+    pub ns: u64,
+    /// Calls that took less than 1 ms, less than 2 ms and not less than 1 ms, and so on; the last ones took 1,024 ms or
+    /// more.
+    pub by_time: [u64; TIMES],
+}
+
+/// Classes of [`CallTimes`].
+const TIMES: usize = 12;
+/// Their names.
+const TIME_NAMES: [&str; TIMES] = [
+    "under_1ms",
+    "under_2ms",
+    "under_4ms",
+    "under_8ms",
+    "under_16ms",
+    "under_32ms",
+    "under_64ms",
+    "under_128ms",
+    "under_256ms",
+    "under_512ms",
+    "under_1024ms",
+    "longer",
+];
+
+impl CallTimes {
+    /// A call took so long.
+    pub(crate) fn note(&mut self, time: Nanos) {
+        const MS: u64 = 1_000_000;
+        let class = (time.0 / MS).checked_ilog2().map_or(0, |power| power as usize + 1);
+        self.ns += time.0;
+        self.by_time[class.min(TIMES - 1)] += 1;
+    }
+
+    fn zip(&mut self, other: &Self, merge: impl Fn(&mut u64, u64)) {
+        merge(&mut self.ns, other.ns);
+        self.by_time.iter_mut().zip(other.by_time).for_each(|(ours, theirs)| merge(ours, theirs));
+    }
+
+    fn named(&self) -> Vec<(&'static str, u64)> {
+        let sums = [("count", self.by_time.iter().sum()), ("time_ns", self.ns)];
+        sums.into_iter().chain(TIME_NAMES.into_iter().zip(self.by_time)).collect()
+    }
 }
 
 /// What was in use when a block was written back or written past the cache, summed over these blocks; those that
@@ -108,10 +175,19 @@ impl Counts {
         merge(&mut self.moved_data_blocks, other.moved_data_blocks);
         merge(&mut self.moved_node_blocks, other.moved_node_blocks);
         self.in_use.zip(&other.in_use, &merge);
+        self.gc_calls.zip(&other.gc_calls, &merge);
+        merge(&mut self.gc_checkpoints, other.gc_checkpoints);
+        merge(&mut self.gc_checkpoint_blocks, other.gc_checkpoint_blocks);
+        merge(&mut self.journal_blocks, other.journal_blocks);
+        merge(&mut self.journal_entries, other.journal_entries);
+        merge(&mut self.journal_segments, other.journal_segments);
+        merge(&mut self.journal_full, other.journal_full);
+        merge(&mut self.journal_marks, other.journal_marks);
         merge(&mut self.discards, other.discards);
         merge(&mut self.rolled_files, other.rolled_files);
         merge(&mut self.rolled_nodes, other.rolled_nodes);
         merge(&mut self.rolled_blocks, other.rolled_blocks);
+        merge(&mut self.replayed_moves, other.replayed_moves);
         self.cpu.zip(&other.cpu, merge);
     }
 
@@ -120,6 +196,7 @@ impl Counts {
             ("count", self.checkpoints),
             ("blocks", self.checkpoint_blocks),
             ("summary_blocks", self.summary_blocks),
+            ("metadata_blocks", self.metadata_blocks()),
         ];
         let gc = vec![
             ("sections", self.sections()),
@@ -128,11 +205,22 @@ impl Counts {
             ("blocks_moved", self.moved_blocks()),
             ("data_blocks", self.moved_data_blocks),
             ("node_blocks", self.moved_node_blocks),
+            ("checkpoints", self.gc_checkpoints),
+            ("checkpoint_blocks", self.gc_checkpoint_blocks),
+            ("metadata_blocks", self.gc_checkpoint_blocks + self.journal_blocks),
+        ];
+        let gc_journal = vec![
+            ("blocks", self.journal_blocks),
+            ("entries", self.journal_entries),
+            ("segments", self.journal_segments),
+            ("full_checkpoints", self.journal_full),
+            ("marks", self.journal_marks),
         ];
         let roll_forward = vec![
             ("files", self.rolled_files),
             ("nodes", self.rolled_nodes),
             ("blocks", self.rolled_blocks),
+            ("moves", self.replayed_moves),
         ];
         let adaptive =
             vec![("ssr_blocks", self.threaded_blocks), ("in_place_blocks", self.in_place_blocks)];
@@ -141,6 +229,8 @@ impl Counts {
             CountGroup::of("adaptive", adaptive),
             CountGroup::of("log_blocks", LOG_NAMES.into_iter().zip(self.log_blocks).collect()),
             CountGroup { name: "gc", counts: gc, means: self.in_use.means() },
+            CountGroup::of("gc_calls", self.gc_calls.named()),
+            CountGroup::of("gc_journal", gc_journal),
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
         ];
@@ -152,6 +242,13 @@ impl Counts {
 
     const fn sections(&self) -> u64 {
         self.foreground_sections + self.background_sections
+    }
+
+    /// Blocks of nodes, NAT, SIT, SSA, packs and of the GC journal.
+    fn metadata_blocks(&self) -> u64 {
+        let logs = SegmentType::ALL.into_iter().zip(self.log_blocks);
+        let nodes: u64 = logs.filter(|(log, _)| log.is_node()).map(|(_, blocks)| blocks).sum();
+        nodes + self.checkpoint_blocks + self.summary_blocks + self.journal_blocks
     }
 
     const fn moved_blocks(&self) -> u64 {
@@ -179,6 +276,12 @@ impl Counts {
                 counted(self.moved_blocks(), ["block", "blocks"]),
             ));
         }
+        if self.journal_blocks > 0 {
+            phrases.push(format!(
+                "{} of the GC journal",
+                counted(self.journal_blocks, ["block", "blocks"]),
+            ));
+        }
         if self.cpu.busy_ns() > 0 {
             phrases.push(format!("{} of cores", Nanos(self.cpu.busy_ns())));
         }
@@ -189,6 +292,8 @@ impl Counts {
 /// What cleaning did since mount.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct GcCounts {
+    /// Calls in the foreground.
+    pub(crate) calls: CallTimes,
     pub(crate) foreground_sections: u64,
     pub(crate) background_sections: u64,
     pub(crate) data_blocks: u64,
@@ -201,4 +306,24 @@ pub(crate) struct Rolled {
     pub(crate) files: u64,
     pub(crate) nodes: u64,
     pub(crate) blocks: u64,
+    /// Moves of the GC journal.
+    pub(crate) moves: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call is in the class whose bound is above it.
+    #[test]
+    fn calls_are_classed_by_their_time() {
+        let mut times = CallTimes::default();
+        for us in [0, 999, 1_000, 1_999, 2_000, 1_023_999, 1_024_000, 9_000_000] {
+            times.note(Nanos(us * 1_000));
+        }
+        assert_eq!(times.by_time, [2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
+        let named = times.named();
+        assert_eq!(named[..3], [("count", 8), ("time_ns", 11_053_997_000), ("under_1ms", 2)]);
+        assert_eq!(named.last(), Some(&("longer", 2)));
+    }
 }

@@ -5,7 +5,7 @@
 //! order between data and the nodes that lead to it but that of fsync and checkpoint.
 
 use super::cpu::Work;
-use super::format::{BLOCKS_PER_SEGMENT, BlockAddr, Nid, SegmentType, SummaryEntry};
+use super::format::{BLOCKS_PER_SEGMENT, BlockAddr, MovedBlock, Nid, SegmentType, SummaryEntry};
 use super::inode::{Dirty, Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
 use super::segment::Block;
@@ -111,6 +111,8 @@ impl DataPath for Volume {
         match inode.number {
             NODE_INO => {
                 let at = self.node_entry(Nid(page as u32)).await?.block_addr;
+                let copy = self.nodes.last_copies.borrow().get(&(page as u32)).copied();
+                let at = if at.is_block() { copy.unwrap_or(at) } else { at };
                 return Ok(if at.is_block() {
                     PageLocation::At(Lba(at.0.into()), 1)
                 } else {
@@ -176,6 +178,10 @@ impl DataPath for Volume {
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
         let is_moving = inode.moving.borrow().contains(&at);
+        let from = match is_moving && self.journals_moves() {
+            true => self.addresses(dnode, 1).await?,
+            false => Vec::new(),
+        };
         let (log, mut alike) = self.log_of_pages(inode, at..run.end());
         if !is_moving && self.updates_in_place(inode) {
             let (first, count) = self.first_run(dnode, alike).await?;
@@ -190,7 +196,12 @@ impl DataPath for Volume {
         let moved = self.move_pages(&op, inode, (dnode, log), at, alike).await?;
         let Some((start, count)) = moved else { return nothing(at + 1) };
         let placed = match is_moving {
-            true => PlacedPages::Moved(self.metadata_in_flight.send()),
+            true => {
+                let moved = MovedBlock::Data { ino: Nid(inode.number), page: at as u32 };
+                let blocks = from.iter().filter(|from| from.is_block());
+                blocks.for_each(|from| self.note_move(*from, BlockAddr(start as u32), moved));
+                PlacedPages::Moved(self.metadata_in_flight.send())
+            }
             false => {
                 self.note_in_use(count);
                 PlacedPages::Changed(self.data_in_flight.send())

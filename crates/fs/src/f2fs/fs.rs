@@ -434,9 +434,11 @@ impl FileSystem for F2fs {
 
 /// What a volume counted since it was mounted.
 fn counts_of(volume: &Volume) -> Counts {
-    let GcCounts { foreground_sections, background_sections, data_blocks, node_blocks } =
+    let GcCounts { calls, foreground_sections, background_sections, data_blocks, node_blocks } =
         volume.gc_counts.get();
-    let Rolled { files, nodes, blocks } = volume.rolled.get();
+    let Rolled { files, nodes, blocks, moves } = volume.rolled.get();
+    let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
+    let journal = journal.unwrap_or_default();
     Counts {
         checkpoints: volume.checkpoints.count.get(),
         checkpoint_blocks: volume.checkpoints.blocks.get(),
@@ -449,10 +451,19 @@ fn counts_of(volume: &Volume) -> Counts {
         moved_data_blocks: data_blocks,
         moved_node_blocks: node_blocks,
         in_use: volume.in_use_sums.get(),
+        gc_calls: calls,
+        gc_checkpoints: volume.checkpoints.of_cleaning.count.get(),
+        gc_checkpoint_blocks: volume.checkpoints.of_cleaning.blocks.get(),
+        journal_blocks: journal.blocks,
+        journal_entries: journal.entries,
+        journal_segments: journal.segments,
+        journal_full: journal.full,
+        journal_marks: journal.marks,
         discards: volume.discards.sent.get(),
         rolled_files: files,
         rolled_nodes: nodes,
         rolled_blocks: blocks,
+        replayed_moves: moves,
         cpu: volume.cpu.times(),
     }
 }

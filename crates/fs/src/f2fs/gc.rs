@@ -5,17 +5,21 @@
 //! blocks that have not changed for long (cost-benefit).
 //!
 //! A data block is moved by making its page dirty, marked for the cold log; a node block by making the node dirty.
-//! What leads to a moved block is written with the next checkpoint, which alone makes the segment free.
+//! What leads to a moved block is written with the next checkpoint, which makes the segment free, or the GC journal says
+//! where it is ([`gc_journal`](super::gc_journal)); then nodes and blocks of directories are copied
+//! ([`gc_copy`](super::gc_copy)).
 
 use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{
-    AddrSlots, BLOCKS_PER_SEGMENT, BlockAddr, NatEntry, NodeFooter, Place, SegNo, SummaryBlock,
-    SummaryEntry, first_page,
+    AddrSlots, BLOCKS_PER_SEGMENT, BlockAddr, MovedBlock, NatEntry, NodeFooter, Place, SegNo,
+    SummaryBlock, SummaryEntry, first_page,
 };
+use super::gc_copy::DirBlock;
 use super::inode::Inode;
 use super::options::VictimPolicy;
+use super::rules::OmittedRule;
 use super::segment::Block;
 use super::victim::{self, Candidate};
 use super::volume::Volume;
@@ -99,31 +103,68 @@ impl Volume {
         }
         let Some(volume) = self.this() else { return Ok(()) };
         let _alone = self.gc_lock.lock().await;
-        if self.lacks_free_sections(0) { volume.clean().await } else { Ok(()) }
+        if !self.lacks_free_sections(0) {
+            return Ok(());
+        }
+        let began = self.env.rt.now();
+        let cleaned = volume.clean().await;
+        let mut counts = self.gc_counts.get();
+        counts.calls.note(self.env.rt.now().saturating_sub(began));
+        self.gc_counts.set(counts);
+        cleaned
     }
 
     /// Cleans sections in the foreground until there are enough (`f2fs_gc`).
     async fn clean(self: &Rc<Self>) -> Result<()> {
-        if self.segments.borrow().prefree_segments() > 0 {
+        if self.is_checkpoint_due(None) {
             self.write_checkpoint(Reason::Space).await?;
         }
         let (mut freed, mut skipped) = (0, 0);
         while self.lacks_free_sections(freed) && skipped <= MAX_SKIPPED {
             let Some(section) = self.victim(GcKind::Foreground) else { break };
-            if self.clean_section(section, GcKind::Foreground).await? {
-                freed += 1;
-            } else {
+            if self.is_checkpoint_due(Some(section)) {
+                self.write_checkpoint(Reason::Space).await?;
+                freed = 0;
+                continue;
+            }
+            let is_empty = self.clean_section(section, GcKind::Foreground).await?;
+            self.journal_moves().await?;
+            if !is_empty {
                 skipped += 1;
+            } else if !self.segments.borrow().is_free_section(section) {
+                freed += 1;
             }
             if self.must_reclaim() {
                 self.write_checkpoint(Reason::Space).await?;
                 freed = 0;
             }
         }
-        if freed > 0 || self.segments.borrow().prefree_segments() > 0 {
+        let is_over = self.journals_moves() && !self.lacks_free_sections(0);
+        if !is_over && (freed > 0 || self.segments.borrow().prefree_segments() > 0) {
             self.write_checkpoint(Reason::Space).await?;
         }
         Ok(())
+    }
+
+    /// Whether prefree segments are made free by a checkpoint before a section is cleaned: without a GC journal always
+    /// before the first one, and with it if cleaning the section would cost more blocks than the checkpoint.
+    fn is_checkpoint_due(&self, section: Option<u32>) -> bool {
+        let segments = self.segments.borrow();
+        let is_cheaper = match section {
+            None => !self.journals_moves(),
+            Some(section) => {
+                let moved = u64::from(segments.section_valid(section));
+                self.journals_moves() && self.checkpoint_blocks() < moved
+            }
+        };
+        is_cheaper && segments.prefree_segments() > 0
+    }
+
+    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
+    fn checkpoint_blocks(&self) -> u64 {
+        let nodes = self.nodes.dirty.borrow().len() as u64;
+        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        nodes + inodes + self.dirty_dir_pages() + u64::from(self.options.checkpoint_cost)
     }
 
     /// Cleans a section in the background, if one is worth it. Whether there was one.
@@ -151,11 +192,7 @@ impl Volume {
             GcKind::Foreground => {
                 let marked = self.background_victims.borrow();
                 let chosen = marked.iter().copied().find(is_dirty);
-                chosen.or_else(|| {
-                    (0..sections)
-                        .filter(is_dirty)
-                        .min_by_key(|section| segments.section_valid(*section))
-                })
+                chosen.or_else(|| self.cheapest(&segments, (0..sections).filter(is_dirty)))
             }
             GcKind::Background => {
                 let age = Ages::of(&segments, per_section);
@@ -179,6 +216,25 @@ impl Volume {
                 best
             }
         }
+    }
+
+    /// The section with the fewest valid blocks. With a GC journal, of those that it can free, unless another one has so
+    /// many fewer that a checkpoint pays.
+    fn cheapest(
+        &self,
+        segments: &super::segment::Segments,
+        sections: impl Iterator<Item = u32> + Clone,
+    ) -> Option<u32> {
+        let valid = |section: &u32| u64::from(segments.section_valid(*section));
+        let fewest = sections.clone().min_by_key(valid)?;
+        if !self.journals_moves() || !segments.is_pinned_section(fewest) {
+            return Some(fewest);
+        }
+        let freed = sections.filter(|section| !segments.is_pinned_section(*section));
+        let freed = freed.min_by_key(valid);
+        freed
+            .filter(|section| valid(section) <= valid(&fewest) + self.checkpoint_blocks())
+            .or(Some(fewest))
     }
 
     /// The section that age-threshold cleaning chooses among these.
@@ -239,7 +295,12 @@ impl Volume {
                 continue;
             }
             let summaries = self.summaries_of(segment).await?;
-            if log.is_node() {
+            let copies = self.journals_moves()
+                && kind == GcKind::Foreground
+                && !self.omits(OmittedRule::GcNodeContent);
+            if log.is_node() && copies {
+                self.copy_nodes(&summaries).await?;
+            } else if log.is_node() {
                 self.move_nodes(&summaries, kind).await?;
             } else {
                 self.move_data(&summaries, kind).await?;
@@ -296,10 +357,23 @@ impl Volume {
         self.gc_counts.set(counts);
         if kind == GcKind::Foreground {
             self.send_node_list(&op, &moved, None).await?;
+            if self.omits(OmittedRule::GcNodeContent) {
+                self.note_rewritten(blocks);
+            }
             drop(op);
             self.nodes_written(&moved).await?;
         }
         Ok(())
+    }
+
+    /// Notes nodes that were moved as memory has them, which breaks a rule.
+    fn note_rewritten(&self, blocks: &[(BlockAddr, SummaryEntry)]) {
+        for (at, summary) in blocks {
+            let known = self.nodes.nat.borrow().known(summary.nid);
+            if let Some(known) = known.filter(|known| known.block_addr != *at) {
+                self.note_move(*at, known.block_addr, MovedBlock::Node(summary.nid));
+            }
+        }
     }
 
     /// Moves data blocks (`gc_data_segment`).
@@ -309,11 +383,19 @@ impl Volume {
         kind: GcKind,
     ) -> Result<()> {
         let mut files: BTreeMap<u32, (Rc<Inode>, BTreeSet<u64>)> = BTreeMap::new();
+        let mut copied = Vec::new();
+        let copies = self.journals_moves()
+            && kind == GcKind::Foreground
+            && !self.omits(OmittedRule::GcDirContent);
         for (at, summary) in blocks {
             self.pay(Work::Move).await;
             let owner = still_there(self.owner_of(*at, summary).await)?;
             let Some((ino, page)) = owner.flatten() else { continue };
             let Some(inode) = still_there(self.inode(ino).await)? else { continue };
+            if copies && inode.kind() != Kind::File {
+                copied.push(DirBlock { at: *at, summary: *summary, dir: inode, page });
+                continue;
+            }
             let moving = self.mark_moving(&inode, *at, summary, page).await;
             if still_there(moving)?.unwrap_or(false) {
                 files.entry(ino).or_insert((inode, BTreeSet::new())).1.insert(page);
@@ -328,7 +410,7 @@ impl Volume {
         for (inode, pages) in files.values() {
             self.write_moved(inode, pages).await?;
         }
-        Ok(())
+        self.copy_dirs(copied).await
     }
 
     /// The file and page that a data block belongs to, if it still does (`is_alive`).

@@ -1,12 +1,13 @@
 //! F2FS's timers and thresholds: all that a seed of a campaign draws about a mount.
 
+use super::format::GC_JOURNAL_BLOCKS;
 use super::options::MountOptions;
 use crate::cache;
 use crate::knob::{Knob, KnobUnit};
 use nandscape_rt::Nanos;
 
 /// Those of every mount. A checkpoint that is due at once would be a loop without time.
-const KNOBS: [Knob; 6] = [
+const KNOBS: [Knob; 8] = [
     // The default, 60 s, is longer than the life of most volumes of a campaign.
     Knob::timer("checkpoint-interval", 100_000, 5_000_000_000, None),
     // Rounds of a campaign are short: what is cleaned by the kernel's clock would never be.
@@ -27,6 +28,23 @@ const KNOBS: [Knob; 6] = [
         most: 400,
         at_once: Some(0),
         never: None,
+        unit: KnobUnit::Count,
+    },
+    // A small volume is never cleaned so often that the area would be full.
+    Knob {
+        name: "gc-journal-blocks",
+        least: 2,
+        most: 64,
+        at_once: Some(1),
+        never: Some(GC_JOURNAL_BLOCKS as u64),
+        unit: KnobUnit::Count,
+    },
+    Knob {
+        name: "checkpoint-cost",
+        least: 1,
+        most: 512,
+        at_once: Some(0),
+        never: Some(u32::MAX as u64),
         unit: KnobUnit::Count,
     },
     Knob {
@@ -62,6 +80,10 @@ impl MountOptions {
             "idle-interval" => self.idle_interval = Nanos(value),
             "nat-entries" => self.nat_entries = value as usize,
             "nid-search-from" => self.nid_search_from = value as u32,
+            "gc-journal-blocks" => {
+                self.gc_journal_blocks = value.min(GC_JOURNAL_BLOCKS.into()) as u32;
+            }
+            "checkpoint-cost" => self.checkpoint_cost = value as u32,
             "inodes" => self.inodes = value as usize,
             _ => return self.cache.set_knob(name, value),
         }

@@ -4,9 +4,10 @@
 //! an SSA block is written when its segment is full, at any time before the next checkpoint is durable.
 
 use super::error::corrupt;
-use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SegmentType, SummaryBlock};
+use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, Nid, SegNo, SegmentType, SummaryBlock};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Found, NodeSet};
+use super::rules::OmittedRule;
 use super::segment::Block;
 use super::volume::{Op, Volume};
 use crate::cache::{WriteRun, read_pages};
@@ -150,8 +151,15 @@ impl Volume {
             let mut blocks = Vec::new();
             for (page, content) in (run.first()..run.end()).zip(run.data()) {
                 let Found::Node(dnode) = self.find_dnode(dir, page).await? else { continue };
+                let is_noted =
+                    self.omits(OmittedRule::GcDirContent) && dir.moving.borrow().contains(&page);
+                let from = self.addresses(dnode, 1).await?;
                 let (log, _) = self.log_of_pages(dir, page..page + 1);
                 if let Some((at, _)) = self.move_pages(op, dir, (dnode, log), page, 1).await? {
+                    if let Some(from) = from.first().filter(|from| is_noted && from.is_block()) {
+                        let moved = MovedBlock::Data { ino: Nid(dir.number), page: page as u32 };
+                        self.note_move(*from, BlockAddr(at as u32), moved);
+                    }
                     blocks.push((BlockAddr(at as u32), content.clone()));
                 }
             }

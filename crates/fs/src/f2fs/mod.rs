@@ -19,6 +19,8 @@ pub mod format;
 mod fs;
 mod fsync;
 mod gc;
+mod gc_copy;
+mod gc_journal;
 mod inline;
 mod inode;
 mod inodes;
@@ -47,6 +49,9 @@ pub use counts::Counts;
 pub use cpu::{CpuCosts, CpuTimes};
 pub use fs::F2fs;
 pub use mount::MountReport;
-pub use options::{Allocation, DiscardPolicy, FsyncMode, MountOptions, SmallVolume, VictimPolicy};
+pub use options::{
+    AllocMode, Allocation, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
+    VictimPolicy,
+};
 pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;

@@ -1,22 +1,25 @@
 //! Mount and unmount (fs/f2fs/super.c).
 //!
 //! Mount goes in this order, each step needing only what the ones before have made sound: the superblock, of two copies;
-//! the checkpoint, of two packs; SIT and NAT with their journals; the logs with their summaries; orphans; roll-forward.
-//! A volume that was not unmounted, or that had orphans, gets a checkpoint then.
+//! the checkpoint, of two packs; SIT and NAT with their journals; the logs with their summaries; orphans; roll-forward
+//! and the GC journal. A volume that was not unmounted, or that had orphans, gets a checkpoint then, and loses the mark
+//! of a GC journal.
 
 use super::checkpoints::{Checkpoints, Reason};
 use super::counts::Rolled;
 use super::format::{
     BLOCK_BYTES, BLOCKS_PER_SEGMENT, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS, CP_ORPHAN_PRESENT,
-    CP_UMOUNT, Checkpoint, CompactSummaries, FormatError, Layout, NatBits, NatJournal, Nid,
-    NodeFooter, ORPHANS_PER_BLOCK, PackPlan, Place, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT,
-    SUPERBLOCK_BYTES, SegNo, SegmentType, SitEntry, SitJournal, SummaryBlock, SummaryEntry,
-    SummaryKind, Superblock, VersionBitmap, parse_orphans,
+    CP_UMOUNT, Checkpoint, CompactSummaries, FormatError, GcJournalArea, GcJournalFormat, Layout,
+    NatBits, NatJournal, Nid, NodeFooter, ORPHANS_PER_BLOCK, PackPlan, Place,
+    SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT, SUPERBLOCK_BYTES, SegNo, SegmentType, SitEntry,
+    SitJournal, SummaryBlock, SummaryEntry, SummaryKind, Superblock, VersionBitmap, parse_orphans,
 };
 use super::fs::F2fs;
+use super::gc_journal::GcJournal;
+use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::nat::{FreeNids, Nat, Nodes};
-use super::options::MountOptions;
+use super::options::{AllocMode, MountOptions};
 use super::rules::OmittedRule;
 use super::segment::{CurSeg, LOGS, Segments, SegmentsAtMount};
 use super::space::Space;
@@ -34,6 +37,8 @@ use std::rc::Rc;
 /// What mount found to do.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MountReport {
+    /// Moves of cleaning that were replayed from the GC journal.
+    pub moves: u64,
     /// Files that were rolled forward.
     pub files: u64,
     /// Their node blocks.
@@ -74,19 +79,21 @@ async fn read_superblock(reader: &ImageReader) -> Result<Superblock> {
     Err(error.map_or(FsError::ReadOnly, FsError::from))
 }
 
-/// Nothing, if no block of a GC journal may count: the first copy of the superblock has no mark, or the second has
-/// none, as a power cut leaves them between two writes.
-async fn refuse_marked(reader: &ImageReader, sb: &Superblock) -> Result<()> {
-    if !sb.is_marked() {
-        return Ok(());
-    }
-    match read_copy(reader, 1).await? {
-        Ok(second) if !second.is_marked() => Ok(()),
-        _ => {
-            let what = "marked: moves in the GC journal wait for a replay, which is not supported";
-            Err(FsError::Incompatible(what.to_owned()))
-        }
-    }
+/// Which copies of the superblock have the mark of a GC journal.
+struct Marks {
+    /// One of them has.
+    any: bool,
+    /// All that are sound have: blocks of this format may count.
+    live: Option<(GcJournalArea, GcJournalFormat)>,
+}
+
+/// The marks of both copies, of which `sb` is the first that is sound.
+async fn read_marks(reader: &ImageReader, sb: &Superblock) -> Result<Marks> {
+    let second = read_copy(reader, 1).await?.map(|second| second.is_marked());
+    let all = sb.is_marked() && second.as_ref().is_ok_and(|marked| *marked) || second.is_err();
+    let area = sb.gc_journal();
+    let live = area.filter(|_| all).and_then(|area| Some((area, area.live()?)));
+    Ok(Marks { any: sb.is_marked() || second.is_ok_and(|marked| marked), live })
 }
 
 /// A pack, if it is valid (`validate_checkpoint`).
@@ -278,21 +285,29 @@ impl F2fs {
         }
         let reader = ImageReader::new(&device);
         let sb = read_superblock(&reader).await?;
-        refuse_marked(&reader, &sb).await?;
+        let marks = read_marks(&reader, &sb).await?;
         let layout = Layout::of(&sb)?;
         if layout.blocks() > device.caps().sectors {
             return Err(FsError::corrupt("volume larger than its device", "superblock"));
         }
         let found = read_checkpoint(&reader, &layout).await?;
         let orphans = read_orphans(&reader, &layout, &found).await?;
+        let journal = match marks.live {
+            Some(live) => {
+                let version = found.checkpoint.checkpoint_ver;
+                let any_version = options.omit == Some(OmittedRule::GcVersion);
+                blocks_that_count(&reader, live, version, any_version).await?
+            }
+            None => Vec::new(),
+        };
         let volume = load_volume(rt, device, options, (sb, layout), &found).await?;
         let clean = found.checkpoint.has(CP_UMOUNT) && orphans.is_empty();
-        match volume.complete_recovery(orphans, clean).await {
+        match volume.complete_recovery((orphans, journal), clean, marks.any).await {
             Ok((rolled, orphans)) => {
                 // A checkpoint in the midst of recovery would end the chain that is being followed (`SBI_POR_DOING`).
                 start_tasks(&volume);
-                let Rolled { files, nodes, blocks } = rolled;
-                Ok((Self(volume), MountReport { files, nodes, blocks, orphans }))
+                let Rolled { files, nodes, blocks, moves } = rolled;
+                Ok((Self(volume), MountReport { moves, files, nodes, blocks, orphans }))
             }
             Err(error) => {
                 volume.detach();
@@ -339,12 +354,25 @@ async fn load_volume(
     }
     let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
     let space = Space::new(checkpoint, layout.nids());
+    let gc_journal = GcJournal::of(sb.gc_journal(), &options)?;
     let meta = special(META_INO);
     let mut segments = Segments::new(layout, at_mount);
-    segments.reuses_early = options.has_small_rules(&layout);
+    segments.reuses_early =
+        options.alloc_mode == AllocMode::Reuse || options.has_small_rules(&layout);
     segments.ignores_kept = options.omit == Some(OmittedRule::KeptBlocks);
     segments.reuses_prefree = options.omit == Some(OmittedRule::PrefreeReuse);
-    let parts = VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists };
+    segments.frees_pinned = options.omit == Some(OmittedRule::GcPinned);
+    let parts = VolumeParts {
+        sb,
+        layout,
+        segments,
+        nodes,
+        meta,
+        checkpoints,
+        space,
+        inode_lists,
+        gc_journal,
+    };
     Ok(Volume::new(env, options, parts))
 }
 
@@ -365,18 +393,23 @@ fn start_tasks(volume: &Rc<Volume>) {
 }
 
 impl Volume {
-    /// Finishes orphans and rolls forward. Returns what was rolled forward, and the number of orphans.
+    /// Finishes orphans, rolls forward through the GC journal, and takes the mark off. Returns what was rolled forward, and
+    /// the number of orphans.
     async fn complete_recovery(
         self: &Rc<Self>,
-        orphans: Vec<Nid>,
+        (orphans, journal): (Vec<Nid>, Vec<GcJournalBlock>),
         clean: bool,
+        is_marked: bool,
     ) -> Result<(Rolled, u64)> {
         let count = orphans.len() as u64;
         for ino in orphans {
             self.checkpoints.orphans.add(ino.0)?;
         }
-        let rolled = self.roll_forward(clean).await?;
+        let rolled = self.roll_forward(clean, journal).await?;
         self.rolled.set(rolled);
+        if is_marked {
+            self.unmark_volume().await?;
+        }
         // Roll-forward may have taken last names away as well.
         if !self.checkpoints.orphans.all().is_empty() {
             for number in self.checkpoints.orphans.all() {
@@ -424,6 +457,10 @@ impl Volume {
         }
         result = result.and(sync_all(self, &self.inodes).await);
         self.env.cache.stop();
-        result.and(self.write_checkpoint(Reason::Umount).await.map(drop))
+        if self.omits(OmittedRule::GcUnmark) {
+            self.unmark_volume().await?;
+        }
+        result.and(self.write_checkpoint(Reason::Umount).await.map(drop))?;
+        if self.is_marked() { self.unmark_volume().await } else { Ok(()) }
     }
 }

@@ -1,7 +1,7 @@
 //! What can be chosen at mount.
 
 use super::cpu::CpuCosts;
-use super::format::Layout;
+use super::format::{GC_JOURNAL_BLOCKS, GcJournalFormat, Layout};
 use super::rules::OmittedRule;
 use crate::cache::CacheConfig;
 use nandscape_rt::Nanos;
@@ -26,6 +26,27 @@ pub enum SmallVolume {
     Kernel,
     /// As on a larger one.
     Off,
+}
+
+/// Where free segments are looked for (`alloc_mode`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum AllocMode {
+    /// From where the log is, so that all are used in turn; for hot data and nodes from the start of the volume.
+    #[default]
+    Default,
+    /// From the start of the volume, so that what was freed lately is used again first.
+    Reuse,
+}
+
+/// What makes segments free that cleaning has emptied (`fs.reclaim`).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Reclaim {
+    /// The next checkpoint, as the kernel does it.
+    #[default]
+    Checkpoint,
+    /// The GC journal, where it says all that is needed of a segment; else the next checkpoint. The volume has an area
+    /// for it.
+    GcJournal,
 }
 
 /// What an fsync of a file guarantees beyond the file (`fsync_mode`).
@@ -65,6 +86,17 @@ pub struct MountOptions {
     pub allocation: Allocation,
     /// What that does on a small volume.
     pub small_volume: SmallVolume,
+    /// Where free segments are looked for.
+    pub alloc_mode: AllocMode,
+    /// What makes cleaned segments free.
+    pub reclaim: Reclaim,
+    /// How the GC journal is written.
+    pub gc_journal: GcJournalFormat,
+    /// Blocks of the GC journal after which a checkpoint is written: up to [`GC_JOURNAL_BLOCKS`].
+    pub gc_journal_blocks: u32,
+    /// Blocks for which cleaning with a GC journal counts a checkpoint, beside what is dirty: the pack, NAT and SIT, the
+    /// flushes, and the operations that wait for it.
+    pub checkpoint_cost: u32,
     /// Logs in use: 2, 4 or 6.
     pub active_logs: u8,
     /// What an fsync guarantees.
@@ -157,6 +189,11 @@ impl Default for MountOptions {
         Self {
             allocation: Allocation::default(),
             small_volume: SmallVolume::default(),
+            alloc_mode: AllocMode::default(),
+            reclaim: Reclaim::default(),
+            gc_journal: GcJournalFormat::Safe,
+            gc_journal_blocks: GC_JOURNAL_BLOCKS,
+            checkpoint_cost: 8,
             active_logs: 6,
             fsync_mode: FsyncMode::default(),
             discard_policy: DiscardPolicy::default(),

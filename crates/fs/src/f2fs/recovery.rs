@@ -5,6 +5,8 @@
 //! and up to which block, and to bring these inodes' nodes back, in the order of the chain. Other nodes of the chain
 //! do not count.
 //!
+//! What the GC journal has is replayed between the nodes of the chain, where it was written ([`gc_journal`](super::gc_journal)).
+//!
 //! Nothing of what is found is written over before the checkpoint that ends the recovery is durable: segments of the
 //! chain are kept from use, and logs go on in fresh segments where anything was found. A volume that was not unmounted gets that checkpoint
 //! even if nothing was found, so that the nodes of an earlier life never continue the chain of the next one; for the
@@ -17,6 +19,7 @@ use super::format::{
     AddrSlots, BlockAddr, Nid, NodeFooter, NodeRole, SegNo, SegmentType, SummaryBlock,
     SummaryEntry, SummaryKind, first_page, inline, node_flag,
 };
+use super::gc_journal::read::GcJournalBlock;
 use super::inode::{self, Dirty, Inode};
 use super::node::{Dnode, Found};
 use super::rules::OmittedRule;
@@ -44,46 +47,79 @@ struct Fsynced {
 }
 
 impl Volume {
-    /// Rolls forward, and writes a checkpoint, unless the volume was unmounted (`clean`) and nothing was written since.
+    /// Rolls forward, through what the GC journal has, and writes a checkpoint, unless the volume was unmounted (`clean`)
+    /// and nothing was written since.
     ///
     /// # Errors
     /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if what the chain says contradicts the checkpoint; errors of the device.
-    pub(crate) async fn roll_forward(self: &Rc<Self>, clean: bool) -> Result<Rolled> {
+    pub(crate) async fn roll_forward(
+        self: &Rc<Self>,
+        clean: bool,
+        journal: Vec<GcJournalBlock>,
+    ) -> Result<Rolled> {
         let chain = self.read_chain().await?;
-        if clean && chain.is_empty() {
+        if clean && chain.is_empty() && journal.is_empty() {
             return Ok(Rolled::default());
         }
-        let mut rolled = Rolled::default();
         let held = self.hold_chain(&chain);
-        let fsynced = find_fsynced(&chain);
-        let op = self.begin().await?;
-        self.recover_inode_pages(&op, &chain).await?;
-        for (index, node) in chain.iter().enumerate() {
-            let ino = node.footer.ino;
-            let Some(found) = fsynced.get(&ino).filter(|found| index <= found.last) else {
-                continue;
-            };
-            let inode = match self.inode(ino).await {
-                Err(FsError::NoEntry) => continue,
-                inode => inode?,
-            };
-            if node.footer.nid == ino {
-                self.recover_inode(&op, &inode, &node.bytes).await?;
-                if found.last_dentry == Some(index) {
-                    self.recover_dentry(&op, &inode).await?;
-                }
-            }
-            rolled.blocks += self.recover_data(&op, &inode, node).await?;
-            rolled.nodes += 1;
-        }
-        rolled.files = fsynced.len() as u64;
-        drop(op);
+        let rolled = self.follow_chain(&chain, journal).await?;
+        self.end_replay();
         self.renew_logs(!chain.is_empty())?;
         if !self.omits(OmittedRule::RollCheckpoint) {
             self.write_checkpoint(Reason::Recovery).await?;
         }
         held.into_iter().for_each(|segment| self.segments.borrow_mut().unhold(segment));
         Ok(rolled)
+    }
+
+    /// Brings back what nodes of the chain and blocks of the GC journal say, in their order.
+    async fn follow_chain(
+        self: &Rc<Self>,
+        chain: &[ChainNode],
+        journal: Vec<GcJournalBlock>,
+    ) -> Result<Rolled> {
+        let fsynced = find_fsynced(chain);
+        let mut rolled = Rolled { files: fsynced.len() as u64, ..Rolled::default() };
+        let mut journal = self.begin_replay(journal).await?.into_iter().peekable();
+        let op = self.begin().await?;
+        self.recover_inode_pages(&op, chain).await?;
+        for (index, node) in chain.iter().enumerate() {
+            while let Some(noted) = journal.next_if(|noted| noted.chain == node.at) {
+                rolled.moves += self.replay(&op, &noted).await?;
+            }
+            if let Some(found) = fsynced.get(&node.footer.ino).filter(|found| index <= found.last) {
+                let names = found.last_dentry == Some(index);
+                self.recover_node(&op, node, names, &mut rolled).await?;
+            }
+        }
+        for noted in journal {
+            rolled.moves += self.replay(&op, &noted).await?;
+        }
+        Ok(rolled)
+    }
+
+    /// Brings a node of the chain back, and the name of its inode where it is to.
+    async fn recover_node(
+        self: &Rc<Self>,
+        op: &Op,
+        node: &ChainNode,
+        names: bool,
+        rolled: &mut Rolled,
+    ) -> Result<()> {
+        let ino = node.footer.ino;
+        let inode = match self.inode(ino).await {
+            Err(FsError::NoEntry) => return Ok(()),
+            inode => inode?,
+        };
+        if node.footer.nid == ino {
+            self.recover_inode(op, &inode, &node.bytes).await?;
+            if names {
+                self.recover_dentry(op, &inode).await?;
+            }
+        }
+        rolled.blocks += self.recover_data(op, &inode, node).await?;
+        rolled.nodes += 1;
+        Ok(())
     }
 
     /// The node blocks that follow the last checkpoint in the warm node log.
@@ -248,7 +284,8 @@ impl Volume {
             return Ok(false);
         }
         self.take_from_other(op, found).await?;
-        self.adopt_block(dnode, found).await?;
+        let summary = self.summary_at(dnode).await?;
+        self.adopt_block((found, SegmentType::WarmData), summary).await?;
         self.set_address(op, dnode, found).await?;
         Ok(true)
     }
@@ -267,18 +304,27 @@ impl Volume {
         self.free_pages(op, &other, &(page..page + 1)).await
     }
 
-    /// A block is valid, and its summary names its node (`f2fs_replace_block`).
-    async fn adopt_block(&self, dnode: Dnode, at: BlockAddr) -> Result<()> {
+    /// What the summary of a page's block says.
+    pub(super) async fn summary_at(&self, dnode: Dnode) -> Result<SummaryEntry> {
         let version = self.node_entry(dnode.nid).await?.version;
-        let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: dnode.slot as u16 };
+        Ok(SummaryEntry { nid: dnode.nid, version, ofs_in_node: dnode.slot as u16 })
+    }
+
+    /// A block of a log of this kind is valid, and its summary names its node (`f2fs_replace_block`).
+    pub(super) async fn adopt_block(
+        &self,
+        (at, log): (BlockAddr, SegmentType),
+        summary: SummaryEntry,
+    ) -> Result<()> {
         let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(()) };
         let now = self.mounted_time();
-        let in_log = self.segments.borrow_mut().adopt(at, summary, now)?;
+        let in_log = self.segments.borrow_mut().adopt((at, log), summary, now)?;
         if !in_log {
-            // What SSA has of a segment that the checkpoint does not know may be of nodes.
+            // What SSA has of a segment that the checkpoint does not know may be of another kind.
+            let kind = if log.is_node() { SummaryKind::Node } else { SummaryKind::Data };
             let mut summaries =
-                self.summaries(segment).await.unwrap_or(SummaryBlock::new(SummaryKind::Data));
-            summaries.kind = SummaryKind::Data;
+                self.summaries(segment).await.unwrap_or_else(|_| SummaryBlock::new(kind));
+            summaries.kind = kind;
             summaries.entries[offset as usize] = summary;
             self.keep_summaries(segment, &summaries);
         }

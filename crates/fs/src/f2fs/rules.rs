@@ -54,6 +54,45 @@ omitted_rules! {
     RollVersion = "roll-version",
     /// Roll-forward is not followed by a checkpoint.
     RollCheckpoint = "roll-checkpoint",
+    // GC journal.
+    /// Cleaned segments are reused before the journal block is durable that says where their blocks are.
+    GcReuse = "gcj-reuse",
+    /// A journal block has no PREFLUSH: what was moved may be lost.
+    GcPreflush = "gcj-preflush",
+    /// A journal block is not FUA: it may be lost after its segments were reused.
+    GcFua = "gcj-fua",
+    /// A journal block does not wait for moved blocks in flight.
+    GcSettle = "gcj-settle",
+    /// Cleaned segments are discarded before their journal block is durable.
+    GcDiscard = "gcj-discard",
+    /// Segments are reused although the last checkpoint leads to blocks in them that were invalid before they were moved.
+    GcPinned = "gcj-pinned",
+    /// The new place of a moved block is not kept until the next checkpoint.
+    GcKeepNew = "gcj-keep-new",
+    /// Moves before a checkpoint are journalled after it, although their places may be in use again.
+    GcCheckpoint = "gcj-checkpoint",
+    /// The journal begins again when it is full, without a checkpoint.
+    GcFull = "gcj-full",
+    /// Nodes are moved as memory has them, and not as the last checkpoint does.
+    GcNodeContent = "gcj-node-content",
+    /// Blocks of directories are moved as memory has them, and not as the last checkpoint does.
+    GcDirContent = "gcj-dir-content",
+    /// Places of nodes that roll-forward follows are reused.
+    GcChainNodes = "gcj-chain-nodes",
+    /// In the paper's format, moves of files that were fsynced since the checkpoint are journalled.
+    GcFsynced = "gcj-fsynced",
+    /// The volume is not marked while blocks of the journal may count.
+    GcMark = "gcj-mark",
+    /// The mark is taken off before the checkpoint of an unmount.
+    GcUnmark = "gcj-unmark",
+    /// Replay believes blocks of earlier checkpoints.
+    GcVersion = "gcj-version",
+    /// Replay moves a page although it lies elsewhere than the entry says.
+    GcLocation = "gcj-location",
+    /// Replay applies all entries before the nodes that roll-forward finds.
+    GcChain = "gcj-chain",
+    /// Replay reads nodes where they lay before they were moved.
+    GcLastCopies = "gcj-last-copies",
     // Content.
     /// Blocks that a power cut left after the end of a file show when it grows.
     GrowthTail = "growth-tail",

@@ -10,6 +10,7 @@ use super::checkpoints::Checkpoints;
 use super::counts::{GcCounts, InUseSums, Rolled};
 use super::cpu::{Cpu, Work};
 use super::format::{Layout, Superblock};
+use super::gc_journal::GcJournal;
 use super::inode::{Inode, InodeLists};
 use super::nat::Nodes;
 use super::options::MountOptions;
@@ -48,6 +49,8 @@ pub(crate) struct Volume {
     /// Renames of directories take it alone, other changes of names share it.
     pub(crate) namespace: RwLock<()>,
     pub(crate) checkpoint_lock: RwLock<()>,
+    /// The GC journal, if the mount uses one.
+    pub(crate) gc_journal: Option<GcJournal>,
     /// Held by cleaning.
     pub(crate) gc_lock: Mutex<()>,
     pub(crate) gc_counts: Cell<GcCounts>,
@@ -89,6 +92,7 @@ pub(crate) struct VolumeParts {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) space: Space,
     pub(crate) inode_lists: Rc<InodeLists>,
+    pub(crate) gc_journal: Option<GcJournal>,
 }
 
 /// A share of the checkpoint lock, or all of it.
@@ -106,8 +110,8 @@ impl Volume {
         options: MountOptions,
         parts: VolumeParts,
     ) -> Rc<Self> {
-        let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, inode_lists } =
-            parts;
+        let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, .. } = parts;
+        let (inode_lists, gc_journal) = (parts.inode_lists, parts.gc_journal);
         let rt = env.rt.clone();
         Rc::new_cyclic(|this| Self {
             inodes: InodeCache::new(options.inodes),
@@ -124,6 +128,7 @@ impl Volume {
             space,
             namespace: RwLock::new(&rt, "names", ()),
             checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
+            gc_journal,
             gc_lock: Mutex::new(&rt, "cleaning", ()),
             gc_counts: Cell::default(),
             in_use_sums: Cell::default(),

@@ -299,14 +299,15 @@ fn a_mark_beside_a_torn_copy_counts() {
         mark_copies(&image, &[marked], Paper);
         // The size of blocks is written, the record is not.
         change(&image, &[1 - marked], |bytes, _| bytes[0x10] = MARKED_LOG_BLOCKSIZE as u8);
-        assert!(matches!(try_mount(&image), Err(FsError::Incompatible(_))), "copy {marked}");
+        assert_eq!(try_mount(&image), Ok(()), "copy {marked}");
         let report = check_image(&image).expect("a report");
         assert!(shown(&report).contains("1 blocks of the GC journal"), "{}", shown(&report));
     }
 }
 
 /// Of a marked volume the blocks count that were written after the checkpoint in use, up to the first that
-/// is of another one or, in the safe format, unsound. They are what our check finds, and a mount refuses.
+/// is of another one or, in the safe format, unsound. They are what our check finds. A mount leaves alone what no
+/// entry fits.
 #[test]
 fn blocks_of_the_last_checkpoint_count() {
     for format in [Paper, Safe] {
@@ -342,8 +343,7 @@ fn blocks_of_the_last_checkpoint_count() {
         let report = check_image(&image).expect("a report");
         let found = shown(&report);
         assert!(report.findings.len() == 1 && found.contains("is marked: 2 blocks"), "{found}");
-        let refused = try_mount(&image).expect_err("a refusal").to_string();
-        assert!(refused.contains("marked") && refused.contains("GC journal"), "{refused}");
+        assert_eq!(try_mount(&image), Ok(()));
         let mut torn = block_at(&image, area.blocks().start.0 + 1);
         torn[100] ^= 1;
         put_block(&image, area.blocks().start.0 + 1, &torn);

@@ -34,6 +34,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("ext4-ssd", include_str!("../../stacks/ext4-ssd.toml")),
     ("f2fs-lfs-ssd", include_str!("../../stacks/f2fs-lfs-ssd.toml")),
     ("f2fs-ssd", include_str!("../../stacks/f2fs-ssd.toml")),
+    ("f2fs-gcj-ssd", include_str!("../../stacks/f2fs-gcj-ssd.toml")),
     ("f2fs-970pro", include_str!("../../stacks/f2fs-970pro.toml")),
     ("f2fs-vanilla-970pro", include_str!("../../stacks/f2fs-vanilla-970pro.toml")),
     ("bench-8g", include_str!("../../stacks/bench-8g.toml")),

@@ -6,10 +6,11 @@ use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::CallCost;
 use nandscape_fs::ext4::mkfs::DEFAULT_FEATURES;
 use nandscape_fs::ext4::{self, Commit, MountOptions};
-use nandscape_fs::f2fs::format::{Feature, Features};
+use nandscape_fs::f2fs::format::{Feature, Features, GcJournalFormat};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    self, Allocation, CpuCosts, DiscardPolicy, FsyncMode, SmallVolume, VictimPolicy,
+    self, AllocMode, Allocation, CpuCosts, DiscardPolicy, FsyncMode, Reclaim, SmallVolume,
+    VictimPolicy,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_rt::Nanos;
@@ -43,7 +44,8 @@ fn an_f2fs_is_described_key_by_key() {
     let plain = fs("");
     assert_eq!(plain, f2fs::Config { format: Some(MkfsOptions::new(0)), ..Default::default() });
     let full = fs(
-        "allocation = \"adaptive\"\nsmall_volume = \"off\"\nactive_logs = 4\nfsync_mode = \"strict\"\n\
+        "allocation = \"adaptive\"\nsmall_volume = \"off\"\nalloc_mode = \"reuse\"\nreclaim = \"gc-journal\"\n\
+                   gc_journal = \"paper\"\ncheckpoint_cost = 99\nactive_logs = 4\nfsync_mode = \"strict\"\n\
                    discard_policy = \"aggressive\"\ndata_order = \"ordered\"\n\
                    inline_data = false\ninline_dentry = false\ninline_xattr = false\n\
                    checkpoint_interval = \"5s\"\nbackground_gc = false\n\
@@ -59,6 +61,10 @@ fn an_f2fs_is_described_key_by_key() {
     let mount = f2fs::MountOptions {
         allocation: Allocation::Adaptive,
         small_volume: SmallVolume::Off,
+        alloc_mode: AllocMode::Reuse,
+        reclaim: Reclaim::GcJournal,
+        gc_journal: GcJournalFormat::Paper,
+        checkpoint_cost: 99,
         active_logs: 4,
         fsync_mode: FsyncMode::Strict,
         discard_policy: DiscardPolicy::Aggressive,
@@ -129,6 +135,13 @@ fn cpu_costs_of_f2fs_are_a_preset_with_overrides() {
         ),
         ("allocation = \"ssr\"\n", "fs.allocation: expected lfs | adaptive"),
         ("small_volume = \"off\"\n", "fs.small_volume: goes with allocation"),
+        ("reclaim = \"journal\"\n", "fs.reclaim: expected checkpoint | gc-journal"),
+        ("gc_journal = \"safe\"\n", "fs.gc_journal: goes with reclaim"),
+        ("checkpoint_cost = 1\n", "fs.checkpoint_cost: goes with reclaim"),
+        (
+            "reclaim = \"gc-journal\"\ngc_journal_area = false\n",
+            "fs.gc_journal_area: must be true with reclaim",
+        ),
         ("victim = \"greedy\"\n", "fs.victim: expected cost-benefit | age-threshold"),
     ] {
         let found = error(&format!("{MEDIA}\n[fs]\nkind = \"f2fs\"\n{lines}"));
@@ -150,6 +163,11 @@ fn stacks_of_f2fs_differ_in_what_they_are_for() {
     assert_eq!(of("f2fs-lfs-ssd"), expected(8, 1, DiscardPolicy::Kernel));
     let adaptive = (8 << 30, Allocation::Adaptive, 1, DiscardPolicy::Kernel);
     assert_eq!(of("f2fs-ssd"), adaptive);
+    assert_eq!(of("f2fs-gcj-ssd"), expected(8, 1, DiscardPolicy::Kernel));
+    let journalled = f2fs(&Stack::load("f2fs-gcj-ssd", &NONE).unwrap());
+    assert_eq!(journalled.mount.reclaim, Reclaim::GcJournal);
+    assert_eq!(journalled.mount.gc_journal, GcJournalFormat::Safe);
+    assert!(journalled.format.unwrap().gc_journal);
     assert_eq!(of("f2fs-970pro"), expected(256, 16, DiscardPolicy::Aggressive));
     assert_eq!(of("f2fs-vanilla-970pro"), expected(256, 16, DiscardPolicy::Kernel));
 }

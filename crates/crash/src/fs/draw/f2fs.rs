@@ -2,11 +2,11 @@
 //! are cleaned, freed and used again in a few hundred operations.
 
 use super::{Mounted, is_given};
-use nandscape_fs::f2fs::format::{Features, SUPPORTED};
+use nandscape_fs::f2fs::format::{Features, GC_JOURNAL_BLOCKS, SUPPORTED};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, SmallVolume,
-    VictimPolicy,
+    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, Reclaim,
+    SmallVolume, VictimPolicy,
 };
 use nandscape_rt::Stream;
 
@@ -25,10 +25,29 @@ const RESERVED: u32 = 6;
 /// Sectors of the smallest and the largest media below it.
 pub(super) const MEDIA_SECTORS_MIN: u64 = 20_480;
 pub(super) const DEVICE_SECTORS: u32 = 65_536;
-/// The modes that a seed draws unless they are given.
-pub(super) const DRAWN: &[&str] = &["fsync_mode", "active_logs", "data_order", "small_volume"];
+/// The modes that a seed draws.
+const DRAWN: &[&str] = &["fsync_mode", "active_logs", "data_order", "small_volume"];
+/// The same with a GC journal, which is at risk where a segment is used again at once.
+const DRAWN_WITH_JOURNAL: &[&str] =
+    &["fsync_mode", "active_logs", "data_order", "small_volume", "alloc_mode"];
 /// Logs of which a seed draws; six, the default, as often as the others.
 const LOGS: [u8; 4] = [2, 4, 6, 6];
+
+/// The modes that a seed draws unless they are given.
+pub(super) const fn drawn(given: &Config) -> &'static [&'static str] {
+    match given.mount.reclaim {
+        Reclaim::Checkpoint => DRAWN,
+        Reclaim::GcJournal => DRAWN_WITH_JOURNAL,
+    }
+}
+
+/// Sectors that a volume has beside those: the area of a GC journal.
+pub(super) const fn area_sectors(given: &Config) -> u64 {
+    match given.mount.reclaim {
+        Reclaim::Checkpoint => 0,
+        Reclaim::GcJournal => GC_JOURNAL_BLOCKS as u64,
+    }
+}
 
 /// How a seed makes and mounts its volume.
 pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
@@ -61,6 +80,9 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
             false => DiscardPolicy::Kernel,
         },
         allocation: given.mount.allocation,
+        alloc_mode: draw_alloc_mode(seed, given),
+        reclaim: given.mount.reclaim,
+        gc_journal: given.mount.gc_journal,
         small_volume: if small_rules { SmallVolume::Kernel } else { SmallVolume::Off },
         // Generations must not come again: they tell files apart.
         seed: seed.wrapping_mul(1_000).wrapping_add(mount),
@@ -79,6 +101,9 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
     if is_given(mounted, "data_order") {
         mount.ordered_data = given.mount.ordered_data;
     }
+    if is_given(mounted, "alloc_mode") {
+        mount.alloc_mode = given.mount.alloc_mode;
+    }
     if is_given(mounted, "small_volume") {
         mount.small_volume = given.mount.small_volume;
     }
@@ -87,8 +112,10 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         true => (TIGHT_SECTORS, TIGHT_OVERPROVISION),
         false => (VOLUME_SECTORS, OVERPROVISION),
     };
+    let area = area_sectors(given);
     let format = MkfsOptions {
-        sectors: Some(sectors),
+        sectors: Some(sectors + area),
+        gc_journal: area > 0,
         reserved_segments: Some(RESERVED),
         overprovision: Some(overprovision),
         features,
@@ -96,6 +123,13 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         ..MkfsOptions::new(seed)
     };
     Config { format: Some(format), mount }
+}
+
+/// Where free segments are looked for, mostly from the start: with a GC journal.
+fn draw_alloc_mode(seed: u64, given: &Config) -> AllocMode {
+    let is_default = given.mount.reclaim == Reclaim::Checkpoint
+        || Stream::new(seed, "f2fs-alloc-mode").chance(0.25);
+    if is_default { AllocMode::Default } else { AllocMode::Reuse }
 }
 
 /// The modes on one line.
@@ -119,11 +153,19 @@ pub(super) fn describe(drawn: &Config) -> String {
         (Allocation::Adaptive, SmallVolume::Kernel) => " small-volume=kernel",
         (Allocation::Adaptive, SmallVolume::Off) => " small-volume=off",
     };
+    let alloc = match drawn.mount.alloc_mode {
+        AllocMode::Default => "",
+        AllocMode::Reuse => " alloc=reuse",
+    };
+    let reclaim = match drawn.mount.reclaim {
+        Reclaim::Checkpoint => String::new(),
+        Reclaim::GcJournal => format!(" gc-journal={}", drawn.mount.gc_journal.name()),
+    };
     let order = if *ordered_data { "ordered" } else { "kernel" };
     let omit = omit.map_or("none", OmittedRule::name);
     format!(
         "allocation={} logs={active_logs} fsync={} order={order} inline={} background-gc={background_gc} \
-         discard={} features={features} omit={omit}{small}{victim}{cpu}",
+         discard={} features={features} omit={omit}{small}{alloc}{reclaim}{victim}{cpu}",
         allocation.name(),
         fsync_mode.name(),
         inline.join("+"),

@@ -81,11 +81,19 @@ impl FsDraw for FsConfig {
     }
 }
 
-/// Sectors of a kind's volume, and of the largest media below it.
-pub(super) const fn sizes(kind: FsKind) -> (u64, u32) {
+/// Sectors of a volume.
+pub(super) const fn volume_sectors(fs: &FsConfig) -> u64 {
+    match fs {
+        FsConfig::Ext4(_) => ext4::VOLUME_SECTORS,
+        FsConfig::F2fs(config) => f2fs::VOLUME_SECTORS + f2fs::area_sectors(config),
+    }
+}
+
+/// Sectors of the largest media below a kind's volume.
+pub(super) const fn device_sectors(kind: FsKind) -> u32 {
     match kind {
-        FsKind::Ext4 => (ext4::VOLUME_SECTORS, ext4::DEVICE_SECTORS),
-        FsKind::F2fs => (f2fs::VOLUME_SECTORS, f2fs::DEVICE_SECTORS),
+        FsKind::Ext4 => ext4::DEVICE_SECTORS,
+        FsKind::F2fs => f2fs::DEVICE_SECTORS,
     }
 }
 
@@ -97,11 +105,11 @@ pub(super) const fn media_sectors_min(kind: FsKind) -> u64 {
     }
 }
 
-/// The modes of a kind that seeds draw unless they are given.
-pub(super) const fn drawn_modes(kind: FsKind) -> &'static [&'static str] {
-    match kind {
-        FsKind::Ext4 => &[],
-        FsKind::F2fs => f2fs::DRAWN,
+/// The modes that seeds draw unless they are given.
+pub(super) const fn drawn_modes(fs: &FsConfig) -> &'static [&'static str] {
+    match fs {
+        FsConfig::Ext4(_) => &[],
+        FsConfig::F2fs(config) => f2fs::drawn(config),
     }
 }
 

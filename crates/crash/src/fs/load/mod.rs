@@ -146,6 +146,10 @@ impl Writer {
     }
 
     async fn step(&mut self) -> Ended {
+        let scatter = self.style.scatter_percent;
+        if scatter > 0 && self.rng.below(100) < scatter {
+            return self.scatter().await;
+        }
         if self.rng.below(100) < self.style.sync_percent {
             return self.sync().await;
         }

@@ -17,6 +17,10 @@ const LONG_NAME: usize = 200;
 const EXTENTS: u64 = 90;
 /// Pages by which all files grow.
 const GROWN_PAGES: u64 = 3;
+/// Files whose pages are scattered, writes at a time, and pages that these begin at.
+const SCATTERED: u64 = 3;
+const SCATTERED_WRITES: u64 = 40;
+const SCATTERED_PAGES: u64 = 90;
 /// Writes of a file that takes all space, and pages of each.
 const FILL_WRITES: u64 = 40;
 const FILL_PAGES: u64 = 24;
@@ -204,6 +208,24 @@ impl Writer {
             }
             _ => self.truncate_to(&target, size).await,
         }
+    }
+
+    /// Pages of a few files are written over again and again, and nothing but these files is synced.
+    pub(super) async fn scatter(&mut self) -> Ended {
+        let name = format!("scattered{}", self.rng.below(SCATTERED));
+        let Some(target) = self.file(&name).await? else { return Ok(()) };
+        for _ in 0..1 + self.rng.below(SCATTERED_WRITES) {
+            let (page, count) = (self.rng.below(SCATTERED_PAGES), 1 + self.rng.below(FILL_PAGES));
+            let io = if self.rng.chance(0.2) { Io::Direct } else { Io::Buffered };
+            self.write_pages(&target, page, count, io).await?;
+            match self.rng.below(24) {
+                0 => self.fdatasync(&target).await?,
+                1 => self.fsync(&target).await?,
+                _ => {}
+            }
+        }
+        self.reached("pages of a file scattered");
+        Ok(())
     }
 
     /// A file takes all space that is left, and gives it back.

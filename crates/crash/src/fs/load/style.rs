@@ -92,11 +92,13 @@ pub(crate) struct Style {
     pub(crate) pause_ns: u64,
     /// Blocks of the volume that are left to the writers.
     pub(crate) spare_blocks: u64,
+    /// Of a hundred operations so many scatter writes: where sections are to be cleaned with no checkpoint between.
+    pub(crate) scatter_percent: u64,
     weights: [u64; STEPS.len()],
 }
 
 impl Style {
-    pub(crate) fn draw(seed: u64) -> Self {
+    pub(crate) fn draw(seed: u64, scatters: bool) -> Self {
         let rng = &mut Stream::new(seed, "fs-load");
         let leaning = rng.chance(0.8);
         let weights = STEPS.map(|(_, usual)| {
@@ -109,6 +111,10 @@ impl Style {
             sync_percent: [5, 15, 30, 50][rng.below(4) as usize],
             pause_ns: if rng.chance(0.5) { log_uniform(rng, 1 << 34) } else { 0 },
             spare_blocks: if rng.chance(0.25) { 48 + rng.below(300) } else { 640 },
+            scatter_percent: match scatters {
+                true => [0, 30, 80, 95][Stream::new(seed, "fs-scatter").below(4) as usize],
+                false => 0,
+            },
             weights,
         }
     }
@@ -121,12 +127,16 @@ impl Style {
 
 impl fmt::Display for Style {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writers, operations, sync_percent, pause_ns, spare_blocks, weights } = self;
+        let Self { writers, operations, sync_percent, pause_ns, spare_blocks, .. } = self;
+        let Self { scatter_percent, weights, .. } = self;
         write!(
             f,
             "writers={writers} operations={operations} syncs={sync_percent}% pause={} spare={spare_blocks}",
             Nanos(*pause_ns)
         )?;
+        if *scatter_percent > 0 {
+            write!(f, " scatter={scatter_percent}%")?;
+        }
         let leaning = STEPS.iter().zip(weights).filter(|((_, usual), weight)| **weight > 4 * usual);
         let much: Vec<String> = leaning.map(|((step, _), _)| format!("{step:?}")).collect();
         let none = STEPS.iter().zip(weights).filter(|(_, weight)| **weight == 0);

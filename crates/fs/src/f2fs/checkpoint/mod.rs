@@ -85,6 +85,7 @@ impl Volume {
     }
 
     async fn write_frozen(self: &Rc<Self>, op: &Op, reason: Reason) -> Result<()> {
+        let before = self.blocks_of_metadata();
         self.flush_files(op).await?;
         let version = self.checkpoints.last.borrow().checkpoint_ver + 1;
         let sit_in_place = self.omits(OmittedRule::SitInPlace);
@@ -102,7 +103,16 @@ impl Volume {
         self.pay(Work::Checkpoint(blocks)).await;
         self.write_pack(&pack).await?;
         self.checkpoints.blocks.set(self.checkpoints.blocks.get() + blocks);
+        if reason == Reason::Space {
+            self.checkpoints.of_cleaning.note(self.blocks_of_metadata() - before);
+        }
         self.end_checkpoint(pack)
+    }
+
+    /// Blocks of metadata that were written since mount; while operations are kept out, logs get no other ones.
+    fn blocks_of_metadata(&self) -> u64 {
+        let logs: u64 = self.segments.borrow().written().iter().sum();
+        logs + self.checkpoints.blocks.get() + self.checkpoints.summary_blocks.get()
     }
 
     /// Brings what files have in memory to its places: directory blocks, inodes, nodes (`block_operations`).
@@ -210,11 +220,11 @@ impl Volume {
         checkpoints.changed_dirs.borrow_mut().clear();
         self.space.note_checkpoint();
         self.nodes.free_removed();
-        let freed = self.segments.borrow_mut().release_prefree();
-        for segment in &freed {
-            self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
+        if let Some(journal) = &self.gc_journal {
+            journal.note_checkpoint(self.omits(OmittedRule::GcCheckpoint));
         }
-        self.discard_segments(freed);
+        let freed = self.segments.borrow_mut().release_prefree();
+        self.note_freed(freed);
         Ok(())
     }
 }

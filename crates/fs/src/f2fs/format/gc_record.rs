@@ -56,6 +56,9 @@ pub enum GcJournalFormat {
 }
 
 impl GcJournalFormat {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Paper, Self::Safe];
+
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {

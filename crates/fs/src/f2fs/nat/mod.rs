@@ -174,6 +174,15 @@ impl Nat {
         }
     }
 
+    /// The block of a node lies elsewhere, and the node is the same. The entry that was known until now is that of
+    /// [`Nat::known`].
+    pub(crate) fn relocate(&mut self, nid: Nid, known: NatEntry, at: BlockAddr) {
+        let info = self.entries.entry(nid.0).or_insert(NodeInfo::clean(known));
+        info.entry.block_addr = at;
+        info.dirty = true;
+        self.dirty.insert(nid.0);
+    }
+
     /// Whether the last checkpoint has a node as it is (`f2fs_is_checkpointed_node`).
     pub(crate) fn is_checkpointed(&self, nid: Nid) -> bool {
         self.entries.get(&nid.0).is_none_or(|info| info.checkpointed)

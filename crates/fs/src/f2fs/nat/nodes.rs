@@ -2,12 +2,13 @@
 
 use super::copies::Copies;
 use super::{FreeNids, Nat};
+use crate::f2fs::format::BlockAddr;
 use crate::f2fs::inode::Inode;
 use crate::vfs::InFlight;
 use nandscape_rt::Handle;
 use nandscape_rt::sync::Mutex;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Nodes of a mounted volume.
@@ -23,6 +24,8 @@ pub(crate) struct Nodes {
     /// Writes of nodes that have their blocks. An fsync waits for all before its own: roll-forward follows the log from
     /// block to block, and would end at one that is missing.
     pub(crate) in_flight: InFlight,
+    /// While a mount replays the GC journal: where nodes lie that cleaning copied, whatever the NAT says.
+    pub(crate) last_copies: RefCell<BTreeMap<u32, BlockAddr>>,
     /// What was last written of each.
     pub(crate) copies: RefCell<Copies>,
     /// Numbers of nodes that were removed since the last checkpoint: until the next one, roll-forward could take a new
@@ -39,6 +42,7 @@ impl Nodes {
             search: Mutex::new(rt, "free node numbers", ()),
             dirty: RefCell::default(),
             in_flight: InFlight::new(rt, "nodes"),
+            last_copies: RefCell::default(),
             copies: RefCell::default(),
             removed: RefCell::default(),
         }

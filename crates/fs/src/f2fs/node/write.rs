@@ -158,6 +158,11 @@ impl Volume {
         let now = self.mounted_time();
         let allocated = self.segments.borrow_mut().allocate(log, known.block_addr, summary, now)?;
         let mut footer = NodeFooter::parse(&bytes);
+        if let Some(journal) = &self.gc_journal
+            && log == SegmentType::WarmNode
+        {
+            journal.note_chained(footer.ino);
+        }
         // Its attributes continue those of the inode, which is the next block: without that one it does not count.
         let is_part = footer.role() == Some(NodeRole::Xattr);
         footer.set(node_flag::FSYNC, marks.is_some_and(|marks| marks.fsync) && !is_part);

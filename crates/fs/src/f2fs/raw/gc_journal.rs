@@ -3,43 +3,8 @@
 
 use super::{F2fsImage, RawError};
 use crate::f2fs::format::*;
-
-/// A block of the GC journal.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum GcJournalBlock {
-    /// As the paper prints it.
-    Paper(PaperBlock),
-    /// In the safe format.
-    Safe(SafeBlock),
-}
-
-impl GcJournalBlock {
-    /// Reads block `index` of the area.
-    fn parse(bytes: &[u8], index: u32, format: GcJournalFormat) -> Result<Self, FormatError> {
-        match format {
-            GcJournalFormat::Paper => PaperBlock::parse(bytes, index).map(Self::Paper),
-            GcJournalFormat::Safe => SafeBlock::parse(bytes, index).map(Self::Safe),
-        }
-    }
-
-    /// Version of the last checkpoint when it was written.
-    #[must_use]
-    pub const fn checkpoint_ver(&self) -> u64 {
-        match self {
-            Self::Paper(block) => block.checkpoint_ver,
-            Self::Safe(block) => block.checkpoint_ver,
-        }
-    }
-
-    /// Its moves.
-    #[must_use]
-    pub fn entries(&self) -> usize {
-        match self {
-            Self::Paper(block) => block.entries.len(),
-            Self::Safe(block) => block.entries.len(),
-        }
-    }
-}
+pub use crate::f2fs::gc_journal::read::GcJournalBlock;
+use crate::f2fs::gc_journal::read::blocks_that_count;
 
 impl F2fsImage {
     /// The blocks of the GC journal that count, from the first of the area on: those of the checkpoint in
@@ -48,19 +13,11 @@ impl F2fsImage {
     /// # Errors
     /// Errors of the device.
     pub async fn gc_journal_blocks(&self) -> Result<Vec<GcJournalBlock>, RawError> {
-        let mut blocks = Vec::new();
-        let area = self.sb.gc_journal();
-        let Some((area, format)) = area.zip(self.gc_journal_live) else { return Ok(blocks) };
-        for (index, at) in (0..).zip(area.blocks().start.0..area.blocks().end.0) {
-            let bytes = self.reader.block(at.into()).await?;
-            match GcJournalBlock::parse(&bytes[..], index, format) {
-                Ok(block) if block.checkpoint_ver() == self.checkpoint.checkpoint_ver => {
-                    blocks.push(block);
-                }
-                _ => break,
-            }
-        }
-        Ok(blocks)
+        let Some(live) = self.sb.gc_journal().zip(self.gc_journal_live) else {
+            return Ok(Vec::new());
+        };
+        let version = self.checkpoint.checkpoint_ver;
+        Ok(blocks_that_count(&self.reader, live, version, false).await?)
     }
 
     /// Every block of the GC journal that is not zeroes, with its place in the area, as it stands. Its magic

@@ -161,50 +161,58 @@ impl Segments {
         (before.segment, before.summary)
     }
 
-    /// A block is valid that was written after the last checkpoint (`f2fs_do_replace_block`). Whether it lies in a log,
-    /// which keeps its summary; otherwise that belongs into SSA.
+    /// A block is valid that was written after the last checkpoint, to a log of this kind (`f2fs_do_replace_block`).
+    /// Whether it lies in a log of the checkpoint, which keeps its summary; otherwise that belongs into SSA.
     ///
     /// # Errors
     /// [`FsError::Corrupt`] if it is valid already.
     pub(crate) fn adopt(
         &mut self,
-        at: BlockAddr,
+        (at, kind): (BlockAddr, SegmentType),
         summary: SummaryEntry,
         now_s: u64,
     ) -> Result<bool> {
         self.mark(at, true, now_s)?;
         let Some((segment, offset)) = self.layout.segment_of(at) else { return Ok(false) };
+        let was_used = !self.free.is_free(segment.0) && !self.held.remove(&segment.0);
         self.free.take(segment.0);
-        self.held.remove(&segment.0);
-        let was_prefree = self.prefree.remove(&segment.0);
-        let log = self.logs.iter_mut().find(|log| log.segment == segment);
-        if let Some(log) = log {
-            log.summary.entries[offset as usize] = summary;
-            return Ok(true);
+        self.prefree.remove(&segment.0);
+        let is_first = self.segment(segment).is_some_and(|found| found.valid == 1);
+        if is_first {
+            self.reopen_found(segment, was_used, kind);
         }
-        if let Some(found) = self.segments.get_mut(segment.0 as usize)
-            && found.valid == 1
-        {
-            // The checkpoint does not know what it was opened for.
-            self.usage.drop_valid(found.kind);
-            if was_prefree {
-                self.usage.release(found.kind);
-            }
-            found.kind = SegmentType::WarmData;
-            self.usage.take(found.kind);
-            self.usage.add_valid(found.kind, 1);
+        let Some(log) = self.logs.iter_mut().find(|log| log.segment == segment) else {
+            return Ok(false);
+        };
+        log.summary.entries[offset as usize] = summary;
+        if is_first {
+            log.summary.kind = CurSeg::open(segment, kind).summary.kind;
         }
-        Ok(false)
+        Ok(true)
     }
 
-    /// Whether blocks are valid in the segment of a log where it would write next: roll-forward found them.
+    /// A segment whose only valid block was found was opened for it after the last checkpoint.
+    fn reopen_found(&mut self, segment: SegNo, was_used: bool, kind: SegmentType) {
+        let Some(found) = self.segments.get_mut(segment.0 as usize) else { return };
+        self.usage.drop_valid(found.kind);
+        if was_used {
+            self.usage.release(found.kind);
+        }
+        found.kind = kind;
+        self.usage.take(kind);
+        self.usage.add_valid(kind, 1);
+    }
+
+    /// Whether a log cannot go on in its segment, because of what was found there that the checkpoint does not have:
+    /// blocks where it would write next, or those of another log.
     pub(crate) fn is_overlapped(&self, log: SegmentType) -> bool {
         let CurSeg { segment, next, ssr, .. } = *self.log(log);
         if ssr {
             return self.next_hole(segment, next) == BLOCKS_PER_SEGMENT;
         }
-        let map = self.segment(segment).map(|found| &found.map);
-        map.is_some_and(|map| (next..BLOCKS_PER_SEGMENT).any(|offset| map.get(offset)))
+        let Some(found) = self.segment(segment) else { return false };
+        let taken = found.map.union(&found.kept);
+        found.kind != log || taken.count_from(next) > 0
     }
 
     /// Leaves the segment of a log for a fresh one, whatever is left in it. Returns what belongs into SSA.

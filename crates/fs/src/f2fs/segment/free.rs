@@ -38,6 +38,10 @@ impl FreeSegments {
         segment < self.segments && self.used[(segment / 64) as usize] >> (segment % 64) & 1 == 0
     }
 
+    pub(super) fn is_free_section(&self, section: u32) -> bool {
+        self.used_in.get(section as usize).is_some_and(|used| *used == 0)
+    }
+
     /// Takes a segment, if it is free.
     pub(super) fn take(&mut self, segment: u32) {
         if !self.is_free(segment) {

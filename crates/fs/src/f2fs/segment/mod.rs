@@ -41,7 +41,8 @@ pub(crate) struct Segment {
     pub(crate) kind: SegmentType,
     pub(crate) map: ValidMap,
     /// Blocks that were valid at the last checkpoint or have been written since: that checkpoint and the fsyncs after it
-    /// lead to them, so they are not written over before the next one (`ckpt_valid_map`).
+    /// lead to them, so they are not written over before the next one (`ckpt_valid_map`). Of those that cleaning moved, the
+    /// GC journal says where they are now: they are kept no longer once it is durable.
     pub(crate) kept: ValidMap,
     /// Mean time of its writes, in seconds of mounted time.
     pub(crate) mtime: u64,
@@ -65,6 +66,8 @@ pub(crate) struct Segments {
     segments: Vec<Segment>,
     /// Valid blocks of each section.
     section_valid: Vec<u32>,
+    /// Blocks of each section that are kept and not valid.
+    section_pinned: Vec<u32>,
     free: FreeSegments,
     /// Segments without valid blocks, until the next checkpoint.
     prefree: BTreeSet<u32>,
@@ -92,6 +95,8 @@ pub(crate) struct Segments {
     pub(crate) ignores_kept: bool,
     /// Segments are free as soon as nothing in them is valid, which breaks a rule.
     pub(crate) reuses_prefree: bool,
+    /// Those that are kept do not keep cleaned segments from being free, which breaks a rule.
+    pub(crate) frees_pinned: bool,
 }
 
 /// What a checkpoint says of segments.
@@ -109,7 +114,8 @@ impl Segments {
         let segments: Vec<_> = entries.iter().map(Segment::new).collect();
         let per_section = layout.segments_per_section() as usize;
         let valid = |section: &[Segment]| section.iter().map(|one| u32::from(one.valid)).sum();
-        let section_valid = segments.chunks(per_section).map(valid).collect();
+        let section_valid: Vec<_> = segments.chunks(per_section).map(valid).collect();
+        let section_pinned = vec![0; section_valid.len()];
         let is_open = |segment: u32| logs.iter().any(|log| log.segment.0 == segment);
         let in_use = (0..).zip(&segments).filter(|(number, one)| one.valid > 0 || is_open(*number));
         let mut free = FreeSegments::new(segments.len() as u32, per_section as u32);
@@ -123,6 +129,7 @@ impl Segments {
             layout,
             segments,
             section_valid,
+            section_pinned,
             free,
             prefree: BTreeSet::new(),
             dirty_entries: BTreeSet::new(),
@@ -138,6 +145,7 @@ impl Segments {
             reuses_early: false,
             ignores_kept: false,
             reuses_prefree: false,
+            frees_pinned: false,
         }
     }
 
@@ -147,7 +155,7 @@ impl Segments {
 
     /// Bytes of memory that they take.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let sections = self.section_valid.len() * size_of::<u32>();
+        let sections = self.section_valid.len() * 2 * size_of::<u32>();
         (self.segments.len() * size_of::<Segment>() + sections) as u64
     }
 
@@ -231,16 +239,18 @@ impl Segments {
             let what = if valid { "valid block written again" } else { "invalid block freed" };
             return Err(corrupt(what, format_args!("block {}", at.0)));
         }
-        let count = &mut self.section_valid[self.layout.section_of(number) as usize];
+        let section = self.layout.section_of(number) as usize;
+        let (count, pinned) = (&mut self.section_valid[section], &mut self.section_pinned[section]);
         if valid {
             segment.mtime = mean(segment.mtime, segment.valid, now_s);
             segment.map.set(offset);
-            segment.kept.set(offset);
+            *pinned -= u32::from(segment.kept.set(offset));
             segment.valid += 1;
             *count += 1;
             self.usage.add_valid(segment.kind, 1);
         } else {
             segment.map.clear(offset);
+            *pinned += u32::from(segment.kept.get(offset));
             segment.valid -= 1;
             *count -= 1;
             self.usage.drop_valid(segment.kind);
@@ -297,6 +307,40 @@ impl Segments {
         let released: Vec<_> = std::mem::take(&mut self.prefree).into_iter().map(SegNo).collect();
         released.iter().for_each(|segment| self.release(segment.0));
         released
+    }
+
+    /// The GC journal is durable that says where these blocks are now: they are not kept any more.
+    pub(crate) fn unkeep(&mut self, moved: impl Iterator<Item = BlockAddr>) {
+        for at in moved {
+            let Some((number, offset)) = self.layout.segment_of(at) else { continue };
+            let Some(segment) = self.segments.get_mut(number.0 as usize) else { continue };
+            if segment.kept.clear(offset) && !segment.map.get(offset) {
+                self.section_pinned[self.layout.section_of(number) as usize] -= 1;
+            }
+        }
+    }
+
+    /// Prefree segments of which no block is kept are free. Returns them, in order.
+    pub(crate) fn release_unkept(&mut self) -> Vec<SegNo> {
+        let is_kept = |number: &u32| {
+            let segment = self.segments.get(*number as usize);
+            segment.is_none_or(|segment| segment.kept.count() > 0) && !self.frees_pinned
+        };
+        let (kept, released) = std::mem::take(&mut self.prefree).into_iter().partition(is_kept);
+        self.prefree = kept;
+        let released: BTreeSet<u32> = released;
+        released.iter().for_each(|number| self.release(*number));
+        released.into_iter().map(SegNo).collect()
+    }
+
+    /// Whether a section holds blocks that are kept and not valid, so that it is not free before a checkpoint.
+    pub(crate) fn is_pinned_section(&self, section: u32) -> bool {
+        self.section_pinned.get(section as usize).is_some_and(|pinned| *pinned > 0)
+    }
+
+    /// Whether all segments of a section are free.
+    pub(crate) fn is_free_section(&self, section: u32) -> bool {
+        self.free.is_free_section(section)
     }
 
     /// A segment that was in use is free.

@@ -46,6 +46,7 @@ impl Segments {
                 blocks.push(self.encode_block(block, in_place));
             }
         }
+        self.section_pinned.fill(0);
         blocks.sort_by_key(|(at, _)| *at);
         blocks
     }

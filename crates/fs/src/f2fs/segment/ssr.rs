@@ -148,7 +148,8 @@ impl Segments {
     pub(crate) fn keep(&mut self, at: BlockAddr) {
         let Some((segment, offset)) = self.layout.segment_of(at) else { return };
         if let Some(found) = self.segments.get_mut(segment.0 as usize) {
-            found.kept.set(offset);
+            let is_new = !found.kept.set(offset);
+            self.section_pinned[self.layout.section_of(segment) as usize] += u32::from(is_new);
             self.dirty_entries.insert(segment.0);
         }
     }

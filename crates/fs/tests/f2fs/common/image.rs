@@ -24,10 +24,13 @@ pub(crate) fn save_content(content: &Content, path: &Path) {
 
 /// What a device in memory holds.
 pub(crate) fn content(device: &AsyncDevice<MemDevice>) -> Content {
-    device.with(|medium| {
-        let all = (0..medium.caps().sectors).map(|at| (at, medium.current(Lba(at))));
-        all.filter(|(_, content)| *content != SectorData::Tag(Tag::ZERO)).collect()
-    })
+    device.with(|medium| sectors(medium))
+}
+
+/// The same of the device itself.
+pub(crate) fn sectors(medium: &MemDevice) -> Content {
+    let all = (0..medium.caps().sectors).map(|at| (at, medium.current(Lba(at))));
+    all.filter(|(_, content)| *content != SectorData::Tag(Tag::ZERO)).collect()
 }
 
 /// What an image file holds.

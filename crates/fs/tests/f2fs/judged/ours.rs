@@ -125,7 +125,7 @@ fn make() {
         let _ = writeln!(list, "{filled} {options} cleaned={},{}", counts.0, counts.1);
         uncleaned += u64::from(counts.0 == 0);
         let options = in_kernel(&shape(number, CUT_LOGS).mount);
-        let MountReport { files, nodes, blocks, orphans } = cut_and_recover(number, &cut);
+        let MountReport { files, nodes, blocks, orphans, .. } = cut_and_recover(number, &cut);
         let figures = format!("files={files} nodes={nodes} blocks={blocks} orphans={orphans}");
         let _ = writeln!(list, "{cut} {options} {figures}");
         rolled += files;

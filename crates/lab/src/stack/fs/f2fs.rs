@@ -6,10 +6,11 @@ use super::super::cache::{self, Defaults};
 use super::super::place::StackError;
 use super::super::reader::{Section, Span, Words};
 use super::{cpu, read_features};
+use nandscape_fs::f2fs::format::GcJournalFormat;
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, SmallVolume, VictimPolicy,
-    change_features,
+    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
+    VictimPolicy, change_features,
 };
 use nandscape_rt::Nanos;
 
@@ -38,6 +39,16 @@ const ALLOCATION: Words<Allocation> =
     Words { here: &[("lfs", Allocation::Lfs), ("adaptive", Allocation::Adaptive)], later: &[] };
 const SMALL_VOLUME: Words<SmallVolume> =
     Words { here: &[("kernel", SmallVolume::Kernel), ("off", SmallVolume::Off)], later: &[] };
+const ALLOC_MODE: Words<AllocMode> =
+    Words { here: &[("default", AllocMode::Default), ("reuse", AllocMode::Reuse)], later: &[] };
+const RECLAIM: Words<Reclaim> = Words {
+    here: &[("checkpoint", Reclaim::Checkpoint), ("gc-journal", Reclaim::GcJournal)],
+    later: &[],
+};
+const GC_JOURNAL: Words<GcJournalFormat> = Words {
+    here: &[("paper", GcJournalFormat::Paper), ("safe", GcJournalFormat::Safe)],
+    later: &[],
+};
 const FSYNC_MODE: Words<FsyncMode> =
     Words { here: &[("posix", FsyncMode::Posix), ("strict", FsyncMode::Strict)], later: &[] };
 const DISCARD_POLICY: Words<DiscardPolicy> = Words {
@@ -57,7 +68,7 @@ const DATA_ORDER: Words<bool> = Words { here: &[("kernel", false), ("ordered", t
 /// Reads the keys.
 pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackError> {
     let mount = read_mount(fs, host)?;
-    let format = read_mkfs(fs)?;
+    let format = read_mkfs(fs, mount.reclaim)?;
     Ok(Config { format, mount })
 }
 
@@ -65,6 +76,8 @@ pub(super) fn read(fs: &mut Section<'_>, host: &Host) -> Result<Config, StackErr
 fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackError> {
     let defaults = MountOptions::default();
     let (allocation, small_volume) = read_allocation(fs)?;
+    let alloc_mode = fs.choice("alloc_mode", "default", &ALLOC_MODE)?;
+    let (reclaim, gc_journal, checkpoint_cost) = read_reclaim(fs)?;
     let active_logs: u32 = fs.or("active_logs", defaults.active_logs.into())?;
     fs.check("active_logs", matches!(active_logs, 2 | 4 | 6), "must be 2, 4 or 6")?;
     let fsync_mode = fs.choice("fsync_mode", "posix", &FSYNC_MODE)?;
@@ -87,6 +100,10 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
     Ok(MountOptions {
         allocation,
         small_volume,
+        alloc_mode,
+        reclaim,
+        gc_journal,
+        checkpoint_cost,
         active_logs: active_logs as u8,
         fsync_mode,
         discard_policy,
@@ -114,6 +131,19 @@ fn read_allocation(fs: &mut Section<'_>) -> Result<(Allocation, SmallVolume), St
     Ok((allocation, fs.choice("small_volume", "kernel", &SMALL_VOLUME)?))
 }
 
+/// What makes cleaned segments free, how a GC journal is written, and what it counts a checkpoint for.
+fn read_reclaim(fs: &mut Section<'_>) -> Result<(Reclaim, GcJournalFormat, u32), StackError> {
+    let MountOptions { gc_journal, checkpoint_cost, .. } = MountOptions::default();
+    let reclaim = fs.choice("reclaim", "checkpoint", &RECLAIM)?;
+    if reclaim != Reclaim::GcJournal {
+        let keys = ["gc_journal", "checkpoint_cost"];
+        fs.refuse(&keys, "goes with reclaim = \"gc-journal\" only")?;
+        return Ok((reclaim, gc_journal, checkpoint_cost));
+    }
+    let format = fs.choice("gc_journal", "safe", &GC_JOURNAL)?;
+    Ok((reclaim, format, fs.or("checkpoint_cost", checkpoint_cost)?))
+}
+
 /// How cleaning in the background chooses, and the age from which it takes sections where that counts.
 fn read_victim(
     fs: &mut Section<'_>,
@@ -130,8 +160,8 @@ fn read_victim(
     Ok((victim, age))
 }
 
-/// How it is made; nothing where the one on the device is mounted.
-fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
+/// How it is made; nothing where the one on the device is mounted. A GC journal has an area.
+fn read_mkfs(fs: &mut Section<'_>, reclaim: Reclaim) -> Result<Option<MkfsOptions>, StackError> {
     if !super::read_format(fs, &MKFS_KEYS)? {
         return Ok(None);
     }
@@ -149,7 +179,9 @@ fn read_mkfs(fs: &mut Section<'_>) -> Result<Option<MkfsOptions>, StackError> {
     let overprovision: Option<f64> = fs.optional("overprovision")?;
     let is_share = overprovision.is_none_or(|percent| percent > 0.0 && percent < 100.0);
     fs.check("overprovision", is_share, "must be above 0 and below 100 percent")?;
-    let gc_journal = fs.or("gc_journal_area", false)?;
+    let gc_journal = fs.or("gc_journal_area", reclaim == Reclaim::GcJournal)?;
+    let has_area = gc_journal || reclaim != Reclaim::GcJournal;
+    fs.check("gc_journal_area", has_area, "must be true with reclaim = \"gc-journal\"")?;
     let discard = fs.or("discard", true)?;
     Ok(Some(MkfsOptions {
         features,

@@ -1,0 +1,69 @@
+//! Marking the copies of the superblock on the device, and taking the mark off
+//! ([`format::gc_mark`](crate::f2fs::format)): the second copy is the first to get it and the last to lose it, and
+//! blocks of the journal count only if both have it.
+
+use super::GcJournal;
+use crate::contract::Result;
+use crate::f2fs::format::{
+    self, BlockAddr, FormatError, SUPERBLOCK_AT, SUPERBLOCK_BYTES, is_marked,
+};
+use crate::f2fs::rules::OmittedRule;
+use crate::f2fs::volume::Volume;
+use crate::image::ImageReader;
+use nandscape_block::{Flags, SectorData};
+use std::sync::Arc;
+
+impl Volume {
+    /// Marks both copies durably, unless they are.
+    pub(super) async fn mark_volume(&self, journal: &GcJournal) -> Result<()> {
+        if journal.is_marked.get() {
+            return Ok(());
+        }
+        if !self.omits(OmittedRule::GcMark) {
+            for copy in [1, 0] {
+                let mark = |bytes: &mut [u8]| format::mark(bytes, copy, journal.format);
+                self.change_copy(copy, mark).await?;
+            }
+        }
+        journal.is_marked.set(true);
+        journal.count(|counts| counts.marks += 1);
+        Ok(())
+    }
+
+    /// Takes the mark off both copies durably: a checkpoint is durable that no move follows.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub(crate) async fn unmark_volume(&self) -> Result<()> {
+        for copy in [0, 1] {
+            self.change_copy(copy, |bytes| format::unmark(bytes, copy)).await?;
+        }
+        if let Some(journal) = &self.gc_journal {
+            journal.is_marked.set(false);
+        }
+        Ok(())
+    }
+
+    /// Whether the mount has marked the volume.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.gc_journal.as_ref().is_some_and(|journal| journal.is_marked.get())
+    }
+
+    /// Changes a copy, and makes it durable. One that is not sound stays as it is: nothing believes it.
+    async fn change_copy(
+        &self,
+        copy: u32,
+        change: impl FnOnce(&mut [u8]) -> Result<(), FormatError>,
+    ) -> Result<()> {
+        let mut block = ImageReader::new(&self.env.device).block(copy.into()).await?;
+        let bytes = &mut block[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
+        let was_marked = is_marked(bytes);
+        if change(bytes).is_err() || was_marked == is_marked(bytes) {
+            return Ok(());
+        }
+        let block = vec![(BlockAddr(copy), SectorData::Bytes(Arc::from(block)))];
+        self.write_blocks(block, None, (Flags::META | Flags::SYNC, Flags::NONE)).await?;
+        self.env.device.flush().await?;
+        Ok(())
+    }
+}
