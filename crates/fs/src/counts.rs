@@ -43,6 +43,7 @@ pub struct FsSpace {
 
 /// Counts that only one kind has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a window has few of them, and a copy is wanted")]
 pub enum FsDetail {
     /// Nothing more is counted.
     #[default]

@@ -8,6 +8,7 @@
 
 mod damage;
 mod draw;
+mod glances;
 mod load;
 mod model;
 mod options;

@@ -3,9 +3,9 @@
 //! Each stretch between two cuts is a run of its own executor, which ends with every task in it: that
 //! is how host memory is lost. Time goes on where the stretch before it ended.
 
+use super::glances::{Glanced, glances};
 use super::load::{Ended, Progress, Shared, Style, Writer};
 use super::model::{Model, Stale};
-use super::other_cuts::{Glanced, glances};
 use super::power_switch::{
     Bios, Device, Medium, PowerOnResult, PowerSwitch, PoweredOffMedium, cut_is_due,
 };

@@ -28,6 +28,7 @@ mod knobs;
 mod meta;
 pub mod mkfs;
 mod mount;
+mod moves;
 mod namei;
 mod nat;
 mod node;

@@ -15,9 +15,9 @@ use super::format::{
     SitJournal, SummaryBlock, SummaryEntry, SummaryKind, Superblock, VersionBitmap, parse_orphans,
 };
 use super::fs::F2fs;
-use super::gc_journal::GcJournal;
 use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
+use super::moves::GcJournal;
 use super::nat::{FreeNids, Nat, Nodes};
 use super::options::{AllocMode, MountOptions};
 use super::rules::OmittedRule;

@@ -117,7 +117,7 @@ impl Load {
 }
 
 /// Bios to the area.
-fn to_area<'a>(seen: &'a [Bio], area: GcJournalArea) -> impl Iterator<Item = &'a Bio> {
+fn to_area(seen: &[Bio], area: GcJournalArea) -> impl Iterator<Item = &Bio> {
     let blocks = u64::from(area.blocks().start.0)..u64::from(area.blocks().end.0);
     seen.iter().filter(move |bio| bio.op == Op::Write && blocks.contains(&bio.lba.0))
 }

@@ -91,22 +91,7 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         cpu: given.mount.cpu,
         ..MountOptions::default()
     };
-    let mut mount = drawn;
-    if is_given(mounted, "active_logs") {
-        mount.active_logs = given.mount.active_logs;
-    }
-    if is_given(mounted, "fsync_mode") {
-        mount.fsync_mode = given.mount.fsync_mode;
-    }
-    if is_given(mounted, "data_order") {
-        mount.ordered_data = given.mount.ordered_data;
-    }
-    if is_given(mounted, "alloc_mode") {
-        mount.alloc_mode = given.mount.alloc_mode;
-    }
-    if is_given(mounted, "small_volume") {
-        mount.small_volume = given.mount.small_volume;
-    }
+    let mount = with_given(drawn, given, mounted);
     let features = if features { SUPPORTED } else { Features::default() };
     let (sectors, overprovision) = match tight {
         true => (TIGHT_SECTORS, TIGHT_OVERPROVISION),
@@ -123,6 +108,26 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         ..MkfsOptions::new(seed)
     };
     Config { format: Some(format), mount }
+}
+
+/// Modes that are given in place of those that were drawn.
+fn with_given(mut mount: MountOptions, given: &Config, mounted: &Mounted<'_>) -> MountOptions {
+    if is_given(mounted, "active_logs") {
+        mount.active_logs = given.mount.active_logs;
+    }
+    if is_given(mounted, "fsync_mode") {
+        mount.fsync_mode = given.mount.fsync_mode;
+    }
+    if is_given(mounted, "data_order") {
+        mount.ordered_data = given.mount.ordered_data;
+    }
+    if is_given(mounted, "small_volume") {
+        mount.small_volume = given.mount.small_volume;
+    }
+    if is_given(mounted, "alloc_mode") {
+        mount.alloc_mode = given.mount.alloc_mode;
+    }
+    mount
 }
 
 /// Where free segments are looked for, mostly from the start: with a GC journal.

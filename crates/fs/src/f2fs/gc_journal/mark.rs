@@ -2,11 +2,11 @@
 //! ([`format::gc_mark`](crate::f2fs::format)): the second copy is the first to get it and the last to lose it, and
 //! blocks of the journal count only if both have it.
 
-use super::GcJournal;
 use crate::contract::Result;
 use crate::f2fs::format::{
     self, BlockAddr, FormatError, SUPERBLOCK_AT, SUPERBLOCK_BYTES, is_marked,
 };
+use crate::f2fs::moves::GcJournal;
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::Volume;
 use crate::image::ImageReader;
