@@ -14,9 +14,11 @@ use nandscape_block::{AsyncDevice, Payload, Tag};
 use nandscape_fs::MountedFs;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, Kind, OpenFlags, Result};
-use nandscape_fs::f2fs::format::{Feature, Features};
+use nandscape_fs::f2fs::format::{Feature, Features, GcJournalFormat};
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
-use nandscape_fs::f2fs::{CpuCosts, F2fs, FsyncMode, MountOptions, VictimPolicy};
+use nandscape_fs::f2fs::{
+    Allocation, CpuCosts, F2fs, FsyncMode, MountOptions, Reclaim, SmallVolume, VictimPolicy,
+};
 use nandscape_fs::memfs::{Config, MemFs};
 use nandscape_rt::{Handle, Host, Nanos, Stream};
 use std::collections::BTreeMap;
@@ -76,6 +78,25 @@ impl Shape {
         let section = if rng.chance(0.25) { 4 } else { 1 };
         let logs = [2, 4, 6, 6][rng.below(4) as usize];
         Self::new(seed, rng.below(3) as usize, section, logs)
+    }
+
+    /// The same with normal logging; with adaptive logging, by the kernel's rules for small volumes or without them;
+    /// with a GC journal in one of its formats: one of them after the other.
+    fn placed(mut self, seed: u64) -> Self {
+        let (allocation, reclaim) = match seed % 4 {
+            0 => (Allocation::Lfs, Reclaim::Checkpoint),
+            1 | 2 => (Allocation::Adaptive, Reclaim::Checkpoint),
+            _ => (Allocation::ALL[(seed / 4 % 2) as usize], Reclaim::GcJournal),
+        };
+        let mount = &mut self.mount;
+        (mount.allocation, mount.reclaim) = (allocation, reclaim);
+        mount.small_volume = SmallVolume::ALL[(seed % 2) as usize];
+        mount.gc_journal = GcJournalFormat::ALL[(seed / 8 % 2) as usize];
+        if reclaim == Reclaim::GcJournal {
+            self.made.gc_journal = true;
+            self.sectors += u64::from(512 * self.made.segments_per_section);
+        }
+        self
     }
 }
 
@@ -284,7 +305,7 @@ fn calls_leave_what_the_model_has() {
     let (from, sequences, calls) = sizes();
     let scratch = Scratch::new();
     for seed in from..from + sequences {
-        let shape = Shape::drawn(seed);
+        let shape = Shape::drawn(seed).placed(seed);
         let image = scratch.image("churn.img", shape.sectors * PAGE);
         let path = image.clone();
         let cleaned = run(async move |rt| {
