@@ -224,7 +224,6 @@ impl Writer {
                 _ => {}
             }
         }
-        self.reached("pages of a file scattered");
         Ok(())
     }
 
