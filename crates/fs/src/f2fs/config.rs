@@ -147,6 +147,15 @@ const fn order_name(ordered_data: bool) -> &'static str {
     if ordered_data { "ordered" } else { "kernel" }
 }
 
+/// The choice of this name.
+fn named<T: Copy, const N: usize>(
+    all: [T; N],
+    name: impl Fn(T) -> &'static str,
+    value: &str,
+) -> Option<T> {
+    all.into_iter().find(|choice| name(*choice) == value)
+}
+
 /// The changes that words of `-O` make: a name turns a feature on, or off with `^` before it.
 ///
 /// # Errors
@@ -267,46 +276,42 @@ impl Config {
 
     pub(crate) fn choose(&mut self, key: &'static str, value: &str) -> Result<(), ConfigError> {
         let unknown = || ConfigError { key, why: format!("F2FS has no {key} called {value:?}") };
+        let mount = &mut self.mount;
         match key {
             "allocation" => {
-                let all = Allocation::ALL.into_iter();
-                let found = all.into_iter().find(|allocation| allocation.name() == value);
-                self.mount.allocation = found.ok_or_else(unknown)?;
+                mount.allocation =
+                    named(Allocation::ALL, Allocation::name, value).ok_or_else(unknown)?
             }
             "small_volume" => {
-                let found = SmallVolume::ALL.into_iter().find(|rules| rules.name() == value);
-                self.mount.small_volume = found.ok_or_else(unknown)?;
+                mount.small_volume =
+                    named(SmallVolume::ALL, SmallVolume::name, value).ok_or_else(unknown)?
             }
             "alloc_mode" => {
-                let found = AllocMode::ALL.into_iter().find(|mode| mode.name() == value);
-                self.mount.alloc_mode = found.ok_or_else(unknown)?;
+                mount.alloc_mode =
+                    named(AllocMode::ALL, AllocMode::name, value).ok_or_else(unknown)?
             }
             "reclaim" => {
-                let found = Reclaim::ALL.into_iter().find(|reclaim| reclaim.name() == value);
-                self.mount.reclaim = found.ok_or_else(unknown)?;
+                mount.reclaim = named(Reclaim::ALL, Reclaim::name, value).ok_or_else(unknown)?
             }
             "gc_journal" => {
-                let all = GcJournalFormat::ALL.into_iter();
-                let found = all.into_iter().find(|format| format.name() == value);
-                self.mount.gc_journal = found.ok_or_else(unknown)?;
+                mount.gc_journal =
+                    named(GcJournalFormat::ALL, GcJournalFormat::name, value).ok_or_else(unknown)?
             }
             "fsync_mode" => {
-                let found = FsyncMode::ALL.into_iter().find(|mode| mode.name() == value);
-                self.mount.fsync_mode = found.ok_or_else(unknown)?;
+                mount.fsync_mode =
+                    named(FsyncMode::ALL, FsyncMode::name, value).ok_or_else(unknown)?
             }
             "active_logs" => {
-                let found = [2, 4, 6].into_iter().find(|logs| logs_name(*logs) == value);
-                self.mount.active_logs = found.ok_or_else(unknown)?;
+                mount.active_logs = named([2, 4, 6], logs_name, value).ok_or_else(unknown)?
             }
             "data_order" => {
-                let found = [false, true].into_iter().find(|order| order_name(*order) == value);
-                self.mount.ordered_data = found.ok_or_else(unknown)?;
+                mount.ordered_data = named([false, true], order_name, value).ok_or_else(unknown)?
             }
             "victim" => {
-                let found = VictimPolicy::ALL.into_iter().find(|victim| victim.name() == value);
-                self.mount.victim = found.ok_or_else(unknown)?;
+                mount.victim =
+                    named(VictimPolicy::ALL, VictimPolicy::name, value).ok_or_else(unknown)?
             }
-            "cpu" => self.mount.cpu = CpuCosts::preset(value).ok_or_else(unknown)?,
+            "cpu" => mount.cpu = CpuCosts::preset(value).ok_or_else(unknown)?,
             _ => return Err(unknown()),
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! order between data and the nodes that lead to it but that of fsync and checkpoint.
 
 use super::cpu::Work;
-use super::format::{BLOCKS_PER_SEGMENT, BlockAddr, MovedBlock, Nid, SegmentType, SummaryEntry};
+use super::format::{BLOCKS_PER_SEGMENT, BlockAddr, Nid, SegmentType, SummaryEntry};
 use super::inode::{Dirty, Inode, META_INO, NODE_INO};
 use super::node::{Dnode, Found};
 use super::segment::Block;
@@ -178,10 +178,7 @@ impl DataPath for Volume {
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
         let is_moving = inode.moving.borrow().contains(&at);
-        let from = match is_moving && self.journals_moves() {
-            true => self.addresses(dnode, 1).await?,
-            false => Vec::new(),
-        };
+        let from = self.place_to_note(dnode, is_moving && self.journals_moves()).await?;
         let (log, mut alike) = self.log_of_pages(inode, at..run.end());
         if !is_moving && self.updates_in_place(inode) {
             let (first, count) = self.first_run(dnode, alike).await?;
@@ -197,9 +194,7 @@ impl DataPath for Volume {
         let Some((start, count)) = moved else { return nothing(at + 1) };
         let placed = match is_moving {
             true => {
-                let moved = MovedBlock::Data { ino: Nid(inode.number), page: at as u32 };
-                let blocks = from.iter().filter(|from| from.is_block());
-                blocks.for_each(|from| self.note_move(*from, BlockAddr(start as u32), moved));
+                self.note_page(inode, at, from, BlockAddr(start as u32));
                 PlacedPages::Moved(self.metadata_in_flight.send())
             }
             false => {

@@ -17,8 +17,17 @@ const KERNEL_REQUESTS: usize = 8;
 const AGGRESSIVE_REQUESTS: usize = 80_000;
 
 impl Volume {
-    /// Queues discards of segments that a durable checkpoint made free.
-    pub(crate) fn discard_segments(self: &Rc<Self>, freed: Vec<SegNo>) {
+    /// A durable checkpoint, or a durable block of the GC journal, has made segments free: they are no victims any more, and
+    /// their discards are queued.
+    pub(super) fn note_freed(self: &Rc<Self>, freed: Vec<SegNo>) {
+        for segment in &freed {
+            self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
+        }
+        self.discard_segments(freed);
+    }
+
+    /// Queues discards of free segments.
+    fn discard_segments(self: &Rc<Self>, freed: Vec<SegNo>) {
         if self.env.device.caps().discard_sectors == 0 || freed.is_empty() {
             return;
         }

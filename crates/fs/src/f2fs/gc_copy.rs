@@ -6,9 +6,7 @@
 //! either place. What has gone elsewhere meanwhile leaves the copy to nothing.
 
 use super::cpu::Work;
-use super::format::{
-    BLOCK_BYTES, BlockAddr, MovedBlock, Nid, NodeFooter, SegmentType, SummaryEntry,
-};
+use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, NodeFooter, SegmentType, SummaryEntry};
 use super::inode::Inode;
 use super::node::Found;
 use super::rules::OmittedRule;
@@ -176,8 +174,7 @@ impl Volume {
             self.set_address(op, dnode, copy.new).await?;
             self.segments.borrow_mut().invalidate(copy.at)?;
             dir.note_moved(&(page..page + 1), copy.new);
-            let (ino, page) = (Nid(dir.number), page as u32);
-            self.note_move(copy.at, copy.new, MovedBlock::Data { ino, page });
+            self.note_page(dir, page, Some(copy.at), copy.new);
             return Ok(true);
         }
         self.segments.borrow_mut().invalidate(copy.new)?;

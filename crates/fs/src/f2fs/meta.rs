@@ -4,7 +4,7 @@
 //! an SSA block is written when its segment is full, at any time before the next checkpoint is durable.
 
 use super::error::corrupt;
-use super::format::{BLOCK_BYTES, BlockAddr, MovedBlock, Nid, SegNo, SegmentType, SummaryBlock};
+use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SegmentType, SummaryBlock};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::node::{Found, NodeSet};
 use super::rules::OmittedRule;
@@ -13,7 +13,7 @@ use super::volume::{Op, Volume};
 use crate::cache::{WriteRun, read_pages};
 use crate::contract::{FsError, Result};
 use crate::vfs::writeback::FileBacking;
-use nandscape_block::{Bio, Flags, Lba, Owner, Payload, Placement, SectorData};
+use nandscape_block::{Bio, Flags, Fua, Lba, Owner, Payload, Placement, SectorData};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -104,6 +104,24 @@ impl Volume {
         }
     }
 
+    /// Writes blocks that vouch for what was written before them: that is durable first (`preflush`), and they are when this
+    /// returns (`durable`).
+    pub(super) async fn write_after_flush(
+        &self,
+        blocks: Vec<(BlockAddr, SectorData)>,
+        preflush: bool,
+        durable: bool,
+    ) -> Result<()> {
+        let honours = self.env.device.caps().fua == Fua::Honoured;
+        let fua = if durable && honours { Flags::FUA } else { Flags::NONE };
+        let first = if preflush { Flags::PREFLUSH } else { Flags::NONE };
+        self.write_blocks(blocks, None, (Flags::META | Flags::SYNC | fua, first)).await?;
+        if durable && !honours {
+            self.env.device.flush().await?;
+        }
+        Ok(())
+    }
+
     /// The placement hint of a block: that of its log (`whint_mode=fs-based`).
     pub(super) fn placement_at(&self, at: BlockAddr) -> Placement {
         let segment = self.layout.segment_of(at).map(|(segment, _)| segment);
@@ -153,13 +171,10 @@ impl Volume {
                 let Found::Node(dnode) = self.find_dnode(dir, page).await? else { continue };
                 let is_noted =
                     self.omits(OmittedRule::GcDirContent) && dir.moving.borrow().contains(&page);
-                let from = self.addresses(dnode, 1).await?;
+                let from = self.place_to_note(dnode, is_noted).await?;
                 let (log, _) = self.log_of_pages(dir, page..page + 1);
                 if let Some((at, _)) = self.move_pages(op, dir, (dnode, log), page, 1).await? {
-                    if let Some(from) = from.first().filter(|from| is_noted && from.is_block()) {
-                        let moved = MovedBlock::Data { ino: Nid(dir.number), page: page as u32 };
-                        self.note_move(*from, BlockAddr(at as u32), moved);
-                    }
+                    self.note_page(dir, page, from, BlockAddr(at as u32));
                     blocks.push((BlockAddr(at as u32), content.clone()));
                 }
             }

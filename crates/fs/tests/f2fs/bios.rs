@@ -1,50 +1,20 @@
 //! What bios say beside what they do: whose data it is, whether it is metadata, and how long it will live.
 
 use crate::common::volume::run;
+use crate::common::watched::{Seen, Watched};
 use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Flags, MemDevice, Op, Owner, Placement,
-    Submit, Token,
+    AsyncDevice, Bio, BlockDevice, DeviceCaps, Flags, MemDevice, Op, Owner, Placement,
 };
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io, WriteHint};
 use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs, plan};
 use nandscape_fs::f2fs::{F2fs, MountOptions};
 use nandscape_rt::{Handle, Nanos};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 const SECTORS: u64 = 32_768;
 const PAGE: u64 = 4_096;
 const WRITER: Caller = Caller { thread: 3, core: 2, uid: 0, gid: 0 };
 
-type Seen = Rc<RefCell<Vec<Bio>>>;
-
-/// A device with placement handles that notes its bios.
-struct Watched {
-    device: MemDevice,
-    caps: DeviceCaps,
-    seen: Seen,
-}
-
-impl BlockDevice for Watched {
-    fn caps(&self) -> &DeviceCaps {
-        &self.caps
-    }
-
-    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        self.seen.borrow_mut().push(bio.clone());
-        self.device.submit(now, bio, token)
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        self.device.next_event()
-    }
-
-    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        self.device.advance(now, done);
-    }
-}
-
-/// A mounted volume on such a device.
+/// A mounted volume on a device with placement handles that notes its bios.
 struct Stand {
     fs: F2fs,
     device: AsyncDevice,
@@ -66,7 +36,8 @@ impl Stand {
         let seen = Seen::default();
         let device = MemDevice::new(SECTORS).with_latency(Nanos::from_us(20));
         let caps = DeviceCaps { placement_handles: 4, ..device.caps().clone() };
-        let device = AsyncDevice::new(rt, Watched { device, caps, seen: seen.clone() }).erased();
+        let device = Watched { caps, ..Watched::new(device, &seen) };
+        let device = AsyncDevice::new(rt, device).erased();
         let made = MkfsOptions { fresh: true, ..MkfsOptions::new(1) };
         mkfs(&device, &made).await.expect("a file system");
         let main = plan(&made, SECTORS).expect("a plan").superblock.main_blkaddr.0.into();

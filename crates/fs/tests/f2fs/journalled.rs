@@ -2,9 +2,8 @@
 
 use crate::common::image::sectors;
 use crate::common::volume::{assert_sound, loaded, run};
-use nandscape_block::{
-    AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Flags, Lba, MemDevice, Op, Submit, Token,
-};
+use crate::common::watched::{Seen, Watched};
+use nandscape_block::{AsyncDevice, Bio, Flags, Lba, MemDevice, Op};
 use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
 use nandscape_fs::f2fs::format::GcJournalFormat::{self, Paper, Safe};
 use nandscape_fs::f2fs::format::*;
@@ -12,9 +11,7 @@ use nandscape_fs::f2fs::mkfs::{MkfsOptions, mkfs};
 use nandscape_fs::f2fs::raw::{F2fsImage, GcJournalBlock};
 use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule, Reclaim};
 use nandscape_rt::{Handle, Nanos, Stream};
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 const SECTORS: u64 = 100 << 8;
 const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
@@ -24,35 +21,6 @@ const SCATTERED: u64 = 6_000;
 const ROUNDS: usize = 8;
 /// Pages of the file that is synced.
 const SYNCED: u64 = 500;
-
-type Seen = Rc<RefCell<Vec<Bio>>>;
-
-/// A device that notes what changes it.
-struct Watched {
-    device: MemDevice,
-    seen: Seen,
-}
-
-impl BlockDevice for Watched {
-    fn caps(&self) -> &DeviceCaps {
-        self.device.caps()
-    }
-
-    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
-        if bio.op != Op::Read {
-            self.seen.borrow_mut().push(bio.clone());
-        }
-        self.device.submit(now, bio, token)
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        self.device.next_event()
-    }
-
-    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        self.device.advance(now, done);
-    }
-}
 
 fn options(gc_journal: GcJournalFormat, omit: Option<OmittedRule>) -> MountOptions {
     let reclaim = Reclaim::GcJournal;
@@ -64,7 +32,7 @@ fn options(gc_journal: GcJournalFormat, omit: Option<OmittedRule>) -> MountOptio
 async fn made(rt: &Handle) -> (AsyncDevice<Watched>, Seen, GcJournalArea) {
     let seen = Seen::default();
     let device = MemDevice::new(SECTORS).with_latency(Nanos::from_us(20));
-    let device = AsyncDevice::new(rt, Watched { device, seen: seen.clone() });
+    let device = AsyncDevice::new(rt, Watched::new(device, &seen));
     let made = MkfsOptions { gc_journal: true, fresh: true, ..MkfsOptions::new(1) };
     let sb = mkfs(&device.erased(), &made).await.expect("mkfs");
     seen.take();

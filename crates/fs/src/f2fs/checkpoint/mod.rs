@@ -21,7 +21,7 @@ use super::node::NodeSet;
 use super::rules::OmittedRule;
 use super::volume::{Op, Volume};
 use crate::contract::{Kind, Result};
-use nandscape_block::{Flags, Fua, SectorData};
+use nandscape_block::{Flags, SectorData};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -193,19 +193,7 @@ impl Volume {
         }
         let preflush = !self.omits(OmittedRule::CheckpointPreflush);
         let durable = !self.omits(OmittedRule::CheckpointFua);
-        let honours = self.env.device.caps().fua == Fua::Honoured;
-        let mut flags = Flags::META | Flags::SYNC;
-        if preflush {
-            flags |= Flags::PREFLUSH;
-        }
-        if durable && honours {
-            flags |= Flags::FUA;
-        }
-        self.write_blocks(vec![last], None, (flags, Flags::NONE)).await?;
-        if durable && !honours {
-            self.env.device.flush().await?;
-        }
-        Ok(())
+        self.write_after_flush(vec![last], preflush, durable).await
     }
 
     /// The checkpoint is durable.

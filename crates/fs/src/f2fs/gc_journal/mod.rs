@@ -17,12 +17,14 @@ pub(super) mod read;
 mod replay;
 
 use super::checkpoints::Reason;
-use super::format::{BlockAddr, MovedBlock, SafeEntry, SegNo, SegmentType};
+use super::format::{BlockAddr, MovedBlock, Nid, SafeEntry, SegmentType};
+use super::inode::Inode;
 use super::moves::GcJournal;
+use super::node::Dnode;
 use super::rules::OmittedRule;
 use super::volume::{Op, Volume};
 use crate::contract::Result;
-use nandscape_block::{Flags, Fua, SectorData};
+use nandscape_block::SectorData;
 use std::rc::Rc;
 
 impl Volume {
@@ -37,6 +39,32 @@ impl Volume {
         let Some(journal) = &self.gc_journal else { return };
         if !journal.is_chained(moved) || self.omits(OmittedRule::GcFsynced) {
             journal.moves.borrow_mut().push(SafeEntry { old, new, moved });
+        }
+    }
+
+    /// Where a page lies that is about to be moved; nothing if its move is not noted, or it has no block.
+    pub(super) async fn place_to_note(
+        &self,
+        dnode: Dnode,
+        is_noted: bool,
+    ) -> Result<Option<BlockAddr>> {
+        if !is_noted {
+            return Ok(None);
+        }
+        Ok(self.addresses(dnode, 1).await?.first().copied().filter(|at| at.is_block()))
+    }
+
+    /// Cleaning has moved a page, from a place that is to be noted.
+    pub(super) fn note_page(
+        &self,
+        inode: &Inode,
+        page: u64,
+        from: Option<BlockAddr>,
+        new: BlockAddr,
+    ) {
+        if let Some(old) = from {
+            let moved = MovedBlock::Data { ino: Nid(inode.number), page: page as u32 };
+            self.note_move(old, new, moved);
         }
     }
 
@@ -86,16 +114,8 @@ impl Volume {
             self.metadata_in_flight.settle().await;
             self.check_running()?;
         }
-        let honours = self.env.device.caps().fua == Fua::Honoured;
-        let durable = !self.omits(OmittedRule::GcFua);
-        let fua = if durable && honours { Flags::FUA } else { Flags::NONE };
-        let preflush =
-            if self.omits(OmittedRule::GcPreflush) { Flags::NONE } else { Flags::PREFLUSH };
-        self.write_blocks(blocks, None, (Flags::META | Flags::SYNC | fua, preflush)).await?;
-        if durable && !honours {
-            self.env.device.flush().await?;
-        }
-        Ok(())
+        let preflush = !self.omits(OmittedRule::GcPreflush);
+        self.write_after_flush(blocks, preflush, !self.omits(OmittedRule::GcFua)).await
     }
 
     /// A durable journal stands for these old places: segments of which nothing else is kept are free.
@@ -110,13 +130,5 @@ impl Volume {
         };
         journal.count(|counts| counts.segments += freed.len() as u64);
         self.note_freed(freed);
-    }
-
-    /// Segments are free.
-    pub(super) fn note_freed(self: &Rc<Self>, freed: Vec<SegNo>) {
-        for segment in &freed {
-            self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
-        }
-        self.discard_segments(freed);
     }
 }

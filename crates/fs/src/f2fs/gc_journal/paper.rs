@@ -3,8 +3,8 @@
 
 use crate::contract::Result;
 use crate::f2fs::format::{
-    AddrSlots, BlockAddr, InodeLayout, MovedBlock, NAT_ENTRIES_PER_BLOCK, Nid, NodeFooter,
-    NodeRole, PaperEntry, SafeEntry, first_page, inline,
+    AddrSlots, BlockAddr, InodeLayout, MovedBlock, Nid, NodeFooter, NodeRole, PaperEntry,
+    SafeEntry, first_page, inline,
 };
 use crate::f2fs::inode;
 use crate::f2fs::segment::Block;
@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 type Places = BTreeMap<BlockAddr, MovedBlock>;
 
 impl Volume {
-    /// The entries whose blocks the last checkpoint has, with their owners. An entry holds for the block that lies at its
+    /// The entries whose blocks the last checkpoint has, with their owners; nodes are read from their last copies from now on.
+    /// An entry holds for the block that lies at its
     /// old place when its turn comes.
     pub(super) async fn find_owners(&self, entries: &[PaperEntry]) -> Result<Vec<SafeEntry>> {
         let old: BTreeSet<BlockAddr> = entries.iter().map(|entry| entry.old).collect();
@@ -34,14 +35,11 @@ impl Volume {
     /// Nodes of the last checkpoint, and where it has them.
     async fn nodes_in_use(&self) -> Result<Vec<(Nid, BlockAddr)>> {
         let mut nodes = Vec::new();
-        for block in 0..self.space.max_nid().div_ceil(NAT_ENTRIES_PER_BLOCK as u32) {
-            let first = block * NAT_ENTRIES_PER_BLOCK as u32;
-            for nid in first..(first + NAT_ENTRIES_PER_BLOCK as u32).min(self.space.max_nid()) {
-                let at = self.node_entry(Nid(nid)).await?.block_addr;
-                // Numbers of the node and the metadata inode name no block.
-                if at.is_block() && self.layout.is_main(at) {
-                    nodes.push((Nid(nid), at));
-                }
+        for nid in (0..self.space.max_nid()).map(Nid) {
+            let at = self.node_entry(nid).await?.block_addr;
+            // Numbers of the node and the metadata inode name no block.
+            if at.is_block() && self.layout.is_main(at) {
+                nodes.push((nid, at));
             }
         }
         Ok(nodes)

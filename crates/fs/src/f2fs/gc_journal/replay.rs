@@ -42,14 +42,15 @@ impl Volume {
                 GcJournalBlock::Paper(block) => bare.extend(block.entries),
             }
         }
-        if !bare.is_empty() {
+        // A journal has one format.
+        if bare.is_empty() {
+            self.read_last_copies(noted.iter().flat_map(|noted| &noted.moves)).await?;
+        } else {
             noted.push(Noted { chain: start, moves: self.find_owners(&bare).await? });
         }
         if self.omits(OmittedRule::GcChain) {
             noted.iter_mut().for_each(|noted| noted.chain = start);
         }
-        let moves = noted.iter().flat_map(|noted| &noted.moves);
-        self.read_last_copies(moves).await?;
         Ok(noted)
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod source;
 pub(crate) mod sparse;
 pub(crate) mod tree;
 pub(crate) mod volume;
+pub(crate) mod watched;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
