@@ -1,10 +1,7 @@
 //! What media keep of sectors that hold bytes: what a read or a mount may return, and little else.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
-mod common;
-
-use common::config;
-use common::driver::Driver;
+use crate::common::config;
+use crate::common::driver::Driver;
 use nandscape_block::{Bio, BlockError, Flags, Lba, Payload, Reply, Tag};
 use nandscape_ftl::device::config::{BufferConfig, Config as DeviceConfig};
 use nandscape_ftl::{AnyFtl, Attach, Ftl, FtlConfig, FtlRun, OmittedRule};
@@ -15,7 +12,7 @@ use nandscape_media::{
 use nandscape_rt::{Host, Stream};
 
 /// Media whose open chunks serve all that was written, as an SSD's do.
-const GEOMETRY: Geometry = Geometry { mw_cunits: 0, ..common::GEOMETRY };
+const GEOMETRY: Geometry = Geometry { mw_cunits: 0, ..crate::common::GEOMETRY };
 const TIMING: &str = "qemu-ocssd";
 /// Sectors that are written in each round.
 const SECTORS: u64 = 16;

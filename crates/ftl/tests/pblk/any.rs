@@ -1,10 +1,7 @@
 //! The type of every kind serves, counts and mounts exactly as the kind itself.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
-mod common;
-
-use common::driver::Driver;
-use common::{GEOMETRY, config};
+use crate::common::driver::Driver;
+use crate::common::{GEOMETRY, config};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba, Payload, Tag};
 use nandscape_ftl::pblk::config::Config;
 use nandscape_ftl::pblk::costs::CpuCosts;

@@ -2,10 +2,7 @@
 //! program and every sector that is read of them, once, whatever the job; and what copies in the
 //! host's memory take.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
-mod common;
-
-use common::{Driver, config};
+use crate::common::{Driver, config};
 use nandscape_block::{Bio, Flags, Lba, Payload, Tag};
 use nandscape_ftl::pblk::config::{
     BaseRouting, CacheSize, Config, CoreChoice, MapConfig, MapKind, MapPolicy, Routing,

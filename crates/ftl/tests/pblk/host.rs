@@ -1,9 +1,7 @@
 //! What the host is promised, and what it costs: padding, flushes, PREFLUSH, FUA, reads and discards,
 //! seen from the commands that reach the media.
 
-mod common;
-
-use common::{Driver, GEOMETRY, config, holds};
+use crate::common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, Done, Flags, Lba, Payload, Reply, Tag};
 use nandscape_ftl::Ftl;
 use nandscape_ftl::pblk::config::{CapacityRules, Config, Limiter};

@@ -1,10 +1,7 @@
 //! Streams that write to several lines at once: where their units go, what that gains, and what a power cut
 //! leaves.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
-mod common;
-
-use common::{Driver, GEOMETRY, config};
+use crate::common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, Flags, Lba, Payload, Tag};
 use nandscape_ftl::pblk::config::{Config, GcStream, LineSet, Routing, StreamUnits};
 use nandscape_ftl::{Ftl, FtlError, FtlRun, Pblk};

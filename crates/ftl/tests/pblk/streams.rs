@@ -1,9 +1,6 @@
 //! Several write buffers and open lines: the tightest device of the papers runs when full.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
-mod common;
-
-use common::{Driver, GEOMETRY};
+use crate::common::{Driver, GEOMETRY};
 use nandscape_block::{Bio, Flags, Lba, Payload, Reply, Tag};
 use nandscape_ftl::pblk::config::{Config, Routing};
 use nandscape_media::Geometry;

@@ -1,8 +1,18 @@
 //! pblk on virtual media: what it stores can be read, its invariants hold under load, and a clean
 //! device survives a remount.
 
-#[allow(dead_code, reason = "each test file uses a part of it")]
+mod any;
+mod buffers;
+#[path = "../common/mod.rs"]
 mod common;
+mod cpu;
+mod dead;
+mod faults;
+mod host;
+mod link;
+mod map;
+mod streams;
+mod widths;
 
 use common::{Driver, GEOMETRY, config};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba};
@@ -100,7 +110,7 @@ fn mounting_many_times_keeps_lines_free() {
     driver.flush();
     let rewritten = expected.iter().enumerate().filter(|(_, tag)| **tag != 0);
     for (lba, &tag) in rewritten.take(1_000) {
-        assert_eq!(driver.read(lba as u64), common::holds(tag));
+        assert_eq!(driver.read(lba as u64), crate::common::holds(tag));
     }
 }
 

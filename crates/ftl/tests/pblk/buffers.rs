@@ -1,9 +1,7 @@
 //! Several write buffers: what each takes, what a flush of one file drains, and that lines of a stream
 //! hold nothing else.
 
-mod common;
-
-use common::{Driver, GEOMETRY, config, holds};
+use crate::common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, Flags, FlushScope as BioScope, Lba, Owner, Payload, Tag};
 use nandscape_ftl::pblk::config::{
     BaseRouting, Config, CoreChoice, FileRouting, FlushScope, GcStream, Limiter, LineSet, Routing,

@@ -1,9 +1,7 @@
 //! What goes wrong on media costs no acknowledged sector: failed programs and erases, sectors that
 //! cannot be corrected, and a device on which nothing can be erased any more.
 
-mod common;
-
-use common::{Driver, GEOMETRY, config, holds};
+use crate::common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, BlockDevice, BlockError, Flags, Lba, Payload, Reply, SectorData, Tag};
 use nandscape_ftl::pblk::config::{BaseRouting, Config, CoreChoice, Routing};
 use nandscape_ftl::{Capacity, EraseUnit, EraseUnitState, Ftl};
