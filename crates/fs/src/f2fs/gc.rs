@@ -18,9 +18,9 @@ use super::format::{
 };
 use super::gc_copy::DirBlock;
 use super::inode::Inode;
-use super::options::VictimPolicy;
+use super::options::{GcCheckpoint, VictimPolicy};
 use super::rules::OmittedRule;
-use super::segment::Block;
+use super::segment::{Block, Segments};
 use super::victim::{self, Candidate};
 use super::volume::Volume;
 use crate::cache::read_pages;
@@ -139,8 +139,12 @@ impl Volume {
                 freed = 0;
             }
         }
-        let is_over = self.journals_moves() && !self.lacks_free_sections(0);
-        if !is_over && (freed > 0 || self.segments.borrow().prefree_segments() > 0) {
+        let is_left = if self.journals_moves() {
+            !self.lacks_free_sections(0)
+        } else {
+            self.options.gc_checkpoint == GcCheckpoint::Reuse && !self.lacks_free_sections(freed)
+        };
+        if !is_left && (freed > 0 || self.segments.borrow().prefree_segments() > 0) {
             self.write_checkpoint(Reason::Space).await?;
         }
         Ok(())
@@ -195,7 +199,7 @@ impl Volume {
                 chosen.or_else(|| self.cheapest(&segments, (0..sections).filter(is_dirty)))
             }
             GcKind::Background => {
-                let age = Ages::of(&segments, per_section);
+                let age = Ages::of(&segments);
                 let from = self.last_victim.get();
                 let all = (0..sections).map(|step| (from + step) % sections);
                 let marked = self.background_victims.borrow();
@@ -222,7 +226,7 @@ impl Volume {
     /// many fewer that a checkpoint pays.
     fn cheapest(
         &self,
-        segments: &super::segment::Segments,
+        segments: &Segments,
         sections: impl Iterator<Item = u32> + Clone,
     ) -> Option<u32> {
         let valid = |section: &u32| u64::from(segments.section_valid(*section));
@@ -240,7 +244,7 @@ impl Volume {
     /// The section that age-threshold cleaning chooses among these.
     fn choose_by_age(
         &self,
-        segments: &super::segment::Segments,
+        segments: &Segments,
         sections: impl Iterator<Item = u32>,
     ) -> Option<u32> {
         let per_section = self.layout.segments_per_section();
@@ -502,7 +506,7 @@ fn still_there<T>(found: Result<T>) -> Result<Option<T>> {
 }
 
 /// The mean time of the segments of a section.
-fn section_mtime(segments: &super::segment::Segments, section: u32, per_section: u32) -> u64 {
+fn section_mtime(segments: &Segments, section: u32, per_section: u32) -> u64 {
     let numbers = section * per_section..(section + 1) * per_section;
     let times =
         numbers.filter_map(|number| segments.segment(SegNo(number)).map(|found| found.mtime));
@@ -516,7 +520,7 @@ struct Ages {
 }
 
 impl Ages {
-    fn of(segments: &super::segment::Segments, _per_section: u32) -> Self {
+    fn of(segments: &Segments) -> Self {
         let times = (0..segments.count()).filter_map(|number| {
             segments.segment(SegNo(number)).filter(|found| found.valid > 0).map(|found| found.mtime)
         });
@@ -528,13 +532,7 @@ impl Ages {
     }
 
     /// What cleaning a section is worth (`get_cb_cost`): much free space, and old data.
-    fn benefit(
-        &self,
-        segments: &super::segment::Segments,
-        section: u32,
-        per_section: u32,
-        valid: u32,
-    ) -> u64 {
+    fn benefit(&self, segments: &Segments, section: u32, per_section: u32, valid: u32) -> u64 {
         let mtime = section_mtime(segments, section, per_section);
         let utilisation = u64::from(valid / per_section) * 100 / u64::from(BLOCKS_PER_SEGMENT);
         let age = match self.newest.checked_sub(self.oldest).filter(|span| *span > 0) {

@@ -51,8 +51,8 @@ pub use cpu::{CpuCosts, CpuTimes};
 pub use fs::F2fs;
 pub use mount::MountReport;
 pub use options::{
-    AllocMode, Allocation, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
-    VictimPolicy,
+    AllocMode, Allocation, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions, Reclaim,
+    SmallVolume, VictimPolicy,
 };
 pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;

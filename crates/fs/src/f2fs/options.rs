@@ -49,6 +49,17 @@ pub enum Reclaim {
     GcJournal,
 }
 
+/// When a cleaning call in the foreground writes the checkpoint that makes what it emptied free
+/// (`fs.gc_checkpoint`), if the GC journal does not.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum GcCheckpoint {
+    /// At its end, as kernels of 2014 and 2015 do.
+    #[default]
+    Call,
+    /// At the start of the next one, as later kernels do (5.11).
+    Reuse,
+}
+
 /// What an fsync of a file guarantees beyond the file (`fsync_mode`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum FsyncMode {
@@ -90,6 +101,8 @@ pub struct MountOptions {
     pub alloc_mode: AllocMode,
     /// What makes cleaned segments free.
     pub reclaim: Reclaim,
+    /// When cleaning writes its checkpoint; not with a GC journal.
+    pub gc_checkpoint: GcCheckpoint,
     /// How the GC journal is written.
     pub gc_journal: GcJournalFormat,
     /// Blocks of the GC journal after which a checkpoint is written: up to [`GC_JOURNAL_BLOCKS`].
@@ -191,6 +204,7 @@ impl Default for MountOptions {
             small_volume: SmallVolume::default(),
             alloc_mode: AllocMode::default(),
             reclaim: Reclaim::default(),
+            gc_checkpoint: GcCheckpoint::default(),
             gc_journal: GcJournalFormat::Safe,
             gc_journal_blocks: GC_JOURNAL_BLOCKS,
             checkpoint_cost: 8,

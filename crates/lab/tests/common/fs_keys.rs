@@ -9,8 +9,8 @@ use nandscape_fs::ext4::{self, Commit, MountOptions};
 use nandscape_fs::f2fs::format::{Feature, Features, GcJournalFormat};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    self, AllocMode, Allocation, CpuCosts, DiscardPolicy, FsyncMode, Reclaim, SmallVolume,
-    VictimPolicy,
+    self, AllocMode, Allocation, CpuCosts, DiscardPolicy, FsyncMode, GcCheckpoint, Reclaim,
+    SmallVolume, VictimPolicy,
 };
 use nandscape_lab::stack::Stack;
 use nandscape_rt::Nanos;
@@ -99,6 +99,7 @@ fn an_f2fs_is_described_key_by_key() {
     };
     assert_eq!(full, f2fs::Config { format: Some(format), mount });
     assert_eq!(fs("format = false\n").format, None);
+    assert_eq!(fs("gc_checkpoint = \"reuse\"\n").mount.gc_checkpoint, GcCheckpoint::Reuse);
 }
 
 /// What F2FS costs the host's cores is a preset, or a table over one with a scale; the resolved stack has each cost.
@@ -137,6 +138,10 @@ fn cpu_costs_of_f2fs_are_a_preset_with_overrides() {
         ("small_volume = \"off\"\n", "fs.small_volume: goes with allocation"),
         ("reclaim = \"journal\"\n", "fs.reclaim: expected checkpoint | gc-journal"),
         ("gc_journal = \"safe\"\n", "fs.gc_journal: goes with reclaim"),
+        (
+            "reclaim = \"gc-journal\"\ngc_checkpoint = \"call\"\n",
+            "fs.gc_checkpoint: goes with reclaim",
+        ),
         ("checkpoint_cost = 1\n", "fs.checkpoint_cost: goes with reclaim"),
         (
             "reclaim = \"gc-journal\"\ngc_journal_area = false\n",

@@ -5,8 +5,8 @@ use super::{Mounted, is_given};
 use nandscape_fs::f2fs::format::{Features, GC_JOURNAL_BLOCKS, SUPPORTED};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, OmittedRule, Reclaim,
-    SmallVolume, VictimPolicy,
+    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions,
+    OmittedRule, Reclaim, SmallVolume, VictimPolicy,
 };
 use nandscape_rt::Stream;
 
@@ -82,6 +82,7 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         allocation: given.mount.allocation,
         alloc_mode: draw_alloc_mode(seed, given),
         reclaim: given.mount.reclaim,
+        gc_checkpoint: given.mount.gc_checkpoint,
         gc_journal: given.mount.gc_journal,
         small_volume: if small_rules { SmallVolume::Kernel } else { SmallVolume::Off },
         // Generations must not come again: they tell files apart.
@@ -163,6 +164,9 @@ pub(super) fn describe(drawn: &Config) -> String {
         AllocMode::Reuse => " alloc=reuse",
     };
     let reclaim = match drawn.mount.reclaim {
+        Reclaim::Checkpoint if drawn.mount.gc_checkpoint == GcCheckpoint::Reuse => {
+            " gc-checkpoint=reuse".to_owned()
+        }
         Reclaim::Checkpoint => String::new(),
         Reclaim::GcJournal => format!(" gc-journal={}", drawn.mount.gc_journal.name()),
     };

@@ -9,8 +9,8 @@ use super::{cpu, read_features};
 use nandscape_fs::f2fs::format::GcJournalFormat;
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
 use nandscape_fs::f2fs::{
-    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
-    VictimPolicy, change_features,
+    AllocMode, Allocation, Config, DiscardPolicy, FsyncMode, GcCheckpoint, MountOptions, Reclaim,
+    SmallVolume, VictimPolicy, change_features,
 };
 use nandscape_rt::Nanos;
 
@@ -45,6 +45,8 @@ const RECLAIM: Words<Reclaim> = Words {
     here: &[("checkpoint", Reclaim::Checkpoint), ("gc-journal", Reclaim::GcJournal)],
     later: &[],
 };
+const GC_CHECKPOINT: Words<GcCheckpoint> =
+    Words { here: &[("call", GcCheckpoint::Call), ("reuse", GcCheckpoint::Reuse)], later: &[] };
 const GC_JOURNAL: Words<GcJournalFormat> = Words {
     here: &[("paper", GcJournalFormat::Paper), ("safe", GcJournalFormat::Safe)],
     later: &[],
@@ -78,6 +80,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
     let (allocation, small_volume) = read_allocation(fs)?;
     let alloc_mode = fs.choice("alloc_mode", "default", &ALLOC_MODE)?;
     let (reclaim, gc_journal, checkpoint_cost) = read_reclaim(fs)?;
+    let gc_checkpoint = read_gc_checkpoint(fs, reclaim)?;
     let active_logs: u32 = fs.or("active_logs", defaults.active_logs.into())?;
     fs.check("active_logs", matches!(active_logs, 2 | 4 | 6), "must be 2, 4 or 6")?;
     let fsync_mode = fs.choice("fsync_mode", "posix", &FSYNC_MODE)?;
@@ -103,6 +106,7 @@ fn read_mount(fs: &mut Section<'_>, host: &Host) -> Result<MountOptions, StackEr
         alloc_mode,
         reclaim,
         gc_journal,
+        gc_checkpoint,
         checkpoint_cost,
         active_logs: active_logs as u8,
         fsync_mode,
@@ -142,6 +146,15 @@ fn read_reclaim(fs: &mut Section<'_>) -> Result<(Reclaim, GcJournalFormat, u32),
     }
     let format = fs.choice("gc_journal", "safe", &GC_JOURNAL)?;
     Ok((reclaim, format, fs.or("checkpoint_cost", checkpoint_cost)?))
+}
+
+/// When cleaning writes its checkpoint.
+fn read_gc_checkpoint(fs: &mut Section<'_>, reclaim: Reclaim) -> Result<GcCheckpoint, StackError> {
+    if reclaim != Reclaim::Checkpoint {
+        fs.refuse(&["gc_checkpoint"], "goes with reclaim = \"checkpoint\" only")?;
+        return Ok(GcCheckpoint::default());
+    }
+    fs.choice("gc_checkpoint", "call", &GC_CHECKPOINT)
 }
 
 /// How cleaning in the background chooses, and the age from which it takes sections where that counts.
