@@ -13,8 +13,6 @@ pub(super) enum Unit {
     PlacedSector,
     /// An I/O of the host.
     Io,
-    /// A block that cleaning moved, with its share of the overwrites that made cleaning necessary.
-    MovedBlock,
 }
 
 impl Unit {
@@ -22,7 +20,6 @@ impl Unit {
         match self {
             Self::PlacedSector => "placed sector",
             Self::Io => "I/O",
-            Self::MovedBlock => "moved block",
         }
     }
 
@@ -36,7 +33,6 @@ impl Unit {
                 sum(&["/nandscape/sectors/user", "/nandscape/sectors/gc", "/nandscape/sectors/pad"])
             }
             Self::Io => sum(&["/jobs/0/read/total_ios", "/jobs/0/write/total_ios"]),
-            Self::MovedBlock => sum(&["/nandscape/fs/gc/blocks_moved"]),
         }
     }
 }
@@ -50,8 +46,9 @@ pub(super) enum Place {
     Fresh,
     /// A file on this stack.
     File(&'static str),
-    /// A file on `f2fs-lfs-ssd` that takes four fifths of it and was written over until sections had to be cleaned.
-    Cleaned,
+    /// A file on `f2fs-lfs-ssd` that takes four fifths of it and was written over until sections had to be cleaned; with
+    /// this `fs.reclaim`.
+    Cleaned(&'static str),
 }
 
 /// What a figure is compared with.
@@ -88,19 +85,20 @@ const fn file(name: &'static str, stack: &'static str, limit: Limit) -> Load {
 pub(super) const AGE: &str = "[global]\nfilename=data\ndirect=1\nsize=1368m\n[fill]\nrw=write\nbs=1m\n\
                               [age]\nstonewall\nrw=randwrite\nbs=4k\nnorandommap\nio_size=600m\n";
 
-pub(super) const LOADS: [Load; 6] = [
+/// Overwrites of a file, with the cleaning that they make necessary.
+const fn cleaned(name: &'static str, reclaim: &'static str, limit: Limit) -> Load {
+    let place = Place::Cleaned(reclaim);
+    Load { name, unit: Unit::Io, rw: "randwrite", place, limit }
+}
+
+pub(super) const LOADS: [Load; 7] = [
     bench("steady", Unit::PlacedSector, "randwrite", Place::Preconditioned),
     bench("empty", Unit::Io, "randwrite", Place::Fresh),
     bench("read", Unit::Io, "randread", Place::Preconditioned),
     file("ext4", "ext4-ssd", Limit::None),
     file("f2fs", "f2fs-lfs-ssd", Limit::Load("ext4", 1.25)),
-    Load {
-        name: "cleaned",
-        unit: Unit::MovedBlock,
-        rw: "randwrite",
-        place: Place::Cleaned,
-        limit: Limit::None,
-    },
+    cleaned("cleaned", "checkpoint", Limit::None),
+    cleaned("gc-journal", "gc-journal", Limit::Load("cleaned", 1.0)),
 ];
 
 impl Load {
@@ -108,7 +106,7 @@ impl Load {
     pub(super) const fn ios(&self) -> [u64; 2] {
         match self.place {
             Place::File(_) => [10_000, 40_000],
-            Place::Cleaned => [2_000, 12_000],
+            Place::Cleaned(_) => [2_000, 12_000],
             Place::Preconditioned | Place::Fresh => [100_000, 600_000],
         }
     }
@@ -120,7 +118,7 @@ impl Load {
             Place::File(_) => format!(
                 "[bench]\nrw={rw}\nbs=4k\nsize=64m\nnorandommap\nnumber_ios={ios}\nio_size={bytes}\n"
             ),
-            Place::Cleaned => format!(
+            Place::Cleaned(_) => format!(
                 "[move]\nfilename=data\nrw={rw}\ndirect=1\nbs=4k\nsize=1368m\nnorandommap\nnumber_ios={ios}\n"
             ),
             Place::Preconditioned | Place::Fresh => format!(
@@ -142,10 +140,8 @@ mod tests {
             "jobs": [{ "read": { "total_ios": 0 }, "write": { "total_ios": 10 } }],
             "nandscape": {
                 "sectors": { "user": 10, "gc": 20, "pad": 3, "map": 50 },
-                "fs": { "gc": { "blocks_moved": 7, "data_blocks": 4 } },
             },
         });
-        assert_eq!(Unit::MovedBlock.count(&result), Some(7));
         assert_eq!(Unit::PlacedSector.count(&result), Some(33));
         assert_eq!(Unit::Io.count(&result), Some(10));
         assert_eq!(Unit::Io.count(&json!({ "jobs": [] })), None);

@@ -22,6 +22,8 @@ struct Run {
 /// The stack of [`Place::Cleaned`].
 const CLEANED: [&str; 6] =
     ["--stack", "f2fs-lfs-ssd", "--set", "media.sectors=64", "--set", "fs.background_gc=false"];
+/// What it is made with beside that: the same volume for both values of `fs.reclaim`.
+const MADE: [&str; 2] = ["--set", "fs.gc_journal_area=true"];
 
 /// The figures of all loads.
 pub(super) fn all(binary: &Path, scratch: &Path) -> Result<Base, String> {
@@ -65,7 +67,13 @@ impl Bench<'_> {
         let job = self.file("age.fio");
         std::fs::write(&job, AGE).map_err(|e| format!("{}: {e}", job.display()))?;
         let mut command = Command::new(self.binary);
-        command.arg("run").arg(&job).args(CLEANED).arg("--save-state").arg(self.file("aged"));
+        command
+            .arg("run")
+            .arg(&job)
+            .args(CLEANED)
+            .args(MADE)
+            .arg("--save-state")
+            .arg(self.file("aged"));
         run(&mut command).map(|_| ())
     }
 
@@ -83,8 +91,9 @@ impl Bench<'_> {
                 let fresh = ["--no-state-cache", "--set", "precondition.recipe=none"];
                 command.args(["--stack", STACK]).args(fresh);
             }
-            Place::Cleaned => {
+            Place::Cleaned(reclaim) => {
                 command.args(CLEANED).args(["--set", "fs.format=false"]);
+                command.arg("--set").arg(format!("fs.reclaim={reclaim}"));
                 command.arg("--state").arg(self.file("aged"));
             }
             // So little memory that most overwrites are written back.

@@ -50,7 +50,7 @@ pub(crate) fn run(repository: &Repository, options: &Options) -> Result<bool, St
 fn judge(base: &Base, found: &Base) -> (String, bool) {
     let row = |cells: [&str; 5]| {
         let [name, unit, base, now, ratio] = cells;
-        format!("{name:<7} {unit:<18} {base:>12} {now:>12} {ratio:>6}\n")
+        format!("{name:<10} {unit:<18} {base:>12} {now:>12} {ratio:>6}\n")
     };
     let mut table = row(["load", "instructions", &base.commit, &found.commit, "ratio"]);
     let mut passed = true;
@@ -92,7 +92,7 @@ mod tests {
         Base { commit: "abc".into(), instructions: names.iter().map(of).collect() }
     }
 
-    const ALL: [&str; 6] = ["steady", "empty", "read", "ext4", "f2fs", "cleaned"];
+    const ALL: [&str; 7] = ["steady", "empty", "read", "ext4", "f2fs", "cleaned", "gc-journal"];
 
     /// Five per cent are permitted, and any gain; more is not, nor is a load without a base.
     #[test]

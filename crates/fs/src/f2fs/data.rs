@@ -36,6 +36,15 @@ pub(crate) enum PlacedPages {
     Moved(u64),
 }
 
+/// Pages that have new blocks, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MovedPages {
+    /// What the first of them had before.
+    pub(super) from: BlockAddr,
+    pub(super) start: BlockAddr,
+    pub(super) count: u64,
+}
+
 impl DataPath for Volume {
     type File = Inode;
     type Placed = PlacedPages;
@@ -178,7 +187,6 @@ impl DataPath for Volume {
             Found::Hole(pages) => return nothing(run.end().min(at.saturating_add(pages))),
         };
         let is_moving = inode.moving.borrow().contains(&at);
-        let from = self.place_to_note(dnode, is_moving && self.journals_moves()).await?;
         let (log, mut alike) = self.log_of_pages(inode, at..run.end());
         if !is_moving && self.updates_in_place(inode) {
             let (first, count) = self.first_run(dnode, alike).await?;
@@ -191,10 +199,10 @@ impl DataPath for Volume {
             alike = count;
         }
         let moved = self.move_pages(&op, inode, (dnode, log), at, alike).await?;
-        let Some((start, count)) = moved else { return nothing(at + 1) };
+        let Some(MovedPages { from, start, count }) = moved else { return nothing(at + 1) };
         let placed = match is_moving {
             true => {
-                self.note_page(inode, at, from, BlockAddr(start as u32));
+                self.note_page(inode, at, from, start);
                 PlacedPages::Moved(self.metadata_in_flight.send())
             }
             false => {
@@ -203,7 +211,9 @@ impl DataPath for Volume {
             }
         };
         let submitted =
-            submit(&**self, inode, run, (at..at + count, start), sync, placed, || drop(op));
+            submit(&**self, inode, run, (at..at + count, start.0.into()), sync, placed, || {
+                drop(op)
+            });
         // The rest of the run may have to wait for a checkpoint, which may wait for this part.
         let is_last = at + count >= run.end();
         Ok(if is_last { submitted } else { self.watched(submitted) })
@@ -462,9 +472,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Gives new blocks to the first of up to `most` pages that have a place; they lie after each other. Returns the
-    /// first block and how many there are; `None` if the first page has no place. Nothing waits from the choice of the
-    /// blocks to the return.
+    /// Gives new blocks to the first of up to `most` pages that have a place; they lie after each other. `None` if the
+    /// first page has no place. Nothing waits from the choice of the blocks to the return.
     pub(super) async fn move_pages(
         &self,
         op: &Op,
@@ -472,7 +481,7 @@ impl Volume {
         (dnode, log): (Dnode, SegmentType),
         page: u64,
         most: u64,
-    ) -> Result<Option<(u64, u64)>> {
+    ) -> Result<Option<MovedPages>> {
         let version = self.node_entry(dnode.nid).await?.version;
         self.prepare_log(log, most).await?;
         let count = |addresses: &[BlockAddr]| {
@@ -504,7 +513,7 @@ impl Volume {
             self.keep_summaries(segment, &summaries);
         }
         inode.note_moved(&(page..page + count), start);
-        Ok(Some((start.0.into(), count)))
+        Ok(Some(MovedPages { from: addresses[0], start, count }))
     }
 
     /// Blocks of a file are written over where they lie (`f2fs_inplace_write_data`). Returns the number of the write.

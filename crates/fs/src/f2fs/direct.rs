@@ -1,7 +1,7 @@
 //! Writes past the page cache (`f2fs_dio_write_iter` in fs/f2fs/file.c): to fresh blocks, or, with adaptive logging, over
 //! those that the pages have.
 
-use super::data::RESERVE_PAGES;
+use super::data::{MovedPages, RESERVE_PAGES};
 use super::inode::Inode;
 use super::node::Dnode;
 use super::volume::{Op, Volume};
@@ -71,8 +71,8 @@ impl Volume {
         }
         let log = self.data_log(inode);
         let moved = self.move_pages(op, inode, (dnode, log), pages.start, most).await?;
-        let (start, count) = moved.ok_or(FsError::NoSpace)?;
+        let MovedPages { start, count, .. } = moved.ok_or(FsError::NoSpace)?;
         self.note_in_use(count);
-        Ok((self.data_in_flight.send(), start, count))
+        Ok((self.data_in_flight.send(), start.0.into(), count))
     }
 }

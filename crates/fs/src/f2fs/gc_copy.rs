@@ -174,7 +174,7 @@ impl Volume {
             self.set_address(op, dnode, copy.new).await?;
             self.segments.borrow_mut().invalidate(copy.at)?;
             dir.note_moved(&(page..page + 1), copy.new);
-            self.note_page(dir, page, Some(copy.at), copy.new);
+            self.note_page(dir, page, copy.at, copy.new);
             return Ok(true);
         }
         self.segments.borrow_mut().invalidate(copy.new)?;

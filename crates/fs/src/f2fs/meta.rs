@@ -3,6 +3,7 @@
 //! Pages of NAT and SSA are the pages of one inode, page n being block n. NAT and SIT blocks change in checkpoints only;
 //! an SSA block is written when its segment is full, at any time before the next checkpoint is durable.
 
+use super::data::MovedPages;
 use super::error::corrupt;
 use super::format::{BLOCK_BYTES, BlockAddr, SegNo, SegmentType, SummaryBlock};
 use super::inode::{Inode, META_INO, NODE_INO};
@@ -171,11 +172,13 @@ impl Volume {
                 let Found::Node(dnode) = self.find_dnode(dir, page).await? else { continue };
                 let is_noted =
                     self.omits(OmittedRule::GcDirContent) && dir.moving.borrow().contains(&page);
-                let from = self.place_to_note(dnode, is_noted).await?;
                 let (log, _) = self.log_of_pages(dir, page..page + 1);
-                if let Some((at, _)) = self.move_pages(op, dir, (dnode, log), page, 1).await? {
-                    self.note_page(dir, page, from, BlockAddr(at as u32));
-                    blocks.push((BlockAddr(at as u32), content.clone()));
+                let moved = self.move_pages(op, dir, (dnode, log), page, 1).await?;
+                if let Some(MovedPages { from, start, .. }) = moved {
+                    if is_noted {
+                        self.note_page(dir, page, from, start);
+                    }
+                    blocks.push((start, content.clone()));
                 }
             }
             self.submit_metadata(vec![run], blocks);

@@ -10,6 +10,7 @@ mod fsx;
 mod gc_journal;
 mod growth;
 mod images;
+mod journal_order;
 mod journalled;
 mod judged;
 mod kernel;

@@ -20,7 +20,6 @@ use super::checkpoints::Reason;
 use super::format::{BlockAddr, MovedBlock, Nid, SafeEntry, SegmentType};
 use super::inode::Inode;
 use super::moves::GcJournal;
-use super::node::Dnode;
 use super::rules::OmittedRule;
 use super::volume::{Op, Volume};
 use crate::contract::Result;
@@ -42,27 +41,9 @@ impl Volume {
         }
     }
 
-    /// Where a page lies that is about to be moved; nothing if its move is not noted, or it has no block.
-    pub(super) async fn place_to_note(
-        &self,
-        dnode: Dnode,
-        is_noted: bool,
-    ) -> Result<Option<BlockAddr>> {
-        if !is_noted {
-            return Ok(None);
-        }
-        Ok(self.addresses(dnode, 1).await?.first().copied().filter(|at| at.is_block()))
-    }
-
-    /// Cleaning has moved a page, from a place that is to be noted.
-    pub(super) fn note_page(
-        &self,
-        inode: &Inode,
-        page: u64,
-        from: Option<BlockAddr>,
-        new: BlockAddr,
-    ) {
-        if let Some(old) = from {
+    /// Cleaning has moved a page; nothing if it had no block.
+    pub(super) fn note_page(&self, inode: &Inode, page: u64, old: BlockAddr, new: BlockAddr) {
+        if old.is_block() {
             let moved = MovedBlock::Data { ino: Nid(inode.number), page: page as u32 };
             self.note_move(old, new, moved);
         }
