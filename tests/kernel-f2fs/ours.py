@@ -38,8 +38,9 @@ QUICK_THEIRS = ("clean-features", "clean-sections", "cut", "cut-features")
 
 
 def rust(test, folder, volumes, first):
-    """Runs one of our tests on the folder."""
-    words = ["cargo", "test", "--quiet", "--locked", "--package", "nandscape-fs", "--test", "f2fs"]
+    """Runs one of our tests on the folder. With the whole workspace, so that what its tests have built is not built again
+    with fewer features of libraries; programs of this name in other packages find no such test."""
+    words = ["cargo", "test", "--quiet", "--locked", "--workspace", "--test", "f2fs"]
     environment = {**os.environ, "NANDSCAPE_F2FS_JUDGED": str(folder), "NANDSCAPE_F2FS_VOLUMES": str(volumes),
                    "NANDSCAPE_F2FS_VOLUMES_FROM": str(first)}
     tested = ["--", "--ignored", "--exact", f"judged::{test}", "--nocapture"]

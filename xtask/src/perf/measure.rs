@@ -3,8 +3,9 @@
 use super::base::Base;
 use super::loads::{AGE, LOADS, Load, Place, STACK};
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// Where the program and its files are.
 struct Bench<'a> {
@@ -31,14 +32,16 @@ pub(super) fn all(binary: &Path, scratch: &Path) -> Result<Base, String> {
     let bench = Bench { binary, scratch };
     bench.save_state()?;
     bench.age()?;
+    let wanted: Vec<(&Load, u64)> =
+        LOADS.iter().flat_map(|load| load.ios().map(|ios| (load, ios))).collect();
+    let found = bench.run_all(&wanted)?;
     let mut base = Base::default();
-    for load in &LOADS {
-        let [short, long] = load.ios().map(|ios| bench.run(load, ios));
-        let (short, long) = (short?, long?);
-        let per_unit = difference(&short, &long)
+    for (load, runs) in LOADS.iter().zip(found.chunks_exact(2)) {
+        let (short, long) = (&runs[0], &runs[1]);
+        let per_unit = difference(short, long)
             .ok_or_else(|| format!("{}: the longer run did not do more", load.name))?;
         base.instructions.insert(load.name.into(), per_unit);
-        base.commit = long.commit;
+        base.commit.clone_from(&long.commit);
     }
     Ok(base)
 }
@@ -77,8 +80,25 @@ impl Bench<'_> {
         run(&mut command).map(|_| ())
     }
 
-    fn run(&self, load: &Load, ios: u64) -> Result<Run, String> {
-        let (job, result) = (self.file("bench.fio"), self.file("result.json"));
+    /// Runs of so many I/Os, in this order: one per core at a time, which changes no count of instructions.
+    fn run_all(&self, wanted: &[(&Load, u64)]) -> Result<Vec<Run>, String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (mut started, mut found) = (VecDeque::new(), Vec::new());
+        for &(load, ios) in wanted {
+            if started.len() == cores {
+                found.extend(started.pop_front().map(Started::end).transpose()?);
+            }
+            started.push_back(self.start(load, ios)?);
+        }
+        for last in started {
+            found.push(last.end()?);
+        }
+        Ok(found)
+    }
+
+    fn start<'a>(&self, load: &'a Load, ios: u64) -> Result<Started<'a>, String> {
+        let job = self.file(&format!("{}-{ios}.fio", load.name));
+        let result = self.file(&format!("{}-{ios}.json", load.name));
         std::fs::write(&job, load.job(ios)).map_err(|e| format!("{}: {e}", job.display()))?;
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
@@ -103,7 +123,24 @@ impl Bench<'_> {
             }
         }
         command.args(["--output-format", "json", "--output"]).arg(&result);
-        let output = run(&mut command)?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().map_err(|error| format!("valgrind: {error}"))?;
+        Ok(Started { load, child, result })
+    }
+}
+
+/// A run that goes on.
+struct Started<'a> {
+    load: &'a Load,
+    child: Child,
+    result: PathBuf,
+}
+
+impl Started<'_> {
+    /// Waits for its end.
+    fn end(self) -> Result<Run, String> {
+        let Self { load, child, result } = self;
+        let output = succeeded("valgrind", child.wait_with_output())?;
         let instructions = collected(&String::from_utf8_lossy(&output.stderr))
             .ok_or("callgrind reports no instructions")?;
         let text =
@@ -119,7 +156,12 @@ impl Bench<'_> {
 /// What a program wrote that has succeeded.
 fn run(command: &mut Command) -> Result<Output, String> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
+    succeeded(&program, command.output())
+}
+
+/// The same of one that has ended.
+fn succeeded(program: &str, output: std::io::Result<Output>) -> Result<Output, String> {
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
         return Ok(output);
     }

@@ -5,19 +5,25 @@ mod storm;
 
 use crate::common::oracle::asked;
 use nandscape_fs::cache::CacheConfig;
+use nandscape_fs::f2fs::format::{GC_JOURNAL_BLOCKS, GcJournalFormat};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
-use nandscape_fs::f2fs::{Allocation, Config, FsyncMode, MountOptions, SmallVolume};
+use nandscape_fs::f2fs::{Allocation, Config, FsyncMode, MountOptions, Reclaim, SmallVolume};
 use nandscape_fs::{FsConfig, FsCounts};
 use nandscape_rt::Nanos;
 use storm::{Scene, storm};
 
 /// A storm of a few thousand operations, or as many as `NANDSCAPE_F2FS_FSX` says.
 fn storm_with(mount: MountOptions, left_free: Option<u64>) -> FsCounts {
-    let format = Some(MkfsOptions { fresh: true, ..MkfsOptions::new(1) });
+    let area = if mount.reclaim == Reclaim::GcJournal { GC_JOURNAL_BLOCKS } else { 0 };
+    let made = MkfsOptions { fresh: true, gc_journal: area > 0, ..MkfsOptions::new(1) };
+    let format = Some(made);
     let cache = CacheConfig { pages: 128, ..CacheConfig::default() };
     let config = FsConfig::F2fs(Config { format, mount: MountOptions { cache, ..mount } });
     // 96 MiB: on the least that mkfs.f2fs makes, 64 MiB, cleaning can seldom free what it is to keep free.
-    storm(Scene { config, sectors: 24_576, left_free }, asked("NANDSCAPE_F2FS_FSX", 4_000))
+    storm(
+        Scene { config, sectors: 24_576 + u64::from(area), left_free },
+        asked("NANDSCAPE_F2FS_FSX", 4_000),
+    )
 }
 
 /// Sections are cleaned in both ways.
@@ -69,6 +75,24 @@ fn a_file_that_is_written_in_place_is_a_vector_of_bytes() {
     let counts = storm_with(options, Some(3_000));
     let count = counts.detail.count("adaptive", "in_place_blocks");
     assert!(count.is_some_and(|count| count > 0), "{counts:?}");
+}
+
+/// With a GC journal in each format, which makes cleaned sections free without a checkpoint.
+#[test]
+fn a_file_whose_moves_are_journalled_is_a_vector_of_bytes() {
+    for (gc_journal, allocation) in [
+        (GcJournalFormat::Safe, Allocation::Lfs),
+        (GcJournalFormat::Paper, Allocation::Lfs),
+        (GcJournalFormat::Safe, Allocation::Adaptive),
+    ] {
+        let (reclaim, small_volume) = (Reclaim::GcJournal, SmallVolume::Off);
+        let options = MountOptions { allocation, small_volume, reclaim, gc_journal, ..restless() };
+        let counts = storm_with(options, Some(3_000));
+        for name in ["blocks", "segments"] {
+            let count = counts.detail.count("gc_journal", name);
+            assert!(count.is_some_and(|count| count > 0), "{name}: {counts:?}");
+        }
+    }
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl Shape {
 
     /// The same with normal logging; with adaptive logging, by the kernel's rules for small volumes or without them;
     /// with a GC journal in one of its formats: one of them after the other.
-    fn placed(mut self, seed: u64) -> Self {
+    pub(crate) fn placed(mut self, seed: u64) -> Self {
         let (allocation, reclaim) = match seed % 4 {
             0 => (Allocation::Lfs, Reclaim::Checkpoint),
             1 | 2 => (Allocation::Adaptive, Reclaim::Checkpoint),
@@ -278,6 +278,13 @@ impl Churn {
         let count = |what| counts.detail.count("gc", what).unwrap_or(0);
         let (foreground, background) = self.cleaned;
         (foreground + count("foreground_sections"), background + count("background_sections"))
+    }
+
+    /// Blocks that adaptive logging wrote in holes and in place since the last mount.
+    pub(crate) fn adaptive_blocks(&self) -> u64 {
+        let counts = self.fs.counts();
+        let count = |what| counts.detail.count("adaptive", what).unwrap_or(0);
+        count("ssr_blocks") + count("in_place_blocks")
     }
 }
 

@@ -8,7 +8,7 @@ use crate::common::image::{Content, content};
 use crate::common::oracle::asked;
 use crate::common::volume::{loaded, memory, run};
 use crate::common::{assert_clean, f2fs_tools};
-use nandscape_fs::f2fs::{FsyncMode, MountOptions, MountReport};
+use nandscape_fs::f2fs::{Allocation, FsyncMode, MountOptions, MountReport};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::fmt::Write;
 
@@ -21,14 +21,18 @@ fn volumes() -> u64 {
 const FILLED_LOGS: [u8; 8] = [6, 4, 2, 6, 4, 2, 6, 4];
 /// The same of those that are cut off. With two logs every fsync writes a checkpoint.
 const CUT_LOGS: [u8; 8] = [6, 4, 6, 6, 4, 6, 6, 2];
+/// [`Shape::placed`] of them, two of each in turn: normal logging, and adaptive logging without and with the kernel's rules
+/// for small volumes.
+const PLACED: [u64; 4] = [0, 1, 0, 2];
 /// Bytes that are free when the calls begin, at most, so that cleaning runs.
 const FREE: u64 = 24 << 20;
 
-/// The layout of a volume: features, sections, logs and modes of fsync in turn.
+/// The layout of a volume: features, sections, logs, modes of fsync and of placing in turn.
 fn shape(number: u64, logs: [u8; 8]) -> Shape {
     let section = if number % 4 == 3 { 4 } else { 1 };
     let logs = logs[(number / 3 % 8) as usize];
-    let mut shape = Shape::new(number, (number % 3) as usize, section, logs);
+    let shape = Shape::new(number, (number % 3) as usize, section, logs);
+    let mut shape = shape.placed(PLACED[(number / 2 % 4) as usize]);
     let modes = [FsyncMode::Posix, FsyncMode::Strict];
     shape.mount.fsync_mode = modes[(number % 2) as usize];
     shape
@@ -43,26 +47,35 @@ fn in_kernel(options: &MountOptions) -> String {
     format!("active_logs={},fsync_mode={mode}", options.active_logs)
 }
 
-/// A volume after a sequence of calls in which cleaning ran, and an unmount: how many sections were cleaned.
-async fn fill(rt: Handle, number: u64, name: String) -> (u64, u64) {
+/// What placing blocks did in a volume.
+struct Placed {
+    /// Sections that were cleaned, in the foreground and in the background.
+    cleaned: (u64, u64),
+    /// Blocks in holes, and in place.
+    adaptive: u64,
+}
+
+/// A volume after a sequence of calls in which cleaning ran, and an unmount.
+async fn fill(rt: Handle, number: u64, name: String) -> Placed {
     let shape = shape(number, FILLED_LOGS);
     let device = memory(&rt, shape.sectors);
     let mut churn = Churn::begin(&rt, device.erased(), number, shape.clone()).await;
     churn.leave_free(FREE).await;
     churn.run(600).await;
+    let is_cleaned = shape.mount.allocation == Allocation::Lfs;
     for _ in 0..8 {
-        if churn.cleaned().0 == 0 {
+        if is_cleaned && churn.cleaned().0 == 0 {
             churn.run(400).await;
         }
     }
     churn.compare().await;
-    let cleaned = churn.cleaned();
+    let placed = Placed { cleaned: churn.cleaned(), adaptive: churn.adaptive_blocks() };
     let manifest = unmount(&device.erased(), &churn.fs).await;
     let image = write_image(&name, shape.sectors, &content(&device));
     write_text(&format!("{name}.manifest"), &manifest);
     assert_clean(&image);
     assert_sound(&image);
-    cleaned
+    placed
 }
 
 /// What a power cut leaves: some calls, a checkpoint, and fsyncs after it. The cut takes what no flush covered, in part,
@@ -115,15 +128,19 @@ fn cut_and_recover(number: u64, name: &str) -> MountReport {
 #[ignore = "makes volumes for tests/kernel-f2fs/check.py"]
 fn make() {
     assert!(f2fs_tools(), "f2fs-tools are needed");
-    let (mut list, mut uncleaned, mut rolled) = (String::new(), 0, 0);
+    let (mut list, mut uncleaned, mut unthreaded, mut rolled) = (String::new(), 0, 0, 0);
     let from = asked("NANDSCAPE_F2FS_VOLUMES_FROM", 0);
     for number in from..from + volumes() {
         let (filled, cut) = (format!("filled-{number}"), format!("cut-{number}"));
         let options = in_kernel(&shape(number, FILLED_LOGS).mount);
         let name = filled.clone();
-        let counts = run(async move |rt| fill(rt, number, name).await);
-        let _ = writeln!(list, "{filled} {options} cleaned={},{}", counts.0, counts.1);
-        uncleaned += u64::from(counts.0 == 0);
+        let Placed { cleaned, adaptive } = run(async move |rt| fill(rt, number, name).await);
+        let figures = format!("cleaned={},{} adaptive={adaptive}", cleaned.0, cleaned.1);
+        let _ = writeln!(list, "{filled} {options} {figures}");
+        match shape(number, FILLED_LOGS).mount.allocation {
+            Allocation::Lfs => uncleaned += u64::from(cleaned.0 == 0),
+            Allocation::Adaptive => unthreaded += u64::from(adaptive == 0),
+        }
         let options = in_kernel(&shape(number, CUT_LOGS).mount);
         let MountReport { files, nodes, blocks, orphans, .. } = cut_and_recover(number, &cut);
         let figures = format!("files={files} nodes={nodes} blocks={blocks} orphans={orphans}");
@@ -133,6 +150,7 @@ fn make() {
     write_text("ours", &list);
     eprint!("{list}");
     assert!(uncleaned <= volumes() / 8, "cleaning did not run in {uncleaned} volumes");
+    assert!(unthreaded <= volumes() / 8, "no block in a hole or in place in {unthreaded} volumes");
     assert!(rolled > 2 * volumes(), "there was something to roll forward: {rolled} files");
     assert!(folder().join("ours").exists());
 }
