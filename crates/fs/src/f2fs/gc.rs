@@ -1,8 +1,7 @@
 //! Cleaning: the valid blocks of a section go to the ends of logs, and its segments become prefree. After fs/f2fs/gc.c.
 //!
-//! In the foreground, before an operation that makes pages dirty, the section with the fewest valid blocks is cleaned
-//! (greedy) until there are enough free sections; in the background, when nothing else happens, one with few valid
-//! blocks that have not changed for long (cost-benefit).
+//! In the foreground, before an operation that makes pages dirty, sections are cleaned until there are enough free ones;
+//! in the background, when nothing else happens, one at a time ([`victim`](super::victim) chooses).
 //!
 //! A data block is moved by making its page dirty, marked for the cold log; a node block by making the node dirty.
 //! What leads to a moved block is written with the next checkpoint, which makes the segment free, or the GC journal says
@@ -18,19 +17,16 @@ use super::format::{
 };
 use super::gc_copy::DirBlock;
 use super::inode::Inode;
-use super::options::{GcCheckpoint, VictimPolicy};
+use super::options::GcCheckpoint;
 use super::rules::OmittedRule;
-use super::segment::{Block, Segments};
-use super::victim::{self, Candidate};
+use super::segment::Block;
+use super::victim::GcKind;
 use super::volume::Volume;
 use crate::cache::read_pages;
 use crate::contract::{FsError, Kind, Result};
 use crate::vfs::writeback::{FileBacking, write_run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-
-/// Sections that a search in the background looks at (`DEF_MAX_VICTIM_SEARCH`).
-const BACKGROUND_SEARCH: u32 = 4096;
 
 /// Sections that cleaning in the foreground fails to empty before it gives up (`MAX_SKIP_GC_COUNT`).
 const MAX_SKIPPED: u32 = 16;
@@ -41,15 +37,6 @@ const CHECKPOINT_SECTIONS: u32 = 3;
 
 /// Tries to move a page that goes elsewhere at the same time.
 const MAX_TRIES: u32 = 4;
-
-/// How a victim is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum GcKind {
-    /// Few valid blocks that have not changed for long.
-    Background,
-    /// The fewest valid blocks; they are on the device when the call returns.
-    Foreground,
-}
 
 impl Volume {
     /// Sections that so many dirty pages take (`get_blocktype_secs`).
@@ -139,15 +126,21 @@ impl Volume {
                 freed = 0;
             }
         }
-        let is_left = if self.journals_moves() {
-            !self.lacks_free_sections(0)
-        } else {
-            self.options.gc_checkpoint == GcCheckpoint::Reuse && !self.lacks_free_sections(freed)
-        };
-        if !is_left && (freed > 0 || self.segments.borrow().prefree_segments() > 0) {
+        if self.ends_with_checkpoint(freed) {
             self.write_checkpoint(Reason::Space).await?;
         }
         Ok(())
+    }
+
+    /// Whether a call that has emptied so many sections writes a checkpoint at its end. If not, what it emptied is free
+    /// already, or the next call begins with one.
+    fn ends_with_checkpoint(&self, freed: u32) -> bool {
+        let is_left = match self.options.gc_checkpoint {
+            _ if self.journals_moves() => !self.lacks_free_sections(0),
+            GcCheckpoint::Call => false,
+            GcCheckpoint::Reuse => !self.lacks_free_sections(freed),
+        };
+        !is_left && (freed > 0 || self.segments.borrow().prefree_segments() > 0)
     }
 
     /// Whether prefree segments are made free by a checkpoint before a section is cleaned: without a GC journal always
@@ -164,106 +157,12 @@ impl Volume {
         is_cheaper && segments.prefree_segments() > 0
     }
 
-    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
-    fn checkpoint_blocks(&self) -> u64 {
-        let nodes = self.nodes.dirty.borrow().len() as u64;
-        let inodes = self.inode_lists.dirty.borrow().len() as u64;
-        nodes + inodes + self.dirty_dir_pages() + u64::from(self.options.checkpoint_cost)
-    }
-
     /// Cleans a section in the background, if one is worth it. Whether there was one.
     pub(crate) async fn clean_in_background(self: &Rc<Self>) -> Result<bool> {
         let _alone = self.gc_lock.lock().await;
         let Some(section) = self.victim(GcKind::Background) else { return Ok(false) };
         self.clean_section(section, GcKind::Background).await?;
         Ok(true)
-    }
-
-    /// The section to clean next (`get_victim_by_default`).
-    fn victim(&self, kind: GcKind) -> Option<u32> {
-        let segments = self.segments.borrow();
-        let per_section = self.layout.segments_per_section();
-        let full = BLOCKS_PER_SEGMENT * per_section;
-        let sections = segments.count() / per_section;
-        let is_dirty = |section: &u32| {
-            let valid = segments.section_valid(*section);
-            valid > 0
-                && valid < full
-                && !segments.is_open_section(*section)
-                && !segments.is_prepared_section(*section)
-        };
-        match kind {
-            GcKind::Foreground => {
-                let marked = self.background_victims.borrow();
-                let chosen = marked.iter().copied().find(is_dirty);
-                chosen.or_else(|| self.cheapest(&segments, (0..sections).filter(is_dirty)))
-            }
-            GcKind::Background => {
-                let age = Ages::of(&segments);
-                let from = self.last_victim.get();
-                let all = (0..sections).map(|step| (from + step) % sections);
-                let marked = self.background_victims.borrow();
-                let candidates = all.filter(is_dirty).filter(|section| !marked.contains(section));
-                let candidates = candidates.take(BACKGROUND_SEARCH as usize);
-                let benefit = |section: &u32| {
-                    let valid = segments.section_valid(*section);
-                    let benefit = age.benefit(&segments, *section, per_section, valid);
-                    (benefit, std::cmp::Reverse(*section))
-                };
-                let best = match self.options.victim {
-                    VictimPolicy::CostBenefit => candidates.max_by_key(benefit),
-                    VictimPolicy::AgeThreshold => self.choose_by_age(&segments, candidates),
-                };
-                if let Some(section) = best {
-                    self.last_victim.set((section + 1) % sections);
-                }
-                best
-            }
-        }
-    }
-
-    /// The section with the fewest valid blocks. With a GC journal, of those that it can free, unless another one has so
-    /// many fewer that a checkpoint pays.
-    fn cheapest(
-        &self,
-        segments: &Segments,
-        sections: impl Iterator<Item = u32> + Clone,
-    ) -> Option<u32> {
-        let valid = |section: &u32| u64::from(segments.section_valid(*section));
-        let fewest = sections.clone().min_by_key(valid)?;
-        if !self.journals_moves() || !segments.is_pinned_section(fewest) {
-            return Some(fewest);
-        }
-        let freed = sections.filter(|section| !segments.is_pinned_section(*section));
-        let freed = freed.min_by_key(valid);
-        freed
-            .filter(|section| valid(section) <= valid(&fewest) + self.checkpoint_blocks())
-            .or(Some(fewest))
-    }
-
-    /// The section that age-threshold cleaning chooses among these.
-    fn choose_by_age(
-        &self,
-        segments: &Segments,
-        sections: impl Iterator<Item = u32>,
-    ) -> Option<u32> {
-        let per_section = self.layout.segments_per_section();
-        let candidate = |section| {
-            let mtime = section_mtime(segments, section, per_section);
-            Candidate { section, mtime, valid: segments.section_valid(section) }
-        };
-        let candidates: Vec<_> = sections.map(candidate).collect();
-        let threshold_s = self.options.age_threshold.0 / 1_000_000_000;
-        let mut ages = self.victim_ages.get();
-        let mut choose = |threshold_s| {
-            victim::choose(&candidates, &mut ages, threshold_s, BLOCKS_PER_SEGMENT * per_section)
-        };
-        let chosen = choose(threshold_s);
-        // A volume that was not mounted for so long has no old sections.
-        let is_young = self.checkpoints.mounted_before_s < threshold_s;
-        let chosen = if is_young { chosen.or_else(|| choose(0)) } else { chosen };
-        self.victim_ages.set(ages);
-        chosen
     }
 
     /// Moves the valid blocks of a section; whether none is left (`do_garbage_collect`).
@@ -502,45 +401,5 @@ fn still_there<T>(found: Result<T>) -> Result<Option<T>> {
         Ok(found) => Ok(Some(found)),
         Err(FsError::NoEntry) => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-/// The mean time of the segments of a section.
-fn section_mtime(segments: &Segments, section: u32, per_section: u32) -> u64 {
-    let numbers = section * per_section..(section + 1) * per_section;
-    let times =
-        numbers.filter_map(|number| segments.segment(SegNo(number)).map(|found| found.mtime));
-    times.fold(0, u64::saturating_add) / u64::from(per_section)
-}
-
-/// The range of ages of segments, for cost-benefit.
-struct Ages {
-    oldest: u64,
-    newest: u64,
-}
-
-impl Ages {
-    fn of(segments: &Segments) -> Self {
-        let times = (0..segments.count()).filter_map(|number| {
-            segments.segment(SegNo(number)).filter(|found| found.valid > 0).map(|found| found.mtime)
-        });
-        let (mut oldest, mut newest) = (u64::MAX, 0);
-        for time in times {
-            (oldest, newest) = (oldest.min(time), newest.max(time));
-        }
-        Self { oldest, newest }
-    }
-
-    /// What cleaning a section is worth (`get_cb_cost`): much free space, and old data.
-    fn benefit(&self, segments: &Segments, section: u32, per_section: u32, valid: u32) -> u64 {
-        let mtime = section_mtime(segments, section, per_section);
-        let utilisation = u64::from(valid / per_section) * 100 / u64::from(BLOCKS_PER_SEGMENT);
-        let age = match self.newest.checked_sub(self.oldest).filter(|span| *span > 0) {
-            Some(span) => {
-                100 - 100 * mtime.clamp(self.oldest, self.newest).saturating_sub(self.oldest) / span
-            }
-            None => 0,
-        };
-        100 * (100 - utilisation.min(100)) * age / (100 + utilisation)
     }
 }

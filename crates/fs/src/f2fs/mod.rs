@@ -1,6 +1,7 @@
 //! F2FS in its on-disk format, after Linux's `fs/f2fs`: rooms keep the kernel's names.
 
 mod adaptive;
+mod age_threshold;
 pub mod check;
 mod checkpoint;
 mod checkpoints;

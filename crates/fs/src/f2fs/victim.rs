@@ -1,186 +1,164 @@
-//! Age-threshold choice of the section that is cleaned in the background (`atgc`; `add_victim_entry` and
-//! `atgc_lookup_victim` in fs/f2fs/gc.c, from Linux 5.10 on).
+//! The choice of the section that is cleaned next (`get_victim_by_default` in fs/f2fs/gc.c).
 //!
-//! Sections that changed lately are no candidates: their blocks may soon be invalid without being moved. Of the others
-//! the oldest ones are weighed: 60 parts of 100 by age, 40 by the blocks that cleaning would free. Ages are seconds of
-//! mounted time, so a volume that was not mounted for as long as the threshold would have no candidates at all; it has
-//! no threshold.
-//!
-//! The kernel also writes what it moves from such a section to holes of segments of the same age (`AT_SSR`). That is
-//! adaptive logging, which is not here: with normal logging, moved blocks go to the cold log.
+//! In the foreground it is one that the background has chosen, or the one with the fewest valid blocks (greedy); with a GC
+//! journal one that the journal can free, unless a checkpoint pays. In the background it has few valid blocks that have not
+//! changed for long (cost-benefit), or is old enough ([`age_threshold`](super::age_threshold)).
 
-/// Sections that are weighed: so many percent of the candidates (`DEF_GC_THREAD_CANDIDATE_RATIO`), or so many if that
-/// is more (`DEF_GC_THREAD_MAX_CANDIDATE_COUNT`).
-const CANDIDATE_PERCENT: usize = 20;
-const CANDIDATES_MIN: usize = 10;
-/// Parts of 100 by which age counts (`DEF_GC_THREAD_AGE_WEIGHT`).
-const AGE_WEIGHT: u64 = 60;
-/// The whole span of ages, and all blocks of a section, in the units in which they are compared
-/// (`DEFAULT_ACCURACY_CLASS`).
-const ACCURACY: u64 = 10_000;
+use super::age_threshold::{self, Candidate};
+use super::format::{BLOCKS_PER_SEGMENT, SegNo};
+use super::options::VictimPolicy;
+use super::segment::Segments;
+use super::volume::Volume;
 
-/// A section that may be cleaned.
+/// Sections that a search in the background looks at (`DEF_MAX_VICTIM_SEARCH`).
+const BACKGROUND_SEARCH: u32 = 4096;
+
+/// How a victim is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Candidate {
-    pub(crate) section: u32,
-    /// Mean time of its segments' last writes, in seconds of mounted time.
-    pub(crate) mtime: u64,
-    /// Its valid blocks; neither none nor all.
-    pub(crate) valid: u32,
+pub(crate) enum GcKind {
+    /// Few valid blocks that have not changed for long.
+    Background,
+    /// The fewest valid blocks; they are on the device when the call returns.
+    Foreground,
 }
 
-/// The oldest and the youngest section that was ever a candidate (`dirty_min_mtime`, `dirty_max_mtime`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct AgeRange {
-    oldest: u64,
-    youngest: u64,
-}
-
-impl Default for AgeRange {
-    fn default() -> Self {
-        Self { oldest: u64::MAX, youngest: 0 }
-    }
-}
-
-impl AgeRange {
-    fn include(&mut self, mtime: u64) {
-        self.oldest = self.oldest.min(mtime);
-        self.youngest = self.youngest.max(mtime);
-    }
-}
-
-/// Chooses among candidates, which are given in the order of the search; `blocks` is how many a section has. `range`
-/// goes on from the search before.
-pub(crate) fn choose(
-    candidates: &[Candidate],
-    range: &mut AgeRange,
-    threshold_s: u64,
-    blocks: u32,
-) -> Option<u32> {
-    let mut old = Vec::new();
-    for candidate in candidates {
-        range.include(candidate.mtime);
-        if range.youngest - candidate.mtime >= threshold_s {
-            old.push(*candidate);
-        }
-    }
-    // Stable: of one age, the one that was found first.
-    old.sort_by_key(|candidate| candidate.mtime);
-    let weighed = CANDIDATES_MIN.max(CANDIDATE_PERCENT * old.len() / 100);
-    let mut best: Option<(u64, u64, u32)> = None;
-    for candidate in old.iter().take(weighed) {
-        let age = age_score(candidate.mtime, range);
-        let worth = age + free_score(candidate.valid, blocks);
-        if best.is_none_or(|(most, oldest, _)| (worth, age) > (most, oldest)) {
-            best = Some((worth, age, candidate.section));
-        }
-    }
-    best.map(|(_, _, section)| section)
-}
-
-/// What the age of a section is worth.
-fn age_score(mtime: u64, range: &AgeRange) -> u64 {
-    let end = range.youngest.saturating_add(1);
-    let span = end.saturating_sub(range.oldest).max(1);
-    let accuracy = (u64::MAX / span / 100).min(ACCURACY);
-    accuracy.saturating_mul(end.saturating_sub(mtime)) / span * AGE_WEIGHT
-}
-
-/// What its invalid blocks are worth.
-fn free_score(valid: u32, blocks: u32) -> u64 {
-    let invalid = u64::from(blocks.saturating_sub(valid));
-    ACCURACY * invalid / u64::from(blocks.max(1)) * (100 - AGE_WEIGHT)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    const BLOCKS: u32 = 1_024;
-
-    fn of(sections: &[(u64, u32)]) -> Vec<Candidate> {
-        let candidate = |(section, (mtime, valid)): (u32, &(u64, u32))| Candidate {
-            section,
-            mtime: *mtime,
-            valid: *valid,
+impl Volume {
+    /// The section to clean next.
+    pub(super) fn victim(&self, kind: GcKind) -> Option<u32> {
+        let segments = self.segments.borrow();
+        let per_section = self.layout.segments_per_section();
+        let full = BLOCKS_PER_SEGMENT * per_section;
+        let sections = segments.count() / per_section;
+        let is_dirty = |section: &u32| {
+            let valid = segments.section_valid(*section);
+            valid > 0
+                && valid < full
+                && !segments.is_open_section(*section)
+                && !segments.is_prepared_section(*section)
         };
-        (0..).zip(sections).map(candidate).collect()
-    }
-
-    /// What the kernel's comments say, for each section by itself: who is old enough, who is among the oldest, and
-    /// which of these has the most points.
-    fn by_definition(candidates: &[Candidate], before: AgeRange, threshold: u64) -> Option<u32> {
-        let mtimes = |count: usize| candidates[..count].iter().map(|one| one.mtime);
-        let youngest = |count: usize| mtimes(count).chain([before.youngest]).max().unwrap_or(0);
-        let all = candidates.len();
-        let oldest = mtimes(all).chain([before.oldest]).min().unwrap_or(0);
-        let is_old = |index: usize| youngest(index + 1) - candidates[index].mtime >= threshold;
-        let old: Vec<usize> = (0..all).filter(|index| is_old(*index)).collect();
-        let older = |index: usize, other: usize| {
-            (candidates[other].mtime, other) < (candidates[index].mtime, index)
-        };
-        let rank = |index: usize| old.iter().filter(|other| older(index, **other)).count();
-        let weighed = (old.len() * 20 / 100).max(10);
-        let points = |index: usize| {
-            let Candidate { mtime, valid, .. } = candidates[index];
-            let (end, span) = (youngest(all) + 1, youngest(all) + 1 - oldest);
-            let age = 10_000 * (end - mtime) / span * 60;
-            (age + 10_000 * u64::from(BLOCKS - valid) / u64::from(BLOCKS) * 40, age)
-        };
-        let beats = |index: usize, other: usize| {
-            (points(index), rank(other)) > (points(other), rank(index))
-        };
-        let ranked: Vec<usize> =
-            old.iter().copied().filter(|index| rank(*index) < weighed).collect();
-        let best = ranked
-            .iter()
-            .find(|index| ranked.iter().all(|other| other == *index || beats(**index, *other)));
-        best.map(|index| candidates[*index].section)
-    }
-
-    proptest! {
-        /// The choice is that of the definition, one search after the other.
-        #[test]
-        fn the_choice_follows_its_definition(
-            searches in vec(vec((0..2_000_u64, 1..BLOCKS), 0..80), 1..3),
-            threshold in prop_oneof![Just(0), 0..2_500_u64],
-        ) {
-            let mut range = AgeRange::default();
-            for sections in searches {
-                let candidates = of(&sections);
-                let expected = by_definition(&candidates, range, threshold);
-                let found = choose(&candidates, &mut range, threshold, BLOCKS);
-                prop_assert_eq!(found, expected);
+        match kind {
+            GcKind::Foreground => {
+                let marked = self.background_victims.borrow();
+                let chosen = marked.iter().copied().find(is_dirty);
+                chosen.or_else(|| self.cheapest(&segments, (0..sections).filter(is_dirty)))
+            }
+            GcKind::Background => {
+                let age = Ages::of(&segments);
+                let from = self.last_victim.get();
+                let all = (0..sections).map(|step| (from + step) % sections);
+                let marked = self.background_victims.borrow();
+                let candidates = all.filter(is_dirty).filter(|section| !marked.contains(section));
+                let candidates = candidates.take(BACKGROUND_SEARCH as usize);
+                let benefit = |section: &u32| {
+                    let valid = segments.section_valid(*section);
+                    let benefit = age.benefit(&segments, *section, per_section, valid);
+                    (benefit, std::cmp::Reverse(*section))
+                };
+                let best = match self.options.victim {
+                    VictimPolicy::CostBenefit => candidates.max_by_key(benefit),
+                    VictimPolicy::AgeThreshold => self.choose_by_age(&segments, candidates),
+                };
+                if let Some(section) = best {
+                    self.last_victim.set((section + 1) % sections);
+                }
+                best
             }
         }
     }
 
-    /// Young sections are none, however empty; among old ones both age and invalid blocks count.
-    #[test]
-    fn young_sections_are_left_alone() {
-        let chosen = |sections: &[(u64, u32)], threshold| {
-            choose(&of(sections), &mut AgeRange::default(), threshold, BLOCKS)
-        };
-        let sections = [(0, 1_000), (900, 1), (1_000, 500)];
-        assert_eq!(chosen(&sections, 0), Some(0), "age weighs more");
-        assert_eq!(chosen(&[(400, 1_000), (500, 1), (0, 1_023), (1_000, 500)], 0), Some(1));
-        // The first search learns of the youngest section as it goes.
-        assert_eq!(chosen(&sections, 1), None);
-        let mut range = AgeRange::default();
-        assert_eq!(choose(&of(&sections), &mut range, 100, BLOCKS), None);
-        assert_eq!(choose(&of(&sections), &mut range, 100, BLOCKS), Some(0));
-        assert_eq!(choose(&of(&sections[1..]), &mut range, 200, BLOCKS), None);
+    /// The section with the fewest valid blocks. With a GC journal, of those that it can free, unless another one has so
+    /// many fewer that a checkpoint pays.
+    fn cheapest(
+        &self,
+        segments: &Segments,
+        sections: impl Iterator<Item = u32> + Clone,
+    ) -> Option<u32> {
+        let valid = |section: &u32| u64::from(segments.section_valid(*section));
+        let fewest = sections.clone().min_by_key(valid)?;
+        if !self.journals_moves() || !segments.is_pinned_section(fewest) {
+            return Some(fewest);
+        }
+        let freed = sections.filter(|section| !segments.is_pinned_section(*section));
+        let freed = freed.min_by_key(valid);
+        freed
+            .filter(|section| valid(section) <= valid(&fewest) + self.checkpoint_blocks())
+            .or(Some(fewest))
     }
 
-    /// Times from a damaged volume overflow nothing.
-    #[test]
-    fn any_time_will_do() {
-        let sections = [(u64::MAX, 1), (0, 1_023), (u64::MAX - 1, 2), (1, 700)];
-        let mut range = AgeRange::default();
-        choose(&of(&sections), &mut range, 0, BLOCKS);
-        assert_eq!(choose(&of(&sections), &mut range, 10, BLOCKS), Some(3));
-        assert_eq!(choose(&of(&sections), &mut range, u64::MAX, 0), Some(1));
+    /// The section that age-threshold cleaning chooses among these.
+    fn choose_by_age(
+        &self,
+        segments: &Segments,
+        sections: impl Iterator<Item = u32>,
+    ) -> Option<u32> {
+        let per_section = self.layout.segments_per_section();
+        let candidate = |section| {
+            let mtime = section_mtime(segments, section, per_section);
+            Candidate { section, mtime, valid: segments.section_valid(section) }
+        };
+        let candidates: Vec<_> = sections.map(candidate).collect();
+        let threshold_s = self.options.age_threshold.0 / 1_000_000_000;
+        let mut ages = self.victim_ages.get();
+        let mut choose = |threshold_s| {
+            age_threshold::choose(
+                &candidates,
+                &mut ages,
+                threshold_s,
+                BLOCKS_PER_SEGMENT * per_section,
+            )
+        };
+        let chosen = choose(threshold_s);
+        // A volume that was not mounted for so long has no old sections.
+        let is_young = self.checkpoints.mounted_before_s < threshold_s;
+        let chosen = if is_young { chosen.or_else(|| choose(0)) } else { chosen };
+        self.victim_ages.set(ages);
+        chosen
+    }
+
+    /// What a checkpoint would cost now, in blocks that are written: dirty nodes, directories and inodes, and the rest.
+    pub(super) fn checkpoint_blocks(&self) -> u64 {
+        let nodes = self.nodes.dirty.borrow().len() as u64;
+        let inodes = self.inode_lists.dirty.borrow().len() as u64;
+        nodes + inodes + self.dirty_dir_pages() + u64::from(self.options.checkpoint_cost)
+    }
+}
+
+/// The mean time of the segments of a section.
+fn section_mtime(segments: &Segments, section: u32, per_section: u32) -> u64 {
+    let numbers = section * per_section..(section + 1) * per_section;
+    let times =
+        numbers.filter_map(|number| segments.segment(SegNo(number)).map(|found| found.mtime));
+    times.fold(0, u64::saturating_add) / u64::from(per_section)
+}
+
+/// The range of ages of segments, for cost-benefit.
+struct Ages {
+    oldest: u64,
+    newest: u64,
+}
+
+impl Ages {
+    fn of(segments: &Segments) -> Self {
+        let times = (0..segments.count()).filter_map(|number| {
+            segments.segment(SegNo(number)).filter(|found| found.valid > 0).map(|found| found.mtime)
+        });
+        let (mut oldest, mut newest) = (u64::MAX, 0);
+        for time in times {
+            (oldest, newest) = (oldest.min(time), newest.max(time));
+        }
+        Self { oldest, newest }
+    }
+
+    /// What cleaning a section is worth (`get_cb_cost`): much free space, and old data.
+    fn benefit(&self, segments: &Segments, section: u32, per_section: u32, valid: u32) -> u64 {
+        let mtime = section_mtime(segments, section, per_section);
+        let utilisation = u64::from(valid / per_section) * 100 / u64::from(BLOCKS_PER_SEGMENT);
+        let age = match self.newest.checked_sub(self.oldest).filter(|span| *span > 0) {
+            Some(span) => {
+                100 - 100 * mtime.clamp(self.oldest, self.newest).saturating_sub(self.oldest) / span
+            }
+            None => 0,
+        };
+        100 * (100 - utilisation.min(100)) * age / (100 + utilisation)
     }
 }

@@ -6,6 +6,7 @@
 //! The lock is not re-entrant: what takes an `&Op` never begins another. It stands where ext4 has a transaction: after
 //! `invalidate_lock`, before `extent_lock` ([`crate::vfs`]).
 
+use super::age_threshold::AgeRange;
 use super::checkpoints::Checkpoints;
 use super::counts::{GcCounts, InUseSums, Rolled};
 use super::cpu::{Cpu, Work};
@@ -17,7 +18,6 @@ use super::options::MountOptions;
 use super::rules::OmittedRule;
 use super::segment::{Discards, Segments};
 use super::space::Space;
-use super::victim::AgeRange;
 use crate::contract::{FsError, Result};
 use crate::vfs::{InFlight, InodeCache, VolumeEnv};
 use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
