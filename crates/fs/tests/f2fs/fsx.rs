@@ -7,7 +7,9 @@ use crate::common::oracle::asked;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::f2fs::format::{GC_JOURNAL_BLOCKS, GcJournalFormat};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
-use nandscape_fs::f2fs::{Allocation, Config, FsyncMode, MountOptions, Reclaim, SmallVolume};
+use nandscape_fs::f2fs::{
+    Allocation, Config, FsyncMode, GcCheckpoint, MountOptions, Reclaim, SmallVolume,
+};
 use nandscape_fs::{FsConfig, FsCounts};
 use nandscape_rt::Nanos;
 use storm::{Scene, storm};
@@ -53,6 +55,25 @@ fn a_file_is_a_vector_of_bytes() {
 #[test]
 fn a_file_whose_blocks_are_moved_is_a_vector_of_bytes() {
     assert_cleaned(&storm_with(restless(), Some(3_000)));
+}
+
+/// With the checkpoints of later kernels, which come before reuse.
+#[test]
+fn a_file_whose_blocks_are_moved_before_a_checkpoint_is_a_vector_of_bytes() {
+    let of = |gc_checkpoint| {
+        let counts = storm_with(MountOptions { gc_checkpoint, ..restless() }, Some(3_000));
+        assert_cleaned(&counts);
+        let count = |section, name| counts.detail.count(section, name).expect("a count");
+        println!(
+            "{gc_checkpoint:?} {} {} {}",
+            count("gc", "checkpoints"),
+            count("gc_calls", "count"),
+            count("gc", "foreground_sections")
+        );
+        (count("gc", "checkpoints"), count("gc_calls", "count"))
+    };
+    of(GcCheckpoint::Call);
+    of(GcCheckpoint::Reuse);
 }
 
 /// With adaptive logging on a volume that counts as large: in holes, in place, and cleaned.
