@@ -64,16 +64,12 @@ fn a_file_whose_blocks_are_moved_before_a_checkpoint_is_a_vector_of_bytes() {
         let counts = storm_with(MountOptions { gc_checkpoint, ..restless() }, Some(3_000));
         assert_cleaned(&counts);
         let count = |section, name| counts.detail.count(section, name).expect("a count");
-        println!(
-            "{gc_checkpoint:?} {} {} {}",
-            count("gc", "checkpoints"),
-            count("gc_calls", "count"),
-            count("gc", "foreground_sections")
-        );
         (count("gc", "checkpoints"), count("gc_calls", "count"))
     };
-    of(GcCheckpoint::Call);
-    of(GcCheckpoint::Reuse);
+    let (checkpoints, calls) = of(GcCheckpoint::Call);
+    assert!(checkpoints >= calls, "each call ends with one: {checkpoints} in {calls}");
+    let (checkpoints, calls) = of(GcCheckpoint::Reuse);
+    assert!(checkpoints < calls, "some leave it to the next: {checkpoints} in {calls}");
 }
 
 /// With adaptive logging on a volume that counts as large: in holes, in place, and cleaned.
