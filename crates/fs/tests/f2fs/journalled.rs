@@ -13,23 +13,23 @@ use nandscape_fs::f2fs::{F2fs, MountOptions, OmittedRule, Reclaim};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeSet;
 
-const SECTORS: u64 = 100 << 8;
-const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
+pub(crate) const SECTORS: u64 = 100 << 8;
+pub(crate) const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
 /// Pages of the file that is written over here and there.
-const SCATTERED: u64 = 6_000;
+pub(crate) const SCATTERED: u64 = 6_000;
 /// Looks at the journal.
 const ROUNDS: usize = 8;
 /// Pages of the file that is synced.
-const SYNCED: u64 = 500;
+pub(crate) const SYNCED: u64 = 500;
 
-fn options(gc_journal: GcJournalFormat, omit: Option<OmittedRule>) -> MountOptions {
+pub(crate) fn options(gc_journal: GcJournalFormat, omit: Option<OmittedRule>) -> MountOptions {
     let reclaim = Reclaim::GcJournal;
     let checkpoint_cost = u32::MAX;
     MountOptions { reclaim, gc_journal, checkpoint_cost, omit, ..MountOptions::default() }
 }
 
 /// A new volume with the area, on a watched device.
-async fn made(rt: &Handle) -> (AsyncDevice<Watched>, Seen, GcJournalArea) {
+pub(crate) async fn made(rt: &Handle) -> (AsyncDevice<Watched>, Seen, GcJournalArea) {
     let seen = Seen::default();
     let device = MemDevice::new(SECTORS).with_latency(Nanos::from_us(20));
     let device = AsyncDevice::new(rt, Watched::new(device, &seen));
@@ -49,7 +49,7 @@ async fn write(fs: &F2fs, ino: Ino, page: u64, pages: u64) {
 }
 
 /// What writes over pages here and there, some of them of a file that is synced each time.
-struct Load {
+pub(crate) struct Load {
     fs: F2fs,
     scattered: Ino,
     synced: Ino,
@@ -58,7 +58,7 @@ struct Load {
 
 impl Load {
     /// Fills a volume.
-    async fn new(fs: F2fs) -> Self {
+    pub(crate) async fn new(fs: F2fs) -> Self {
         let (scattered, synced) = (create(&fs, "scattered").await, create(&fs, "synced").await);
         for page in (0..SCATTERED).step_by(100) {
             write(&fs, scattered, page, 100).await;
@@ -69,7 +69,7 @@ impl Load {
     }
 
     /// Writes until so many journal blocks are on the device.
-    async fn run(&mut self, blocks: usize, written: impl Fn() -> usize) {
+    pub(crate) async fn run(&mut self, blocks: usize, written: impl Fn() -> usize) {
         for _ in 0..20_000 {
             if written() >= blocks {
                 return;
@@ -85,7 +85,7 @@ impl Load {
 }
 
 /// Bios to the area.
-fn to_area(seen: &[Bio], area: GcJournalArea) -> impl Iterator<Item = &Bio> {
+pub(crate) fn to_area(seen: &[Bio], area: GcJournalArea) -> impl Iterator<Item = &Bio> {
     let blocks = u64::from(area.blocks().start.0)..u64::from(area.blocks().end.0);
     seen.iter().filter(move |bio| bio.op == Op::Write && blocks.contains(&bio.lba.0))
 }

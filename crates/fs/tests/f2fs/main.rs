@@ -14,6 +14,7 @@ mod journal_order;
 mod journalled;
 mod judged;
 mod kernel;
+mod mark_cuts;
 mod mkfs;
 mod names;
 mod nat_bits;
