@@ -2,11 +2,12 @@
 //! the block is durable: seen from the bios of a busy volume that is slow to answer.
 
 use crate::common::volume::run;
+use crate::journalled::{ME, SCATTERED, SECTORS, create, write};
 use nandscape_block::{
     AsyncDevice, Bio, BlockDevice, Completion, DeviceCaps, Flags, MemDevice, Op, Payload, Submit,
     Token,
 };
-use nandscape_fs::contract::{Caller, Data, FileSystem, Ino, Io};
+use nandscape_fs::contract::FileSystem;
 use nandscape_fs::f2fs::format::{
     BLOCK_BYTES, GcJournalArea, MovedBlock, NodeFooter, SafeBlock, SafeEntry,
 };
@@ -15,10 +16,6 @@ use nandscape_fs::f2fs::{AllocMode, F2fs, MountOptions, OmittedRule, Reclaim};
 use nandscape_rt::{Handle, Nanos, Stream};
 use std::collections::BTreeMap;
 
-const ME: Caller = Caller { thread: 0, core: 0, uid: 0, gid: 0 };
-const SECTORS: u64 = 100 << 8;
-/// Pages of the file that is written over here and there.
-const SCATTERED: u64 = 6_000;
 /// Files that are synced after each write, all at a time: their nodes are written while a journal block is.
 const SYNCED: u32 = 128;
 /// Journal blocks that are looked at.
@@ -161,15 +158,6 @@ impl Trace {
 fn blocks(bio: &Bio) -> Vec<Box<[u8; BLOCK_BYTES]>> {
     let Payload::Sectors(sectors) = &bio.payload else { return Vec::new() };
     sectors.iter().map(|sector| sector.expand().expect("bytes")).collect()
-}
-
-async fn write(fs: &F2fs, ino: Ino, page: u64, pages: u64) {
-    let data = Data::Bytes(vec![page as u8; (pages * 4_096) as usize]);
-    fs.write_all(ME, ino, page * 4_096, data, Io::Buffered).await.expect("a write");
-}
-
-async fn create(fs: &F2fs, name: &str) -> Ino {
-    fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
 }
 
 /// Waits for the end of a pause: there is one of 100 ms after each 100 ms, in which cleaning in the background begins.

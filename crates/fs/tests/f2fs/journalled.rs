@@ -39,11 +39,11 @@ pub(crate) async fn made(rt: &Handle) -> (AsyncDevice<Watched>, Seen, GcJournalA
     (device, seen, sb.gc_journal().expect("an area"))
 }
 
-async fn create(fs: &F2fs, name: &str) -> Ino {
+pub(crate) async fn create(fs: &F2fs, name: &str) -> Ino {
     fs.create(ME, fs.root(), name.as_bytes(), 0o644).await.expect("a file").ino
 }
 
-async fn write(fs: &F2fs, ino: Ino, page: u64, pages: u64) {
+pub(crate) async fn write(fs: &F2fs, ino: Ino, page: u64, pages: u64) {
     let data = Data::Bytes(vec![page as u8; (pages * 4_096) as usize]);
     fs.write_all(ME, ino, page * 4_096, data, Io::Buffered).await.expect("a write");
 }

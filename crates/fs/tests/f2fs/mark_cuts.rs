@@ -41,9 +41,13 @@ fn left(before: &Content, bios: &[Bio], seed: u64) -> Content {
     sectors(&medium)
 }
 
+/// Whether a bio writes a copy of the superblock.
+fn is_mark(bio: &Bio) -> bool {
+    bio.op == Op::Write && bio.lba.0 < 2
+}
+
 /// How many bios come before each cut: those near writes to the copies of the superblock.
 fn cuts(bios: &[Bio]) -> Vec<usize> {
-    let is_mark = |bio: &Bio| bio.op == Op::Write && bio.lba.0 < 2;
     let marks: Vec<usize> = (0..bios.len()).filter(|at| is_mark(&bios[*at])).collect();
     assert!(!marks.is_empty(), "the mark changes");
     let is_near = |at: &usize| {
@@ -113,7 +117,7 @@ fn cuts_around_the_mark_lose_nothing() {
             let content = left(&before, &bios[..at], at as u64);
             let recovery =
                 recover(&rt, &content).await.unwrap_or_else(|lost| panic!("bio {at}: {lost}"));
-            if recovery.iter().any(|bio| bio.op == Op::Write && bio.lba.0 < 2) {
+            if recovery.iter().any(is_mark) {
                 marked = Some((content, recovery));
             }
         }

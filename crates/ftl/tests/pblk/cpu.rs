@@ -1,7 +1,7 @@
 //! What the FTL's work costs the host's CPU: how far threads scale, against closed forms; where the time of
 //! an fsync goes; and that what is acknowledged is safe all the same.
 
-use crate::common::{Driver, config};
+use crate::common::{Driver, GEOMETRY, config};
 use nandscape_block::{
     Bio, BlockDevice, Flags, FlushScope as BioScope, Lba, Owner, Payload, Submit, Tag, Token,
 };
@@ -155,7 +155,7 @@ fn the_mapping_thread_loads_one_block_after_the_other() {
             ends[completion.token.0 as usize] = completion.done.at - begun;
         }
     }
-    let write_back = 20_000 + u64::from(crate::common::GEOMETRY.ws_opt) * 500;
+    let write_back = 20_000 + u64::from(GEOMETRY.ws_opt) * 500;
     let expected: Vec<_> = (1..=3).map(|number| Nanos(write_back + number * 20_500)).collect();
     assert_eq!(ends, expected);
 }
@@ -174,7 +174,7 @@ fn the_mapping_thread_is_charged_for_loads_and_write_backs() {
     let (report, detail) = (driver.report(), driver.detail());
     let (map, cpu) = (detail.map.expect("a cached map"), detail.cpu.expect("charged"));
     assert!(map.loads > 40 && map.write_backs > 40 && map.victims == 0, "{map:?}");
-    let units = report.sectors.map / u64::from(crate::common::GEOMETRY.ws_opt);
+    let units = report.sectors.map / u64::from(GEOMETRY.ws_opt);
     assert_eq!(cpu.mapper.jobs, map.loads + units, "{map:?}");
     let moved = map.read_sectors + report.sectors.map;
     assert_eq!(cpu.mapper.busy_ns, cpu.mapper.jobs * 20_000 + moved * 500, "{map:?}");

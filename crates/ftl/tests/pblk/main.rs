@@ -14,7 +14,7 @@ mod map;
 mod streams;
 mod widths;
 
-use common::{Driver, GEOMETRY, config};
+use common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, BlockDevice, Flags, Lba};
 use nandscape_ftl::pblk::config::{
     CacheSize, Config, Limiter, MapConfig, MapKind, MapPolicy, Victim,
@@ -110,7 +110,7 @@ fn mounting_many_times_keeps_lines_free() {
     driver.flush();
     let rewritten = expected.iter().enumerate().filter(|(_, tag)| **tag != 0);
     for (lba, &tag) in rewritten.take(1_000) {
-        assert_eq!(driver.read(lba as u64), crate::common::holds(tag));
+        assert_eq!(driver.read(lba as u64), holds(tag));
     }
 }
 

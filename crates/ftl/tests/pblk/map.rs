@@ -1,7 +1,7 @@
 //! The cached mapping table: whatever the cache, blocks and policy, every sector reads as written, with
 //! and without timing, through collection, discards and power cuts.
 
-use crate::common::{Driver, GEOMETRY, config};
+use crate::common::{Driver, GEOMETRY, config, holds};
 use nandscape_block::{Bio, Flags, Lba, Payload, Tag};
 use nandscape_ftl::pblk::config::{
     CacheSize, Config, HotnessConfig, MapConfig, MapKind, MapPolicy, WriteMiss,
@@ -51,11 +51,7 @@ fn load(driver: &mut Driver, expected: &mut [u64], operations: u64, seed: u64) {
                 expected[lba as usize..(lba + sectors) as usize].fill(0);
             }
             84..86 => drop(driver.flush()),
-            _ => assert_eq!(
-                driver.read(lba),
-                crate::common::holds(expected[lba as usize]),
-                "lba {lba}"
-            ),
+            _ => assert_eq!(driver.read(lba), holds(expected[lba as usize]), "lba {lba}"),
         }
     }
 }
