@@ -9,6 +9,7 @@ use nandscape_block::{AsyncDevice, Bio, BlockDevice, Lba, MemDevice, Op, Payload
 use nandscape_fs::contract::{FileSystem, Io};
 use nandscape_fs::f2fs::F2fs;
 use nandscape_fs::f2fs::format::GcJournalFormat::Safe;
+use nandscape_fs::f2fs::format::{SUPERBLOCK_AT, SUPERBLOCK_BYTES, is_marked};
 use nandscape_rt::{Handle, Nanos, Stream};
 
 /// Bios before a change of the mark that are cut off, and after it.
@@ -89,6 +90,11 @@ async fn recover(rt: &Handle, content: &Content) -> Result<Vec<Bio>, String> {
     }
     fs.unmount().await.expect("an unmount");
     let content = device.with(|watched| sectors(&watched.device));
+    for copy in 0..2 {
+        let block = content[&copy].expand().expect("a copy of the superblock");
+        let superblock = &block[SUPERBLOCK_AT..SUPERBLOCK_AT + SUPERBLOCK_BYTES];
+        assert!(!is_marked(superblock), "copy {copy} is marked after an unmount");
+    }
     assert_sound(&loaded(rt, SECTORS, &content).await);
     Ok(bios)
 }
