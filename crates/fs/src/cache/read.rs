@@ -49,6 +49,9 @@ pub enum PageLocation {
 /// The content of pages `range`, from memory or from the device. Reads ahead for `thread` if it
 /// goes through the file in order.
 ///
+/// Pages are taken as they arrive: in a small cache the first ones can be evicted before the last ones come, and a
+/// read that then began again would never end.
+///
 /// # Errors
 /// What the file system or the device says.
 pub async fn read_pages<B: Backing>(
@@ -65,7 +68,11 @@ pub async fn read_pages<B: Backing>(
         match mapping.read(rest(&data), &mut data) {
             PageState::Present => break,
             PageState::InFlight => mapping.0.settled.notified().await,
-            PageState::Absent => missed += fill(backing, mapping, rest(&data)).await?,
+            PageState::Absent => {
+                let missing = rest(&data);
+                let take = || _ = mapping.read(rest(&data), &mut data);
+                missed += fill(backing, mapping, missing, take).await?;
+            }
         }
     }
     mapping.0.core.note_lookups(data.len() as u64, missed);
@@ -98,7 +105,7 @@ fn read_ahead<B: Backing>(
             let rest = page..ahead.end.min(mapping.0.length.get()).max(page);
             let Some(missing) = pages.borrow_mut().missing(rest) else { return };
             // An error shows again to whoever really reads the page.
-            if fill(&backing, &mapping, missing..ahead.end).await.is_err() {
+            if fill(&backing, &mapping, missing..ahead.end, || ()).await.is_err() {
                 return;
             }
             page = missing + 1;
@@ -107,11 +114,12 @@ fn read_ahead<B: Backing>(
 }
 
 /// Reads the run of missing pages at the start of `range`, as many as memory has room for; returns how
-/// many those were.
+/// many those were. Calls `arrived` each time that pages have come, in their order.
 async fn fill<B: Backing>(
     backing: &B,
     mapping: &Mapping<B::File>,
     range: Range<u64>,
+    mut arrived: impl FnMut(),
 ) -> Result<u64> {
     let filling = Filling::begin(mapping, range);
     let missing = filling.range.end - filling.range.start;
@@ -153,6 +161,7 @@ async fn fill<B: Backing>(
                 filling.put(&pages, |page| payload.sector((page - pages.start) as u32));
             }
         }
+        arrived();
     }
     Ok(missing)
 }

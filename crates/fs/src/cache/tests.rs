@@ -318,6 +318,50 @@ fn each_file_has_a_cursor() {
     });
 }
 
+/// Files of one-page extents, four of which a page of another file names, as node pages do.
+#[derive(Clone)]
+struct Scattered {
+    flat: Flat,
+    nodes: Rc<File>,
+    located: Rc<Cell<u64>>,
+}
+
+impl Backing for Scattered {
+    type File = File;
+
+    fn device(&self) -> &AsyncDevice {
+        &self.flat.device
+    }
+
+    async fn locate(&self, _file: &Rc<File>, page: u64, _pages: u64) -> Result<PageLocation> {
+        self.located.set(self.located.get() + 1);
+        read_pages(&self.flat, &self.nodes.pages, 0, page / 4..page / 4 + 1).await?;
+        Ok(PageLocation::At(Lba(page), 1))
+    }
+
+    async fn write_back(&self, file: &Rc<File>, pages: u64) -> Result<()> {
+        self.flat.write_back(file, pages).await
+    }
+}
+
+/// Reads that evict each other's first pages before their last ones arrive bring each page once: none begins again.
+#[test]
+fn reads_that_evict_each_other_go_on() {
+    let config = CacheConfig { pages: 32, read_ahead_pages: 0, ..CacheConfig::default() };
+    run(config, async |stand| {
+        let nodes = File::new(&stand.cache, 2);
+        nodes.pages.set_length(1 << 16);
+        let scattered = Scattered { flat: stand.flat.clone(), nodes, located: Rc::default() };
+        let readers = (0..2).map(|reader| {
+            let first = 1_000 * u64::from(reader);
+            read_pages(&scattered, &stand.file.pages, reader, first..first + 200)
+        });
+        let read = join_all(readers).await;
+        assert!(read.iter().all(|pages| pages.as_ref().is_ok_and(|pages| pages.len() == 200)));
+        assert_eq!(scattered.located.get(), 400);
+    });
+}
+
 /// Forgotten pages are gone, with the reads that would have filled them.
 #[test]
 fn forgotten_pages_stay_forgotten() {
