@@ -151,6 +151,7 @@ mod tests {
         max_open: 0,
         max_active: 0,
         append: false,
+        write_sectors: 1,
     });
 
     fn with(regions: &[(Range<u64>, RegionKind)]) -> DeviceCaps {
@@ -206,8 +207,7 @@ mod tests {
     fn wrong_regions_are_errors() {
         use RegionKind::{Append, DeviceOwned, Random};
         let broken = |of: u64, zone_sectors, capacity| {
-            let limits =
-                ZoneLimits { zone_sectors, capacity, max_open: 0, max_active: 0, append: false };
+            let limits = ZoneLimits { zone_sectors, capacity, ..ZoneLimits::default() };
             with(&[(0..of, RegionKind::Zones(limits))]).check_regions()
         };
         let refused = |regions: &[(Range<u64>, RegionKind)]| with(regions).check_regions();

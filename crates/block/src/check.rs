@@ -7,7 +7,7 @@ use crate::bio::{Bio, Flags, Op};
 use crate::caps::{DeviceCaps, Fua};
 use crate::error::BlockError;
 use crate::payload::Payload;
-use crate::zone::ZoneId;
+use crate::zone::{ZoneId, ZoneStatus};
 
 impl Bio {
     /// Whether a device with these capabilities may serve this bio; a few compares for a read or a
@@ -171,7 +171,9 @@ impl Bio {
 fn check_zone(caps: &DeviceCaps, zone: ZoneId) -> Result<(), BlockError> {
     match caps.zone(zone) {
         Some(_) => Ok(()),
-        None if caps.has_zones() => Err(BlockError::Zone { zone: zone.0, what: "no such zone" }),
+        None if caps.has_zones() => {
+            Err(BlockError::Zone { zone: zone.0, status: ZoneStatus::NoSuchZone })
+        }
         None => Err(BlockError::Unsupported("zones")),
     }
 }

@@ -1,6 +1,7 @@
 //! Errors of block devices: values with a place.
 
 use crate::address::Lba;
+use crate::zone::ZoneStatus;
 use thiserror::Error;
 
 /// Why a bio failed.
@@ -31,13 +32,13 @@ pub enum BlockError {
         /// What happened.
         what: &'static str,
     },
-    /// A write breaks the rules of its zone.
-    #[error("zone {zone}: {what}")]
+    /// A command breaks a rule of its zone.
+    #[error("zone {zone}: {status}")]
     Zone {
         /// Index of the zone.
         zone: u32,
         /// Which rule.
-        what: &'static str,
+        status: ZoneStatus,
     },
     /// A write breaks the rules of its region.
     #[error("region rule at {lba}: {what}")]

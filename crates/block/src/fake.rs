@@ -16,7 +16,6 @@
 //!   neither append-only writes nor the bound on live sectors.
 
 mod migrations;
-mod zones;
 
 #[cfg(test)]
 mod tests;
@@ -29,11 +28,10 @@ use crate::error::BlockError;
 use crate::mem::MemDevice;
 use crate::payload::{Payload, SectorData};
 use crate::region::{Region, RegionError, RegionKind};
-use crate::zone::{ZoneAction, ZoneId, ZoneState};
+use crate::zone::{ZoneAction, ZoneId, ZoneState, ZoneTable};
 use migrations::Migrations;
 use nandscape_rt::{Nanos, Stream};
 use std::ops::Range;
-use zones::Zones;
 
 /// When the device moves data by itself.
 struct Collector {
@@ -52,7 +50,7 @@ pub struct FakeDevice {
     caps: DeviceCaps,
     latency: Nanos,
     memory: MemDevice,
-    zones: Vec<Zones>,
+    zones: ZoneTable,
     migrations: Migrations,
     collector: Option<Collector>,
 }
@@ -71,7 +69,7 @@ impl FakeDevice {
             max_sectors: 0,
             ..caps.clone()
         });
-        let zones = Zones::of(&caps);
+        let zones = ZoneTable::of(&caps);
         let (latency, migrations, collector) = (Nanos::ZERO, Migrations::default(), None);
         Ok(Self { caps, latency, memory, zones, migrations, collector })
     }
@@ -112,7 +110,7 @@ impl FakeDevice {
     /// # Errors
     /// [`BlockError::Unsupported`] without zones, [`BlockError::Zone`] without this one.
     pub fn fail_zone(&mut self, zone: ZoneId, state: ZoneState) -> Result<(), BlockError> {
-        self.zones_with(zone)?.fail(zone, state)
+        self.zones()?.fail(zone, state)
     }
 
     /// Moves sectors as the device's own garbage collection does, from the first address of each
@@ -146,26 +144,26 @@ impl FakeDevice {
     /// Power goes and comes back: what was not covered may be lost, and bios in flight are never
     /// answered.
     pub fn cut_power(&mut self, rng: &mut Stream) {
-        for index in 0..self.zones.len() {
-            self.cut_zones(index, rng);
-        }
+        self.cut_zones(rng);
         self.memory.cut_power(rng);
         self.migrations.power_cut();
     }
 
-    /// Leaves each zone of a region written up to some sector, with all sectors before it durable.
-    fn cut_zones(&mut self, index: usize, rng: &mut Stream) {
-        for at in 0..self.zones[index].infos().len() {
-            let info = self.zones[index].infos()[at];
+    /// What a cut leaves of each zone.
+    fn cut_zones(&mut self, rng: &mut Stream) {
+        let infos: Vec<_> = self.zones.infos().copied().collect();
+        for (zone, info) in (0..).map(ZoneId).zip(infos) {
             let written = info.start.0..info.write_pointer.0;
             let uncovered = self.memory.unflushed(written.clone()).next().unwrap_or(written.end);
+            // What the device moved was durable, as was all before it.
             let settled = self.memory.settled(written.clone()).next_back();
             let moved = self.migrations.last_moved(written.clone());
             let covered = settled.max(moved).map_or(0, |lba| lba + 1);
             let end = rng.within(uncovered.max(covered)..written.end + 1);
             self.memory.make_durable(written.start..end);
             self.memory.clear(end..written.end);
-            self.zones[index].power_cut(at, Lba(end));
+            let known = self.zones.power_cut(zone, Lba(end));
+            debug_assert_eq!(known, Ok(()));
         }
     }
 
@@ -224,13 +222,12 @@ impl FakeDevice {
         self.collector.iter_mut().for_each(|c| (c.victim, c.target) = (old + 1, new + 1));
     }
 
-    /// The zones of the region that has this one.
-    fn zones_with(&mut self, zone: ZoneId) -> Result<&mut Zones, BlockError> {
+    /// The zones, if the device has any.
+    fn zones(&mut self) -> Result<&mut ZoneTable, BlockError> {
         if self.zones.is_empty() {
             return Err(BlockError::Unsupported("zones"));
         }
-        let with = self.zones.iter_mut().find(|zones| zones.has(zone));
-        with.ok_or(BlockError::Zone { zone: zone.0, what: "no such zone" })
+        Ok(&mut self.zones)
     }
 
     fn serve(&mut self, bio: Bio) -> Result<Reply, BlockError> {
@@ -276,16 +273,7 @@ impl FakeDevice {
     }
 
     fn read(&mut self, bio: Bio) -> Result<Reply, BlockError> {
-        let (first, end) = (bio.lba.0, bio.lba.0 + u64::from(bio.sectors));
-        for zones in &self.zones {
-            let offline = zones.infos().iter().find(|info| {
-                let overlaps = info.start.0 < end && first < info.start.0 + zones.distance();
-                overlaps && info.state == ZoneState::Offline
-            });
-            if let Some(zone) = offline.and_then(|info| zones.at(info.start)) {
-                return Err(BlockError::Zone { zone: zone.0, what: "the zone is offline" });
-            }
-        }
+        self.zones.check_read(bio.lba, bio.sectors)?;
         self.delegate(bio)
     }
 
@@ -301,9 +289,8 @@ impl FakeDevice {
         self.check_live_sectors(range.clone())?;
         if let RegionKind::Zones(_) = kind {
             self.check_not_moved(range)?;
-            let zones = self.zones.iter_mut();
-            for (zones, zone) in zones.filter_map(|zones| zones.at(bio.lba).map(|z| (zones, z))) {
-                zones.write(zone, Some(bio.lba), bio.sectors)?;
+            if let Some(zone) = self.zones.at(bio.lba) {
+                self.zones.write(zone, Some(bio.lba), bio.sectors)?;
             }
         }
         self.write_admitted(bio)
@@ -352,17 +339,17 @@ impl FakeDevice {
     }
 
     fn append(&mut self, zone: ZoneId, bio: Bio) -> Result<Reply, BlockError> {
-        let at = self.zones_with(zone)?.info(zone)?.write_pointer;
+        let at = self.zones()?.info(zone)?.write_pointer;
         let range = at.0..at.0 + u64::from(bio.sectors);
         self.check_live_sectors(range.clone())?;
         self.check_not_moved(range)?;
-        let went = self.zones_with(zone)?.write(zone, None, bio.sectors)?;
+        let went = self.zones()?.write(zone, None, bio.sectors)?;
         self.write_admitted(Bio { op: Op::Write, lba: went, ..bio })?;
         Ok(Reply::Appended(went))
     }
 
     fn act(&mut self, zone: ZoneId, action: ZoneAction) -> Result<Reply, BlockError> {
-        let zones = self.zones_with(zone)?;
+        let zones = self.zones()?;
         zones.act(zone, action)?;
         let info = zones.info(zone)?;
         if action == ZoneAction::Reset {
@@ -376,10 +363,7 @@ impl FakeDevice {
 
     /// Up to `count` zones that end after `lba`.
     fn report(&self, lba: Lba, count: u32) -> Reply {
-        let all = self.zones.iter().flat_map(|zones| {
-            zones.infos().iter().filter(move |info| info.start.0 + zones.distance() > lba.0)
-        });
-        Reply::Zones(all.take(count as usize).copied().collect())
+        Reply::Zones(self.zones.report(lba, count))
     }
 }
 

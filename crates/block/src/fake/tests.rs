@@ -6,10 +6,16 @@ mod power;
 use super::*;
 use crate::bio::{Flags, FlushScope, Owner, Placement};
 use crate::tag::Tag;
-use crate::zone::{ZoneInfo, ZoneLimits};
+use crate::zone::{ZoneInfo, ZoneLimits, ZoneStatus};
 
-const ZONE: ZoneLimits =
-    ZoneLimits { zone_sectors: 8, capacity: 6, max_open: 2, max_active: 3, append: true };
+const ZONE: ZoneLimits = ZoneLimits {
+    zone_sectors: 8,
+    capacity: 6,
+    max_open: 2,
+    max_active: 3,
+    append: true,
+    write_sectors: 1,
+};
 
 /// What the plainest device has.
 fn plain() -> DeviceCaps {
@@ -69,8 +75,8 @@ fn assert_refused(caps: DeviceCaps, bio: Bio, lacks: &'static str) {
 }
 
 #[track_caller]
-fn assert_rule(result: Result<Reply, BlockError>, zone: u32, what: &'static str) {
-    assert_eq!(result, Err(BlockError::Zone { zone, what }));
+fn assert_rule(result: Result<Reply, BlockError>, zone: u32, status: ZoneStatus) {
+    assert_eq!(result, Err(BlockError::Zone { zone, status }));
 }
 
 /// Whatever a plain device lacks it refuses by name.
@@ -142,8 +148,8 @@ fn ranges_end_with_the_device() {
     let beyond = act(&mut device, Bio::new(Op::ZoneReport, Lba(64), 1));
     assert!(matches!(beyond, Err(BlockError::OutOfRange { .. })));
     for zone in [8, u32::MAX] {
-        assert_rule(act(&mut device, append(zone, 1)), zone, "no such zone");
-        assert_rule(manage(&mut device, zone, ZoneAction::Reset), zone, "no such zone");
+        assert_rule(act(&mut device, append(zone, 1)), zone, ZoneStatus::NoSuchZone);
+        assert_rule(manage(&mut device, zone, ZoneAction::Reset), zone, ZoneStatus::NoSuchZone);
     }
 }
 
@@ -200,15 +206,15 @@ fn narrow_flushes_are_widened() {
 fn zones_are_written_in_order() {
     let mut device = zoned();
     assert_eq!(act(&mut device, write(8, 2)), Ok(Reply::None));
-    assert_rule(act(&mut device, write(8, 1)), 1, "a write away from the write pointer");
-    assert_rule(act(&mut device, write(11, 1)), 1, "a write away from the write pointer");
-    assert_rule(act(&mut device, write(10, 5)), 1, "a write past the zone's capacity");
+    assert_rule(act(&mut device, write(8, 1)), 1, ZoneStatus::NotAtWritePointer);
+    assert_rule(act(&mut device, write(11, 1)), 1, ZoneStatus::NotAtWritePointer);
+    assert_rule(act(&mut device, write(10, 5)), 1, ZoneStatus::BoundaryError);
     assert_eq!(act(&mut device, append(1, 3)), Ok(Reply::Appended(Lba(10))));
     let info = report(&mut device, 1);
     assert_eq!((info.write_pointer, info.state), (Lba(13), ZoneState::ImplicitlyOpened));
     assert_eq!(act(&mut device, append(1, 1)), Ok(Reply::Appended(Lba(13))));
     assert_eq!(report(&mut device, 1).state, ZoneState::Full);
-    assert_rule(act(&mut device, append(1, 1)), 1, "the zone is full");
+    assert_rule(act(&mut device, append(1, 1)), 1, ZoneStatus::Full);
     let read = act(&mut device, Bio::read(Lba(9), 2));
     let tags = Payload::Tags([Tag::new(109), Tag::new(100)].into());
     assert_eq!(read, Ok(Reply::Data(tags)), "the second of the write, the first of the append");
@@ -268,10 +274,10 @@ fn limits_hold() {
         act(&mut device, append(zone, 1)).unwrap();
     }
     assert_eq!(report(&mut device, 0).state, ZoneState::Closed);
-    assert_rule(act(&mut device, append(3, 1)), 3, "too many active zones");
+    assert_rule(act(&mut device, append(3, 1)), 3, ZoneStatus::TooManyActive);
     manage(&mut device, 1, ZoneAction::Open).unwrap();
     manage(&mut device, 2, ZoneAction::Open).unwrap();
-    assert_rule(act(&mut device, append(0, 1)), 0, "too many open zones");
+    assert_rule(act(&mut device, append(0, 1)), 0, ZoneStatus::TooManyOpen);
     manage(&mut device, 1, ZoneAction::Finish).unwrap();
     assert_eq!(act(&mut device, append(0, 1)), Ok(Reply::Appended(Lba(1))));
     assert_eq!(act(&mut device, append(3, 1)), Ok(Reply::Appended(Lba(24))));
@@ -293,13 +299,13 @@ fn failed_zones_refuse() {
     let mut device = zoned();
     act(&mut device, write(0, 1)).unwrap();
     device.fail_zone(ZoneId(0), ZoneState::ReadOnly).unwrap();
-    assert_rule(act(&mut device, append(0, 1)), 0, "the zone is read-only");
-    assert_rule(manage(&mut device, 0, ZoneAction::Reset), 0, "the zone is read-only");
+    assert_rule(act(&mut device, append(0, 1)), 0, ZoneStatus::ReadOnly);
+    assert_rule(manage(&mut device, 0, ZoneAction::Reset), 0, ZoneStatus::InvalidTransition);
     assert!(act(&mut device, Bio::read(Lba(0), 1)).is_ok());
     device.fail_zone(ZoneId(0), ZoneState::Offline).unwrap();
-    assert_rule(act(&mut device, append(0, 1)), 0, "the zone is offline");
-    assert_rule(manage(&mut device, 0, ZoneAction::Open), 0, "the zone is offline");
-    assert_rule(act(&mut device, Bio::read(Lba(7), 2)), 0, "the zone is offline");
+    assert_rule(act(&mut device, append(0, 1)), 0, ZoneStatus::Offline);
+    assert_rule(manage(&mut device, 0, ZoneAction::Open), 0, ZoneStatus::InvalidTransition);
+    assert_rule(act(&mut device, Bio::read(Lba(7), 2)), 0, ZoneStatus::Offline);
     assert!(act(&mut device, Bio::read(Lba(8), 1)).is_ok());
 }
 
@@ -326,9 +332,9 @@ fn random_regions_need_no_order() {
     for lba in [9, 3, 3, 60] {
         assert_eq!(act(&mut device, write(lba, 2)), Ok(Reply::None));
     }
-    assert_rule(act(&mut device, write(17, 1)), 0, "a write away from the write pointer");
+    assert_rule(act(&mut device, write(17, 1)), 0, ZoneStatus::NotAtWritePointer);
     assert_eq!(act(&mut device, append(4, 1)), Ok(Reply::Appended(Lba(48))));
-    assert_rule(act(&mut device, append(5, 1)), 5, "no such zone");
+    assert_rule(act(&mut device, append(5, 1)), 5, ZoneStatus::NoSuchZone);
 }
 
 /// Zones of a second region have rules and limits of that region, and identities after the first's.
@@ -337,7 +343,7 @@ fn zoned_regions_are_apart() {
     let few = RegionKind::Zones(ZoneLimits { zone_sectors: 4, capacity: 4, max_active: 1, ..ZONE });
     let mut device = device(with(&[(0..16, RegionKind::Zones(ZONE)), (32..48, few)]));
     assert_eq!(act(&mut device, write(32, 1)), Ok(Reply::None));
-    assert_rule(act(&mut device, append(3, 1)), 3, "too many active zones");
+    assert_rule(act(&mut device, append(3, 1)), 3, ZoneStatus::TooManyActive);
     assert_eq!(act(&mut device, append(0, 1)), Ok(Reply::Appended(Lba(0))));
     match act(&mut device, Bio::new(Op::ZoneReport, Lba(9), 3)) {
         Ok(Reply::Zones(zones)) => {

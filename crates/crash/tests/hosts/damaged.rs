@@ -23,8 +23,14 @@ const ZONES: u64 = 12;
 /// The append-only region of a device that moves data, and that of the device.
 const APPENDABLE: (u64, u64) = (1 << 20, (1 << 20) + 400);
 const MOVED: (u64, u64) = (1 << 21, (1 << 21) + 400);
-const ZONE: ZoneLimits =
-    ZoneLimits { zone_sectors: 32, capacity: 24, max_open: 3, max_active: 5, append: true };
+const ZONE: ZoneLimits = ZoneLimits {
+    zone_sectors: 32,
+    capacity: 24,
+    max_open: 3,
+    max_active: 5,
+    append: true,
+    write_sectors: 1,
+};
 
 /// What address space a device has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
