@@ -3,13 +3,14 @@
 
 use super::F2fs;
 use super::cpu::CpuCosts;
-use super::format::{Features, GcJournalFormat, SUPPORTED};
+use super::format::{Feature, Features, GcJournalFormat, SUPPORTED};
 use super::mkfs::{self, MkfsError, MkfsOptions, Plan, mkfs};
 use super::options::{
     AllocMode, Allocation, DiscardPolicy, FsyncMode, MountOptions, Reclaim, SmallVolume,
     VictimPolicy,
 };
 use super::rules::OmittedRule;
+use super::zones::ZoneGeometry;
 use crate::contract::FsError;
 use crate::kind::{
     ConfigError, FormatError, FormatRequest, Formatted, FsKind, MountEnv, MountReport, Mounted,
@@ -172,6 +173,9 @@ pub fn change_features(
         features = match word.starts_with('^') {
             true => features.without(feature),
             false if SUPPORTED.has(feature) => features.with(feature),
+            false if feature == Feature::BLKZONED => {
+                return Err(format!("{name} is on where the device has zones, and only there"));
+            }
             false => return Err(format!("{name} is not supported")),
         };
     }
@@ -243,9 +247,19 @@ impl Config {
 
     /// Whether a device has room for what is to be made on it.
     pub(crate) fn check(&self, caps: &DeviceCaps) -> Result<(), ConfigError> {
-        let Some(format) = &self.format else { return Ok(()) };
-        let planned = mkfs::plan(format, caps.sectors);
-        planned.map(drop).map_err(|error| config_error(format, caps.sectors, &error))
+        let Some(format) = self.format_on(caps)? else { return Ok(()) };
+        let planned = mkfs::plan(&format, caps.sectors);
+        planned.map(drop).map_err(|error| config_error(&format, caps.sectors, &error))
+    }
+
+    /// How it is made on a device, whose zones are sections.
+    fn format_on(&self, caps: &DeviceCaps) -> Result<Option<MkfsOptions>, ConfigError> {
+        let zones = ZoneGeometry::of(caps).map_err(|why| ConfigError { key: "", why })?;
+        if zones.is_some() && self.mount.allocation != Allocation::Lfs {
+            let why = "zones are written at their write pointers: \"lfs\" alone".to_owned();
+            return Err(ConfigError { key: "allocation", why });
+        }
+        Ok(self.format.clone().map(|format| MkfsOptions { zones, ..format }))
     }
 
     pub(crate) const fn promises(&self) -> Promises {
@@ -326,7 +340,7 @@ impl Config {
 
     /// Makes the volume.
     pub(crate) async fn format(&self, device: &AsyncDevice) -> Result<Formatted, FormatError> {
-        let Some(format) = &self.format else {
+        let Some(format) = &self.format_on(device.caps())? else {
             let why = "the device is to hold a file system already".to_owned();
             return Err(ConfigError { key: "format", why }.into());
         };

@@ -50,6 +50,12 @@ pub struct Counts {
     pub journal_marks: u64,
     /// Discard requests sent.
     pub discards: u64,
+    /// Zones that were reset.
+    pub zone_resets: u64,
+    /// Zones that mounts finished before they were full.
+    pub zone_finishes: u64,
+    /// Writes to zones that waited for those before them.
+    pub zone_waits: u64,
     /// Files that mount rolled forward.
     pub rolled_files: u64,
     /// Their node blocks.
@@ -184,6 +190,9 @@ impl Counts {
         merge(&mut self.journal_full, other.journal_full);
         merge(&mut self.journal_marks, other.journal_marks);
         merge(&mut self.discards, other.discards);
+        merge(&mut self.zone_resets, other.zone_resets);
+        merge(&mut self.zone_finishes, other.zone_finishes);
+        merge(&mut self.zone_waits, other.zone_waits);
         merge(&mut self.rolled_files, other.rolled_files);
         merge(&mut self.rolled_nodes, other.rolled_nodes);
         merge(&mut self.rolled_blocks, other.rolled_blocks);
@@ -234,6 +243,14 @@ impl Counts {
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
         ];
+        if self.zone_resets + self.zone_finishes + self.zone_waits > 0 {
+            let zones = vec![
+                ("resets", self.zone_resets),
+                ("finishes", self.zone_finishes),
+                ("waits", self.zone_waits),
+            ];
+            groups.push(CountGroup::of("zones", zones));
+        }
         if self.cpu.busy_ns() > 0 {
             groups.push(CountGroup::of("cpu", self.cpu.named()));
         }

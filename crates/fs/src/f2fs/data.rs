@@ -15,9 +15,10 @@ use crate::contract::{Caller, Data, FsError, Kind, Result, WriteHint};
 use crate::vfs::content::{self, Writer};
 use crate::vfs::writeback::{Submitted, submit};
 use crate::vfs::{DataPath, Mapped, PAGE, Pages, VolumeEnv};
-use nandscape_block::{FlushScope, Lba, Placement, SectorData};
+use nandscape_block::{Bio, BlockError, FlushScope, Lba, Placement, Reply, SectorData};
 use nandscape_rt::combine::join_all;
 use nandscape_rt::sync::ReadGuard;
+use std::future::Future;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -51,6 +52,13 @@ impl DataPath for Volume {
 
     fn env(&self) -> &VolumeEnv<Inode> {
         &self.env
+    }
+
+    fn submit(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<> {
+        self.send(bio)
     }
 
     /// Blocks are reserved in nodes, not here.
@@ -495,21 +503,21 @@ impl Volume {
             addresses = self.addresses(dnode, most).await?;
         }
         let count = count(&addresses);
-        let (mut start, mut filled) = (None, None);
+        let (mut start, mut full) = (None, Vec::new());
         for (step, old) in (0..).zip(&addresses[..count]) {
             let slot = dnode.slot + step;
             let summary = SummaryEntry { nid: dnode.nid, version, ofs_in_node: slot as u16 };
             let now = self.mounted_time();
             let allocated = self.segments.borrow_mut().allocate(log, *old, summary, now);
             let allocated = allocated.map_err(|error| self.stop(error))?;
-            filled = filled.or(allocated.filled);
             start.get_or_insert(allocated.at);
+            full.extend(allocated.into_full());
         }
         let Some(start) = start else { return Ok(None) };
         let count = count as u64;
         self.set_addresses(op, dnode, start, count)?;
         // Not before: what comes into memory may push the node out.
-        if let Some((segment, summaries)) = filled {
+        for (segment, summaries) in full {
             self.keep_summaries(segment, &summaries);
         }
         inode.note_moved(&(page..page + count), start);

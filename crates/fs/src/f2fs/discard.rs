@@ -23,7 +23,13 @@ impl Volume {
         for segment in &freed {
             self.background_victims.borrow_mut().remove(&self.layout.section_of(*segment));
         }
-        self.discard_segments(freed);
+        let Some(zones) = &self.zones else { return self.discard_segments(freed) };
+        let (of_zones, others) = freed.into_iter().partition(|segment| {
+            self.segments.borrow().capacity().is_zone(self.layout.section_of(*segment))
+        });
+        let of_zones: Vec<SegNo> = of_zones;
+        self.hold_freed(zones, of_zones.iter().map(|segment| self.layout.section_of(*segment)));
+        self.discard_segments(others);
     }
 
     /// Queues discards of free segments.
@@ -94,6 +100,9 @@ impl Volume {
 
     /// Discards segments that the last checkpoint still refers to, which breaks a rule.
     pub(crate) async fn discard_prefree(&self) {
+        if self.zones.is_some() {
+            return self.reset_prefree().await;
+        }
         let prefree = self.segments.borrow().prefree();
         for segment in prefree {
             let first = self.layout.block(segment, 0).unwrap_or_default();

@@ -5,6 +5,7 @@ use super::format::BLOCK_BYTES;
 use super::inode::ROOT_INO;
 use super::namei::New;
 use super::volume::Volume;
+use super::zones::Zones;
 use crate::contract::{
     Allocate, Attr, Caller, Data, DirEntry, Fh, FileSystem, FsError, Ino, Io, Kind, OpenFlags,
     RenameMode, Result, SetAttr, StatFs, Whence, WriteHint, XattrMode,
@@ -439,6 +440,7 @@ fn counts_of(volume: &Volume) -> Counts {
     let Rolled { files, nodes, blocks, moves } = volume.rolled.get();
     let journal = volume.gc_journal.as_ref().map(|journal| journal.counts.get());
     let journal = journal.unwrap_or_default();
+    let zones = volume.zones.as_ref().map(Zones::counts).unwrap_or_default();
     Counts {
         checkpoints: volume.checkpoints.count.get(),
         checkpoint_blocks: volume.checkpoints.blocks.get(),
@@ -460,6 +462,9 @@ fn counts_of(volume: &Volume) -> Counts {
         journal_full: journal.full,
         journal_marks: journal.marks,
         discards: volume.discards.sent.get(),
+        zone_resets: zones.resets,
+        zone_finishes: zones.finishes,
+        zone_waits: zones.waits,
         rolled_files: files,
         rolled_nodes: nodes,
         rolled_blocks: blocks,

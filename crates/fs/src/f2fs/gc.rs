@@ -12,8 +12,8 @@ use super::checkpoints::Reason;
 use super::cpu::Work;
 use super::error::corrupt;
 use super::format::{
-    AddrSlots, BLOCKS_PER_SEGMENT, BlockAddr, MovedBlock, NatEntry, NodeFooter, Place, SegNo,
-    SummaryBlock, SummaryEntry, first_page,
+    AddrSlots, BlockAddr, MovedBlock, NatEntry, NodeFooter, Place, SegNo, SummaryBlock,
+    SummaryEntry, first_page,
 };
 use super::gc_copy::DirBlock;
 use super::inode::Inode;
@@ -41,13 +41,13 @@ const MAX_TRIES: u32 = 4;
 impl Volume {
     /// Sections that so many dirty pages take (`get_blocktype_secs`).
     fn sections_for(&self, pages: u64) -> u32 {
-        let per_section = u64::from(BLOCKS_PER_SEGMENT * self.layout.segments_per_section());
-        pages.div_ceil(per_section) as u32
+        pages.div_ceil(self.capacity().least().into()) as u32
     }
 
     /// Sections that are kept for cleaning (`reserved_sections`).
     pub(super) fn reserved_sections(&self) -> u32 {
-        self.checkpoints.last.borrow().rsvd_segment_count / self.layout.segments_per_section()
+        let reserved = self.checkpoints.last.borrow().rsvd_segment_count;
+        reserved / self.capacity().segments()
     }
 
     /// Whether free sections are too few for what is dirty, if `freed` more become free
@@ -74,9 +74,10 @@ impl Volume {
     /// Whether cleaning has to make its prefree segments free before it goes on: what it moves takes free sections, and
     /// so does the checkpoint.
     fn must_reclaim(&self) -> bool {
+        let kept = CHECKPOINT_SECTIONS + self.sections_for_recovery();
         let segments = self.segments.borrow();
         segments.prefree_segments() > 0
-            && segments.free_sections() <= self.sections_to_write() + CHECKPOINT_SECTIONS
+            && segments.free_sections() <= self.sections_to_write() + kept
     }
 
     /// Makes room before an operation that makes pages dirty (`f2fs_balance_fs`). The caller has no share of the

@@ -106,10 +106,10 @@ impl Volume {
                 self.segments.borrow_mut().allocate(log, BlockAddr::NULL, *summary, now);
             // Copies before it would be valid without an owner.
             let allocated = allocated.map_err(|error| self.stop(error))?;
-            if let Some((segment, summaries)) = allocated.filled {
+            copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
+            for (segment, summaries) in allocated.into_full() {
                 self.keep_summaries(segment, &summaries);
             }
-            copies.push(Copy { at: *at, summary: *summary, new: allocated.at, content });
         }
         let blocks = copies.iter().map(|copy| (copy.new, copy.content.clone())).collect();
         let written = self.write_blocks(blocks, None, (Flags::META, Flags::NONE)).await;

@@ -84,8 +84,9 @@ impl Volume {
         let mut extra = first;
         let mut rest = &blocks[..];
         while let Some((start, _)) = rest.first() {
-            let follows =
-                |(index, (at, _)): (u32, &(BlockAddr, SectorData))| at.0 == start.0 + index;
+            let follows = |(index, (at, _)): (u32, &(BlockAddr, SectorData))| {
+                at.0 == start.0 + index && (index == 0 || !self.begins_zone(*at))
+            };
             let count = (0..).zip(rest).take(most).take_while(|one| follows(*one)).count();
             let (some, after) = rest.split_at(count);
             let content: Vec<_> = some.iter().map(|(_, content)| content.clone()).collect();
@@ -93,7 +94,7 @@ impl Volume {
             bio = bio.with(flags | extra);
             bio.owner = owner;
             bio.placement = self.placement_at(*start);
-            replies.push(device.submit(bio));
+            replies.push(self.send(bio));
             (extra, rest) = (Flags::NONE, after);
         }
         async move {

@@ -45,6 +45,7 @@ mod timer;
 mod victim;
 mod volume;
 mod xattr;
+mod zones;
 
 pub use config::{Config, change_features};
 pub use counts::Counts;
@@ -57,3 +58,4 @@ pub use options::{
 };
 pub(crate) use rules::NAMES as RULES;
 pub use rules::OmittedRule;
+pub use zones::ZoneGeometry;

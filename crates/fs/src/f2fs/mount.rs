@@ -9,9 +9,9 @@ use super::checkpoints::{Checkpoints, Reason};
 use super::counts::Rolled;
 use super::format::{
     BLOCK_BYTES, BLOCKS_PER_SEGMENT, CP_COMPACT_SUM, CP_FASTBOOT, CP_NAT_BITS, CP_ORPHAN_PRESENT,
-    CP_UMOUNT, Checkpoint, CompactSummaries, FormatError, GcJournalArea, GcJournalFormat, Layout,
-    NatBits, NatJournal, Nid, NodeFooter, ORPHANS_PER_BLOCK, PackPlan, Place,
-    SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT, SUPERBLOCK_BYTES, SegNo, SegmentType, SitEntry,
+    CP_UMOUNT, Checkpoint, CompactSummaries, Feature, Features, FormatError, GcJournalArea,
+    GcJournalFormat, Layout, NatBits, NatJournal, Nid, NodeFooter, ORPHANS_PER_BLOCK, PackPlan,
+    Place, SIT_ENTRIES_PER_BLOCK, SUPERBLOCK_AT, SUPERBLOCK_BYTES, SegNo, SegmentType, SitEntry,
     SitJournal, SummaryBlock, SummaryEntry, SummaryKind, Superblock, VersionBitmap, parse_orphans,
 };
 use super::fs::F2fs;
@@ -19,18 +19,19 @@ use super::gc_journal::read::{GcJournalBlock, blocks_that_count};
 use super::inode::{Inode, META_INO, NODE_INO};
 use super::moves::GcJournal;
 use super::nat::{FreeNids, Nat, Nodes};
-use super::options::{AllocMode, MountOptions};
+use super::options::{AllocMode, Allocation, MountOptions, Reclaim};
 use super::rules::OmittedRule;
-use super::segment::{CurSeg, LOGS, Segments, SegmentsAtMount};
+use super::segment::{Capacity, CurSeg, LOGS, Segments, SegmentsAtMount};
 use super::space::Space;
 use super::volume::{Volume, VolumeParts};
+use super::zones::{ZoneGeometry, Zones};
 use crate::cache::flush_in_background;
 use crate::contract::{FsError, Result};
 use crate::image::ImageReader;
 use crate::vfs::VolumeEnv;
 use crate::vfs::sync::sync_all;
 use crate::vfs::writeback::FileBacking;
-use nandscape_block::AsyncDevice;
+use nandscape_block::{AsyncDevice, DeviceCaps};
 use nandscape_rt::{BoxFuture, Handle};
 use std::rc::Rc;
 
@@ -146,6 +147,7 @@ async fn read_logs(reader: &ImageReader, layout: &Layout, found: &FoundPack) -> 
             segment: position.segno,
             next: position.blkoff.into(),
             ssr: position.ssr,
+            stale: false,
             summary: SummaryBlock::new(kind),
         }
     });
@@ -287,6 +289,7 @@ impl F2fs {
         let sb = read_superblock(&reader).await?;
         let marks = read_marks(&reader, &sb).await?;
         let layout = Layout::of(&sb)?;
+        let zones = find_zones(device.caps(), &sb, &layout, &options)?;
         if layout.blocks() > device.caps().sectors {
             return Err(FsError::corrupt("volume larger than its device", "superblock"));
         }
@@ -300,7 +303,7 @@ impl F2fs {
             }
             None => Vec::new(),
         };
-        let volume = load_volume(rt, device, options, (sb, layout), &found).await?;
+        let volume = load_volume(rt, device, options, (sb, layout, zones), &found).await?;
         let clean = found.checkpoint.has(CP_UMOUNT) && orphans.is_empty();
         match volume.complete_recovery((orphans, journal), clean, marks.any).await {
             Ok((rolled, orphans)) => {
@@ -317,12 +320,34 @@ impl F2fs {
     }
 }
 
+/// The zones of a volume, if it lies on some.
+///
+/// # Errors
+/// [`FsError::Incompatible`] if it does not fit them, or the mount does not (`blkzoned` permits `mode=lfs` alone).
+fn find_zones(
+    caps: &DeviceCaps,
+    sb: &Superblock,
+    layout: &Layout,
+    options: &MountOptions,
+) -> Result<Option<Zones>> {
+    let is_zoned = Features(sb.feature).has(Feature::BLKZONED);
+    let refuse = |what: &str| Err(FsError::Incompatible(what.to_owned()));
+    if is_zoned && options.allocation != Allocation::Lfs {
+        return refuse("blkzoned permits allocation = \"lfs\" alone");
+    }
+    match ZoneGeometry::of(caps) {
+        Ok(Some(_)) if !is_zoned => refuse("a volume without blkzoned on a device with zones"),
+        Ok(zones) => Zones::of(zones, layout),
+        Err(why) => Err(FsError::Incompatible(why)),
+    }
+}
+
 /// The volume as its checkpoint has it.
 async fn load_volume(
     rt: &Handle,
     device: AsyncDevice,
     options: MountOptions,
-    (sb, layout): (Superblock, Layout),
+    (sb, layout, zones): (Superblock, Layout, Option<Zones>),
     found: &FoundPack,
 ) -> Result<Rc<Volume>> {
     let reader = ImageReader::new(&device);
@@ -354,9 +379,13 @@ async fn load_volume(
     }
     let checkpoints = Checkpoints::new(rt, last, (*pack, *crc), most_orphans(&layout));
     let space = Space::new(checkpoint, layout.nids());
-    let gc_journal = GcJournal::of(sb.gc_journal(), &options)?;
+    let journals = options.reclaim == Reclaim::GcJournal;
+    let of_journal = zones.as_ref().filter(|_| journals).map(Zones::journal_capacity);
+    let gc_journal = GcJournal::of(sb.gc_journal(), &options, of_journal.transpose()?)?;
     let meta = special(META_INO);
-    let mut segments = Segments::new(layout, at_mount);
+    let whole = Capacity::whole(layout.segments_per_section());
+    let capacity = zones.as_ref().map_or(whole, Zones::capacity);
+    let mut segments = Segments::new(layout, capacity, at_mount);
     segments.reuses_early =
         options.alloc_mode == AllocMode::Reuse || options.has_small_rules(&layout);
     segments.ignores_kept = options.omit == Some(OmittedRule::KeptBlocks);
@@ -372,6 +401,7 @@ async fn load_volume(
         space,
         inode_lists,
         gc_journal,
+        zones,
     };
     Ok(Volume::new(env, options, parts))
 }
@@ -417,6 +447,7 @@ impl Volume {
             }
             self.write_checkpoint(Reason::Recovery).await?;
         }
+        self.place_gc_journal().await?;
         Ok((rolled, count))
     }
 

@@ -27,9 +27,64 @@ pub(crate) struct JournalCounts {
     pub(crate) marks: u64,
 }
 
+/// Where the journal goes on in its two zones, which are written by turns. The blocks of a checkpoint fit one zone, so
+/// the other one holds none of them when the journal comes to it, and is reset.
+pub(crate) struct Ring {
+    capacity: u32,
+    /// The zone that is written, 0 or 1, and how far it is.
+    at: Cell<(u32, u32)>,
+    /// Zones that are not empty.
+    written: Cell<[bool; 2]>,
+}
+
+impl Ring {
+    /// Zone and offset of a block, of those that follow.
+    fn place(&self, step: u32) -> (u32, u32) {
+        let (zone, at) = self.at.get();
+        match (at + step).checked_sub(self.capacity) {
+            None => (zone, at + step),
+            Some(over) => (1 - zone, over),
+        }
+    }
+
+    /// The zone that must be reset before so many blocks are written.
+    pub(crate) fn to_reset(&self, blocks: u32) -> Option<u32> {
+        let (first, last) = (self.place(0), self.place(blocks.saturating_sub(1)));
+        let begins = if first.1 == 0 { first.0 } else { last.0 };
+        let is_begun = first.1 == 0 || first.0 != last.0;
+        (is_begun && self.written.get()[begins as usize]).then_some(begins)
+    }
+
+    /// So many blocks were written.
+    pub(crate) fn advance(&self, blocks: u32) {
+        let mut written = self.written.get();
+        written[self.place(0).0 as usize] = true;
+        let (zone, last) = self.place(blocks.saturating_sub(1));
+        written[zone as usize] = true;
+        self.at.set((zone, last + 1));
+        self.written.set(written);
+    }
+
+    /// What a mount finds: how much of each zone is written. The journal goes on in the one that is begun.
+    pub(crate) fn begin(&self, written: [u32; 2]) {
+        let is_begun = |blocks: &u32| (1..self.capacity).contains(blocks);
+        let zone = written.iter().position(is_begun).or(written.iter().position(|one| *one == 0));
+        let zone = zone.unwrap_or(0);
+        self.at.set((zone as u32, written[zone]));
+        self.written.set(written.map(|blocks| blocks > 0));
+    }
+
+    /// The zone that is written.
+    pub(crate) const fn zone(&self) -> u32 {
+        self.at.get().0
+    }
+}
+
 /// The GC journal of a volume.
 pub(crate) struct GcJournal {
-    area: GcJournalArea,
+    pub(crate) area: GcJournalArea,
+    /// Where it goes on, if its area is two zones.
+    pub(crate) ring: Option<Ring>,
     pub(crate) format: GcJournalFormat,
     /// Blocks after which a checkpoint is written.
     most: u32,
@@ -45,11 +100,16 @@ pub(crate) struct GcJournal {
 }
 
 impl GcJournal {
-    /// The journal of a volume with this area; none if the mount does not use it.
+    /// The journal of a volume with this area; none if the mount does not use it. `zone_capacity`: blocks that can be
+    /// written of a zone.
     ///
     /// # Errors
     /// [`FsError::Incompatible`] if the mount is to use one and there is no area.
-    pub(crate) fn of(area: Option<GcJournalArea>, options: &MountOptions) -> Result<Option<Self>> {
+    pub(crate) fn of(
+        area: Option<GcJournalArea>,
+        options: &MountOptions,
+        zone_capacity: Option<u32>,
+    ) -> Result<Option<Self>> {
         if options.reclaim != Reclaim::GcJournal {
             return Ok(None);
         }
@@ -57,10 +117,19 @@ impl GcJournal {
             let what = "reclaim = \"gc-journal\" needs a volume with the area of a GC journal";
             FsError::Incompatible(what.to_owned())
         };
+        let area = area.ok_or_else(none)?;
+        // Zones of a copy, on a device without any, are whole.
+        let capacity = area.zone_blocks().map(|blocks| zone_capacity.unwrap_or(blocks));
+        let ring = capacity.map(|capacity| Ring {
+            capacity,
+            at: Cell::default(),
+            written: Cell::default(),
+        });
         Ok(Some(Self {
-            area: area.ok_or_else(none)?,
+            area,
             format: options.gc_journal,
-            most: options.gc_journal_blocks,
+            most: options.gc_journal_blocks.min(capacity.unwrap_or(u32::MAX)),
+            ring,
             used: Cell::new(0),
             moves: RefCell::default(),
             chained: RefCell::default(),
@@ -115,7 +184,7 @@ impl GcJournal {
             return None;
         }
         let blocks = (self.used.get()..end).zip(moves.chunks(per_block));
-        let blocks = blocks.map(|(index, moves)| {
+        let blocks = (0..).zip(blocks).map(|(step, (index, moves))| {
             let mut bytes = [0; BLOCK_BYTES];
             match self.format {
                 GcJournalFormat::Paper => {
@@ -128,7 +197,11 @@ impl GcJournal {
                     SafeBlock { checkpoint_ver, index, chain, entries }.encode(&mut bytes);
                 }
             }
-            (self.area.block(index).unwrap_or_default(), SectorData::Bytes(Arc::new(bytes)))
+            let place = self.ring.as_ref().map_or(index, |ring| {
+                let (zone, at) = ring.place(step);
+                zone * self.area.zone_blocks().unwrap_or(0) + at
+            });
+            (self.area.block(place).unwrap_or_default(), SectorData::Bytes(Arc::new(bytes)))
         });
         Some(blocks.collect())
     }

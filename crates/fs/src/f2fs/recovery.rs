@@ -59,16 +59,22 @@ impl Volume {
     ) -> Result<Rolled> {
         let chain = self.read_chain().await?;
         if clean && chain.is_empty() && journal.is_empty() {
+            if let Some(zones) = &self.zones {
+                self.align_zones(zones).await?;
+            }
             return Ok(Rolled::default());
         }
         let held = self.hold_chain(&chain);
         let rolled = self.follow_chain(&chain, journal).await?;
         self.end_replay();
-        self.renew_logs(!chain.is_empty())?;
+        match &self.zones {
+            Some(zones) => self.align_zones(zones).await?,
+            None => self.renew_logs(!chain.is_empty())?,
+        }
         if !self.omits(OmittedRule::RollCheckpoint) {
             self.write_checkpoint(Reason::Recovery).await?;
         }
-        held.into_iter().for_each(|segment| self.segments.borrow_mut().unhold(segment));
+        self.release_held(held).await;
         Ok(rolled)
     }
 

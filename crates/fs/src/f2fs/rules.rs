@@ -54,6 +54,17 @@ omitted_rules! {
     RollVersion = "roll-version",
     /// Roll-forward is not followed by a checkpoint.
     RollCheckpoint = "roll-checkpoint",
+    // Zones.
+    /// Blocks are submitted as operations come to it, and not in the order of their logs.
+    ZoneOrder = "zone-order",
+    /// Zones of freed sections are reset before the checkpoint.
+    ZoneEarlyReset = "zone-early-reset",
+    /// A mount does not reset zones of free sections: a reset that was lost stays lost.
+    ZoneLostReset = "zone-lost-reset",
+    /// A mount lets logs go on where the checkpoint has them, whatever their write pointers say.
+    ZoneStaleLog = "zone-stale-log",
+    /// A mount does not finish zones that logs have left.
+    ZoneFinish = "zone-finish",
     // GC journal.
     /// Cleaned segments are reused before the journal block is durable that says where their blocks are.
     GcReuse = "gcj-reuse",

@@ -5,7 +5,7 @@
 //! changed for long (cost-benefit), or is old enough ([`age_threshold`](super::age_threshold)).
 
 use super::age_threshold::{self, Candidate};
-use super::format::{BLOCKS_PER_SEGMENT, SegNo};
+use super::format::SegNo;
 use super::options::VictimPolicy;
 use super::segment::Segments;
 use super::volume::Volume;
@@ -27,12 +27,12 @@ impl Volume {
     pub(super) fn victim(&self, kind: GcKind) -> Option<u32> {
         let segments = self.segments.borrow();
         let per_section = self.layout.segments_per_section();
-        let full = BLOCKS_PER_SEGMENT * per_section;
+        let capacity = *segments.capacity();
         let sections = segments.count() / per_section;
         let is_dirty = |section: &u32| {
             let valid = segments.section_valid(*section);
             valid > 0
-                && valid < full
+                && valid < capacity.of_section(*section)
                 && !segments.is_open_section(*section)
                 && !segments.is_prepared_section(*section)
         };
@@ -100,12 +100,7 @@ impl Volume {
         let threshold_s = self.options.age_threshold.0 / 1_000_000_000;
         let mut ages = self.victim_ages.get();
         let mut choose = |threshold_s| {
-            age_threshold::choose(
-                &candidates,
-                &mut ages,
-                threshold_s,
-                BLOCKS_PER_SEGMENT * per_section,
-            )
+            age_threshold::choose(&candidates, &mut ages, threshold_s, segments.capacity().least())
         };
         let chosen = choose(threshold_s);
         // A volume that was not mounted for so long has no old sections.
@@ -152,7 +147,9 @@ impl Ages {
     /// What cleaning a section is worth (`get_cb_cost`): much free space, and old data.
     fn benefit(&self, segments: &Segments, section: u32, per_section: u32, valid: u32) -> u64 {
         let mtime = section_mtime(segments, section, per_section);
-        let utilisation = u64::from(valid / per_section) * 100 / u64::from(BLOCKS_PER_SEGMENT);
+        let per_segment = segments.capacity().least() / segments.capacity().segments();
+        let utilisation =
+            u64::from(valid / segments.capacity().segments()) * 100 / u64::from(per_segment.max(1));
         let age = match self.newest.checked_sub(self.oldest).filter(|span| *span > 0) {
             Some(span) => {
                 100 - 100 * mtime.clamp(self.oldest, self.newest).saturating_sub(self.oldest) / span

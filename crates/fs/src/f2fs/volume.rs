@@ -18,6 +18,7 @@ use super::options::MountOptions;
 use super::rules::OmittedRule;
 use super::segment::{Discards, Segments};
 use super::space::Space;
+use super::zones::Zones;
 use crate::contract::{FsError, Result};
 use crate::vfs::{InFlight, InodeCache, VolumeEnv};
 use nandscape_rt::sync::{Mutex, ReadGuard, RwLock, WriteGuard};
@@ -49,6 +50,8 @@ pub(crate) struct Volume {
     /// Renames of directories take it alone, other changes of names share it.
     pub(crate) namespace: RwLock<()>,
     pub(crate) checkpoint_lock: RwLock<()>,
+    /// The zones, if sections are zones.
+    pub(crate) zones: Option<Zones>,
     /// The GC journal, if the mount uses one.
     pub(crate) gc_journal: Option<GcJournal>,
     /// Held by cleaning.
@@ -93,6 +96,7 @@ pub(crate) struct VolumeParts {
     pub(crate) space: Space,
     pub(crate) inode_lists: Rc<InodeLists>,
     pub(crate) gc_journal: Option<GcJournal>,
+    pub(crate) zones: Option<Zones>,
 }
 
 /// A share of the checkpoint lock, or all of it.
@@ -111,7 +115,7 @@ impl Volume {
         parts: VolumeParts,
     ) -> Rc<Self> {
         let VolumeParts { sb, layout, segments, nodes, meta, checkpoints, space, .. } = parts;
-        let (inode_lists, gc_journal) = (parts.inode_lists, parts.gc_journal);
+        let (inode_lists, gc_journal, zones) = (parts.inode_lists, parts.gc_journal, parts.zones);
         let rt = env.rt.clone();
         Rc::new_cyclic(|this| Self {
             inodes: InodeCache::new(options.inodes),
@@ -128,6 +132,7 @@ impl Volume {
             space,
             namespace: RwLock::new(&rt, "names", ()),
             checkpoint_lock: RwLock::new(&rt, "checkpoint lock", ()),
+            zones,
             gc_journal,
             gc_lock: Mutex::new(&rt, "cleaning", ()),
             gc_counts: Cell::default(),
@@ -186,6 +191,9 @@ impl Volume {
     /// Stops all writes of metadata after an error (`f2fs_stop_checkpoint`), which it passes on.
     pub(crate) fn stop(&self, error: FsError) -> FsError {
         self.stopped.set(true);
+        if let Some(zones) = &self.zones {
+            zones.abandon();
+        }
         error
     }
 

@@ -31,8 +31,9 @@ pub(crate) use space::SpaceReservation;
 use crate::cache::{PageLocation, WriteRun};
 use crate::contract::{Caller, Data, Result};
 use content::Writer;
-use nandscape_block::{FlushScope, Placement, SECTOR_BYTES, SectorData};
+use nandscape_block::{Bio, BlockError, FlushScope, Placement, Reply, SECTOR_BYTES, SectorData};
 use nandscape_rt::sync::ReadGuard;
+use std::future::Future;
 use std::ops::{Deref, Range};
 use std::rc::Rc;
 use writeback::Submitted;
@@ -87,6 +88,14 @@ pub(crate) trait DataPath: Sized + 'static {
 
     /// What the mount stands on.
     fn env(&self) -> &VolumeEnv<Self::File>;
+
+    /// Submits a write of file data to the device.
+    fn submit(
+        &self,
+        bio: Bio,
+    ) -> impl Future<Output = std::result::Result<Reply, BlockError>> + use<Self> {
+        self.env().device.submit(bio)
+    }
 
     /// Free blocks that may be reserved for this caller.
     fn available(&self, caller: Caller) -> u64;

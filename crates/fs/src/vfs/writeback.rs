@@ -167,9 +167,7 @@ pub(crate) fn write_blocks<V: DataPath>(
     data: &[SectorData],
     sync: bool,
 ) -> impl Future<Output = Result<()>> + use<V> {
-    let device = &volume.env().device;
-    let caps = device.caps();
-    let max = caps.max_sectors as usize;
+    let max = volume.env().device.caps().max_sectors as usize;
     let placement = volume.placement(file, start);
     let chunk = if max == 0 { data.len().max(1) } else { max };
     let mut lba = start;
@@ -182,7 +180,7 @@ pub(crate) fn write_blocks<V: DataPath>(
         if sync {
             bio = bio.with(Flags::SYNC);
         }
-        replies.push(device.submit(bio));
+        replies.push(volume.submit(bio));
         lba += some.len() as u64;
     }
     async move {

@@ -4,6 +4,7 @@
 mod storm;
 
 use crate::common::asked;
+use nandscape_block::DeviceCaps;
 use nandscape_fs::FsConfig;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::ext4::mkfs::MkfsOptions;
@@ -16,7 +17,8 @@ fn storm_with(data: DataMode) {
     let cache = CacheConfig { pages: 128, ..CacheConfig::default() };
     let mount = MountOptions { data, cache, ..MountOptions::default() };
     let config = FsConfig::Ext4(Config { format, mount });
-    storm(Scene { config, sectors: 4_096, left_free: None }, asked("NANDSCAPE_FS_FSX", 4_000));
+    let caps = DeviceCaps::conventional(4_096);
+    storm(Scene { config, caps, left_free: None }, asked("NANDSCAPE_FS_FSX", 4_000));
 }
 
 #[test]

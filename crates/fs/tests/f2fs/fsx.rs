@@ -4,6 +4,8 @@
 mod storm;
 
 use crate::common::oracle::asked;
+use crate::zoned::zoned;
+use nandscape_block::DeviceCaps;
 use nandscape_fs::cache::CacheConfig;
 use nandscape_fs::f2fs::format::{GC_JOURNAL_BLOCKS, GcJournalFormat};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
@@ -16,16 +18,23 @@ use storm::{Scene, storm};
 
 /// A storm of a few thousand operations, or as many as `NANDSCAPE_F2FS_FSX` says.
 fn storm_with(mount: MountOptions, left_free: Option<u64>) -> FsCounts {
+    // 96 MiB: on the least that mkfs.f2fs makes, 64 MiB, cleaning can seldom free what it is to keep free.
+    storm_on(DeviceCaps::conventional(24_576), mount, left_free)
+}
+
+/// The same on a device, which is larger by the area of a GC journal.
+fn storm_on(mut caps: DeviceCaps, mount: MountOptions, left_free: Option<u64>) -> FsCounts {
     let area = if mount.reclaim == Reclaim::GcJournal { GC_JOURNAL_BLOCKS } else { 0 };
     let made = MkfsOptions { fresh: true, gc_journal: area > 0, ..MkfsOptions::new(1) };
     let format = Some(made);
     let cache = CacheConfig { pages: 128, ..CacheConfig::default() };
     let config = FsConfig::F2fs(Config { format, mount: MountOptions { cache, ..mount } });
-    // 96 MiB: on the least that mkfs.f2fs makes, 64 MiB, cleaning can seldom free what it is to keep free.
-    storm(
-        Scene { config, sectors: 24_576 + u64::from(area), left_free },
-        asked("NANDSCAPE_F2FS_FSX", 4_000),
-    )
+    if !caps.has_zones() {
+        caps.sectors += u64::from(area);
+    }
+    // Small zones are cleaned all the time.
+    let steps = if caps.has_zones() { 1_000 } else { 4_000 };
+    storm(Scene { config, caps, left_free }, asked("NANDSCAPE_F2FS_FSX", steps))
 }
 
 /// Sections are cleaned in both ways.
@@ -123,4 +132,25 @@ fn a_file_without_inline_content_and_with_two_logs_is_a_vector_of_bytes() {
         ..restless()
     };
     assert_cleaned(&storm_with(options, Some(3_000)));
+}
+
+/// On zones, each a section: of one segment or several, whole or with a capacity below their size, and with a GC journal
+/// in zones.
+#[test]
+fn a_file_on_zones_is_a_vector_of_bytes() {
+    for (segments, capacity, left_free, reclaim) in [
+        (1, 512, 3_000, Reclaim::Checkpoint),
+        (2, 800, 5_000, Reclaim::Checkpoint),
+        (1, 400, 4_000, Reclaim::GcJournal),
+    ] {
+        let caps = zoned(segments, capacity, 96);
+        let options = MountOptions { reclaim, background_gc: false, ..MountOptions::default() };
+        let counts = storm_on(caps, options, Some(left_free));
+        let count = |group, name| counts.detail.count(group, name).unwrap_or(0);
+        assert!(count("zones", "resets") > 0, "{counts:?}");
+        assert!(count("gc", "foreground_sections") > 0, "{counts:?}");
+        if reclaim == Reclaim::GcJournal {
+            assert!(count("gc_journal", "blocks") > 0, "{counts:?}");
+        }
+    }
 }

@@ -362,7 +362,8 @@ fn a_record_that_does_not_fit_is_a_finding() {
     let (image, _) = volume(&scratch, Features::default());
     change(&image, &[0, 1], |bytes, copy| {
         let mut sb = Superblock::parse(bytes, copy).expect("a superblock");
-        sb.gc_journal = GcJournalRecord::new(BlockAddr(sb.gc_journal.start.0 - 512));
+        sb.gc_journal =
+            GcJournalRecord::new(BlockAddr(sb.gc_journal.start.0 - 512), GC_JOURNAL_BLOCKS);
         sb.encode(bytes);
     });
     let report = check_image(&image).expect("a report");

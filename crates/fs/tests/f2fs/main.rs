@@ -21,3 +21,4 @@ mod nat_bits;
 mod read;
 mod replayed;
 mod rolled;
+mod zoned;

@@ -1,7 +1,7 @@
 //! One file under a storm of reads, writes, truncations, holes and remounts, in the manner of fsx: after
 //! each operation it is what a vector of bytes would be. For file systems of any kind.
 
-use nandscape_block::{AsyncDevice, MemDevice, Payload, SectorData, Tag};
+use nandscape_block::{AsyncDevice, DeviceCaps, FakeDevice, MemDevice, Payload, SectorData, Tag};
 use nandscape_fs::contract::{Allocate, Caller, Data, Ino, Io, SetAttr};
 use nandscape_fs::{FsConfig, FsCounts, MountEnv, MountedFs};
 use nandscape_rt::{Executor, Handle, Nanos, Stream};
@@ -17,8 +17,8 @@ const PIECE: u64 = 64 << 10;
 /// On what a storm goes over.
 pub(crate) struct Scene {
     pub(crate) config: FsConfig,
-    /// Sectors of the device.
-    pub(crate) sectors: u64,
+    /// The device, in memory.
+    pub(crate) caps: DeviceCaps,
     /// Sectors that are left free beside a second file, pages of which are written over all the time.
     pub(crate) left_free: Option<u64>,
 }
@@ -45,8 +45,14 @@ struct Storm {
 
 impl Storm {
     async fn begin(handle: Handle, scene: Scene) -> Self {
-        let medium = MemDevice::new(scene.sectors).with_latency(Nanos::from_us(20));
-        let device = AsyncDevice::new(&handle, medium).erased();
+        let latency = Nanos::from_us(20);
+        let device = if scene.caps.has_zones() {
+            let medium = FakeDevice::new(scene.caps).expect("regions of a device");
+            AsyncDevice::new(&handle, medium.with_latency(latency)).erased()
+        } else {
+            let medium = MemDevice::new(scene.caps.sectors).with_latency(latency);
+            AsyncDevice::new(&handle, medium).erased()
+        };
         scene.config.format(&device).await.expect("a file system");
         let config = scene.config.without_format();
         let env = MountEnv { rt: handle.clone(), device: device.clone() };

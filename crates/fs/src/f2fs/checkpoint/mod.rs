@@ -95,7 +95,7 @@ impl Volume {
         for (at, bytes) in sit {
             self.write_meta(at, bytes);
         }
-        if self.omits(OmittedRule::EarlyDiscard) {
+        if self.omits(OmittedRule::EarlyDiscard) || self.omits(OmittedRule::ZoneEarlyReset) {
             self.discard_prefree().await;
         }
         let pack = self.build_pack(version, reason)?;
@@ -106,7 +106,9 @@ impl Volume {
         if reason == Reason::Space {
             self.checkpoints.of_cleaning.note(self.blocks_of_metadata() - before);
         }
-        self.end_checkpoint(pack)
+        self.end_checkpoint(pack)?;
+        self.reset_freed().await;
+        Ok(())
     }
 
     /// Blocks of metadata that were written since mount; while operations are kept out, logs get no other ones.

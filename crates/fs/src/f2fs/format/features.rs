@@ -1,7 +1,7 @@
 //! Features of a file system, under the names that mkfs.f2fs gives them, and which of them we support.
 //! Bits: fs/f2fs/f2fs.h (`F2FS_FEATURE_...`).
 //!
-//! - Supported for reading and writing: `extra_attr`, `inode_checksum`, `flexible_inline_xattr`,
+//! - Supported for reading and writing: `blkzoned`, `extra_attr`, `inode_checksum`, `flexible_inline_xattr`,
 //!   `inode_crtime`, `lost_found`, `sb_checksum`.
 //! - Everything else is refused by name, unknown bits by number. The kernel ignores bits that it does
 //!   not know; we cannot say what they change, and refuse them.
@@ -44,7 +44,7 @@ features! {
     0x4000 RO "ro",
 }
 
-/// What is read and written.
+/// What a volume may be made with; `blkzoned` is on where the device has zones, and only there.
 pub const SUPPORTED: Features = Features::of(&[
     Feature::EXTRA_ATTR,
     Feature::INODE_CHECKSUM,
@@ -115,7 +115,7 @@ impl Features {
     /// # Errors
     /// The names of those that are not, or of those that need `extra_attr`, which is off.
     pub fn check(self, place: Place) -> Result<(), FormatError> {
-        let refused = Self(self.0 & !SUPPORTED.0);
+        let refused = Self(self.0 & !SUPPORTED.with(Feature::BLKZONED).0);
         if refused != Self::default() {
             let what = format!("features that are not supported: {}", refused.names().join(", "));
             return Err(FormatError::Incompatible { place, what });
@@ -163,7 +163,8 @@ mod tests {
         assert_eq!(Features::default().check(place), Ok(()));
         for bit in (0..32).map(|shift| Feature(1 << shift)) {
             let alone = SUPPORTED.with(bit).check(place);
-            assert_eq!(alone.is_ok(), SUPPORTED.has(bit), "{}", bit.name());
+            let is_read = SUPPORTED.has(bit) || bit == Feature::BLKZONED;
+            assert_eq!(alone.is_ok(), is_read, "{}", bit.name());
             if let Err(error) = alone {
                 assert!(error.to_string().ends_with(&format!(": {}", bit.name())), "{error}");
             }

@@ -2,8 +2,9 @@
 //! cleaned section can be written again before the next one. No kernel has it; after Gwak, Kang and Shin,
 //! "GC journaling" (ISCE 2015).
 //!
-//! - An area of 512 blocks, a segment as a whole, after the main area; [`GcJournalRecord`] in both copies
-//!   of the superblock says where.
+//! - An area of 512 blocks, a segment as a whole, after the main area, whose blocks are written from its first
+//!   one on after each checkpoint; or two zones, which are written on and on, by turns. [`GcJournalRecord`] in both
+//!   copies of the superblock says where.
 //! - Two formats. A [`PaperBlock`] is what the paper prints: addresses and the version of the checkpoint
 //!   that the moves follow, neither checksum nor count. A [`SafeBlock`] has a checksum, its index, and of
 //!   each move what was moved.
@@ -16,6 +17,8 @@ use crate::wire::{put_u32, record};
 
 /// Blocks of the area: a segment.
 pub const GC_JOURNAL_BLOCKS: u32 = BLOCKS_PER_SEGMENT;
+/// Zones of the area where sections are zones.
+pub const GC_JOURNAL_ZONES: u32 = 2;
 /// Entries of a block as the paper prints it.
 pub const PAPER_ENTRIES: usize = 511;
 /// Bytes of such an entry.
@@ -63,7 +66,7 @@ record! {
         crc: u32 = 0x4,
         /// Version of the last checkpoint when the block was written.
         checkpoint_ver: u64 = 0x8,
-        /// Blocks with this version before this one; the place in the area.
+        /// Blocks with this version before this one; the place in an area that is no zones.
         index: u32 = 0x10,
         /// Entries in use.
         entry_count: u16 = 0x14,
@@ -171,7 +174,7 @@ impl PaperBlock {
 pub struct SafeBlock {
     /// Version of the last checkpoint when it was written.
     pub checkpoint_ver: u64,
-    /// Blocks with this version before this one; the place in the area.
+    /// Blocks with this version before this one; the place in an area that is no zones.
     pub index: u32,
     /// Where the warm node log went on when it was written: entries come before the nodes that
     /// roll-forward finds from there on, and after those before.
@@ -181,7 +184,7 @@ pub struct SafeBlock {
 }
 
 impl SafeBlock {
-    /// Reads a block, number `index` of the area.
+    /// Reads a block, number `index` of its version.
     ///
     /// # Errors
     /// Another magic, a checksum that does not hold, more entries than there is room for, a block of
@@ -208,6 +211,12 @@ impl SafeBlock {
             chain: header.chain,
             entries: entries.map(|bytes| RawSafeEntry::read(bytes).into()).collect(),
         })
+    }
+
+    /// The index that a block says that it has.
+    #[must_use]
+    pub fn index_of(block: &[u8]) -> u32 {
+        block.first_chunk::<BLOCK_BYTES>().map_or(0, |block| SafeHeader::read(block).index)
     }
 
     /// Writes all bytes of a block, checksum included; nothing over less than one. Entries without room

@@ -75,6 +75,7 @@ mod tests {
         SUPERBLOCK_MAGIC,
     };
     use super::*;
+    use crate::f2fs::format::GC_JOURNAL_BLOCKS;
     use proptest::prelude::*;
 
     /// Where segments of the volume under test end, and the area begins.
@@ -93,7 +94,7 @@ mod tests {
         [sb.segment0_blkaddr, sb.cp_blkaddr, sb.sit_blkaddr] = [512, 512, 1536].map(BlockAddr);
         [sb.nat_blkaddr, sb.ssa_blkaddr, sb.main_blkaddr] = [2560, 4608, 5120].map(BlockAddr);
         [sb.root_ino, sb.node_ino, sb.meta_ino] = [3, 1, 2].map(Nid);
-        sb.gc_journal = GcJournalRecord::new(BlockAddr(START));
+        sb.gc_journal = GcJournalRecord::new(BlockAddr(START), GC_JOURNAL_BLOCKS);
         if checksum {
             sb.feature = Features::of(&[Feature::SB_CHECKSUM]).0;
             sb.checksum_offset = SUPERBLOCK_CRC_AT as u32;
@@ -185,7 +186,7 @@ mod tests {
         assert!(matches!(sb.check_gc_journal(0), Err(FormatError::Checksum { .. })));
         let mut sb = superblock(false);
         // The last place that the volume has.
-        sb.gc_journal = GcJournalRecord::new(BlockAddr(START + 7));
+        sb.gc_journal = GcJournalRecord::new(BlockAddr(START + 7), GC_JOURNAL_BLOCKS);
         assert!(sb.gc_journal().is_some());
         sb.gc_journal = GcJournalRecord::default();
         assert_eq!(sb.check_gc_journal(0), Ok(None));

@@ -3,7 +3,7 @@
 
 use super::checksum::crc32;
 use super::error::{FormatError, Place};
-use super::gc_journal::GC_JOURNAL_BLOCKS;
+use super::gc_journal::{GC_JOURNAL_BLOCKS, GC_JOURNAL_ZONES};
 use super::{BlockAddr, SUPERBLOCK_CRC_AT, SUPERBLOCK_MAGIC};
 use crate::wire::{Wire, record};
 use std::ops::Range;
@@ -27,7 +27,7 @@ record! {
         magic: u32 = 0x0,
         /// The first block of the area.
         start: BlockAddr = 0x4,
-        /// Blocks of the area: 512.
+        /// Blocks of the area: 512, or those of two zones.
         blocks: u32 = 0x8,
         /// 0: no block counts; else their format: 1 the paper's, 2 the safe one.
         state: u32 = 0xc,
@@ -77,10 +77,11 @@ impl GcJournalFormat {
     }
 }
 
-/// The area of a GC journal, [`GC_JOURNAL_BLOCKS`] blocks after the main area and on the volume.
+/// The area of a GC journal after the main area and on the volume: [`GC_JOURNAL_BLOCKS`] blocks, or two zones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GcJournalArea {
     start: BlockAddr,
+    blocks: u32,
     live: Option<GcJournalFormat>,
 }
 
@@ -89,13 +90,19 @@ impl GcJournalArea {
     #[must_use]
     pub const fn blocks(self) -> Range<BlockAddr> {
         // The volume's addresses fit 32 bits.
-        self.start..BlockAddr(self.start.0 + GC_JOURNAL_BLOCKS)
+        self.start..BlockAddr(self.start.0 + self.blocks)
+    }
+
+    /// Blocks of each of its two zones; `None` if it is none.
+    #[must_use]
+    pub const fn zone_blocks(self) -> Option<u32> {
+        if self.blocks == GC_JOURNAL_BLOCKS { None } else { Some(self.blocks / GC_JOURNAL_ZONES) }
     }
 
     /// A block of it; `None` if there is none.
     #[must_use]
     pub fn block(self, index: u32) -> Option<BlockAddr> {
-        (index < GC_JOURNAL_BLOCKS).then(|| BlockAddr(self.start.0 + index))
+        (index < self.blocks).then(|| BlockAddr(self.start.0 + index))
     }
 
     /// The format of blocks that may count, if this copy of the superblock is marked.
@@ -108,8 +115,7 @@ impl GcJournalArea {
 impl GcJournalRecord {
     /// The record of an area that no block counts in.
     #[must_use]
-    pub fn new(start: BlockAddr) -> Self {
-        let blocks = GC_JOURNAL_BLOCKS;
+    pub fn new(start: BlockAddr, blocks: u32) -> Self {
         Self { magic: GC_JOURNAL_MAGIC, start, blocks, state: 0, crc: 0 }.sealed()
     }
 
@@ -140,18 +146,20 @@ impl GcJournalRecord {
             return Ok(None);
         }
         FormatError::checksum(place, self.crc, self.checksum())?;
-        if self.blocks != GC_JOURNAL_BLOCKS {
-            return corrupt(0x8, "GC journal is not of 512 blocks");
+        let of_zones =
+            self.blocks > 0 && self.blocks.is_multiple_of(GC_JOURNAL_ZONES * GC_JOURNAL_BLOCKS);
+        if self.blocks != GC_JOURNAL_BLOCKS && !of_zones {
+            return corrupt(0x8, "GC journal is neither of 512 blocks nor of two zones");
         }
         if u64::from(self.start.0) < main_end {
             return corrupt(0x4, "GC journal lies over the main area");
         }
-        let end = u64::from(self.start.0) + u64::from(GC_JOURNAL_BLOCKS);
+        let end = u64::from(self.start.0) + u64::from(self.blocks);
         if end > blocks || end >= u64::from(BlockAddr::COMPRESS.0) {
             return corrupt(0x4, "GC journal ends beyond the volume");
         }
         let live = self.format(place)?;
-        Ok(Some(GcJournalArea { start: self.start, live }))
+        Ok(Some(GcJournalArea { start: self.start, blocks: self.blocks, live }))
     }
 
     /// The format that its state names; `None` if no block counts.

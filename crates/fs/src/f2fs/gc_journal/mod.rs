@@ -74,18 +74,24 @@ impl Volume {
         };
         if self.omits(OmittedRule::GcReuse) {
             self.free_moved(&op, journal, &moves);
+            self.reset_freed().await;
         }
         if self.omits(OmittedRule::GcDiscard) {
             self.discard_prefree().await;
         }
         let count = blocks.len();
+        self.empty_journal_zone(journal, count as u32).await.map_err(|error| self.stop(error))?;
         self.write_journal(blocks).await.map_err(|error| self.stop(error))?;
         journal.used.set(journal.used.get() + count as u32);
+        if let Some(ring) = &journal.ring {
+            ring.advance(count as u32);
+        }
         journal.count(|counts| {
             counts.blocks += count as u64;
             counts.entries += moves.len() as u64;
         });
         self.free_moved(&op, journal, &moves);
+        self.reset_freed().await;
         Ok(())
     }
 

@@ -19,6 +19,7 @@ mod write;
 pub use sizes::Plan;
 
 use super::format::{Features, FormatError, Superblock};
+use super::zones::ZoneGeometry;
 use crate::mkfs::random_uuid;
 use contents::Contents;
 use nandscape_block::{AsyncDevice, BlockError};
@@ -47,8 +48,11 @@ pub struct MkfsOptions {
     /// option. Fewer of them allow volumes smaller than mkfs.f2fs makes; whether they suffice for cleaning
     /// is not checked.
     pub reserved_segments: Option<u32>,
-    /// Whether the segment after the main area is kept for a GC journal, which mkfs.f2fs does not have.
+    /// Whether what follows the main area is kept for a GC journal, which mkfs.f2fs does not have: a segment, or two
+    /// zones.
     pub gc_journal: bool,
+    /// The zones of the device, each of which is a section then; `-m`.
+    pub zones: Option<ZoneGeometry>,
     /// Whether logs begin at the end of the main area; `-a 1`.
     pub heap: bool,
     /// Whether NAT bits are written, where they fit.
@@ -82,6 +86,7 @@ impl MkfsOptions {
             overprovision: None,
             reserved_segments: None,
             gc_journal: false,
+            zones: None,
             heap: false,
             nat_bits: true,
             checkpoint_ver: stream.bits() >> 33 | 1,

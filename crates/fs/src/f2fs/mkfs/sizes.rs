@@ -8,7 +8,7 @@
 //! free segments wrong until a mount has written a checkpoint. With a GC journal, of which mkfs.f2fs knows
 //! nothing, they are not counted.
 
-use super::{MkfsError, MkfsOptions, extensions};
+use super::{MkfsError, MkfsOptions, ZoneGeometry, extensions};
 use crate::f2fs::format::*;
 
 /// Major and minor version: those of the tools that the layout follows.
@@ -59,6 +59,10 @@ impl Plan {
         let counted_segments = areas(&mut superblock, options, sectors)?;
         let layout = Layout::of(&superblock)?;
         superblock.check_gc_journal(0)?;
+        let counted_segments = match &options.zones {
+            Some(zones) => usable_segments(zones, &layout)?,
+            None => counted_segments,
+        };
         let (overprovision, reserved) = reserve(&layout, counted_segments, options)?;
         if layout.main_segments() - LOGS < reserved {
             return Err(too_small());
@@ -86,7 +90,7 @@ impl Plan {
         self.logs[log.number()]
     }
 
-    /// Blocks that users may take.
+    /// Blocks that users may take. Where zones end within a segment, that segment counts as a whole.
     #[must_use]
     pub fn user_blocks(&self) -> u64 {
         let segments = self.counted_segments - self.overprovision_segments;
@@ -135,7 +139,8 @@ fn identity(options: &MkfsOptions) -> Result<Superblock, MkfsError> {
     }
     sb.version[..options.version.len()].copy_from_slice(options.version.as_bytes());
     sb.init_version = sb.version;
-    sb.feature = options.features.0;
+    let zoned = Features::of(if options.zones.is_some() { &[Feature::BLKZONED] } else { &[] });
+    sb.feature = options.features.0 | zoned.0;
     if options.features.has(Feature::SB_CHECKSUM) {
         sb.checksum_offset = SUPERBLOCK_CRC_AT as u32;
     }
@@ -151,16 +156,49 @@ struct Meta {
     payload: u32,
 }
 
+/// Segments of the main area in which something can be written (`f2fs_get_usable_segments`).
+///
+/// # Errors
+/// The metadata does not fit before the first zone.
+fn usable_segments(zones: &ZoneGeometry, layout: &Layout) -> Result<u32, MkfsError> {
+    let main = layout.main_start().0;
+    let Some(before) = zones.first.checked_sub(main) else {
+        return Err(MkfsError::Options(format!(
+            "the metadata takes {} MiB, and the device has {} MiB that are writable at random",
+            main / 256,
+            zones.first / 256
+        )));
+    };
+    let sections = layout.sections() - before / zones.blocks;
+    Ok(before / BLOCKS_PER_SEGMENT + sections * zones.capacity.div_ceil(BLOCKS_PER_SEGMENT))
+}
+
+/// Segments and sections of a zone as options have them: on a device with zones, a zone is a section.
+fn shape(options: &MkfsOptions) -> Result<[u32; 2], MkfsError> {
+    let asked = [options.segments_per_section, options.sections_per_zone];
+    match &options.zones {
+        None => Ok(asked),
+        Some(zones) if asked == [1, 1] || asked == [zones.segments(), 1] => {
+            Ok([zones.segments(), 1])
+        }
+        Some(zones) => Err(MkfsError::Options(format!(
+            "a section is a zone of the device, of {} segments",
+            zones.segments()
+        ))),
+    }
+}
+
 /// Segments of a zone.
 fn zone_segments(options: &MkfsOptions) -> Result<u32, MkfsError> {
-    let zone = options.segments_per_section.checked_mul(options.sections_per_zone);
+    let [per_section, sections] = shape(options)?;
+    let zone = per_section.checked_mul(sections);
     let zone = zone.filter(|zone| (1..=SEGMENTS_MAX).contains(zone));
     zone.ok_or(MkfsError::Options("a zone of no size, or of too many segments".to_owned()))
 }
 
 /// Decides where the areas lie. Gives the segments that count as those of the main area.
 fn areas(sb: &mut Superblock, options: &MkfsOptions, sectors: u64) -> Result<u32, MkfsError> {
-    let [per_section, sections] = [options.segments_per_section, options.sections_per_zone];
+    let [per_section, sections] = shape(options)?;
     let zone = zone_segments(options)?;
     let per_segment = u64::from(BLOCKS_PER_SEGMENT);
     if sectors > u64::from(SEGMENTS_MAX) * per_segment {
@@ -169,7 +207,11 @@ fn areas(sb: &mut Superblock, options: &MkfsOptions, sectors: u64) -> Result<u32
     let segment0 = u64::from(zone) * per_segment;
     let total = sectors.checked_sub(segment0).ok_or_else(too_small)? / per_segment;
     let total = u32::try_from(total).map_err(|_| too_small())?;
-    let journal = if options.gc_journal { GC_JOURNAL_SEGMENTS } else { 0 };
+    let journal = match &options.zones {
+        _ if !options.gc_journal => 0,
+        Some(zones) => GC_JOURNAL_ZONES * zones.segments(),
+        None => GC_JOURNAL_SEGMENTS,
+    };
     let total = total.checked_sub(journal).ok_or_else(too_small)?;
     let segments = total - total % zone;
     let counted = if options.gc_journal { segments } else { total };
@@ -195,7 +237,8 @@ fn areas(sb: &mut Superblock, options: &MkfsOptions, sectors: u64) -> Result<u32
     [sb.segment0_blkaddr, sb.cp_blkaddr, sb.sit_blkaddr, sb.nat_blkaddr, ..] = starts;
     [.., sb.ssa_blkaddr, sb.main_blkaddr] = starts;
     if options.gc_journal {
-        sb.gc_journal = GcJournalRecord::new(BlockAddr((zone + segments) * BLOCKS_PER_SEGMENT));
+        let start = BlockAddr((zone + segments) * BLOCKS_PER_SEGMENT);
+        sb.gc_journal = GcJournalRecord::new(start, journal * BLOCKS_PER_SEGMENT);
     }
     Ok(counted - meta_segments)
 }

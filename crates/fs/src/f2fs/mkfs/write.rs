@@ -4,7 +4,9 @@ use super::contents::Contents;
 use super::{MkfsOptions, Plan};
 use crate::f2fs::format::*;
 use crate::mkfs::{discard_to_zeroes, write_blocks, zero};
-use nandscape_block::{AsyncDevice, BlockError};
+use nandscape_block::zone::{ZoneAction, ZoneId, ZoneState};
+use nandscape_block::{AsyncDevice, BlockError, Lba};
+use nandscape_rt::combine::join_all;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -20,13 +22,26 @@ pub(super) async fn clear(
     }
     zero(device, 0..2).await?;
     device.flush().await?;
-    if options.discard && discard_to_zeroes(device, plan.layout.blocks()).await? {
+    let random = options.zones.map_or(plan.layout.blocks(), |zones| zones.first.into());
+    reset_zones(device).await?;
+    if options.discard && discard_to_zeroes(device, random).await? {
         return Ok(true);
     }
-    for run in unwritten(plan) {
+    for run in unwritten(plan).into_iter().filter(|run| run.start < random) {
         zero(device, run).await?;
     }
     Ok(false)
+}
+
+/// Empties the zones of a device, if it has some.
+async fn reset_zones(device: &AsyncDevice) -> Result<(), BlockError> {
+    if !device.caps().has_zones() {
+        return Ok(());
+    }
+    let zones = device.report_zones(Lba(0), u32::MAX).await?;
+    let written = (0..).map(ZoneId).zip(zones).filter(|(_, info)| info.state != ZoneState::Empty);
+    let resets = written.map(|(zone, _)| device.manage_zone(zone, ZoneAction::Reset));
+    join_all(resets.collect::<Vec<_>>()).await.into_iter().collect()
 }
 
 /// Blocks that a mount reads although nothing is written there: first copies of SIT and NAT, payload,
@@ -46,7 +61,7 @@ fn unwritten(plan: &Plan) -> Vec<Range<u64>> {
     runs.extend(nat.map(|start| run(start, BLOCKS_PER_SEGMENT)));
     runs.push(run(warm, 1));
     let journal = plan.superblock.gc_journal();
-    runs.extend(journal.map(|area| run(area.blocks().start, GC_JOURNAL_BLOCKS)));
+    runs.extend(journal.map(|area| area.blocks().start.0.into()..area.blocks().end.0.into()));
     runs
 }
 

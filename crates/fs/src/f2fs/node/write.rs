@@ -173,10 +173,11 @@ impl Volume {
         let ino = Nid(footer.ino);
         footer.encode(&mut bytes);
         self.seal_inode(&mut bytes);
-        if let Some((segment, summaries)) = allocated.filled {
+        let at = allocated.at;
+        for (segment, summaries) in allocated.into_full() {
             self.keep_summaries(segment, &summaries);
         }
-        self.nodes.nat.borrow_mut().set(nid, known, allocated.at, ino, marks.is_some());
+        self.nodes.nat.borrow_mut().set(nid, known, at, ino, marks.is_some());
         self.nodes.dirty.borrow_mut().remove(&(ino.0, nid.0));
         if marks.is_some() {
             self.inode_lists.appended.borrow_mut().insert(ino.0);
@@ -184,7 +185,7 @@ impl Volume {
         batch.id.get_or_insert_with(|| self.nodes.in_flight.send());
         batch.runs.push(run);
         let copy = self.nodes.copies.borrow_mut().next(nid.0, &bytes);
-        batch.blocks.push((allocated.at, copy));
+        batch.blocks.push((at, copy));
         Ok(())
     }
 

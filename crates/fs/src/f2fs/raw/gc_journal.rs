@@ -39,7 +39,11 @@ impl F2fsImage {
                 SAFE_MAGIC => GcJournalFormat::Safe,
                 _ => GcJournalFormat::Paper,
             };
-            blocks.push((index, GcJournalBlock::parse(&bytes[..], index, format)));
+            let block = match area.zone_blocks() {
+                Some(_) => GcJournalBlock::parse_any(&bytes[..], format),
+                None => GcJournalBlock::parse(&bytes[..], index, format),
+            };
+            blocks.push((index, block));
         }
         Ok(blocks)
     }

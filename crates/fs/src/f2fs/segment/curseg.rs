@@ -1,6 +1,7 @@
 //! The six logs (`struct curseg_info`) and what is allocated at their ends (`f2fs_allocate_data_block`).
 
 use super::Segments;
+use super::turns::Turns;
 use crate::contract::{FsError, Result};
 use crate::f2fs::format::{
     BLOCKS_PER_SEGMENT, BlockAddr, SegNo, SegmentType, SummaryBlock, SummaryEntry, SummaryKind,
@@ -14,6 +15,9 @@ pub(crate) struct CurSeg {
     pub(crate) next: u32,
     /// Whether it is written in the holes of a segment that was dirty (`SSR`), and not appended to (`LFS`).
     pub(crate) ssr: bool,
+    /// Whether its next block cannot be written, since the write pointer of its zone is elsewhere: the log leaves the
+    /// segment for a fresh one before it takes another block.
+    pub(crate) stale: bool,
     /// Summaries of its blocks, as SSA will hold them.
     pub(crate) summary: SummaryBlock,
 }
@@ -22,7 +26,8 @@ impl CurSeg {
     /// A segment that is opened as a log.
     fn open(segment: SegNo, log: SegmentType) -> Self {
         let kind = if log.is_node() { SummaryKind::Node } else { SummaryKind::Data };
-        Self { segment, next: 0, ssr: false, summary: SummaryBlock::new(kind) }
+        let summary = SummaryBlock::new(kind);
+        Self { segment, next: 0, ssr: false, stale: false, summary }
     }
 
     /// Blocks of the segment, from its first on, whose summaries mean something.
@@ -44,8 +49,17 @@ pub(crate) struct Allocated {
     pub(crate) at: BlockAddr,
     /// Where the log goes on after it (`NEXT_FREE_BLKADDR`).
     pub(crate) next: BlockAddr,
-    /// The segment that it filled, with its summaries, which belong into SSA.
-    pub(crate) filled: Option<(SegNo, SummaryBlock)>,
+    /// The segment that the log left before, since it could not go on there, with its summaries, which belong into SSA.
+    left: Option<(SegNo, SummaryBlock)>,
+    /// The same of the segment that it filled.
+    filled: Option<(SegNo, SummaryBlock)>,
+}
+
+impl Allocated {
+    /// Segments that the log is through with, in order, with the summaries that belong into SSA.
+    pub(crate) fn into_full(self) -> impl Iterator<Item = (SegNo, SummaryBlock)> {
+        self.left.into_iter().chain(self.filled)
+    }
 }
 
 impl Segments {
@@ -61,9 +75,10 @@ impl Segments {
         summary: SummaryEntry,
         now_s: u64,
     ) -> Result<Allocated> {
+        let left = if self.log(log).stale { Some(self.renew(log)?) } else { None };
         let offset = self.log(log).next;
         let following = self.offset_after(log, offset);
-        let fills = following == BLOCKS_PER_SEGMENT;
+        let fills = following == self.end_of(self.log(log));
         let segment = if fills { Some(self.following_segment(log)?) } else { None };
         let at = self.next_block(log);
         self.mark(at, true, now_s)?;
@@ -76,13 +91,17 @@ impl Segments {
         self.written[log.number()] += 1;
         self.threaded += u64::from(curseg.ssr);
         let filled = segment.map(|segment| self.open(log, segment));
+        let next = self.next_block(log);
+        if let Some(turns) = self.turns.as_mut().filter(|_| filled.is_some()) {
+            turns.jump(at, next);
+        }
         if old.is_block() {
             self.note_emptied(old);
         }
         if filled.is_some() {
             self.note_emptied(at);
         }
-        Ok(Allocated { at, next: self.next_block(log), filled })
+        Ok(Allocated { at, next, left, filled })
     }
 
     /// The block that a log writes next.
@@ -93,15 +112,28 @@ impl Segments {
 
     /// Blocks that a log can take after each other without a new segment.
     pub(crate) fn run_of(&self, log: SegmentType) -> u32 {
-        let CurSeg { next, ssr, .. } = *self.log(log);
+        let CurSeg { next, ssr, stale, .. } = *self.log(log);
+        if stale {
+            return 1;
+        }
         if !ssr {
-            return BLOCKS_PER_SEGMENT - next;
+            return self.left_in(self.log(log));
         }
         let mut end = next;
         while end < BLOCKS_PER_SEGMENT && self.offset_after(log, end) == end + 1 {
             end += 1;
         }
         (end + 1).min(BLOCKS_PER_SEGMENT) - next
+    }
+
+    /// The end of what can be written in the segment of a log.
+    fn end_of(&self, log: &CurSeg) -> u32 {
+        self.capacity.of_segment(log.segment.0)
+    }
+
+    /// Blocks that a log can append to its segment.
+    pub(super) fn left_in(&self, log: &CurSeg) -> u32 {
+        self.end_of(log).saturating_sub(log.next)
     }
 
     /// The block that a log goes on with after one of its segment; the segment's end if there is none.
@@ -121,7 +153,10 @@ impl Segments {
     /// Whether the next `blocks` blocks of a log leave none in its segment.
     pub(crate) fn is_filled_by(&self, log: SegmentType, blocks: u64) -> bool {
         let CurSeg { segment, next, ssr, .. } = *self.log(log);
-        let left = if ssr { self.holes_from(segment, next) } else { BLOCKS_PER_SEGMENT - next };
+        let left = match ssr {
+            true => self.holes_from(segment, next),
+            false => self.left_in(self.log(log)),
+        };
         u64::from(left) <= blocks
     }
 
@@ -129,7 +164,11 @@ impl Segments {
     /// (`get_new_segment`, with the kernel's default `noheap`).
     fn next_segment(&self, log: SegmentType) -> Result<u32> {
         let now = self.log(log).segment;
-        if let Some(next) = self.free.next_in_section(now.0) {
+        let is_zone = self.capacity.is_zone(self.layout.section_of(now));
+        // A log leaves a zone in which it cannot go on at the write pointer.
+        let next = self.free.next_in_section(now.0);
+        let next = next.filter(|next| !is_zone || *next == now.0 + 1 && !self.log(log).stale);
+        if let Some(next) = next {
             return Ok(next);
         }
         // Hot data and nodes begin at the start of the volume, so that freed segments are reused early.
@@ -153,7 +192,7 @@ impl Segments {
         self.free.take(segment);
         if let Some(opened) = self.segments.get_mut(segment as usize) {
             opened.kind = log;
-            self.usage.take(log);
+            self.usage.take(log, self.capacity.of_segment(segment));
         }
         self.dirty_entries.insert(segment);
         let before = &mut self.logs[log.number()];
@@ -195,11 +234,12 @@ impl Segments {
     fn reopen_found(&mut self, segment: SegNo, was_used: bool, kind: SegmentType) {
         let Some(found) = self.segments.get_mut(segment.0 as usize) else { return };
         self.usage.drop_valid(found.kind);
+        let blocks = self.capacity.of_segment(segment.0);
         if was_used {
-            self.usage.release(found.kind);
+            self.usage.release(found.kind, blocks);
         }
         found.kind = kind;
-        self.usage.take(kind);
+        self.usage.take(kind, blocks);
         self.usage.add_valid(kind, 1);
     }
 
@@ -222,7 +262,33 @@ impl Segments {
     pub(crate) fn renew(&mut self, log: SegmentType) -> Result<(SegNo, SummaryBlock)> {
         let following = self.next_segment(log)?;
         let left = self.open_free(log, following);
+        let next = self.next_block(log);
+        if let Some(turns) = &mut self.turns {
+            turns.begin(log, next);
+        }
         self.note_emptied(self.layout.block(left.0, 0).unwrap_or_default());
         Ok(left)
+    }
+
+    /// From now on blocks of logs are sent in their order: sections are zones.
+    pub(crate) fn begin_turns(&mut self) {
+        let mut turns = Turns::default();
+        SegmentType::ALL.into_iter().for_each(|log| turns.begin(log, self.next_block(log)));
+        self.turns = Some(turns);
+    }
+
+    /// Whether it is the turn of so many blocks from one on to be sent; those after them come next then.
+    pub(crate) fn take_turn(&mut self, at: BlockAddr, blocks: u32) -> bool {
+        self.turns.as_mut().is_none_or(|turns| turns.take(at, blocks))
+    }
+
+    /// The blocks whose turn it is.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = BlockAddr> + use<> {
+        self.turns.as_ref().map(Turns::now).into_iter().flatten()
+    }
+
+    /// A log cannot go on where it is.
+    pub(crate) const fn make_stale(&mut self, log: SegmentType) {
+        self.logs[log.number()].stale = true;
     }
 }

@@ -42,6 +42,14 @@ impl FreeSegments {
         self.used_in.get(section as usize).is_some_and(|used| *used == 0)
     }
 
+    /// Leaves out a segment in which nothing can be written: it is neither free nor in use.
+    pub(super) fn exclude(&mut self, segment: u32) {
+        if self.is_free(segment) {
+            self.used[(segment / 64) as usize] |= 1 << (segment % 64);
+            self.free_segments -= 1;
+        }
+    }
+
     /// Takes a segment, if it is free.
     pub(super) fn take(&mut self, segment: u32) {
         if !self.is_free(segment) {

@@ -2,7 +2,6 @@
 //! blocks written to segments that are not free, prefree ones included, data and nodes apart.
 
 use super::{SegmentType, Segments};
-use crate::f2fs::format::BLOCKS_PER_SEGMENT;
 
 /// Blocks of one class, data or nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -13,23 +12,23 @@ pub(crate) struct Blocks {
     pub(crate) valid: u64,
 }
 
-/// Segments that are not free and valid blocks in them: of data, of nodes.
+/// Blocks of segments that are not free and valid blocks in them: of data, of nodes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Use {
-    segments: [u64; 2],
+    blocks: [u64; 2],
     valid: [u64; 2],
 }
 
 impl Use {
-    /// A segment is taken into use for a log.
-    pub(super) const fn take(&mut self, log: SegmentType) {
-        self.segments[log.is_node() as usize] += 1;
+    /// A segment of so many blocks is taken into use for a log.
+    pub(super) const fn take(&mut self, log: SegmentType, blocks: u32) {
+        self.blocks[log.is_node() as usize] += blocks as u64;
     }
 
-    /// A segment is free again.
-    pub(super) const fn release(&mut self, log: SegmentType) {
-        let segments = &mut self.segments[log.is_node() as usize];
-        *segments = segments.saturating_sub(1);
+    /// One is free again.
+    pub(super) const fn release(&mut self, log: SegmentType, blocks: u32) {
+        let all = &mut self.blocks[log.is_node() as usize];
+        *all = all.saturating_sub(blocks as u64);
     }
 
     /// Blocks of a segment became valid.
@@ -52,9 +51,9 @@ impl Segments {
             let open = self.logs.iter().zip(SegmentType::ALL);
             let unwritten: u64 = open
                 .filter(|(curseg, log)| log.is_node() == nodes && !curseg.ssr)
-                .map(|(curseg, _)| u64::from(BLOCKS_PER_SEGMENT - curseg.next))
+                .map(|(curseg, _)| u64::from(self.left_in(curseg)))
                 .sum();
-            let blocks = self.usage.segments[class] * u64::from(BLOCKS_PER_SEGMENT);
+            let blocks = self.usage.blocks[class];
             Blocks { in_use: blocks.saturating_sub(unwritten), valid: self.usage.valid[class] }
         })
     }

@@ -6,6 +6,7 @@
 //!
 //! Nothing here reads or writes the device: what is to be written is handed out as blocks.
 
+mod capacity;
 mod curseg;
 mod discards;
 mod free;
@@ -14,7 +15,9 @@ mod sit;
 mod ssr;
 #[cfg(test)]
 pub(super) mod tests;
+mod turns;
 
+pub(crate) use capacity::Capacity;
 pub(crate) use curseg::CurSeg;
 pub(crate) use discards::Discards;
 pub(crate) use in_use::Blocks;
@@ -27,6 +30,7 @@ use crate::f2fs::error::corrupt;
 use free::FreeSegments;
 use in_use::Use;
 use std::collections::BTreeSet;
+use turns::Turns;
 
 /// Logs of a volume.
 pub(crate) const LOGS: usize = 6;
@@ -63,6 +67,7 @@ impl Segment {
 /// All segments of a volume (`struct f2fs_sm_info`).
 pub(crate) struct Segments {
     layout: Layout,
+    capacity: Capacity,
     segments: Vec<Segment>,
     /// Valid blocks of each section.
     section_valid: Vec<u32>,
@@ -80,6 +85,8 @@ pub(crate) struct Segments {
     version_bitmap: VersionBitmap,
     /// Blocks written to each log since mount.
     written: [u64; LOGS],
+    /// The order in which blocks are sent, where sections are zones.
+    turns: Option<Turns>,
     usage: Use,
     /// Free segments that are kept from use.
     held: BTreeSet<u32>,
@@ -109,7 +116,7 @@ pub(crate) struct SegmentsAtMount {
 
 impl Segments {
     /// The segments of a volume that is being mounted.
-    pub(crate) fn new(layout: Layout, found: SegmentsAtMount) -> Self {
+    pub(crate) fn new(layout: Layout, capacity: Capacity, found: SegmentsAtMount) -> Self {
         let SegmentsAtMount { entries, logs, journal, version_bitmap } = found;
         let segments: Vec<_> = entries.iter().map(Segment::new).collect();
         let per_section = layout.segments_per_section() as usize;
@@ -122,11 +129,15 @@ impl Segments {
         let mut usage = Use::default();
         in_use.for_each(|(number, one)| {
             free.take(number);
-            usage.take(one.kind);
+            usage.take(one.kind, capacity.of_segment(number));
             usage.add_valid(one.kind, one.valid);
         });
+        (0..segments.len() as u32)
+            .filter(|number| capacity.of_segment(*number) == 0)
+            .for_each(|number| free.exclude(number));
         Self {
             layout,
+            capacity,
             segments,
             section_valid,
             section_pinned,
@@ -137,6 +148,7 @@ impl Segments {
             journal,
             version_bitmap,
             written: [0; LOGS],
+            turns: None,
             usage,
             held: BTreeSet::new(),
             prepared: [const { None }; LOGS],
@@ -157,6 +169,11 @@ impl Segments {
     pub(crate) fn memory_bytes(&self) -> u64 {
         let sections = self.section_valid.len() * 2 * size_of::<u32>();
         (self.segments.len() * size_of::<Segment>() + sections) as u64
+    }
+
+    /// How much of each section can be written.
+    pub(crate) const fn capacity(&self) -> &Capacity {
+        &self.capacity
     }
 
     /// Segments of the main area.
@@ -343,10 +360,37 @@ impl Segments {
         self.free.is_free_section(section)
     }
 
+    /// Keeps a free section from being used; whether it is free.
+    pub(crate) fn hold_section(&mut self, section: u32) -> bool {
+        let is_free = self.is_free_section(section);
+        for number in self.layout.section_segments(section).filter(|_| is_free) {
+            self.hold(SegNo(number));
+        }
+        is_free
+    }
+
+    /// A section that was held may be used.
+    pub(crate) fn unhold_section(&mut self, section: u32) {
+        self.layout.section_segments(section).for_each(|number| self.unhold(SegNo(number)));
+    }
+
+    /// Whether a segment of a section is kept from use.
+    pub(crate) fn is_held_section(&self, section: u32) -> bool {
+        self.held.range(self.layout.section_segments(section)).next().is_some()
+    }
+
+    /// Whether anything in a section is valid, or kept for the last checkpoint.
+    pub(crate) fn is_needed_section(&self, section: u32) -> bool {
+        let mut segments = self.layout.section_segments(section);
+        segments.any(|number| {
+            self.segment(SegNo(number)).is_some_and(|one| one.valid > 0 || one.kept.count() > 0)
+        })
+    }
+
     /// A segment that was in use is free.
     fn release(&mut self, number: u32) {
         if let Some(segment) = self.segments.get(number as usize) {
-            self.usage.release(segment.kind);
+            self.usage.release(segment.kind, self.capacity.of_segment(number));
         }
         self.free.release(number);
     }

@@ -139,7 +139,7 @@ impl Segments {
         }
         self.dirty_entries.insert(segment);
         let next = self.next_hole(SegNo(segment), 0);
-        let opened = CurSeg { segment: SegNo(segment), next, ssr: true, summary };
+        let opened = CurSeg { segment: SegNo(segment), next, ssr: true, stale: false, summary };
         let before = std::mem::replace(&mut self.logs[log.number()], opened);
         (before.segment, before.summary)
     }

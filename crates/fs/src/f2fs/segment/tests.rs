@@ -40,6 +40,7 @@ fn empty(per_section: u32) -> Segments {
         segment: SegNo(log.number() as u32 * per_section),
         next: 0,
         ssr: false,
+        stale: false,
         summary: SummaryBlock::new(if log.is_node() {
             SummaryKind::Node
         } else {
@@ -56,7 +57,7 @@ fn empty(per_section: u32) -> Segments {
         journal: SitJournal::default(),
         version_bitmap: VersionBitmap::from_bytes(&[0; 64]),
     };
-    Segments::new(layout(per_section), found)
+    Segments::new(layout(per_section), Capacity::whole(per_section), found)
 }
 
 /// Blocks that hold something, with what their summaries must say, and SIT blocks as they are on the device.
@@ -97,13 +98,13 @@ impl Model {
         assert_eq!(segments.threaded(), self.threaded);
         self.valid.remove(&old);
         assert!(self.valid.insert(allocated.at, summary).is_none(), "a valid block");
-        if let Some((segment, summaries)) = allocated.filled {
-            let (last, offset) =
-                segments.layout.segment_of(allocated.at).expect("a block of the main area");
+        let (at, next) = (allocated.at, allocated.next);
+        for (segment, summaries) in allocated.into_full() {
+            let (last, offset) = segments.layout.segment_of(at).expect("a block of the main area");
             assert_eq!((segment, summaries.entries[offset as usize]), (last, summary));
             self.ssa.insert(segment, summaries);
         }
-        assert_eq!(allocated.next, segments.next_block(log));
+        assert_eq!(next, segments.next_block(log));
     }
 
     /// As a volume does when few sections are free.
