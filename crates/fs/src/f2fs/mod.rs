@@ -45,6 +45,7 @@ mod timer;
 mod victim;
 mod volume;
 mod xattr;
+mod zoned;
 mod zones;
 
 pub use config::{Config, change_features};

@@ -10,12 +10,12 @@
 //! 3. the warm node log goes on in a fresh section if it cannot in its own: the next chain begins there. Other logs do
 //!    when they are written next.
 
-use super::Zones;
 use crate::contract::Result;
 use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{BlockAddr, SegNo, SegmentType};
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::Volume;
+use crate::f2fs::zones::Zones;
 use nandscape_block::zone::{ZoneAction, ZoneInfo, ZoneState};
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::combine::join_all;

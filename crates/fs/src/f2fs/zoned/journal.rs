@@ -1,0 +1,53 @@
+//! The GC journal in its two zones: where it goes on, and the reset of the one that it comes to.
+
+use crate::contract::Result;
+use crate::f2fs::format::GC_JOURNAL_ZONES;
+use crate::f2fs::moves::{GcJournal, Ring};
+use crate::f2fs::volume::Volume;
+use nandscape_block::zone::{ZoneAction, ZoneId, ZoneInfo, ZoneState};
+use nandscape_block::{BlockError, Lba};
+
+impl Volume {
+    /// The zones of the GC journal, by number.
+    fn journal_zones(&self) -> Option<(&GcJournal, &Ring, ZoneId)> {
+        let (zones, journal) = (self.zones.as_ref()?, self.gc_journal.as_ref()?);
+        let first = (journal.area.blocks().start.0 - zones.geometry.first) / zones.geometry.blocks;
+        Some((journal, journal.ring.as_ref()?, ZoneId(first)))
+    }
+
+    /// Learns where the GC journal goes on. No block of it counts.
+    pub(in crate::f2fs) async fn place_gc_journal(&self) -> Result<()> {
+        let Some((journal, ring, first)) = self.journal_zones() else { return Ok(()) };
+        let start = Lba(journal.area.blocks().start.0.into());
+        let infos = self.env.device.report_zones(start, GC_JOURNAL_ZONES).await?;
+        let [one, other] = infos[..] else {
+            return Err(BlockError::Malformed("a report without all zones").into());
+        };
+        let written = |info: ZoneInfo| match info.state {
+            ZoneState::Full => info.capacity as u32,
+            _ => info.written() as u32,
+        };
+        ring.begin([written(one), written(other)]);
+        let apart = 1 - ring.zone();
+        if infos[apart as usize].state.is_active() {
+            self.env.device.manage_zone(ZoneId(first.0 + apart), ZoneAction::Reset).await?;
+            ring.begin(
+                [0, 1].map(|zone| if zone == apart { 0 } else { written(infos[zone as usize]) }),
+            );
+        }
+        Ok(())
+    }
+
+    /// Resets the zone that the next blocks of the GC journal begin, if it is not empty.
+    pub(in crate::f2fs) async fn empty_journal_zone(
+        &self,
+        journal: &GcJournal,
+        blocks: u32,
+    ) -> Result<()> {
+        let zone = journal.ring.as_ref().and_then(|ring| ring.to_reset(blocks));
+        if let (Some(zone), Some((.., first))) = (zone, self.journal_zones()) {
+            self.env.device.manage_zone(ZoneId(first.0 + zone), ZoneAction::Reset).await?;
+        }
+        Ok(())
+    }
+}
