@@ -11,6 +11,8 @@
 //! - FUA covers its own write, at its completion, and nothing else. A discard is a write of zeroes.
 //! - A power cut keeps a subset of what no flush covered, also of what was in flight, whole sectors
 //!   (`cut.rs`). What it does not keep never comes back.
+//! - Zones (`zones.rs`) take commands in the order of their submission. What is written to a zone lands in
+//!   any order, a power cut keeps a prefix of it, and may lose resets and finishes that no flush covered.
 //!
 //! All choices come from one stream: the same seed and the same bios at the same instants do the same.
 
@@ -19,6 +21,8 @@ mod cut;
 mod pace;
 #[cfg(test)]
 mod tests;
+mod version;
+mod zones;
 
 use crate::address::Lba;
 use crate::bio::{Bio, Flags, FlushScope, Op};
@@ -26,19 +30,23 @@ use crate::caps::DeviceCaps;
 use crate::device::{BlockDevice, Completion, Done, Reply, Submit, Token};
 use crate::error::BlockError;
 use crate::payload::{Payload, SectorData};
+use crate::region::{RegionError, RegionKind};
 use crate::tag::Tag;
-use cache::{Cache, Version, Write, file};
-pub use cut::CutStyle;
+use crate::zone::ZoneInfo;
+use cache::{Cache, Place, Write, file};
 use nandscape_rt::{Nanos, Stream};
 use pace::{Pace, Timing};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
+pub use version::CutStyle;
+use version::Version;
+use zones::{Spot, Zones};
 
 /// What the device did since it was made, by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Steps {
-    /// Pieces of writes and discards that landed.
+    /// Pieces of writes and discards that landed, and resets and finishes that took effect.
     pub landings: u64,
     /// Pieces of reads that took their data.
     pub takings: u64,
@@ -95,6 +103,8 @@ struct InFlight {
     is_flushed: bool,
     /// What a read has taken.
     taken: Vec<SectorData>,
+    /// Its place in the history of a zone.
+    spot: Option<Spot>,
 }
 
 /// The device; see the head of this file.
@@ -130,15 +140,33 @@ impl AdversaryDevice {
         other
     }
 
-    /// A device with these capabilities, but all of it writable at random: zones and upcalls are refused.
+    /// A device with these capabilities, but all of it writable at random: regions are left out, and
+    /// zones and upcalls are refused.
     #[must_use]
-    pub fn with_caps(caps: DeviceCaps, mut rng: Stream) -> Self {
-        let (regions, raises_attention) = (Box::default(), false);
+    pub fn with_caps(caps: DeviceCaps, rng: Stream) -> Self {
+        let regions = Box::default();
+        Self::build(DeviceCaps { regions, raises_attention: false, ..caps }, rng)
+    }
+
+    /// A device with these capabilities and their regions, all of which are zones or writable at random.
+    ///
+    /// # Errors
+    /// Regions that cannot be those of a device, or are of another kind.
+    pub fn with_zones(caps: DeviceCaps, rng: Stream) -> Result<Self, RegionError> {
+        caps.check_regions()?;
+        let is_served = |kind| matches!(kind, RegionKind::Random | RegionKind::Zones(_));
+        match caps.regions.iter().position(|region| !is_served(region.kind)) {
+            Some(index) => Err(RegionError::Kind { index }),
+            None => Ok(Self::build(DeviceCaps { raises_attention: false, ..caps }, rng)),
+        }
+    }
+
+    fn build(caps: DeviceCaps, mut rng: Stream) -> Self {
         Self {
-            caps: DeviceCaps { regions, raises_attention, ..caps },
+            cache: Cache::new(Zones::new(&caps)),
+            caps,
             pace: Pace::draw(&mut rng),
             rng,
-            cache: Cache::default(),
             in_flight: BTreeMap::new(),
             events: BinaryHeap::new(),
             bios: 0,
@@ -153,6 +181,11 @@ impl AdversaryDevice {
     #[must_use]
     pub fn current(&self, lba: Lba) -> SectorData {
         read(&self.cache, &self.caps, lba.0)
+    }
+
+    /// All zones, in order of their numbers.
+    pub fn zones(&self) -> impl Iterator<Item = &ZoneInfo> + '_ {
+        self.cache.zones.table().infos()
     }
 
     /// What it did so far.
@@ -176,7 +209,9 @@ impl AdversaryDevice {
     /// device comes back with another pace.
     pub fn cut_power(&mut self) -> CutStyle {
         self.land_rest();
-        let style = self.cache.cut(&mut self.rng);
+        let waits = |(number, bio): (&u64, &InFlight)| (!bio.is_flushed).then_some(*number);
+        let waiting = self.in_flight.iter().filter_map(waits).collect();
+        let style = self.cache.cut(&waiting, &mut self.rng);
         self.in_flight.clear();
         self.pace = Pace::draw(&mut self.rng);
         (self.off_at_step, self.off_at) = (None, None);
@@ -192,7 +227,7 @@ impl AdversaryDevice {
             let Some(in_flight) = self.in_flight.get(&bio) else { continue };
             let (Step::Piece(piece), true) = (step, in_flight.is_flushed) else { continue };
             if in_flight.bio.op != Op::Read {
-                land(&mut self.cache, &self.caps, bio, &in_flight.bio, piece);
+                land(&mut self.cache, &self.caps, bio, in_flight, piece);
             }
         }
     }
@@ -222,17 +257,12 @@ impl AdversaryDevice {
             self.off_at.get_or_insert(now);
             return None;
         }
+        if step == Step::Flush {
+            self.flush(number);
+            return None;
+        }
         let in_flight = self.in_flight.get_mut(&number)?;
         match step {
-            Step::Flush => {
-                self.steps.flushes += 1;
-                in_flight.is_flushed = true;
-                let scope = match in_flight.bio.scope {
-                    FlushScope::Owner if self.caps.scoped_flush => in_flight.bio.owner.map(file),
-                    _ => None,
-                };
-                self.cache.flush(in_flight.completed_before, scope);
-            }
             Step::Piece(piece) if in_flight.bio.op == Op::Read => {
                 self.steps.takings += 1;
                 if !in_flight.taken.is_empty() {
@@ -245,35 +275,87 @@ impl AdversaryDevice {
             }
             Step::Piece(piece) => {
                 self.steps.landings += 1;
-                land(&mut self.cache, &self.caps, number, &in_flight.bio, piece);
+                land(&mut self.cache, &self.caps, number, in_flight, piece);
             }
-            Step::Complete => {}
+            Step::Flush | Step::Complete => {}
         }
         None
     }
 
+    /// A flush, or the flush of a write with PREFLUSH, takes effect, unless it has.
+    fn flush(&mut self, number: u64) {
+        let Some(in_flight) = self.in_flight.get_mut(&number) else { return };
+        let bio = &in_flight.bio;
+        if std::mem::replace(&mut in_flight.is_flushed, true) && bio.flags.has(Flags::PREFLUSH) {
+            return;
+        }
+        self.steps.flushes += 1;
+        let scope = match bio.scope {
+            FlushScope::Owner if self.caps.scoped_flush => bio.owner.map(file),
+            _ => None,
+        };
+        self.cache.flush(in_flight.completed_before, scope);
+        self.flush_early();
+    }
+
+    /// What a zone keeps for sure may include writes in flight with PREFLUSH, which come before what was
+    /// covered: their flushes take effect first.
+    fn flush_early(&mut self) {
+        let is_due = |bio: &InFlight| {
+            !bio.is_flushed && bio.spot.as_ref().is_some_and(|spot| self.cache.zones.keeps(spot))
+        };
+        let due = self.in_flight.iter().find(|(_, bio)| is_due(bio)).map(|(number, _)| *number);
+        if let Some(number) = due {
+            self.flush(number);
+            self.flush_early();
+        }
+    }
+
     fn complete(&mut self, now: Nanos, number: u64) -> Option<Completion> {
-        let InFlight { token, bio, taken, .. } = self.in_flight.remove(&number)?;
+        let is_in_zone = self.in_flight.get(&number)?.spot.is_some();
+        if is_in_zone && self.off_at.is_some() {
+            // Power went off before it did all that it was to do: it is in flight when power is cut.
+            return None;
+        }
+        let InFlight { token, bio, taken, spot, .. } = self.in_flight.remove(&number)?;
+        let place = match (bio.op, spot) {
+            (Op::Write | Op::Discard, None) => Some(Place::Sectors(sectors(&bio, 0..bio.sectors))),
+            (_, spot) => spot.map(Place::Zone),
+        };
+        if let Some(place) = place {
+            let lasting = bio.flags.has(Flags::FUA) || !self.caps.volatile_cache;
+            self.cache.complete(Write { number, place, file: bio.owner.map(file) }, lasting);
+            self.flush_early();
+        }
         let reply = match bio.op {
-            Op::Read if bio.flags.has(Flags::NO_DATA) => Reply::None,
-            Op::Read => Reply::Data(Payload::collect(taken)),
-            Op::Flush => Reply::None,
-            _ => {
-                let range = sectors(&bio, 0..bio.sectors);
-                let write = Write { number, range, file: bio.owner.map(file) };
-                let lasting = bio.flags.has(Flags::FUA) || !self.caps.volatile_cache;
-                self.cache.complete(write, lasting);
-                Reply::None
-            }
+            Op::Read if !bio.flags.has(Flags::NO_DATA) => Reply::Data(Payload::collect(taken)),
+            Op::ZoneReport => Reply::Zones(self.cache.zones.table().report(bio.lba, bio.sectors)),
+            Op::ZoneAppend(_) => Reply::Appended(bio.lba),
+            _ => Reply::None,
         };
         Some(Completion { token, done: Done::new(now, Ok(reply)) })
     }
 
-    fn accept(&mut self, bio: &Bio) -> Result<(), BlockError> {
+    /// Takes a bio, which will have this number; its place in the history of a zone.
+    fn accept(&mut self, number: u64, bio: &mut Bio) -> Result<Option<Spot>, BlockError> {
         bio.check(&self.caps)?;
+        let zones = &mut self.cache.zones;
         match bio.op {
-            Op::Read | Op::Write | Op::Flush | Op::Discard => Ok(()),
-            _ => Err(BlockError::Unsupported("zones and upcalls")),
+            Op::Read | Op::Flush | Op::ZoneReport => Ok(None),
+            Op::Write => match zones.table().at(bio.lba) {
+                Some(zone) => zones.write(zone, Some(bio.lba), number, bio).map(Some),
+                None => Ok(None),
+            },
+            Op::ZoneAppend(zone) => zones.write(zone, None, number, bio).map(Some),
+            Op::Zone(..) if bio.flags.has(Flags::FUA) || bio.flags.has(Flags::PREFLUSH) => {
+                Err(BlockError::Unsupported("FUA and PREFLUSH on zone commands"))
+            }
+            Op::Zone(zone, action) => zones.act(zone, action, number, bio.flags),
+            Op::Discard if zones.meets(sectors(bio, 0..bio.sectors)) => {
+                Err(BlockError::Unsupported("discards in zones"))
+            }
+            Op::Discard => Ok(None),
+            Op::FetchUpcall | Op::CompleteUpcall(_) => Err(BlockError::Unsupported("upcalls")),
         }
     }
 }
@@ -292,8 +374,18 @@ fn read(cache: &Cache, caps: &DeviceCaps, lba: u64) -> SectorData {
     }
 }
 
-/// Sectors of a write or discard land.
-fn land(cache: &mut Cache, caps: &DeviceCaps, number: u64, bio: &Bio, piece: Range<u32>) {
+/// Sectors of a write or discard land, or a zone command takes effect.
+fn land(
+    cache: &mut Cache,
+    caps: &DeviceCaps,
+    number: u64,
+    in_flight: &InFlight,
+    piece: Range<u32>,
+) {
+    let InFlight { bio, spot, .. } = in_flight;
+    if let Some(spot) = spot {
+        return cache.land_in_zone(spot, piece);
+    }
     for (lba, index) in sectors(bio, piece.clone()).zip(piece) {
         let data = match bio.op {
             _ if !caps.keeps_content => SectorData::Absent,
@@ -309,22 +401,24 @@ impl BlockDevice for AdversaryDevice {
         &self.caps
     }
 
-    fn submit(&mut self, now: Nanos, bio: Bio, token: Token) -> Submit {
+    fn submit(&mut self, now: Nanos, mut bio: Bio, token: Token) -> Submit {
         if self.off_at.is_some() {
             return Submit::Done(Done::new(now, Err(BlockError::PowerLost)));
         }
-        if let Err(refused) = self.accept(&bio) {
-            return Submit::Done(Done::new(now, Err(refused)));
-        }
         let number = self.bios;
+        let spot = match self.accept(number, &mut bio) {
+            Ok(spot) => spot,
+            Err(refused) => return Submit::Done(Done::new(now, Err(refused))),
+        };
         self.bios += 1;
         let mut events = self.plan(now, number, &bio);
         let reads = bio.op == Op::Read && !bio.flags.has(Flags::NO_DATA);
         let taken = if reads { vec![SectorData::Absent; bio.sectors as usize] } else { Vec::new() };
         let (completed_before, is_flushed) =
             (self.cache.completions(), !bio.flags.has(Flags::PREFLUSH));
-        let in_flight = InFlight { token, bio, completed_before, is_flushed, taken };
+        let in_flight = InFlight { token, bio, completed_before, is_flushed, taken, spot };
         self.in_flight.insert(number, in_flight);
+        self.flush_early();
         if events.iter().any(|event| event.at > now) {
             self.events.extend(events.into_iter().map(Reverse));
             return Submit::Pending;

@@ -99,6 +99,12 @@ pub enum RegionError {
         /// Index of the region.
         index: usize,
     },
+    /// A region of a kind that the device does not have.
+    #[error("region {index} is of a kind that the device does not have")]
+    Kind {
+        /// Index of the region.
+        index: usize,
+    },
     /// A device-owned region without a region that it takes data of.
     #[error("region {index} takes data of region {of}, which the host does not write")]
     Source {

@@ -1,7 +1,9 @@
 //! The adversary under the campaign on devices: its worst is permitted.
 
+use nandscape_block::zone::ZoneLimits;
 use nandscape_block::{
-    AdversaryDevice, Bio, BlockDevice, Completion, DeviceCaps, Flags, Op, Submit, Token,
+    AdversaryDevice, Bio, BlockDevice, Completion, DeviceCaps, Flags, Op, Region, RegionKind,
+    Submit, Token,
 };
 use nandscape_crash::plan::Plan;
 use nandscape_crash::subject::{CommandCounts, DeviceUnderTest, Power, Recovery, TriggerMode};
@@ -9,6 +11,17 @@ use nandscape_crash::{CampaignReport, run_device};
 use nandscape_rt::{Nanos, Stream};
 
 const SECTORS: u64 = 300;
+/// The random region of a zoned device, and what follows it.
+const RANDOM: u64 = 32;
+const ZONES: u64 = 12;
+const ZONE: ZoneLimits = ZoneLimits {
+    zone_sectors: 32,
+    capacity: 24,
+    max_open: 3,
+    max_active: 5,
+    append: true,
+    write_sectors: 1,
+};
 /// What every recovery of this device takes, in commands: it has nothing to do.
 const RECOVERY_COMMANDS: u64 = 50;
 
@@ -88,14 +101,31 @@ impl DeviceUnderTest for Subject {
     }
 }
 
-fn campaign(seeds: std::ops::Range<u64>, unseen: Option<Flags>) -> CampaignReport {
+fn random(rng: Stream) -> AdversaryDevice {
+    let caps = DeviceCaps { max_sectors: 64, ..DeviceCaps::conventional(SECTORS) };
+    AdversaryDevice::with_caps(caps, rng)
+}
+
+fn zoned(rng: Stream) -> AdversaryDevice {
+    let end = RANDOM + ZONES * ZONE.zone_sectors;
+    let regions = [
+        Region::new(0..RANDOM, RegionKind::Random),
+        Region::new(RANDOM..end, RegionKind::Zones(ZONE)),
+    ];
+    let caps =
+        DeviceCaps { regions: regions.into(), max_sectors: 64, ..DeviceCaps::conventional(end) };
+    AdversaryDevice::with_zones(caps, rng).expect("regions of a device")
+}
+
+fn campaign(
+    seeds: std::ops::Range<u64>,
+    device: fn(Stream) -> AdversaryDevice,
+    unseen: Option<Flags>,
+) -> CampaignReport {
     let mut report = CampaignReport::default();
     for seed in seeds {
         let plan = Plan::draw(seed, None, None, 100);
-        let device = AdversaryDevice::with_caps(
-            DeviceCaps { max_sectors: 64, ..DeviceCaps::conventional(SECTORS) },
-            Stream::new(seed, "adversary"),
-        );
+        let device = device(Stream::new(seed, "adversary"));
         let subject = Subject { device, ready_at: Nanos::ZERO, unseen };
         report.add(run_device(seed, &plan, plan.to_string(), subject, || None));
     }
@@ -105,7 +135,7 @@ fn campaign(seeds: std::ops::Range<u64>, unseen: Option<Flags>) -> CampaignRepor
 /// Hostile, but within the crash model.
 #[test]
 fn the_adversary_keeps_every_promise() {
-    let report = campaign(0..300, None);
+    let report = campaign(0..300, random, None);
     assert!(report.held(), "{report}");
     assert!(report.counts.cuts > 900, "{report}");
 }
@@ -114,6 +144,23 @@ fn the_adversary_keeps_every_promise() {
 #[test]
 fn an_adversary_that_breaks_a_promise_is_caught() {
     for unseen in [Flags::NONE, Flags::FUA, Flags::PREFLUSH] {
-        assert!(!campaign(0..60, Some(unseen)).held(), "{unseen:?} is never missed");
+        assert!(!campaign(0..60, random, Some(unseen)).held(), "{unseen:?} is never missed");
+    }
+}
+
+/// The same with zones: writes in flight land in any order, cuts keep prefixes and lose resets.
+#[test]
+fn the_zoned_adversary_keeps_every_promise() {
+    let report = campaign(0..2_000, zoned, None);
+    assert!(report.held(), "{report}");
+    let counts = report.counts;
+    assert!(counts.cuts > 6_000 && counts.sectors_discarded > 100_000, "{report}");
+}
+
+/// And it is caught without flushes, FUA or PREFLUSH.
+#[test]
+fn a_zoned_adversary_that_breaks_a_promise_is_caught() {
+    for unseen in [Flags::NONE, Flags::FUA, Flags::PREFLUSH] {
+        assert!(!campaign(0..60, zoned, Some(unseen)).held(), "{unseen:?} is never missed");
     }
 }

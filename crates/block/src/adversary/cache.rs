@@ -2,7 +2,10 @@
 //!
 //! A flush looks at the writes that completed since the last one, not at all sectors.
 
-use crate::bio::{Flags, Owner};
+use super::version::Version;
+use super::zones::{Spot, Zones};
+use crate::address::Lba;
+use crate::bio::Owner;
 use crate::payload::SectorData;
 use crate::tag::Tag;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,30 +18,31 @@ pub(super) fn file(owner: Owner) -> File {
     (owner.file, owner.generation)
 }
 
-/// What a sector holds after a write landed.
+/// Where a write went.
 #[derive(Clone)]
-pub(super) struct Version {
-    /// The number of the write.
-    pub(super) write: u64,
-    /// When it landed, counted in landings of sectors.
-    pub(super) landed: u64,
-    pub(super) flags: Flags,
-    pub(super) data: SectorData,
+pub(super) enum Place {
+    /// Sectors outside of zones.
+    Sectors(Range<u64>),
+    /// A zone.
+    Zone(Spot),
 }
 
-/// A write that has landed whole.
+/// A write that has landed whole, or a zone command that has taken effect.
 #[derive(Clone)]
 pub(super) struct Write {
     pub(super) number: u64,
-    pub(super) range: Range<u64>,
+    pub(super) place: Place,
     pub(super) file: Option<File>,
 }
 
 /// The sectors.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Cache {
+    /// The sectors of zones.
+    pub(super) zones: Zones,
+    /// The other sectors.
     durable: BTreeMap<u64, SectorData>,
-    /// The versions of each sector since it was last durable, in the order in which they landed.
+    /// The versions of each other sector since it was last durable, in the order in which they landed.
     pub(super) volatile: BTreeMap<u64, Vec<Version>>,
     /// Writes that completed, and that no flush has covered, with the number of the completion.
     completed: VecDeque<(u64, Write)>,
@@ -47,8 +51,22 @@ pub(super) struct Cache {
 }
 
 impl Cache {
+    pub(super) const fn new(zones: Zones) -> Self {
+        Self {
+            zones,
+            durable: BTreeMap::new(),
+            volatile: BTreeMap::new(),
+            completed: VecDeque::new(),
+            completions: 0,
+            landings: 0,
+        }
+    }
+
     /// What a sector holds now; none of one that is all zeroes.
     pub(super) fn current(&self, lba: u64) -> Option<&SectorData> {
+        if let Some(zone) = self.zones.table().at(Lba(lba)) {
+            return self.zones.current(zone, lba);
+        }
         let newest = self.volatile.get(&lba).and_then(|versions| versions.last());
         newest.map(|version| &version.data).or_else(|| self.durable.get(&lba))
     }
@@ -63,6 +81,12 @@ impl Cache {
         self.landings += 1;
         let version = Version { landed: self.landings, ..version };
         self.volatile.entry(lba).or_default().push(version);
+    }
+
+    /// Sectors of a write to a zone land, or a zone command takes effect.
+    pub(super) fn land_in_zone(&mut self, spot: &Spot, piece: Range<u32>) {
+        self.landings += 1;
+        self.zones.land(spot, piece, self.landings);
     }
 
     /// A write that landed completes; a lasting one is durable from here on.
@@ -93,7 +117,11 @@ impl Cache {
 
     /// The sectors of a write hold it, or what landed after it, from now on.
     fn cover(&mut self, write: &Write) {
-        for lba in write.range.clone() {
+        let range = match &write.place {
+            Place::Sectors(range) => range.clone(),
+            Place::Zone(spot) => return self.zones.cover(spot),
+        };
+        for lba in range {
             let Some(versions) = self.volatile.get_mut(&lba) else { continue };
             let place = versions.iter().position(|version| version.write == write.number);
             // One that is not there was overwritten by one that is durable.

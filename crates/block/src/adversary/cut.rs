@@ -1,54 +1,17 @@
 //! What a power cut keeps of what no flush covered. Each style keeps a subset that the crash model
-//! permits: of each sector the durable version, or any one that landed or was in flight.
+//! permits: of each sector the durable version, or any one that landed or was in flight; of each zone a
+//! prefix of its history.
 
-use super::cache::{Cache, Version};
+use super::cache::Cache;
+use super::version::{CutStyle, Version};
 use crate::bio::Flags;
 use nandscape_rt::Stream;
-
-/// How a cut chooses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CutStyle {
-    /// Of each sector any version, by its own throw.
-    EachSector,
-    /// Each write whole or not at all, by its own throw.
-    EachWrite,
-    /// Nothing.
-    Nothing,
-    /// All.
-    Everything,
-    /// Only what landed last.
-    Newest,
-    /// Only what landed first.
-    Oldest,
-    /// All but one write.
-    AllButOne,
-    /// Only one write.
-    OnlyOne,
-    /// Only what belongs to a journal and has no FUA.
-    OnlyJournal,
-    /// Only what does not.
-    NoJournal,
-}
-
-impl CutStyle {
-    /// All styles.
-    pub const ALL: [Self; 10] = [
-        Self::EachSector,
-        Self::EachWrite,
-        Self::Nothing,
-        Self::Everything,
-        Self::Newest,
-        Self::Oldest,
-        Self::AllButOne,
-        Self::OnlyOne,
-        Self::OnlyJournal,
-        Self::NoJournal,
-    ];
-}
+use std::collections::BTreeSet;
 
 impl Cache {
-    /// Power fails: each sector keeps one version, as a style that is drawn has it.
-    pub(super) fn cut(&mut self, rng: &mut Stream) -> CutStyle {
+    /// Power fails: each sector keeps one version, as a style that is drawn has it. Bios with the numbers
+    /// in `waiting` leave nothing: they wait for their flush.
+    pub(super) fn cut(&mut self, waiting: &BTreeSet<u64>, rng: &mut Stream) -> CutStyle {
         let style = CutStyle::ALL[rng.below(CutStyle::ALL.len() as u64) as usize];
         let keep = self.choice(style, rng);
         self.forget_completed();
@@ -60,12 +23,13 @@ impl Cache {
             let kept = kept.map(|index| versions.swap_remove(index as usize));
             self.settle(lba, kept);
         }
+        self.zones.cut(style, &keep, waiting, rng);
         style
     }
 
     /// Which versions a style keeps.
     fn choice(&self, style: CutStyle, rng: &mut Stream) -> impl Fn(&Version) -> bool + use<> {
-        let versions = || self.volatile.values().flatten();
+        let versions = || self.volatile.values().flatten().chain(self.zones.uncovered());
         let landed = || versions().map(|version| version.landed);
         let (first, last) = (landed().min().unwrap_or(0), landed().max().unwrap_or(0));
         let bound = rng.within(first..last + 1);

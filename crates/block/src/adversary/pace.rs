@@ -2,6 +2,7 @@
 //! for each class of bios alone: so journal writes may be slow where data is fast, and the other way round.
 
 use crate::bio::{Bio, Flags, Op};
+use crate::zone::ZoneAction;
 use nandscape_rt::{Nanos, Stream};
 use std::ops::Range;
 
@@ -24,7 +25,7 @@ pub(super) struct Pace {
 pub(super) struct Timing {
     /// Its flush takes effect.
     pub(super) flush: Option<Nanos>,
-    /// Its sectors land or are taken.
+    /// Its sectors land or are taken, or it takes effect on its zone.
     pub(super) pieces: Vec<(Nanos, Range<u32>)>,
     pub(super) complete: Nanos,
 }
@@ -41,6 +42,12 @@ impl Pace {
         if bio.op == Op::Flush {
             let (flush, pieces) = (Some(complete), Vec::new());
             return Timing { flush, pieces, complete };
+        }
+        if matches!(bio.op, Op::Zone(..) | Op::ZoneReport) {
+            let takes_effect =
+                matches!(bio.op, Op::Zone(_, ZoneAction::Reset | ZoneAction::Finish));
+            let pieces = takes_effect.then(|| (instant(Nanos::ZERO, complete, rng), 0..0));
+            return Timing { flush: None, pieces: pieces.into_iter().collect(), complete };
         }
         let flush = bio.flags.has(Flags::PREFLUSH);
         let flush = flush.then(|| instant(Nanos::ZERO, complete, rng));

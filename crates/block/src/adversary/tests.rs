@@ -1,5 +1,8 @@
 //! The adversary against a small model that knows only what a host sees: when each bio was submitted and
-//! when it completed. And the freedoms that it is to take: each is seen.
+//! when it completed. And the freedoms that it is to take: each is seen. What concerns zones is in
+//! `tests/zones.rs`.
+
+mod zones;
 
 use super::{AdversaryDevice, CutStyle};
 use crate::address::Lba;
@@ -11,7 +14,9 @@ use crate::tag::Tag;
 use nandscape_rt::{Nanos, Stream};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use zones::{History, Zone};
 
+/// Sectors that are written at random.
 const SECTORS: u64 = 6;
 /// Tags of a write: the number of the bio, and the sector within it.
 const STRIDE: u64 = 16;
@@ -22,6 +27,8 @@ struct Seen {
     bio: Bio,
     submitted: u64,
     completed: Option<u64>,
+    /// Its place in the history of a zone.
+    history: Option<History>,
 }
 
 impl Seen {
@@ -30,7 +37,8 @@ impl Seen {
     }
 
     fn writes(&self, lba: u64) -> bool {
-        matches!(self.bio.op, Op::Write | Op::Discard) && self.range().contains(&lba)
+        let writes = matches!(self.bio.op, Op::Write | Op::Discard | Op::ZoneAppend(_));
+        writes && self.range().contains(&lba)
     }
 
     /// Whether it had ended before the other one began.
@@ -53,6 +61,16 @@ enum Damage {
     LosesDiscards,
     AnswersBeforeLanding,
     RevivesLost,
+    /// Power cuts leave a zone without a sector below the write pointer.
+    LeavesGaps,
+    /// Power cuts leave a zone without its last sector.
+    LosesLast,
+    /// Power cuts bring back what a zone showed after the last one.
+    ForgetsResets,
+    /// Power cuts bring back the rest of what a zone showed after the last one.
+    MixesGenerations,
+    /// Finished zones are found closed after power cuts.
+    ForgetsFinishes,
 }
 
 impl Damage {
@@ -84,13 +102,19 @@ struct Host {
     /// Bios before the last power cut, and what each sector showed after it.
     shown: (usize, Vec<Option<usize>>),
     cuts: Vec<CutStyle>,
+    zones: Vec<Zone>,
 }
 
 impl Host {
     fn new(seed: u64, damage: Damage) -> Self {
         let caps = DeviceCaps { scoped_flush: true, ..DeviceCaps::conventional(SECTORS) };
+        Self::of(AdversaryDevice::with_caps(caps, Stream::new(seed, "adversary")), damage)
+    }
+
+    fn of(device: AdversaryDevice, damage: Damage) -> Self {
         Self {
-            device: AdversaryDevice::with_caps(caps, Stream::new(seed, "adversary")),
+            zones: device.zones().map(Zone::new).collect(),
+            device,
             damage,
             now: Nanos::ZERO,
             events: 0,
@@ -103,12 +127,13 @@ impl Host {
     fn submit(&mut self, bio: Bio) -> Result<usize, String> {
         let number = self.bios.len();
         let payload = match bio.op {
-            Op::Write => Payload::Run(Tag::new((number as u64 + 1) * STRIDE)),
+            Op::Write | Op::ZoneAppend(_) => Payload::Run(Tag::new((number as u64 + 1) * STRIDE)),
             _ => Payload::None,
         };
         let bio = Bio { payload, ..bio };
         self.events += 1;
-        let seen = Seen { bio: bio.clone(), submitted: self.events, completed: None };
+        let history = self.follow(&bio);
+        let seen = Seen { bio: bio.clone(), submitted: self.events, completed: None, history };
         self.bios.push(seen);
         let early = self.damage == Damage::AnswersBeforeLanding && bio.op == Op::Write;
         let submitted = self.device.submit(self.now, self.damage.spoil(bio), Token(number as u64));
@@ -145,12 +170,22 @@ impl Host {
         }
         self.events += 1;
         self.bios[number].completed = Some(self.events);
-        let Reply::Data(data) = reply else { return Ok(()) };
+        let data = match reply {
+            Reply::Appended(went) if went != self.bios[number].bio.lba => {
+                return Err(format!("append {number} went to {went}"));
+            }
+            Reply::Zones(infos) => return self.check_report(number, &infos),
+            Reply::Data(data) => data,
+            _ => return Ok(()),
+        };
         if self.bios[number].bio.op != Op::Read {
             return Ok(());
         }
         for (lba, index) in self.bios[number].range().zip(0..) {
-            self.check_read(number, lba, &data.sector(index))?;
+            match self.zone_at(lba) {
+                Some(zone) => self.check_zone_read(number, zone, lba, &data.sector(index))?,
+                None => self.check_read(number, lba, &data.sector(index))?,
+            }
         }
         Ok(())
     }
@@ -237,7 +272,9 @@ impl Host {
         }
         let shown: Vec<_> =
             (0..SECTORS).map(|lba| self.writer(lba, &contents[lba as usize])).collect();
-        let surviving: BTreeSet<usize> = shown.iter().flatten().copied().collect();
+        let zones = self.zones_after_cut(rng);
+        let in_zones = zones.iter().flat_map(|(_, shown)| shown);
+        let surviving: BTreeSet<usize> = shown.iter().chain(in_zones).flatten().copied().collect();
         for (lba, content) in (0..SECTORS).zip(&contents) {
             let fits = |shown: &Option<usize>| {
                 self.later_writes(lba).all(|newer| {
@@ -248,6 +285,7 @@ impl Host {
                 return Err(format!("after a cut {:?}: {content:?} at {lba}", self.cuts.last()));
             }
         }
+        self.check_zones(&zones, &surviving)?;
         self.shown = (self.bios.len(), shown);
         Ok(())
     }
@@ -275,12 +313,22 @@ fn draw_bio(rng: &mut Stream) -> Bio {
 
 /// A load with some power cuts.
 fn run(seed: u64, damage: Damage) -> Result<Host, String> {
-    let mut host = Host::new(seed, damage);
+    drive(Host::new(seed, damage), seed, |_, rng| Some(draw_bio(rng)))
+}
+
+/// The same, of bios that are drawn like this.
+fn drive(
+    mut host: Host,
+    seed: u64,
+    draw: impl Fn(&Host, &mut Stream) -> Option<Bio>,
+) -> Result<Host, String> {
     let rng = &mut Stream::new(seed, "host");
     let gap = [1, 20_000, 200_000, 10_000_000][rng.below(4) as usize];
     for _ in 0..4 {
         for _ in 0..10 + rng.below(60) {
-            host.submit(draw_bio(rng))?;
+            if let Some(bio) = draw(&host, rng) {
+                host.submit(bio)?;
+            }
             let pause = if rng.chance(0.3) { 0 } else { rng.below(gap) };
             host.pass(host.now + Nanos(pause))?;
         }

@@ -3,9 +3,9 @@
 //!
 //! An object is an address. Beyond what the model knows of each object, a zone that power was cut on
 //! - holds data up to its write pointer, and zeroes from there on;
-//! - holds data of one generation, that is written between the same two resets.
+//! - holds data of one generation, that is written between the same two resets, but for resets that a cut lost.
 //!
-//! A reset is covered like a discard. A zone takes neither a write while another is in flight whose
+//! A reset is covered like a discard: a cut may lose it, with all that was written after it until the cut. A zone takes neither a write while another is in flight whose
 //! place that decides (an append), nor while a reset is. Zones are not finished, and media that refuse
 //! writes (read-only zones) are left alone.
 
@@ -36,8 +36,16 @@ struct Zone {
     exclusive: bool,
     /// The media failed: it is written no more.
     failed: bool,
-    /// Numbers of the resets.
-    resets: Vec<u64>,
+    resets: Vec<Reset>,
+}
+
+/// A reset that a zone took.
+#[derive(Debug)]
+struct Reset {
+    /// Its number among the requests.
+    number: u64,
+    /// The last request before the power cut that may have lost it; none before that cut.
+    until: Option<u64>,
 }
 
 impl Zone {
@@ -53,23 +61,26 @@ impl Zone {
         self.written > 0 && self.written < self.capacity
     }
 
-    /// The generation that a content belongs to.
-    fn generation(&self, content: Tag) -> usize {
-        let (writer, _) = written_by(content);
-        self.resets.partition_point(|reset| *reset < writer)
+    /// Whether a zone that shows one content cannot show the other: a reset was between them, and the
+    /// newer one would not be there without it.
+    fn are_apart(&self, one: Tag, other: Tag) -> bool {
+        let [one, other] = [one, other].map(|content| written_by(content).0);
+        let (older, newer) = (one.min(other), one.max(other));
+        let from = self.resets.partition_point(|reset| reset.number <= older);
+        let between = self.resets[from..].iter().take_while(|reset| reset.number < newer);
+        between.into_iter().any(|reset| reset.until.is_none_or(|until| newer <= until))
     }
 
-    /// The rules of a zone that was not written since power came back.
-    fn check(&self, at: u64, data: &SectorData, generation: Option<usize>) -> Result<(), String> {
+    /// The rules of a zone that was not written since power came back; `before` is the content of the last
+    /// sector before this one that was seen.
+    fn check(&self, at: u64, data: &SectorData, before: Option<Tag>) -> Result<(), String> {
         let tag = tag_of(data);
         let empty = tag == Some(Tag::ZERO);
         match at < self.written {
             true if empty => Err("zeroes below the write pointer".into()),
             false if !empty => Err("data above the write pointer".into()),
-            true if generation
-                .is_some_and(|all| tag.is_some_and(|t| self.generation(t) != all)) =>
-            {
-                Err("data of another generation than the zone's first sector".into())
+            true if before.zip(tag).is_some_and(|(one, other)| self.are_apart(one, other)) => {
+                Err("data of another generation than the sector before it".into())
             }
             _ => Ok(()),
         }
@@ -87,6 +98,8 @@ pub(crate) struct Zoned<'a> {
     active_max: usize,
     window: u32,
     scan_window: u32,
+    /// The number of the last request.
+    last_sent: u64,
     phase: Phase,
     requests: Requests<'a>,
     load_rng: Stream,
@@ -122,6 +135,7 @@ impl<'a> Zoned<'a> {
             active_max: limits.filter(|most| *most > 0).min().unwrap_or(0),
             window,
             scan_window: if plan.unreadable { 1 } else { window },
+            last_sent: 0,
             phase: Phase::Fill,
             requests: Requests::listed(Vec::new()),
             load_rng: Stream::new(seed, "load"),
@@ -307,6 +321,7 @@ impl HostView for Zoned<'_> {
     }
 
     fn sent(&mut self, request: &Request, number: u64) {
+        self.last_sent = number;
         match *request {
             Request::Write(lba, sectors, ..) => {
                 if let Some(zone) = self.zone_of(lba) {
@@ -324,7 +339,7 @@ impl HostView for Zoned<'_> {
                 if let Some(zone) = self.zone_of(lba) {
                     zone.exclusive = true;
                     zone.written = 0;
-                    zone.resets.push(number);
+                    zone.resets.push(Reset { number, until: None });
                 }
             }
             _ => {}
@@ -361,6 +376,8 @@ impl HostView for Zoned<'_> {
     fn power_cut(&mut self) {
         for zone in &mut self.zones {
             (zone.writes, zone.exclusive) = (0, false);
+            let new = zone.resets.iter_mut().rev().take_while(|reset| reset.until.is_none());
+            new.for_each(|reset| reset.until = Some(self.last_sent));
         }
     }
 
@@ -368,14 +385,14 @@ impl HostView for Zoned<'_> {
         let seen: BTreeMap<u64, &SectorData> =
             seen.iter().map(|(object, data)| (object.0, data)).collect();
         for zone in &self.zones {
-            let first = seen.get(&zone.start).and_then(|data| tag_of(data));
-            let generation = first.filter(|tag| *tag != Tag::ZERO).map(|tag| zone.generation(tag));
+            let mut before = None;
             for (lba, data) in seen.range(zone.range()) {
-                zone.check(lba - zone.start, data, generation).map_err(|got| Mismatch {
+                zone.check(lba - zone.start, data, before).map_err(|got| Mismatch {
                     object: Object(*lba),
                     got,
                     expected: vec![format!("{} sectors of one generation", zone.written)],
                 })?;
+                before = tag_of(data).or(before);
             }
         }
         Ok(())
