@@ -62,6 +62,8 @@ pub(crate) enum BaseChoice {
     /// A device in memory that does whatever the crash model permits: completions out of order, flushes
     /// that cover nothing in flight, power cuts that keep any subset
     Adversary,
+    /// The same with zones, behind a part that is writable at random: for f2fs
+    AdversaryZoned,
 }
 
 impl BaseChoice {
@@ -70,6 +72,7 @@ impl BaseChoice {
         match self {
             Self::Flash => "flash",
             Self::Adversary => "adversary",
+            Self::AdversaryZoned => "adversary-zoned",
         }
     }
 }

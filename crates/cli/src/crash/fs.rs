@@ -130,14 +130,19 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
     let base = args.on_fs.base;
     if let Some(name) = &args.omit {
         omit::rule(name, &mut flash, Some(&mut fs))?;
-        if base == BaseChoice::Adversary && flash.omit.is_some() {
-            let why = "a rule of an FTL: --base adversary has none";
+        if base != BaseChoice::Flash && flash.omit.is_some() {
+            let why = format!("a rule of an FTL: --base {} has none", base.name());
             return Err(Failure::input(anyhow!("--omit {name}: {why}")));
         }
     }
     let base = match base {
         BaseChoice::Flash => Base::Flash(Box::new(flash)),
         BaseChoice::Adversary => Base::Adversary,
+        BaseChoice::AdversaryZoned if kind != FsKind::F2fs => {
+            let why = "only f2fs writes to zones";
+            return Err(Failure::input(anyhow!("--base {}: {why}", base.name())));
+        }
+        BaseChoice::AdversaryZoned => Base::ZonedAdversary,
     };
     let mut options = FsOptions::new(base, fs);
     options.given = chosen;
@@ -147,11 +152,12 @@ fn options(kind: FsKind, args: &CrashArgs) -> Result<FsOptions, Failure> {
 /// A stack describes what the hostile device takes the place of.
 fn check_base(args: &CrashArgs) -> Result<(), Failure> {
     match (args.on_fs.base, &args.stack) {
-        (BaseChoice::Adversary, Some(stack)) => Err(Failure::input(anyhow!(
-            "--base adversary --stack {stack}: a stack has an FTL and media, which this base replaces; \
-             --set fs.KEY=VALUE chooses the modes of the file system"
+        (BaseChoice::Flash, _) | (_, None) => Ok(()),
+        (base, Some(stack)) => Err(Failure::input(anyhow!(
+            "--base {} --stack {stack}: a stack has an FTL and media, which this base replaces; \
+             --set fs.KEY=VALUE chooses the modes of the file system",
+            base.name()
         ))),
-        _ => Ok(()),
     }
 }
 

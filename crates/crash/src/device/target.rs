@@ -114,7 +114,13 @@ fn run_scenario(scenario: &Scenario, target: Target, options: &Options) -> SeedO
 
 /// The outcome of a seed that has no other.
 pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
-    let seed = scenario.seed;
+    let mut outcome = without_device(scenario.seed, scenario.to_string(), what);
+    outcome.counts.redrawn = scenario.refused.len() as u64;
+    outcome
+}
+
+/// The outcome of a seed whose device cannot be made.
+pub(crate) fn without_device(seed: u64, scenario: String, what: String) -> SeedOutcome {
     let violation = Violation {
         seed,
         round: 0,
@@ -123,12 +129,12 @@ pub(crate) fn broken(scenario: &Scenario, what: String) -> SeedOutcome {
         expected: Vec::new(),
         got: String::new(),
         event_log: Vec::new(),
-        scenario: scenario.to_string(),
+        scenario: scenario.clone(),
     };
     SeedOutcome {
         seed,
-        scenario: scenario.to_string(),
-        counts: Counts { redrawn: scenario.refused.len() as u64, ..Counts::default() },
+        scenario,
+        counts: Counts::default(),
         coverage: Coverage::default(),
         violation: Some(Box::new(violation)),
     }

@@ -19,9 +19,10 @@ mod rounds;
 mod tree;
 
 use crate::device::drive::CheckFailure;
-use crate::device::target::{broken, draw_device};
+use crate::device::target::{broken, draw_device, without_device};
 use crate::draw::scenario::Options;
 use crate::outcome::{SeedOutcome, Violation};
+use draw::zones::adversary_caps;
 use nandscape_block::AdversaryDevice;
 use nandscape_fs::contract::FsError;
 use nandscape_rt::{Nanos, Stream};
@@ -49,6 +50,15 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             let device = AdversaryDevice::new(options.volume_sectors(), rng);
             (format!("seed={seed} adversary"), Medium::adversary(device))
         }
+        Base::ZonedAdversary => {
+            let rng = Stream::new(seed, "adversary");
+            let caps = adversary_caps(seed, options.journals());
+            let line = format!("seed={seed} adversary {:?}", caps.regions);
+            match AdversaryDevice::with_zones(caps, rng) {
+                Ok(device) => (line, Medium::adversary(device)),
+                Err(error) => return without_device(seed, line, error.to_string()),
+            }
+        }
         Base::Flash(flash) => {
             let flash = Options {
                 sectors_min: options.volume_sectors(),
@@ -62,6 +72,7 @@ pub fn run_fs_seed(seed: u64, options: &FsOptions, oracle: Option<&dyn Oracle>) 
             }
         }
     };
+    let options = &options.on(medium.caps());
     let mut run = Run::new(seed, options, oracle);
     let line = format!("{line} {run}");
     // Nothing of a panicked run is looked at again but its counts and its event log.

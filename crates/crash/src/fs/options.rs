@@ -1,10 +1,12 @@
 //! What is given to campaigns on a file system; the seed chooses the rest.
 
 use super::draw::knobs::draw_knob;
+use super::draw::zones::ZonedVolume;
 use super::draw::{
     FsDraw, Mounted, device_sectors, drawn_modes, ftl_kind, media_sectors_min, volume_sectors,
 };
 use crate::draw::scenario::Options;
+use nandscape_block::DeviceCaps;
 use nandscape_fs::f2fs::{Allocation, Reclaim};
 use nandscape_fs::{FsConfig, FsKind, Knob, Promises};
 use nandscape_ftl::FtlKind;
@@ -18,13 +20,15 @@ pub enum Base {
     /// A device in memory that does whatever the crash model permits
     /// ([`nandscape_block::AdversaryDevice`]).
     Adversary,
+    /// The same with zones behind a part that is writable at random.
+    ZonedAdversary,
 }
 
 /// Of so many cuts one leaves copies that are damaged, unless somebody says otherwise.
 pub const DAMAGE_EVERY: u64 = 20;
 
 /// What is given from outside; the seed chooses the rest.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct FsOptions {
     /// What the file system stands on.
     pub base: Base,
@@ -39,6 +43,8 @@ pub struct FsOptions {
     pub oracle_every: u64,
     /// Copies of what one in so many cuts left are damaged, by a draw of the seed; 0: none.
     pub damage_every: u64,
+    /// What the zones of a seed's device make of its volume.
+    zones: Option<ZonedVolume>,
 }
 
 impl FsOptions {
@@ -46,7 +52,21 @@ impl FsOptions {
     #[must_use]
     pub fn new(base: Base, fs: FsConfig) -> Self {
         let (fs, given) = (fs.in_small(), Vec::new());
-        Self { base, fs, given, rounds: 4, oracle_every: 20, damage_every: DAMAGE_EVERY }
+        let (oracle_every, damage_every) = (20, DAMAGE_EVERY);
+        Self { base, fs, given, rounds: 4, oracle_every, damage_every, zones: None }
+    }
+
+    /// The same on the device that a seed has.
+    pub(super) fn on(&self, caps: &DeviceCaps) -> Self {
+        Self { zones: ZonedVolume::on(caps, self.journals()), ..self.clone() }
+    }
+
+    /// Whether volumes have a GC journal.
+    pub(super) fn journals(&self) -> bool {
+        match &self.fs {
+            FsConfig::Ext4(_) => false,
+            FsConfig::F2fs(config) => config.mount.reclaim == Reclaim::GcJournal,
+        }
     }
 
     /// The kind of FTL that seeds draw below a file system of this kind where no stack is given.
@@ -73,7 +93,10 @@ impl FsOptions {
     /// Sectors of a volume.
     #[must_use]
     pub const fn volume_sectors(&self) -> u64 {
-        volume_sectors(&self.fs)
+        match self.zones {
+            Some(volume) => volume.sectors,
+            None => volume_sectors(&self.fs),
+        }
     }
 
     /// Whether writers scatter pages: what is asked of the file system shows when sections are cleaned, or their holes
@@ -110,7 +133,7 @@ impl FsOptions {
 
     /// The same with timers and thresholds as they are by default.
     fn modes_of(&self, seed: u64, mount: u64) -> FsConfig {
-        self.fs.for_mount(&Mounted { seed, mount, given: &self.given })
+        self.fs.for_mount(&Mounted { seed, mount, given: &self.given, zones: self.zones })
     }
 
     /// Every timer and threshold, with the value that a seed draws.

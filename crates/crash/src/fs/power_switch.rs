@@ -106,6 +106,10 @@ impl Medium {
         }
     }
 
+    pub(crate) fn caps(&self) -> &DeviceCaps {
+        self.device().caps()
+    }
+
     fn device(&self) -> &dyn BlockDevice {
         match self {
             Self::Flash(target) => &**target,

@@ -231,6 +231,11 @@ impl Counts {
             ("blocks", self.rolled_blocks),
             ("moves", self.replayed_moves),
         ];
+        let zones = vec![
+            ("resets", self.zone_resets),
+            ("finishes", self.zone_finishes),
+            ("waits", self.zone_waits),
+        ];
         let adaptive =
             vec![("ssr_blocks", self.threaded_blocks), ("in_place_blocks", self.in_place_blocks)];
         let mut groups = vec![
@@ -242,15 +247,8 @@ impl Counts {
             CountGroup::of("gc_journal", gc_journal),
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
+            CountGroup::of("zones", zones),
         ];
-        if self.zone_resets + self.zone_finishes + self.zone_waits > 0 {
-            let zones = vec![
-                ("resets", self.zone_resets),
-                ("finishes", self.zone_finishes),
-                ("waits", self.zone_waits),
-            ];
-            groups.push(CountGroup::of("zones", zones));
-        }
         if self.cpu.busy_ns() > 0 {
             groups.push(CountGroup::of("cpu", self.cpu.named()));
         }

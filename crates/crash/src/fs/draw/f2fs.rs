@@ -1,6 +1,7 @@
 //! F2FS as small as campaigns need it: hardly more segments than the logs and the reserve take, so that segments
 //! are cleaned, freed and used again in a few hundred operations.
 
+use super::zones::ZonedVolume;
 use super::{Mounted, is_given};
 use nandscape_fs::f2fs::format::{Features, GC_JOURNAL_BLOCKS, SUPPORTED};
 use nandscape_fs::f2fs::mkfs::MkfsOptions;
@@ -51,7 +52,7 @@ pub(super) const fn area_sectors(given: &Config) -> u64 {
 
 /// How a seed makes and mounts its volume.
 pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
-    let Mounted { seed, mount, .. } = *mounted;
+    let Mounted { seed, mount, zones, .. } = *mounted;
     let rng = &mut Stream::new(seed, "f2fs-modes");
     // Each is drawn, given or not: what is given changes no other.
     let logs = LOGS[rng.below(LOGS.len() as u64) as usize];
@@ -99,10 +100,13 @@ pub(super) fn config(given: &Config, mounted: &Mounted<'_>) -> Config {
         false => (VOLUME_SECTORS, OVERPROVISION),
     };
     let area = area_sectors(given);
+    let volume =
+        ZonedVolume { sectors: sectors + area, reserved_segments: RESERVED, overprovision };
+    let ZonedVolume { sectors, reserved_segments, overprovision } = zones.unwrap_or(volume);
     let format = MkfsOptions {
-        sectors: Some(sectors + area),
+        sectors: Some(sectors),
         gc_journal: area > 0,
-        reserved_segments: Some(RESERVED),
+        reserved_segments: Some(reserved_segments),
         overprovision: Some(overprovision),
         features,
         fresh: true,
@@ -196,7 +200,7 @@ mod tests {
         let of = |seed, keys: &[&'static str]| {
             let mut given = given.clone();
             given.mount.active_logs = 4;
-            config(&given, &Mounted { seed, mount: 1, given: keys })
+            config(&given, &Mounted { seed, mount: 1, given: keys, zones: None })
         };
         let (mut all, mut sizes) = (BTreeSet::new(), BTreeSet::new());
         for seed in 0..200 {

@@ -5,9 +5,11 @@
 mod ext4;
 mod f2fs;
 pub(super) mod knobs;
+pub(super) mod zones;
 
 use nandscape_fs::{FsConfig, FsKind};
 use nandscape_ftl::FtlKind;
+use zones::ZonedVolume;
 
 /// One mount of a seed's volume.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +19,8 @@ pub(super) struct Mounted<'a> {
     pub(super) mount: u64,
     /// Modes that are given, and not drawn.
     pub(super) given: &'a [&'static str],
+    /// What the zones of its device make of it, if that has some.
+    pub(super) zones: Option<ZonedVolume>,
 }
 
 /// Whether a mode is given.

@@ -47,6 +47,8 @@ pub struct Plan {
     pub overprovision_segments: u32,
     /// Segments of the main area, and those after it that mkfs.f2fs counts with them.
     pub counted_segments: u32,
+    /// Blocks of these that can be written.
+    pub usable_blocks: u64,
     /// Where each log begins, by the number of its type.
     pub logs: [SegNo; 6],
 }
@@ -59,9 +61,9 @@ impl Plan {
         let counted_segments = areas(&mut superblock, options, sectors)?;
         let layout = Layout::of(&superblock)?;
         superblock.check_gc_journal(0)?;
-        let counted_segments = match &options.zones {
-            Some(zones) => usable_segments(zones, &layout)?,
-            None => counted_segments,
+        let (counted_segments, usable_blocks) = match &options.zones {
+            Some(zones) => usable(zones, &layout)?,
+            None => (counted_segments, u64::from(counted_segments) * u64::from(BLOCKS_PER_SEGMENT)),
         };
         let (overprovision, reserved) = reserve(&layout, counted_segments, options)?;
         if layout.main_segments() - LOGS < reserved {
@@ -69,19 +71,18 @@ impl Plan {
         }
         let hidden = (f64::from(counted_segments - reserved) * overprovision / 100.0) as u32;
         let overprovision_segments = hidden + reserved;
-        if counted_segments <= overprovision_segments {
-            return Err(too_small());
-        }
         let logs = logs(&superblock, options.heap);
-        Ok(Self {
+        let plan = Self {
             superblock,
             layout,
             overprovision,
             reserved_segments: reserved,
             overprovision_segments,
             counted_segments,
+            usable_blocks,
             logs,
-        })
+        };
+        if plan.user_blocks() == 0 { Err(too_small()) } else { Ok(plan) }
     }
 
     /// Where a log begins.
@@ -90,11 +91,12 @@ impl Plan {
         self.logs[log.number()]
     }
 
-    /// Blocks that users may take. Where zones end within a segment, that segment counts as a whole.
+    /// Blocks that users may take. A segment holds 512, or what zones leave it on average.
     #[must_use]
     pub fn user_blocks(&self) -> u64 {
-        let segments = self.counted_segments - self.overprovision_segments;
-        u64::from(segments) * u64::from(BLOCKS_PER_SEGMENT)
+        let segments = self.counted_segments.saturating_sub(self.overprovision_segments);
+        let blocks = u128::from(self.usable_blocks) * u128::from(segments);
+        u64::try_from(blocks / u128::from(self.counted_segments.max(1))).unwrap_or(u64::MAX)
     }
 }
 
@@ -156,11 +158,11 @@ struct Meta {
     payload: u32,
 }
 
-/// Segments of the main area in which something can be written (`f2fs_get_usable_segments`).
+/// Segments of the main area in which something can be written (`f2fs_get_usable_segments`), and blocks of them.
 ///
 /// # Errors
 /// The metadata does not fit before the first zone.
-fn usable_segments(zones: &ZoneGeometry, layout: &Layout) -> Result<u32, MkfsError> {
+fn usable(zones: &ZoneGeometry, layout: &Layout) -> Result<(u32, u64), MkfsError> {
     let main = layout.main_start().0;
     let Some(before) = zones.first.checked_sub(main) else {
         return Err(MkfsError::Options(format!(
@@ -170,7 +172,9 @@ fn usable_segments(zones: &ZoneGeometry, layout: &Layout) -> Result<u32, MkfsErr
         )));
     };
     let sections = layout.sections() - before / zones.blocks;
-    Ok(before / BLOCKS_PER_SEGMENT + sections * zones.capacity.div_ceil(BLOCKS_PER_SEGMENT))
+    let segments =
+        before / BLOCKS_PER_SEGMENT + sections * zones.capacity.div_ceil(BLOCKS_PER_SEGMENT);
+    Ok((segments, u64::from(before) + u64::from(sections) * u64::from(zones.capacity)))
 }
 
 /// Segments and sections of a zone as options have them: on a device with zones, a zone is a section.

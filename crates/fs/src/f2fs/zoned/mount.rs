@@ -6,12 +6,13 @@
 //! 1. sections that hold nothing needed and are not empty are reset: the reset was lost in the cut, or what was written
 //!    since the checkpoint was not made durable by an fsync. A log at the start of such a section goes on there;
 //! 2. other sections whose zones are active and no log's to go on with are finished, so that the logs' next zones stay
-//!    within the limit on active zones;
+//!    within the limit on active zones.
+//!    They may hold fewer blocks than are valid: a checkpoint does not wait for file data in flight, which reads as zeroes
+//!    then;
 //! 3. the warm node log goes on in a fresh section if it cannot in its own: the next chain begins there. Other logs do
 //!    when they are written next.
 
 use crate::contract::Result;
-use crate::f2fs::error::corrupt;
 use crate::f2fs::format::{BlockAddr, SegNo, SegmentType};
 use crate::f2fs::rules::OmittedRule;
 use crate::f2fs::volume::Volume;
@@ -24,13 +25,10 @@ impl Volume {
     /// Brings zones and sections together, after roll-forward and before the first write.
     ///
     /// # Errors
-    /// [`FsError::Corrupt`](crate::contract::FsError::Corrupt) if a block is valid that its zone does not hold; [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if no section is free
-    /// for the warm node log; errors of the device.
+    /// [`FsError::NoSpace`](crate::contract::FsError::NoSpace) if no section is free for the warm node log; errors of the
+    /// device.
     pub(in crate::f2fs) async fn align_zones(&self, zones: &Zones) -> Result<()> {
         let infos = self.report(zones).await?;
-        for (section, info) in (zones.first_section..).zip(&infos) {
-            self.check_section(section, info)?;
-        }
         self.reset_unneeded(zones, &infos).await?;
         let infos = self.report(zones).await?;
         self.find_stale_logs(zones, &infos);
@@ -53,22 +51,6 @@ impl Volume {
         } else {
             Err(BlockError::Malformed("a report without all zones").into())
         }
-    }
-
-    /// That a zone holds all valid blocks of its section.
-    fn check_section(&self, section: u32, info: &ZoneInfo) -> Result<()> {
-        let segments = self.segments.borrow();
-        for number in self.layout.section_segments(section).map(SegNo) {
-            let blocks = self.layout.segment_blocks(number);
-            let held = info.write_pointer.0.saturating_sub(blocks.start.0.into());
-            let held = u32::try_from(held).unwrap_or(u32::MAX).min(blocks.end.0 - blocks.start.0);
-            let beyond = segments.segment(number).map_or(0, |one| one.map.count_from(held));
-            if beyond > 0 {
-                let zone = format_args!("{beyond} blocks of section {section}, {info:?}");
-                return Err(corrupt("valid blocks beyond the write pointer", zone));
-            }
-        }
-        Ok(())
     }
 
     /// Resets zones that are not empty, and of which nothing is needed: but for those of logs that go on there.
