@@ -62,7 +62,8 @@ pub(in crate::fs) fn adversary_caps(seed: u64, journals: bool) -> DeviceCaps {
     let rng = &mut Stream::new(seed, "zones");
     let segments = if rng.chance(0.25) { 2 } else { 1 };
     let zone_sectors = segments * SEGMENT;
-    let below = rng.within(SEGMENT / 2..zone_sectors);
+    // All segments hold something: tools that see a volume in a file do not know of others.
+    let below = rng.within(zone_sectors - SEGMENT / 2..zone_sectors);
     let capacity = if rng.chance(0.5) { zone_sectors } else { below };
     let max_active = [7, 8, 14, 0][rng.below(4) as usize];
     let max_open = [0, 3, max_active][rng.below(3) as usize];

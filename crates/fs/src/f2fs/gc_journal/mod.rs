@@ -62,6 +62,10 @@ impl Volume {
         self.mark_volume(journal).await.map_err(|error| self.stop(error))?;
         let op = self.begin().await?;
         let moves = std::mem::take(&mut *journal.moves.borrow_mut());
+        if moves.is_empty() {
+            // A checkpoint came between, which has them.
+            return Ok(());
+        }
         let chain = self.segments.borrow().next_block(SegmentType::WarmNode);
         let version = self.checkpoints.last.borrow().checkpoint_ver;
         if self.omits(OmittedRule::GcFull) && journal.encode(&moves, version, chain).is_none() {

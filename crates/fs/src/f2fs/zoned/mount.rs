@@ -9,8 +9,8 @@
 //!    within the limit on active zones.
 //!    They may hold fewer blocks than are valid: a checkpoint does not wait for file data in flight, which reads as zeroes
 //!    then;
-//! 3. the warm node log goes on in a fresh section if it cannot in its own: the next chain begins there. Other logs do
-//!    when they are written next.
+//! 3. the warm node log goes on in a fresh section if it cannot in its own: the next chain begins there. So does a log
+//!    in whose segment roll-forward found blocks, whose summaries belong into SSA. Others do when they are written next.
 
 use crate::contract::Result;
 use crate::f2fs::format::{BlockAddr, SegNo, SegmentType};
@@ -34,10 +34,16 @@ impl Volume {
         self.find_stale_logs(zones, &infos);
         self.finish_others(zones, &infos).await?;
         self.segments.borrow_mut().begin_turns();
-        let is_stale = self.segments.borrow().log(SegmentType::WarmNode).stale;
-        if is_stale {
-            let (segment, summaries) = self.segments.borrow_mut().renew(SegmentType::WarmNode)?;
-            self.keep_summaries(segment, &summaries);
+        for log in SegmentType::ALL {
+            let leaves = {
+                let segments = self.segments.borrow();
+                let is_chain = log == SegmentType::WarmNode;
+                segments.log(log).stale && (is_chain || segments.is_overlapped(log))
+            };
+            if leaves {
+                let (segment, summaries) = self.segments.borrow_mut().renew(log)?;
+                self.keep_summaries(segment, &summaries);
+            }
         }
         Ok(())
     }
