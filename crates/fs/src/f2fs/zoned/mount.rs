@@ -91,7 +91,8 @@ impl Volume {
         here.all(|log| log.segment == SegNo(start) && log.next == 0 && info.written() > 0)
     }
 
-    /// Logs whose zones are written to elsewhere than where the log goes on.
+    /// Logs whose zones are written to elsewhere than where the log goes on, or where it would write a block that
+    /// roll-forward found to be valid, although the cut took what was to be in it.
     fn find_stale_logs(&self, zones: &Zones, infos: &[ZoneInfo]) {
         if self.omits(OmittedRule::ZoneStaleLog) {
             return;
@@ -104,6 +105,7 @@ impl Volume {
             let Some(info) = info else { continue };
             if info.state.is_failed()
                 || info.state == ZoneState::Full
+                || segments.is_overlapped(log)
                 || BlockAddr(info.write_pointer.0 as u32) != next
             {
                 segments.make_stale(log);
