@@ -247,8 +247,10 @@ impl Counts {
             CountGroup::of("gc_journal", gc_journal),
             CountGroup::of("discard", vec![("requests", self.discards)]),
             CountGroup::of("roll_forward", roll_forward),
-            CountGroup::of("zones", zones),
         ];
+        if zones.iter().any(|(_, count)| *count > 0) {
+            groups.push(CountGroup::of("zones", zones));
+        }
         if self.cpu.busy_ns() > 0 {
             groups.push(CountGroup::of("cpu", self.cpu.named()));
         }
