@@ -273,7 +273,9 @@ impl Segments {
     /// From now on blocks of logs are sent in their order: sections are zones.
     pub(crate) fn begin_turns(&mut self) {
         let mut turns = Turns::default();
-        SegmentType::ALL.into_iter().for_each(|log| turns.begin(log, self.next_block(log)));
+        // A stale log has its first turn in the segment that it goes to.
+        let logs = SegmentType::ALL.into_iter().filter(|log| !self.log(*log).stale);
+        logs.for_each(|log| turns.begin(log, self.next_block(log)));
         self.turns = Some(turns);
     }
 

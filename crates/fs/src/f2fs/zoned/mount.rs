@@ -91,8 +91,8 @@ impl Volume {
         here.all(|log| log.segment == SegNo(start) && log.next == 0 && info.written() > 0)
     }
 
-    /// Logs whose zones are written to elsewhere than where the log goes on, or where it would write a block that
-    /// roll-forward found to be valid, although the cut took what was to be in it.
+    /// Logs whose zones are written to elsewhere than where the log goes on, and those that would write blocks that
+    /// roll-forward found: of a chain, or valid although the cut took what was to be in them.
     fn find_stale_logs(&self, zones: &Zones, infos: &[ZoneInfo]) {
         if self.omits(OmittedRule::ZoneStaleLog) {
             return;
@@ -101,13 +101,14 @@ impl Volume {
         for log in SegmentType::ALL {
             let next = segments.next_block(log);
             let section = self.layout.section_of(segments.log(log).segment);
+            // Sections before the first zone have no write pointer.
             let info = zones.zone_of(section).and_then(|zone| infos.get(zone.0 as usize));
-            let Some(info) = info else { continue };
-            if info.state.is_failed()
-                || info.state == ZoneState::Full
-                || segments.is_overlapped(log)
-                || BlockAddr(info.write_pointer.0 as u32) != next
-            {
+            let is_elsewhere = info.is_some_and(|info| {
+                info.state.is_failed()
+                    || info.state == ZoneState::Full
+                    || BlockAddr(info.write_pointer.0 as u32) != next
+            });
+            if is_elsewhere || segments.is_overlapped(log) {
                 segments.make_stale(log);
             }
         }
