@@ -123,7 +123,7 @@ fn rules_left_out_are_caught() {
         let commit = if rule.name().starts_with("record-") { commit } else { Commit::Jbd2 };
         let mount = MountOptions { omit: Some(rule), commit, ..MountOptions::default() };
         let options = FsOptions::new(Base::Adversary, ext4(mount));
-        let caught = (1..60).any(|seed| run_fs_seed(seed, &options, None).violation.is_some());
+        let caught = (1..100).any(|seed| run_fs_seed(seed, &options, None).violation.is_some());
         assert!(caught, "{} went unnoticed", rule.name());
     }
 }
