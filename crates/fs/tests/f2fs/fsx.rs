@@ -140,8 +140,8 @@ fn a_file_without_inline_content_and_with_two_logs_is_a_vector_of_bytes() {
 fn a_file_on_zones_is_a_vector_of_bytes() {
     for (segments, capacity, left_free, reclaim) in [
         (1, 512, 3_000, Reclaim::Checkpoint),
-        (2, 800, 5_000, Reclaim::Checkpoint),
-        (1, 400, 4_000, Reclaim::GcJournal),
+        (2, 800, 3_000, Reclaim::Checkpoint),
+        (1, 400, 2_000, Reclaim::GcJournal),
     ] {
         let caps = zoned(segments, capacity, 96);
         let options = MountOptions { reclaim, background_gc: false, ..MountOptions::default() };
