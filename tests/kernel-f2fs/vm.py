@@ -30,14 +30,19 @@ TOOLS = {
     "modprobe": "kmod",
     "gcc": "gcc libc6-dev",
     "mkfs.f2fs": "f2fs-tools",
+    "blkzone": "util-linux",
 }
-MODULES = ("virtio_pci", "virtio_blk", "f2fs")
+MODULES = ("virtio_pci", "virtio_blk", "nvme", "f2fs")
+# Programs that the guest has as the host has them, with their libraries.
+LINKED = ("mkfs.f2fs", "blkzone")
 # Jobs and the number of their arguments; whether the image keeps what the guest writes.
-JOBS = {"manifest": (0, False), "fill": (2, True), "cut": (2, True)}
+JOBS = {"manifest": (0, False), "fill": (2, True), "cut": (2, True), "zoned_fill": (2, True), "zoned_manifest": (0, True)}
 RESULTS_BYTES = 256 << 20
 # Virtio disks: eight functions in each free slot of the root bus, two of them for plan and results.
 SLOTS = range(4, 30)
 FUNCTIONS = 8
+# NVMe controllers, each with a namespace of zones. With the disks of more volumes the guest has no interrupts left.
+ZONED_SLOTS = range(1, 3)
 # Of more disks the guest does not find all.
 DISKS_MAX = 96
 
@@ -47,14 +52,27 @@ class VmError(Exception):
 
 
 @dataclasses.dataclass
+class Zones:
+    """The zones of a volume: an NVMe namespace, which qemu has start with empty zones at each boot. Sizes in bytes."""
+
+    image: str
+    size: int
+    capacity: int
+    # What the guest writes to them first: a volume as one image, and the list of what is in which zone.
+    source: str = ""
+    written: str = ""
+
+
+@dataclasses.dataclass
 class Line:
-    """One line of a plan: a job on an image."""
+    """One line of a plan: a job on an image, which for jobs on zones is what comes before these."""
 
     image: str
     options: str
     job: str
     arguments: list
     keep: bool
+    zones: Zones | None = None
 
     @classmethod
     def parse(cls, text):
@@ -155,6 +173,17 @@ def modules(root, version):
     return [pathlib.Path(file) for file in files]
 
 
+def linked(programs):
+    """Programs and the shared libraries that they need, by their names in the guest."""
+    files = {}
+    for program in programs:
+        path = pathlib.Path(find(program))
+        files[f"bin/{program}"] = path
+        for library in re.findall(r"(/\S+) \(0x", run("ldd", str(path))):
+            files[library[1:]] = pathlib.Path(library)
+    return files
+
+
 def archive_entry(name, mode, data=b"", device=(0, 0)):
     """One entry of a cpio archive of the form `newc`."""
     numbers = (0, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0)
@@ -175,6 +204,9 @@ def initramfs(cache, root, version):
     entries = [archive_entry(name, stat.S_IFDIR | 0o755) for name in ("bin", "dev", "modules")]
     entries.append(archive_entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)))
     programs = {"bin/busybox": pathlib.Path(find("busybox")), "bin/agent": agent, "init": HERE / "guest/init"}
+    programs |= linked(LINKED)
+    folders = {parent for name in programs for parent in pathlib.PurePath(name).parents if parent.name} - {pathlib.PurePath("bin")}
+    entries += [archive_entry(str(folder), stat.S_IFDIR | 0o755) for folder in sorted(folders)]
     for name, file in programs.items():
         entries.append(archive_entry(name, stat.S_IFREG | 0o755, file.read_bytes()))
     files = modules(root, version)
@@ -197,6 +229,19 @@ def drive(at, serial, file, keep=True):
     return [
         "-drive", f"if=none,id={serial},file={file},format=raw,cache=writeback,discard=unmap,snapshot={snapshot}",
         "-device", f"virtio-blk-pci,drive={serial},serial={serial},addr={slot:x}.{function},multifunction=on",
+    ]
+
+
+def namespace(at, serial, zones):
+    """Options of qemu for one NVMe namespace with zones, number `at`."""
+    slot, function = ZONED_SLOTS[at // FUNCTIONS], at % FUNCTIONS
+    file = str(zones.image).replace(",", ",,")
+    # mkfs.f2fs takes devices with sectors of one size.
+    blocks = "logical_block_size=512,physical_block_size=4096"
+    return [
+        "-drive", f"if=none,id={serial},file={file},format=raw,cache=writeback,discard=unmap",
+        "-device", f"nvme,id=nvme{at},serial={serial},addr={slot:x}.{function},multifunction=on",
+        "-device", f"nvme-ns,drive={serial},bus=nvme{at},{blocks},zoned=true,zoned.zone_size={zones.size},zoned.zone_capacity={zones.capacity}",
     ]
 
 
@@ -267,8 +312,16 @@ def boot(plan, out, cache=CACHE, limit=300, memory=1024):
         with open(results, "wb") as file:
             file.truncate(RESULTS_BYTES)
         words = drive(0, "plan", tables) + drive(1, "results", results)
-        for at, (disk, line) in enumerate(dict(zip(disks, plan)).items(), 2):
-            words += drive(at, disk, line.image, line.keep)
+        parts = [(disk, line.image, line.keep) for disk, line in dict(zip(disks, plan)).items()]
+        zoned = [(disk, line.zones) for disk, line in zip(disks, plan) if line.zones]
+        if len(zoned) > len(ZONED_SLOTS) * FUNCTIONS:
+            raise VmError(f"{len(zoned)} volumes on zones: at most {len(ZONED_SLOTS) * FUNCTIONS}")
+        parts += [(f"flat-{disk}", zones.source, False) for disk, zones in zoned if zones.source]
+        parts += [(f"list-{disk}", zones.written, False) for disk, zones in zoned if zones.source]
+        for at, (disk, image, keep) in enumerate(parts, 2):
+            words += drive(at, disk, image, keep)
+        for at, (disk, zones) in enumerate(zoned):
+            words += namespace(at, f"zones-{disk}", zones)
         watch(command(words, pathlib.Path(cache), memory), out / "serial.log", limit)
         return [outcome(out, number, line) for number, line in enumerate(unpack(plan, results, out), 1)]
 

@@ -8,6 +8,7 @@
 mod areas;
 mod ours;
 mod theirs;
+mod zoned;
 
 use crate::common::image::{Content, save_content};
 use crate::common::tree::{assert_same, shown};
