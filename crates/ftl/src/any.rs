@@ -9,6 +9,7 @@ use crate::pblk::config::{Config, Discard, MapKind};
 use crate::pblk::costs::CpuSpan;
 use crate::pblk::{Capacity, Pblk};
 use crate::report::{FtlReport, SectorCounts};
+use crate::zoned::{self, ZonedFtl};
 use nandscape_block::{Bio, BlockDevice, Completion, DeviceCaps, Lba, Op, Submit, Token};
 use nandscape_media::{Geometry, HostLink, LinkTiming, Linked, OpenChannel};
 use nandscape_rt::Nanos;
@@ -21,6 +22,8 @@ pub enum FtlConfig {
     Pblk(Config),
     /// A conventional SSD.
     Device(device::Config),
+    /// A zoned SSD.
+    Zoned(zoned::Config),
 }
 
 impl FtlConfig {
@@ -30,6 +33,7 @@ impl FtlConfig {
         match self {
             Self::Pblk(_) => FtlKind::Pblk,
             Self::Device(_) => FtlKind::PageMap,
+            Self::Zoned(_) => FtlKind::Zoned,
         }
     }
 
@@ -48,6 +52,7 @@ impl FtlConfig {
         match self {
             Self::Pblk(config) => Ok(Capacity::of(geometry, config, chunks)?.size()),
             Self::Device(config) => Ok(config.sizes(geometry)?.device()),
+            Self::Zoned(config) => Ok(config.sizes(geometry)?.device()),
         }
     }
 
@@ -68,6 +73,9 @@ impl FtlConfig {
             }
             Self::Device(config) => {
                 Ok(AnyFtl::Device(Box::new(DeviceFtl::format(media, config.clone(), run, link)?)))
+            }
+            Self::Zoned(config) => {
+                Ok(AnyFtl::Zoned(Box::new(ZonedFtl::format(media, config.clone(), run, link)?)))
             }
         }
     }
@@ -94,6 +102,10 @@ impl FtlConfig {
                 let ftl = DeviceFtl::recover(media, config.clone(), run, link, now)?;
                 Ok(AnyFtl::Device(Box::new(ftl)))
             }
+            Self::Zoned(config) => {
+                let ftl = ZonedFtl::recover(media, config.clone(), run, link, now)?;
+                Ok(AnyFtl::Zoned(Box::new(ftl)))
+            }
         }
     }
 
@@ -103,6 +115,18 @@ impl FtlConfig {
         match self {
             Self::Pblk(_) => &["ftl.kind", "ftl.capacity_rules", "ftl.op_percent"],
             Self::Device(_) => &["ftl.kind", "ftl.op_percent", "ftl.instances", "ftl.map_unit"],
+            Self::Zoned(_) => &[
+                "ftl.kind",
+                "ftl.op_percent",
+                "ftl.instances",
+                "ftl.map_unit",
+                "ftl.random.size",
+                "ftl.zone.dies",
+                "ftl.zone.size",
+                "ftl.zone.capacity",
+                "ftl.zone.spare_chunks",
+                "ftl.zone.instances",
+            ],
         }
     }
 
@@ -111,7 +135,7 @@ impl FtlConfig {
     pub const fn run_only_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Pblk(_) => &["ftl.cpu", "ftl.map_update"],
-            Self::Device(_) => &[],
+            Self::Device(_) | Self::Zoned(_) => &[],
         }
     }
 
@@ -120,7 +144,7 @@ impl FtlConfig {
     pub fn charges_host(&self) -> bool {
         match self {
             Self::Pblk(config) => !config.cpu.is_free(),
-            Self::Device(_) => false,
+            Self::Device(_) | Self::Zoned(_) => false,
         }
     }
 
@@ -129,7 +153,7 @@ impl FtlConfig {
     pub fn uses_write_buffers(&self) -> bool {
         match self {
             Self::Pblk(config) => config.uses_write_buffers(),
-            Self::Device(_) => false,
+            Self::Device(_) | Self::Zoned(_) => false,
         }
     }
 
@@ -141,7 +165,7 @@ impl FtlConfig {
                 MapKind::Cached(map) => Some(map.block_bytes.into()),
                 MapKind::Resident => None,
             },
-            Self::Device(_) => None,
+            Self::Device(_) | Self::Zoned(_) => None,
         }
     }
 
@@ -152,7 +176,7 @@ impl FtlConfig {
         match self {
             Self::Pblk(config) => (config.discard == Discard::Kernel)
                 .then_some(("ftl.discard", "loses discards by design; campaigns need \"durable\"")),
-            Self::Device(_) => None,
+            Self::Device(_) | Self::Zoned(_) => None,
         }
     }
 }
@@ -164,6 +188,8 @@ pub enum AnyFtl<M: OpenChannel> {
     Pblk(Box<Pblk<M>>),
     /// A conventional SSD.
     Device(Box<DeviceFtl<M>>),
+    /// A zoned SSD.
+    Zoned(Box<ZonedFtl<M>>),
 }
 
 /// Calls the same method of whichever kind it is.
@@ -172,6 +198,7 @@ macro_rules! of_each {
         match $any {
             AnyFtl::Pblk($ftl) => $call,
             AnyFtl::Device($ftl) => $call,
+            AnyFtl::Zoned($ftl) => $call,
         }
     };
 }

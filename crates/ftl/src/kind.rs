@@ -13,6 +13,8 @@ pub enum FtlKind {
     Pblk,
     /// A conventional SSD: page-mapped, in its controller.
     PageMap,
+    /// A zoned SSD (NVMe ZNS).
+    Zoned,
 }
 
 /// Where an FTL runs, and thereby what crosses the host link.
@@ -26,7 +28,7 @@ pub enum Side {
 
 impl FtlKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Pblk, Self::PageMap];
+    pub const ALL: [Self; 3] = [Self::Pblk, Self::PageMap, Self::Zoned];
 
     /// The name in stack files.
     #[must_use]
@@ -34,6 +36,7 @@ impl FtlKind {
         match self {
             Self::Pblk => "pblk",
             Self::PageMap => "pagemap",
+            Self::Zoned => "zoned",
         }
     }
 
@@ -42,7 +45,7 @@ impl FtlKind {
     pub const fn side(self) -> Side {
         match self {
             Self::Pblk => Side::Host,
-            Self::PageMap => Side::Device,
+            Self::PageMap | Self::Zoned => Side::Device,
         }
     }
 
@@ -52,6 +55,7 @@ impl FtlKind {
         match self {
             Self::Pblk => &OmittedRule::PBLK,
             Self::PageMap => &OmittedRule::PAGE_MAP,
+            Self::Zoned => &OmittedRule::ZONED,
         }
     }
 }
@@ -124,6 +128,14 @@ pub enum OmittedRule {
     BufferedTrims,
     /// Media drop what a sector holds when it is superseded, durably or not.
     DropEarly,
+    /// A flush does not save pages of zones that are partly filled.
+    ZoneSave,
+    /// Recovery takes pages of zones that a power cut tore for whole ones.
+    TornPages,
+    /// The reset of a zone whose first page was saved leaves no record.
+    ResetRecord,
+    /// Records that were saved before a power cut are kept after it.
+    StaleRecords,
 }
 
 impl OmittedRule {
@@ -168,6 +180,17 @@ impl OmittedRule {
         Self::DropEarly,
     ];
 
+    /// Those of a zoned SSD.
+    const ZONED: [Self; 7] = [
+        Self::PreflushDrain,
+        Self::BufferSave,
+        Self::ProgramOrder,
+        Self::ZoneSave,
+        Self::TornPages,
+        Self::ResetRecord,
+        Self::StaleRecords,
+    ];
+
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -196,6 +219,10 @@ impl OmittedRule {
             Self::CompactedTrims => "compacted-trims",
             Self::BufferedTrims => "buffered-trims",
             Self::DropEarly => "drop-early",
+            Self::ZoneSave => "zone-save",
+            Self::TornPages => "torn-pages",
+            Self::ResetRecord => "reset-record",
+            Self::StaleRecords => "stale-records",
         }
     }
 

@@ -9,6 +9,7 @@ pub mod face;
 pub mod kind;
 pub mod pblk;
 pub mod report;
+pub mod zoned;
 
 pub use any::{AnyFtl, FtlConfig};
 pub use device::DeviceFtl;
@@ -19,3 +20,4 @@ pub use pblk::costs::{CpuCounts, CpuSpan, CpuTrack, CpuWork, LockCounts, ThreadC
 pub use pblk::stats::{BufferCounts, MapCounts};
 pub use pblk::{Capacity, Pblk};
 pub use report::{Detail, FlushTime, FtlReport, GcCounts, HostIo, MediaErrors, SectorCounts};
+pub use zoned::ZonedFtl;

@@ -3,6 +3,7 @@
 
 use crate::device::DeviceReport;
 use crate::pblk::stats::PblkReport;
+use crate::zoned::ZonedReport;
 use nandscape_rt::counts::Counts;
 use nandscape_rt::{Nanos, counts};
 use serde::Serialize;
@@ -143,6 +144,8 @@ pub enum Detail {
     Pblk(Box<PblkReport>),
     /// A conventional SSD's read-modify-writes.
     Device(DeviceReport),
+    /// A zoned SSD's commands, and its zones by state.
+    Zoned(ZonedReport),
 }
 
 impl Default for Detail {
@@ -188,6 +191,7 @@ impl Counts for Detail {
         match (self, later) {
             (Self::Pblk(sum), Self::Pblk(more)) => sum.add(more),
             (Self::Device(sum), Self::Device(more)) => sum.add(more),
+            (Self::Zoned(sum), Self::Zoned(more)) => sum.add(more),
             _ => debug_assert!(false, "reports of different kinds"),
         }
     }
@@ -196,6 +200,7 @@ impl Counts for Detail {
         match (self, earlier) {
             (Self::Pblk(now), Self::Pblk(before)) => Self::Pblk(Box::new(now.since(before))),
             (Self::Device(now), Self::Device(before)) => Self::Device(now.since(before)),
+            (Self::Zoned(now), Self::Zoned(before)) => Self::Zoned(now.since(before)),
             _ => self.clone(),
         }
     }

@@ -250,7 +250,7 @@ impl Config {
 
 /// What firmware is built for: NAND of which every written sector can be read, without limits on open
 /// chunks. Those are rules of open-channel devices, for hosts.
-fn check_media(geometry: &Geometry) -> Result<(), FtlError> {
+pub(crate) fn check_media(geometry: &Geometry) -> Result<(), FtlError> {
     if geometry.mw_cunits != 0 {
         return refuse("media.mw_cunits", "must be 0 below a device FTL".into());
     }

@@ -51,6 +51,7 @@ mod save;
 mod space;
 
 pub use config::{BufferConfig, Config, Sizes};
+pub(crate) use config::check_media;
 pub use counts::{DeviceCounts, DeviceReport};
 
 use crate::common::dead::DeadCopies;
@@ -118,12 +119,11 @@ pub struct DeviceFtl<M> {
 impl<M: OpenChannel> DeviceFtl<M> {
     /// Everything empty, no erase unit on any list.
     fn assemble(
-        media: M,
+        (media, geometry): (M, Geometry),
         config: Config,
         (run, link): (FtlRun, LinkTiming),
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
-        let geometry = *media.geometry();
         let parts =
             config.sizes(&geometry).and_then(|sizes| Ok((sizes, config.layout(&geometry)?)));
         let (sizes, layout) = match parts {

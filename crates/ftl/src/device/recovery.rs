@@ -26,7 +26,7 @@ use crate::common::trims::{TrimRecord, decode_trims};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::{BlockError, Lba};
-use nandscape_media::{ChunkState, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa};
+use nandscape_media::{ChunkState, Geometry, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 
@@ -41,7 +41,19 @@ impl<M: OpenChannel> DeviceFtl<M> {
         run: FtlRun,
         link: LinkTiming,
     ) -> Result<Self, FtlError> {
-        let ftl = Self::assemble(media, config, (run, link), Nanos::ZERO);
+        let geometry = *media.geometry();
+        Self::format_on(media, geometry, config, run, link)
+    }
+
+    /// The same on the first chunks of every unit, which `geometry` has alone.
+    pub(crate) fn format_on(
+        media: M,
+        geometry: Geometry,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+    ) -> Result<Self, FtlError> {
+        let ftl = Self::assemble((media, geometry), config, (run, link), Nanos::ZERO);
         let mut ftl = ftl.map_err(|(_, error)| error)?;
         for line in 0..ftl.sizes.lines {
             ftl.erase(line)?;
@@ -68,7 +80,19 @@ impl<M: OpenChannel> DeviceFtl<M> {
         link: LinkTiming,
         now: Nanos,
     ) -> Result<Self, (M, FtlError)> {
-        let mut ftl = Self::assemble(media, config, (run, link), now)?;
+        let geometry = *media.geometry();
+        Self::recover_on(media, geometry, config, (run, link), now)
+    }
+
+    /// The same on the first chunks of every unit, which `geometry` has alone.
+    pub(crate) fn recover_on(
+        media: M,
+        geometry: Geometry,
+        config: Config,
+        (run, link): (FtlRun, LinkTiming),
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
+        let mut ftl = Self::assemble((media, geometry), config, (run, link), now)?;
         match ftl.mount() {
             Ok(()) => Ok(ftl),
             Err(error) => Err((ftl.media, error)),

@@ -17,6 +17,12 @@ impl<M: OpenChannel> DeviceFtl<M> {
         &self.counts
     }
 
+    /// What it stands on, and the link above it: lent to what shares them.
+    #[inline]
+    pub(crate) const fn media_and_link(&mut self) -> (&mut M, &mut HostLink) {
+        (&mut self.media, &mut self.link)
+    }
+
     pub(super) fn reset_all_counts(&mut self) {
         self.counts = DeviceCounts::default();
         self.in_use_sum = 0;

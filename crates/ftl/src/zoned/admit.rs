@@ -1,0 +1,148 @@
+//! Writes on their way into the pages of a zone.
+//!
+//! A write needs its share of the zone's buffer before its data cross the link (NVMeVirt, `zns_write_buffer`); what
+//! does not fit waits, and with it what follows in its zone. Without a buffer everything crosses at once, and its
+//! programs begin when it has arrived. Chunks come from the pools at the first write after a reset.
+
+use super::ZonedFtl;
+use super::zone::{NO_CHUNK, PageState, Request};
+use crate::error::FtlError;
+use nandscape_block::{Flags, SectorData};
+use nandscape_media::OpenChannel;
+use nandscape_rt::Nanos;
+
+impl<M: OpenChannel> ZonedFtl<M> {
+    /// Gives a zone its chunks, if it has none; whether it has them. A zone for which media have none fails.
+    pub(super) fn open_zone(&mut self, zone: u32) -> Result<bool, FtlError> {
+        if self.zones.get(zone).generation > 0 {
+            return Ok(true);
+        }
+        let reserve = self.config.spare_needed(&self.geometry, &self.sizes);
+        for die in 0..self.shape.dies {
+            let unit = &self.units[self.shape.unit(zone, die) as usize];
+            let (free, erasing) = (unit.free.len() as u32, unit.erasing);
+            if free > reserve.saturating_sub(unit.log.chunks()) {
+                continue;
+            }
+            if erasing > 0 {
+                return Ok(false);
+            }
+            if free == 0 {
+                self.fail_zone(zone)?;
+                return Ok(true);
+            }
+        }
+        for die in 0..self.shape.dies {
+            let unit = &mut self.units[self.shape.unit(zone, die) as usize];
+            let chunk = unit.free.pop_front().unwrap_or(NO_CHUNK);
+            self.zones.chunks_mut(zone)[die as usize] = chunk;
+        }
+        self.begin_generation(zone);
+        Ok(true)
+    }
+
+    /// What is written to a zone from now on belongs together.
+    pub(super) fn begin_generation(&mut self, zone: u32) {
+        self.zones.get_mut(zone).generation = self.next_generation;
+        self.next_generation += 1;
+        for stream in 0..self.shape.streams {
+            self.zones.stream_mut(zone, stream).first = 0;
+        }
+    }
+
+    /// Admits as much of a write as fits; whether that was all.
+    pub(super) fn admit(&mut self, zone: u32, request: &mut Request) -> Result<bool, FtlError> {
+        while request.done < request.sectors {
+            let left = request.sectors - request.done;
+            let part = match self.sizes.buffer {
+                0 => left,
+                size => {
+                    let filling = self.shape.streams * (self.shape.page - 1);
+                    let part = left.min(size - filling);
+                    if self.zones.get(zone).used + part > size {
+                        return Ok(false);
+                    }
+                    part
+                }
+            };
+            let (_, link) = self.front.parts();
+            let arrived = link.data_in(self.now, self.now, part).end;
+            request.arrived = request.arrived.max(arrived);
+            self.count_write(request, part);
+            let programmed = self.take_sectors(zone, request, part, arrived)?;
+            if self.sizes.buffer == 0 {
+                request.arrived = request.arrived.max(programmed);
+            }
+            if self.zones.get(zone).failed {
+                return Ok(true);
+            }
+        }
+        Ok(true)
+    }
+
+    fn count_write(&mut self, request: &Request, sectors: u32) {
+        let sectors = u64::from(sectors);
+        self.counts.host.written += sectors;
+        self.counts.sectors.user += sectors;
+        if request.flags.has(Flags::JOURNAL) {
+            self.counts.sectors.journal += sectors;
+        }
+        self.in_use_sum += u128::from(self.in_use) * u128::from(sectors);
+    }
+
+    /// Puts the next sectors of a write, which have arrived then, into pages, and programs those that are full; when
+    /// the last of these is.
+    fn take_sectors(
+        &mut self,
+        zone: u32,
+        request: &mut Request,
+        sectors: u32,
+        arrived: Nanos,
+    ) -> Result<Nanos, FtlError> {
+        let mut programmed = arrived;
+        for _ in 0..sectors {
+            let offset = self.zones.get(zone).admitted;
+            let (stream, local) = self.shape.split(offset);
+            let id = self.page_for(zone, stream, local / self.shape.page);
+            let data = match self.run.keep_content {
+                true => request.payload.sector(request.done),
+                false => SectorData::Absent,
+            };
+            let page = self.pages.get_mut(id);
+            page.data.push(data);
+            page.ready = page.ready.max(arrived);
+            let (index, filled) = (page.index, page.filled());
+            let entry = self.zones.get_mut(zone);
+            entry.admitted += 1;
+            entry.used += 1;
+            request.done += 1;
+            if filled == self.shape.page_sectors(stream, index) {
+                programmed = programmed.max(self.program(id, false)?);
+            }
+        }
+        self.dirty.insert(zone);
+        self.clean(zone);
+        Ok(programmed)
+    }
+
+    /// The page that a stream fills, which has this number.
+    fn page_for(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
+        if let Some(&id) = self.zones.stream(zone, stream).pages.back()
+            && self.pages.get(id).state == PageState::Filling
+        {
+            return id;
+        }
+        self.new_page(zone, stream, index)
+    }
+
+    /// A page at the end of a stream.
+    pub(super) fn new_page(&mut self, zone: u32, stream: u32, index: u32) -> u32 {
+        let id = self.pages.take(zone, stream, index);
+        let entry = self.zones.stream_mut(zone, stream);
+        if entry.pages.is_empty() {
+            entry.first = index;
+        }
+        entry.pages.push_back(id);
+        id
+    }
+}

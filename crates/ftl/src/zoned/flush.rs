@@ -1,0 +1,299 @@
+//! What waits for durability: flushes, bios with PREFLUSH, writes with FUA.
+//!
+//! A flush covers what was admitted to the zones before it, and whatever the page-mapped region covers; it completes
+//! when both are done. For each zone it waits until everything before an end is on media, full pages at their places,
+//! of a page that is partly filled the sectors in the save log. A buffer that survives power cuts keeps all promises
+//! of its zones at once.
+
+use super::ZonedFtl;
+use super::zone::{Mark, PageState, read_only};
+use crate::error::FtlError;
+use crate::kind::OmittedRule;
+use nandscape_block::{Bio, BlockDevice, BlockError, Completion, Done, Reply, Submit, Token};
+use nandscape_media::OpenChannel;
+use nandscape_rt::Nanos;
+
+/// What of a zone must be durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    zone: u32,
+    generation: u32,
+    /// Everything before this sector.
+    end: u64,
+    /// Also that it was finished, the time with this number.
+    mark: Option<u32>,
+}
+
+/// For whom a waiter waits.
+#[derive(Debug)]
+enum Who {
+    /// A flush.
+    Flush(Token),
+    /// A write with PREFLUSH, whose turn has not come; the flush has this number.
+    Preflush(Token, u64),
+    /// A write with FUA, and its reply.
+    Write(Token, Reply),
+    /// A write to the page-mapped region with PREFLUSH.
+    Held(Box<Bio>, Token),
+}
+
+impl Who {
+    const fn token(&self) -> Token {
+        match self {
+            Self::Flush(token)
+            | Self::Preflush(token, _)
+            | Self::Write(token, _)
+            | Self::Held(_, token) => *token,
+        }
+    }
+}
+
+/// Something that waits for durability.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    who: Who,
+    entries: Vec<Entry>,
+    /// Whether it also waits for the page-mapped region.
+    front: bool,
+    /// It is complete no earlier.
+    at: Nanos,
+    result: Result<(), BlockError>,
+    since: Nanos,
+}
+
+impl Waiter {
+    /// A write with FUA that arrived at `at`.
+    pub(super) fn write(token: Token, entry: Entry, reply: Reply, at: Nanos, since: Nanos) -> Self {
+        Self::new(Who::Write(token, reply), vec![entry], at, since)
+    }
+
+    /// A write to the page-mapped region that must not precede what the entries say.
+    pub(super) fn held(bio: Bio, token: Token, entries: Vec<Entry>, now: Nanos) -> Self {
+        Self::new(Who::Held(Box::new(bio), token), entries, now, now)
+    }
+
+    const fn new(who: Who, entries: Vec<Entry>, at: Nanos, since: Nanos) -> Self {
+        Self { who, entries, front: false, at, result: Ok(()), since }
+    }
+}
+
+/// Everything that waits for durability.
+#[derive(Default, Debug)]
+pub(super) struct Waiters {
+    all: Vec<Waiter>,
+    /// Flushes of bios with PREFLUSH that are done.
+    preflushed: Vec<(u64, Result<(), BlockError>)>,
+    next_preflush: u64,
+}
+
+impl Waiters {
+    pub(super) fn push(&mut self, waiter: Waiter) {
+        self.all.push(waiter);
+    }
+
+    /// How a flush for PREFLUSH ended, once; `None` while it goes on.
+    pub(super) fn take_preflush(&mut self, flush: u64) -> Option<Result<(), BlockError>> {
+        let index = self.preflushed.iter().position(|(done, _)| *done == flush)?;
+        Some(self.preflushed.swap_remove(index).1)
+    }
+
+    /// The page-mapped region completed a bio; whether that was a part of something here.
+    pub(super) fn front_completed(&mut self, completion: &Completion) -> bool {
+        let token = completion.token;
+        let of = |waiter: &&mut Waiter| waiter.front && waiter.who.token() == token;
+        let Some(waiter) = self.all.iter_mut().find(of) else { return false };
+        waiter.front = false;
+        waiter.at = waiter.at.max(completion.done.at);
+        if let Err(error) = &completion.done.result {
+            waiter.result = Err(error.clone());
+        }
+        true
+    }
+
+    /// Drops everything; its tokens, but for those of requests that are also queued.
+    pub(super) fn abandon(&mut self) -> Vec<Token> {
+        self.preflushed.clear();
+        let waiters = self.all.drain(..);
+        let own = waiters.filter(|waiter| !matches!(waiter.who, Who::Preflush(..)));
+        own.map(|waiter| waiter.who.token()).collect()
+    }
+
+    /// Bytes of RAM.
+    pub(super) fn bytes(&self) -> u64 {
+        let entries = self.all.iter().map(|w| w.entries.capacity() * size_of::<Entry>());
+        (entries.sum::<usize>() + self.all.capacity() * size_of::<Waiter>()) as u64
+    }
+}
+
+impl<M: OpenChannel> ZonedFtl<M> {
+    /// Everything of a zone before this sector is durable.
+    fn durable(&self, zone: u32) -> u64 {
+        let mut durable = u64::MAX;
+        for stream in 0..self.shape.streams {
+            let pages = &self.zones.stream(zone, stream).pages;
+            let first = match self.run.omits(OmittedRule::ProgramOrder) {
+                true => pages.back(),
+                false => pages.front(),
+            };
+            let Some(page) = first.map(|&id| self.pages.get(id)) else { continue };
+            let omitted = page.state == PageState::Filling && self.run.omits(OmittedRule::ZoneSave);
+            if !omitted && page.state != PageState::Done {
+                let local = page.index * self.shape.page + page.saved;
+                durable = durable.min(self.shape.offset(stream, local));
+            }
+        }
+        durable
+    }
+
+    /// Whether an entry waits for nothing any more.
+    pub(super) fn is_covered(&self, entry: &Entry) -> bool {
+        let zone = self.zones.get(entry.zone);
+        let waits = matches!(zone.mark, Mark::Due | Mark::Issued);
+        if entry.mark.is_some_and(|number| number == zone.finishes && waits) {
+            return false;
+        }
+        zone.generation != entry.generation || self.durable(entry.zone) >= entry.end
+    }
+
+    /// Sends what a zone has in its buffer on its way to media; what is to be waited for.
+    pub(super) fn cover_zone(&mut self, zone: u32) -> Result<Entry, FtlError> {
+        self.push_out(zone, false)?;
+        let Self { zones, .. } = self;
+        let of = zones.get(zone);
+        Ok(Entry { zone, generation: of.generation, end: of.admitted, mark: None })
+    }
+
+    /// The same of all zones; what of it is not durable.
+    pub(super) fn cover_all(&mut self) -> Result<Vec<Entry>, FtlError> {
+        if self.config.keeps_buffer() {
+            return Ok(Vec::new());
+        }
+        let mut entries = Vec::new();
+        let mut next = self.dirty.first().copied();
+        while let Some(zone) = next {
+            self.push_out(zone, true)?;
+            let of = self.zones.get(zone);
+            let mark = matches!(of.mark, Mark::Due | Mark::Issued).then_some(of.finishes);
+            let entry = Entry { zone, generation: of.generation, end: of.admitted, mark };
+            if !self.is_covered(&entry) {
+                entries.push(entry);
+            }
+            next = self.dirty.range(zone + 1..).next().copied();
+        }
+        Ok(entries)
+    }
+
+    /// Has the save log take what it has not of a zone's pages that are partly filled; and a finished zone be marked.
+    fn push_out(&mut self, zone: u32, mark: bool) -> Result<(), FtlError> {
+        if self.zones.get(zone).failed || self.config.keeps_buffer() {
+            return Ok(());
+        }
+        if mark && self.zones.get(zone).mark == Mark::Due && self.mark(zone)? {
+            return Ok(());
+        }
+        if self.run.omits(OmittedRule::ZoneSave) {
+            return Ok(());
+        }
+        for stream in 0..self.shape.streams {
+            if self.is_filling(zone, stream)
+                && let Some(&id) = self.zones.stream(zone, stream).pages.back()
+                && self.pages.get(id).saving < self.pages.get(id).filled()
+            {
+                self.save_page(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves a flush.
+    pub(super) fn flush(&mut self, token: Token) -> Result<Submit, FtlError> {
+        let mut waiter = Waiter::new(Who::Flush(token), self.cover_all()?, self.now, self.now);
+        self.flush_front(&mut waiter);
+        if waiter.entries.is_empty() && !waiter.front {
+            self.counts.flush.empty += 1;
+            let at = waiter.at.max(self.front.link().command(self.now));
+            return Ok(Submit::Done(Done::new(at, waiter.result.map(|()| Reply::None))));
+        }
+        self.waiters.push(waiter);
+        Ok(Submit::Pending)
+    }
+
+    /// Begins the flush that a bio with PREFLUSH waits for; its number, if there is anything to wait for.
+    pub(super) fn begin_preflush(&mut self, token: Token) -> Result<Option<u64>, FtlError> {
+        let flush = self.waiters.next_preflush;
+        let entries = self.cover_all()?;
+        let mut waiter = Waiter::new(Who::Preflush(token, flush), entries, self.now, self.now);
+        self.flush_front(&mut waiter);
+        if waiter.entries.is_empty() && !waiter.front && waiter.result.is_ok() {
+            return Ok(None);
+        }
+        self.waiters.next_preflush += 1;
+        self.waiters.push(waiter);
+        Ok(Some(flush))
+    }
+
+    /// Has the page-mapped region flush, as a part of what a waiter waits for.
+    fn flush_front(&mut self, waiter: &mut Waiter) {
+        let now = self.now;
+        let Some(pages) = self.front.pages_mut() else { return };
+        match pages.submit(now, Bio::flush(), waiter.who.token()) {
+            Submit::Done(done) => {
+                waiter.at = waiter.at.max(done.at);
+                waiter.result = done.result.map(drop);
+            }
+            Submit::Pending => waiter.front = true,
+        }
+    }
+
+    /// Sends on what waiters wait for, and completes those that wait for nothing any more; whether there was one.
+    pub(super) fn settle_waiters(&mut self) -> Result<bool, FtlError> {
+        let (mut any, mut index) = (false, 0);
+        while index < self.waiters.all.len() {
+            let mut entries = std::mem::take(&mut self.waiters.all[index].entries);
+            for entry in &entries {
+                if !self.is_covered(entry) {
+                    self.push_out(entry.zone, entry.mark.is_some())?;
+                }
+            }
+            entries.retain(|entry| !self.is_covered(entry));
+            let failed = entries.iter().find(|entry| self.zones.get(entry.zone).failed);
+            if let Some(zone) = failed.map(|entry| entry.zone) {
+                self.waiters.all[index].result = Err(read_only(zone));
+                entries.clear();
+            }
+            let waiter = &mut self.waiters.all[index];
+            waiter.entries = entries;
+            if waiter.entries.is_empty() && !waiter.front {
+                let waiter = self.waiters.all.remove(index);
+                self.settled(waiter);
+                any = true;
+            } else {
+                index += 1;
+            }
+        }
+        Ok(any)
+    }
+
+    /// A waiter waits for nothing any more.
+    fn settled(&mut self, waiter: Waiter) {
+        let Waiter { who, at, result, since, .. } = waiter;
+        let at = self.no_earlier(at);
+        if !matches!(who, Who::Held(..)) {
+            self.counts.flush.waited += 1;
+            self.counts.flush.total_ns += (self.now - since).0;
+        }
+        match who {
+            Who::Flush(token) => self.complete(token, Done::new(at, result.map(|()| Reply::None))),
+            Who::Write(token, reply) => self.complete(token, Done::new(at, result.map(|()| reply))),
+            Who::Preflush(_, flush) => self.waiters.preflushed.push((flush, result)),
+            Who::Held(bio, token) => match result {
+                Err(error) => self.complete(token, Done::new(at, Err(error))),
+                Ok(()) => {
+                    if let Submit::Done(done) = self.submit_to_front(*bio, token) {
+                        self.complete(token, done);
+                    }
+                }
+            },
+        }
+    }
+}

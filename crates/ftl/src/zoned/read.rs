@@ -1,0 +1,212 @@
+//! Reads: from the page-mapped region, or from zones: what a zone has in its buffer from there, else from media, one
+//! command for the sectors of a bio on a page. Sectors from the write pointer on are zeroes, and take no unit.
+
+use super::ZonedFtl;
+use super::program::LOST;
+use super::zone::PageState;
+use crate::error::FtlError;
+use nandscape_block::{
+    Bio, BlockError, Done, Flags, Lba, Payload, Reply, SectorData, Submit, Tag, Token,
+};
+use nandscape_media::{Cause, DataOut, OpenChannel, Ppa};
+use nandscape_rt::Nanos;
+
+/// Where a sector of a zone is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// In a page of the buffer.
+    Buffered(u32, u32),
+    /// On media.
+    Media(Ppa),
+}
+
+/// A read in progress.
+struct Reading {
+    ready: Nanos,
+    end: Nanos,
+    hits: u32,
+    unwritten: u32,
+    error: Option<BlockError>,
+}
+
+impl<M: OpenChannel> ZonedFtl<M> {
+    /// Serves a read; its outcome is known at once.
+    pub(super) fn read(&mut self, bio: Bio, token: Token) -> Submit {
+        if let Err(error) = self.table.check_read(bio.lba, bio.sectors) {
+            return self.refused(error);
+        }
+        let random = self.sizes.random_sectors;
+        let end = bio.lba.0 + u64::from(bio.sectors);
+        if end <= random {
+            return self.submit_to_front(bio, token);
+        }
+        if bio.lba.0 >= random {
+            return Submit::Done(self.read_zones(&bio));
+        }
+        let sectors = (random - bio.lba.0) as u32;
+        let second = Bio { lba: Lba(random), sectors: bio.sectors - sectors, ..bio.clone() };
+        match self.submit_to_front(Bio { sectors, ..bio }, token) {
+            Submit::Done(first) => {
+                let others = second.sectors;
+                Submit::Done(joined((first, sectors), (self.read_zones(&second), others)))
+            }
+            pending @ Submit::Pending => pending,
+        }
+    }
+
+    fn read_zones(&mut self, bio: &Bio) -> Done {
+        let wants_data = self.run.keep_content && !bio.flags.has(Flags::NO_DATA);
+        self.counts.host.read += u64::from(bio.sectors);
+        match self.read_sectors(bio.lba, bio.sectors) {
+            Ok((at, None)) => {
+                let reply = if wants_data { Reply::Data(self.contents(bio)) } else { Reply::None };
+                Done::new(at, Ok(reply))
+            }
+            Ok((at, Some(error))) => Done::new(at, Err(error)),
+            Err(error) => Done::new(self.now, Err(error.into())),
+        }
+    }
+
+    /// Reserves the time of a read, and checks every sector: when the last arrives, and the first error.
+    fn read_sectors(
+        &mut self,
+        lba: Lba,
+        sectors: u32,
+    ) -> Result<(Nanos, Option<BlockError>), FtlError> {
+        let ready = self.front.link().read_ready(self.now, sectors);
+        let mut reading = Reading { ready, end: ready, hits: 0, unwritten: 0, error: None };
+        let (mut at, end) = (lba.0, lba.0 + u64::from(sectors));
+        while at < end {
+            let (zone, offset) = self.zone_of(Lba(at));
+            let part = (end - at).min(self.sizes.zone_sectors - offset);
+            self.read_zone(&mut reading, zone, offset, offset + part)?;
+            at += part;
+        }
+        let elsewhere = reading.hits + reading.unwritten;
+        if elsewhere > 0 {
+            self.counts.host.buffer_hits += u64::from(reading.hits);
+            self.counts.host.unwritten += u64::from(reading.unwritten);
+            let (_, link) = self.front.parts();
+            let crossing = link.data_out(elsewhere).piece(self.now, ready, elsewhere);
+            reading.end = reading.end.max(crossing.end);
+        }
+        Ok((reading.end, reading.error))
+    }
+
+    /// Reads sectors of a zone, stream by stream.
+    fn read_zone(
+        &mut self,
+        reading: &mut Reading,
+        zone: u32,
+        from: u64,
+        to: u64,
+    ) -> Result<(), FtlError> {
+        let written = to.min(self.readable(zone)).max(from);
+        reading.unwritten += (to - written) as u32;
+        for stream in 0..self.shape.streams {
+            let mut local = self.shape.locals_before(stream, from);
+            let end = self.shape.locals_before(stream, written);
+            while local < end {
+                let of_page = self.shape.page - local % self.shape.page;
+                let sectors = of_page.min(end - local);
+                match self.place(zone, stream, local) {
+                    Place::Media(at) => {
+                        self.verify(reading, (zone, stream, local), at, sectors);
+                        self.read_run(reading, at, sectors)?;
+                    }
+                    Place::Buffered(..) => reading.hits += sectors,
+                }
+                local += sectors;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything of a zone from this sector on reads as zeroes.
+    fn readable(&self, zone: u32) -> u64 {
+        let zone = self.zones.get(zone);
+        if zone.resets > 0 { 0 } else { zone.admitted }
+    }
+
+    /// Where a sector of a stream that was admitted is, and with it what follows on its page.
+    fn place(&self, zone: u32, stream: u32, local: u32) -> Place {
+        let (index, sector) = (local / self.shape.page, local % self.shape.page);
+        let pages = self.zones.stream(zone, stream);
+        if index >= pages.first
+            && let Some(&id) = pages.pages.get((index - pages.first) as usize)
+        {
+            match self.pages.get(id).state {
+                PageState::Filling | PageState::Stuck => return Place::Buffered(id, sector),
+                PageState::InFlight if self.sizes.buffer > 0 => {
+                    return Place::Buffered(id, sector);
+                }
+                PageState::InFlight | PageState::Done => {}
+            }
+        }
+        let (die, row) = self.shape.die_of(stream, index);
+        let chunk = self.zones.chunks(zone)[die as usize];
+        Place::Media(self.shape.at(self.shape.unit(zone, die), chunk, row).plus(sector))
+    }
+
+    /// Checks that media have what was asked for.
+    fn verify(
+        &mut self,
+        reading: &mut Reading,
+        (zone, stream, local): (u32, u32, u32),
+        at: Ppa,
+        sectors: u32,
+    ) {
+        for index in 0..sectors {
+            let lba = self.start_of(zone).plus(self.shape.offset(stream, local + index));
+            let media = self.front.media();
+            let at = at.plus(index);
+            if !media.readable(at) || media.oob(at).aux == LOST {
+                self.counts.media_errors.uncorrectable += 1;
+                reading.error.get_or_insert(BlockError::Io { lba, what: "uncorrectable sector" });
+            } else if u64::from(media.oob(at).key) != lba.0 {
+                self.counts.media_errors.mismatches += 1;
+                let error = BlockError::Corrupt { kind: "out-of-band address", lba };
+                reading.error.get_or_insert(error);
+            }
+        }
+    }
+
+    fn read_run(&mut self, reading: &mut Reading, at: Ppa, sectors: u32) -> Result<(), FtlError> {
+        let now = self.now;
+        let (media, link) = self.front.parts();
+        media.set_cause(Cause { user: sectors as u8, ..Cause::default() });
+        let read = media.read(now, reading.ready, at, sectors, &mut link.data_out(sectors))?;
+        reading.end = reading.end.max(read.at);
+        Ok(())
+    }
+
+    fn contents(&self, bio: &Bio) -> Payload {
+        let content = |index| {
+            let (zone, offset) = self.zone_of(bio.lba.plus(u64::from(index)));
+            if offset >= self.readable(zone) {
+                return SectorData::Tag(Tag::ZERO);
+            }
+            let (stream, local) = self.shape.split(offset);
+            match self.place(zone, stream, local) {
+                Place::Buffered(id, sector) => self.pages.get(id).data[sector as usize].clone(),
+                Place::Media(at) => self.front.media().data(at),
+            }
+        };
+        Payload::collect((0..bio.sectors).map(content).collect())
+    }
+}
+
+/// The end of a read that both parts of the device served, the first one so many sectors of it.
+fn joined((first, sectors): (Done, u32), (second, others): (Done, u32)) -> Done {
+    let at = first.at.max(second.at);
+    let result = match (first.result, second.result) {
+        (Err(error), _) | (_, Err(error)) => Err(error),
+        (Ok(Reply::Data(first)), Ok(Reply::Data(second))) => {
+            let data = (0..sectors).map(|index| first.sector(index));
+            let data = data.chain((0..others).map(|index| second.sector(index)));
+            Ok(Reply::Data(Payload::collect(data.collect())))
+        }
+        (Ok(_), Ok(_)) => Ok(Reply::None),
+    };
+    Done::new(at, result)
+}

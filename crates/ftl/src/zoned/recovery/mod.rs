@@ -1,0 +1,286 @@
+//! Making a fresh device, and mounting what a power cut left:
+//! 1. the first and the last page of every written chunk are read, and every record of the save log (`scan.rs`);
+//! 2. of each zone the highest generation counts that was not reset and whose first sector is there. Its content is
+//!    the longest prefix of which every sector is on media, or in the save log (`prefix.rs`);
+//! 3. chunks that hold nothing of that are erased;
+//! 4. what the save log holds of pages that are partly filled goes into the buffer, and is saved again;
+//! 5. a chunk that was written too far, torn, or closed by a failed program is copied to a spare one, so that its zone
+//!    can be written on at its write pointer;
+//! 6. pages that only the save log holds as a whole are programmed, and finished zones marked;
+//! 7. the old chunks of the save log are erased, the oldest first.
+//!
+//! A step begins when everything of the one before it is on media. So a power cut during recovery leaves the same
+//! prefixes, and the next one has the same work to do again.
+//!
+//! A page of which the last write unit cannot be read, and with which its chunk ends, counts as torn. A sector that
+//! cannot be read anywhere else is one that media lost: it stays a part of its zone.
+
+mod prefix;
+mod scan;
+
+use super::front::Front;
+use super::zone::{Mark, NO_CHUNK, PageState};
+use super::{After, Config, ZonedFtl, program};
+use crate::error::FtlError;
+use crate::kind::{FtlRun, OmittedRule};
+use nandscape_block::zone::{ZoneAction, ZoneId};
+use nandscape_block::SectorData;
+use nandscape_media::{ChunkId, ChunkState, LinkTiming, OpenChannel, Ppa, UnitId};
+use nandscape_rt::Nanos;
+use prefix::{Prefix, Source};
+use scan::Scan;
+
+impl<M: OpenChannel> ZonedFtl<M> {
+    /// Makes a fresh device on `media`, below a link with this timing, beginning at time zero.
+    ///
+    /// # Errors
+    /// The choice that does not fit the geometry, too many bad chunks, or that power went off.
+    pub fn format(
+        media: M,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+    ) -> Result<Self, FtlError> {
+        let geometry = *media.geometry();
+        let sizes = config.sizes(&geometry)?;
+        let front = Front::format(media, &config, &sizes, (run, link))?;
+        let now = front.now();
+        let mut ftl = Self::assemble(front, geometry, config, sizes, run, now);
+        for unit in 0..geometry.total_units() {
+            for chunk in sizes.random_chunks..geometry.chunks {
+                ftl.erase(unit, chunk, After::Free)?;
+            }
+        }
+        ftl.settle_all()?;
+        ftl.check_pools()?;
+        ftl.reset_all_counts();
+        Ok(ftl)
+    }
+
+    /// Whether every unit has chunks for its zones, and the spare ones that promises need.
+    fn check_pools(&self) -> Result<(), FtlError> {
+        let needed = self.config.spare_needed(&self.geometry, &self.sizes);
+        let mut wanted = vec![needed; self.units.len()];
+        for zone in 0..self.sizes.zones {
+            for die in 0..self.shape.dies {
+                wanted[self.shape.unit(zone, die) as usize] += 1;
+            }
+        }
+        let short = (0..).zip(&wanted).zip(&self.units);
+        let mut short = short.filter(|((_, wanted), unit)| (unit.free.len() as u32) < **wanted);
+        match short.next() {
+            None => Ok(()),
+            Some(((unit, wanted), pool)) => {
+                let why = format!(
+                    "unit {unit} has {} good chunks, and its zones and their promises need {wanted}",
+                    pool.free.len()
+                );
+                Err(FtlError::Config { key: "ftl.zone.spare_chunks", why })
+            }
+        }
+    }
+
+    /// Mounts what is on `media`, below a link with this timing, beginning at `now`.
+    ///
+    /// # Errors
+    /// The media comes back with the reason: power went off again, the choices do not fit, or the media holds
+    /// something else.
+    pub fn recover(
+        media: M,
+        config: Config,
+        run: FtlRun,
+        link: LinkTiming,
+        now: Nanos,
+    ) -> Result<Self, (M, FtlError)> {
+        let geometry = *media.geometry();
+        let sizes = match config.sizes(&geometry) {
+            Ok(sizes) => sizes,
+            Err(error) => return Err((media, error)),
+        };
+        let front = Front::recover(media, &config, &sizes, (run, link), now)?;
+        let now = front.now().max(now);
+        let mut ftl = Self::assemble(front, geometry, config, sizes, run, now);
+        match ftl.mount() {
+            Ok(()) => Ok(ftl),
+            Err(error) => Err((ftl.front.power_off(), error)),
+        }
+    }
+
+    fn mount(&mut self) -> Result<(), FtlError> {
+        let mut scan = self.scan()?;
+        self.next_generation = scan.generation_max + 1;
+        self.next_record = scan.record_max + 1;
+        let prefixes: Vec<_> = (0..self.sizes.zones)
+            .filter_map(|zone| self.prefix(zone, &scan))
+            .collect();
+        self.erase_garbage(&mut scan, &prefixes)?;
+        for prefix in &prefixes {
+            self.load(prefix)?;
+        }
+        self.settle_all()?;
+        for prefix in &prefixes {
+            self.make_writable(prefix)?;
+        }
+        self.settle_all()?;
+        for prefix in &prefixes {
+            self.complete_pages(prefix)?;
+        }
+        self.settle_all()?;
+        for (unit, chunks) in scan.old_logs() {
+            self.units[unit as usize].log.old.extend(chunks);
+            self.erase_old(unit)?;
+        }
+        self.settle_all()?;
+        self.reset_all_counts();
+        Ok(())
+    }
+
+    /// Waits until everything in flight is done.
+    fn settle_all(&mut self) -> Result<(), FtlError> {
+        while let Some(at) = self.events.next_at() {
+            self.now = self.now.max(at);
+            if let Some((_, event)) = self.events.pop_due(self.now, u64::MAX) {
+                self.completed(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Erases what no prefix needs, and fills the pools.
+    fn erase_garbage(&mut self, scan: &mut Scan, prefixes: &[Prefix]) -> Result<(), FtlError> {
+        for prefix in prefixes {
+            prefix.chunks.iter().zip(0..).for_each(|(&chunk, die)| {
+                scan.keep(self.shape.unit(prefix.zone, die), chunk);
+            });
+            for (at, _) in prefix.saved() {
+                let ChunkId { unit: UnitId(unit), chunk } = self.geometry.chunk_of(at);
+                scan.keep_log(unit, chunk);
+            }
+        }
+        let keeps_old = self.run.omits(OmittedRule::StaleRecords);
+        for (unit, chunk) in scan.garbage(keeps_old) {
+            self.erase(unit, chunk, After::Free)?;
+        }
+        self.settle_all()?;
+        for (unit, chunk) in std::mem::take(&mut scan.free) {
+            self.units[unit as usize].free.push_back(chunk);
+        }
+        let Self { units, front, .. } = self;
+        for (number, unit) in (0..).map(UnitId).zip(units.iter_mut()) {
+            let erases = |&chunk: &u32| front.media().chunk(ChunkId { unit: number, chunk }).erases;
+            unit.free.make_contiguous().sort_by_key(|chunk| (erases(chunk), *chunk));
+        }
+        Ok(())
+    }
+
+    /// Takes a zone over as it is on media; what it holds elsewhere goes to the buffer, and is saved there.
+    fn load(&mut self, prefix: &Prefix) -> Result<(), FtlError> {
+        let (zone, id) = (prefix.zone, ZoneId(prefix.zone));
+        self.zones.chunks_mut(zone).copy_from_slice(&prefix.chunks);
+        let entry = self.zones.get_mut(zone);
+        (entry.generation, entry.admitted) = (prefix.generation, prefix.written);
+        if prefix.finished || prefix.finished_by_record {
+            self.table.act(id, ZoneAction::Finish)?;
+        }
+        self.table.power_cut(id, self.start_of(zone).plus(prefix.written))?;
+        for (stream, of) in (0..).zip(&prefix.streams) {
+            self.zones.stream_mut(zone, stream).first = of.on_media;
+            self.in_use += u64::from(of.on_media) * u64::from(self.shape.page);
+            for (index, source) in (of.on_media..).zip(&of.pages) {
+                self.load_page((zone, stream, index), source)?;
+            }
+        }
+        if !self.zones.get(zone).failed && prefix.finished_by_record && !prefix.finished {
+            self.zones.get_mut(zone).mark = Mark::Due;
+        }
+        Ok(())
+    }
+
+    fn load_page(
+        &mut self,
+        (zone, stream, index): (u32, u32, u32),
+        source: &Source,
+    ) -> Result<(), FtlError> {
+        let id = self.new_page(zone, stream, index);
+        let (at, sectors) = match *source {
+            Source::Media => {
+                self.pages.get_mut(id).state = PageState::Done;
+                self.in_use += u64::from(self.shape.page);
+                return Ok(());
+            }
+            Source::Saved(at, sectors) | Source::Part(at, sectors) => (at, sectors),
+        };
+        let content = |sector| self.content(at.plus(sector));
+        let data: Vec<SectorData> = (0..sectors).map(content).collect();
+        self.pages.get_mut(id).data.extend(data);
+        self.pages.get_mut(id).ready = self.now;
+        self.zones.get_mut(zone).used += sectors;
+        self.dirty.insert(zone);
+        if sectors == self.shape.page_sectors(stream, index) {
+            return Ok(());
+        }
+        match self.save_page(id)? {
+            true => Ok(()),
+            false => {
+                let why = "no chunk is left for the save log".into();
+                Err(FtlError::Config { key: "ftl.zone.spare_chunks", why })
+            }
+        }
+    }
+
+    /// Content of a sector on media.
+    fn content(&self, at: Ppa) -> SectorData {
+        match self.run.keep_content {
+            true => self.front.media().data(at),
+            false => SectorData::Absent,
+        }
+    }
+
+    /// Has every chunk of a zone end where the zone is written next.
+    fn make_writable(&mut self, prefix: &Prefix) -> Result<(), FtlError> {
+        let zone = prefix.zone;
+        let is_full = prefix.finished || prefix.written == self.shape.capacity;
+        if is_full && !prefix.has_saved_pages() {
+            return Ok(());
+        }
+        for die in 0..self.shape.dies {
+            let unit = self.shape.unit(zone, die);
+            let chunk = self.zones.chunks(zone)[die as usize];
+            if chunk == NO_CHUNK {
+                let free = self.units[unit as usize].free.pop_front();
+                match free {
+                    Some(chunk) => self.zones.chunks_mut(zone)[die as usize] = chunk,
+                    None => self.fail_zone(zone)?,
+                }
+                continue;
+            }
+            let rows = prefix.rows[die as usize];
+            let info = self.front.media().chunk(ChunkId { unit: UnitId(unit), chunk });
+            let is_full = rows == self.shape.rows;
+            let takes = matches!(info.state, ChunkState::Free | ChunkState::Open) || is_full;
+            if (!takes || info.wp != rows * self.shape.page) && !self.relocate(zone, die, rows)? {
+                self.fail_zone(zone)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Programs pages that only the save log held, and marks a zone of which it said that it was finished.
+    fn complete_pages(&mut self, prefix: &Prefix) -> Result<(), FtlError> {
+        let zone = prefix.zone;
+        for stream in 0..self.shape.streams {
+            let pages: Vec<_> = self.zones.stream(zone, stream).pages.iter().copied().collect();
+            for id in pages {
+                let page = self.pages.get(id);
+                let is_full = page.filled() == self.shape.page_sectors(stream, page.index);
+                if page.state == PageState::Filling && is_full && !self.zones.get(zone).failed {
+                    self.program(id, false)?;
+                }
+            }
+        }
+        if self.zones.get(zone).mark == Mark::Due {
+            self.mark(zone)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! A zoned SSD as an [`Ftl`]: what it reports, and how it goes off its media. Both parts of the device are counted
+//! together; a flush counts once.
+
+use super::zone::PageState;
+use super::{ZoneStates, ZonedCounts, ZonedFtl, ZonedReport};
+use crate::face::{Attach, DeviceSize, EraseUnit, EraseUnitState, Ftl, MemoryUse};
+use crate::kind::{FtlKind, Side};
+use crate::pblk::costs::CpuSpan;
+use crate::report::{Detail, FtlReport, SectorCounts};
+use nandscape_block::Completion;
+use nandscape_block::zone::{ZoneInfo, ZoneState};
+use nandscape_media::{HostLink, OpenChannel};
+use nandscape_rt::Nanos;
+use nandscape_rt::counts::Counts;
+
+impl<M: OpenChannel> ZonedFtl<M> {
+    pub(super) fn reset_all_counts(&mut self) {
+        self.counts = ZonedCounts::default();
+        self.in_use_sum = 0;
+    }
+
+    /// Zones by state.
+    fn states(&self) -> ZoneStates {
+        let mut states = ZoneStates::default();
+        for info in self.table.infos() {
+            let count = match info.state {
+                ZoneState::Empty => &mut states.empty,
+                ZoneState::ImplicitlyOpened => &mut states.implicitly_opened,
+                ZoneState::ExplicitlyOpened => &mut states.explicitly_opened,
+                ZoneState::Closed => &mut states.closed,
+                ZoneState::Full => &mut states.full,
+                ZoneState::ReadOnly => &mut states.read_only,
+                ZoneState::Offline => &mut states.offline,
+            };
+            *count += 1;
+        }
+        states
+    }
+}
+
+impl<M: OpenChannel> Ftl for ZonedFtl<M> {
+    type Media = M;
+
+    fn kind(&self) -> FtlKind {
+        FtlKind::Zoned
+    }
+
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn size(&self) -> DeviceSize {
+        self.sizes.device()
+    }
+
+    #[inline]
+    fn sectors(&self) -> SectorCounts {
+        let mut sectors = self.counts.sectors;
+        if let Some(pages) = self.front.pages() {
+            sectors.add(&pages.sectors());
+        }
+        sectors
+    }
+
+    fn report(&self) -> FtlReport {
+        let ZonedCounts { sectors, host, erases, flush, media_errors, own } = self.counts;
+        let front = self.front.pages().map(Ftl::report).unwrap_or_default();
+        let mut report = FtlReport {
+            sectors,
+            host,
+            erases,
+            flush,
+            media_errors,
+            in_use_sectors_mean: self.in_use_sum as f64 / host.written.max(1) as f64,
+            ..FtlReport::default()
+        };
+        report.in_use_sectors_mean += front.in_use_sectors_mean;
+        report.sectors.add(&front.sectors);
+        report.host.add(&front.host);
+        report.erases += front.erases;
+        report.gc = front.gc;
+        report.media_errors.add(&front.media_errors);
+        report.dropped_sectors = front.dropped_sectors;
+        report.detail = Detail::Zoned(ZonedReport { counts: own, zones: self.states() });
+        report
+    }
+
+    fn reset_counts(&mut self) {
+        match self.front.pages_mut() {
+            Some(pages) => pages.reset_counts(),
+            None => self.front.parts().1.reset_counts(),
+        }
+        self.reset_all_counts();
+    }
+
+    fn memory(&self) -> MemoryUse {
+        let (tables, queues) = self.zones.bytes();
+        let units: u64 = self.units.iter().map(super::units::Unit::bytes).sum();
+        let port = self.waiters.bytes()
+            + queues
+            + (self.done.capacity() * size_of::<Completion>()) as u64;
+        let mut parts = vec![
+            ("map", tables),
+            ("zones", self.table.bytes()),
+            ("line", units),
+            ("buffers", self.pages.bytes() + port),
+        ];
+        let front = self.front.pages().map(Ftl::memory);
+        for (name, bytes) in front.into_iter().flat_map(|memory| memory.parts) {
+            match parts.iter_mut().find(|(part, _)| *part == name) {
+                Some((_, sum)) => *sum += bytes,
+                None => parts.push((name, bytes)),
+            }
+        }
+        MemoryUse { side: Side::Device, parts, map: Vec::new() }
+    }
+
+    fn erase_units(&self) -> Vec<EraseUnit> {
+        let zones = self.table.infos().map(erase_unit);
+        let front = self.front.pages().map(Ftl::erase_units);
+        front.into_iter().flatten().chain(zones).collect()
+    }
+
+    fn mapped_sectors(&self) -> u64 {
+        let zones: u64 = self.table.infos().map(ZoneInfo::written).sum();
+        zones + self.front.pages().map_or(0, Ftl::mapped_sectors)
+    }
+
+    fn attach(&mut self, attach: Attach) {
+        match &mut self.front {
+            super::Front::Bare { link, .. } => *link = HostLink::new(attach.link),
+            super::Front::Pages(pages) => pages.attach(attach),
+        }
+    }
+
+    fn link(&self) -> &HostLink {
+        self.front.link()
+    }
+
+    fn cpu_spans(&mut self, _room: Option<usize>) -> Vec<CpuSpan> {
+        Vec::new()
+    }
+
+    fn media(&self) -> &M {
+        self.front.media()
+    }
+
+    fn media_mut(&mut self) -> &mut M {
+        self.front.media_mut()
+    }
+
+    fn power_off(self) -> M {
+        self.lose_power()
+    }
+
+    fn check_invariants(&self) -> Result<(), String> {
+        self.check()
+    }
+}
+
+/// A zone as an erase unit.
+fn erase_unit(info: &ZoneInfo) -> EraseUnit {
+    let state = match info.state {
+        ZoneState::Empty => EraseUnitState::Free,
+        ZoneState::ImplicitlyOpened | ZoneState::ExplicitlyOpened | ZoneState::Closed => {
+            EraseUnitState::Open
+        }
+        ZoneState::Full => EraseUnitState::Full,
+        ZoneState::ReadOnly => EraseUnitState::Corrupt,
+        ZoneState::Offline => EraseUnitState::Bad,
+    };
+    let written = u32::try_from(info.written()).unwrap_or(u32::MAX);
+    EraseUnit { state, valid: written, written }
+}
+
+/// Whether a page takes part in what is on media.
+pub(super) const fn is_programmed(state: PageState) -> bool {
+    matches!(state, PageState::InFlight | PageState::Done)
+}

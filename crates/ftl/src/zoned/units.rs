@@ -1,0 +1,55 @@
+//! Chunks of each parallel unit: erased ones, in order of their erases (so that all wear alike), and those of the
+//! save log.
+
+use super::zone::PageId;
+use std::collections::VecDeque;
+
+/// The save log of a unit; see `savelog.rs`.
+#[derive(Clone, Default, Debug)]
+pub(super) struct UnitLog {
+    /// Its chunks since its live part was last written again.
+    pub(super) set: Vec<u32>,
+    /// The next row of the last of them.
+    pub(super) row: u32,
+    /// Chunks before that, which are erased one by one, the oldest first.
+    pub(super) old: VecDeque<u32>,
+    /// They may be erased when the record with this number is on media.
+    pub(super) old_until: u64,
+    /// The last record on media.
+    pub(super) completed: u64,
+    /// The first of `old` is being erased.
+    pub(super) erasing: bool,
+    /// Pages of which it holds sectors that are nowhere else on media.
+    pub(super) live: Vec<PageId>,
+    /// Zones whose reset stands in it and is not done.
+    pub(super) resets: Vec<u32>,
+}
+
+impl UnitLog {
+    /// Chunks that it takes.
+    pub(super) fn chunks(&self) -> u32 {
+        (self.set.len() + self.old.len()) as u32 + u32::from(self.erasing)
+    }
+}
+
+/// A parallel unit.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Unit {
+    /// Erased chunks.
+    pub(super) free: VecDeque<u32>,
+    /// Chunks that are being erased.
+    pub(super) erasing: u32,
+    pub(super) log: UnitLog,
+}
+
+impl Unit {
+    /// Bytes of RAM.
+    pub(super) fn bytes(&self) -> u64 {
+        let words = self.free.capacity()
+            + self.log.set.capacity()
+            + self.log.old.capacity()
+            + self.log.live.capacity()
+            + self.log.resets.capacity();
+        (size_of::<Self>() + words * size_of::<u32>()) as u64
+    }
+}
