@@ -13,6 +13,7 @@ use crate::device::resets::LostCopy;
 use crate::device::subject::{DeviceUnderTest, Power, TriggerMode};
 use crate::draw::plan::{CutPlan, Trigger};
 use crate::outcome::Counts;
+use nandscape_block::zone::ZoneStatus;
 use nandscape_block::{
     BlockError, Completion, Done, Lba, Payload, Reply, SectorData, Submit, Token,
 };
@@ -377,7 +378,11 @@ impl<'a, 'h, S: DeviceUnderTest> Driver<'a, 'h, S> {
         self.model.complete(issue, result.is_ok());
         match result {
             Ok(reply) => self.heard(request, Some(&reply)),
-            Err(BlockError::ReadOnly(_) | BlockError::Io { .. }) if self.faulty => {
+            Err(
+                BlockError::ReadOnly(_)
+                | BlockError::Io { .. }
+                | BlockError::Zone { status: ZoneStatus::ReadOnly, .. },
+            ) if self.faulty => {
                 self.counts.refused += 1;
                 self.heard(request, None)
             }

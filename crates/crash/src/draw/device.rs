@@ -20,7 +20,7 @@ const UNIT_SECTORS_MAX: u32 = 16;
 pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
     match config {
         FtlConfig::Device(config) => Some(config),
-        FtlConfig::Pblk(_) => None,
+        FtlConfig::Pblk(_) | FtlConfig::Zoned(_) => None,
     }
 }
 
@@ -32,7 +32,12 @@ pub(crate) struct ConfigDraw {
 impl ConfigDraw {
     /// That of a stack's choices, else of the kind's defaults.
     pub(crate) fn begin(given: Option<&FtlConfig>) -> Self {
-        Self { given: given.and_then(of).cloned().unwrap_or_default() }
+        Self::of(given.and_then(of).cloned().unwrap_or_default())
+    }
+
+    /// That of these choices.
+    pub(crate) const fn of(given: Config) -> Self {
+        Self { given }
     }
 }
 

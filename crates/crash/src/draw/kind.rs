@@ -5,6 +5,7 @@ use crate::draw::device;
 use crate::draw::draws::{Draws, KindDraw};
 use crate::draw::pblk::composition::Pins;
 use crate::draw::pblk::config as pblk;
+use crate::draw::zoned;
 use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
 
 /// The kind that seeds draw where neither a stack nor a kind is given.
@@ -20,6 +21,7 @@ pub(crate) fn draw_of(
     match kind {
         pblk::KIND => Box::new(pblk::ConfigDraw::begin(given, *pins, draws)),
         device::KIND => Box::new(device::ConfigDraw::begin(given)),
+        zoned::KIND => Box::new(zoned::ConfigDraw::begin(given, draws)),
     }
 }
 
@@ -27,7 +29,8 @@ pub(crate) fn draw_of(
 pub(crate) fn describe(config: &FtlConfig, run: &FtlRun) -> String {
     let pblk = pblk::of(config).map(|config| pblk::describe(config, run));
     let device = || device::of(config).map(|config| device::describe(config, run));
-    pblk.or_else(device).unwrap_or_default()
+    let zoned = || zoned::of(config).map(|config| zoned::describe(config, run));
+    pblk.or_else(device).or_else(zoned).unwrap_or_default()
 }
 
 /// Cores of the host that an FTL runs on; 1 where it does not.

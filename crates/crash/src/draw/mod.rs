@@ -11,3 +11,4 @@ pub(crate) mod pblk;
 pub mod plan;
 pub(crate) mod sample;
 pub mod scenario;
+pub(crate) mod zoned;

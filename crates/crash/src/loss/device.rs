@@ -5,6 +5,7 @@ use crate::draw::device;
 use crate::loss::{Faulty, Loss, held, lost_data};
 use nandscape_block::{Lba, SECTOR_BYTES, SectorData};
 use nandscape_ftl::FtlConfig;
+use nandscape_ftl::device::Config;
 use nandscape_media::{KEY_TRIM, OpenChannel, Ppa};
 
 /// Erase units, which hold mapping units of so many sectors and their out-of-band data alone.
@@ -17,9 +18,13 @@ pub(crate) struct EraseUnits {
 impl EraseUnits {
     /// Those of a conventional SSD with these choices.
     pub(crate) fn of(config: &FtlConfig) -> Option<Self> {
-        let config = device::of(config)?;
+        Some(Self::with(device::of(config)?))
+    }
+
+    /// Those of a page-mapped region with these choices.
+    pub(crate) const fn with(config: &Config) -> Self {
         let unit = config.map_unit_bytes / SECTOR_BYTES as u32;
-        Some(Self { unit: unit.into(), power_safe: config.buffer.power_safe })
+        Self { unit: unit as u64, power_safe: config.buffer.power_safe }
     }
 }
 

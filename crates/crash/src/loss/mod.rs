@@ -3,6 +3,7 @@
 
 mod device;
 mod pblk;
+mod zoned;
 
 use nandscape_block::{Lba, SECTOR_BYTES, SectorData, Tag};
 use nandscape_ftl::FtlConfig;
@@ -37,10 +38,11 @@ const TRIM_BYTES: usize = 16;
 
 /// That of a kind; none for choices that fit no device of this shape.
 pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Box<dyn Loss>> {
-    use crate::draw::{device::KIND as PAGE_MAP, pblk::config::KIND as PBLK};
+    use crate::draw::{device::KIND as PAGE_MAP, pblk::config::KIND as PBLK, zoned::KIND as ZONED};
     match config.kind() {
         PBLK => Some(Box::new(pblk::Lines::of(config, geometry)?)),
         PAGE_MAP => Some(Box::new(device::EraseUnits::of(config)?)),
+        ZONED => Some(Box::new(zoned::Zones::of(config, geometry)?)),
     }
 }
 

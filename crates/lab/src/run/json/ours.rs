@@ -13,7 +13,7 @@ impl Outcome {
     pub(super) fn ours(&self, commit: &str) -> Value {
         let pblk = match &self.ftl.detail {
             Detail::Pblk(detail) => Some(detail),
-            Detail::Device(_) => None,
+            Detail::Device(_) | Detail::Zoned(_) => None,
         };
         let mut ours = Map::new();
         let mut put = |key: &str, value: Value| ours.insert(key.into(), value);
@@ -48,6 +48,7 @@ impl Outcome {
         match &self.ftl.detail {
             Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
             Detail::Device(detail) => put("device", json!(detail)),
+            Detail::Zoned(detail) => put("zones", json!(detail)),
         };
         put("steady", self.not_steady.is_none().into());
         put("steady_reason", self.not_steady.clone().into());

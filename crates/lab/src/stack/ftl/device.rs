@@ -12,7 +12,15 @@ pub(super) const KEYS: [&str; 6] =
 
 /// Reads the rest of the FTL's section. What does not fit the media is refused with them.
 pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError> {
-    let plain = Config::default();
+    let (config, text) = read_keys(&mut ftl, Config::default())?;
+    Ok((config, join([titled("ftl", ftl)?, text])))
+}
+
+/// Reads the keys of the FTL's section, whose defaults are those of `plain`; and the resolved sections below it.
+pub(super) fn read_keys(
+    ftl: &mut Section<'_>,
+    plain: Config,
+) -> Result<(Config, String), StackError> {
     let op_percent: f64 = ftl.or("op_percent", f64::from(plain.op_hundredths) / 100.0)?;
     let instances = ftl.or("instances", plain.instances)?;
     let Size(map_unit) = ftl.or("map_unit", Size(plain.map_unit_bytes.into()))?;
@@ -24,8 +32,7 @@ pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError>
     // What is out of range is refused with the media.
     let op_hundredths = (op_percent * 100.0).round() as u32;
     let config = Config { op_hundredths, victim, instances, map_unit_bytes, buffer, gc_lines };
-    let text = join([titled("ftl", ftl)?, buffer_text, titled("ftl.gc", gc)?]);
-    Ok((config, text))
+    Ok((config, join([buffer_text, titled("ftl.gc", gc)?])))
 }
 
 fn read_buffer(

@@ -3,6 +3,7 @@
 
 mod device;
 mod pblk;
+mod zoned;
 
 use super::Host;
 use super::place::StackError;
@@ -30,7 +31,7 @@ const VICTIM: Words<Victim> = Words {
 const DEFAULT_KIND: &str = FtlKind::Pblk.name();
 
 /// Kinds that a later version will serve.
-const LATER: [&str; 4] = ["pagemap", "zoned", "interval", "coupled"];
+const LATER: [&str; 2] = ["interval", "coupled"];
 
 /// Reads the FTL's section.
 pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, String), StackError> {
@@ -46,6 +47,10 @@ pub(super) fn read(mut ftl: Section<'_>, host: &Host) -> Result<(FtlConfig, Stri
         FtlKind::PageMap => {
             let (config, text) = device::read(ftl)?;
             Ok((FtlConfig::Device(config), text))
+        }
+        FtlKind::Zoned => {
+            let (config, text) = zoned::read(ftl)?;
+            Ok((FtlConfig::Zoned(config), text))
         }
     }
 }
@@ -63,6 +68,7 @@ const fn keys(kind: FtlKind) -> &'static [&'static str] {
     match kind {
         FtlKind::Pblk => &pblk::KEYS,
         FtlKind::PageMap => &device::KEYS,
+        FtlKind::Zoned => &zoned::KEYS,
     }
 }
 

@@ -1,0 +1,137 @@
+//! What a seed chooses about a zoned SSD: its zones, limits, streams and buffers, and the page-mapped region in front.
+
+use crate::draw::device;
+use crate::draw::draws::{Draws, KindDraw};
+use crate::draw::sample::{between, pick};
+use nandscape_block::SECTOR_BYTES;
+use nandscape_ftl::device::config::BufferConfig;
+use nandscape_ftl::zoned::{Config, ZoneConfig};
+use nandscape_ftl::{FtlConfig, FtlKind, FtlRun};
+use nandscape_media::Geometry;
+use nandscape_rt::Stream;
+
+/// The kind.
+pub(crate) const KIND: FtlKind = FtlKind::Zoned;
+/// Chunks per unit that a page-mapped region takes on a small device, and those of the zones.
+const RANDOM_CHUNKS: u32 = 16;
+const ZONE_CHUNKS: u32 = 12;
+/// The most spare chunks per unit that are drawn.
+const SPARE_MAX: u32 = 24;
+
+/// The choices, if they are a zoned SSD's.
+pub(crate) const fn of(config: &FtlConfig) -> Option<&Config> {
+    match config {
+        FtlConfig::Zoned(config) => Some(config),
+        FtlConfig::Pblk(_) | FtlConfig::Device(_) => None,
+    }
+}
+
+/// The draw of a zoned SSD.
+pub(crate) struct ConfigDraw {
+    given: Config,
+    /// Whether choices are a stack's.
+    is_given: bool,
+    has_random: bool,
+}
+
+impl ConfigDraw {
+    /// That of a stack's choices, else of the kind's defaults.
+    pub(crate) fn begin(given: Option<&FtlConfig>, draws: &mut Draws<'_>) -> Self {
+        let drawn = draws.streams.chance(0.4);
+        let config = given.and_then(of).cloned();
+        Self {
+            has_random: config.as_ref().map_or(drawn, |config| config.random_bytes > 0),
+            is_given: config.is_some(),
+            given: config.unwrap_or_default(),
+        }
+    }
+
+    fn zone(&self, geometry: &Geometry, rng: &mut Stream) -> ZoneConfig {
+        let given = self.given.zone;
+        let wide = geometry.groups > 1 && rng.chance(0.3);
+        let instances = if self.is_given { given.instances.min(geometry.groups) } else { 1 + u32::from(wide) };
+        let most = geometry.total_units().min(4 * instances) / instances;
+        let dies = instances * between(rng, 1, most);
+        let page = u64::from(geometry.ws_opt * instances);
+        let buffer_pages = match pick(rng, &[1, 4]) {
+            0 if !self.is_given => 0,
+            _ if self.is_given && given.buffer_bytes == 0 => 0,
+            _ => u64::from(between(rng, 2, 5)),
+        };
+        let held = u64::from(dies) * u64::from(geometry.sectors);
+        let step = if buffer_pages == 0 { page } else { 1 };
+        let cut = if rng.chance(0.3) { rng.below(held / 2 / step + 1) * step } else { 0 };
+        let gap = if rng.chance(0.3) { rng.below(held) } else { 0 };
+        let max_active = if rng.chance(0.3) { 0 } else { between(rng, 2, 6) };
+        ZoneConfig {
+            dies,
+            size_bytes: (held + gap) * SECTOR_BYTES,
+            capacity_bytes: (held - cut) * SECTOR_BYTES,
+            spare_chunks: 2,
+            instances,
+            max_open: if max_active == 0 { 0 } else { between(rng, 1, max_active) },
+            max_active,
+            append: given.append && !rng.chance(0.2),
+            buffer_bytes: buffer_pages * page * SECTOR_BYTES,
+        }
+    }
+}
+
+impl KindDraw for ConfigDraw {
+    /// Device FTLs are refused on NAND with rules for hosts.
+    fn fit(&self, shape: Geometry, _sectors_max: u32, _draws: &mut Draws<'_>) -> Geometry {
+        let groups = 1 << shape.groups.ilog2();
+        let least = ZONE_CHUNKS + if self.has_random { RANDOM_CHUNKS } else { 0 };
+        let chunks = shape.chunks.max(least);
+        Geometry { groups, chunks, mw_cunits: 0, maxoc: 0, maxocpu: 0, ..shape }
+    }
+
+    fn config(&self, geometry: &Geometry, draws: &mut Draws<'_>) -> FtlConfig {
+        let pages = device::ConfigDraw::of(self.given.pages.clone());
+        let pages = match pages.config(geometry, draws) {
+            FtlConfig::Device(pages) => pages,
+            FtlConfig::Pblk(_) | FtlConfig::Zoned(_) => self.given.pages.clone(),
+        };
+        let zone = self.zone(geometry, draws.streams);
+        let random = if self.has_random { u64::from(between(draws.rng, 1, 3)) } else { 0 };
+        let more = between(draws.rng, 0, 3);
+        let drawn = Config { zone, random_bytes: random * zone.size_bytes, pages };
+        FtlConfig::Zoned(with_spare(drawn, geometry, more))
+    }
+
+    fn with_edge_cases(&self, config: FtlConfig, rng: &mut Stream) -> FtlConfig {
+        let FtlConfig::Zoned(drawn) = config else { return config };
+        let power_safe = drawn.pages.buffer.power_safe || rng.chance(0.3);
+        let buffer = BufferConfig { power_safe, ..drawn.pages.buffer };
+        let pages = nandscape_ftl::device::Config { buffer, ..drawn.pages };
+        // What residual energy saves takes chunks.
+        let spare_chunks = drawn.zone.spare_chunks + if power_safe { between(rng, 0, 8) } else { 0 };
+        let zone = ZoneConfig { spare_chunks, ..drawn.zone };
+        FtlConfig::Zoned(Config { zone, pages, ..drawn })
+    }
+}
+
+/// The fewest spare chunks with which a device of this shape keeps its promises, and some more.
+fn with_spare(config: Config, geometry: &Geometry, more: u32) -> Config {
+    let of = |spare_chunks| {
+        let zone = ZoneConfig { spare_chunks, ..config.zone };
+        Config { zone, ..config.clone() }
+    };
+    let fits = |spare: &u32| of(*spare).sizes(geometry).is_ok();
+    of((2..SPARE_MAX).find(fits).unwrap_or(SPARE_MAX) + more)
+}
+
+/// The choices on one line, with a space before each.
+pub(crate) fn describe(config: &Config, run: &FtlRun) -> String {
+    let Config { zone, random_bytes, pages } = config;
+    let ZoneConfig { dies, size_bytes, capacity_bytes, spare_chunks, instances, .. } = zone;
+    format!(
+        " dies={dies} zone={size_bytes}/{capacity_bytes} spare={spare_chunks} streams={instances} open={}/{} \
+         append={} zone-buffer={} random={random_bytes}{}",
+        zone.max_open,
+        zone.max_active,
+        zone.append,
+        zone.buffer_bytes,
+        device::describe(pages, run)
+    )
+}

@@ -1,0 +1,106 @@
+//! What injected faults made unreadable on a zoned SSD. A lost sector stays a part of its zone, with two exceptions:
+//! - a write unit with which a chunk ends looks like one that a power cut tore: its zone ends before the page;
+//! - a sector of the save log is not copied, and its zone ends there.
+//!
+//! A lost sector that went to another chunk is marked there (auxiliary value 1).
+
+use crate::draw::zoned;
+use crate::loss::device::EraseUnits;
+use crate::loss::{Faulty, Loss, held};
+use nandscape_block::{Lba, SectorData};
+use nandscape_ftl::FtlConfig;
+use nandscape_media::{ChunkState, Geometry, KEY_MAX, Kind, OpenChannel, Ppa};
+use std::collections::BTreeMap;
+
+/// The auxiliary value of a sector that was lost before it was copied.
+const LOST: u32 = 1;
+
+/// The zones, and the page-mapped region before them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Zones {
+    geometry: Geometry,
+    first: u64,
+    distance: u64,
+    front: EraseUnits,
+}
+
+impl Zones {
+    /// Those of a zoned SSD with these choices.
+    pub(crate) fn of(config: &FtlConfig, geometry: &Geometry) -> Option<Self> {
+        let config = zoned::of(config)?;
+        let sizes = config.sizes(geometry).ok()?;
+        let front = EraseUnits::with(&config.pages);
+        let (first, distance) = (sizes.random_sectors, sizes.zone_sectors);
+        Some(Self { geometry: *geometry, first, distance, front })
+    }
+
+    /// Every written sector of the zones: of their chunks, and of the save log.
+    fn written<'a>(&self, media: &'a Faulty) -> impl Iterator<Item = (u64, Ppa)> + use<'a> {
+        let Self { geometry, first, .. } = *self;
+        let written = move |chunk| {
+            let info = media.chunk(chunk);
+            let end = if info.state == ChunkState::Offline { 0 } else { info.wp };
+            (0..end).map(move |sector| geometry.ppa(chunk, sector))
+        };
+        let of_zone = move |at: Ppa| {
+            let key = media.oob(at).key;
+            (key <= KEY_MAX && u64::from(key) >= first).then_some((u64::from(key), at))
+        };
+        geometry.all_chunks().flat_map(written).filter_map(of_zone)
+    }
+
+    /// Whether a mount takes a lost sector for the end of its zone, and from which address on.
+    fn ends(&self, media: &Faulty, at: Ppa) -> Option<u64> {
+        let oob = media.oob(at);
+        let key = (oob.key <= KEY_MAX).then_some(u64::from(oob.key))?;
+        if oob.kind != Kind::Data {
+            return Some(key);
+        }
+        let chunk = self.geometry.chunk_of(at);
+        let (page, unit) = (self.geometry.ws_opt, self.geometry.ws_min);
+        let wp = media.chunk(chunk).wp;
+        let lost = |sector: u32| !media.readable(self.geometry.ppa(chunk, sector));
+        let looks_torn = wp > 0 && (wp.saturating_sub(unit)..wp).all(lost);
+        let last = wp.saturating_sub(1) / page * page;
+        let first = self.geometry.ppa(chunk, last);
+        (looks_torn && at >= first || (0..wp).all(lost)).then(|| {
+            let keys = (last..wp).map(|sector| media.oob(self.geometry.ppa(chunk, sector)).key);
+            keys.map(u64::from).chain([key]).min().unwrap_or(key)
+        })
+    }
+}
+
+impl Loss for Zones {
+    fn copies(&self, media: &Faulty, lba: Lba) -> Vec<SectorData> {
+        let is_lost = |at: Ppa| {
+            media.oob(at).aux == LOST || (!media.readable(at) && media.injected().contains(&at))
+        };
+        if lba.0 < self.first {
+            return self.front.copies(media, lba);
+        }
+        let copies = self.written(media).filter(|(key, at)| *key == lba.0 && is_lost(*at));
+        copies.map(|(_, at)| media.data(at)).collect()
+    }
+
+    fn durable_unit(&self) -> Option<u32> {
+        None
+    }
+
+    fn forgotten(&self, media: &Faulty) -> Vec<(Lba, SectorData)> {
+        let front = self.front.forgotten(media).into_iter();
+        let front = front.filter(|(lba, _)| lba.0 < self.first);
+        let mut ends = BTreeMap::<u64, u64>::new();
+        for &at in media.injected().iter().filter(|at| !media.readable(**at)) {
+            if let Some(end) = self.ends(media, at).filter(|end| *end >= self.first) {
+                let zone = (end - self.first) / self.distance;
+                let kept = ends.entry(zone).or_insert(end);
+                *kept = end.min(*kept);
+            }
+        }
+        let after_end = |(key, _): &(u64, Ppa)| {
+            ends.get(&((key - self.first) / self.distance)).is_some_and(|end| key >= end)
+        };
+        let zones = self.written(media).filter(after_end).flat_map(|(_, at)| held(media, at));
+        front.chain(zones).collect()
+    }
+}
