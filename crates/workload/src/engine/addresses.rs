@@ -143,6 +143,14 @@ impl Addresses {
         })
     }
 
+    /// I/Os of a pass, where each place comes once.
+    pub(super) const fn draws(&self) -> u64 {
+        match self.source {
+            Source::Permuted { .. } => self.places,
+            _ => u64::MAX,
+        }
+    }
+
     /// The next I/O: first sector, from the range's start, and sectors.
     #[inline(always)]
     pub(super) fn draw(&mut self, random: &mut Stream) -> (u64, u32) {

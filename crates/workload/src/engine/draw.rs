@@ -155,10 +155,22 @@ impl Draw {
         }
     }
 
-    fn begin_pass(&mut self) {
+    /// Begins a pass anew, without drawing ahead.
+    pub(super) fn begin_pass(&mut self) {
         self.addresses.iter_mut().for_each(|addresses| addresses.restart(&mut self.offsets));
         self.detours.iter_mut().for_each(Detours::restart);
         self.turns.iter_mut().for_each(|turns| turns.restart());
+    }
+
+    /// Random draws of a pass: each block once with the random map, else any number.
+    pub(super) fn draws(&self) -> u64 {
+        let draws = self.addresses.iter().map(|addresses| addresses.draws());
+        draws.fold(0, u64::saturating_add)
+    }
+
+    /// The next I/O, drawn as it is taken.
+    pub(super) fn next(&mut self) -> (Next, u32) {
+        self.draw()
     }
 
     /// The next I/O, which stays the next.

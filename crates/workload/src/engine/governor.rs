@@ -1,6 +1,6 @@
 //! What may keep a job from issuing although it has more to do and slots to do it in: pauses, the
 //! depth that a latency allows, requests that are taken back in batches, its share in a flow, the
-//! times of a log.
+//! times of a log, zones that other jobs hold.
 //!
 //! A job that is governed asks before each I/O; all others never come here.
 
@@ -16,6 +16,7 @@ pub(super) fn governs(spec: &JobSpec) -> bool {
     let thinks = spec.thinking.time > Nanos::ZERO && spec.thinking.counted == Counted::Issued;
     thinks
         || spec.replays()
+        || spec.zoning.is_zbd()
         || spec.flow.weight > 0
         || spec.goal.target > Nanos::ZERO
         || Reaper::new(spec.reaping, spec.depth()).is_some()

@@ -13,9 +13,11 @@ use super::record::Completed;
 use super::results::FailureKind;
 use super::shadow::{self, Content};
 use super::shape::{Shape, Then};
+use super::zbd::Command;
+use nandscape_block::zone::ZoneAction;
 use nandscape_block::{
-    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Payload, Reply, SECTOR_BYTES,
-    SectorData, Submit, Tag, Token,
+    Bio, BlockDevice, BlockError, Completion, Done, FlushScope, Lba, Op, Payload, Reply,
+    SECTOR_BYTES, SectorData, Submit, Tag, Token,
 };
 use nandscape_rt::Nanos;
 
@@ -85,7 +87,7 @@ impl<S> Engine<S> {
     pub(super) fn issue<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
         while !self.jobs[index].free.is_empty() {
             let job = &mut self.jobs[index];
-            let wish = job.wish(device, self.shadow.as_ref(), &mut self.flows, self.now);
+            let wish = job.wish(device, self.shadow.as_ref(), &mut self.shared, self.now);
             if !self.grant(device, index, wish) {
                 break;
             }
@@ -93,10 +95,10 @@ impl<S> Engine<S> {
         self.wake_held();
     }
 
-    /// Wakes the jobs whose flow went on.
+    /// Wakes the jobs whose flow went on, or whose zone is free.
     #[inline]
     pub(super) fn wake_held(&mut self) {
-        while let Some(job) = self.flows.woken.pop() {
+        while let Some(job) = self.shared.next_woken() {
             self.set_timer(job as usize, self.now);
         }
     }
@@ -107,6 +109,7 @@ impl<S> Engine<S> {
             Wish::Io(next) => (next.direction.into(), next.lba),
             Wish::Reread(lba) => (Kind::Reread, lba),
             Wish::Flush => (Kind::Sync, Lba(0)),
+            Wish::Reset(lba) => (Kind::Reset, lba),
             Wish::Wake(at) => {
                 self.set_timer(index, at);
                 return false;
@@ -165,15 +168,49 @@ impl<S> Engine<S> {
         let (lba, sectors) = (slot.lba, slot.sectors);
         let job = &mut self.jobs[slot.job as usize];
         let since_began = job.since_began(self.now);
-        job.log.iter_mut().for_each(|log| log.push(since_began, slot.kind, lba, sectors));
-        if matches!(slot.kind, Kind::Write | Kind::Trim) {
+        let kind = slot.kind;
+        if kind != Kind::Reset {
+            job.log.iter_mut().for_each(|log| log.push(since_began, kind, lba, sectors));
+        }
+        if matches!(kind, Kind::Write | Kind::Trim | Kind::Reset) {
             self.version = shadow::next_version(self.version);
+        }
+        if matches!(kind, Kind::Trim | Kind::Reset)
+            && self.jobs[self.slots[index].job()].zoned.is_some()
+        {
+            return self.submit_to_zone(device, index, &shape);
         }
         self.tell_shadow(index, &shape);
         if sectors > shape.bio_sectors {
             return self.submit_parts(device, index, &shape);
         }
         let bio = bio(&shape, lba, sectors, self.version);
+        self.send(device, index, bio);
+    }
+
+    /// Submits a trim of a job with `zonemode=zbd`, or a reset.
+    fn submit_to_zone<D: BlockDevice>(&mut self, device: &mut D, index: usize, shape: &Shape) {
+        let (lba, owner, kind) =
+            (self.slots[index].lba, self.slots[index].job(), self.slots[index].kind);
+        let zones = &mut self.shared.zones;
+        let zone = zones.at(lba);
+        let command = match &mut self.jobs[owner].zoned {
+            Some(zoned) if kind == Kind::Trim => zoned.trim(zones, lba),
+            _ => zones.command(zone),
+        };
+        let capacity = zones.capacity(zone);
+        let bio = match command {
+            Command::Nothing => return self.events.set(index, self.now),
+            Command::Discard => bio(shape, lba, self.slots[index].sectors, self.version),
+            Command::Reset(id) => {
+                let bio = Bio::new(Op::Zone(id, ZoneAction::Reset), lba, 0);
+                Bio { owner: Some(shape.owner), ..bio }
+            }
+        };
+        if let Some(shadow) = &mut self.shadow {
+            shadow.begin(lba, capacity, self.version, true);
+            self.slots[index].shadowed = true;
+        }
         self.send(device, index, bio);
     }
 
@@ -308,7 +345,7 @@ impl<S> Engine<S> {
         let job = &self.jobs[slot.job()];
         let io = Completed {
             job: slot.job,
-            direction: (slot.kind != Kind::Sync).then(|| slot.kind.direction()),
+            direction: slot.kind.is_io().then(|| slot.kind.direction()),
             began: job.counted_from(),
             at: self.now,
             latency,
@@ -325,7 +362,7 @@ impl<S> Engine<S> {
     fn release<D: BlockDevice>(&mut self, device: &mut D, index: usize) {
         let owner = self.slots[index].job();
         let job = &mut self.jobs[owner];
-        match job.wish(device, self.shadow.as_ref(), &mut self.flows, self.now) {
+        match job.wish(device, self.shadow.as_ref(), &mut self.shared, self.now) {
             Wish::Io(next) => {
                 let (idle, sectors) = (!job.free.is_empty(), job.sectors);
                 self.begin(device, index, next.direction.into(), next.lba, sectors);
@@ -397,7 +434,13 @@ impl<S> Engine<S> {
         let slot = &mut self.slots[index];
         let (owner, kind) = (slot.job(), slot.kind);
         if let Some(shadow) = self.shadow.as_mut().filter(|_| slot.shadowed) {
-            shadow.end(slot.lba, slot.sectors, failed);
+            let sectors = match kind {
+                Kind::Trim | Kind::Reset if self.jobs[owner].zoned.is_some() => {
+                    self.shared.zones.capacity(self.shared.zones.at(slot.lba))
+                }
+                _ => slot.sectors,
+            };
+            shadow.end(slot.lba, sectors, failed);
             slot.shadowed = false;
         }
         let goes_on = !failed && !self.jobs[owner].has_failed();
@@ -415,12 +458,28 @@ impl<S> Engine<S> {
                 false
             }
             _ => {
-                if !failed {
+                if !failed && kind != Kind::Reset {
                     self.count_rare(index);
                 }
+                self.leave_zone(index, failed);
                 self.jobs[owner].returned(kind, self.now);
                 true
             }
+        }
+    }
+
+    /// The slot's job gives back the zone of an I/O that completed, or goes on behind a reset.
+    fn leave_zone(&mut self, index: usize, failed: bool) {
+        let slot = &self.slots[index];
+        let job = &mut self.jobs[slot.job as usize];
+        let Some(zoned) = &mut job.zoned else { return };
+        let zones = &mut self.shared.zones;
+        match slot.kind {
+            Kind::Reset => {
+                let latency = self.now.saturating_sub(slot.started);
+                job.reset_back(zones, !failed, latency);
+            }
+            kind => zoned.completed(zones, kind, slot.lba, slot.sectors),
         }
     }
 

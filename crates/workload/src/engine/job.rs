@@ -4,17 +4,16 @@
 //! reads again what it wrote, and then loops or ends. `open` sums up whether I/O may be issued
 //! without a second look.
 
+mod report;
 mod wish;
+mod zoned;
 
 pub(super) use wish::Wish;
 
 use super::draw::Draw;
-use super::flow::Flows;
 use super::governor::{Governor, Pause, Thinker};
 use super::iolog::{Playback, WrittenLog};
 use super::kind::Kind;
-use super::latency::Latencies;
-use super::latency_totals::LatencyTotals;
 use super::pace::Pacer;
 use super::plan::{self, Plan};
 use super::rates::{DEPTH_CLASSES, Rates, Totals, depth_class};
@@ -22,9 +21,12 @@ use super::reaper::Reaper;
 use super::results::{FAILURES_MAX, Failure, FailureKind, JobResult};
 use super::search::{Search, Verdict};
 use super::shape::Shape;
+use super::shared::Shared;
+use super::zbd::{ZoneCounts, ZonedJob};
 use crate::fio::{Counted, Direction, JobSpec, Mix};
-use nandscape_block::{BlockDevice, Lba, SECTOR_BYTES};
+use nandscape_block::{BlockDevice, Lba};
 use nandscape_rt::Nanos;
+use report::Tally;
 
 /// Where a job stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,29 +51,6 @@ pub(super) enum Idle {
     Ended,
 }
 
-/// I/Os of one kind.
-#[derive(Clone, Default, Debug)]
-struct Tally {
-    /// Behind the ramp.
-    latencies: Latencies,
-    sectors: u64,
-    /// I/Os and sectors under the ramp.
-    ramp_ios: u64,
-    ramp_sectors: u64,
-    /// Latencies under the ramp.
-    ramp: LatencyTotals,
-}
-
-impl Tally {
-    /// What was measured so far does not count.
-    fn forget(&mut self) {
-        let latencies = std::mem::take(&mut self.latencies);
-        self.ramp_ios += latencies.count();
-        self.ramp.add(&latencies);
-        self.ramp_sectors += std::mem::take(&mut self.sectors);
-    }
-}
-
 /// A running job.
 #[derive(Debug)]
 pub(super) struct Job {
@@ -81,7 +60,7 @@ pub(super) struct Job {
     /// From the beginning of its stage until it begins.
     pub(super) start_delay: Nanos,
     /// By [`Kind`].
-    pub(super) shapes: [Shape; 5],
+    pub(super) shapes: [Shape; Kind::COUNT],
     /// Its unused slots.
     pub(super) free: Vec<u32>,
     pub(super) in_flight: u32,
@@ -89,6 +68,8 @@ pub(super) struct Job {
     pub(super) sectors: u32,
     /// What `write_iolog` asks for.
     pub(super) log: Option<WrittenLog>,
+    /// Where it follows write pointers.
+    pub(super) zoned: Option<Box<ZonedJob>>,
     draw: Draw,
     pacer: Option<Pacer>,
     governor: Option<Box<Governor>>,
@@ -118,7 +99,7 @@ pub(super) struct Job {
     reread: bool,
     /// What is measured from here on is not in a report yet.
     cut_at: Nanos,
-    tallies: [Tally; 5],
+    tallies: [Tally; Kind::COUNT],
     rates: Rates,
     /// I/Os by the depth at which they were in flight.
     depths: [u64; DEPTH_CLASSES],
@@ -130,7 +111,7 @@ impl Job {
         index: u32,
         spec: &JobSpec,
         mut plan: Plan,
-        shapes: [Shape; 5],
+        shapes: [Shape; Kind::COUNT],
         draw: Draw,
         pacer: Option<Pacer>,
     ) -> Self {
@@ -152,6 +133,10 @@ impl Job {
             in_flight: 0,
             sectors: 0,
             log: spec.write_iolog.clone().map(WrittenLog::new),
+            zoned: plan
+                .span
+                .take()
+                .map(|span| Box::new(ZonedJob::new(index, spec, span, draw.draws()))),
             draw,
             pacer,
             governor,
@@ -186,13 +171,13 @@ impl Job {
     }
 
     /// Starts the clock of the job.
-    pub(super) fn begin(&mut self, device: &impl BlockDevice, flows: &mut Flows, now: Nanos) {
+    pub(super) fn begin(&mut self, device: &impl BlockDevice, shared: &mut Shared, now: Nanos) {
         self.began = now;
         self.counted = now;
         self.thinker.iter_mut().for_each(|thinker| thinker.restart(now));
         if let Some(governor) = &mut self.governor {
             governor.search.iter_mut().for_each(|search| search.begin_window(now));
-            governor.member.iter().for_each(|member| flows.join(member));
+            governor.member.iter().for_each(|member| shared.flows.join(member));
         }
         self.ramp_end = if self.spec.ramp_time.0 > 0 {
             now.saturating_add(self.spec.ramp_time)
@@ -211,7 +196,13 @@ impl Job {
         self.bytes_to_come -= self.bytes_left;
         self.end_flushed = false;
         self.reread = false;
-        self.draw.restart(device);
+        match &mut self.zoned {
+            Some(zoned) => {
+                self.draw.begin_pass();
+                zoned.restart();
+            }
+            None => self.draw.restart(device),
+        }
         self.enter(State::Issuing);
     }
 
@@ -313,7 +304,7 @@ impl Job {
 
     /// Judges how long a completed I/O took, where the job has limits.
     pub(super) fn judge(&mut self, kind: Kind, lba: Lba, latency: Nanos, now: Nanos) {
-        if kind == Kind::Sync {
+        if !kind.is_io() {
             return;
         }
         let allowed = self.spec.max_latency[kind.direction() as usize];
@@ -367,10 +358,10 @@ impl Job {
     /// An I/O that is not plain left its slot, completed or failed: `fsync` returns, or the job
     /// thinks before it goes on.
     pub(super) fn returned(&mut self, kind: Kind, now: Nanos) {
-        if kind == Kind::Sync {
-            self.flushing = false;
-        } else {
-            self.think(Counted::Completed, now);
+        match kind {
+            Kind::Sync => self.flushing = false,
+            Kind::Reset => {}
+            _ => self.think(Counted::Completed, now),
         }
         self.update();
     }
@@ -420,6 +411,7 @@ impl Job {
 
     /// What was measured so far is in a report, or in none.
     fn forget(&mut self, now: Nanos) {
+        self.zoned.iter_mut().for_each(|zoned| zoned.counts = ZoneCounts::default());
         self.tallies.iter_mut().for_each(Tally::forget);
         self.depths = [0; DEPTH_CLASSES];
         self.rates = Rates::begin(now, self.all_totals());
@@ -512,9 +504,9 @@ impl Job {
     }
 
     /// It has ended: others of its flow need not wait for it.
-    pub(super) fn leave(&self, flows: &mut Flows) {
+    pub(super) fn leave(&self, shared: &mut Shared) {
         let member = self.governor.as_ref().and_then(|governor| governor.member.as_ref());
-        member.into_iter().for_each(|member| flows.leave(member));
+        member.into_iter().for_each(|member| shared.flows.leave(member));
     }
 
     fn end(&mut self, now: Nanos) {
@@ -526,74 +518,5 @@ impl Job {
         self.result.latency_depth = self.search().map(|search| search.depth());
         let since_began = self.since_began(now);
         self.log.iter_mut().for_each(|log| log.end(since_began));
-    }
-
-    /// I/Os and bytes of a direction, the ramp included.
-    pub(super) fn totals(&self, direction: Direction) -> (u64, u64) {
-        let mut totals = (0, 0);
-        for kind in Kind::ALL.into_iter().filter(|k| *k != Kind::Sync && k.direction() == direction)
-        {
-            let tally = &self.tallies[kind as usize];
-            let ios = tally.ramp_ios + tally.latencies.count();
-            totals.0 += ios;
-            totals.1 += (tally.ramp_sectors + tally.sectors) * SECTOR_BYTES;
-        }
-        totals
-    }
-
-    /// Adds its latencies by direction, then those of its flushes, the ramp included.
-    pub(super) fn add_latencies(&self, totals: &mut [LatencyTotals; 4]) {
-        let [directions @ .., sync] = totals;
-        for (kind, tally) in Kind::ALL.into_iter().zip(&self.tallies) {
-            let of_kind = match kind {
-                Kind::Sync => &mut *sync,
-                _ => &mut directions[kind.direction() as usize],
-            };
-            of_kind.merge(&tally.ramp);
-            of_kind.add(&tally.latencies);
-        }
-    }
-
-    /// What it measured since the last cut, or since it began, failures left out: they stay for the
-    /// end. A ramp is over.
-    pub(super) fn cut(&mut self, now: Nanos) -> JobResult {
-        let since = self.counted.max(std::mem::replace(&mut self.cut_at, now));
-        let mut result = JobResult {
-            name: self.result.name.clone(),
-            group: self.result.group,
-            jobs: 1,
-            ..JobResult::default()
-        };
-        result.set_time(since, now);
-        self.report(&mut result);
-        self.ramp_end = Nanos::MAX;
-        self.forget(now);
-        result
-    }
-
-    /// What it measured; a job that has not ended is counted up to `now`.
-    pub(super) fn into_result(mut self, now: Nanos) -> (JobResult, Option<WrittenLog>) {
-        if !matches!(self.state, State::Ended | State::Waiting) {
-            self.end(now);
-        }
-        let mut result = std::mem::take(&mut self.result);
-        self.report(&mut result);
-        (result, self.log)
-    }
-
-    /// Adds up what was measured and not forgotten.
-    fn report(&self, result: &mut JobResult) {
-        result.depths = self.depths;
-        result.set_rates(self.rates.clone(), self.all_totals());
-        for (kind, tally) in Kind::ALL.into_iter().zip(&self.tallies) {
-            if kind == Kind::Sync {
-                result.sync.merge(&tally.latencies);
-                continue;
-            }
-            let direction = &mut result.directions[kind.direction() as usize];
-            direction.ios += tally.latencies.count();
-            direction.bytes += tally.sectors * SECTOR_BYTES;
-            direction.latency.merge(&tally.latencies);
-        }
     }
 }

@@ -12,22 +12,30 @@ pub(super) enum Kind {
     Sync = 3,
     /// A read of what the job wrote; counts as a read.
     Reread = 4,
+    /// The reset of a zone before a write.
+    Reset = 5,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Reread];
+    pub(super) const COUNT: usize = 6;
+    pub(super) const ALL: [Self; Self::COUNT] =
+        [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Reread, Self::Reset];
 
     /// fio's name.
     pub(super) const fn name(self) -> &'static str {
-        ["read", "write", "trim", "sync", "read"][self as usize]
+        ["read", "write", "trim", "sync", "read", "reset"][self as usize]
     }
 
-    /// The direction that it counts as; a flush belongs to the writes.
+    /// Whether it transfers or trims, and counts as an I/O.
+    pub(super) const fn is_io(self) -> bool {
+        !matches!(self, Self::Sync | Self::Reset)
+    }
+
+    /// The direction that it counts as; flushes and resets belong to the writes.
     pub(super) const fn direction(self) -> Direction {
         match self {
             Self::Read | Self::Reread => Direction::Read,
-            Self::Write | Self::Sync => Direction::Write,
+            Self::Write | Self::Sync | Self::Reset => Direction::Write,
             Self::Trim => Direction::Trim,
         }
     }

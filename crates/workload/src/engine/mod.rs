@@ -21,6 +21,7 @@
 //! - `verify` reads what writes left in the job's range again, in ascending order and in blocks as they
 //!   were written, behind the writes of each loop; with `time_based`, once at the end, however long it
 //!   takes.
+//! - `zonemode=zbd` makes of each draw what the zones of the device allow ([`zbd`]).
 //! - Jobs draw from streams named after their place in the file, name and clone, derived from the
 //!   run's seed and `randseed`; `randrepeat=0` changes nothing, for every run is repeatable.
 
@@ -47,10 +48,12 @@ mod search;
 mod series;
 mod shadow;
 mod shape;
+mod shared;
 mod sizes;
 mod task;
 mod tournament;
 mod turns;
+mod zbd;
 
 pub use error::{EngineError, Waiting};
 pub use iolog::WrittenLog;
@@ -62,6 +65,7 @@ pub use results::{DirectionResult, Failure, FailureKind, GroupTotals, JobResult,
 pub use series::{NoProbe, Point, Probe, Series};
 pub use shadow::Content;
 pub use task::run;
+pub use zbd::ZoneCounts;
 
 pub(crate) use rates::{Rates, Totals, depth_class};
 pub(crate) use results::FAILURES_MAX;
@@ -70,18 +74,20 @@ pub(crate) use tournament::Tournament;
 
 use crate::fio::{Direction, JobFile, JobOption, JobSpec};
 use draw::Draw;
-use flow::Flows;
 use io::Slot;
 use job::{Idle, Job};
 use kind::Kind;
+use nandscape_block::zone::ZoneInfo;
 use nandscape_block::{BlockDevice, BlockError, Completion, DeviceCaps, Reply};
 use nandscape_rt::{Nanos, Stream};
 use pace::Pacer;
 use plan::Plan;
 use shadow::{Shadow, Version};
 use shape::Shape;
+use shared::Shared;
 use std::collections::VecDeque;
 use std::ops::Range;
+use zbd::{Layout, Zones};
 
 /// Requests in flight, and jobs, that a run has room for.
 const SLOTS_MAX: u64 = 1 << 20;
@@ -99,6 +105,8 @@ pub struct Options {
     /// The sectors of each file of each clone of each job, in their order; empty: they run on a block
     /// device.
     pub files: Vec<Vec<Range<u64>>>,
+    /// Zones of the device before the run; empty: all of them are.
+    pub zones: Vec<ZoneInfo>,
     /// Distance of the series' points, until there are too many.
     pub interval: Nanos,
     /// Points at most; an even number.
@@ -114,6 +122,7 @@ impl Default for Options {
             began: Nanos::ZERO,
             version: 0,
             files: Vec::new(),
+            zones: Vec::new(),
             interval: Nanos::from_secs(1),
             points_max: 1_024,
             still_ios_max: 10_000_000,
@@ -154,7 +163,7 @@ pub struct Engine<S = ()> {
     held: Vec<Vec<(u32, Result<Reply, BlockError>)>>,
     /// Leaves: the slots, then a timer a job.
     events: Tournament,
-    flows: Flows,
+    shared: Shared,
     shadow: Option<Shadow>,
     version: Version,
     series: Series<S>,
@@ -181,7 +190,12 @@ impl<S> Engine<S> {
             return Err(EngineError::TooDeep { asked, max: SLOTS_MAX });
         }
         let shadowed = file.jobs.iter().any(|spec| spec.verify);
-        let (jobs, stages) = clone_jobs(file, caps, options, shadowed)?;
+        let layout = Layout::of(file, caps)?;
+        let (mut jobs, stages) = clone_jobs(file, caps, options, layout.as_ref(), shadowed)?;
+        let mut zones =
+            layout.as_ref().map(|layout| Zones::new(layout, &options.zones)).unwrap_or_default();
+        let zoned = jobs.iter_mut().filter_map(|job| job.zoned.as_deref_mut());
+        zoned.for_each(|job| zones.adopt(job));
         let series = options.series();
         let mut engine = Self {
             stages,
@@ -189,7 +203,7 @@ impl<S> Engine<S> {
             slots: Vec::new(),
             held: Vec::new(),
             events: Tournament::new(asked.max(1) as usize),
-            flows: Flows::default(),
+            shared: Shared { zones, ..Shared::default() },
             shadow: shadowed.then(|| Shadow::new(jobs_end(caps, options), caps.discard_zeroes)),
             version: options.version,
             point_due: series.due(),
@@ -399,7 +413,7 @@ impl<S> Engine<S> {
         if job.has_begun() {
             job.woken(self.now);
         } else {
-            job.begin(device, &mut self.flows, self.now);
+            job.begin(device, &mut self.shared, self.now);
         }
         self.issue(device, index);
         self.settle(device, index);
@@ -420,7 +434,7 @@ impl<S> Engine<S> {
                 Idle::Ended => {
                     self.set_timer(index, Nanos::MAX);
                     self.unfinished -= 1;
-                    self.jobs[index].leave(&mut self.flows);
+                    self.jobs[index].leave(&mut self.shared);
                     return self.wake_held();
                 }
             }
@@ -486,7 +500,8 @@ fn grouped(results: impl Iterator<Item = (bool, JobResult)>) -> Vec<JobResult> {
 /// The end of the addresses at which jobs with `verify` do their I/O.
 fn jobs_end(caps: &DeviceCaps, options: &Options) -> u64 {
     let files = options.files.iter().flatten().map(|file| file.end);
-    files.fold(caps.random_range().end, u64::max)
+    let device = if caps.has_zones() { caps.sectors } else { caps.random_range().end };
+    files.fold(device, u64::max)
 }
 
 /// Multiplies jobs by `numjobs`, and divides them into stages and reporting groups.
@@ -494,6 +509,7 @@ fn clone_jobs(
     file: &JobFile,
     caps: &DeviceCaps,
     options: &Options,
+    layout: Option<&Layout>,
     shadowed: bool,
 ) -> Result<(Vec<Job>, Stages), EngineError> {
     let mut jobs: Vec<Job> = Vec::new();
@@ -509,7 +525,7 @@ fn clone_jobs(
         for clone in 0..spec.numjobs {
             let number = jobs.len() as u32;
             let files = options.files.get(jobs.len()).map_or(&[][..], Vec::as_slice);
-            let plan = Plan::new(spec, caps, clone, files)?;
+            let plan = Plan::new(spec, caps, layout, clone, files)?;
             let shapes = Kind::ALL.map(|kind| Shape::new(kind, number, spec, &plan, shadowed));
             let stream = format!("fio/{index}/{}/{clone}", spec.name);
             let seed = job_seed(options.seed, spec.randseed);

@@ -5,6 +5,7 @@ use super::error::EngineError;
 use super::iolog::Playback;
 use super::shadow;
 use super::sizes::Sizes;
+use super::zbd::{Layout, Span};
 use crate::fio::{Amount, BlockSizes, Direction, Distribution, JobSpec, Mix, SyncWrites};
 use nandscape_block::{DeviceCaps, Fua, SECTOR_BYTES};
 use std::ops;
@@ -83,6 +84,8 @@ pub(super) struct Plan {
     pub(super) budget: Budget,
     /// The log that is issued instead of what `range` yields.
     pub(super) playback: Option<Playback>,
+    /// The zones that it uses with `zonemode=zbd`.
+    pub(super) span: Option<Span>,
     /// Largest I/O by direction, in sectors.
     pub(super) largest: [u32; 3],
     /// How `sync` is carried out.
@@ -110,14 +113,20 @@ impl Plan {
     pub(super) fn new(
         spec: &JobSpec,
         caps: &DeviceCaps,
+        layout: Option<&Layout>,
         clone: u32,
         files: &[ops::Range<u64>],
     ) -> Result<Self, EngineError> {
         let fail = |problem| refuse(spec, problem);
         supported(spec, caps).map_err(fail)?;
         let extents = extents(spec, caps, clone, files).map_err(fail)?;
-        let ranges =
-            extents.iter().map(|extent| range(spec, extent)).collect::<Result<Vec<_>, _>>();
+        let layout = layout.filter(|_| spec.zoning.is_zbd());
+        let span =
+            layout.map(|layout| span(spec, layout, &extents, files)).transpose().map_err(fail)?;
+        let ranges = match &span {
+            Some(span) => Ok(vec![in_zones(spec, span)]),
+            None => extents.iter().map(|extent| range(spec, extent)).collect::<Result<Vec<_>, _>>(),
+        };
         let playback = playback(spec, caps, clone).map_err(fail)?;
         let largest = Direction::ALL.map(|direction| match &playback {
             Some(playback) => playback.largest(direction),
@@ -137,6 +146,7 @@ impl Plan {
                 None => budget(spec, &extents, !files.is_empty()),
             },
             playback,
+            span,
             largest,
             durability: match (spec.sync, caps.fua) {
                 (SyncWrites::No, _) => Durability::None,
@@ -198,7 +208,8 @@ pub(super) fn refuse(spec: &JobSpec, problem: String) -> EngineError {
 
 /// Refuses what the device lacks.
 fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
-    if spec.pattern.mix.has(Direction::Trim) && caps.discard_sectors == 0 {
+    let resets = spec.zoning.is_zbd();
+    if spec.pattern.mix.has(Direction::Trim) && caps.discard_sectors == 0 && !resets {
         return Err("the device does not support trims".into());
     }
     if spec.verify && !caps.keeps_content {
@@ -230,13 +241,51 @@ struct Extent {
     room: u64,
 }
 
-/// Where a job without files does its I/O: what the device lets it write at random.
+/// Where a job without files does its I/O: what the device lets it write at random, or all of it if it has zones.
 fn space(caps: &DeviceCaps) -> Result<ops::Range<u64>, String> {
+    if caps.has_zones() {
+        return Ok(0..caps.sectors);
+    }
     let range = caps.random_range();
     if range.is_empty() && caps.sectors > 0 {
         return Err("the device has no region that is writable at random".into());
     }
     Ok(range)
+}
+
+/// Refuses writes and trims that would reach into zones without following their write pointers.
+fn check_zones(spec: &JobSpec, caps: &DeviceCaps, extent: &Extent) -> Result<(), String> {
+    let changes = used(spec).any(|direction| direction != Direction::Read);
+    let random = caps.random_range();
+    let end = extent.base + extent.bytes.div_ceil(SECTOR_BYTES);
+    let within = random.start <= extent.base && end <= random.end;
+    if !changes || within || !caps.has_zones() || spec.zoning.is_zbd() {
+        return Ok(());
+    }
+    let begins = if random.is_empty() { 0 } else { random.end * SECTOR_BYTES };
+    Err(format!(
+        "the device has zones from byte {begins} on, which are written at their write pointers: writes and trims \
+         there need zonemode=zbd"
+    ))
+}
+
+/// The zones that a job with `zonemode=zbd` uses.
+fn span(
+    spec: &JobSpec,
+    layout: &Layout,
+    extents: &[Extent],
+    files: &[ops::Range<u64>],
+) -> Result<Span, String> {
+    match (extents, files) {
+        ([extent], []) => layout.span(spec, extent.base, extent.bytes / SECTOR_BYTES),
+        _ => Err("zonemode=zbd is for the block device of a stack, not for files".into()),
+    }
+}
+
+/// What a job draws from in its zones, which say what becomes of it.
+fn in_zones(spec: &JobSpec, span: &Span) -> Range {
+    let places = Direction::ALL.map(|direction| places(spec, direction, span.sectors()));
+    Range { base: span.base(), sectors: span.sectors(), places, strides: None }
 }
 
 /// The part of each of its files, or of the device, that a clone uses.
@@ -247,7 +296,9 @@ fn extents(
     files: &[ops::Range<u64>],
 ) -> Result<Vec<Extent>, String> {
     if files.is_empty() {
-        return Ok(vec![extent(spec, &space(caps)?, clone, spec.size)?]);
+        let extent = extent(spec, &space(caps)?, clone, spec.size)?;
+        check_zones(spec, caps, &extent)?;
+        return Ok(vec![extent]);
     }
     let of_file = |(number, file): (usize, &ops::Range<u64>)| {
         extent(spec, file, clone, spec.size_of_file(number as u64, files.len() as u64))

@@ -5,6 +5,7 @@ use super::latency::Latencies;
 use super::rates::{DEPTH_CLASSES, Rates, Spread, Totals};
 use super::series::Series;
 use super::shadow::Content;
+use super::zbd::ZoneCounts;
 use crate::fio::{Direction, JobOption};
 use nandscape_block::{BlockError, Lba};
 use nandscape_rt::Nanos;
@@ -102,6 +103,8 @@ pub struct JobResult {
     pub directions: [DirectionResult; 3],
     /// Latencies of flushes that `fsync`, `fdatasync` or `end_fsync` asked for.
     pub sync: Latencies,
+    /// What it did to zones, with `zonemode=zbd`.
+    pub zones: Option<ZoneCounts>,
     /// The queue depth that `latency_target` led to.
     pub latency_depth: Option<u32>,
     /// When it began to count: at its start, or after its ramp. Of several jobs, the first.
@@ -197,6 +200,9 @@ impl JobResult {
             mine.latency.merge(&theirs.latency);
         }
         self.sync.merge(&other.sync);
+        if let Some(theirs) = &other.zones {
+            self.zones.get_or_insert_default().merge(theirs);
+        }
         self.depths.iter_mut().zip(other.depths).for_each(|(mine, theirs)| *mine += theirs);
         self.verified_sectors += other.verified_sectors;
         self.unverified_sectors += other.unverified_sectors;

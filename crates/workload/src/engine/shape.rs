@@ -53,18 +53,24 @@ impl Shape {
             _ => Then::Nothing,
         };
         let largest = match kind {
-            Kind::Sync => 0,
+            Kind::Sync | Kind::Reset => 0,
             Kind::Reread => plan.largest[Direction::Write as usize],
             _ => plan.largest[kind.direction() as usize],
         };
         let bio_sectors = match (kind, plan.bio_sectors) {
-            (Kind::Trim | Kind::Sync, _) | (_, 0) => u32::MAX,
+            (Kind::Trim | Kind::Sync | Kind::Reset, _) | (_, 0) => u32::MAX,
             (_, limit) => limit,
         };
         let whole = largest <= bio_sectors && then == Then::Nothing;
-        let silent = !shadowed && kind != Kind::Sync && !is_watched(spec);
+        let silent = !shadowed && kind.is_io() && !is_watched(spec);
         Self {
-            op: [Op::Read, Op::Write, Op::Discard, Op::Flush, Op::Read][kind as usize],
+            op: match kind {
+                Kind::Read | Kind::Reread => Op::Read,
+                Kind::Write => Op::Write,
+                Kind::Sync => Op::Flush,
+                // Of a zone it is a reset, which the I/O names.
+                Kind::Trim | Kind::Reset => Op::Discard,
+            },
             flags,
             owner,
             placement: Placement(if kind == Kind::Write { spec.write_hint } else { 0 }),

@@ -14,6 +14,8 @@ use std::convert::identity;
 
 /// More requests in flight than any device has use for.
 const DEPTH_MAX: u64 = 65_536;
+/// fio's bound for open zones.
+const OPEN_ZONES_MAX: u64 = 4_096;
 /// Files of one job at most.
 const FILES_MAX: u64 = 1 << 20;
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -87,6 +89,13 @@ pub(super) const KEYS: &[(&[&str], Setter)] = &[
     (&["zonesize"], store!(zoning.size, sectors)),
     (&["zonerange"], store!(zoning.range, sectors)),
     (&["zoneskip"], store!(zoning.skip, sectors)),
+    (&["zonecapacity"], store!(zoning.capacity, sectors)),
+    (&["max_open_zones"], store!(zoning.max_open, open_zones)),
+    (&["job_max_open_zones"], store!(zoning.job_max_open, open_zones)),
+    (&["ignore_zone_limits"], store!(zoning.ignores_limits, |v| v.flag())),
+    (&["read_beyond_wp"], store!(zoning.reads_beyond, |v| v.flag())),
+    (&["zone_reset_threshold"], store!(zoning.reset_threshold, ratio)),
+    (&["zone_reset_frequency"], store!(zoning.reset_frequency, ratio)),
     (&["norandommap"], store!(random_map, |v| v.flag().map(|on| !on))),
     (&["randrepeat", "allrandrepeat"], random_repeat),
     (&["randseed"], store!(randseed, |v| v.count(0, u64::MAX).map(Some))),
@@ -330,9 +339,19 @@ fn zone_mode(value: &Value<'_>) -> Result<ZoneMode, String> {
     match value.text {
         Some("none") => Ok(ZoneMode::None),
         Some("strided") => Ok(ZoneMode::Strided),
-        Some("zbd") => Err("none or strided: zoned block devices are not supported yet".into()),
-        _ => Err("none or strided".into()),
+        Some("zbd") => Ok(ZoneMode::Zbd),
+        _ => Err("none, strided or zbd".into()),
     }
+}
+
+fn open_zones(value: &Value<'_>) -> Result<u32, String> {
+    value.count(0, OPEN_ZONES_MAX).map(|zones| zones as u32)
+}
+
+fn ratio(value: &Value<'_>) -> Result<f64, String> {
+    let expected = "a ratio from 0 to 1, such as 0.5";
+    let number: Option<f64> = value.text(expected)?.parse().ok();
+    number.filter(|n| (0.0..=1.0).contains(n)).ok_or_else(|| expected.into())
 }
 
 fn rate_process(value: &Value<'_>) -> Result<bool, String> {

@@ -151,8 +151,6 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "experimental_verify",
     "fdp",
     "ignore_error",
-    "job_max_open_zones",
-    "max_open_zones",
     "merge_blktrace_file",
     "merge_blktrace_iters",
     "merge_blktrace_scalars",
@@ -162,7 +160,6 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "rate_cycle",
     "rate_iops_min",
     "rate_min",
-    "read_beyond_wp",
     "rw_sequencer",
     "serialize_overlap",
     "softrandommap",
@@ -181,9 +178,6 @@ pub(super) const UNSUPPORTED: &[&str] = &[
     "verify_state_save",
     "wait_for",
     "write_barrier",
-    "zone_reset_frequency",
-    "zone_reset_threshold",
-    "zonecapacity",
 ];
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod splits;
 mod suggest;
 mod units;
 mod value;
+mod zbd;
 
 pub use direction::Direction;
 pub use error::{JobFileError, Notice, Place, Why};

@@ -12,7 +12,7 @@ use super::rules::{IoLog, ZoneMode};
 use super::runtime::Runtime;
 use super::spec::{JobFile, JobSpec, Mix, Pattern};
 use super::value::{Setter, Value};
-use super::{known, suggest};
+use super::{known, suggest, zbd};
 use crate::trace::{Format, ReadOptions, Record, TraceReader};
 use nandscape_block::SECTOR_BYTES;
 use nandscape_rt::Nanos;
@@ -236,6 +236,7 @@ fn resolve(
             job.runtime = runtime.map(Runtime::time).or(job.runtime);
             load_logs(section, &mut job, environment)?;
             check(section, &job)?;
+            file.notices.extend(idle_zone_keys(section, &job));
             check_log_file(section, &job, &file.jobs)?;
             job.options = options.chain(given).collect();
             file.jobs.push(job);
@@ -391,5 +392,17 @@ fn check(section: &Section, job: &JobSpec) -> Result<(), JobFileError> {
     if job.zoning.mode == ZoneMode::Strided && job.zoning.size == 0 {
         return fail(&["zonemode"], "strided needs a zonesize");
     }
-    Ok(())
+    match zbd::refused(job) {
+        Some((keys, problem)) => fail(keys, problem),
+        None => Ok(()),
+    }
+}
+
+/// What the job's `zonemode` makes of keys that belong to another one.
+fn idle_zone_keys(section: &Section, job: &JobSpec) -> impl Iterator<Item = Notice> {
+    zbd::without_effect(job).map(|(key, why)| Notice {
+        place: section.place_of(&[key]),
+        key: key.into(),
+        why: Why::Always(why),
+    })
 }

@@ -58,33 +58,61 @@ pub struct AccessZone {
     pub size: Amount,
 }
 
-/// `zonemode=strided`: I/O stays in a zone until so many bytes are transferred.
+/// `zonemode`: what zones are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ZoneMode {
     /// Not said: strided when there is a `zonesize`; fio 3.33 asks for `zonemode`.
     Unsaid,
     /// `none`.
     None,
-    /// `strided`.
+    /// `strided`: I/O stays in a zone until so many bytes are transferred.
     Strided,
+    /// `zbd`: the zones of a zoned block device, written at their write pointers.
+    Zbd,
 }
 
-/// `zonemode`, `zonesize`, `zonerange`, `zoneskip`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// `zonemode`, `zonesize`, `zonerange`, `zoneskip`, and what belongs to `zonemode=zbd`.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Zoning {
     /// `zonemode`.
     pub mode: ZoneMode,
-    /// `zonesize`: bytes transferred in a zone.
+    /// `zonesize`: bytes transferred in a zone; with `zbd`, bytes from one zone to the next, 0: the device's.
     pub size: u64,
     /// `zonerange`: bytes of a zone; 0: as `zonesize`.
     pub range: u64,
     /// `zoneskip`: bytes between two zones.
     pub skip: u64,
+    /// `zonecapacity`: writable bytes of a zone, where the device has no zones; 0: as `zonesize`.
+    pub capacity: u64,
+    /// `max_open_zones`: zones that are written at once by all jobs; 0: the device's limit.
+    pub max_open: u32,
+    /// `job_max_open_zones`: zones that a clone writes at once; 0: no such limit.
+    pub job_max_open: u32,
+    /// `ignore_zone_limits`: the device's limit does not count.
+    pub ignores_limits: bool,
+    /// `read_beyond_wp`: reads do not stop at write pointers.
+    pub reads_beyond: bool,
+    /// `zone_reset_threshold`: share of the range that must hold data before zones are reset.
+    pub reset_threshold: f64,
+    /// `zone_reset_frequency`: resets for a write above that threshold, at most 1; 0: none.
+    pub reset_frequency: f64,
 }
 
 impl Zoning {
     /// No zones.
-    pub(super) const NONE: Self = Self { mode: ZoneMode::Unsaid, size: 0, range: 0, skip: 0 };
+    pub(super) const NONE: Self = Self {
+        mode: ZoneMode::Unsaid,
+        size: 0,
+        range: 0,
+        skip: 0,
+        capacity: 0,
+        max_open: 0,
+        job_max_open: 0,
+        ignores_limits: false,
+        reads_beyond: false,
+        reset_threshold: 0.0,
+        reset_frequency: 0.0,
+    };
 
     /// Whether I/O is strided.
     #[must_use]
@@ -92,8 +120,14 @@ impl Zoning {
         match self.mode {
             ZoneMode::Strided => true,
             ZoneMode::Unsaid => self.size > 0,
-            ZoneMode::None => false,
+            ZoneMode::None | ZoneMode::Zbd => false,
         }
+    }
+
+    /// Whether I/O follows write pointers.
+    #[must_use]
+    pub fn is_zbd(&self) -> bool {
+        self.mode == ZoneMode::Zbd
     }
 
     /// Bytes of a zone.

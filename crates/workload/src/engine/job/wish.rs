@@ -6,6 +6,7 @@ use crate::engine::governor::Pause;
 use crate::engine::iolog::{Playback, Step};
 use crate::engine::kind::Next;
 use crate::engine::shadow::Shadow;
+use crate::engine::shared::Shared;
 use crate::fio::{Counted, Direction};
 use nandscape_block::{BlockDevice, Lba, SECTOR_BYTES};
 use nandscape_rt::Nanos;
@@ -17,6 +18,8 @@ pub(in crate::engine) enum Wish {
     /// Read again what it wrote here.
     Reread(Lba),
     Flush,
+    /// Reset the zone that begins here.
+    Reset(Lba),
     /// Nothing before this instant.
     Wake(Nanos),
     /// Nothing before something of its own completes.
@@ -30,11 +33,11 @@ impl Job {
         &mut self,
         device: &impl BlockDevice,
         shadow: Option<&Shadow>,
-        flows: &mut Flows,
+        shared: &mut Shared,
         now: Nanos,
     ) -> Wish {
         if !self.open {
-            return self.wish_closed(device, shadow, flows, now);
+            return self.wish_closed(device, shadow, shared, now);
         }
         if !self.has_more(device, now) {
             return Wish::Nothing;
@@ -44,7 +47,7 @@ impl Job {
 
     /// Whether this loop or the next has more to issue.
     #[inline(always)]
-    fn has_more(&mut self, device: &impl BlockDevice, now: Nanos) -> bool {
+    pub(super) fn has_more(&mut self, device: &impl BlockDevice, now: Nanos) -> bool {
         if now >= self.deadline {
             self.stop();
             return false;
@@ -69,7 +72,7 @@ impl Job {
 
     /// Counts an I/O as issued.
     #[inline(always)]
-    fn take(&mut self, next: Next, sectors: u32) -> Wish {
+    pub(super) fn take(&mut self, next: Next, sectors: u32) -> Wish {
         let direction = next.direction as usize;
         self.sectors = sectors;
         self.bytes_left = self.bytes_left.saturating_sub(u64::from(sectors) * SECTOR_BYTES);
@@ -88,7 +91,21 @@ impl Job {
         &mut self,
         device: &impl BlockDevice,
         shadow: Option<&Shadow>,
-        flows: &mut Flows,
+        shared: &mut Shared,
+        now: Nanos,
+    ) -> Wish {
+        if self.zoned.is_some() {
+            return self.wish_around_zones(device, shadow, shared, now);
+        }
+        self.wish_open_or_not(device, shadow, shared, now)
+    }
+
+    /// What it wishes where not only its draws decide.
+    pub(super) fn wish_open_or_not(
+        &mut self,
+        device: &impl BlockDevice,
+        shadow: Option<&Shadow>,
+        shared: &mut Shared,
         now: Nanos,
     ) -> Wish {
         if self.pause.is_some() || self.flushing {
@@ -103,7 +120,7 @@ impl Job {
             return self.wish_flush();
         }
         match (self.state, shadow) {
-            (State::Issuing, _) => self.wish_governed(device, flows, now),
+            (State::Issuing, _) => self.wish_governed(device, shared, now),
             (State::Rereading(file, from), Some(shadow)) => self.wish_reread(shadow, file, from),
             _ => Wish::Nothing,
         }
@@ -124,7 +141,12 @@ impl Job {
     }
 
     /// The next I/O, unless something holds it back.
-    fn wish_governed(&mut self, device: &impl BlockDevice, flows: &mut Flows, now: Nanos) -> Wish {
+    fn wish_governed(
+        &mut self,
+        device: &impl BlockDevice,
+        shared: &mut Shared,
+        now: Nanos,
+    ) -> Wish {
         let in_flight = self.in_flight;
         if self.governor.as_ref().is_some_and(|governor| governor.holds(in_flight)) {
             return Wish::Nothing;
@@ -135,12 +157,15 @@ impl Job {
         if !self.has_more(device, now) {
             return Wish::Nothing;
         }
-        if let Some(wish) = self.wait_for_flow(flows) {
+        if let Some(wish) = self.wait_for_flow(&mut shared.flows) {
             return wish;
         }
-        let wish = self.wish_drawn(device, now);
+        let wish = match self.zoned.is_some() {
+            true => self.wish_in_zones(device, &mut shared.zones, now),
+            false => self.wish_drawn(device, now),
+        };
         if let (Wish::Io(_), Some(governor)) = (wish, &mut self.governor) {
-            governor.member.iter_mut().for_each(|member| flows.issued(member));
+            governor.member.iter_mut().for_each(|member| shared.flows.issued(member));
             self.think(Counted::Issued, now);
         }
         wish

@@ -1,0 +1,120 @@
+//! What a job with `zonemode=zbd` wishes, and how its passes end.
+
+use super::{Job, State, Wish};
+use crate::engine::kind::Kind;
+use crate::engine::shadow::Shadow;
+use crate::engine::shared::Shared;
+use crate::engine::zbd::{Choice, Zones};
+use crate::fio::Direction;
+use nandscape_block::BlockDevice;
+use nandscape_rt::Nanos;
+
+impl Job {
+    /// What it wishes; a zone for which it waited, and which it does not take, goes back.
+    pub(super) fn wish_around_zones(
+        &mut self,
+        device: &impl BlockDevice,
+        shadow: Option<&Shadow>,
+        shared: &mut Shared,
+        now: Nanos,
+    ) -> Wish {
+        let Some(job) = self.zoned.as_ref().map(|zoned| zoned.index()) else {
+            return Wish::Nothing;
+        };
+        let given = shared.zones.recall(job);
+        let wish = self.wish_open_or_not(device, shadow, shared, now);
+        if self.state != State::Issuing {
+            self.zoned.iter_mut().for_each(|zoned| zoned.drop_hand(&mut shared.zones));
+        }
+        given.into_iter().for_each(|zone| shared.zones.give_back(zone));
+        wish
+    }
+
+    /// The next I/O where zones allow it, or what must come before it.
+    pub(super) fn wish_in_zones(
+        &mut self,
+        device: &impl BlockDevice,
+        zones: &mut Zones,
+        now: Nanos,
+    ) -> Wish {
+        loop {
+            match self.choose(zones, now) {
+                Choice::Issue(next, sectors) => {
+                    let pacer = self.pacer.as_mut();
+                    pacer.into_iter().for_each(|pacer| pacer.issued(next.direction, sectors));
+                    return self.take(next, sectors);
+                }
+                Choice::Reset(zone) => {
+                    self.sectors = 0;
+                    return Wish::Reset(zones.start(zone));
+                }
+                Choice::Late(due) => return Wish::Wake(due.min(self.deadline)),
+                Choice::Wait => return Wish::Nothing,
+                Choice::Blocked => return Wish::Wake(self.deadline),
+                Choice::Through if self.goes_on_behind_pass(device, zones, now) => {}
+                Choice::Through => return Wish::Nothing,
+            }
+        }
+    }
+
+    fn choose(&mut self, zones: &mut Zones, now: Nanos) -> Choice {
+        let Some(zoned) = &mut self.zoned else { return Choice::Wait };
+        zoned.begin_pass(zones);
+        if let Some(choice) = zones.reset_first(zoned, self.in_flight) {
+            return choice;
+        }
+        if !zoned.has_hand() {
+            let (drawn, sectors) = self.draw.next();
+            if !zoned.take(zones, drawn, sectors) {
+                return Choice::Through;
+            }
+        }
+        if let (Some(pacer), Some(direction)) = (&self.pacer, zoned.drawn()) {
+            let due = self.began.saturating_add(pacer.due(direction));
+            if due > now {
+                return Choice::Late(due);
+            }
+        }
+        zones.choose(zoned, self.in_flight)
+    }
+
+    /// The range is through, or nothing in it can be read or written: whether it begins again.
+    /// As fio (backend.c, `keep_running`): a pass without I/O is the last one.
+    fn goes_on_behind_pass(
+        &mut self,
+        device: &impl BlockDevice,
+        zones: &mut Zones,
+        now: Nanos,
+    ) -> bool {
+        let Some(zoned) = &mut self.zoned else { return false };
+        zoned.drop_hand(zones);
+        if !zoned.has_issued() {
+            self.stop();
+            return false;
+        }
+        let largest = Direction::ALL.map(|direction| self.spec.sizes(direction).max());
+        let again = self.spec.io_size.is_some() && !self.spec.time_based;
+        if again && largest.into_iter().all(|block| block <= self.bytes_left) {
+            self.draw.begin_pass();
+            zoned.restart();
+            return true;
+        }
+        self.bytes_left = 0;
+        self.has_more(device, now)
+    }
+
+    /// A reset is back, whether it worked; without it the job cannot go on.
+    pub(in crate::engine) fn reset_back(
+        &mut self,
+        zones: &mut Zones,
+        worked: bool,
+        latency: Nanos,
+    ) {
+        self.zoned.iter_mut().for_each(|zoned| zoned.reset_done(zones, worked));
+        if worked {
+            self.tallies[Kind::Reset as usize].latencies.record(latency);
+        } else if !self.has_failed() {
+            self.stop();
+        }
+    }
+}

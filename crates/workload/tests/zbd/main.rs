@@ -1,0 +1,12 @@
+//! `zonemode=zbd`: what jobs do in zones, beside a model of fio's rules, beside fio itself, and on a device
+//! that refuses every wrong command.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod counts;
+mod device;
+mod jobs;
+mod model;
+mod oracle;
+mod refusals;
+mod together;
