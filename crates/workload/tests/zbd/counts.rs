@@ -154,7 +154,7 @@ fn fit(mut job: Job, shape: &Shape) -> Job {
     let first = job.range.0 * (all - 1) / 100;
     job.range = (first, (job.range.1 * (all - first) / 100).max(1));
     // The model is one for blocks that divide what a zone holds.
-    while shape.capacity % job.block != 0 || shape.zone % job.block != 0 {
+    while ![shape.capacity, shape.zone].iter().all(|sectors| sectors.is_multiple_of(job.block)) {
         job.block -= 1;
     }
     job

@@ -1,7 +1,7 @@
 //! A device with zones that refuses what breaks a rule, and keeps what was asked of it.
 
 use nandscape_block::fake::FakeDevice;
-use nandscape_block::zone::{ZoneAction, ZoneInfo, ZoneLimits};
+use nandscape_block::zone::{ZoneInfo, ZoneLimits};
 use nandscape_block::{
     Bio, BlockDevice, Completion, DeviceCaps, Done, Lba, Op, Region, RegionKind, Reply, Submit,
     Token,
@@ -51,13 +51,6 @@ impl ZonedDevice {
             Submit::Done(Done { result: Ok(Reply::Zones(zones)), .. }) => zones,
             other => panic!("{other:?}"),
         }
-    }
-
-    /// Does something to a zone behind the jobs' backs.
-    pub(crate) fn act(&mut self, zone: u32, action: ZoneAction) {
-        let bio = Bio::new(Op::Zone(nandscape_block::zone::ZoneId(zone), action), Lba(0), 0);
-        let done = self.device.submit(Nanos::ZERO, bio, Token::default());
-        assert!(matches!(done, Submit::Done(Done { result: Ok(_), .. })), "{done:?}");
     }
 }
 

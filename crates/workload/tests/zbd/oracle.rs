@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 const SHAPE: Shape = Shape { zone: 256, capacity: 192, random: 0, zones: 8, max_open: 0 };
 const FULL: Shape = Shape { capacity: 256, ..SHAPE };
 
+/// The I/Os of a job: the first letter of a direction, and the first sector.
+type Ios = Vec<(char, u64)>;
+
 const fn job(rw: &'static str, ios: u64) -> Job {
     let range = (0, SHAPE.zones);
     Job { rw, block: 16, ios, reads_beyond: false, threshold: 0.0, frequency: 0.0, range }
@@ -21,7 +24,7 @@ fn run_fio(
     shape: &Shape,
     global: &str,
     texts: &[String],
-) -> Option<(Vec<Vec<(char, u64)>>, Vec<u64>)> {
+) -> Option<(Vec<Ios>, Vec<u64>)> {
     let mut fio = common::fio()?;
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).unwrap();

@@ -126,7 +126,7 @@ fn check_counts(stand: &Stand, device: &ZonedDevice, results: &Results<()>) {
     };
     assert_eq!(sum(|zones| zones.resets), count(&|bio| matches!(bio.op, Op::Zone(..))));
     let begins = |bio: &nandscape_block::Bio| {
-        bio.op == Op::Write && bio.lba.0 >= first && bio.lba.0 % ZONE == 0
+        bio.op == Op::Write && bio.lba.0 >= first && bio.lba.0.is_multiple_of(ZONE)
     };
     assert_eq!(sum(|zones| zones.begun), count(&begins));
     let fills = |bio: &nandscape_block::Bio| {

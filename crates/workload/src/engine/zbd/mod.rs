@@ -16,6 +16,7 @@
 mod choose;
 mod job;
 mod layout;
+mod limits;
 mod table;
 
 pub(super) use choose::Choice;

@@ -1,6 +1,5 @@
 //! The zones of a device as all jobs share them: write pointers, which are open, and which job holds them.
 
-use super::job::ZonedJob;
 use super::layout::{Layout, Span};
 use nandscape_block::Lba;
 use nandscape_block::zone::{ZoneId, ZoneInfo, ZoneState};
@@ -20,7 +19,7 @@ pub(super) struct Zone {
     /// The next write resets it, full or not.
     pub(super) reset_due: bool,
     /// The job that opened it.
-    opened_by: Option<u32>,
+    pub(super) opened_by: Option<u32>,
     /// The job that holds it, and how often.
     holder: u32,
     holds: u32,
@@ -66,7 +65,7 @@ pub(in crate::engine) struct Zones {
     /// Number of the first zone that is one of the device's; none: the device has no zones.
     first_managed: Option<u32>,
     /// Zones that may be open at once; 0: any number.
-    max_open: u32,
+    pub(super) max_open: u32,
     /// In the order in which they were opened.
     open: Vec<u32>,
     /// Sectors below pointers: in all zones, and in those that are sequential. As in fio, of the range of the job
@@ -81,7 +80,7 @@ pub(in crate::engine) struct Zones {
     /// I/Os in zones that their jobs hold.
     in_flight: u32,
     /// Those that took part of the device's limits before the run.
-    active: Vec<u32>,
+    pub(super) active: Vec<u32>,
     /// Jobs that need wait no longer.
     pub(in crate::engine) woken: Vec<u32>,
 }
@@ -140,28 +139,7 @@ impl Zones {
         &self.open
     }
 
-    /// Whether another zone may be opened by this job.
-    pub(super) fn has_room(&self, job: &ZonedJob) -> bool {
-        let own = || self.open.iter().filter(|zone| self.zone(**zone).opened_by == Some(job.index));
-        let within = job.max_open == 0 || (own().count() as u32) < job.max_open;
-        within && (self.open.len() as u32) < self.max_open
-    }
-
-    /// Whether the job may write to this zone, which may open it.
-    pub(super) fn can_open(&self, job: &ZonedJob, index: u32) -> bool {
-        let zone = self.zone(index);
-        // Of a zone that is full when content is verified, a reset would lose what is to be read again.
-        if !zone.writable || (job.keeps_data && zone.is_full(job.least_write())) {
-            return false;
-        }
-        match zone.is_open() {
-            _ if !self.limits_open() => true,
-            true => zone.pointer < zone.end,
-            false => self.has_room(job),
-        }
-    }
-
-    /// Opens a zone that [`Zones::can_open`] allows.
+    /// Opens a zone, of which the limits were looked at.
     pub(super) fn open(&mut self, job: u32, index: u32) {
         if self.limits_open() && !self.zone(index).is_open() {
             self.zone_mut(index).opened_by = Some(job);
@@ -172,21 +150,6 @@ impl Zones {
     fn close(&mut self, index: u32) {
         if self.zone_mut(index).opened_by.take().is_some() {
             self.open.retain(|open| *open != index);
-        }
-    }
-
-    /// Takes zones that were active before the run as open ones, as far as the limit allows; the others are to
-    /// be reset before the job's first I/O.
-    pub(in crate::engine) fn adopt(&mut self, job: &mut ZonedJob) {
-        let active = self.active.clone();
-        for index in active.into_iter().filter(|index| job.span.zones.contains(index)) {
-            if self.zone(index).is_open() || job.to_reset.contains(&index) {
-                continue;
-            }
-            match self.can_open(job, index) {
-                true => self.open(job.index, index),
-                false => job.to_reset.push_back(index),
-            }
         }
     }
 
