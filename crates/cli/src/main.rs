@@ -35,6 +35,7 @@ mod timeline;
 mod trace;
 mod wml;
 mod writable;
+mod zones;
 
 use args::{Cli, Command};
 use output::Failure;

@@ -3,12 +3,13 @@
 use crate::args::{ResultArgs, ResultFormat};
 use crate::command::COMMIT;
 use crate::logs::Watch;
-use crate::output::{Failure, classify, pretty};
+use crate::output::{Failure, classify, complain, pretty};
 use crate::paint::{ColorChoice, Paint};
 use crate::replace::{deliver, replace, told};
 use crate::report::report_run;
 use crate::state::keep;
 use crate::summary::summary;
+use crate::zones;
 use anyhow::anyhow;
 use nandscape_lab::run::{Outcome, RunError};
 use serde_json::Value;
@@ -44,14 +45,18 @@ pub(crate) fn conclude(
 
 fn tell(outcome: &Outcome, told: &Told<'_>) -> Result<(), Failure> {
     let &Told { name, again, args, color, .. } = told;
+    let json = |result| pretty(&with_zones(with_command(result, again), outcome, args));
     let text = match args.output_format {
         ResultFormat::Normal => {
             let paint = Paint::new(color, args.file().is_some());
-            summary(outcome, name, COMMIT, again, paint)
+            summary(outcome, name, COMMIT, again, paint) + &zone_table(outcome, args)
         }
-        ResultFormat::Json => pretty(&with_command(outcome.to_json(COMMIT), again))?,
-        ResultFormat::JsonPlus => pretty(&with_command(outcome.to_json_plus(COMMIT), again))?,
+        ResultFormat::Json => json(outcome.to_json(COMMIT))?,
+        ResultFormat::JsonPlus => json(outcome.to_json_plus(COMMIT))?,
     };
+    if args.zones && outcome.zones.is_none() {
+        complain("--zones: the device has no zones");
+    }
     deliver(&text, args.file())?;
     args.report
         .html
@@ -70,6 +75,20 @@ fn write_iologs(outcome: &Outcome) -> Result<(), Failure> {
 /// A result with the command that makes the same.
 fn with_command(mut result: Value, again: &str) -> Value {
     result["nandscape"]["command"] = again.into();
+    result
+}
+
+/// The zones as a table, if that is wanted and there are any.
+fn zone_table(outcome: &Outcome, args: &ResultArgs) -> String {
+    let report = outcome.zones.as_ref().filter(|_| args.zones);
+    report.map_or_else(String::new, zones::table)
+}
+
+/// A result with each zone, if that is wanted and there are any.
+fn with_zones(mut result: Value, outcome: &Outcome, args: &ResultArgs) -> Value {
+    if let Some(report) = outcome.zones.as_ref().filter(|_| args.zones) {
+        result["nandscape"]["zones"]["list"] = report.list();
+    }
     result
 }
 

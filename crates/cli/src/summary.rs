@@ -3,9 +3,9 @@
 
 use crate::paint::{Paint, Tone};
 use nandscape_fs::cache::Lookups;
-use nandscape_lab::run::{IoPath, Outcome, VERSION, WINDOW_ROUNDS};
+use nandscape_lab::run::{IoPath, Outcome, VERSION, WINDOW_ROUNDS, ZoneReport};
 use nandscape_lab::state::{Origin, Preconditioned};
-use nandscape_lab::workload::engine::{JobResult, Latencies};
+use nandscape_lab::workload::engine::{JobResult, Latencies, ZoneCounts};
 use nandscape_lab::workload::fio::Direction;
 use nandscape_lab::workload::wml::engine::{Report, summary_line};
 use nandscape_rt::Nanos;
@@ -69,9 +69,12 @@ impl Page {
                 let passed = job.runtime > Nanos::ZERO;
                 let iops = passed.then(|| job.iops(direction));
                 let rate = passed.then(|| job.bytes_per_s(direction));
-                self.rates(direction, iops, rate, result.bytes);
+                self.rates(direction, iops, rate, result.bytes, job.zones.as_ref());
                 self.line("           ", &latencies(&result.latency));
             }
+        }
+        if let Some(zones) = &job.zones {
+            self.zones(zones);
         }
         if job.sync.count() > 0 {
             self.line("    fsync  ", &format!("{} of them", grouped(job.sync.count())));
@@ -91,7 +94,14 @@ impl Page {
     }
 
     /// Rates of a direction, and what it transferred in all.
-    fn rates(&mut self, direction: Direction, iops: Option<f64>, rate: Option<f64>, all: u64) {
+    fn rates(
+        &mut self,
+        direction: Direction,
+        iops: Option<f64>,
+        rate: Option<f64>,
+        all: u64,
+        zones: Option<&ZoneCounts>,
+    ) {
         let rates = match (iops, rate) {
             (Some(iops), Some(rate)) => {
                 let rates = [format!("{} IOPS", count(iops)), format!("{}/s", bytes(rate))];
@@ -100,7 +110,24 @@ impl Page {
             _ => "IOPS n/a (no virtual time passed)".to_owned(),
         };
         let first = format!("    {:<7}", direction.name());
-        self.line(&first, &format!("{rates}, {} in all", bytes(all as f64)));
+        // As in fio, in the line of the writes.
+        let resets = zones
+            .filter(|_| direction == Direction::Write)
+            .map_or_else(String::new, |zones| format!("; {} zone resets", grouped(zones.resets)));
+        self.line(&first, &format!("{rates}, {} in all{resets}", bytes(all as f64)));
+    }
+
+    /// What a job did to zones.
+    fn zones(&mut self, zones: &ZoneCounts) {
+        let of = |count| counted(count, ["zone", "zones"]);
+        let (begun, filled) = (of(zones.begun), of(zones.filled));
+        self.line(
+            "    zones  ",
+            &format!("{} reset, {begun} begun, {filled} filled", of(zones.resets)),
+        );
+        if zones.reset_latency.count() > 0 {
+            self.line("           ", &latencies(&zones.reset_latency));
+        }
     }
 
     /// All jobs together, as fio's "Run status group".
@@ -113,8 +140,10 @@ impl Page {
         self.line("  ", &format!("all jobs, {}", time(totals.length)));
         for direction in Direction::ALL.into_iter().filter(|d| totals.ios[*d as usize] > 0) {
             let (iops, rate) = (totals.iops(direction), totals.bytes_per_s(direction));
-            self.rates(direction, iops, rate, totals.bytes[direction as usize]);
+            let zones = totals.zones.as_ref();
+            self.rates(direction, iops, rate, totals.bytes[direction as usize], zones);
         }
+        totals.zones.iter().for_each(|zones| self.zones(zones));
     }
 
     /// What flowops did, as Filebench shows it.
@@ -360,10 +389,12 @@ impl Page {
             bytes(outcome.media_bytes as f64)
         );
         self.gap();
+        let zones = outcome.zones.as_ref().map(zones);
+        let lines = [("device", Some(shape)), ("", Some(sizes)), ("zones", zones)];
         for (first, text) in
-            [("device", shape), ("", sizes), ("before", before), ("memory", memory)]
+            lines.into_iter().chain([("before", Some(before)), ("memory", Some(memory))])
         {
-            self.line(&format!("  {first:<8}"), &text);
+            text.into_iter().for_each(|text| self.line(&format!("  {first:<8}"), &text));
         }
     }
 
@@ -386,6 +417,22 @@ impl Page {
         // In one line at any width, to be copied.
         self.text.push_str(&format!("  again: {again}\n"));
     }
+}
+
+/// The zones of a device at the end.
+fn zones(report: &ZoneReport) -> String {
+    let states = report.states().map(|(name, count)| format!("{count} {name}"));
+    let random = match report.random_sectors {
+        0 => String::new(),
+        sectors => format!(" behind {} that are written at random", sector_bytes(sectors)),
+    };
+    format!(
+        "{} of {}, {} of it to be written{random}: {}",
+        report.zones.len(),
+        sector_bytes(report.zone_sectors),
+        sector_bytes(report.zones.first().map_or(0, |zone| zone.capacity)),
+        states.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// What a device held before anything was measured on it, and how that came there.

@@ -2,10 +2,11 @@
 
 mod common;
 
-use nandscape_block::{BlockDevice, mem::MemDevice};
+use nandscape_block::zone::ZoneLimits;
+use nandscape_block::{BlockDevice, DeviceCaps, FakeDevice, MemDevice, Region, RegionKind};
 use nandscape_rt::Nanos;
-use nandscape_workload::engine::{Engine, JobResult, NoProbe, Options};
-use nandscape_workload::fio::{Environment, HostEnvironment, load, supported_keys};
+use nandscape_workload::engine::{Engine, JobResult, NoProbe, Options, Results};
+use nandscape_workload::fio::{Environment, HostEnvironment, JobFile, load, supported_keys};
 use std::path::{Path, PathBuf};
 
 /// 256 MiB.
@@ -37,10 +38,36 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
+/// The files that need a device with zones.
+const ZONED_FILES: [&str; 1] = ["zns.fio"];
+
+/// 4 MiB zones of which 3 MiB can be written, behind 16 MiB.
+fn zoned() -> FakeDevice {
+    let limits = ZoneLimits {
+        zone_sectors: 1_024,
+        capacity: 768,
+        max_open: 14,
+        max_active: 14,
+        ..ZoneLimits::default()
+    };
+    let random = Region::new(0..4_096, RegionKind::Random);
+    let zones = Region::new(4_096..SECTORS, RegionKind::Zones(limits));
+    let regions = Box::new([random, zones]);
+    let caps = DeviceCaps { regions, ..DeviceCaps::conventional(SECTORS) };
+    FakeDevice::new(caps).unwrap().with_latency(Nanos::from_ms(1))
+}
+
 /// Sectors of the device that a file runs on, and when its run is cut off.
 fn device_of(path: &Path) -> (u64, Option<Nanos>) {
     let is_large = LARGE_FILES.iter().any(|name| path.ends_with(name));
     if is_large { (LARGE_SECTORS, Some(LARGE_UNTIL)) } else { (SECTORS, None) }
+}
+
+fn run(file: &JobFile, device: &mut impl BlockDevice, until: Option<Nanos>) -> Results<()> {
+    let mut engine = Engine::new(file, device.caps(), &Options::default())
+        .unwrap_or_else(|error| panic!("{error}"));
+    engine.run_until(device, &mut NoProbe, until).unwrap_or_else(|error| panic!("{error}"));
+    engine.finish()
 }
 
 /// Each file is understood and runs on a device that keeps its word.
@@ -49,11 +76,12 @@ fn every_file_runs() {
     for path in [files("tests/jobs"), files("../../examples")].concat() {
         let file = load(&path, &Environs).unwrap_or_else(|error| panic!("{error}"));
         let (sectors, until) = device_of(&path);
-        let mut device = MemDevice::new(sectors).with_latency(Nanos::from_ms(1));
-        let mut engine = Engine::new(&file, device.caps(), &Options::default())
-            .unwrap_or_else(|error| panic!("{error}"));
-        engine.run_until(&mut device, &mut NoProbe, until).unwrap_or_else(|e| panic!("{e}"));
-        let results = engine.finish();
+        let results = match ZONED_FILES.iter().any(|name| path.ends_with(name)) {
+            true => run(&file, &mut zoned(), until),
+            false => {
+                run(&file, &mut MemDevice::new(sectors).with_latency(Nanos::from_ms(1)), until)
+            }
+        };
         let has_run = |job: &JobResult| job.directions.iter().any(|direction| direction.ios > 0);
         for job in &results.jobs {
             assert!(!job.failed(), "{}: {:?}", path.display(), job.failures);

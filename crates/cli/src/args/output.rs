@@ -71,6 +71,10 @@ pub(crate) struct ResultArgs {
     #[arg(long, value_name = "MSEC", default_value_t = 1000, requires = "hdr_log",
         value_parser = whole::<1, 86_400_000>)]
     pub(crate) hdr_interval: u64,
+    /// Show each zone of the device at the end, as `nvme zns report-zones` does: in the summary the first and
+    /// the last ones, in JSON all, as zones.list
+    #[arg(long)]
+    pub(crate) zones: bool,
     #[command(flatten)]
     pub(crate) report: HtmlArgs,
 }

@@ -106,14 +106,21 @@ impl CachedDevice {
         calls::run(&self.0, direct).await
     }
 
-    /// Submits a discard, and drops the pages of its range.
+    /// Submits a discard, or an action on a zone, and drops the pages of its range.
     ///
     /// # Errors
     /// Those of the device.
     pub async fn discard(&self, bio: Bio) -> Result<Reply> {
         let discard = async move |volume: &Rc<Volume>| {
             let _no_reads = volume.file.invalidate_lock.write().await;
-            let pages = bio.lba.0..bio.lba.0.saturating_add(bio.sectors.into());
+            let sectors = match bio.op {
+                Op::Zone(zone, _) => {
+                    let zone = volume.env.device.caps().zone(zone);
+                    zone.map_or(0, |(_, limits)| limits.zone_sectors)
+                }
+                _ => bio.sectors.into(),
+            };
+            let pages = bio.lba.0..bio.lba.0.saturating_add(sectors);
             volume.file.pages.written(pages.clone()).await;
             volume.file.pages.discard(pages);
             Ok(volume.env.device.submit(bio).await?)

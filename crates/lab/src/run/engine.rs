@@ -7,6 +7,7 @@ use super::error::RunError;
 use super::estimate::Estimate;
 use super::load::{INTERVAL, POINTS_MAX, options};
 use super::observer::Observer;
+use super::zones::ZoneReport;
 use nandscape_ftl::{HostIo, SectorCounts};
 use nandscape_rt::Nanos;
 use nandscape_rt::counts::Counts as _;
@@ -30,7 +31,11 @@ impl JobsUnderWay {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Self, RunError> {
-        let options = Options { files: device.files(), ..options(seed) };
+        let files = device.files();
+        let follows = files.is_empty() && file.jobs.iter().any(|spec| spec.zoning.is_zbd());
+        let report = if follows { ZoneReport::of(device)? } else { None };
+        let zones = report.map(|report| report.zones).unwrap_or_default();
+        let options = Options { files, zones, ..options(seed) };
         let mut engine = Engine::new(file, device.caps(), &options)
             .map_err(|error| RunError::Job(error.to_string()))?;
         engine.record(observer.recorder());

@@ -32,6 +32,7 @@ mod silence;
 mod steady;
 mod steps;
 mod wml;
+mod zones;
 
 pub use amplification::WriteAmplification;
 pub use counts::FileCounts;
@@ -47,6 +48,7 @@ pub use prepare::{Before, make_state};
 pub use replay::{Trace, check_trace, replay};
 pub use rounds::{Round, RoundsRun, UntilSteady, WINDOW_ROUNDS};
 pub use wml::run_workload;
+pub use zones::{ZONE_TYPE, ZoneReport};
 
 use crate::state::States;
 

@@ -5,6 +5,7 @@ use super::amplification::{self, WriteAmplification};
 use super::counts::FileCounts;
 use super::course::Point;
 use super::rounds::RoundsRun;
+use super::zones::ZoneReport;
 use crate::stack::Stack;
 use crate::state::{Origin, Preconditioned, StateKey};
 use nandscape_ftl::{DeviceSize, EraseUnit, EraseUnitState, FtlReport, MemoryUse, SectorCounts};
@@ -118,6 +119,8 @@ pub struct Outcome {
     /// Full lines at the end, by share of their sectors that are valid: class *k* of
     /// [`VALID_CLASSES`] begins at *k* / [`VALID_CLASSES`]; entirely valid ones are in the last.
     pub line_valid: [u64; VALID_CLASSES],
+    /// The zones of the device at the end, if it has any.
+    pub zones: Option<ZoneReport>,
     /// The course of the run.
     pub series: Vec<Point>,
     /// Why the figures are not those of a steady state; `None`: they are.

@@ -12,6 +12,7 @@ use super::outcome::{EraseCounts, Outcome, WallTime, line_valid};
 use super::precondition::prefill;
 use super::prepare::{self, Before, Prepared, prepare};
 use super::settled::Ground;
+use super::zones::ZoneReport;
 use super::{course, leave, remarks};
 use crate::stack::Stack;
 use crate::state::State;
@@ -115,6 +116,7 @@ impl Run<'_> {
         let mut outcome = device.look(|ftl| self.conclude(ftl, measured, wall));
         outcome.host_memory = device.host().memory().parts();
         outcome.fs_memory = device.fs_memory();
+        outcome.zones = ZoneReport::of(&mut device)?;
         if let Some(why) = silent.and_then(|silent| silent.hung(&mut device)) {
             outcome.flowops.iter_mut().for_each(|report| report.fail(&why));
         }
@@ -179,6 +181,7 @@ impl Run<'_> {
             link: measured.counts.link,
             cores: measured.counts.cores,
             line_valid: line_valid(&ftl.erase_units()),
+            zones: None,
             series: course::points(&measured.totals),
             not_steady: measured.steady.err(),
             rounds: measured.rounds,

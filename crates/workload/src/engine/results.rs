@@ -46,13 +46,17 @@ impl<S> Results<S> {
             length: ended.saturating_sub(began),
             ios: sum(|direction| direction.ios),
             bytes: sum(|direction| direction.bytes),
+            zones: self.jobs.iter().filter_map(|job| job.zones.clone()).reduce(|mut all, job| {
+                all.merge(&job);
+                all
+            }),
         }
     }
 }
 
 /// What jobs did together. Rates are totals over the time of all of them, as in fio's "Run status group": jobs
 /// that end early do not count as if they had gone on.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct GroupTotals {
     /// From when the first began to count until the last ended.
     pub length: Nanos,
@@ -60,6 +64,8 @@ pub struct GroupTotals {
     pub ios: [u64; 3],
     /// Bytes of them, likewise.
     pub bytes: [u64; 3],
+    /// What they did to zones, those with `zonemode=zbd`.
+    pub zones: Option<ZoneCounts>,
 }
 
 impl GroupTotals {

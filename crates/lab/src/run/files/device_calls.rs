@@ -4,7 +4,7 @@
 //!   dirty pages, whoever wrote them, and flushes. A durable write ([`Flags::FUA`]) goes on with a sync of its sectors.
 //! - Bios of a direct job go to the device as they are, after the page cache has written and dropped what it holds of
 //!   their sectors. Their flushes are fsyncs of the device, too, as it is the same inode in Linux.
-//! - A discard drops the pages of its sectors.
+//! - A discard drops the pages of its sectors, an action on a zone those of the zone.
 
 use crate::run::counts::FileCounts;
 use crate::run::error::RunError;
@@ -51,12 +51,14 @@ impl DeviceCalls {
             }
             Op::Read => self.read(caller, bio).await,
             Op::Write => self.write(caller, bio).await.map(|()| Reply::None),
-            Op::Discard => self.cached.discard(bio.clone()).await,
+            Op::Discard | Op::Zone(..) => self.cached.discard(bio.clone()).await,
             Op::Flush => {
                 self.count(|counts| counts.fsyncs += 1);
                 self.cached.sync().await.map(|()| Reply::None)
             }
-            _ => Err(FsError::Unsupported("anything but reads, writes, trims and syncs")),
+            _ => Err(FsError::Unsupported(
+                "anything but reads, writes, trims, zone actions and syncs",
+            )),
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::run::course::Point;
 use nandscape_media::{Geometry, LinkUse, Utilisation};
 use nandscape_rt::Nanos;
-use nandscape_workload::engine::{GroupTotals, IntervalLatency, JobResult, Latencies};
+use nandscape_workload::engine::{GroupTotals, IntervalLatency, JobResult, Latencies, ZoneCounts};
 use nandscape_workload::fio::Direction;
 use serde_json::{Map, Value, json};
 
@@ -21,6 +21,10 @@ pub(super) fn totals(totals: &GroupTotals) -> Value {
             "iops": totals.iops(direction),
             "bw_bytes": totals.bytes_per_s(direction),
         });
+    }
+    if let Some(zones) = &totals.zones {
+        let ZoneCounts { resets, begun, filled, .. } = zones;
+        out["zones"] = json!({ "resets": resets, "begun": begun, "filled": filled });
     }
     out
 }

@@ -72,6 +72,13 @@ fn job(job: &JobResult, all: &[JobResult], detail: Detail) -> Value {
         put(one.name(), direction(job, all, one, detail));
     }
     put("sync", json!({ "total_ios": job.sync.count(), "lat_ns": ranked(&job.sync, detail) }));
+    if let Some(zones) = &job.zones {
+        // The first one is fio's, from 3.42 on.
+        put("zone_resets", zones.resets.into());
+        put("zones_begun", zones.begun.into());
+        put("zones_filled", zones.filled.into());
+        put("zone_reset_lat_ns", ranked(&zones.reset_latency, Detail::Percentiles));
+    }
     put("job_runtime", milliseconds(job).into());
     put("usr_cpu", 0.0.into());
     put("sys_cpu", 0.0.into());

@@ -44,6 +44,7 @@ impl Outcome {
         put("reads", self.reads_json());
         put("writes", self.writes_json());
         put("discards", json!({ "sectors": self.ftl.host.discarded }));
+        self.zones.iter().for_each(|zones| drop(put("zones", zones.json())));
         put("lines", json!({ "valid_histogram": self.line_valid }));
         match &self.ftl.detail {
             Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
