@@ -73,9 +73,8 @@ impl Page {
                 self.line("           ", &latencies(&result.latency));
             }
         }
-        if let Some(zones) = &job.zones {
-            self.zones(zones);
-        }
+        let changed = |zones: &&ZoneCounts| zones.resets + zones.begun + zones.filled > 0;
+        job.zones.iter().filter(changed).for_each(|zones| self.zones(zones));
         if job.sync.count() > 0 {
             self.line("    fsync  ", &format!("{} of them", grouped(job.sync.count())));
             self.line("           ", &latencies(&job.sync));
@@ -422,15 +421,18 @@ impl Page {
 /// The zones of a device at the end.
 fn zones(report: &ZoneReport) -> String {
     let states = report.states().map(|(name, count)| format!("{count} {name}"));
+    let capacity = match report.capacity() {
+        sectors if sectors == report.zone_sectors => String::new(),
+        sectors => format!(", of which {} can be written", sector_bytes(sectors)),
+    };
     let random = match report.random_sectors {
         0 => String::new(),
-        sectors => format!(" behind {} that are written at random", sector_bytes(sectors)),
+        sectors => format!(", behind {} that are written at random", sector_bytes(sectors)),
     };
     format!(
-        "{} of {}, {} of it to be written{random}: {}",
+        "{} of {}{capacity}{random}: {}",
         report.zones.len(),
         sector_bytes(report.zone_sectors),
-        sector_bytes(report.zones.first().map_or(0, |zone| zone.capacity)),
         states.collect::<Vec<_>>().join(", ")
     )
 }

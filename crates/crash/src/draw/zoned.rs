@@ -49,7 +49,8 @@ impl ConfigDraw {
     fn zone(&self, geometry: &Geometry, rng: &mut Stream) -> ZoneConfig {
         let given = self.given.zone;
         let wide = geometry.groups > 1 && rng.chance(0.3);
-        let instances = if self.is_given { given.instances.min(geometry.groups) } else { 1 + u32::from(wide) };
+        let instances =
+            if self.is_given { given.instances.min(geometry.groups) } else { 1 + u32::from(wide) };
         let most = geometry.total_units().min(4 * instances) / instances;
         let dies = instances * between(rng, 1, most);
         let page = u64::from(geometry.ws_opt * instances);
@@ -105,7 +106,8 @@ impl KindDraw for ConfigDraw {
         let buffer = BufferConfig { power_safe, ..drawn.pages.buffer };
         let pages = nandscape_ftl::device::Config { buffer, ..drawn.pages };
         // What residual energy saves takes chunks.
-        let spare_chunks = drawn.zone.spare_chunks + if power_safe { between(rng, 0, 8) } else { 0 };
+        let spare_chunks =
+            drawn.zone.spare_chunks + if power_safe { between(rng, 0, 8) } else { 0 };
         let zone = ZoneConfig { spare_chunks, ..drawn.zone };
         FtlConfig::Zoned(Config { zone, pages, ..drawn })
     }

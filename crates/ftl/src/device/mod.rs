@@ -50,8 +50,8 @@ mod report;
 mod save;
 mod space;
 
-pub use config::{BufferConfig, Config, Sizes};
 pub(crate) use config::check_media;
+pub use config::{BufferConfig, Config, Sizes};
 pub use counts::{DeviceCounts, DeviceReport};
 
 use crate::common::dead::DeadCopies;

@@ -26,7 +26,9 @@ use crate::common::trims::{TrimRecord, decode_trims};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
 use nandscape_block::{BlockError, Lba};
-use nandscape_media::{ChunkState, Geometry, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa};
+use nandscape_media::{
+    ChunkState, Geometry, Internal, KEY_TRIM, Kind, LinkTiming, OpenChannel, Ppa,
+};
 use nandscape_rt::Nanos;
 use std::cmp::Reverse;
 

@@ -27,9 +27,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         hold(pages == self.pages.used(), || {
             format!("{} pages are in use, {pages} of zones", self.pages.used())
         })?;
-        hold(in_use == self.in_use, || {
-            format!("{} sectors in use, {in_use} by zones", self.in_use)
-        })
+        hold(in_use == self.in_use, || format!("{} sectors in use, {in_use} by zones", self.in_use))
     }
 
     /// No chunk is in two places, and those in a pool are erased.
@@ -78,7 +76,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
                 pages += 1;
                 used += page.filled();
                 let is_known = page.state != PageState::Done || page.filled() > 0;
-                sectors = index * self.shape.page + if is_known { page.filled() } else { self.shape.page };
+                sectors = index * self.shape.page
+                    + if is_known { page.filled() } else { self.shape.page };
             }
             let expected = self.shape.locals_before(stream, of.admitted);
             let is_marked = of.mark != Mark::None || of.resets > 0 || entry.pages.is_empty();
@@ -106,10 +105,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
         }
         for (die, &chunk) in (0..).zip(self.zones.chunks(zone)) {
             let stream = self.zones.stream(zone, self.shape.stream_of(die));
-            let is_here = |index: u32| self.shape.page_at(die, 0) % self.stream_dies() == index % self.stream_dies();
-            let of_buffer = (stream.first..).zip(&stream.pages).filter(|(index, id)| {
-                is_here(*index) && is_programmed(self.pages.get(**id).state)
-            });
+            let is_here = |index: u32| {
+                self.shape.page_at(die, 0) % self.stream_dies() == index % self.stream_dies()
+            };
+            let of_buffer = (stream.first..)
+                .zip(&stream.pages)
+                .filter(|(index, id)| is_here(*index) && is_programmed(self.pages.get(**id).state));
             let rows = self.shape.rows_of(die, stream.first) + of_buffer.count() as u32;
             let id = ChunkId { unit: UnitId(self.shape.unit(zone, die)), chunk };
             let wp = self.front.media().chunk(id).wp;

@@ -138,8 +138,7 @@ impl Config {
         device::check_media(geometry)?;
         self.check_zone(geometry)?;
         let (zone_sectors, capacity) = self.zone_sectors(geometry)?;
-        let (random_chunks, random_sectors, random_lines) =
-            self.random(geometry, zone_sectors)?;
+        let (random_chunks, random_sectors, random_lines) = self.random(geometry, zone_sectors)?;
         let rows = geometry.chunks - random_chunks;
         let for_zones = u64::from(rows.saturating_sub(self.zone.spare_chunks));
         let zones = for_zones * u64::from(geometry.total_units()) / u64::from(self.zone.dies);
@@ -281,7 +280,10 @@ impl Config {
             Some(size) if size == 0 || size >= least => Ok(size),
             _ => refuse(
                 "ftl.zone.buffer",
-                format!("{sectors} sectors: must be 0, or {least} (two pages an instance) to {}", 1 << 24),
+                format!(
+                    "{sectors} sectors: must be 0, or {least} (two pages an instance) to {}",
+                    1 << 24
+                ),
             ),
         }
     }

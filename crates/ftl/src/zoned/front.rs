@@ -47,8 +47,7 @@ impl<M: OpenChannel> Front<M> {
             return Ok(Self::Bare { media, link: HostLink::new(link) });
         }
         let geometry = Config::random_geometry(media.geometry(), sizes.random_chunks);
-        let pages =
-            DeviceFtl::recover_on(media, geometry, config.pages.clone(), (run, link), now)?;
+        let pages = DeviceFtl::recover_on(media, geometry, config.pages.clone(), (run, link), now)?;
         Ok(Self::Pages(Box::new(pages)))
     }
 

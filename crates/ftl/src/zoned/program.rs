@@ -188,8 +188,7 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let unit = self.shape.unit(zone, die);
         let mut end = self.now;
         for row in 0..rows {
-            let (source, target) =
-                (self.shape.at(unit, from, row), self.shape.at(unit, to, row));
+            let (source, target) = (self.shape.at(unit, from, row), self.shape.at(unit, to, row));
             let outcome = self.copy_page((zone, die, row), source, target)?;
             if outcome.status != Status::Ok {
                 self.counts.media_errors.program_failures += 1;

@@ -97,9 +97,8 @@ impl<M: OpenChannel> Ftl for ZonedFtl<M> {
     fn memory(&self) -> MemoryUse {
         let (tables, queues) = self.zones.bytes();
         let units: u64 = self.units.iter().map(super::units::Unit::bytes).sum();
-        let port = self.waiters.bytes()
-            + queues
-            + (self.done.capacity() * size_of::<Completion>()) as u64;
+        let port =
+            self.waiters.bytes() + queues + (self.done.capacity() * size_of::<Completion>()) as u64;
         let mut parts = vec![
             ("map", tables),
             ("zones", self.table.bytes()),

@@ -15,17 +15,38 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     /// So far ahead of the write pointer, which is where it must be.
-    Write { zone: u32, ahead: i64, sectors: u32, flags: Flags },
-    Append { zone: u32, sectors: u32 },
-    Act { zone: u32, action: ZoneAction },
-    Read { zone: u32, at: u64, sectors: u32 },
-    Random { at: u64, sectors: u32, flags: Flags },
+    Write {
+        zone: u32,
+        ahead: i64,
+        sectors: u32,
+        flags: Flags,
+    },
+    Append {
+        zone: u32,
+        sectors: u32,
+    },
+    Act {
+        zone: u32,
+        action: ZoneAction,
+    },
+    Read {
+        zone: u32,
+        at: u64,
+        sectors: u32,
+    },
+    Random {
+        at: u64,
+        sectors: u32,
+        flags: Flags,
+    },
     Report,
     Flush,
     /// Goes on to the next event, so often.
     Step(u32),
     /// Cuts power, after so much of the time until everything is done.
-    Cut { percent: u64 },
+    Cut {
+        percent: u64,
+    },
 }
 
 /// What was submitted.
@@ -185,7 +206,11 @@ impl Load {
             false => before.iter().map(|_| (0, 0, false)).collect(),
         });
         let append = append.then_some(lba);
-        self.expect(bio, expected, Sent::Write { zone: zone as usize, generation, end, fua, append })
+        self.expect(
+            bio,
+            expected,
+            Sent::Write { zone: zone as usize, generation, end, fua, append },
+        )
     }
 
     fn act(&mut self, zone: u32, action: ZoneAction) -> Result<(), String> {
@@ -247,7 +272,10 @@ impl Load {
         let Ok(Reply::Zones(infos)) = done.result else { return Err("no report".into()) };
         for (zone, info) in infos.iter().enumerate() {
             if !self.model.info_matches(zone, info) {
-                return Err(format!("zone {zone}: {info:?}, by the rules {:?}", self.model.state(zone)));
+                return Err(format!(
+                    "zone {zone}: {info:?}, by the rules {:?}",
+                    self.model.state(zone)
+                ));
             }
         }
         Ok(())
@@ -279,7 +307,10 @@ impl Load {
         if self.driver.ftl.next_event().is_none() {
             return match self.sent.is_empty() {
                 true => Ok(()),
-                false if std::env::var("KIND").is_ok() => { println!("XX {:#?}", self.driver.ftl); Err(String::new()) }
+                false if std::env::var("KIND").is_ok() => {
+                    println!("XX {:#?}", self.driver.ftl);
+                    Err(String::new())
+                }
                 false => Err(format!("nothing goes on, and these wait: {:?}", self.sent)),
             };
         }

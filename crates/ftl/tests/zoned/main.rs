@@ -66,12 +66,7 @@ fn configs() -> Vec<Config> {
 }
 
 /// Runs drawn commands with a power cut after each `period`, if any.
-fn runs(
-    driver: Driver,
-    seed: u64,
-    commands: u32,
-    period: Option<u64>,
-) -> Result<Load, String> {
+fn runs(driver: Driver, seed: u64, commands: u32, period: Option<u64>) -> Result<Load, String> {
     let mut load = Load::new(driver);
     let mut rng = Stream::new(seed, "commands");
     let caps = load.driver.ftl.caps().clone();
@@ -123,9 +118,15 @@ fn zz_debug() {
     let caps = load.driver.ftl.caps().clone();
     let zones = (0..).map_while(|zone| caps.zone(ZoneId(zone))).count() as u32;
     for _ in 0..300 {
-        let command = if period > 0 && rng.below(period) == 0 { Command::Cut { percent: rng.below(120) } } else { drawn(&mut rng, zones) };
+        let command = if period > 0 && rng.below(period) == 0 {
+            Command::Cut { percent: rng.below(120) }
+        } else {
+            drawn(&mut rng, zones)
+        };
         println!("{} {command:?}", load.driver.now.0);
         load = load.run(command).unwrap();
     }
-    if let Err(e) = load.drain() { println!("{e}\n{:?}", load.driver.ftl); }
+    if let Err(e) = load.drain() {
+        println!("{e}\n{:?}", load.driver.ftl);
+    }
 }

@@ -97,7 +97,9 @@ impl Model {
             Offline => return Err(ZoneStatus::Offline),
             _ if at + sectors > self.capacity => return Err(ZoneStatus::BoundaryError),
             _ if at != self.written(zone) => return Err(ZoneStatus::NotAtWritePointer),
-            _ if !sectors.is_multiple_of(self.write_sectors) => return Err(ZoneStatus::Granularity),
+            _ if !sectors.is_multiple_of(self.write_sectors) => {
+                return Err(ZoneStatus::Granularity);
+            }
             ExplicitlyOpened | ImplicitlyOpened => {}
             _ => self.open(zone, ImplicitlyOpened)?,
         }

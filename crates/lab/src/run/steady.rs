@@ -129,6 +129,7 @@ impl Course {
             (job.directions, job.sync) = (window.directions, window.sync);
             (job.runtime, job.depths) = (window.runtime, window.depths);
             (job.began, job.ended) = (window.began, window.ended);
+            job.zones = window.zones;
         }
         let mut measured = Measured::new(results, from, counts, end);
         if measured.totals.last().is_none_or(|known| known.at < last.at) {

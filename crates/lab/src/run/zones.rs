@@ -49,6 +49,12 @@ impl ZoneReport {
         Ok(Some(Self { zone_sectors, random_sectors: random.end - random.start, zones }))
     }
 
+    /// What can be written of a zone.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.zones.first().map_or(0, |zone| zone.capacity)
+    }
+
     /// How many zones are in each state that occurs.
     pub fn states(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
         let count = |state: ZoneState| self.zones.iter().filter(|zone| zone.state == state).count();
@@ -59,16 +65,16 @@ impl ZoneReport {
     }
 
     /// Counts, without the zones themselves.
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> [(&'static str, Value); 5] {
         let states: Map<_, _> =
             self.states().map(|(name, count)| (name.to_owned(), count.into())).collect();
-        json!({
-            "count": self.zones.len(),
-            "zone_sectors": self.zone_sectors,
-            "capacity_sectors": self.zones.first().map_or(0, |zone| zone.capacity),
-            "random_sectors": self.random_sectors,
-            "states": states,
-        })
+        [
+            ("count", self.zones.len().into()),
+            ("zone_sectors", self.zone_sectors.into()),
+            ("capacity_sectors", self.capacity().into()),
+            ("random_sectors", self.random_sectors.into()),
+            ("states", states.into()),
+        ]
     }
 
     /// Each zone, under the keys of `nvme zns report-zones`.

@@ -23,8 +23,8 @@ use super::zone::{Mark, NO_CHUNK, PageState};
 use super::{After, Config, ZonedFtl, program};
 use crate::error::FtlError;
 use crate::kind::{FtlRun, OmittedRule};
-use nandscape_block::zone::{ZoneAction, ZoneId};
 use nandscape_block::SectorData;
+use nandscape_block::zone::{ZoneAction, ZoneId};
 use nandscape_media::{ChunkId, ChunkState, LinkTiming, OpenChannel, Ppa, UnitId};
 use nandscape_rt::Nanos;
 use prefix::{Prefix, Source};
@@ -110,9 +110,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
         let mut scan = self.scan()?;
         self.next_generation = scan.generation_max + 1;
         self.next_record = scan.record_max + 1;
-        let prefixes: Vec<_> = (0..self.sizes.zones)
-            .filter_map(|zone| self.prefix(zone, &scan))
-            .collect();
+        let prefixes: Vec<_> =
+            (0..self.sizes.zones).filter_map(|zone| self.prefix(zone, &scan)).collect();
         self.erase_garbage(&mut scan, &prefixes)?;
         for prefix in &prefixes {
             self.load(prefix)?;

@@ -71,9 +71,8 @@ impl<M: OpenChannel> ZonedFtl<M> {
     /// What a zone holds, if anything.
     pub(super) fn prefix(&self, zone: u32, scan: &Scan) -> Option<Prefix> {
         let generation = self.generation_of(zone, scan)?;
-        let found: Vec<_> = (0..self.shape.dies)
-            .map(|die| scan.chunks.get(&(zone, generation, die)))
-            .collect();
+        let found: Vec<_> =
+            (0..self.shape.dies).map(|die| scan.chunks.get(&(zone, generation, die))).collect();
         let chunks: Vec<u32> = found.iter().map(|of| of.map_or(NO_CHUNK, |of| of.chunk)).collect();
         let rows: Vec<u32> = found.iter().map(|of| of.map_or(0, |of| of.rows)).collect();
         let streams: Vec<Pages> = (0..self.shape.streams)

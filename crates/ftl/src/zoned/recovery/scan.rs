@@ -130,7 +130,12 @@ impl<M: OpenChannel> ZonedFtl<M> {
     }
 
     /// Reads the first and the last page of a chunk; when they are there.
-    fn read_ends(&mut self, unit: u32, chunk: u32, wp: u32) -> Result<nandscape_rt::Nanos, FtlError> {
+    fn read_ends(
+        &mut self,
+        unit: u32,
+        chunk: u32,
+        wp: u32,
+    ) -> Result<nandscape_rt::Nanos, FtlError> {
         let (page, now) = (self.shape.page, self.now);
         if wp == 0 {
             return Ok(now);
@@ -179,10 +184,11 @@ impl<M: OpenChannel> ZonedFtl<M> {
     ) -> Result<(), FtlError> {
         let first = self.shape.at(unit, chunk, 0);
         let media = self.front.media();
-        let known = (0..wp).filter(|&sector| media.readable(first.plus(sector))).find_map(|sector| {
-            let oob = media.oob(first.plus(sector));
-            Some((sector, key_lba(oob.key)?, oob.seq))
-        });
+        let known =
+            (0..wp).filter(|&sector| media.readable(first.plus(sector))).find_map(|sector| {
+                let oob = media.oob(first.plus(sector));
+                Some((sector, key_lba(oob.key)?, oob.seq))
+            });
         let Some((sector, lba, seq)) = known else { return Ok(()) };
         let foreign = FtlError::Corrupt { kind: "zone (formatted with other sizes)", line: chunk };
         let (zone, stream, local) = self.owner(lba).ok_or(foreign.clone())?;

@@ -4,9 +4,11 @@ use super::{VERSION, curves, fs, host, wml};
 use crate::run::course::criterion;
 use crate::run::outcome::Outcome;
 use crate::run::rounds::RoundsRun;
+use crate::run::zones::ZoneReport;
 use nandscape_ftl::{Detail, MapCounts};
 use nandscape_workload::engine::JobResult;
 use nandscape_workload::trace::TraceCounts;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 impl Outcome {
@@ -44,12 +46,11 @@ impl Outcome {
         put("reads", self.reads_json());
         put("writes", self.writes_json());
         put("discards", json!({ "sectors": self.ftl.host.discarded }));
-        self.zones.iter().for_each(|zones| drop(put("zones", zones.json())));
         put("lines", json!({ "valid_histogram": self.line_valid }));
         match &self.ftl.detail {
             Detail::Pblk(detail) => put("pad_units", detail.pad_units.clone().into()),
             Detail::Device(detail) => put("device", json!(detail)),
-            Detail::Zoned(detail) => put("zones", json!(detail)),
+            Detail::Zoned(detail) => put("zones", zones(&detail.counts, self.zones.as_ref())),
         };
         put("steady", self.not_steady.is_none().into());
         put("steady_reason", self.not_steady.clone().into());
@@ -252,4 +253,13 @@ fn rounds(run: &RoundsRun) -> Value {
 /// A part of RAM as key and value.
 fn part((name, bytes): &(&'static str, u64)) -> (String, Value) {
     (format!("{name}_bytes"), (*bytes).into())
+}
+
+/// What a zoned device counted, and its zones at the end.
+fn zones(counts: &impl Serialize, report: Option<&ZoneReport>) -> Value {
+    let mut json = json!(counts);
+    for (key, value) in report.into_iter().flat_map(ZoneReport::json) {
+        json[key] = value;
+    }
+    json
 }

@@ -23,10 +23,7 @@ pub(super) fn read(mut ftl: Section<'_>) -> Result<(Config, String), StackError>
     Ok((config, text))
 }
 
-fn read_zone(
-    mut zone: Section<'_>,
-    plain: ZoneConfig,
-) -> Result<(ZoneConfig, String), StackError> {
+fn read_zone(mut zone: Section<'_>, plain: ZoneConfig) -> Result<(ZoneConfig, String), StackError> {
     let dies = zone.or("dies", plain.dies)?;
     let Size(size_bytes) = zone.or("size", Size(plain.size_bytes))?;
     let Size(capacity_bytes) = zone.or("capacity", Size(plain.capacity_bytes))?;
