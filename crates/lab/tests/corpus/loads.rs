@@ -23,7 +23,7 @@ const PROGRAM: &str = "corpus";
 pub(crate) const COMBINED: &str = "ext4-combined";
 
 /// fio jobs for every stack, which run on files where it has some. `SIZE` stands for what a job may write.
-pub(crate) const JOBS: [(&str, &str); 3] = [
+const JOBS: [(&str, &str); 3] = [
     (
         "randwrite",
         "[global]\nSIZE\nbs=4k\niodepth=16\ntime_based\nruntime=20ms\n\
@@ -44,6 +44,20 @@ pub(crate) const JOBS: [(&str, &str); 3] = [
     ),
 ];
 
+/// fio jobs for stacks with zones: at write pointers, with resets above no threshold, and beside reads.
+const ZONED_JOBS: [(&str, &str); 2] = [
+    (
+        "zbd-write",
+        "[global]\nSIZE\nzonemode=zbd\ntime_based\nruntime=20ms\nbs=128k\n\
+         [s]\nrw=write\niodepth=4\n[w]\nrw=randwrite\nnumjobs=2\nzone_reset_frequency=0.1\n",
+    ),
+    (
+        "zbd-mix",
+        "[global]\nSIZE\nzonemode=zbd\ntime_based\nruntime=20ms\nbs=4k,128k\n\
+         [m]\nrw=randrw\niodepth=8\nfsync=16\nverify=crc32c\n[r]\nrw=randread\nread_beyond_wp=1\n",
+    ),
+];
+
 /// Filebench workloads among the examples, made small.
 pub(crate) const WORKLOADS: [(&str, &[(&str, &str)]); 4] = [
     ("varmail.f", &[("messages", "200"), ("threads", "8"), ("seconds", "1")]),
@@ -56,6 +70,15 @@ pub(crate) const WORKLOADS: [(&str, &[(&str, &str)]); 4] = [
 pub(crate) struct Load(Stack);
 
 impl Load {
+    /// The jobs of a shipped stack, each with the device that it runs on.
+    pub(crate) fn of_stack(name: &str) -> Vec<(&'static str, Self)> {
+        let whole = Stack::load(name, &["media.payload=tags"]).unwrap();
+        if whole.toml.contains("kind = \"zoned\"") {
+            return ZONED_JOBS.map(|(load, _)| (load, Self(whole.clone()))).into();
+        }
+        JOBS.map(|(load, _)| (load, Self::aged(name))).into()
+    }
+
     /// A shipped stack, made small.
     pub(crate) fn small(name: &str) -> Self {
         Self::with(name, &[])
@@ -92,8 +115,9 @@ impl Load {
         Self(Stack::load(name, &set).unwrap())
     }
 
-    /// A fio job of [`JOBS`].
-    pub(crate) fn job(&self, text: &str) -> Outcome {
+    /// The fio job of this name.
+    pub(crate) fn job(&self, load: &str) -> Outcome {
+        let text = JOBS.iter().chain(&ZONED_JOBS).find(|(name, _)| *name == load).unwrap().1;
         self.run(text, Manner::default(), &mut Unobserved)
     }
 
@@ -147,7 +171,7 @@ impl Load {
         let made = make_state(&self.0, SEED, PROGRAM, &mut Unobserved).unwrap();
         let file = save("made", &made);
         let loaded = from(&file, &mut Unobserved);
-        let new = self.job(JOBS[1].1);
+        let new = self.job(JOBS[1].0);
         assert!(crate::row(&loaded) == crate::row(&new), "a loaded device is not as a new one");
         let mut keeper = Keeper::default();
         let left = from(&file, &mut keeper);

@@ -28,9 +28,8 @@ fn recorded(stack: &str) -> &str {
 fn figures_are_as_recorded() {
     let mut corpus = Corpus::default();
     for (name, _) in SHIPPED {
-        for (load, text) in loads::JOBS {
-            let outcome = Load::aged(name).job(text);
-            corpus.add(&format!("{}/{load}", recorded(name)), row(&outcome));
+        for (load, device) in Load::of_stack(name) {
+            corpus.add(&format!("{}/{load}", recorded(name)), row(&device.job(load)));
         }
     }
     for name in ["ext4-pblk", loads::COMBINED] {
