@@ -208,7 +208,8 @@ pub(super) fn refuse(spec: &JobSpec, problem: String) -> EngineError {
 
 /// Refuses what the device lacks.
 fn supported(spec: &JobSpec, caps: &DeviceCaps) -> Result<(), String> {
-    let resets = spec.zoning.is_zbd();
+    // Trims of zones are resets, or refused as such.
+    let resets = spec.zoning.is_zbd() || (caps.has_zones() && caps.random_range().is_empty());
     if spec.pattern.mix.has(Direction::Trim) && caps.discard_sectors == 0 && !resets {
         return Err("the device does not support trims".into());
     }

@@ -2,8 +2,8 @@
 
 use crate::common::{FakeEnvironment, TestDevice, jobs};
 use crate::device::{ZonedDevice, caps};
-use nandscape_block::BlockDevice;
 use nandscape_block::zone::ZoneLimits;
+use nandscape_block::{BlockDevice, DeviceCaps};
 use nandscape_workload::engine::{Engine, Options};
 use nandscape_workload::fio::parse;
 
@@ -153,4 +153,21 @@ fn thought_zones_need_a_size() {
     assert!(zbd("").unwrap().contains("zonemode=zbd needs a zonesize on a device without zones"));
     assert!(zbd("zonesize=64m").unwrap().contains("is larger than the device"));
     assert!(zbd("zonesize=64k\njob_max_open_zones=1").unwrap().contains("needs max_open_zones"));
+}
+
+/// Trims of a device that has zones alone, and no discards, are refused with the same words.
+#[test]
+fn trims_of_zones_alone_need_the_zonemode() {
+    let caps = DeviceCaps { discard_sectors: 0, ..caps(0, 6, LIMITS) };
+    let refused = |keys: &str| {
+        let engine = Engine::<()>::new(
+            &jobs(&format!("[j]\nrw=trim\n{keys}\n")),
+            &caps,
+            &Options::default(),
+        );
+        engine.err().map_or_else(String::new, |error| error.to_string())
+    };
+    assert!(refused("bs=64k").contains("from byte 0 on"), "{}", refused("bs=64k"));
+    assert!(refused("bs=64k").ends_with("need zonemode=zbd"));
+    assert_eq!(refused("bs=64k\nzonemode=zbd"), "");
 }
